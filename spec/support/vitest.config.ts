@@ -1,0 +1,17 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    root: new URL('../..', import.meta.url).pathname,
+    include: ['spec/**/*.spec.ts'],
+    sequence: { shuffle: true },
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts'],
+      reporter: ['text', 'json-summary'],
+      thresholds: { lines: 90 },
+    },
+  },
+})

@@ -1,0 +1,65 @@
+import { PayloadError, reason } from './errors.js'
+
+const encoder = new TextEncoder()
+const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).toUpperCase().padStart(2, '0'))
+
+/** UTF-8 bytes of a text. */
+export const utf8 = (text: string): Uint8Array => encoder.encode(text)
+
+/** Text of UTF-8 bytes. Raises {@link PayloadError} when they are not UTF-8. */
+export function fromUtf8(bytes: Uint8Array): string {
+  try {
+    return strictDecoder.decode(bytes)
+  } catch (cause) {
+    throw new PayloadError(`Bytes are not UTF-8: ${reason(cause)}`, { cause })
+  }
+}
+
+/** Text for people: bytes that are not UTF-8 become replacement characters. */
+export const displayText = (bytes: Uint8Array): string => lossyDecoder.decode(bytes)
+
+/** Upper-case Base16 (RFC 4648, section 8), as notification topics carry client ids and keys. */
+export function toHex(bytes: Uint8Array): string {
+  let hex = ''
+  for (const byte of bytes) hex += HEX[byte]
+  return hex
+}
+
+/** Bytes of Base16 text in either case, or `undefined` when it is not Base16. */
+export function fromHex(hex: string): Uint8Array | undefined {
+  if (hex.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(hex)) return undefined
+  const bytes = new Uint8Array(hex.length / 2)
+  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16)
+  return bytes
+}
+
+/** Whether two byte strings are equal. */
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
+}
+
+/** One byte string of several. */
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
+  let length = 0
+  for (const part of parts) length += part.length
+  const joined = new Uint8Array(length)
+  let offset = 0
+  for (const part of parts) {
+    joined.set(part, offset)
+    offset += part.length
+  }
+  return joined
+}
+
+/** A string with one code unit per byte, to use arbitrary bytes as the key of a `Map`. */
+export function toBinaryString(bytes: Uint8Array): string {
+  if (bytes.length <= 4096) return String.fromCharCode(...bytes)
+  let text = ''
+  for (let at = 0; at < bytes.length; at += 4096) text += String.fromCharCode(...bytes.subarray(at, at + 4096))
+  return text
+}

@@ -1,0 +1,87 @@
+import { PayloadError } from '../errors.js'
+import { decodeReply, type Resp3 } from '../resp3/decode.js'
+import { encodeBlob, encodeError, encodeInteger, encodeSimple } from '../resp3/encode.js'
+import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from './service-errors.js'
+
+/**
+ * Which spelling a store uses where the documents and the field differ: `field` as the official clients expect,
+ * `documented` as the protocol page prints it.
+ */
+export type Dialect = 'field' | 'documented'
+
+/** What the store answers, before it is spelled. */
+export type Reply =
+  | { readonly type: 'ok' }
+  | { readonly type: 'value'; readonly value: Uint8Array }
+  | { readonly type: 'absent' }
+  | { readonly type: 'count'; readonly count: 0 | 1 }
+  /** A condition (NX, NEX, the value of VDEL) did not hold. */
+  | { readonly type: 'refused' }
+  | { readonly type: 'error'; readonly code: KnownServiceErrorCode }
+
+const SPELLING = {
+  field: { refused: encodeInteger(-1), errorPrefix: 'ERR ' },
+  documented: { refused: encodeError('1'), errorPrefix: 'ERR: ' },
+} as const
+
+/** The payload of a response ("Response format"). */
+export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Array {
+  switch (reply.type) {
+    case 'ok':
+      return encodeSimple('OK')
+    case 'value':
+      return encodeBlob(reply.value)
+    case 'absent':
+      return encodeBlob(null)
+    case 'count':
+      return encodeInteger(reply.count)
+    case 'refused':
+      return SPELLING[dialect].refused
+    case 'error':
+      return encodeError(SPELLING[dialect].errorPrefix + SERVICE_ERRORS[reply.code])
+  }
+}
+
+/** Reads the answer to SET or VDEL: `applied`, `refused` by its condition, or `missing` (VDEL of no key). */
+export function readConditional(payload: Uint8Array, key: string): 'applied' | 'refused' | 'missing' {
+  const reply = readReply(payload, key)
+  if (reply.type === 'simple' && reply.text === 'OK') return 'applied'
+  if (reply.type === 'integer' && reply.value === 1) return 'applied'
+  if (reply.type === 'integer' && reply.value === 0) return 'missing'
+  if (reply.type === 'integer' && reply.value === -1) return 'refused'
+  // `-1` is how the documents print a refusal, `$-1` is what the .NET client takes for one.
+  if (reply.type === 'error' && reply.text === '1') return 'refused'
+  if (reply.type === 'blob' && reply.bytes === null) return 'refused'
+  throw unexpected(reply, key)
+}
+
+/** Reads the answer to GET: the value, or `undefined` when the key does not exist. */
+export function readValue(payload: Uint8Array, key: string): Uint8Array | undefined {
+  const reply = readReply(payload, key)
+  if (reply.type !== 'blob') throw unexpected(reply, key)
+  return reply.bytes ?? undefined
+}
+
+/** Reads the answer to DEL: whether there was a key to delete. */
+export function readDeleted(payload: Uint8Array, key: string): boolean {
+  const reply = readReply(payload, key)
+  if (reply.type !== 'integer' || (reply.value !== 0 && reply.value !== 1)) throw unexpected(reply, key)
+  return reply.value === 1
+}
+
+/** Reads the answer to KEYNOTIFY: `false` only for a STOP of what was not watched. */
+export function readWatched(payload: Uint8Array, key: string): boolean {
+  const reply = readReply(payload, key)
+  if (reply.type === 'simple' && reply.text === 'OK') return true
+  if (reply.type === 'integer' && reply.value === 0) return false
+  throw unexpected(reply, key)
+}
+
+function readReply(payload: Uint8Array, key: string): Resp3 {
+  const reply = decodeReply(payload)
+  if (reply.type === 'error' && reply.text !== '1') throw serviceError(reply.text, key)
+  return reply
+}
+
+const unexpected = (reply: Resp3, key: string): PayloadError =>
+  new PayloadError(`The state store's answer for key ${JSON.stringify(key)} has an unexpected form (${reply.type})`)
