@@ -1,0 +1,33 @@
+export { type BackoffOptions, backoff } from './backoff.js'
+export { StateStore } from './client.js'
+export { type Clock, systemClock } from './clock.js'
+export { type ClientOptions, type ConnectOptions, connect } from './connect.js'
+export {
+  ArgumentError,
+  ClosedError,
+  ConnectionLostError,
+  ConnectionRefusedError,
+  DecodeError,
+  type ErrorCode,
+  HlcError,
+  OutcomeUnknownError,
+  OverflowError,
+  PayloadError,
+  RequestRejectedError,
+  ServiceError,
+  type ServiceErrorCode,
+  StateStoreError,
+  TimeoutError,
+} from './errors.js'
+export { Hlc } from './hlc/hlc.js'
+export { boolean, bytes, type Codec, json, number, text } from './keys/codec.js'
+export type { Freshness } from './keys/freshness.js'
+export { type DeleteResult, type Entry, Key, type SetResult } from './keys/key.js'
+export type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
+export { del } from './operators/del.js'
+export { get } from './operators/get.js'
+export type { PipelineOptions } from './operators/pipeline.js'
+export { set } from './operators/set.js'
+export type { ErrorMode, Failed, Failure, KeyOf, OperatorOptions, ValueOf } from './operators/target.js'
+export { vdel } from './operators/vdel.js'
+export type { Status } from './status.js'

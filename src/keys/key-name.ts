@@ -1,0 +1,24 @@
+import { fromUtf8, toHex, utf8 } from '../bytes.js'
+import { ArgumentError } from '../errors.js'
+import type { KeyName } from '../store.js'
+
+/** The key of a name. Throws {@link ArgumentError} for an empty one and for what is neither text nor bytes. */
+export function toKeyName(name: string | Uint8Array): KeyName {
+  if (typeof name !== 'string' && !(name instanceof Uint8Array)) {
+    throw new ArgumentError(`Expected the key to be a string or a Uint8Array, got \`${String(name)}\` (${typeof name})`)
+  }
+  if (name.length === 0) throw new ArgumentError('Expected the key to have at least one byte, got an empty one')
+  return typeof name === 'string'
+    ? { bytes: utf8(name), text: name }
+    : { bytes: new Uint8Array(name), text: displayName(name) }
+}
+
+/** A key as text; one that is not UTF-8 as `0x` and its bytes in Base16. */
+function displayName(name: Uint8Array): string {
+  try {
+    return fromUtf8(name)
+  } catch {
+    // Not UTF-8 is no error in a key.
+    return `0x${toHex(name)}`
+  }
+}

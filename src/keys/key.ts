@@ -1,0 +1,199 @@
+import { distinctUntilChanged, filter, map, type Observable } from 'rxjs'
+import { ArgumentError, DecodeError, reason, type StateStoreError } from '../errors.js'
+import type { Hlc } from '../hlc/hlc.js'
+import type { KeyName, Store } from '../store.js'
+import type { Codec } from './codec.js'
+import type { Freshness } from './freshness.js'
+import {
+  checkSetOptions,
+  checkTimeout,
+  checkToken,
+  type DeleteOptions,
+  type RequestOptions,
+  type SetOptions,
+} from './options.js'
+import type { RawEntry } from './reconcile.js'
+import type { Registry } from './registry.js'
+
+/**
+ * What is known of a key at a time. `op` is `set` for a value, `delete` for a deletion that was notified, `absent` when
+ * a read found no key, `invalid` for a value the codec cannot decode. `source` says where it comes from: the first read,
+ * a notification, or the read after a reconnect.
+ */
+export type Entry<T> =
+  | (EntryBase & { readonly op: 'set'; readonly value: T })
+  | (EntryBase & { readonly op: 'delete' | 'absent'; readonly value: undefined })
+  | (EntryBase & { readonly op: 'invalid'; readonly value: undefined; readonly error: DecodeError })
+
+interface EntryBase {
+  readonly key: string
+  /** Missing for an absent key: the protocol gives it none. */
+  readonly version: Hlc | undefined
+  readonly source: 'snapshot' | 'notification' | 'resync'
+}
+
+/** What a write came to. */
+export interface SetResult {
+  readonly key: string
+  /** `false` when its condition did not hold. */
+  readonly applied: boolean
+  /** Version of the value now stored: the one written, or the one in the way. */
+  readonly version: Hlc | undefined
+}
+
+/** What a delete came to. */
+export interface DeleteResult {
+  readonly key: string
+  readonly deleted: boolean
+  readonly version: Hlc | undefined
+}
+
+/** What a key needs of its client. */
+export interface KeyHost {
+  readonly store: Store
+  readonly registry: Registry
+  /** Default of a request, ms. */
+  readonly timeout: number
+  readonly report: (error: StateStoreError) => void
+}
+
+/**
+ * One key of the store, with the type of its values. Costs nothing until it is used.
+ *
+ * @example
+ * ```ts
+ * const setPoint = store.key('thermostat1\\setPoint', number)
+ * setPoint.value$.subscribe(render)
+ * await firstValueFrom(setPoint.set(21.5))
+ * ```
+ */
+export class Key<T> {
+  /** The key; one that is no UTF-8 text as `0x` and Base16. */
+  readonly name: string
+  /**
+   * Every change, the latest first, then one by one with rising versions. Hot: all subscribers of the key share one
+   * registration, made by the first and ended by the last. Lives on through reconnects; errors with `not-authorized`
+   * or `closed` alone, completes when the client is closed.
+   */
+  readonly entries$: Observable<Entry<T>>
+  /** The values of {@link entries$}: `undefined` while there is no such key. Values that do not decode are left out. */
+  readonly value$: Observable<T | undefined>
+  /** Whether the value can be relied on. Watches the key as the others do. */
+  readonly freshness$: Observable<Freshness>
+  /** Values that did not decode. Watches the key as the others do. */
+  readonly errors$: Observable<DecodeError>
+  readonly #key: KeyName
+  readonly #codec: Codec<T>
+  readonly #host: KeyHost
+  #decoded: { readonly raw: RawEntry; readonly entry: Entry<T> } | undefined
+
+  constructor(key: KeyName, codec: Codec<T>, host: KeyHost) {
+    this.name = key.text
+    this.#key = key
+    this.#codec = codec
+    this.#host = host
+    const signal$ = host.registry.watch(key)
+    this.entries$ = signal$.pipe(
+      map(signal => signal.entry),
+      filter(entry => entry !== undefined),
+      distinctUntilChanged(),
+      map(entry => this.#decode(entry)),
+    )
+    this.value$ = this.entries$.pipe(
+      filter(entry => entry.op !== 'invalid'),
+      map(entry => entry.value),
+    )
+    this.errors$ = this.entries$.pipe(
+      filter(entry => entry.op === 'invalid'),
+      map(entry => entry.error),
+    )
+    this.freshness$ = signal$.pipe(
+      map(signal => signal.freshness),
+      distinctUntilChanged((a, b) => a.state === b.state),
+    )
+  }
+
+  /**
+   * Reads the key once. Cold: asks on every subscription. Errors with `timeout`, `decode`, `closed` or what the store
+   * answers; an absent key is an entry, not an error.
+   */
+  get(options: RequestOptions = {}): Observable<Entry<T>> {
+    const timeout = checkTimeout(options.timeout, this.#host.timeout)
+    return this.#host.store.get(this.#key, timeout).pipe(
+      map(found => {
+        const base = { key: this.name, version: found?.version, source: 'snapshot' } as const
+        if (found === undefined) return { ...base, op: 'absent', value: undefined }
+        return { ...base, op: 'set', value: this.#decodeValue(found.value, found.version) }
+      }),
+    )
+  }
+
+  /**
+   * Writes the value. Cold: writes on every subscription. Throws `argument` at once for wrong options or a value the
+   * codec refuses; errors with `timeout` (not written), `outcome-unknown`, `closed` or what the store answers.
+   */
+  set(value: T, options: SetOptions = {}): Observable<SetResult> {
+    const write = checkSetOptions(options)
+    const timeout = checkTimeout(options.timeout, this.#host.timeout)
+    return this.#host.store
+      .set(this.#key, this.#encode(value), write, timeout)
+      .pipe(map(({ applied, version }) => ({ key: this.name, applied, version })))
+  }
+
+  /** Deletes the key. Cold; errors as {@link set} does. */
+  delete(options: DeleteOptions = {}): Observable<DeleteResult> {
+    const token = checkToken(options.fencingToken)
+    const timeout = checkTimeout(options.timeout, this.#host.timeout)
+    return this.#host.store.delete(this.#key, token, timeout).pipe(map(written => this.#deleted(written)))
+  }
+
+  /** Deletes the key if it holds this value. Cold; errors as {@link set} does. */
+  deleteIf(value: T, options: DeleteOptions = {}): Observable<DeleteResult> {
+    const token = checkToken(options.fencingToken)
+    const timeout = checkTimeout(options.timeout, this.#host.timeout)
+    return this.#host.store
+      .deleteIf(this.#key, this.#encode(value), token, timeout)
+      .pipe(map(written => this.#deleted(written)))
+  }
+
+  #deleted({ applied, version }: { applied: boolean; version: Hlc | undefined }): DeleteResult {
+    return { key: this.name, deleted: applied, version }
+  }
+
+  // Once per entry, however many subscribers there are.
+  #decode(raw: RawEntry): Entry<T> {
+    if (this.#decoded?.raw !== raw) this.#decoded = { raw, entry: this.#toEntry(raw) }
+    return this.#decoded.entry
+  }
+
+  #toEntry({ op, value, version, source }: RawEntry): Entry<T> {
+    const base = { key: this.name, version, source }
+    if (op !== 'set' || value === undefined) return { ...base, op: op === 'set' ? 'absent' : op, value: undefined }
+    try {
+      return { ...base, op, value: this.#decodeValue(value, version) }
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error
+      this.#host.report(error)
+      return { ...base, op: 'invalid', value: undefined, error }
+    }
+  }
+
+  #encode(value: T): Uint8Array {
+    try {
+      return this.#codec.encode(value)
+    } catch (cause) {
+      if (cause instanceof ArgumentError) throw cause
+      throw new ArgumentError(`The value for key ${JSON.stringify(this.name)} does not encode: ${reason(cause)}`, {
+        cause,
+      })
+    }
+  }
+
+  #decodeValue(value: Uint8Array, version: Hlc | undefined): T {
+    try {
+      return this.#codec.decode(value)
+    } catch (cause) {
+      throw new DecodeError(this.name, version?.toString(), cause)
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { ArgumentError, HlcError } from '../errors.js'
+import { Hlc } from '../hlc/hlc.js'
+import type { WriteOptions } from '../store.js'
+
+/** Options of every request. */
+export interface RequestOptions {
+  /** ms until the request has failed, also told to the broker as message expiry. Default: that of the client, 10 s. */
+  readonly timeout?: number
+}
+
+/** Options of a delete. */
+export interface DeleteOptions extends RequestOptions {
+  /** Proof of holding the lock that protects the key: the version of the lock. */
+  readonly fencingToken?: Hlc | string
+}
+
+/** Options of a write. */
+export interface SetOptions extends DeleteOptions {
+  /** Only if there is no such key (`NX`). */
+  readonly ifAbsent?: boolean
+  /** Only if there is no such key, or it holds this very value already (`NEX`). */
+  readonly ifAbsentOrEqual?: boolean
+  /** Time to live, ms, a positive integer. A write without it makes the key permanent. */
+  readonly expiresIn?: number
+  /** Ask the broker to keep the key on disk. */
+  readonly persist?: boolean
+}
+
+/** Checks options before anything is sent. Throws {@link ArgumentError}. */
+export function checkSetOptions(options: SetOptions): WriteOptions {
+  const { ifAbsent, ifAbsentOrEqual, expiresIn, fencingToken, persist } = options
+  if (ifAbsent && ifAbsentOrEqual) throw new ArgumentError('Expected one of `ifAbsent` and `ifAbsentOrEqual`, got both')
+  if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
+  return {
+    condition: ifAbsent ? { type: 'NX' } : ifAbsentOrEqual ? { type: 'NEX', comparand: undefined } : undefined,
+    px: expiresIn,
+    fencingToken: checkToken(fencingToken),
+    persist,
+  }
+}
+
+/** Checks a fencing token. Throws {@link ArgumentError}. */
+export function checkToken(token: Hlc | string | undefined): Hlc | undefined {
+  if (token === undefined || token instanceof Hlc) return token
+  try {
+    return Hlc.parse(String(token))
+  } catch (cause) {
+    if (!(cause instanceof HlcError)) throw cause
+    throw new ArgumentError(
+      `Expected \`fencingToken\` to be a version such as 1696374425000:1:StateStore, got \`${String(token).slice(0, 80)}\``,
+      { cause },
+    )
+  }
+}
+
+/** A request's timeout, ms. Throws {@link ArgumentError}. */
+export function checkTimeout(timeout: number | undefined, byDefault: number): number {
+  if (timeout === undefined) return byDefault
+  checkPositiveInteger('timeout', timeout)
+  return timeout
+}
+
+/** Throws {@link ArgumentError} unless the value is an integer greater than zero. */
+export function checkPositiveInteger(name: string, value: number): void {
+  if (Number.isSafeInteger(value) && value > 0) return
+  throw new ArgumentError(`Expected \`${name}\` to be a positive integer, got \`${String(value)}\` (${typeof value})`)
+}

@@ -1,0 +1,276 @@
+import { defer, map, Observable, ReplaySubject, type Subscription, share } from 'rxjs'
+import { backoff } from '../backoff.js'
+import { fromHex, toHex } from '../bytes.js'
+import type { Clock } from '../clock.js'
+import { type ClosedError, OverflowError, reason, StateStoreError, TimeoutError } from '../errors.js'
+import type { InboundMessage } from '../mqtt/session.js'
+import { parseNotification } from '../protocol/notifications.js'
+import { type KeyName, type Store, versionOf } from '../store.js'
+import { type Freshness, freshnessOf } from './freshness.js'
+import { INITIAL, type RawEntry, reconcile, type WatchEvent, type WatchState } from './reconcile.js'
+
+/** What a watch says at a time: the entry it emitted last, and whether that can be relied on. */
+export interface WatchSignal {
+  readonly entry: RawEntry | undefined
+  readonly freshness: Freshness
+}
+
+/** What a registry needs to know. */
+export interface RegistryOptions {
+  readonly store: Store
+  readonly clock: Clock
+  /** Everything of a notification topic before the key. */
+  readonly notificationPrefix: string
+  /** ms a KEYNOTIFY or GET of a watch may take before it is tried again. */
+  readonly timeout: number
+  /** ms a registration outlives its last subscriber. */
+  readonly stopDelay: number
+  /** Faults that end no stream: malformed notifications, failed STOPs. */
+  readonly report: (error: StateStoreError) => void
+}
+
+interface Watch {
+  readonly key: KeyName
+  readonly hex: string
+  state: WatchState
+  lostAt: number
+  signal: (signal: WatchSignal) => void
+  fail: (error: StateStoreError) => void
+  complete: () => void
+  /** The request under way, or the pause before it is tried again. */
+  request: { unsubscribe(): void } | undefined
+  attempts: number
+}
+
+type Request = 'KEYNOTIFY' | 'GET'
+
+/** So many requests of watches are under way at a time; 10,000 keys come back in as many steps as needed. */
+const CONCURRENCY = 128
+
+/**
+ * All watched keys of a client: one registration per key at the store, renewed on every connection. It carries out what
+ * `reconcile` decides, for at most {@link CONCURRENCY} keys at a time.
+ */
+export class Registry {
+  readonly #options: RegistryOptions
+  readonly #watches = new Map<string, Watch>()
+  readonly #shared = new Map<string, Observable<WatchSignal>>()
+  readonly #queue = new Map<Watch, Request>()
+  readonly #stops = new Set<Subscription>()
+  #active = 0
+  #connection: { readonly fresh: boolean } | undefined
+  #stopped = false
+  #closed: { readonly error: ClosedError | undefined } | undefined
+
+  constructor(options: RegistryOptions) {
+    this.#options = options
+  }
+
+  /** Number of watched keys. */
+  get size(): number {
+    return this.#watches.size
+  }
+
+  /** Number of keys whose value has been read on this connection. */
+  get synced(): number {
+    let count = 0
+    for (const { state } of this.#watches.values()) if (state.synced) count++
+    return count
+  }
+
+  /**
+   * Watches a key while anybody subscribes: hot, one registration for all, the latest signal first. Errors with what
+   * the caller must know, completes when the client is closed.
+   */
+  watch(key: KeyName): Observable<WatchSignal> {
+    return defer(() => this.#shared.get(toHex(key.bytes)) ?? this.#share(key))
+  }
+
+  /** The notification topic is subscribed. `fresh`: the broker kept nothing of an earlier connection. */
+  connected(fresh: boolean): void {
+    this.#connection = { fresh }
+    this.#stopped = false
+    for (const watch of this.#watches.values()) this.#step(watch, { type: 'connected', trusted: fresh })
+  }
+
+  /** The connection is gone, and with it all registrations at the store. */
+  disconnected(): void {
+    if (this.#connection === undefined) return
+    this.#connection = undefined
+    for (const stop of this.#stops) stop.unsubscribe()
+    this.#stops.clear()
+    this.#queue.clear()
+    const now = this.#options.clock.now()
+    for (const watch of this.#watches.values()) {
+      this.#cancel(watch)
+      watch.lostAt = now
+      this.#step(watch, { type: 'disconnected' })
+    }
+  }
+
+  /** Ends all watches: with the error, or as complete. */
+  close(error: ClosedError | undefined): void {
+    this.disconnected()
+    this.#closed = { error }
+    for (const watch of Array.from(this.#watches.values())) {
+      if (error) watch.fail(error)
+      else watch.complete()
+    }
+  }
+
+  /** Fails all watches, and forgets them: the client may not have notifications. */
+  refuse(error: StateStoreError): void {
+    for (const watch of Array.from(this.#watches.values())) watch.fail(error)
+  }
+
+  /** Takes a message of a notification topic; anything malformed is reported, and nothing else is lost. */
+  received(message: InboundMessage): void {
+    const hex = message.topic.slice(this.#options.notificationPrefix.length).toUpperCase()
+    const watch = this.#watches.get(hex)
+    if (watch === undefined) {
+      if (fromHex(hex) === undefined)
+        this.#report(new StateStoreError('payload', `A notification has no key: ${message.topic}`))
+      return
+    }
+    try {
+      const notification = parseNotification(message.payload)
+      const value = notification.op === 'set' ? notification.value : undefined
+      this.#step(watch, { type: 'notified', change: { op: notification.op, value, version: versionOf(message) } })
+    } catch (error) {
+      this.#report(error)
+    }
+  }
+
+  #share(key: KeyName): Observable<WatchSignal> {
+    const { stopDelay, clock } = this.#options
+    const shared$ = this.#open(key).pipe(
+      share({
+        connector: () => new ReplaySubject<WatchSignal>(1),
+        resetOnError: true,
+        resetOnComplete: true,
+        resetOnRefCountZero: stopDelay > 0 ? () => after(clock, stopDelay) : true,
+      }),
+    )
+    this.#shared.set(toHex(key.bytes), shared$)
+    return shared$
+  }
+
+  #open(key: KeyName): Observable<WatchSignal> {
+    return new Observable<WatchSignal>(subscriber => {
+      const watch = this.#join(key)
+      subscriber.add(() => this.#leave(watch))
+      if (this.#closed?.error) return subscriber.error(this.#closed.error)
+      if (this.#closed) return subscriber.complete()
+      watch.signal = signal => subscriber.next(signal)
+      watch.fail = error => subscriber.error(error)
+      watch.complete = () => subscriber.complete()
+      this.#tell(watch, undefined)
+      if (this.#connection) this.#step(watch, { type: 'connected', trusted: this.#connection.fresh && !this.#stopped })
+    })
+  }
+
+  #join(key: KeyName): Watch {
+    const hex = toHex(key.bytes)
+    const watch: Watch = {
+      key,
+      hex,
+      state: INITIAL,
+      lostAt: this.#options.clock.now(),
+      signal: () => undefined,
+      fail: () => undefined,
+      complete: () => undefined,
+      request: undefined,
+      attempts: 0,
+    }
+    this.#watches.set(hex, watch)
+    return watch
+  }
+
+  #leave(watch: Watch): void {
+    this.#watches.delete(watch.hex)
+    this.#shared.delete(watch.hex)
+    this.#queue.delete(watch)
+    this.#cancel(watch)
+    if (this.#connection === undefined || watch.state.phase === 'offline') return
+    this.#stopped = true
+    // Bound to this connection: on the next one it would end a registration made there.
+    const stop = this.#options.store.notify(watch.key, true, this.#options.timeout).subscribe({
+      error: error => this.#report(error),
+    })
+    this.#stops.add(stop)
+    stop.add(() => this.#stops.delete(stop))
+  }
+
+  #step(watch: Watch, event: WatchEvent): void {
+    const before = freshnessOf(watch.state, watch.lostAt)
+    const { state, emit, send } = reconcile(watch.state, event)
+    watch.state = state
+    if (send) this.#enqueue(watch, send)
+    for (const entry of emit) this.#tell(watch, entry)
+    const after = freshnessOf(state, watch.lostAt)
+    if (emit.length === 0 && after.state !== before.state) this.#tell(watch, state.entry)
+  }
+
+  #tell(watch: Watch, entry: RawEntry | undefined): void {
+    watch.signal({ entry, freshness: freshnessOf(watch.state, watch.lostAt) })
+  }
+
+  #enqueue(watch: Watch, request: Request): void {
+    this.#queue.set(watch, request)
+    this.#pump()
+  }
+
+  #pump(): void {
+    for (const [watch, request] of this.#queue) {
+      if (this.#active >= CONCURRENCY) return
+      this.#queue.delete(watch)
+      this.#request(watch, request)
+    }
+  }
+
+  #request(watch: Watch, request: Request): void {
+    const { store, timeout } = this.#options
+    this.#active++
+    const event$: Observable<WatchEvent> =
+      request === 'KEYNOTIFY'
+        ? store.notify(watch.key, false, timeout).pipe(map(() => ({ type: 'registered' })))
+        : store.get(watch.key, timeout).pipe(map(found => ({ type: 'read', found })))
+    const subscription = event$.subscribe({
+      next: event => {
+        watch.attempts = 0
+        this.#step(watch, event)
+      },
+      error: error => this.#failed(watch, request, error),
+    })
+    subscription.add(() => {
+      this.#active--
+      this.#pump()
+    })
+    if (!subscription.closed) watch.request = subscription
+  }
+
+  #failed(watch: Watch, request: Request, error: StateStoreError): void {
+    if (!(error instanceof TimeoutError || error instanceof OverflowError)) {
+      watch.fail(error)
+      return
+    }
+    const delay = backoff(++watch.attempts)
+    const cancel = this.#options.clock.schedule(delay, () => this.#enqueue(watch, request))
+    watch.request = { unsubscribe: cancel }
+  }
+
+  #cancel(watch: Watch): void {
+    watch.request?.unsubscribe()
+    watch.request = undefined
+    watch.attempts = 0
+  }
+
+  #report(error: unknown): void {
+    this.#options.report(
+      error instanceof StateStoreError ? error : new StateStoreError('payload', reason(error), { cause: error }),
+    )
+  }
+}
+
+const after = (clock: Clock, delay: number): Observable<void> =>
+  new Observable<void>(subscriber => clock.schedule(delay, () => subscriber.next()))

@@ -1,0 +1,23 @@
+// Reasons for which the same CONNECT would fail again, or would fight another client for the session (MQTT 5.0,
+// section 2.4). 1, 2, 4 and 5 are what brokers before MQTT 5 answer.
+const FATAL_REASONS = new Set([
+  1, // unacceptable protocol version
+  2, // identifier rejected
+  4, // bad user name or password
+  5, // not authorized
+  130, // protocol error
+  132, // unsupported protocol version
+  133, // client identifier not valid
+  134, // bad user name or password
+  135, // not authorized
+  138, // banned
+  140, // bad authentication method
+  142, // session taken over
+  144, // topic name invalid
+  156, // use another server
+  157, // server moved
+])
+
+/** Whether a reason code of CONNACK or DISCONNECT makes connecting again pointless. */
+export const isFatalReason = (reasonCode: number | undefined): boolean =>
+  reasonCode !== undefined && FATAL_REASONS.has(reasonCode)

@@ -1,0 +1,71 @@
+import type { RequestRejectedError, StateStoreError } from '../errors.js'
+
+/** A message that arrived. */
+export interface InboundMessage {
+  readonly topic: string
+  readonly payload: Uint8Array
+  readonly correlationData: Uint8Array | undefined
+  readonly contentType: string | undefined
+  readonly userProperties: Readonly<Record<string, string | readonly string[]>>
+}
+
+/** A request to publish, QoS 1. */
+export interface OutboundRequest {
+  readonly topic: string
+  readonly payload: Uint8Array
+  readonly responseTopic: string
+  readonly correlationData: Uint8Array
+  /** Message expiry, s. */
+  readonly messageExpiry: number
+  readonly contentType: string
+  readonly userProperties: Record<string, string>
+}
+
+/** What the broker said when it took the connection. */
+export interface ConnectionInfo {
+  /** Whether it kept the MQTT session: answers and notifications of before may still come. */
+  readonly sessionPresent: boolean
+  /** How many publishes may await their PUBACK. */
+  readonly receiveMaximum: number
+  /** Largest packet the broker takes, bytes; `undefined` for no limit. */
+  readonly maximumPacketSize: number | undefined
+}
+
+/** When the session tries again. */
+export interface Retry {
+  /** 1 for the first attempt after the connection was lost. */
+  readonly attempt: number
+  /** Wall time of the attempt, ms since the Unix epoch. */
+  readonly at: number
+}
+
+/** What a session tells. After `closed` it is silent. */
+export interface SessionListener {
+  connected(info: ConnectionInfo): void
+  disconnected(cause: StateStoreError, retry: Retry | undefined): void
+  /** For good: by `close` (no cause), or because trying again is pointless. */
+  closed(cause: StateStoreError | undefined): void
+  message(message: InboundMessage): void
+}
+
+/**
+ * What the client needs of an MQTT 5 client: the port behind which mqtt.js stands, or a simulation.
+ * It reconnects by itself and never sends anything again by itself.
+ */
+export interface MqttSession {
+  readonly clientId: string
+  /** Starts to tell; called once. */
+  open(listener: SessionListener): void
+  /**
+   * Publishes while connected. `done` is called on the PUBACK, with an error if it carries a reason for refusal; never
+   * when the connection is lost first.
+   */
+  publish(request: OutboundRequest, done: (refusal: RequestRejectedError | undefined) => void): void
+  /**
+   * Subscribes with QoS 1 and calls `done` on the SUBACK with one MQTT 5 reason code per filter (below 128 is
+   * granted); never when the connection is lost first.
+   */
+  subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void
+  /** Ends it; `closed` follows. */
+  close(): void
+}

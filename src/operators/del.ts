@@ -1,0 +1,51 @@
+import type { OperatorFunction } from 'rxjs'
+import type { StateStore } from '../client.js'
+import type { DeleteResult, Key } from '../keys/key.js'
+import type { DeleteOptions } from '../keys/options.js'
+import {
+  type ErrorMode,
+  type Failed,
+  isKey,
+  type KeyOf,
+  keysOf,
+  missingArguments,
+  type OperatorOptions,
+  operate,
+} from './target.js'
+
+type Options<E extends ErrorMode> = DeleteOptions & OperatorOptions<E>
+
+/**
+ * Deletes a key for every item, or the key that `keyOf` gives it, and emits the results in the order of the source.
+ * Errors as {@link Key.delete} does, unless `onError: 'emit'`.
+ *
+ * @example
+ * ```ts
+ * retired$.pipe(del(store, id => `asset/${id}`)).subscribe(result => console.log(result.deleted))
+ * ```
+ */
+export function del<V, E extends ErrorMode = 'throw'>(
+  key: Key<V>,
+  options?: Options<E>,
+): OperatorFunction<unknown, DeleteResult | Failed<E>>
+export function del<T, E extends ErrorMode = 'throw'>(
+  store: StateStore,
+  keyOf: KeyOf<T>,
+  options?: Options<E>,
+): OperatorFunction<T, DeleteResult | Failed<E>>
+export function del<T, V, E extends ErrorMode>(
+  target: Key<V> | StateStore,
+  second?: KeyOf<T> | Options<E>,
+  options: Options<E> = {},
+): OperatorFunction<T, DeleteResult | Failed<E>> {
+  if (isKey(target)) {
+    const own = typeof second === 'object' ? second : options
+    return operate(
+      () => target,
+      key => key.delete(own),
+      own,
+    )
+  }
+  if (typeof second !== 'function') throw missingArguments('del', 'keyOf')
+  return operate(keysOf(target, second), key => key.delete(options), options)
+}

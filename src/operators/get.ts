@@ -1,0 +1,57 @@
+import type { OperatorFunction } from 'rxjs'
+import type { StateStore } from '../client.js'
+import type { Codec } from '../keys/codec.js'
+import type { Entry, Key } from '../keys/key.js'
+import type { RequestOptions } from '../keys/options.js'
+import {
+  type ErrorMode,
+  type Failed,
+  isKey,
+  type KeyOf,
+  missingArguments,
+  type OperatorOptions,
+  operate,
+} from './target.js'
+
+type Options<E extends ErrorMode> = RequestOptions & OperatorOptions<E>
+
+/**
+ * Reads a key for every item, or the key that `keyOf` gives it, and emits the entries in the order of the source.
+ * An absent key is an entry with `op: 'absent'`. Errors as {@link Key.get} does, unless `onError: 'emit'`.
+ *
+ * @example
+ * ```ts
+ * ids$.pipe(get(store, id => `asset/${id}`, json<Asset>())).subscribe(entry => show(entry.value))
+ * ```
+ */
+export function get<V, E extends ErrorMode = 'throw'>(
+  key: Key<V>,
+  options?: Options<E>,
+): OperatorFunction<unknown, Entry<V> | Failed<E>>
+export function get<T, V, E extends ErrorMode = 'throw'>(
+  store: StateStore,
+  keyOf: KeyOf<T>,
+  codec: Codec<V>,
+  options?: Options<E>,
+): OperatorFunction<T, Entry<V> | Failed<E>>
+export function get<T, V, E extends ErrorMode>(
+  target: Key<V> | StateStore,
+  second?: KeyOf<T> | Options<E>,
+  codec?: Codec<V>,
+  options: Options<E> = {},
+): OperatorFunction<T, Entry<V> | Failed<E>> {
+  if (isKey(target)) {
+    const own = typeof second === 'object' ? second : options
+    return operate(
+      () => target,
+      key => key.get(own),
+      own,
+    )
+  }
+  if (typeof second !== 'function' || codec === undefined) throw missingArguments('get', 'keyOf, codec')
+  return operate(
+    (item: T) => target.key(second(item), codec),
+    key => key.get(options),
+    options,
+  )
+}

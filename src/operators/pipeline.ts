@@ -1,0 +1,163 @@
+import { defer, Observable, type OperatorFunction, type Subscriber, Subscription } from 'rxjs'
+import { OverflowError } from '../errors.js'
+
+/** How items become requests. */
+export interface PipelineOptions {
+  /** Most requests under way at a time. Default 64. */
+  readonly concurrency?: number
+  /** Most items that wait for their turn; one more fails the stream with `overflow`. Default 65,536. */
+  readonly buffer?: number
+  /** While a request for a key is under way, keep only the newest item for it. For sliders and set points. Default `false`. */
+  readonly latest?: boolean
+}
+
+interface Slot<T, R> {
+  readonly item: T
+  readonly key: string
+  result: { readonly value: R } | undefined
+}
+
+const CONCURRENCY = 64
+const BUFFER = 65_536
+
+/**
+ * `concatMap` that does not wait: up to `concurrency` requests are under way, started in the order of the source, and
+ * their results come in that order. An error of the source or of a request ends it at once; completion waits for the
+ * results that are due. With `latest` a waiting item gives way to a newer one of the same key, and a key has one
+ * request under way.
+ *
+ * @param request - makes the request of an item; only its last result counts
+ * @param keyOf - which items belong together for `latest`
+ */
+export function pipeline<T, R>(
+  request: (item: T) => Observable<R>,
+  keyOf: (item: T) => string,
+  options: PipelineOptions,
+): OperatorFunction<T, R> {
+  return source =>
+    new Observable<R>(subscriber => {
+      const run = new Pipeline(request, options, subscriber)
+      subscriber.add(run.requests)
+      subscriber.add(
+        source.subscribe({
+          next: item => run.take(item, keyOf),
+          error: error => subscriber.error(error),
+          complete: () => run.sourceCompleted(),
+        }),
+      )
+    })
+}
+
+class Pipeline<T, R> {
+  readonly requests = new Subscription()
+  readonly #request: (item: T) => Observable<R>
+  readonly #subscriber: Subscriber<R>
+  readonly #concurrency: number
+  readonly #buffer: number
+  readonly #latest: boolean
+  /** All items whose result is due, in the order of their results. */
+  readonly #order = new Set<Slot<T, R>>()
+  readonly #waiting = new Set<Slot<T, R>>()
+  /** With `latest`: the item that waits per key, and the keys that are busy. */
+  readonly #newest = new Map<string, Slot<T, R>>()
+  readonly #busy = new Set<string>()
+  #running = 0
+  #starting = false
+  #completed = false
+
+  constructor(request: (item: T) => Observable<R>, options: PipelineOptions, subscriber: Subscriber<R>) {
+    this.#request = request
+    this.#subscriber = subscriber
+    this.#concurrency = options.concurrency ?? CONCURRENCY
+    this.#buffer = options.buffer ?? BUFFER
+    this.#latest = options.latest ?? false
+  }
+
+  take(item: T, keyOf: (item: T) => string): void {
+    const slot = this.#slotOf(item, keyOf)
+    if (slot === undefined) return
+    if (this.#latest) this.#replace(slot)
+    if (this.#waiting.size >= this.#buffer) {
+      this.#subscriber.error(new OverflowError('The buffer of the operator', this.#buffer))
+      return
+    }
+    this.#order.add(slot)
+    this.#waiting.add(slot)
+    this.#start()
+  }
+
+  sourceCompleted(): void {
+    this.#completed = true
+    this.#drain()
+  }
+
+  #slotOf(item: T, keyOf: (item: T) => string): Slot<T, R> | undefined {
+    try {
+      return { item, key: this.#latest ? keyOf(item) : '', result: undefined }
+    } catch (error) {
+      this.#subscriber.error(error)
+      return undefined
+    }
+  }
+
+  #replace(slot: Slot<T, R>): void {
+    const older = this.#newest.get(slot.key)
+    if (older) {
+      this.#order.delete(older)
+      this.#waiting.delete(older)
+    }
+    this.#newest.set(slot.key, slot)
+  }
+
+  // Requests that end at once would call this again from within; the loop that runs sees what they left.
+  #start(): void {
+    if (this.#starting) return
+    this.#starting = true
+    for (const slot of this.#waiting) {
+      if (this.#running >= this.#concurrency || this.#subscriber.closed) break
+      if (this.#latest && this.#busy.has(slot.key)) continue
+      this.#waiting.delete(slot)
+      this.#run(slot)
+    }
+    this.#starting = false
+  }
+
+  #run(slot: Slot<T, R>): void {
+    this.#running++
+    if (this.#latest) {
+      this.#newest.delete(slot.key)
+      this.#busy.add(slot.key)
+    }
+    const request = new Subscription()
+    this.requests.add(request)
+    request.add(
+      defer(() => this.#request(slot.item)).subscribe({
+        next: value => {
+          slot.result = { value }
+        },
+        error: error => this.#subscriber.error(error),
+        complete: () => {
+          this.requests.remove(request)
+          this.#finish(slot)
+        },
+      }),
+    )
+  }
+
+  #finish(slot: Slot<T, R>): void {
+    this.#running--
+    this.#busy.delete(slot.key)
+    if (slot.result === undefined) this.#order.delete(slot)
+    this.#drain()
+    this.#start()
+  }
+
+  #drain(): void {
+    for (const slot of this.#order) {
+      if (slot.result === undefined) return
+      this.#order.delete(slot)
+      this.#subscriber.next(slot.result.value)
+    }
+    if (this.#completed && this.#order.size === 0) this.#subscriber.complete()
+  }
+}

@@ -1,0 +1,57 @@
+import type { OperatorFunction } from 'rxjs'
+import type { StateStore } from '../client.js'
+import type { Key, SetResult } from '../keys/key.js'
+import type { SetOptions } from '../keys/options.js'
+import {
+  type ErrorMode,
+  encodeWith,
+  type Failed,
+  isKey,
+  type KeyOf,
+  keysOf,
+  missingArguments,
+  type OperatorOptions,
+  operate,
+  type ValueOf,
+} from './target.js'
+
+type Options<E extends ErrorMode> = SetOptions & OperatorOptions<E>
+
+/**
+ * Writes every item to a key, or to the key that `keyOf` gives it, and emits the results in the order of the source.
+ * Up to `concurrency` writes are under way; writes to one key stay in order. Errors as {@link Key.set} does, unless
+ * `onError: 'emit'` makes results of failures.
+ *
+ * @example
+ * ```ts
+ * sensor$.pipe(set(setPoint, { expiresIn: 60_000 })).subscribe(result => console.log(result.version))
+ * readings$.pipe(set(store, r => `sensor/${r.id}`, json<Reading>())).subscribe()
+ * ```
+ */
+export function set<T, E extends ErrorMode = 'throw'>(
+  key: Key<T>,
+  options?: Options<E>,
+): OperatorFunction<T, SetResult | Failed<E>>
+export function set<T, E extends ErrorMode = 'throw'>(
+  store: StateStore,
+  keyOf: KeyOf<T>,
+  toValue: ValueOf<T>,
+  options?: Options<E>,
+): OperatorFunction<T, SetResult | Failed<E>>
+export function set<T, E extends ErrorMode>(
+  target: Key<T> | StateStore,
+  second?: KeyOf<T> | Options<E>,
+  toValue?: ValueOf<T>,
+  options: Options<E> = {},
+): OperatorFunction<T, SetResult | Failed<E>> {
+  if (isKey(target)) {
+    const own = typeof second === 'object' ? second : options
+    return operate(
+      () => target,
+      (key, item: T) => key.set(item, own),
+      own,
+    )
+  }
+  if (typeof second !== 'function' || toValue === undefined) throw missingArguments('set', 'keyOf, codec or toValue')
+  return operate(keysOf(target, second), (key, item: T) => key.set(encodeWith(toValue, item), options), options)
+}

@@ -1,0 +1,55 @@
+import type { OperatorFunction } from 'rxjs'
+import type { StateStore } from '../client.js'
+import type { DeleteResult, Key } from '../keys/key.js'
+import type { DeleteOptions } from '../keys/options.js'
+import {
+  type ErrorMode,
+  encodeWith,
+  type Failed,
+  isKey,
+  type KeyOf,
+  keysOf,
+  missingArguments,
+  type OperatorOptions,
+  operate,
+  type ValueOf,
+} from './target.js'
+
+type Options<E extends ErrorMode> = DeleteOptions & OperatorOptions<E>
+
+/**
+ * Deletes a key if it holds the item, or the key that `keyOf` gives it if that holds the item's value; emits the
+ * results in the order of the source. Errors as {@link Key.deleteIf} does, unless `onError: 'emit'`.
+ *
+ * @example
+ * ```ts
+ * finished$.pipe(vdel(store, job => `job/${job.id}`, () => 'running')).subscribe()
+ * ```
+ */
+export function vdel<T, E extends ErrorMode = 'throw'>(
+  key: Key<T>,
+  options?: Options<E>,
+): OperatorFunction<T, DeleteResult | Failed<E>>
+export function vdel<T, E extends ErrorMode = 'throw'>(
+  store: StateStore,
+  keyOf: KeyOf<T>,
+  toValue: ValueOf<T>,
+  options?: Options<E>,
+): OperatorFunction<T, DeleteResult | Failed<E>>
+export function vdel<T, E extends ErrorMode>(
+  target: Key<T> | StateStore,
+  second?: KeyOf<T> | Options<E>,
+  toValue?: ValueOf<T>,
+  options: Options<E> = {},
+): OperatorFunction<T, DeleteResult | Failed<E>> {
+  if (isKey(target)) {
+    const own = typeof second === 'object' ? second : options
+    return operate(
+      () => target,
+      (key, item: T) => key.deleteIf(item, own),
+      own,
+    )
+  }
+  if (typeof second !== 'function' || toValue === undefined) throw missingArguments('vdel', 'keyOf, codec or toValue')
+  return operate(keysOf(target, second), (key, item: T) => key.deleteIf(encodeWith(toValue, item), options), options)
+}
