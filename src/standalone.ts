@@ -1,6 +1,5 @@
-import type { PublishPacket } from 'aedes'
 import { type Observable, Subject } from 'rxjs'
-import { Broker, type BrokerHandler } from './broker/broker.js'
+import { Broker, type BrokerHandler, type PublishPacket } from './broker/broker.js'
 import { type Clock, systemClock } from './clock.js'
 import { Engine } from './engine/engine.js'
 import { ArgumentError } from './errors.js'

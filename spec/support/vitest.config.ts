@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,
+    globalSetup: 'spec/support/services.ts',
     include: ['spec/**/*.spec.ts'],
     sequence: { shuffle: true },
     testTimeout: 20_000,

@@ -30,6 +30,8 @@ export interface BrokerOptions {
   readonly maximumPacketSize: number
 }
 
+export type { PublishPacket } from 'aedes'
+
 type Done = (error?: Error) => void
 
 /** How long a connection may take to say CONNECT, and how long a full socket may stay full, ms. */

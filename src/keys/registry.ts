@@ -96,13 +96,9 @@ export class Registry {
   /** The connection is gone, and with it all registrations at the store. */
   disconnected(): void {
     if (this.#connection === undefined) return
-    this.#connection = undefined
-    for (const stop of this.#stops) stop.unsubscribe()
-    this.#stops.clear()
-    this.#queue.clear()
+    this.#forgetConnection()
     const now = this.#options.clock.now()
     for (const watch of this.#watches.values()) {
-      this.#cancel(watch)
       watch.lostAt = now
       this.#step(watch, { type: 'disconnected' })
     }
@@ -110,7 +106,7 @@ export class Registry {
 
   /** Ends all watches: with the error, or as complete. */
   close(error: ClosedError | undefined): void {
-    this.disconnected()
+    this.#forgetConnection()
     this.#closed = { error }
     for (const watch of Array.from(this.#watches.values())) {
       if (error) watch.fail(error)
@@ -139,6 +135,14 @@ export class Registry {
     } catch (error) {
       this.#report(error)
     }
+  }
+
+  #forgetConnection(): void {
+    this.#connection = undefined
+    for (const stop of this.#stops) stop.unsubscribe()
+    this.#stops.clear()
+    this.#queue.clear()
+    for (const watch of this.#watches.values()) this.#cancel(watch)
   }
 
   #share(key: KeyName): Observable<WatchSignal> {

@@ -1,0 +1,38 @@
+import pc from 'picocolors'
+
+const COLOURS = { store: pc.magenta, panel: pc.cyan, thermostat: pc.green, link: pc.red, standby: pc.yellow }
+
+/** @typedef {keyof typeof COLOURS} Actor */
+
+const started = performance.now()
+
+/**
+ * One line of the transcript: when, who, what, and for values their version and where they came from.
+ *
+ * @param {Actor} who
+ * @param {string} what
+ * @param {{ version?: unknown, source?: string }} [about]
+ */
+export function say(who, what, { version, source } = {}) {
+  const time = `${((performance.now() - started) / 1000).toFixed(2)} s`.padStart(8)
+  const columns = [pc.dim(time), COLOURS[who](who.padEnd(10)), what.padEnd(50)]
+  if (version !== undefined || source !== undefined) columns.push(pc.dim(String(version ?? '').padEnd(27)))
+  if (source !== undefined) columns.push(pc.bold(source))
+  console.log(columns.join('  ').trimEnd())
+}
+
+/** @param {string} title */
+export const heading = title => console.log(`\n${pc.bold(title)}`)
+
+/**
+ * What the demo claims; it fails if a claim does not hold.
+ *
+ * @param {string} claim
+ * @param {unknown} actual
+ * @param {unknown} expected
+ */
+export function check(claim, actual, expected) {
+  const holds = JSON.stringify(actual) === JSON.stringify(expected)
+  console.log(`${' '.repeat(10)}${holds ? pc.green('✓') : pc.red('✗')} ${claim}`)
+  if (!holds) throw new Error(`${claim}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`)
+}
