@@ -197,7 +197,7 @@ export class StateStore implements AsyncDisposable {
     const error = cause
       ? new ClosedError(`The connection was closed for good: ${cause.message}`, { cause })
       : new ClosedError()
-    this.#registry.close(cause && error)
+    this.#registry.close(cause && error, this.#session.shared)
     this.#invoker.close(error)
   }
 }

@@ -95,8 +95,9 @@ function settingsOf({ timeout = 10_000, queueLimit = 65_536, stopDelay = 0, cloc
 }
 
 function checkUrl(url: string): void {
-  const scheme = typeof url === 'string' && URL.canParse(url) ? new URL(url).protocol : undefined
-  if (scheme !== undefined && ['mqtt:', 'mqtts:', 'ws:', 'wss:', 'tcp:', 'ssl:', 'tls:'].includes(scheme)) return
+  const { protocol, hostname } =
+    typeof url === 'string' && URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' }
+  if (hostname !== '' && ['mqtt:', 'mqtts:', 'ws:', 'wss:', 'tcp:', 'ssl:', 'tls:'].includes(protocol)) return
   throw new ArgumentError(
     `Expected a broker URL such as mqtt://localhost:1883 or ws://localhost:8083, got \`${String(url)}\``,
   )

@@ -2,7 +2,7 @@ import { defer, map, Observable, ReplaySubject, type Subscription, share } from 
 import { backoff } from '../backoff.js'
 import { fromHex, toHex } from '../bytes.js'
 import type { Clock } from '../clock.js'
-import { type ClosedError, OverflowError, reason, StateStoreError, TimeoutError } from '../errors.js'
+import { type ClosedError, type ErrorCode, reason, ServiceError, StateStoreError } from '../errors.js'
 import type { InboundMessage } from '../mqtt/session.js'
 import { parseNotification } from '../protocol/notifications.js'
 import { type KeyName, type Store, versionOf } from '../store.js'
@@ -43,6 +43,9 @@ interface Watch {
 }
 
 type Request = 'KEYNOTIFY' | 'GET'
+
+/** What a watch gets over by trying again; a device without a clock gets its time from the network a little later. */
+const TRANSIENT: ReadonlySet<ErrorCode> = new Set(['timeout', 'overflow', 'clock-skew', 'quota-exceeded'] as const)
 
 /** So many requests of watches are under way at a time; 10,000 keys come back in as many steps as needed. */
 const CONCURRENCY = 128
@@ -104,14 +107,15 @@ export class Registry {
     }
   }
 
-  /** Ends all watches: with the error, or as complete. */
-  close(error: ClosedError | undefined): void {
-    this.#forgetConnection()
+  /** Ends all watches, with the error or as complete; with `stop` their registrations too, on a connection that goes on. */
+  close(error: ClosedError | undefined, stop: boolean): void {
+    if (!stop) this.#forgetConnection()
     this.#closed = { error }
     for (const watch of Array.from(this.#watches.values())) {
       if (error) watch.fail(error)
       else watch.complete()
     }
+    this.#forgetConnection()
   }
 
   /** Fails all watches, and forgets them: the client may not have notifications. */
@@ -254,10 +258,11 @@ export class Registry {
   }
 
   #failed(watch: Watch, request: Request, error: StateStoreError): void {
-    if (!(error instanceof TimeoutError || error instanceof OverflowError)) {
+    if (!TRANSIENT.has(error.code)) {
       watch.fail(error)
       return
     }
+    if (error instanceof ServiceError) this.#report(error)
     const delay = backoff(++watch.attempts)
     const cancel = this.#options.clock.schedule(delay, () => this.#enqueue(watch, request))
     watch.request = { unsubscribe: cancel }

@@ -1,5 +1,6 @@
 import mqtt, { type IClientOptions, type IConnackPacket, type IPublishPacket, type MqttClient } from 'mqtt'
 import { type BackoffOptions, backoff } from '../backoff.js'
+import { utf8 } from '../bytes.js'
 import type { Clock } from '../clock.js'
 import {
   ArgumentError,
@@ -91,8 +92,10 @@ function toClientOptions(options: MqttConnectOptions): IClientOptions {
 /** The one place that knows mqtt.js. */
 class MqttJsSession implements MqttSession {
   readonly clientId: string
+  readonly shared: boolean
   readonly #client: MqttClient
   readonly #owner: Ownership
+  readonly #filters = new Set<string>()
   readonly #unacknowledged = new Set<number>()
   #listener: SessionListener | undefined
   #detach: () => void = () => undefined
@@ -104,6 +107,7 @@ class MqttJsSession implements MqttSession {
   constructor(client: MqttClient, owner: Ownership) {
     this.#client = client
     this.#owner = owner
+    this.shared = !owner.owned
     this.clientId = client.options.clientId ?? ''
   }
 
@@ -163,6 +167,7 @@ class MqttJsSession implements MqttSession {
   }
 
   subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
+    for (const filter of filters) this.#filters.add(filter)
     const wanted = Object.fromEntries(filters.map(filter => [filter, { qos: 1 as const }]))
     // Without this flag mqtt.js answers by itself for a filter it subscribed before, and nothing is sent.
     this.#client.subscribe(Object.assign(wanted, { resubscribe: true }), (_error, _granted, packet) => {
@@ -172,7 +177,8 @@ class MqttJsSession implements MqttSession {
 
   close(): void {
     this.#cancelRetry()
-    if (!this.#owner.owned) {
+    if (this.shared) {
+      if (this.#client.connected) this.#client.unsubscribe(Array.from(this.#filters))
       this.#ended(undefined)
       return
     }
@@ -254,7 +260,8 @@ class MqttJsSession implements MqttSession {
 function toMessage({ topic, payload, properties }: IPublishPacket): InboundMessage {
   return {
     topic,
-    payload: typeof payload === 'string' ? new TextEncoder().encode(payload) : payload,
+    // A copy: a value that is kept must not keep alive the network buffer it came in.
+    payload: typeof payload === 'string' ? utf8(payload) : new Uint8Array(payload),
     correlationData: properties?.correlationData,
     contentType: properties?.contentType,
     userProperties: properties?.userProperties ?? {},

@@ -54,6 +54,8 @@ export interface SessionListener {
  */
 export interface MqttSession {
   readonly clientId: string
+  /** Whether the connection is somebody else's, and outlives us: then we clean up behind us. */
+  readonly shared: boolean
   /** Starts to tell; called once. */
   open(listener: SessionListener): void
   /**

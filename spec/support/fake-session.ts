@@ -1,0 +1,89 @@
+import type { RequestRejectedError, StateStoreError } from '../../src/errors.js'
+import type { ConnectionInfo, MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
+
+export interface Published {
+  readonly request: OutboundRequest
+  /** Sends the PUBACK. */
+  readonly acknowledge: (refusal?: RequestRejectedError) => void
+}
+
+export const CONNECTION: ConnectionInfo = {
+  sessionPresent: false,
+  receiveMaximum: 65_535,
+  maximumPacketSize: undefined,
+}
+
+/** An MQTT session in the hands of a spec: it notes what is sent and tells what it is told to tell. */
+export class FakeSession implements MqttSession {
+  readonly clientId = 'client-id1'
+  readonly shared: boolean
+  readonly published: Published[] = []
+  readonly subscribed: string[][] = []
+  /** What SUBACK answers, per filter; `undefined` withholds it. */
+  granted: readonly number[] | undefined = [1, 1]
+  closed = 0
+  #listener: SessionListener | undefined
+  #subacks: (() => void)[] = []
+
+  constructor(shared = false) {
+    this.shared = shared
+  }
+
+  open(listener: SessionListener): void {
+    this.#listener = listener
+  }
+
+  publish(request: OutboundRequest, done: (refusal: RequestRejectedError | undefined) => void): void {
+    this.published.push({ request, acknowledge: refusal => done(refusal) })
+  }
+
+  subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
+    this.subscribed.push([...filters])
+    const { granted } = this
+    if (granted) done(granted)
+    else this.#subacks.push(() => done([1, 1]))
+  }
+
+  close(): void {
+    this.closed++
+    this.#listener?.closed(undefined)
+  }
+
+  /** Sends the SUBACKs that were withheld. */
+  suback(): void {
+    for (const send of this.#subacks.splice(0)) send()
+  }
+
+  connect(info: Partial<ConnectionInfo> = {}): void {
+    this.#listener?.connected({ ...CONNECTION, ...info })
+  }
+
+  disconnect(cause: StateStoreError): void {
+    this.#listener?.disconnected(cause, { attempt: 1, at: 0 })
+  }
+
+  end(cause: StateStoreError): void {
+    this.#listener?.closed(cause)
+  }
+
+  receive(
+    topic: string,
+    payload: Uint8Array,
+    userProperties: Record<string, string> = {},
+    correlationData?: Uint8Array,
+  ): void {
+    this.#listener?.message({ topic, payload, userProperties, correlationData, contentType: undefined })
+  }
+
+  /** Answers a published request. */
+  reply(to: Published, payload: Uint8Array, userProperties: Record<string, string> = { __stat: '200' }): void {
+    this.receive(to.request.responseTopic, payload, userProperties, to.request.correlationData)
+  }
+
+  /** The published request number `index`, counted from the end when negative. */
+  at(index: number): Published {
+    const found = this.published.at(index)
+    if (found === undefined) throw new Error(`only ${this.published.length} requests were published`)
+    return found
+  }
+}

@@ -1,0 +1,78 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** A network between a client and a broker that a spec can break: a TCP proxy. */
+export interface Link {
+  readonly url: string
+  /** Connections that went through since the start. */
+  readonly connections: number
+  /** Breaks all connections and refuses new ones. */
+  cut(): void
+  /** Lets connections through again. */
+  restore(): void
+  /** Lets bytes pile up in one direction until {@link resume}. */
+  stall(direction: 'up' | 'down'): void
+  resume(): void
+  /** Leads new connections elsewhere. */
+  redirect(url: string): void
+}
+
+/** A link to the broker at `url`, closed at the end of the test. */
+export async function layLink(url: string): Promise<Link> {
+  let target = new URL(url)
+  let broken = false
+  let connections = 0
+  const pairs = new Set<{ readonly near: Socket; readonly far: Socket }>()
+  const server = createServer({ noDelay: true }, near => {
+    if (broken) {
+      near.destroy()
+      return
+    }
+    connections++
+    const far = connect({ host: target.hostname, port: Number(target.port), noDelay: true })
+    const pair = { near, far }
+    pairs.add(pair)
+    const end = (): void => {
+      pairs.delete(pair)
+      near.destroy()
+      far.destroy()
+    }
+    for (const socket of [near, far]) socket.on('error', end).on('close', end)
+    near.pipe(far).pipe(near)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const cut = (): void => {
+    broken = true
+    for (const { near, far } of pairs) {
+      near.destroy()
+      far.destroy()
+    }
+  }
+  onTestFinished(async () => {
+    cut()
+    await new Promise(resolve => server.close(resolve))
+  })
+  return {
+    url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`,
+    get connections() {
+      return connections
+    },
+    cut,
+    restore: () => {
+      broken = false
+    },
+    stall: direction => {
+      for (const { near, far } of pairs) {
+        if (direction === 'up') near.unpipe(far)
+        else far.unpipe(near)
+      }
+    },
+    resume: () => {
+      for (const { near, far } of pairs) near.pipe(far).pipe(near)
+    },
+    redirect: elsewhere => {
+      target = new URL(elsewhere)
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import type { Observable } from 'rxjs'
+import { onTestFinished } from 'vitest'
+import { type ConnectOptions, connect, type Entry, type StateStore } from '../../src/index.js'
+
+/** A client that comes back quickly, closed at the end of the test. */
+export function openClient(url: string, options: ConnectOptions = {}): StateStore {
+  const client = connect(url, { reconnect: { initial: 5, maximum: 20 }, ...options })
+  onTestFinished(async () => client.close())
+  return client
+}
+
+/** What an observable has said so far. */
+export interface Recording<T> {
+  readonly values: readonly T[]
+  readonly error: unknown
+  readonly completed: boolean
+  unsubscribe(): void
+  /** Resolves as soon as what was said so far fits; fails when the observable ends first. */
+  until(fits: (recording: Recording<T>) => boolean): Promise<void>
+}
+
+/** Subscribes to an observable for the length of the test and notes what it says. */
+export function record<T>(source: Observable<T>): Recording<T> {
+  const values: T[] = []
+  const waiters = new Set<() => void>()
+  let error: unknown
+  let ended = false
+  let completed = false
+  const changed = (): void => {
+    for (const check of Array.from(waiters)) check()
+  }
+  const subscription = source.subscribe({
+    next: value => {
+      values.push(value)
+      changed()
+    },
+    error: cause => {
+      error = cause
+      ended = true
+      changed()
+    },
+    complete: () => {
+      completed = true
+      ended = true
+      changed()
+    },
+  })
+  onTestFinished(() => subscription.unsubscribe())
+  const recording: Recording<T> = {
+    values,
+    get error() {
+      return error
+    },
+    get completed() {
+      return completed
+    },
+    unsubscribe: () => subscription.unsubscribe(),
+    until: fits =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          if (fits(recording)) resolve()
+          else if (ended) reject(new Error(`ended before it fitted: ${JSON.stringify(values)}`, { cause: error }))
+          else return
+          waiters.delete(check)
+        }
+        waiters.add(check)
+        check()
+      }),
+  }
+  return recording
+}
+
+/** An entry in a few words: `set 21.5 (resync)`. */
+export const inWords = ({ op, value, source }: Entry<unknown>): string =>
+  op === 'set' ? `set ${String(value)} (${source})` : `${op} (${source})`
+
+/** Entries in a few words. */
+export const words = (recording: Recording<Entry<unknown>>): string[] => recording.values.map(inWords)
