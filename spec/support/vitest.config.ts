@@ -9,6 +9,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 20_000,
     coverage: {
+      enabled: process.env['CI'] !== undefined,
       provider: 'v8',
       include: ['src/**/*.ts'],
       reporter: ['text', 'json-summary'],

@@ -33,7 +33,7 @@ const CODES = new Map<string, ServiceErrorCode>(
 
 /** The error for a reply `-{line}`: `ERR text`, `ERR: text` or anything else, kept word by word. */
 export function serviceError(line: string, key?: string): ServiceError {
-  const text = line.replace(/^ERR:? */, '').trimEnd()
+  const text = line.replace(/^ERR(?:: *| +|$)/, '').trimEnd()
   const code = text.startsWith(STALE_TOKEN_START) ? 'fencing-token-stale' : CODES.get(text)
   return new ServiceError(code ?? 'service-unknown', text, key)
 }

@@ -12,8 +12,8 @@ export type Resp3 =
 const CR = 0x0d
 const LF = 0x0a
 const MAXIMUM_DEPTH = 4
-// The shortest thing an array can hold is ":0\r\n".
-const SMALLEST_ITEM = 4
+// The shortest thing an array can hold is "+\r\n".
+const SMALLEST_ITEM = 3
 
 /**
  * Decodes exactly one value, whole or in pieces as it came. Blobs are views of the input, not copies, when it is one

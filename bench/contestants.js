@@ -1,0 +1,97 @@
+import mqtt from 'mqtt'
+import { bytes, connect, get, set } from 'rx-statestore'
+import { firstValueFrom, lastValueFrom, map, range } from 'rxjs'
+
+const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
+
+/**
+ * @typedef {object} Contestant
+ * @property {string} name
+ * @property {(verb: 'SET' | 'GET', inFlight: number, requests: number) => Promise<void>} run
+ * @property {() => Promise<unknown>} close
+ */
+
+/**
+ * What somebody without this library would write: request and response on mqtt.js, without timeouts, order or types.
+ *
+ * @param {string} url
+ * @param {Uint8Array} value
+ * @returns {Promise<Contestant>}
+ */
+export async function handWritten(url, value) {
+  const client = await mqtt.connectAsync(url, { protocolVersion: 5, clientId: 'bench-loop' })
+  const { stream } = client
+  if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
+  const responseTopic = 'clients/bench-loop/services/statestore/_any_/command/invoke/response'
+  await client.subscribeAsync(responseTopic, { qos: 1 })
+  /** @type {Map<number, () => void>} */
+  const waiting = new Map()
+  client.on('message', (_topic, _payload, { properties }) => {
+    const id = properties?.correlationData?.readUInt32BE(0) ?? 0
+    waiting.get(id)?.()
+    waiting.delete(id)
+  })
+  let last = 0
+  const payloads = {
+    SET: Buffer.concat([
+      Buffer.from(`*3\r\n$3\r\nSET\r\n$5\r\nbench\r\n$${value.length}\r\n`),
+      value,
+      Buffer.from('\r\n'),
+    ]),
+    GET: Buffer.from('*2\r\n$3\r\nGET\r\n$5\r\nbench\r\n'),
+  }
+  /** @param {'SET' | 'GET'} verb */
+  const request = verb =>
+    new Promise(resolve => {
+      const correlationData = Buffer.alloc(16)
+      correlationData.writeUInt32BE(++last)
+      waiting.set(last, () => resolve(undefined))
+      const userProperties = { __ts: `${Date.now()}:0:bench` }
+      client.publish(INVOKE, payloads[verb], { qos: 1, properties: { responseTopic, correlationData, userProperties } })
+    })
+  return {
+    name: 'mqtt.js loop',
+    run: async (verb, inFlight, requests) => {
+      let started = 0
+      const lane = async () => {
+        while (started++ < requests) await request(verb)
+      }
+      await Promise.all(Array.from({ length: inFlight }, lane))
+    },
+    close: () => client.endAsync(),
+  }
+}
+
+/**
+ * This library: one-shot requests one at a time, operators for many in flight.
+ *
+ * @param {string} url
+ * @param {Uint8Array} value
+ * @returns {Promise<Contestant>}
+ */
+export async function ours(url, value) {
+  const store = connect(url, { clientId: 'bench-ours', sessionExpiry: 0 })
+  const key = store.key('bench', bytes)
+  await firstValueFrom(key.set(value))
+  return {
+    name: 'rx-statestore',
+    run: async (verb, inFlight, requests) => {
+      if (inFlight === 1) {
+        for (let i = 0; i < requests; i++)
+          await (verb === 'SET' ? firstValueFrom(key.set(value)) : firstValueFrom(key.get()))
+        return
+      }
+      const options = { concurrency: inFlight }
+      const request$ = range(requests)
+      if (verb === 'GET') await lastValueFrom(request$.pipe(get(key, options)))
+      else
+        await lastValueFrom(
+          request$.pipe(
+            map(() => value),
+            set(key, options),
+          ),
+        )
+    },
+    close: () => store.close(),
+  }
+}

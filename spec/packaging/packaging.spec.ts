@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as client from '../../src/index.js'
+import * as server from '../../src/standalone.js'
+
+const run = promisify(execFile)
+const ROOT = new URL('../..', import.meta.url).pathname
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
+const manifest: { version: string; exports: Record<string, string | { types: string; default: string }> } = JSON.parse(
+  readFileSync(join(ROOT, 'package.json'), 'utf8'),
+)
+const ENTRIES = { 'rx-statestore': client, 'rx-statestore/server': server }
+
+let home: string
+let files: string[]
+
+const node = async (...args: string[]): Promise<string> => (await run(process.execPath, args, { cwd: home })).stdout
+
+/** Type-checks and translates a project's TypeScript as a strict user would; the compiler's complaints are the result. */
+async function compile(folder: string, moduleOptions: readonly string[]): Promise<string> {
+  const names = readdirSync(join(home, folder)).filter(name => name.endsWith('.ts'))
+  const options = [
+    '--strict',
+    '--exactOptionalPropertyTypes',
+    '--target',
+    'es2022',
+    '--lib',
+    'es2022,esnext.disposable,dom',
+  ]
+  const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')]
+  const paths = names.map(name => join(folder, name))
+  return run(process.execPath, [TSC, ...options, ...types, ...moduleOptions, '--rootDir', folder, ...paths], {
+    cwd: home,
+  }).then(
+    () => '',
+    ({ stdout }) => String(stdout),
+  )
+}
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', home], { cwd: ROOT })
+  const packed: { filename: string; files: { path: string }[] } = parsePacked(stdout)
+  files = packed.files.map(({ path }) => path)
+  writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
+  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${packed.filename}`, 'rxjs@7.8.2']
+  await run('npm', install, { cwd: home })
+}, 180_000)
+
+// npm prints an array of packages, or an object by name, as its version has it; before it whatever the build says.
+function parsePacked(stdout: string): { filename: string; files: { path: string }[] } {
+  const parsed: unknown = JSON.parse(stdout.slice(stdout.search(/^[[{]/m)))
+  return Object.values(Object(parsed))[0]
+}
+
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+describe('the package', () => {
+  it('holds what was built and what there is to read, and nothing else', () => {
+    const others = files.filter(path => !/^dist\/.*\.(js|d\.ts)$/.test(path))
+    expect(others.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+  })
+
+  it('exports files that exist, with types', () => {
+    const targets = Object.values(manifest.exports).flatMap(target =>
+      typeof target === 'string' ? [] : Object.values(target),
+    )
+    expect(targets.filter(target => !files.includes(target.replace('./', '')))).toEqual([])
+    expect(Object.keys(manifest.exports)).toEqual(['.', './server', './package.json'])
+  })
+
+  it.each(Object.entries(ENTRIES))('gives %s to plain JavaScript', async (name, module) => {
+    const script = `import * as entry from '${name}'; console.log(JSON.stringify(Object.keys(entry).sort()))`
+    expect(JSON.parse(await node('--input-type=module', '--eval', script))).toEqual(Object.keys(module).sort())
+  })
+
+  it.each([
+    ['Node', ['--module', 'nodenext']],
+    ['a bundler', ['--module', 'esnext', '--moduleResolution', 'bundler']],
+  ])('gives its types to TypeScript with the resolution of %s', async (_name, options) => {
+    mkdirSync(join(home, 'types'), { recursive: true })
+    writeFileSync(
+      join(home, 'types/user.ts'),
+      `import { connect, number, set, type Entry, type SetResult, type StateStore } from 'rx-statestore'
+       import { serve, type RunningStore } from 'rx-statestore/server'
+       import { of, type Observable } from 'rxjs'
+       const running: RunningStore = await serve({ port: 0 })
+       const store: StateStore = connect(running.url)
+       const entries$: Observable<Entry<number>> = store.key('a', number).entries$
+       const results$: Observable<SetResult> = of(1).pipe(set(store.key('a', number)))
+       // @ts-expect-error: a key of numbers takes no text
+       store.key('a', number).set('warm')
+       export { entries$, results$ }`,
+    )
+    expect(await compile('types', [...options, '--noEmit'])).toBe('')
+  })
+
+  it('brings the command', async () => {
+    const { stdout } = await run(join(home, 'node_modules/.bin/rx-statestore'), ['--version'], { cwd: home })
+    expect(stdout.trim()).toBe(manifest.version)
+  })
+
+  it('does not pull Node into the client', async () => {
+    const script = `
+      import { register } from 'node:module'
+      const hooks = 'export async function resolve(name, context, next) { if (/^node:/.test(name) && /rx-statestore.dist/.test(context.parentURL ?? "")) throw new Error(name); return next(name, context) }'
+      register('data:text/javascript,' + encodeURIComponent(hooks))
+      await import('rx-statestore')
+      console.log('fine')`
+    expect(await node('--input-type=module', '--eval', script)).toBe('fine\n')
+  })
+})
+
+describe('the README', () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  const snippets = Array.from(readme.matchAll(/```ts\n([\s\S]*?)```/g), match => match[1] ?? '')
+
+  it('has snippets that type-check and run as they stand', async () => {
+    await using store = await server.serve({ port: 0, wsPort: 0 })
+    mkdirSync(join(home, 'readme'))
+    for (const [i, snippet] of snippets.entries()) {
+      writeFileSync(join(home, `readme/snippet${i}.ts`), snippet.replaceAll('mqtt://localhost:1883', store.url))
+    }
+    expect(await compile('readme', ['--module', 'nodenext'])).toBe('')
+    const outputs: string[] = []
+    for (const i of snippets.keys()) outputs.push(await node(`readme/snippet${i}.js`))
+    expect(snippets).toHaveLength(5)
+    expect(outputs[0]).toMatch(/written \d+:\d+:StateStore\n[\s\S]*set point 22\n22\n$/)
+    expect(outputs[2]).toContain('[ true, true ]')
+    expect(outputs[3]).toBe('fencing-token-stale\n')
+    expect(outputs[4]).toBe('1 set\n')
+  })
+})
