@@ -83,6 +83,7 @@ describe('the start of a watch', () => {
   it('is quiet about the deletion of a key it has not seen', () => {
     expect(run(connected, registered, del(1), absent, absent).emitted).toEqual(['absent (snapshot)'])
     expect(run(connected, registered, absent, del(1)).emitted).toEqual(['absent (snapshot)'])
+    expect(run(connected, registered, del(2), found(1)).emitted).toEqual(['absent (snapshot)'])
   })
 })
 

@@ -117,7 +117,8 @@ const readAgain = (state: WatchState): Step => ({
 })
 
 function found(state: WatchState, { value, version }: { value: Uint8Array; version: Hlc | undefined }): Step {
-  if (isOlder(version, state.floor)) return settle(state, NOTHING)
+  // Overtaken by a change: one that was shown, or the deletion of a key that never was.
+  if (isOlder(version, state.floor)) return state.entry ? settle(state, NOTHING) : gone(state)
   // A store that lost its data may start over with older versions. Then it is right, and we have to follow; but in a
   // resumed session changes of its former life may still be on their way.
   const regressed = isOlder(version, state.newest)

@@ -1,0 +1,66 @@
+import { type Answer, type Change, Engine, type EngineOptions } from '../../src/engine/engine.js'
+import type { RawRequest } from '../../src/engine/request.js'
+
+/** A change the store made: what watchers may see. */
+export interface Happened {
+  readonly key: string
+  readonly op: 'set' | 'delete'
+  readonly value: string | undefined
+  readonly version: string
+  /** Which store, when one lost its data. */
+  readonly life: number
+}
+
+/** All changes of all stores of a simulation, in their order. */
+export class History {
+  readonly all: Happened[] = []
+  readonly #places = new Map<string, number>()
+  life = 0
+
+  note({ key, notification, version }: Change): void {
+    const place = `${this.life} ${version}`
+    if (this.#places.has(place)) return
+    this.#places.set(place, this.all.length)
+    const value = notification.op === 'set' && notification.value ? text(notification.value) : undefined
+    this.all.push({ key: text(key), op: notification.op, value, version: String(version), life: this.life })
+  }
+
+  /** Place of the change with a version; the youngest store that gave it. */
+  placeOf(version: string): number | undefined {
+    for (let life = this.life; life >= 0; life--) {
+      const place = this.#places.get(`${life} ${version}`)
+      if (place !== undefined) return place
+    }
+    return undefined
+  }
+
+  /** Changes of a key from one place up to, not including, another. */
+  between(key: string, from: number, to: number): Happened[] {
+    return this.all.slice(from, to).filter(change => change.key === key)
+  }
+}
+
+/** The shipped engine, watched by the history. */
+export class RecordedEngine<C> extends Engine<C> {
+  readonly #history: History
+
+  constructor(history: History, options?: EngineOptions) {
+    super(options)
+    this.#history = history
+  }
+
+  override handle(raw: RawRequest, connection: C, now: number): Answer {
+    const answer = super.handle(raw, connection, now)
+    for (const change of answer.changes) this.#history.note(change)
+    return answer
+  }
+
+  override expire(now: number): Change[] {
+    const changes = super.expire(now)
+    for (const change of changes) this.#history.note(change)
+    return changes
+  }
+}
+
+const decoder = new TextDecoder()
+const text = (bytes: Uint8Array): string => decoder.decode(bytes)

@@ -1,0 +1,133 @@
+import { ConnectionLostError, ConnectionRefusedError, type RequestRejectedError } from '../../src/errors.js'
+import type { MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
+import type { ClientEnd, Delivered, Setting, SimBroker } from './broker.js'
+import { Wire } from './network.js'
+
+/** What a simulated client is like. */
+export interface SessionOptions {
+  readonly clientId: string
+  readonly keepSession: boolean
+  readonly cleanStart: boolean
+}
+
+/** The MQTT client of a simulation: reconnects by itself, sends nothing again by itself. */
+export class SimSession implements MqttSession {
+  readonly clientId: string
+  readonly shared = false
+  readonly #broker: SimBroker
+  readonly #setting: Setting
+  readonly #options: SessionOptions
+  #listener: SessionListener | undefined
+  #end: ClientEnd | undefined
+  #attempt = 0
+  /** The message being delivered. */
+  delivering: Delivered | undefined
+  /** Whether the broker kept nothing of an earlier connection, and no watch was stopped on this one. */
+  fresh = false
+
+  constructor(broker: SimBroker, setting: Setting, options: SessionOptions) {
+    this.clientId = options.clientId
+    this.#broker = broker
+    this.#setting = setting
+    this.#options = options
+  }
+
+  open(listener: SessionListener): void {
+    this.#listener = listener
+    this.#connect()
+  }
+
+  publish(request: OutboundRequest, done: (refusal: RequestRejectedError | undefined) => void): void {
+    const end = this.#end
+    if (this.#setting.sabotage === 'STOP on last leave' && new TextDecoder().decode(request.payload).includes('STOP'))
+      return
+    end?.wire.up(() => this.#broker.publish(end, request, () => done(undefined)))
+  }
+
+  subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
+    const end = this.#end
+    const granted = (): void => done(filters.map(() => 1))
+    const impatient = this.#setting.sabotage === 'SUBACK wait'
+    end?.wire.up(() => this.#broker.subscribe(end, filters, impatient ? () => undefined : granted))
+    if (impatient) granted()
+  }
+
+  close(): void {
+    const end = this.#end
+    this.#end = undefined
+    end?.wire.cut()
+    if (end) this.#broker.lost(end)
+    const listener = this.#listener
+    this.#listener = undefined
+    listener?.closed(undefined)
+  }
+
+  /** Breaks the connection; both sides notice in their own time. */
+  cut(): void {
+    const end = this.#end
+    if (end === undefined || !end.wire.alive) return
+    end.wire.cut()
+    const { time, random, conditions } = this.#setting
+    time.after(random.int(0, conditions.notice), () => this.#broker.lost(end))
+    time.after(random.int(0, Math.min(conditions.notice, 200)), () => this.#lost(end))
+  }
+
+  #connect(): void {
+    const { time, random, conditions } = this.#setting
+    const wire = new Wire(time, random, conditions)
+    const end: ClientEnd = {
+      clientId: this.clientId,
+      wire,
+      keepSession: this.#options.keepSession,
+      deliver: delivered => this.#deliver(end, delivered),
+      takenOver: () => this.#takenOver(end),
+    }
+    this.#end = end
+    wire.up(() => {
+      const sessionPresent = this.#broker.connect(end, this.#options.cleanStart)
+      if (sessionPresent === undefined) wire.cut()
+      else wire.down(() => this.#connected(end, sessionPresent))
+    })
+    // The client gives up an attempt that leads nowhere, and notices a broker that went away.
+    const watchdog = (): void => {
+      if (this.#end !== end) return
+      if (wire.alive) time.after(500, watchdog)
+      else this.#lost(end)
+    }
+    time.after(500, watchdog)
+  }
+
+  #connected(end: ClientEnd, sessionPresent: boolean): void {
+    if (this.#end !== end) return
+    this.#attempt = 0
+    this.fresh = !sessionPresent
+    this.#listener?.connected({ sessionPresent, receiveMaximum: 20, maximumPacketSize: undefined })
+  }
+
+  #deliver(end: ClientEnd, delivered: Delivered): void {
+    if (this.#end !== end) return
+    this.delivering = delivered
+    this.#listener?.message(delivered.message)
+    this.delivering = undefined
+  }
+
+  #lost(end: ClientEnd): void {
+    if (this.#end !== end || this.#listener === undefined) return
+    this.#end = undefined
+    const { time, random } = this.#setting
+    const delay = random.int(10, 400)
+    this.#listener.disconnected(new ConnectionLostError(), { attempt: ++this.#attempt, at: time.now + delay })
+    time.after(delay, () => {
+      if (this.#listener) this.#connect()
+    })
+  }
+
+  #takenOver(end: ClientEnd): void {
+    end.wire.cut()
+    if (this.#end !== end || this.#listener === undefined) return
+    this.#end = undefined
+    const listener = this.#listener
+    this.#listener = undefined
+    listener.closed(new ConnectionRefusedError('session taken over', 142))
+  }
+}

@@ -1,0 +1,44 @@
+import type { Clock } from '../../src/clock.js'
+import { type Deadline, DeadlineQueue } from '../../src/deadlines.js'
+
+/** Wall time at which every simulation starts. */
+const START = 1_800_000_000_000
+
+/** Time that passes only from event to event. */
+export class VirtualTime {
+  readonly #queue = new DeadlineQueue<() => void>()
+  #now = 0
+  #sequence = 0
+
+  /** ms since the start. */
+  get now(): number {
+    return Math.floor(this.#now)
+  }
+
+  /** A clock whose wall time is off by so many ms. */
+  clock(offset = 0): Clock {
+    return {
+      now: () => START + this.now + offset,
+      monotonic: () => this.now,
+      schedule: (delay, task) => {
+        const entry = this.after(delay, task)
+        return () => this.#queue.remove(entry)
+      },
+    }
+  }
+
+  /** Runs a task later; tasks of the same time run in the order they were asked for. */
+  after(delay: number, task: () => void): Deadline<() => void> {
+    return this.#queue.add(this.now + Math.max(0, Math.ceil(delay)) + ++this.#sequence * 1e-7, task)
+  }
+
+  /** Lets time pass until `end`, ms since the start. */
+  runUntil(end: number): void {
+    for (let next = this.#queue.peek(); next !== undefined && next.at < end + 1; next = this.#queue.peek()) {
+      this.#queue.remove(next)
+      this.#now = next.at
+      next.item()
+    }
+    this.#now = end
+  }
+}
