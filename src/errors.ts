@@ -194,4 +194,8 @@ export class RequestRejectedError extends StateStoreError {
 const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for key ${JSON.stringify(key)}`)
 
 /** The words of an error or of anything else that was thrown. */
-export const reason = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+export function reason(cause: unknown): string {
+  // What Node raises for a host with several addresses has no words of its own.
+  if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
+  return cause instanceof Error ? cause.message : String(cause)
+}

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as client from '../../src/index.js'
+import * as settings from '../../src/settings.js'
 import * as server from '../../src/standalone.js'
 
 const run = promisify(execFile)
@@ -13,7 +14,7 @@ const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const manifest: { version: string; exports: Record<string, string | { types: string; default: string }> } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 )
-const ENTRIES = { 'rx-statestore': client, 'rx-statestore/server': server }
+const ENTRIES = { 'rx-statestore': client, 'rx-statestore/server': server, 'rx-statestore/settings': settings }
 
 let home: string
 let files: string[]
@@ -44,17 +45,24 @@ async function compile(folder: string, moduleOptions: readonly string[]): Promis
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', home], { cwd: ROOT })
-  const packed: { filename: string; files: { path: string }[] } = parsePacked(stdout)
+  const packed = parsePacked(stdout)
   files = packed.files.map(({ path }) => path)
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
   const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${packed.filename}`, 'rxjs@7.8.2']
   await run('npm', install, { cwd: home })
 }, 180_000)
 
+interface Packed {
+  readonly filename: string
+  readonly files: readonly { readonly path: string }[]
+}
+
 // npm prints an array of packages, or an object by name, as its version has it; before it whatever the build says.
-function parsePacked(stdout: string): { filename: string; files: { path: string }[] } {
-  const parsed: unknown = JSON.parse(stdout.slice(stdout.search(/^[[{]/m)))
-  return Object.values(Object(parsed))[0]
+function parsePacked(stdout: string): Packed {
+  const packages: Record<string, Packed> = JSON.parse(stdout.slice(stdout.search(/^[[{]/m)))
+  const [first] = Object.values(packages)
+  if (first === undefined) throw new Error(`npm pack said nothing of a package: ${stdout}`)
+  return first
 }
 
 afterAll(() => rmSync(home, { recursive: true, force: true }))
@@ -70,7 +78,7 @@ describe('the package', () => {
       typeof target === 'string' ? [] : Object.values(target),
     )
     expect(targets.filter(target => !files.includes(target.replace('./', '')))).toEqual([])
-    expect(Object.keys(manifest.exports)).toEqual(['.', './server', './package.json'])
+    expect(Object.keys(manifest.exports)).toEqual(['.', './server', './settings', './package.json'])
   })
 
   it.each(Object.entries(ENTRIES))('gives %s to plain JavaScript', async (name, module) => {

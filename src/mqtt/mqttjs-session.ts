@@ -213,16 +213,15 @@ class MqttJsSession implements MqttSession {
     const cause = this.#cause
     this.#cause = undefined
     if (this.#client.disconnecting) return
+    const options = cause && { cause: cause.error }
     if (isFatalReason(cause?.reasonCode)) {
       if (this.#owner.owned) this.#client.end(true)
-      this.#ended(
-        new ConnectionRefusedError(`The broker refused the connection: ${reason(cause?.error)}`, cause?.reasonCode),
-      )
+      const message = `The broker refused the connection: ${reason(cause?.error)}`
+      this.#ended(new ConnectionRefusedError(message, cause?.reasonCode, options))
       return
     }
-    const error = new ConnectionLostError(
-      cause ? `The connection to the broker was lost: ${cause.error.message}` : undefined,
-    )
+    const message = cause && `The connection to the broker was lost: ${reason(cause.error)}`
+    const error = new ConnectionLostError(message, options)
     if (this.#owner.owned) this.#retry(error)
     else this.#listener?.disconnected(error, undefined)
   }

@@ -1,0 +1,110 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { openStore } from './test-io.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const BINARY = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256)
+
+/** A process, and what it has said in the end. */
+interface Child {
+  readonly code: number | null
+  readonly stdout: Buffer
+  readonly stderr: string
+}
+
+describe('the built binary', () => {
+  let folder: string
+  let main: string
+
+  // Below node_modules, so that the packages it imports are found from there.
+  beforeAll(async () => {
+    await mkdir(join(root, 'node_modules/.cache'), { recursive: true })
+    folder = await mkdtemp(join(root, 'node_modules/.cache/rx-statestore-cli-'))
+    main = join(folder, 'dist/cli/main.js')
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    const args = [compiler, '-p', join(root, 'tsconfig.build.json'), '--outDir', join(folder, 'dist')]
+    // What does not type-check is a matter of the type check; here, what it emits has to run.
+    await new Promise<void>(resolve => execFile(process.execPath, args, () => resolve()))
+    await copyFile(join(root, 'package.json'), join(folder, 'package.json'))
+  })
+
+  afterAll(async () => rm(folder, { recursive: true }))
+
+  const launch = (...args: readonly string[]) => {
+    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const lines = createInterface({ input: child.stdout })
+    return { child, lines, exit: once(child, 'exit') }
+  }
+
+  const execute = async (args: readonly string[], stdin: Uint8Array = new Uint8Array(0)): Promise<Child> =>
+    new Promise((resolve, reject) => {
+      const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
+      const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
+      child.stdout.on('data', chunk => stdout.push(chunk))
+      child.stderr.on('data', chunk => stderr.push(chunk))
+      child.on('error', reject)
+      child.on('close', code => resolve({ code, stdout: Buffer.concat(stdout), stderr: String(Buffer.concat(stderr)) }))
+      // A command that reads nothing may be gone before its input.
+      child.stdin.on('error', () => undefined).end(stdin)
+    })
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('serves until %s', async signal => {
+    const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0')
+    const [line] = await once(lines, 'line')
+    expect(line).toMatch(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:/)
+    child.kill(signal)
+    expect(await exit).toEqual([0, null])
+  })
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('watches until %s, and ends its registration', async signal => {
+    const store = await openStore()
+    const { child, lines, exit } = launch('watch', 'k', '--url', store.url)
+    await once(lines, 'line')
+    expect(store.stats.watches).toBe(1)
+    child.kill(signal)
+    expect(await exit).toEqual([0, null])
+    expect(store.stats.watches).toBe(0)
+  })
+
+  it('ends a watch quietly when the reader of its output is gone', async () => {
+    const { url } = await openStore()
+    const { child, lines, exit } = launch('watch', 'k', '--url', url)
+    const talk: string[] = []
+    createInterface({ input: child.stderr }).on('line', line => talk.push(line))
+    await once(lines, 'line')
+    child.stdout.destroy()
+    // Only a write tells a process that its reader is gone; the first may still be taken.
+    for (let count = 0; child.exitCode === null && count < 100; count++) {
+      await execute(['set', 'k', String(count), '--url', url])
+    }
+    expect(await exit).toEqual([0, null])
+    expect(talk.filter(line => !/ (connected to|watching) /.test(line))).toEqual([])
+  })
+
+  it('carries binary values through pipes', async () => {
+    const { url } = await openStore()
+    expect(await execute(['set', 'k', '--file', '-', '--url', url], BINARY)).toMatchObject({ code: 0, stderr: '' })
+    const { code, stdout } = await execute(['get', 'k', '--url', url])
+    expect(code).toBe(0)
+    expect(stdout.equals(BINARY)).toBe(true)
+  })
+
+  it('has its exit codes and says one line', async () => {
+    const { url } = await openStore()
+    expect(await execute(['--version'])).toMatchObject({ code: 0, stderr: '' })
+    expect(await execute(['get', 'k', '--url', url])).toMatchObject({
+      code: 3,
+      stderr: 'rx-statestore: no such key: k\n',
+    })
+    expect(await execute(['get'])).toMatchObject({ code: 2 })
+    const { code, stderr } = await execute(['get', 'k', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^rx-statestore: cannot reach [^\n]+\n$/)
+  })
+})

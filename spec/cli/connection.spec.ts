@@ -1,0 +1,128 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { execute, openStore, start } from './test-io.js'
+
+/** CONNACK of MQTT 5 that refuses: Not authorized. */
+const NOT_AUTHORIZED = Uint8Array.of(0x20, 3, 0, 135, 0)
+
+/** A broker that takes notes of what clients say first, and answers with the same packet. */
+async function fakeBroker(answer: Uint8Array | undefined): Promise<{ url: string; port: string; heard: string[] }> {
+  const heard: string[] = []
+  const server = createServer(socket => {
+    socket.on('error', () => undefined)
+    socket.once('data', data => {
+      heard.push(data.toString('latin1'))
+      if (answer) socket.write(answer)
+    })
+    onTestFinished(() => void socket.destroy())
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  const port = String(typeof address === 'object' && address ? address.port : 0)
+  return { url: `mqtt://127.0.0.1:${port}`, port, heard }
+}
+
+async function file(content: string): Promise<string> {
+  const path = join(await mkdtemp(join(tmpdir(), 'rx-statestore-')), 'content')
+  await writeFile(path, content)
+  return path
+}
+
+describe('the connection of a command', () => {
+  it.each([
+    ['get', ['get', 'k']],
+    ['set', ['set', 'k', 'v']],
+    ['del', ['del', 'k']],
+    ['vdel', ['vdel', 'k', 'v']],
+  ])('ends %s with 1 when the broker is not there, and says why', async (_, args) => {
+    const store = await openStore()
+    await store.close()
+    const { code, stdout, stderr } = await execute([...args, '--url', store.url, '--timeout', '50'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(
+      /^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:\d+ within 50 ms: [^\n]*ECONNREFUSED 127\.0\.0\.1:\d+\n$/,
+    )
+  })
+
+  it('says so when whoever listens there does not answer', async () => {
+    const { url } = await fakeBroker(undefined)
+    const { code, stderr } = await execute(['get', 'k', '--url', url, '--timeout', '50'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^rx-statestore: cannot reach mqtt:[^ ]+ within 50 ms: [^\n]*(no answer|timeout)\n$/)
+  })
+
+  it('ends at once when the broker refuses, and does not repeat the password', async () => {
+    const { port } = await fakeBroker(NOT_AUTHORIZED)
+    const { code, stderr } = await execute(['get', 'k', '--url', `mqtt://me:secret@127.0.0.1:${port}`])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^rx-statestore: mqtt:\/\/127\.0\.0\.1:\d+: [^\n]*Not authorized\n$/)
+    expect(stderr).not.toContain('secret')
+  })
+
+  it('ends a watch, too, when the broker refuses', async () => {
+    const { url } = await fakeBroker(NOT_AUTHORIZED)
+    const { exit, stderr } = start(['watch', 'k', '--url', url])
+    expect(await exit).toBe(1)
+    await stderr.line(/^rx-statestore: mqtt:.*Not authorized$/)
+  })
+
+  it('waits for a broker that comes while there is time', async () => {
+    const gone = await openStore()
+    await gone.close()
+    const { exit } = start(['set', 'k', 'v', '--url', gone.url, '--timeout', '10000'])
+    await openStore({ port: Number(new URL(gone.url).port) })
+    expect(await exit).toBe(0)
+  })
+
+  it('is described by flags', async () => {
+    const { url, heard } = await fakeBroker(NOT_AUTHORIZED)
+    const flags = ['--client-id', 'panel-7', '--username', 'eve', '--password', 'wonder']
+    await execute(['get', 'k', '--url', url, ...flags])
+    for (const word of ['panel-7', 'eve', 'wonder']) expect(heard.join()).toContain(word)
+  })
+
+  it('is described by the environment', async () => {
+    const { port, heard } = await fakeBroker(NOT_AUTHORIZED)
+    const env = {
+      AIO_BROKER_HOSTNAME: '127.0.0.1',
+      AIO_BROKER_TCP_PORT: port,
+      AIO_MQTT_USE_TLS: 'false',
+      AIO_MQTT_CLIENT_ID: 'panel-8',
+      AIO_SAT_FILE: await file('token-of-pod'),
+    }
+    const { stderr } = await execute(['get', 'k'], { env })
+    expect(stderr).toContain(`mqtt://127.0.0.1:${port}: `)
+    for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(heard.join()).toContain(word)
+  })
+
+  it('prefers flags to the environment', async () => {
+    const { url, heard } = await fakeBroker(NOT_AUTHORIZED)
+    const env = {
+      AIO_BROKER_HOSTNAME: 'elsewhere.invalid',
+      AIO_MQTT_CLIENT_ID: 'panel-8',
+      AIO_SAT_FILE: await file('token-of-pod'),
+    }
+    await execute(['get', 'k', '--url', url, '--client-id', 'panel-9', '--username', 'eve'], { env })
+    for (const word of ['panel-9', 'eve']) expect(heard.join()).toContain(word)
+    for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(heard.join()).not.toContain(word)
+  })
+
+  it.each([
+    ['a URL of another kind', ['--url', 'http://127.0.0.1'], {}, /Expected a broker URL/],
+    ['a client id with a wildcard', ['--client-id', 'a#'], {}, /Expected `clientId`/],
+    ['a --timeout of zero', ['--timeout', '0'], {}, /Expected a positive integer/],
+    ['a --ca that is not there', ['--ca', '/nowhere/at/all'], {}, /cannot read the file of --ca: ENOENT/],
+    ['a --cert that is not there', ['-C', '/nowhere/at/all'], {}, /cannot read the file of --cert: ENOENT/],
+    ['a variable with nonsense', [], { AIO_BROKER_HOSTNAME: 'b', AIO_BROKER_TCP_PORT: 'x' }, /AIO_BROKER_TCP_PORT/],
+    ['a variable that lacks another', [], { AIO_BROKER_TCP_PORT: '1883' }, /Expected AIO_BROKER_HOSTNAME beside/],
+  ])('ends with 2 for %s', async (_, flags, env, words) => {
+    const { code, stdout, stderr } = await execute(['get', 'k', ...flags], { env })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(words)
+    expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore get --help\n$/)
+  })
+})

@@ -1,0 +1,73 @@
+import { createColors } from 'picocolors'
+import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../src/bytes.js'
+import { entryLines, shortened } from '../../src/cli/entry-line.js'
+import { type Entry, Hlc } from '../../src/index.js'
+
+const NOW = new Date(2026, 0, 2, 3, 4, 5, 6).getTime()
+const version = Hlc.parse('1696374425000:0:StateStore')
+const entry = (value: string, key = 'k'): Entry<Uint8Array> => ({
+  key,
+  op: 'set',
+  version,
+  value: utf8(value),
+  source: 'notification',
+})
+const absent: Entry<Uint8Array> = { key: 'k', op: 'absent', version: undefined, value: undefined, source: 'resync' }
+
+const plain = { colors: createColors(false), columns: undefined, hex: false }
+
+describe('entryLines', () => {
+  it('aligns columns', () => {
+    const toLine = entryLines(['k', 'longer'], plain)
+    const lines = [entry('twenty-one'), entry('2', 'longer'), absent].map(one => toLine(one, NOW))
+    expect(lines).toEqual([
+      '03:04:05.006  k       set     1696374425000:0:StateStore  twenty-one  notification\n',
+      '03:04:05.006  longer  set     1696374425000:0:StateStore  2           notification\n',
+      '03:04:05.006  k       absent  -                           -           resync\n',
+    ])
+  })
+
+  it('widens the column of versions for a store that writes longer ones', () => {
+    const toLine = entryLines(['k'], plain)
+    const padded = Hlc.parse('1696374425000:0:a-store-of-another-make')
+    expect(toLine({ ...entry('1'), version: padded }, NOW)).toContain(`${padded}  1  notification`)
+    expect(toLine(entry('1'), NOW)).toContain(`${String(version).padEnd(String(padded).length)}  1  `)
+  })
+
+  it.each([80, 100, 200])('fits a long value into a terminal of %i columns', columns => {
+    const line = entryLines(['k'], { ...plain, columns })(entry('x'.repeat(1000)), NOW)
+    expect(line.trimEnd().length).toBeLessThanOrEqual(Math.max(columns, 84))
+  })
+
+  it('keeps a key with control characters in its line', () => {
+    expect(entryLines(['a\nb'], plain)(entry('1', 'a\nb'), NOW)).toContain('  a\\nb  set')
+  })
+
+  it('colours operation and source', () => {
+    const line = entryLines(['k'], { ...plain, colors: createColors(true) })(entry('1'), NOW)
+    expect(line).toContain('\u001b[32mset   \u001b[39m')
+  })
+})
+
+describe('shortened', () => {
+  it.each([
+    ['a text as it is', utf8('twenty-one °C'), 'twenty-one °C'],
+    ['an empty value so that it can be seen', utf8(''), '""'],
+    ['control characters escaped', utf8('a\nb\t\u001b[2J\u202e'), 'a\\nb\\t\\u001b[2J\\u202e'],
+    ['other bytes in Base16', Uint8Array.of(0, 255), '0x00FF'],
+    ['a long text by its beginning and size', utf8('x'.repeat(500)), `${'x'.repeat(33)}… 500 B`],
+    ['long bytes by their beginning and size', new Uint8Array(500).fill(255), `0x${'F'.repeat(31)}… 500 B`],
+    ['a text of characters of several bytes', utf8('😀'.repeat(100)), `${'😀'.repeat(33)}… 400 B`],
+  ])('shows %s', (_, value, expected) => {
+    expect(shortened(value, 40)).toBe(expected)
+  })
+
+  it('shows text in Base16 on request', () => {
+    expect(shortened(utf8('AB'), 40, true)).toBe('0x4142')
+  })
+
+  it('shows something in the narrowest terminal', () => {
+    expect(shortened(utf8('x'.repeat(12_345)), 12)).toBe('xxxx… 12345 B')
+  })
+})

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest'
+import { exitCodeOf, Failure, rootCause } from '../../src/cli/failure.js'
+import { ArgumentError, ConnectionLostError, StateStoreError } from '../../src/errors.js'
+
+describe('exitCodeOf', () => {
+  it('is that of the failure, 2 for wrong arguments and 1 for all the rest', () => {
+    expect(exitCodeOf(new Failure(3, 'no'))).toBe(3)
+    expect(exitCodeOf(new ArgumentError('no'))).toBe(2)
+    expect(exitCodeOf(new StateStoreError('timeout', 'no'))).toBe(1)
+    expect(exitCodeOf(new TypeError('no'))).toBe(1)
+    expect(exitCodeOf('no')).toBe(1)
+  })
+})
+
+describe('rootCause', () => {
+  it('is the message at the bottom', () => {
+    const error = new ConnectionLostError('lost', { cause: new Error('outer', { cause: new Error('inner') }) })
+    expect(rootCause(error)).toBe('inner')
+    expect(rootCause(new ConnectionLostError('lost'))).toBe('lost')
+    expect(rootCause('text')).toBe('text')
+  })
+
+  it('names every address of a host once', () => {
+    const [v6, v4] = [new Error('connect ECONNREFUSED ::1:1883'), new Error('connect ECONNREFUSED 127.0.0.1:1883')]
+    const error = new ConnectionLostError('lost', { cause: new AggregateError([v6, v4, v4], '') })
+    expect(rootCause(error)).toBe('connect ECONNREFUSED ::1:1883, connect ECONNREFUSED 127.0.0.1:1883')
+  })
+})

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { execute } from './test-io.js'
+
+const COMMANDS = ['serve', 'get', 'set', 'del', 'vdel', 'watch']
+
+describe('the command line', () => {
+  it('prints its version', async () => {
+    for (const flag of ['--version', '-V']) {
+      expect(await execute([flag])).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
+    }
+  })
+
+  it('prints help with all commands and exit codes', async () => {
+    const { code, stdout, stderr } = await execute(['--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'))
+    expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key.')
+    expect(await execute(['help'])).toMatchObject({ code: 0, stdout })
+  })
+
+  it.each(COMMANDS)('prints help of %s with an example', async command => {
+    const { code, stdout, stderr } = await execute([command, '--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain(`$ rx-statestore ${command}`)
+    expect(stdout).toMatch(/^Examples?:$/m)
+    expect(await execute(['help', command])).toMatchObject({ code: 0, stdout })
+  })
+
+  it('fits help into the terminal', async () => {
+    const { stdout } = await execute(['get', '--help'], { columns: 110 })
+    expect(Math.max(...stdout.split('\n').map(line => line.length))).toBeLessThanOrEqual(110)
+  })
+
+  it.each([
+    ['no command', [], 'missing command; see rx-statestore --help'],
+    ['an unknown command', ['got', 'k'], "unknown command 'got' (Did you mean get?); see rx-statestore --help"],
+    ['an unknown flag', ['get', 'k', '--x'], "unknown option '--x'; see rx-statestore get --help"],
+    [
+      'a flag without its value',
+      ['get', 'k', '--url'],
+      "option '--url <url>' argument missing; see rx-statestore get --help",
+    ],
+    ['a missing key', ['get'], "missing required argument 'key'; see rx-statestore get --help"],
+    [
+      'too many arguments',
+      ['get', 'a', 'b'],
+      "too many arguments for 'get'. Expected 1 argument but got 2; see rx-statestore get --help",
+    ],
+  ])('ends with 2 and one line for %s', async (_, args, words) => {
+    expect(await execute(args)).toMatchObject({ code: 2, stdout: '', stderr: `rx-statestore: ${words}\n` })
+  })
+
+  it('keeps what it repeats of its arguments in one line and harmless', async () => {
+    const { stderr } = await execute(['get', 'k', '--url', 'mqtt\n\u001b[2J'])
+    expect(stderr).toMatch(/^rx-statestore: Expected a broker URL .*\\u001b\[2J.*\n$/)
+  })
+
+  it('has colours on a terminal alone', async () => {
+    const red = '\u001b[31mrx-statestore:\u001b[39m'
+    expect((await execute([], { columns: 80 })).stderr).toContain(red)
+    expect((await execute([], { columns: 80, env: { NO_COLOR: '1' } })).stderr).not.toContain(red)
+    expect((await execute([], { env: { FORCE_COLOR: '1' } })).stderr).toContain(red)
+    expect((await execute([], { env: { CI: '1' } })).stderr).not.toContain(red)
+  })
+})

@@ -1,0 +1,123 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { execute, jsonOf, openStore, start } from './test-io.js'
+
+const ANY_PORT = ['--port', '0', '--ws-port', '0']
+
+async function seedFile(content: string): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), 'rx-statestore-')), 'seed.json')
+  await writeFile(file, content)
+  return file
+}
+
+describe('serve', () => {
+  it('says where it listens, and stops cleanly when interrupted', async () => {
+    const { stdout, stderr, exit, interrupt } = start(['serve', ...ANY_PORT])
+    const line = await stdout.line(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:\/\/127\.0\.0\.1:\d+$/)
+    const [, url = '', wsUrl = ''] = /(mqtt:\S+) and (ws:\S+)/.exec(line) ?? []
+    expect(await execute(['set', 'k', 'v', '--url', url])).toMatchObject({ code: 0 })
+    expect(await execute(['get', 'k', '--url', wsUrl])).toMatchObject({ code: 0, stdout: 'v' })
+    interrupt()
+    expect(await exit).toBe(0)
+    expect(stderr.lines).toEqual(['stopped'])
+    expect(await execute(['get', 'k', '--url', url, '--timeout', '100'])).toMatchObject({ code: 1 })
+  })
+
+  it('prints an object with --json', async () => {
+    const { stdout } = start(['serve', ...ANY_PORT, '--json'])
+    const expected = { url: expect.stringMatching(/^mqtt:\/\//), wsUrl: expect.stringMatching(/^ws:\/\//), keys: 0 }
+    expect(jsonOf(await stdout.line(/./))).toEqual(expected)
+  })
+
+  it.each(['127.0.0.1', '0.0.0.0', 'localhost'])('begins with the keys of a seed at %s', async host => {
+    const seed = { 'a\\b': 'text', number: 21.5, object: { x: [null] }, no: false, empty: '' }
+    const file = await seedFile(JSON.stringify(seed))
+    const { stdout } = start(['serve', ...ANY_PORT, '--host', host, '--seed', file])
+    const line = await stdout.line(/^listening on .*, with 5 keys to begin with$/)
+    const url = (/mqtt:\S+/.exec(line)?.[0] ?? '').replace('0.0.0.0', '127.0.0.1')
+    const expected = { 'a\\b': 'text', number: '21.5', object: '{"x":[null]}', no: 'false', empty: '' }
+    for (const [key, value] of Object.entries(expected)) {
+      expect(await execute(['get', key, '--url', url])).toMatchObject({ code: 0, stdout: value })
+    }
+  })
+
+  it.each([
+    ['is not JSON', '{"a":', /^rx-statestore: the seed .* is not JSON: /],
+    ['is an array', '["a"]', /must be a JSON object of values by key/],
+    ['is null', 'null', /must be a JSON object of values by key/],
+    ['has an empty key', '{"": 1}', /has an empty key/],
+  ])('ends with 2 for a seed that %s', async (_, content, words) => {
+    const { code, stdout, stderr } = await execute(['serve', ...ANY_PORT, '--seed', await seedFile(content)])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(words)
+    expect(stderr).toMatch(/^[^\n]+; see rx-statestore serve --help\n$/)
+  })
+
+  it('ends with 2 for a seed that cannot be read', async () => {
+    const { code, stderr } = await execute(['serve', ...ANY_PORT, '--seed', '/nowhere/at/all'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^rx-statestore: cannot read the seed: ENOENT[^\n]*\n$/)
+  })
+
+  it('ends with 1, and frees its ports, when the seed does not fit', async () => {
+    const port = new URL((await closedStore()).url).port
+    const flags = ['--port', port, '--ws-port', '0', '--max-keys', '1', '--seed', await seedFile('{"a":1,"b":2}')]
+    const { code, stderr } = await execute(['serve', ...flags])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^rx-statestore: .*the quota has been exceeded\n$/)
+    await openStore({ port: Number(port) })
+  })
+
+  it('limits its keys with --max-keys', async () => {
+    const { stdout } = start(['serve', ...ANY_PORT, '--max-keys', '1'])
+    const url = /mqtt:\S+/.exec(await stdout.line(/./))?.[0] ?? ''
+    expect(await execute(['set', 'a', '1', '--url', url])).toMatchObject({ code: 0 })
+    expect(await execute(['set', 'b', '1', '--url', url])).toMatchObject({ code: 1 })
+  })
+
+  it('speaks either dialect', async () => {
+    const { stdout } = start(['serve', ...ANY_PORT, '--dialect', 'documented'])
+    const url = /mqtt:\S+/.exec(await stdout.line(/./))?.[0] ?? ''
+    expect(await execute(['set', 'a', '1', '--nx', '--url', url])).toMatchObject({ code: 0 })
+    expect(await execute(['set', 'a', '1', '--nx', '--url', url])).toMatchObject({ code: 3 })
+  })
+
+  it.each([
+    ['--port', '--ws-port'],
+    ['--ws-port', '--port'],
+  ])('ends with 1 when %s is in use', async (flag, other) => {
+    const port = new URL((await openStore()).url).port
+    const { code, stdout, stderr } = await execute(['serve', flag, port, other, '0'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe(
+      `rx-statestore: cannot listen: port ${port} is in use (EADDRINUSE); choose another with ${flag}\n`,
+    )
+  })
+
+  it('ends with 1 for an address that is not its own', async () => {
+    const { code, stderr } = await execute(['serve', ...ANY_PORT, '--host', '192.0.2.1'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^rx-statestore: cannot listen: .*EADDRNOTAVAIL.*\n$/)
+  })
+
+  it.each([
+    ['a port out of range', ['--port', '65536']],
+    ['a port that is no number', ['--ws-port', 'http']],
+    ['an unknown dialect', ['--dialect', 'latin']],
+    ['a --max-keys of zero', ['--max-keys', '0']],
+    ['an argument', ['1883']],
+    ['a flag of another command', ['--url', 'mqtt://127.0.0.1']],
+  ])('ends with 2 for %s', async (_, args) => {
+    const { code, stderr } = await execute(['serve', ...args])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore serve --help\n$/)
+  })
+})
+
+async function closedStore(): Promise<{ readonly url: string }> {
+  const store = await openStore()
+  await store.close()
+  return store
+}

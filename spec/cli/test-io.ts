@@ -1,0 +1,123 @@
+import { Subject } from 'rxjs'
+import { onTestFinished } from 'vitest'
+import { utf8 } from '../../src/bytes.js'
+import type { ExitCode } from '../../src/cli/failure.js'
+import type { Io, Sink } from '../../src/cli/io.js'
+import { run } from '../../src/cli/run.js'
+import type { Environment } from '../../src/settings.js'
+import { type RunningStore, type ServeOptions, serve } from '../../src/standalone.js'
+
+/** What lines are stamped with: a quarter past noon in every time zone of the tests. */
+export const NOW = new Date(2026, 0, 2, 12, 15, 16, 17).getTime()
+
+/** A stream that keeps what is written, and tells when a line has come. */
+export class TestSink implements Sink {
+  readonly isTTY: boolean
+  readonly columns?: number
+  /** Fails every write from now on. */
+  broken: Error | undefined
+  readonly #chunks: Buffer[] = []
+  readonly #wake = new Set<() => void>()
+  #seen = 0
+
+  constructor(columns?: number) {
+    this.isTTY = columns !== undefined
+    if (columns !== undefined) this.columns = columns
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.#chunks)
+  }
+
+  get text(): string {
+    return this.bytes.toString()
+  }
+
+  get lines(): readonly string[] {
+    return this.text.split('\n').slice(0, -1)
+  }
+
+  write(chunk: string | Uint8Array, done?: (error?: Error | null) => void): boolean {
+    if (this.broken === undefined) this.#chunks.push(Buffer.from(chunk))
+    done?.(this.broken)
+    for (const wake of this.#wake) wake()
+    return true
+  }
+
+  /** The next line that has the pattern, after those that were asked for before. */
+  async line(pattern: RegExp): Promise<string> {
+    for (;;) {
+      const at = this.lines.findIndex((line, index) => index >= this.#seen && pattern.test(line))
+      const line = this.lines[at]
+      if (line !== undefined) {
+        this.#seen = at + 1
+        return line
+      }
+      await new Promise<void>(resolve => this.#wake.add(resolve))
+      this.#wake.clear()
+    }
+  }
+}
+
+export interface TestWorld {
+  readonly env?: Environment
+  readonly stdin?: string | Uint8Array
+  /** Width of the terminal that stdout and stderr are; without it they are pipes. */
+  readonly columns?: number
+}
+
+/** A command that runs; interrupted at the end of the test. */
+export interface Running {
+  readonly stdout: TestSink
+  readonly stderr: TestSink
+  readonly exit: Promise<ExitCode>
+  interrupt(): void
+}
+
+/** Starts a command line. */
+export function start(args: readonly string[], { env = {}, stdin = '', columns }: TestWorld = {}): Running {
+  const [stdout, stderr, interrupt$] = [new TestSink(columns), new TestSink(columns), new Subject<string>()]
+  const io: Io = {
+    stdout,
+    stderr,
+    env,
+    interrupt$,
+    clock: { now: () => NOW },
+    readStdin: async () => (typeof stdin === 'string' ? utf8(stdin) : stdin),
+  }
+  const exit = run(args, io)
+  const interrupt = (): void => interrupt$.next('SIGINT')
+  onTestFinished(async () => {
+    interrupt()
+    await exit
+  })
+  return { stdout, stderr, exit, interrupt }
+}
+
+/** What a command came to. */
+export interface Outcome {
+  readonly code: ExitCode
+  readonly stdout: string
+  readonly stderr: string
+  readonly bytes: Buffer
+}
+
+/** Runs a command line to its end. */
+export async function execute(args: readonly string[], world: TestWorld = {}): Promise<Outcome> {
+  const { stdout, stderr, exit } = start(args, world)
+  const code = await exit
+  return { code, stdout: stdout.text, stderr: stderr.text, bytes: stdout.bytes }
+}
+
+/** A store on free ports, closed at the end of the test. */
+export async function openStore(options: ServeOptions = {}): Promise<RunningStore> {
+  const store = await serve({ port: 0, wsPort: 0, ...options })
+  onTestFinished(async () => store.close())
+  return store
+}
+
+/** The only JSON object of an output. */
+export const jsonOf = (text: string): unknown => JSON.parse(text)
+
+/** A version as the store gives it. */
+export const VERSION = /^\d{13}:\d+:StateStore$/

@@ -1,0 +1,178 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { Aedes } from 'aedes'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
+
+describe('watch', () => {
+  it('prints what the keys hold, then one line per change', async () => {
+    const { url } = await openStore()
+    await execute(['set', 'a', '1', '--url', url])
+    const { stdout, stderr, exit, interrupt } = start(['watch', 'a', 'b\\c', '--url', url])
+    expect(await stdout.line(/^12:15:16\.017 {2}a {4}set {5}\d+:\d+:StateStore {2}1 +snapshot$/)).toBeTruthy()
+    await stdout.line(/ b\\c {2}absent {2}- +- +snapshot$/)
+    await execute(['set', 'a', '2', '--url', url])
+    await stdout.line(/ a {4}set {5}\d+:\d+:StateStore {2}2 +notification$/)
+    await execute(['del', 'a', '--url', url])
+    await stdout.line(/ a {4}delete {2}\d+:\d+:StateStore {2}- +notification$/)
+    interrupt()
+    expect(await exit).toBe(0)
+    expect(stdout.lines).toHaveLength(4)
+    expect(stderr.lines).toEqual([`12:15:16.017  connected to ${url}`, '12:15:16.017  watching 2 keys'])
+  })
+
+  it('ends its registrations and its connection when interrupted', async () => {
+    const store = await openStore()
+    const { stdout, exit, interrupt } = start(['watch', 'a', 'a', 'b', '--url', store.url, '--client-id', 'me'])
+    await stdout.line(/ a /)
+    await stdout.line(/ b /)
+    expect(store.stats.watches).toBe(2)
+    expect(store.clientIds).toEqual(['me'])
+    interrupt()
+    expect(await exit).toBe(0)
+    expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
+  })
+
+  it('ends after --count lines', async () => {
+    const { url } = await openStore()
+    const { stdout, exit } = start(['watch', 'a', '--count', '2', '--url', url])
+    await stdout.line(/absent/)
+    await execute(['set', 'a', '1', '--url', url])
+    expect(await exit).toBe(0)
+    expect(stdout.lines).toHaveLength(2)
+  })
+
+  it('prints an object per line with --json, and never shortens', async () => {
+    const { url } = await openStore()
+    const long = 'x'.repeat(1000)
+    await execute(['set', 'a', long, '--url', url])
+    const { stdout, exit } = start(['watch', 'a', '--count', '3', '--json', '--url', url], { columns: 80 })
+    const time = new Date(NOW).toISOString()
+    const version = expect.stringMatching(VERSION)
+    expect(jsonOf(await stdout.line(/./))).toEqual({
+      time,
+      key: 'a',
+      op: 'set',
+      version,
+      value: long,
+      source: 'snapshot',
+    })
+    await execute(['set', 'a', '00ff', '--hex', '--url', url])
+    expect(jsonOf(await stdout.line(/./))).toMatchObject({ valueHex: '00FF', source: 'notification' })
+    await execute(['del', 'a', '--url', url])
+    expect(jsonOf(await stdout.line(/./))).toEqual({ time, key: 'a', op: 'delete', version, source: 'notification' })
+    expect(await exit).toBe(0)
+  })
+
+  it('prints values in Base16 with --hex', async () => {
+    const { url } = await openStore()
+    await execute(['set', 'a', 'AB', '--url', url])
+    const { stdout } = start(['watch', 'a', '--count', '1', '--hex', '--url', url])
+    await stdout.line(/ 0x4142 /)
+  })
+
+  it('has colours on a terminal alone', async () => {
+    const { url } = await openStore()
+    const terminal = start(['watch', 'a', '--count', '1', '--url', url], { columns: 100 })
+    expect(await terminal.exit).toBe(0)
+    expect(terminal.stdout.text).toContain('\u001b[')
+    const plain = start(['watch', 'a', '--count', '1', '--url', url], { columns: 100, env: { NO_COLOR: '1' } })
+    expect(await plain.exit).toBe(0)
+    expect(plain.stdout.text).not.toContain('\u001b[')
+  })
+
+  it('outlives the store, and resynchronises when it is back on the same port', async () => {
+    const first = await openStore()
+    const port = Number(new URL(first.url).port)
+    await execute(['set', 'a', 'old', '--url', first.url])
+    const { stdout, stderr, exit, interrupt } = start(['watch', 'a', '--url', first.url])
+    await stdout.line(/ old +snapshot$/)
+    await first.close()
+    await stderr.line(/connection lost: /)
+    await stderr.line(/cannot reach .*, still trying: .*ECONNREFUSED/)
+    const second = await openStore({ port })
+    await stderr.line(/connected to .* again$/)
+    await stdout.line(/absent {2}- +- +resync$/)
+    await stderr.line(/resynchronised the key$/)
+    await execute(['set', 'a', 'new', '--url', second.url])
+    await stdout.line(/ new +notification$/)
+    interrupt()
+    expect(await exit).toBe(0)
+  })
+
+  it('waits for a store that is down at the start, and says so once', async () => {
+    const gone = await openStore()
+    await gone.close()
+    const { stdout, stderr } = start(['watch', 'a', '--url', gone.url])
+    await stderr.line(/cannot reach mqtt:\/\/127\.0\.0\.1:\d+, still trying: .*ECONNREFUSED/)
+    const store = await openStore({ port: Number(new URL(gone.url).port) })
+    await stderr.line(/connected to/)
+    await stdout.line(/absent/)
+    expect(store.stats.watches).toBe(1)
+    expect(stderr.lines.filter(line => line.includes('still trying'))).toHaveLength(1)
+  })
+
+  it('says so when the broker has no state store', async () => {
+    const broker = await Aedes.createBroker()
+    const server = createServer(broker.handle).listen(0, '127.0.0.1')
+    onTestFinished(async () => {
+      await new Promise<void>(resolve => broker.close(resolve))
+      server.close()
+    })
+    await once(server, 'listening')
+    const address = server.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    const { stderr, exit, interrupt } = start(['watch', 'a', '--timeout', '50', '--url', `mqtt://127.0.0.1:${port}`])
+    await stderr.line(/connected to/)
+    await stderr.line(/no state store answers there, still trying$/)
+    interrupt()
+    expect(await exit).toBe(0)
+  })
+
+  it('can be interrupted while the store is down', async () => {
+    const gone = await openStore()
+    await gone.close()
+    const { stderr, exit, interrupt } = start(['watch', 'a', '--url', gone.url])
+    await stderr.line(/still trying/)
+    interrupt()
+    expect(await exit).toBe(0)
+  })
+
+  it('ends with 1 when another client takes its id', async () => {
+    const { url } = await openStore()
+    const { stdout, stderr, exit } = start(['watch', 'a', '--client-id', 'me', '--url', url])
+    await stdout.line(/absent/)
+    await execute(['get', 'a', '--client-id', 'me', '--url', url])
+    expect(await exit).toBe(1)
+    await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*142/)
+  })
+
+  it('ends quietly when nobody reads its output any more', async () => {
+    const store = await openStore()
+    const { stdout, stderr, exit } = start(['watch', 'a', '--url', store.url])
+    await stdout.line(/absent/)
+    stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+    await execute(['set', 'a', '1', '--url', store.url])
+    expect(await exit).toBe(0)
+    expect(stderr.text).not.toContain('EPIPE')
+    expect(store.stats.connections).toBe(0)
+  })
+
+  it('ends with 1 when its output cannot be written', async () => {
+    const { url } = await openStore()
+    const { stdout, stderr, exit } = start(['watch', 'a', '--url', url])
+    stdout.broken = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+    expect(await exit).toBe(1)
+    await stderr.line(/^rx-statestore: ENOSPC: no space left on device, write$/)
+  })
+
+  it.each([
+    ['no key', ['watch']],
+    ['an empty key', ['watch', 'a', '']],
+    ['a --count of zero', ['watch', 'a', '--count', '0']],
+  ])('ends with 2 for %s', async (_, args) => {
+    const { code, stderr } = await execute(args)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore watch --help\n$/)
+  })
+})

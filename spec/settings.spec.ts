@@ -1,0 +1,139 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ArgumentError } from '../src/errors.js'
+import { type Environment, settingsFromEnv } from '../src/settings.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
+const file = (name: string, content: string | Uint8Array): string => {
+  const path = join(folder, name)
+  writeFileSync(path, content)
+  return path
+}
+
+const broker = { AIO_BROKER_HOSTNAME: 'aio-broker' }
+const pair = { AIO_TLS_CERT_FILE: file('cert', 'CERT'), AIO_TLS_KEY_FILE: file('key', 'KEY') }
+
+describe('settingsFromEnv', () => {
+  it('has the defaults of the official clients', () => {
+    expect(settingsFromEnv(broker)).toEqual({ url: 'mqtts://aio-broker:8883' })
+  })
+
+  it.each([
+    [{ AIO_BROKER_TCP_PORT: '1883', AIO_MQTT_USE_TLS: 'false' }, 'mqtt://aio-broker:1883'],
+    [{ AIO_BROKER_TCP_PORT: '18883', AIO_MQTT_USE_TLS: 'True' }, 'mqtts://aio-broker:18883'],
+    [{ AIO_MQTT_USE_TLS: '0' }, 'mqtt://aio-broker:8883'],
+    [{ AIO_MQTT_USE_TLS: '1' }, 'mqtts://aio-broker:8883'],
+    [{ AIO_BROKER_HOSTNAME: '192.0.2.1' }, 'mqtts://192.0.2.1:8883'],
+    [{ AIO_BROKER_HOSTNAME: 'fe80::1' }, 'mqtts://[fe80::1]:8883'],
+    [{ AIO_BROKER_HOSTNAME: 'aio-broker.ns.svc.cluster.local' }, 'mqtts://aio-broker.ns.svc.cluster.local:8883'],
+  ])('makes a URL of %j', (env, url) => {
+    expect(settingsFromEnv({ ...broker, ...env })).toEqual({ url })
+  })
+
+  it('reads every variable', () => {
+    const env = {
+      ...broker,
+      ...pair,
+      AIO_MQTT_CLIENT_ID: 'panel-7',
+      AIO_MQTT_USERNAME: 'eve',
+      AIO_MQTT_PASSWORD_FILE: file('password', 'wonder'),
+      AIO_TLS_CA_FILE: file('ca', 'CA'),
+      AIO_TLS_KEY_PASSWORD_FILE: file('passphrase', 'open'),
+      AIO_MQTT_KEEP_ALIVE: '45',
+      AIO_MQTT_SESSION_EXPIRY: '7200',
+      AIO_MQTT_CLEAN_START: 'true',
+    }
+    expect(settingsFromEnv(env)).toEqual({
+      url: 'mqtts://aio-broker:8883',
+      clientId: 'panel-7',
+      username: 'eve',
+      password: 'wonder',
+      ca: 'CA',
+      cert: 'CERT',
+      key: 'KEY',
+      keyPassphrase: 'open',
+      keepAlive: 45_000,
+      sessionExpiry: 7_200_000,
+      cleanStart: true,
+    })
+  })
+
+  it('reads a service account token, byte by byte', () => {
+    const token = Uint8Array.of(101, 121, 74, 255, 10)
+    const { authentication } = settingsFromEnv({ ...broker, AIO_SAT_FILE: file('token', token) })
+    expect(authentication?.method).toBe('K8S-SAT')
+    expect(new Uint8Array(authentication?.data ?? [])).toEqual(token)
+  })
+
+  it.each(['wonder\n', 'wonder\r\n'])('leaves out the line end after a password', content => {
+    expect(settingsFromEnv({ ...broker, AIO_MQTT_PASSWORD_FILE: file('password', content) }).password).toBe('wonder')
+  })
+
+  it('keeps blanks and all line ends but the last of a password', () => {
+    const settings = settingsFromEnv({ ...broker, AIO_MQTT_PASSWORD_FILE: file('password', ' a\n\n') })
+    expect(settings.password).toBe(' a\n')
+  })
+
+  it('takes an empty variable for a missing one', () => {
+    const env = { ...broker, AIO_BROKER_TCP_PORT: '', AIO_MQTT_CLIENT_ID: '', AIO_SAT_FILE: '', AIO_MQTT_USE_TLS: '' }
+    expect(settingsFromEnv(env)).toEqual({ url: 'mqtts://aio-broker:8883' })
+  })
+
+  it('takes zero where MQTT does: no keep alive, no session', () => {
+    const settings = settingsFromEnv({ ...broker, AIO_MQTT_KEEP_ALIVE: '0', AIO_MQTT_SESSION_EXPIRY: '0' })
+    expect(settings).toMatchObject({ keepAlive: 0, sessionExpiry: 0 })
+  })
+
+  it('reads process.env by default', () => {
+    onTestFinished(() => void vi.unstubAllEnvs())
+    vi.stubEnv('AIO_BROKER_HOSTNAME', 'from-process')
+    expect(settingsFromEnv().url).toMatch(/from-process/)
+  })
+
+  it.each<[string, Environment, RegExp]>([
+    ['no broker', { AIO_BROKER_HOSTNAME: undefined }, /AIO_BROKER_HOSTNAME/],
+    [
+      'a port without broker',
+      { AIO_BROKER_HOSTNAME: '', AIO_BROKER_TCP_PORT: '1' },
+      /AIO_BROKER_HOSTNAME beside AIO_BR/,
+    ],
+    ['a URL for a host', { AIO_BROKER_HOSTNAME: 'mqtt://broker' }, /AIO_BROKER_HOSTNAME to be a host name, got `mqtt:/],
+    ['a host with a port', { AIO_BROKER_HOSTNAME: 'broker:1883' }, /AIO_BROKER_HOSTNAME/],
+    [
+      'a port that is no number',
+      { AIO_BROKER_TCP_PORT: '1883x' },
+      /AIO_BROKER_TCP_PORT to be an integer from 1 to 65535/,
+    ],
+    ['a port of zero', { AIO_BROKER_TCP_PORT: '0' }, /AIO_BROKER_TCP_PORT/],
+    ['a port out of range', { AIO_BROKER_TCP_PORT: '65536' }, /AIO_BROKER_TCP_PORT/],
+    ['a word for true or false', { AIO_MQTT_USE_TLS: 'yes' }, /AIO_MQTT_USE_TLS to be `true` or `false`, got `yes`/],
+    ['another one', { AIO_MQTT_CLEAN_START: 'on' }, /AIO_MQTT_CLEAN_START/],
+    [
+      'a negative time',
+      { AIO_MQTT_KEEP_ALIVE: '-1' },
+      /AIO_MQTT_KEEP_ALIVE to be an integer from 0 to 65535, got `-1`/,
+    ],
+    ['a time that is too long', { AIO_MQTT_KEEP_ALIVE: '65536' }, /AIO_MQTT_KEEP_ALIVE/],
+    ['half a second', { AIO_MQTT_SESSION_EXPIRY: '0.5' }, /AIO_MQTT_SESSION_EXPIRY/],
+    ['a file that is not there', { AIO_SAT_FILE: '/nowhere/at/all' }, /AIO_SAT_FILE to name a file .*ENOENT/],
+    ['a folder for a file', { AIO_TLS_CA_FILE: folder }, /AIO_TLS_CA_FILE .*EISDIR/],
+    ['a certificate alone', { AIO_TLS_CERT_FILE: pair.AIO_TLS_CERT_FILE }, /AIO_TLS_KEY_FILE beside AIO_TLS_CERT_FILE/],
+    ['a key alone', { AIO_TLS_KEY_FILE: pair.AIO_TLS_KEY_FILE }, /AIO_TLS_CERT_FILE beside AIO_TLS_KEY_FILE/],
+    [
+      'a passphrase alone',
+      { AIO_TLS_KEY_PASSWORD_FILE: file('p', 'p') },
+      /AIO_TLS_KEY_FILE beside AIO_TLS_KEY_PASSWORD/,
+    ],
+    [
+      'two ways to authenticate',
+      { AIO_SAT_FILE: file('s', 's'), AIO_MQTT_PASSWORD_FILE: file('p', 'p') },
+      /one of AIO_SAT_FILE and AIO_MQTT_PASSWORD_FILE/,
+    ],
+  ])('throws for %s', (_, env, words) => {
+    const call = (): unknown => settingsFromEnv({ ...broker, ...env })
+    expect(call).toThrow(ArgumentError)
+    expect(call).toThrow(words)
+  })
+})

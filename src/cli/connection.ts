@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs'
+import { firstValueFrom, type Observable } from 'rxjs'
+import { reason } from '../errors.js'
+import { ClosedError, type ConnectOptions, connect, type StateStore, type Status, TimeoutError } from '../index.js'
+import { optionsFromEnv, urlFromEnv } from '../settings.js'
+import { EXIT, Failure, rootCause } from './failure.js'
+import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL } from './flags.js'
+import type { Io } from './io.js'
+
+/** A client on its way to the broker, and how to call that broker in a message. */
+export interface Connection {
+  readonly store: StateStore
+  readonly broker: string
+  /** ms */
+  readonly timeout: number
+}
+
+/** Whoever sits before a terminal sees a broker come back within a few seconds. */
+const RECONNECT = { maximum: 2_000 }
+const CONNECT_TIMEOUT = 10_000
+
+/** Connects as flags say, else the environment. Throws `argument` for what is wrong in either. */
+export function open(flags: ConnectionFlags, io: Io): Connection {
+  const url = flags.url ?? urlFromEnv(io.env) ?? DEFAULT_URL
+  const { timeout = DEFAULT_TIMEOUT } = flags
+  const connectTimeout = Math.min(timeout, CONNECT_TIMEOUT)
+  const options = { ...environment(flags, io), ...given(flags), timeout, connectTimeout, reconnect: RECONNECT }
+  const store = connect(url, options)
+  // Not the URL itself, which may carry a password.
+  const { protocol, host } = new URL(url)
+  return { store, broker: `${protocol}//${host}`, timeout }
+}
+
+/** Runs one request on a connection of its own. When it fails for want of a connection, says where to and why. */
+export async function once<T>(
+  flags: ConnectionFlags,
+  io: Io,
+  request: (store: StateStore) => Observable<T>,
+): Promise<T> {
+  const connection = open(flags, io)
+  const { store } = connection
+  let status: Status | undefined
+  const subscription = store.status$.subscribe(next => {
+    status = next
+  })
+  try {
+    return await firstValueFrom(request(store))
+  } catch (error) {
+    throw explained(error, status, connection)
+  } finally {
+    subscription.unsubscribe()
+    await store.close()
+  }
+}
+
+function explained(error: unknown, status: Status | undefined, { broker, timeout }: Connection): unknown {
+  if (error instanceof ClosedError && error.cause !== undefined) return refused(broker, error)
+  if (!(error instanceof TimeoutError) || status?.state === 'connected') return error
+  const cause = status?.state === 'reconnecting' ? rootCause(status.cause) : 'no answer'
+  return new Failure(EXIT.failed, `cannot reach ${broker} within ${timeout} ms: ${cause}`, { cause: error })
+}
+
+/** The failure that a connection was closed for good. */
+export const refused = (broker: string, error: ClosedError): Failure =>
+  new Failure(EXIT.failed, `${broker}: ${rootCause(error)}`, { cause: error })
+
+// A name or password of the command line is meant for a broker without service account tokens.
+function environment(flags: ConnectionFlags, io: Io): ConnectOptions {
+  const { authentication, ...options } = optionsFromEnv(io.env)
+  const replaced = flags.username !== undefined || flags.password !== undefined
+  return authentication && !replaced ? { ...options, authentication } : options
+}
+
+function given(flags: ConnectionFlags): ConnectOptions {
+  const { clientId, username, password, ca, cert, key, keyPasswordFile } = flags
+  const wanted: { [K in keyof ConnectOptions]: ConnectOptions[K] | undefined } = {
+    clientId,
+    username,
+    password,
+    ca: contentOf('--ca', ca),
+    cert: contentOf('--cert', cert),
+    key: contentOf('--key', key),
+    keyPassphrase: contentOf('--key-password-file', keyPasswordFile)?.replace(/\r?\n$/, ''),
+  }
+  return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
+}
+
+function contentOf(flag: string, path: string | undefined): string | undefined {
+  if (path === undefined) return undefined
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new Failure(EXIT.usage, `cannot read the file of ${flag}: ${reason(cause)}`, { cause })
+  }
+}

@@ -1,0 +1,37 @@
+import { ArgumentError, reason } from '../errors.js'
+
+/** Exit codes: a part of the interface, as scripts branch on them. */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  /** The condition of a write did not hold, or there is no such key. */
+  notMet: 3,
+} as const
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** Ends a command with an exit code; an empty message says nothing. */
+export class Failure extends Error {
+  override readonly name = 'Failure'
+  readonly exitCode: ExitCode
+
+  constructor(exitCode: ExitCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.exitCode = exitCode
+  }
+}
+
+/** The exit code of whatever a command threw. */
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof Failure) return error.exitCode
+  return error instanceof ArgumentError ? EXIT.usage : EXIT.failed
+}
+
+/** What is at the bottom of an error. Node reports several failed addresses of one host as an error without a message. */
+export function rootCause(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) {
+    return Array.from(new Set(error.errors.map(rootCause))).join(', ')
+  }
+  return error instanceof Error && error.cause !== undefined ? rootCause(error.cause) : reason(error)
+}

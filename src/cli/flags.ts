@@ -1,0 +1,74 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { Hlc } from '../index.js'
+
+/** Flags of every command that talks to a store. */
+export interface ConnectionFlags {
+  readonly url?: string
+  readonly clientId?: string
+  readonly username?: string
+  readonly password?: string
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly keyPasswordFile?: string
+  readonly timeout?: number
+  readonly json?: true
+}
+
+/** Flags of commands with a value. */
+export interface ValueFlags {
+  readonly hex?: true
+  readonly file?: string
+}
+
+/** Broker when neither flags nor environment name one. */
+export const DEFAULT_URL = 'mqtt://127.0.0.1:1883'
+/** Time for a request and the connection it needs, ms. */
+export const DEFAULT_TIMEOUT = 5_000
+
+const GROUP = 'Connection (default: the AIO_* environment variables):'
+
+/** Adds the flags of a connection; hidden ones are for the program, so that they may stand before the command too. */
+export function addConnectionFlags(command: Command, hidden: boolean): Command {
+  const add = (flags: string, description: string): Option => {
+    const option = new Option(flags, description).helpGroup(GROUP).hideHelp(hidden)
+    command.addOption(option)
+    return option
+  }
+  add('--url <url>', `broker, mqtt(s):// or ws(s):// (else AIO_BROKER_HOSTNAME, else ${DEFAULT_URL})`)
+  add('--client-id <id>', 'MQTT client id; two clients with one id end each other (else a random one)')
+  add('--username <name>', 'user name')
+  add('--password <text>', 'password; AIO_MQTT_PASSWORD_FILE keeps it out of the process list')
+  add('-T, --ca <file>', 'certificate authority, PEM')
+  add('-C, --cert <file>', 'client certificate, PEM')
+  add('-K, --key <file>', 'key of the client certificate, PEM')
+  add('-P, --key-password-file <file>', 'passphrase of the key')
+  add('--timeout <ms>', `time for a request and the connection it needs (${DEFAULT_TIMEOUT})`).argParser(
+    positiveInteger,
+  )
+  add('--json', 'one JSON object per line').helpGroup('Options:')
+  return command
+}
+
+/** Parses a flag that is a positive integer. */
+export function positiveInteger(text: string): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && Number.isSafeInteger(value) && value > 0) return value
+  throw new InvalidArgumentError('Expected a positive integer.')
+}
+
+/** Parses a flag that is a TCP port. */
+export function port(text: string): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value <= 65_535) return value
+  throw new InvalidArgumentError('Expected a port number from 0 to 65535.')
+}
+
+/** Parses a flag that is a fencing token. */
+export function fencingToken(text: string): Hlc {
+  try {
+    return Hlc.parse(text)
+  } catch {
+    throw new InvalidArgumentError('Expected a version such as 1696374425000:1:StateStore.')
+  }
+}

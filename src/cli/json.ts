@@ -1,0 +1,22 @@
+import { fromUtf8, toHex } from '../bytes.js'
+import type { Entry } from '../index.js'
+
+/** A line of NDJSON. Members that are undefined are left out. */
+export const jsonLine = (members: object): string => `${JSON.stringify(members)}\n`
+
+/** Time in a JSON line. */
+export const jsonTime = (now: number): string => new Date(now).toISOString()
+
+/** What was read of a key, as a JSON line: the value as text, or in Base16 when it is none or that is wished. */
+export const entryLine = ({ key, op, version, value, source }: Entry<Uint8Array>, now: number, hex: boolean): string =>
+  jsonLine({ time: jsonTime(now), key, op, version, ...(value && valueMember(value, hex)), source })
+
+function valueMember(bytes: Uint8Array, hex: boolean): { value: string } | { valueHex: string } {
+  if (hex) return { valueHex: toHex(bytes) }
+  try {
+    return { value: fromUtf8(bytes) }
+  } catch {
+    // Any bytes are a legal value.
+    return { valueHex: toHex(bytes) }
+  }
+}

@@ -1,0 +1,68 @@
+import { Command, CommanderError } from 'commander'
+import { reason } from '../errors.js'
+import { addDel } from './del.js'
+import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
+import { addConnectionFlags } from './flags.js'
+import { addGet } from './get.js'
+import type { Io } from './io.js'
+import { addServe } from './serve.js'
+import { addSet } from './set.js'
+import { colorsFor, oneLine } from './text.js'
+import { addVdel } from './vdel.js'
+import { packageVersion } from './version.js'
+import { addWatch } from './watch.js'
+
+const NAME = 'rx-statestore'
+
+const HELP = `
+Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key.
+Data goes to stdout, talk to stderr. Run '${NAME} <command> --help' for options and examples.
+
+Example:
+  $ ${NAME} serve &
+  $ ${NAME} set 'thermostat1\\setPoint' 21.5
+  $ ${NAME} watch 'thermostat1\\setPoint'`
+
+/** Runs the command line with its arguments, without the name of the program; resolves to the exit code. */
+export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
+  const program = programOf(io)
+  try {
+    if (args.length === 0) program.error('missing command')
+    await program.parseAsync(args, { from: 'user' })
+    return EXIT.done
+  } catch (error) {
+    return failed(error, args, program, io)
+  }
+}
+
+function programOf(io: Io): Command {
+  const program = new Command(NAME)
+  program.description('State store over MQTT 5: run one, read, write and watch keys.')
+  program.version(packageVersion()).enablePositionalOptions().exitOverride()
+  program.configureOutput({
+    writeOut: text => void io.stdout.write(text),
+    outputError: () => undefined,
+    getOutHelpWidth: () => io.stdout.columns ?? 100,
+  })
+  addConnectionFlags(program, true)
+  for (const add of [addServe, addGet, addSet, addDel, addVdel, addWatch]) add(program, io)
+  return program.addHelpText('after', HELP)
+}
+
+function failed(error: unknown, args: readonly string[], program: Command, io: Io): ExitCode {
+  // Whoever read our output has enough of it.
+  if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return EXIT.done
+  const isUsage = error instanceof CommanderError
+  if (isUsage && error.exitCode === 0) return EXIT.done
+  const code = isUsage ? EXIT.usage : exitCodeOf(error)
+  const words = reason(error).trim().replaceAll('\n', ' ')
+  // Commander's sentences have their own prefix and full stop.
+  const line = code === EXIT.usage ? `${words.replace(/^error: |\.$/g, '')}; see ${helpOf(args, program)}` : words
+  if (words !== '') io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(line)}\n`)
+  return code
+}
+
+function helpOf(args: readonly string[], program: Command): string {
+  const command = args.find(arg => program.commands.some(candidate => candidate.name() === arg))
+  return [NAME, command, '--help'].filter(word => word !== undefined).join(' ')
+}

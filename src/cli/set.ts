@@ -1,0 +1,65 @@
+import { type Command, Option } from 'commander'
+import { bytes, type Hlc, type SetOptions, type SetResult } from '../index.js'
+import { once } from './connection.js'
+import { EXIT, Failure } from './failure.js'
+import { addConnectionFlags, type ConnectionFlags, fencingToken, positiveInteger, type ValueFlags } from './flags.js'
+import { type Io, print } from './io.js'
+import { jsonLine, jsonTime } from './json.js'
+import { readValue } from './value.js'
+
+interface SetFlags extends ConnectionFlags, ValueFlags {
+  readonly nx?: true
+  readonly nex?: true
+  readonly px?: number
+  readonly ft?: Hlc
+  readonly persist?: true
+}
+
+const HELP = `
+Prints the version of the value, which is the fencing token of a lock.
+Exit code 3: the condition did not hold, nothing was written.
+
+Examples:
+  $ rx-statestore set 'thermostat1\\setPoint' 21.5
+  $ rx-statestore set firmware --file firmware.bin --persist
+  $ token=$(rx-statestore set lock me --nex --px 10000) && rx-statestore set line1 on --ft "$token"`
+
+/** Adds `set KEY VALUE`. */
+export function addSet(program: Command, io: Io): void {
+  const command = program.command('set').summary('write a key').description('Writes a key.')
+  command.argument('<key>', 'key').argument('[value]', 'value, as text; put -- before one that begins with -')
+  command.addOption(new Option('--nx', 'only if there is no such key').conflicts('nex'))
+  command.option('--nex', 'only if there is no such key, or it holds this value already')
+  command.option('--px <ms>', 'time to live', positiveInteger)
+  command.option('--ft <version>', 'fencing token: the version of the lock that protects the key', fencingToken)
+  command.option('--persist', 'ask the broker to keep the key on disk')
+  command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
+  addConnectionFlags(command, false)
+  command.addHelpText('after', HELP)
+  command.action(async (key: string, value: string | undefined) =>
+    set(key, value, command.optsWithGlobals<SetFlags>(), io),
+  )
+}
+
+async function set(key: string, argument: string | undefined, flags: SetFlags, io: Io): Promise<void> {
+  const value = await readValue(argument, flags, io)
+  const result = await once(flags, io, store => store.set(key, value, bytes, optionsOf(flags)))
+  const { applied, version } = result
+  if (flags.json) {
+    await print(io.stdout, jsonLine({ time: jsonTime(io.clock.now()), key, op: 'set', applied, version }))
+  } else if (applied) {
+    await print(io.stdout, `${version ?? ''}\n`)
+  }
+  if (!applied) throw new Failure(EXIT.notMet, flags.json ? '' : refusal(result, flags))
+}
+
+const optionsOf = ({ nx, nex, px, ft, persist }: SetFlags): SetOptions => ({
+  ...(nx && { ifAbsent: true }),
+  ...(nex && { ifAbsentOrEqual: true }),
+  ...(px !== undefined && { expiresIn: px }),
+  ...(ft && { fencingToken: ft }),
+  ...(persist && { persist }),
+})
+
+const refusal = ({ key, version }: SetResult, { nx }: SetFlags): string =>
+  `not written: ${key} ${nx ? 'exists' : 'holds another value'}${version ? `, version ${version}` : ''}`
