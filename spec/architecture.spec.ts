@@ -19,7 +19,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   client: ['base', 'protocol', 'mqtt', 'rpc', 'store', 'keys', 'status'],
   operators: ['base', 'keys', 'client'],
   connect: ['base', 'mqtt', 'keys', 'client'],
-  index: ['base', 'hlc', 'keys', 'operators', 'status', 'client', 'connect'],
+  index: ['base', 'hlc', 'mqtt', 'keys', 'operators', 'status', 'client', 'connect'],
   engine: ['base', 'hlc', 'protocol'],
   server: ['base', 'protocol', 'engine'],
   broker: [],

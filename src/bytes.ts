@@ -9,6 +9,9 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).toUpperCa
 /** UTF-8 bytes of a text. */
 export const utf8 = (text: string): Uint8Array => encoder.encode(text)
 
+/** Whether a text has UTF-8 bytes of its own; half a surrogate pair has not, and would silently become U+FFFD. */
+export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
+
 /** Text of UTF-8 bytes. Raises {@link PayloadError} when they are not UTF-8. */
 export function fromUtf8(bytes: Uint8Array): string {
   try {

@@ -5,7 +5,9 @@ import { StateStore } from './client.js'
 import { type Clock, systemClock } from './clock.js'
 import { ArgumentError, reason } from './errors.js'
 import { checkPositiveInteger } from './keys/options.js'
+import type { Credentials } from './mqtt/mqttjs-options.js'
 import { openSession, shareSession } from './mqtt/mqttjs-session.js'
+import { backingOff, type ReconnectStrategy } from './mqtt/reconnect.js'
 
 /** Options of {@link connect} that do not depend on who owns the connection. */
 export interface ClientOptions {
@@ -40,8 +42,12 @@ export interface ConnectOptions extends ClientOptions {
   readonly connectTimeout?: number
   /** Pauses between attempts to connect. Default 100 ms, doubled up to 30 s, with jitter. */
   readonly reconnect?: BackoffOptions
+  /** Decides about the next attempt instead: ms to wait, or `false` to give up, which ends the client with the cause. */
+  readonly reconnectStrategy?: ReconnectStrategy
   /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
   readonly authentication?: { readonly method: string; readonly data: Uint8Array }
+  /** Asked for user name, password and authentication before every attempt, as tokens expire. Failing, it is asked again later. */
+  readonly credentials?: () => Credentials | Promise<Credentials>
 }
 
 /**
@@ -80,7 +86,8 @@ function connectTo(url: string, options: ConnectOptions): StateStore {
   const { keepAlive = 30_000, sessionExpiry = 3_600_000, connectTimeout = 10_000, cleanStart = false } = options
   const session = { ...options, url, clientId, keepAlive, sessionExpiry, connectTimeout, cleanStart }
   try {
-    return new StateStore(openSession(session, reconnect, clock), settings)
+    const strategy = options.reconnectStrategy ?? backingOff(reconnect)
+    return new StateStore(openSession(session, { strategy, credentials: options.credentials }, clock), settings)
   } catch (cause) {
     // Certificates and keys are read here.
     throw new ArgumentError(`Cannot connect to ${url} with these options: ${reason(cause)}`, { cause })

@@ -185,8 +185,8 @@ export class RequestRejectedError extends StateStoreError {
   /** The RPC `__stat`, or the reason code of the PUBACK. */
   readonly status: number
 
-  constructor(status: number, message: string) {
-    super('request-rejected', message)
+  constructor(status: number, message: string, key?: string) {
+    super('request-rejected', `${message}${forKey(key)}`)
     this.status = status
   }
 }
@@ -197,5 +197,14 @@ const forKey = (key: string | undefined): string => (key === undefined ? '' : ` 
 export function reason(cause: unknown): string {
   // What Node raises for a host with several addresses has no words of its own.
   if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
-  return cause instanceof Error ? cause.message : String(cause)
+  return cause instanceof Error ? cause.message : shown(cause)
+}
+
+/** A value as text, also one that refuses to be turned into text. */
+export function shown(value: unknown): string {
+  try {
+    return String(value)
+  } catch {
+    return Object.prototype.toString.call(value)
+  }
 }

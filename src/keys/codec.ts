@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { fromUtf8, utf8 } from '../bytes.js'
-import { ArgumentError, PayloadError, reason } from '../errors.js'
+import { fromUtf8, isWellFormed, utf8 } from '../bytes.js'
+import { ArgumentError, PayloadError, reason, shown } from '../errors.js'
 
 /**
  * How values of a key become bytes and come back. `encode` throws for what is no value of it, `decode` for bytes that
@@ -16,6 +16,15 @@ export interface Codec<T> {
   decode(bytes: Uint8Array): T
 }
 
+/** The bytes of a value. Throws {@link ArgumentError} that names the key for whatever the codec throws. */
+export function encodeFor<T>(key: string, codec: Pick<Codec<T>, 'encode'>, value: T): Uint8Array {
+  try {
+    return codec.encode(value)
+  } catch (cause) {
+    throw new ArgumentError(`The value for key ${JSON.stringify(key)} does not encode: ${reason(cause)}`, { cause })
+  }
+}
+
 /** Bytes as they are. */
 export const bytes: Codec<Uint8Array> = {
   encode(value) {
@@ -28,11 +37,13 @@ export const bytes: Codec<Uint8Array> = {
 /** UTF-8 text. */
 export const text: Codec<string> = {
   encode(value) {
-    if (typeof value !== 'string') throw wrongType('a string', value)
+    if (typeof value !== 'string' || !isWellFormed(value)) throw wrongType('a string of whole characters', value)
     return utf8(value)
   },
   decode: fromUtf8,
 }
+
+const DECIMAL = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i
 
 /** A finite number, as decimal text such as `21.5`. */
 export const number: Codec<number> = {
@@ -43,7 +54,7 @@ export const number: Codec<number> = {
   decode(stored) {
     const digits = fromUtf8(stored).trim()
     const value = Number(digits)
-    if (digits === '' || !Number.isFinite(value))
+    if (!DECIMAL.test(digits) || !Number.isFinite(value))
       throw new PayloadError(`Not a number: ${JSON.stringify(digits.slice(0, 80))}`)
     return value
   },
@@ -99,8 +110,11 @@ function stringify(value: unknown): string | undefined {
 
 function validated(schema: StandardSchemaV1, value: unknown): unknown {
   const result = schema['~standard'].validate(value)
-  if (result instanceof Promise)
+  if ('then' in result) {
+    // Nobody will ask how it ends.
+    result.then(undefined, () => undefined)
     throw new PayloadError('The schema validates asynchronously, which a codec cannot wait for')
+  }
   if (result.issues) throw new PayloadError(`Not what the schema asks for: ${result.issues.map(describe).join('; ')}`)
   return result.value
 }
@@ -111,4 +125,4 @@ function describe({ message, path }: StandardSchemaV1.Issue): string {
 }
 
 const wrongType = (expected: string, value: unknown): ArgumentError =>
-  new ArgumentError(`Expected the value to be ${expected}, got \`${String(value)}\` (${typeof value})`)
+  new ArgumentError(`Expected the value to be ${expected}, got \`${shown(value)}\` (${typeof value})`)

@@ -1,13 +1,16 @@
-import { fromUtf8, toHex, utf8 } from '../bytes.js'
-import { ArgumentError } from '../errors.js'
+import { fromUtf8, isWellFormed, toHex, utf8 } from '../bytes.js'
+import { ArgumentError, shown } from '../errors.js'
 import type { KeyName } from '../store.js'
 
 /** The key of a name. Throws {@link ArgumentError} for an empty one and for what is neither text nor bytes. */
 export function toKeyName(name: string | Uint8Array): KeyName {
   if (typeof name !== 'string' && !(name instanceof Uint8Array)) {
-    throw new ArgumentError(`Expected the key to be a string or a Uint8Array, got \`${String(name)}\` (${typeof name})`)
+    throw new ArgumentError(`Expected the key to be a string or a Uint8Array, got \`${shown(name)}\` (${typeof name})`)
   }
   if (name.length === 0) throw new ArgumentError('Expected the key to have at least one byte, got an empty one')
+  if (typeof name === 'string' && !isWellFormed(name)) {
+    throw new ArgumentError(`Expected the key to be text of whole characters, got ${JSON.stringify(name)}`)
+  }
   return typeof name === 'string'
     ? { bytes: utf8(name), text: name }
     : { bytes: new Uint8Array(name), text: displayName(name) }

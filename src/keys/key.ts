@@ -1,8 +1,9 @@
 import { distinctUntilChanged, filter, map, type Observable } from 'rxjs'
-import { ArgumentError, DecodeError, reason, type StateStoreError } from '../errors.js'
+import { toHex } from '../bytes.js'
+import { DecodeError, type StateStoreError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import type { KeyName, Store } from '../store.js'
-import type { Codec } from './codec.js'
+import { type Codec, encodeFor } from './codec.js'
 import type { Freshness } from './freshness.js'
 import {
   checkSetOptions,
@@ -70,6 +71,8 @@ export interface KeyHost {
 export class Key<T> {
   /** The key; one that is no UTF-8 text as `0x` and Base16. */
   readonly name: string
+  /** Base16 of the key's bytes: tells keys apart whose names look alike. */
+  readonly id: string
   /**
    * Every change, the latest first, then one by one with rising versions. Hot: all subscribers of the key share one
    * registration, made by the first and ended by the last. Lives on through reconnects; errors with `not-authorized`
@@ -89,6 +92,7 @@ export class Key<T> {
 
   constructor(key: KeyName, codec: Codec<T>, host: KeyHost) {
     this.name = key.text
+    this.id = toHex(key.bytes)
     this.#key = key
     this.#codec = codec
     this.#host = host
@@ -136,7 +140,7 @@ export class Key<T> {
     const write = checkSetOptions(options)
     const timeout = checkTimeout(options.timeout, this.#host.timeout)
     return this.#host.store
-      .set(this.#key, this.#encode(value), write, timeout)
+      .set(this.#key, encodeFor(this.name, this.#codec, value), write, timeout)
       .pipe(map(({ applied, version }) => ({ key: this.name, applied, version })))
   }
 
@@ -152,7 +156,7 @@ export class Key<T> {
     const token = checkToken(options.fencingToken)
     const timeout = checkTimeout(options.timeout, this.#host.timeout)
     return this.#host.store
-      .deleteIf(this.#key, this.#encode(value), token, timeout)
+      .deleteIf(this.#key, encodeFor(this.name, this.#codec, value), token, timeout)
       .pipe(map(written => this.#deleted(written)))
   }
 
@@ -175,17 +179,6 @@ export class Key<T> {
       if (!(error instanceof DecodeError)) throw error
       this.#host.report(error)
       return { ...base, op: 'invalid', value: undefined, error }
-    }
-  }
-
-  #encode(value: T): Uint8Array {
-    try {
-      return this.#codec.encode(value)
-    } catch (cause) {
-      if (cause instanceof ArgumentError) throw cause
-      throw new ArgumentError(`The value for key ${JSON.stringify(this.name)} does not encode: ${reason(cause)}`, {
-        cause,
-      })
     }
   }
 

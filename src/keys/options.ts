@@ -1,4 +1,4 @@
-import { ArgumentError, HlcError } from '../errors.js'
+import { ArgumentError, HlcError, shown } from '../errors.js'
 import { Hlc } from '../hlc/hlc.js'
 import type { WriteOptions } from '../store.js'
 
@@ -43,11 +43,11 @@ export function checkSetOptions(options: SetOptions): WriteOptions {
 export function checkToken(token: Hlc | string | undefined): Hlc | undefined {
   if (token === undefined || token instanceof Hlc) return token
   try {
-    return Hlc.parse(String(token))
+    return Hlc.parse(shown(token))
   } catch (cause) {
     if (!(cause instanceof HlcError)) throw cause
     throw new ArgumentError(
-      `Expected \`fencingToken\` to be a version such as 1696374425000:1:StateStore, got \`${String(token).slice(0, 80)}\``,
+      `Expected \`fencingToken\` to be a version such as 1696374425000:1:StateStore, got \`${shown(token).slice(0, 80)}\``,
       { cause },
     )
   }
@@ -63,5 +63,5 @@ export function checkTimeout(timeout: number | undefined, byDefault: number): nu
 /** Throws {@link ArgumentError} unless the value is an integer greater than zero. */
 export function checkPositiveInteger(name: string, value: number): void {
   if (Number.isSafeInteger(value) && value > 0) return
-  throw new ArgumentError(`Expected \`${name}\` to be a positive integer, got \`${String(value)}\` (${typeof value})`)
+  throw new ArgumentError(`Expected \`${name}\` to be a positive integer, got \`${shown(value)}\` (${typeof value})`)
 }

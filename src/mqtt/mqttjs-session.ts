@@ -1,6 +1,4 @@
-import mqtt, { type IClientOptions, type IConnackPacket, type IPublishPacket, type MqttClient } from 'mqtt'
-import { type BackoffOptions, backoff } from '../backoff.js'
-import { utf8 } from '../bytes.js'
+import mqtt, { type IConnackPacket, type IPublishPacket, type MqttClient } from 'mqtt'
 import type { Clock } from '../clock.js'
 import {
   ArgumentError,
@@ -10,33 +8,17 @@ import {
   reason,
   type StateStoreError,
 } from '../errors.js'
-import { isFatalReason } from './reconnect.js'
-import type { InboundMessage, MqttSession, OutboundRequest, SessionListener } from './session.js'
+import { type Credentials, type MqttConnectOptions, toClientOptions, withCredentials } from './mqttjs-options.js'
+import { numericCode, toMessage, toProperties } from './mqttjs-packets.js'
+import { isFatalReason, type ReconnectStrategy } from './reconnect.js'
+import type { MqttSession, OutboundRequest, SessionListener } from './session.js'
+import { onWake } from './wake.js'
 
-/** How to reach a broker; times in ms. */
-export interface MqttConnectOptions {
-  readonly url: string
-  readonly clientId: string
-  readonly username?: string | undefined
-  readonly password?: string | undefined
-  /** PEM texts for TLS. */
-  readonly ca?: string | undefined
-  readonly cert?: string | undefined
-  readonly key?: string | undefined
-  readonly keyPassphrase?: string | undefined
-  readonly keepAlive: number
-  readonly sessionExpiry: number
-  readonly cleanStart: boolean
-  readonly connectTimeout: number
-  /** Enhanced authentication (MQTT 5.0, section 4.12), such as a Kubernetes service account token. */
-  readonly authentication?: { readonly method: string; readonly data: Uint8Array } | undefined
-}
-
-/** Whose client it is, and how it comes back. */
-interface Ownership {
-  readonly owned: boolean
-  readonly reconnect: BackoffOptions
-  readonly clock: Clock
+/** How a connection of our own comes back. */
+export interface Reconnecting {
+  readonly strategy: ReconnectStrategy
+  /** Asked before every attempt to connect; without it the credentials stay those of the options. */
+  readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
 }
 
 type Done = (refusal: RequestRejectedError | undefined) => void
@@ -44,12 +26,14 @@ type Done = (refusal: RequestRejectedError | undefined) => void
 const DEFAULT_RECEIVE_MAXIMUM = 65_535
 /** How long a polite end may take before the connection is cut, ms. */
 const CLOSE_TIMEOUT = 1_000
-const RETRY_AFTER_STABLE = 5_000
+/** A connection that held for so long starts the count of attempts anew, ms. */
+const STABLE_AFTER = 5_000
+/** How long a connection may be silent after the machine slept, ms. */
+const WAKE_TIMEOUT = 3_000
 
-/** A session on a connection of our own, which it opens at once. */
-export function openSession(options: MqttConnectOptions, reconnect: BackoffOptions, clock: Clock): MqttSession {
-  return new MqttJsSession(mqtt.connect(options.url, toClientOptions(options)), { owned: true, reconnect, clock })
-}
+/** A session on a connection of our own. Throws what the options make mqtt.js throw, once it is opened. */
+export const openSession = (options: MqttConnectOptions, reconnecting: Reconnecting, clock: Clock): MqttSession =>
+  new MqttJsSession(mqtt.connect(options.url, toClientOptions(options)), reconnecting, clock)
 
 /** A session on somebody else's `MqttClient`, which is never closed by us. Throws {@link ArgumentError} before MQTT 5. */
 export function shareSession(client: MqttClient, clock: Clock): MqttSession {
@@ -59,34 +43,7 @@ export function shareSession(client: MqttClient, clock: Clock): MqttSession {
         'connect it with { protocolVersion: 5 }',
     )
   }
-  return new MqttJsSession(client, { owned: false, reconnect: {}, clock })
-}
-
-function toClientOptions(options: MqttConnectOptions): IClientOptions {
-  const { sessionExpiry, keepAlive, authentication } = options
-  const properties = {
-    sessionExpiryInterval: Math.ceil(sessionExpiry / 1000),
-    ...(authentication ? { authenticationMethod: authentication.method, authenticationData: authentication.data } : {}),
-  }
-  const wanted = {
-    clientId: options.clientId,
-    username: options.username,
-    password: options.password,
-    ca: options.ca,
-    cert: options.cert,
-    key: options.key,
-    passphrase: options.keyPassphrase,
-    clean: options.cleanStart,
-    keepalive: Math.ceil(keepAlive / 1000),
-    connectTimeout: options.connectTimeout,
-    protocolVersion: 5,
-    // We reconnect and subscribe ourselves, in the order the state store needs.
-    reconnectPeriod: 0,
-    resubscribe: false,
-    properties,
-  }
-  // mqtt.js reads an option that is there but undefined as a wish.
-  return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
+  return new MqttJsSession(client, undefined, clock)
 }
 
 /** The one place that knows mqtt.js. */
@@ -94,7 +51,9 @@ class MqttJsSession implements MqttSession {
   readonly clientId: string
   readonly shared: boolean
   readonly #client: MqttClient
-  readonly #owner: Ownership
+  /** How it comes back; `undefined` when it is somebody else's. */
+  readonly #reconnecting: Reconnecting | undefined
+  readonly #clock: Clock
   readonly #filters = new Set<string>()
   readonly #unacknowledged = new Set<number>()
   #listener: SessionListener | undefined
@@ -102,12 +61,15 @@ class MqttJsSession implements MqttSession {
   #cause: { readonly error: Error; readonly reasonCode: number | undefined } | undefined
   #attempt = 0
   #connectedAt: number | undefined
+  #dialled = false
   #cancelRetry: () => void = () => undefined
+  #stopChecking: () => void = () => undefined
 
-  constructor(client: MqttClient, owner: Ownership) {
+  constructor(client: MqttClient, reconnecting: Reconnecting | undefined, clock: Clock) {
     this.#client = client
-    this.#owner = owner
-    this.shared = !owner.owned
+    this.#reconnecting = reconnecting
+    this.#clock = clock
+    this.shared = reconnecting === undefined
     this.clientId = client.options.clientId ?? ''
   }
 
@@ -133,7 +95,11 @@ class MqttJsSession implements MqttSession {
       client.off('connect', handlers.connect).off('message', handlers.message).off('disconnect', handlers.disconnect)
       client.off('error', handlers.error).off('close', handlers.close).off('end', handlers.end)
       // A socket may still fail after us, and an 'error' that nobody hears ends the process.
-      if (this.#owner.owned) client.on('error', () => undefined)
+      if (!this.shared) client.on('error', () => undefined)
+    }
+    if (this.#reconnecting) {
+      this.#stopChecking = onWake(this.#clock, () => this.#woke())
+      this.#prepare(this.#reconnecting)
     }
     // Whether the broker kept the session of a client that is connected already is not known: assume that it did.
     if (client.connected) this.#connected(true, client.serverProperties)
@@ -146,21 +112,9 @@ class MqttJsSession implements MqttSession {
       const code = error && numericCode(error)
       done(error ? new RequestRejectedError(code ?? 0, `The broker refused the request: ${reason(error)}`) : undefined)
     }
-    const properties = {
-      responseTopic: request.responseTopic,
-      correlationData: request.correlationData,
-      messageExpiryInterval: request.messageExpiry,
-      payloadFormatIndicator: false,
-      contentType: request.contentType,
-      userProperties: request.userProperties,
-    }
     // mqtt.js takes any Uint8Array, but its types ask for Node's Buffer.
-    Reflect.apply(this.#client.publish, this.#client, [
-      request.topic,
-      request.payload,
-      { qos: 1, properties },
-      acknowledged,
-    ])
+    const args = [request.topic, request.payload, { qos: 1, properties: toProperties(request) }, acknowledged]
+    Reflect.apply(this.#client.publish, this.#client, args)
     id = this.#client.getLastMessageId()
     // A shared client may be busy sending what it kept of its own; then the packet has no id yet.
     if (this.#client.outgoing[id]?.cb === acknowledged) this.#unacknowledged.add(id)
@@ -185,11 +139,11 @@ class MqttJsSession implements MqttSession {
     const client = this.#client
     this.#forgetUnacknowledged()
     if (!client.connected) {
-      client.end(true)
+      this.#abandon()
       this.#ended(undefined)
       return
     }
-    const giveUp = this.#owner.clock.schedule(CLOSE_TIMEOUT, () => client.stream.destroy())
+    const giveUp = this.#clock.schedule(CLOSE_TIMEOUT, () => client.stream.destroy())
     client.once('close', giveUp)
     // Closed on purpose: the broker need not keep anything for us.
     client.end(false, { properties: { sessionExpiryInterval: 0 } })
@@ -200,7 +154,7 @@ class MqttJsSession implements MqttSession {
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
     this.#cause = undefined
-    this.#connectedAt = this.#owner.clock.monotonic()
+    this.#connectedAt = this.#clock.monotonic()
     this.#listener?.connected({
       sessionPresent,
       receiveMaximum: properties?.receiveMaximum ?? DEFAULT_RECEIVE_MAXIMUM,
@@ -215,25 +169,95 @@ class MqttJsSession implements MqttSession {
     if (this.#client.disconnecting) return
     const options = cause && { cause: cause.error }
     if (isFatalReason(cause?.reasonCode)) {
-      if (this.#owner.owned) this.#client.end(true)
       const message = `The broker refused the connection: ${reason(cause?.error)}`
-      this.#ended(new ConnectionRefusedError(message, cause?.reasonCode, options))
+      this.#giveUp(new ConnectionRefusedError(message, cause?.reasonCode, options))
       return
     }
     const message = cause && `The connection to the broker was lost: ${reason(cause.error)}`
-    const error = new ConnectionLostError(message, options)
-    if (this.#owner.owned) this.#retry(error)
-    else this.#listener?.disconnected(error, undefined)
+    this.#retry(new ConnectionLostError(message, options))
   }
 
   #retry(cause: StateStoreError): void {
-    const { clock, reconnect } = this.#owner
-    const stable = this.#connectedAt !== undefined && clock.monotonic() - this.#connectedAt >= RETRY_AFTER_STABLE
+    const reconnecting = this.#reconnecting
+    if (reconnecting === undefined) {
+      this.#listener?.disconnected(cause, undefined)
+      return
+    }
+    const stable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER
     this.#connectedAt = undefined
     this.#attempt = stable ? 1 : this.#attempt + 1
-    const delay = backoff(this.#attempt, reconnect)
-    this.#cancelRetry = clock.schedule(delay, () => this.#client.reconnect())
-    this.#listener?.disconnected(cause, { attempt: this.#attempt, at: clock.now() + delay })
+    const delay = reconnecting.strategy(this.#attempt, cause)
+    if (delay === false) {
+      this.#giveUp(cause)
+      return
+    }
+    this.#cancelRetry = this.#clock.schedule(delay, () => this.#prepare(reconnecting))
+    this.#listener?.disconnected(cause, { attempt: this.#attempt, at: this.#clock.now() + delay })
+  }
+
+  /** Asks for the credentials of the next attempt, then connects. */
+  #prepare({ credentials }: Reconnecting): void {
+    if (credentials === undefined) {
+      this.#dial()
+      return
+    }
+    let cancelled = false
+    this.#cancelRetry = () => {
+      cancelled = true
+    }
+    const connect = (fresh: Credentials): void => {
+      if (cancelled) return
+      withCredentials(this.#client.options, fresh)
+      this.#tryToDial()
+    }
+    const failed = (cause: unknown): void => {
+      if (!cancelled) this.#retry(new ConnectionLostError(`There are no credentials: ${reason(cause)}`, { cause }))
+    }
+    // A function that throws fails like one that rejects.
+    Promise.resolve().then(credentials).then(connect, failed)
+  }
+
+  /** Outside `open` nobody hears what mqtt.js throws for options that came later. */
+  #tryToDial(): void {
+    try {
+      this.#dial()
+    } catch (cause) {
+      this.#retry(new ConnectionLostError(`Cannot connect: ${reason(cause)}`, { cause }))
+    }
+  }
+
+  #dial(): void {
+    this.#client.reconnect()
+    this.#dialled = true
+  }
+
+  /** A machine that slept may have lost its connection without a word, and need not wait out its backoff. */
+  #woke(): void {
+    const client = this.#client
+    if (!client.connected) {
+      if (this.#attempt > 0 && this.#connectedAt === undefined && this.#reconnecting) {
+        this.#cancelRetry()
+        this.#prepare(this.#reconnecting)
+      }
+      return
+    }
+    const alive = this.#clock.schedule(WAKE_TIMEOUT, () => {
+      this.#cause = { error: new Error('no answer after the machine slept'), reasonCode: undefined }
+      client.stream.destroy()
+    })
+    client.once('packetreceive', alive)
+    client.once('close', alive)
+    client.sendPing()
+  }
+
+  #giveUp(cause: StateStoreError): void {
+    this.#abandon()
+    this.#ended(cause)
+  }
+
+  /** mqtt.js cannot end what was never begun. */
+  #abandon(): void {
+    if (!this.shared && this.#dialled) this.#client.end(true)
   }
 
   // mqtt.js would send what was not acknowledged again after a reconnect, and apply a write twice.
@@ -250,22 +274,9 @@ class MqttJsSession implements MqttSession {
     const listener = this.#listener
     this.#listener = undefined
     this.#cancelRetry()
+    this.#stopChecking()
     this.#forgetUnacknowledged()
     this.#detach()
     listener?.closed(cause)
   }
 }
-
-function toMessage({ topic, payload, properties }: IPublishPacket): InboundMessage {
-  return {
-    topic,
-    // A copy: a value that is kept must not keep alive the network buffer it came in.
-    payload: typeof payload === 'string' ? utf8(payload) : new Uint8Array(payload),
-    correlationData: properties?.correlationData,
-    contentType: properties?.contentType,
-    userProperties: properties?.userProperties ?? {},
-  }
-}
-
-const numericCode = (error: Error): number | undefined =>
-  'code' in error && typeof error.code === 'number' ? error.code : undefined

@@ -1,3 +1,18 @@
+import { type BackoffOptions, backoff } from '../backoff.js'
+import type { StateStoreError } from '../errors.js'
+
+/**
+ * When to try again after a lost connection or a failed attempt: ms to wait, or `false` to give up. `attempt` is 1 for
+ * the first retry, and again after a connection that held for five seconds.
+ */
+export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
+
+/** Exponential backoff with jitter, for ever. */
+export const backingOff =
+  (options: BackoffOptions): ReconnectStrategy =>
+  attempt =>
+    backoff(attempt, options)
+
 // Reasons for which the same CONNECT would fail again, or would fight another client for the session (MQTT 5.0,
 // section 2.4). 1, 2, 4 and 5 are what brokers before MQTT 5 answer.
 const FATAL_REASONS = new Set([

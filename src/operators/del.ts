@@ -2,6 +2,7 @@ import type { OperatorFunction } from 'rxjs'
 import type { StateStore } from '../client.js'
 import type { DeleteResult, Key } from '../keys/key.js'
 import type { DeleteOptions } from '../keys/options.js'
+import { operate } from './operate.js'
 import {
   type ErrorMode,
   type Failed,
@@ -10,7 +11,6 @@ import {
   keysOf,
   missingArguments,
   type OperatorOptions,
-  operate,
 } from './target.js'
 
 type Options<E extends ErrorMode> = DeleteOptions & OperatorOptions<E>

@@ -3,15 +3,8 @@ import type { StateStore } from '../client.js'
 import type { Codec } from '../keys/codec.js'
 import type { Entry, Key } from '../keys/key.js'
 import type { RequestOptions } from '../keys/options.js'
-import {
-  type ErrorMode,
-  type Failed,
-  isKey,
-  type KeyOf,
-  missingArguments,
-  type OperatorOptions,
-  operate,
-} from './target.js'
+import { operate } from './operate.js'
+import { type ErrorMode, type Failed, isKey, type KeyOf, missingArguments, type OperatorOptions } from './target.js'
 
 type Options<E extends ErrorMode> = RequestOptions & OperatorOptions<E>
 
@@ -48,7 +41,7 @@ export function get<T, V, E extends ErrorMode>(
       own,
     )
   }
-  if (typeof second !== 'function' || codec === undefined) throw missingArguments('get', 'keyOf, codec')
+  if (typeof second !== 'function' || typeof codec?.decode !== 'function') throw missingArguments('get', 'keyOf, codec')
   return operate(
     (item: T) => target.key(second(item), codec),
     key => key.get(options),

@@ -1,11 +1,11 @@
-import { defer, Observable, type OperatorFunction, type Subscriber, Subscription } from 'rxjs'
+import { defer, Observable, type OperatorFunction, Subject, type Subscriber, Subscription, takeUntil } from 'rxjs'
 import { OverflowError } from '../errors.js'
 
 /** How items become requests. */
 export interface PipelineOptions {
   /** Most requests under way at a time. Default 64. */
   readonly concurrency?: number
-  /** Most items that wait for their turn; one more fails the stream with `overflow`. Default 65,536. */
+  /** Most items that wait: for their turn, or with a result for that of an earlier one. One more fails the stream with `overflow`. Default 65,536. */
   readonly buffer?: number
   /** While a request for a key is under way, keep only the newest item for it. For sliders and set points. Default `false`. */
   readonly latest?: boolean
@@ -13,7 +13,7 @@ export interface PipelineOptions {
 
 interface Slot<T, R> {
   readonly item: T
-  readonly key: string
+  readonly key: unknown
   result: { readonly value: R } | undefined
 }
 
@@ -31,20 +31,21 @@ const BUFFER = 65_536
  */
 export function pipeline<T, R>(
   request: (item: T) => Observable<R>,
-  keyOf: (item: T) => string,
+  keyOf: (item: T) => unknown,
   options: PipelineOptions,
 ): OperatorFunction<T, R> {
   return source =>
     new Observable<R>(subscriber => {
       const run = new Pipeline(request, options, subscriber)
+      const ended = new Subject<void>()
       subscriber.add(run.requests)
-      subscriber.add(
-        source.subscribe({
-          next: item => run.take(item, keyOf),
-          error: error => subscriber.error(error),
-          complete: () => run.sourceCompleted(),
-        }),
-      )
+      // Before the source is subscribed: one that emits at once has to be stopped, too.
+      subscriber.add(() => ended.next())
+      source.pipe(takeUntil(ended)).subscribe({
+        next: item => run.take(item, keyOf),
+        error: error => subscriber.error(error),
+        complete: () => run.sourceCompleted(),
+      })
     })
 }
 
@@ -59,10 +60,12 @@ class Pipeline<T, R> {
   readonly #order = new Set<Slot<T, R>>()
   readonly #waiting = new Set<Slot<T, R>>()
   /** With `latest`: the item that waits per key, and the keys that are busy. */
-  readonly #newest = new Map<string, Slot<T, R>>()
-  readonly #busy = new Set<string>()
+  readonly #newest = new Map<unknown, Slot<T, R>>()
+  readonly #busy = new Set<unknown>()
   #running = 0
   #starting = false
+  /** Something ended while requests were started: look at what waits once more. */
+  #again = false
   #completed = false
 
   constructor(request: (item: T) => Observable<R>, options: PipelineOptions, subscriber: Subscriber<R>) {
@@ -73,17 +76,15 @@ class Pipeline<T, R> {
     this.#latest = options.latest ?? false
   }
 
-  take(item: T, keyOf: (item: T) => string): void {
+  take(item: T, keyOf: (item: T) => unknown): void {
     const slot = this.#slotOf(item, keyOf)
     if (slot === undefined) return
     if (this.#latest) this.#replace(slot)
-    if (this.#waiting.size >= this.#buffer) {
-      this.#subscriber.error(new OverflowError('The buffer of the operator', this.#buffer))
-      return
-    }
     this.#order.add(slot)
     this.#waiting.add(slot)
     this.#start()
+    if (this.#order.size - this.#running <= this.#buffer) return
+    this.#subscriber.error(new OverflowError('The buffer of the operator', this.#buffer))
   }
 
   sourceCompleted(): void {
@@ -91,9 +92,9 @@ class Pipeline<T, R> {
     this.#drain()
   }
 
-  #slotOf(item: T, keyOf: (item: T) => string): Slot<T, R> | undefined {
+  #slotOf(item: T, keyOf: (item: T) => unknown): Slot<T, R> | undefined {
     try {
-      return { item, key: this.#latest ? keyOf(item) : '', result: undefined }
+      return { item, key: this.#latest ? keyOf(item) : undefined, result: undefined }
     } catch (error) {
       this.#subscriber.error(error)
       return undefined
@@ -109,17 +110,25 @@ class Pipeline<T, R> {
     this.#newest.set(slot.key, slot)
   }
 
-  // Requests that end at once would call this again from within; the loop that runs sees what they left.
+  // Requests that end at once call this again from within; the loop that runs then looks once more.
   #start(): void {
+    this.#again = true
     if (this.#starting) return
     this.#starting = true
+    while (this.#again) {
+      this.#again = false
+      this.#startWaiting()
+    }
+    this.#starting = false
+  }
+
+  #startWaiting(): void {
     for (const slot of this.#waiting) {
-      if (this.#running >= this.#concurrency || this.#subscriber.closed) break
+      if (this.#running >= this.#concurrency || this.#subscriber.closed) return
       if (this.#latest && this.#busy.has(slot.key)) continue
       this.#waiting.delete(slot)
       this.#run(slot)
     }
-    this.#starting = false
   }
 
   #run(slot: Slot<T, R>): void {

@@ -2,16 +2,17 @@ import type { OperatorFunction } from 'rxjs'
 import type { StateStore } from '../client.js'
 import type { Key, SetResult } from '../keys/key.js'
 import type { SetOptions } from '../keys/options.js'
+import { operate } from './operate.js'
 import {
   type ErrorMode,
   encodeWith,
   type Failed,
   isKey,
+  isValueOf,
   type KeyOf,
   keysOf,
   missingArguments,
   type OperatorOptions,
-  operate,
   type ValueOf,
 } from './target.js'
 
@@ -52,6 +53,10 @@ export function set<T, E extends ErrorMode>(
       own,
     )
   }
-  if (typeof second !== 'function' || toValue === undefined) throw missingArguments('set', 'keyOf, codec or toValue')
-  return operate(keysOf(target, second), (key, item: T) => key.set(encodeWith(toValue, item), options), options)
+  if (typeof second !== 'function' || !isValueOf(toValue)) throw missingArguments('set', 'keyOf, codec or toValue')
+  return operate(
+    keysOf(target, second),
+    (key, item: T) => key.set(encodeWith(toValue, item, key.name), options),
+    options,
+  )
 }

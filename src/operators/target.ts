@@ -1,11 +1,8 @@
-import { catchError, defer, type Observable, type OperatorFunction, of } from 'rxjs'
-import { utf8 } from '../bytes.js'
 import type { StateStore } from '../client.js'
-import { ArgumentError, reason, StateStoreError } from '../errors.js'
-import { bytes, type Codec } from '../keys/codec.js'
+import { ArgumentError, type StateStoreError } from '../errors.js'
+import { bytes, type Codec, encodeFor, text } from '../keys/codec.js'
 import type { Key } from '../keys/key.js'
-import { checkPositiveInteger } from '../keys/options.js'
-import { type PipelineOptions, pipeline } from './pipeline.js'
+import type { PipelineOptions } from './pipeline.js'
 
 /** What a failed request does: end the stream (`throw`, the default), or become a {@link Failure} (`emit`). */
 export type ErrorMode = 'throw' | 'emit'
@@ -30,12 +27,18 @@ export type KeyOf<T> = (item: T) => string | Uint8Array
 /** The value of an item: by a codec, the item itself; by a function, its text or bytes. */
 export type ValueOf<T> = Codec<T> | ((item: T) => string | Uint8Array)
 
-/** The stored bytes of an item. */
-export const encodeWith = <T>(toValue: ValueOf<T>, item: T): Uint8Array => {
-  if (typeof toValue !== 'function') return toValue.encode(item)
-  const value = toValue(item)
-  return typeof value === 'string' ? utf8(value) : value
+/** The stored bytes of an item. Throws `argument` that names the key, or whatever the function throws. */
+export const encodeWith = <T>(toValue: ValueOf<T>, item: T, key: string): Uint8Array =>
+  typeof toValue === 'function' ? encodeFor(key, textOrBytes, toValue(item)) : encodeFor(key, toValue, item)
+
+const textOrBytes = {
+  encode: (value: string | Uint8Array): Uint8Array =>
+    typeof value === 'string' ? text.encode(value) : bytes.encode(value),
 }
+
+/** Whether an argument can make values of items. */
+export const isValueOf = <T>(argument: ValueOf<T> | undefined): argument is ValueOf<T> =>
+  typeof argument === 'function' || typeof argument?.encode === 'function'
 
 /** Keys taken from the stream, as bytes. */
 export const keysOf =
@@ -48,37 +51,5 @@ export const missingArguments = (operator: string, needed: string): ArgumentErro
   new ArgumentError(`Expected ${operator}(key, options?) or ${operator}(store, ${needed}, options?)`)
 
 /** Whether an operator's first argument is a key handle. */
-export const isKey = <T>(target: StateStore | Key<T>): target is Key<T> => 'entries$' in target
-
-/** An operator that makes a request of every item. Throws `argument` for wrong options. */
-export function operate<T, V, R, E extends ErrorMode>(
-  keyOf: (item: T) => Key<V>,
-  request: (key: Key<V>, item: T) => Observable<R>,
-  options: OperatorOptions<E>,
-): OperatorFunction<T, R | Failed<E>>
-export function operate<T, V, R>(
-  keyOf: (item: T) => Key<V>,
-  request: (key: Key<V>, item: T) => Observable<R>,
-  options: OperatorOptions<ErrorMode>,
-): OperatorFunction<T, R | Failure> {
-  if (options.concurrency !== undefined) checkPositiveInteger('concurrency', options.concurrency)
-  if (options.buffer !== undefined) checkPositiveInteger('buffer', options.buffer)
-  const attempt = (item: T): Observable<R> => defer(() => request(keyOf(item), item))
-  const name = (item: T): string => nameOf(keyOf, item)
-  if (options.onError !== 'emit') return pipeline(attempt, name, options)
-  const forgiving = (item: T): Observable<R | Failure> =>
-    attempt(item).pipe(catchError((cause: unknown) => of({ key: name(item), error: asError(cause) })))
-  return pipeline(forgiving, name, options)
-}
-
-// An item without a key fails when its request is made, where `onError` decides what becomes of it.
-function nameOf<T, V>(keyOf: (item: T) => Key<V>, item: T): string {
-  try {
-    return keyOf(item).name
-  } catch {
-    return ''
-  }
-}
-
-const asError = (cause: unknown): StateStoreError =>
-  cause instanceof StateStoreError ? cause : new ArgumentError(`The item cannot be used: ${reason(cause)}`, { cause })
+export const isKey = <T>(target: StateStore | Key<T>): target is Key<T> =>
+  Object(target) === target && 'entries$' in target

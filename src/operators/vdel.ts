@@ -2,16 +2,17 @@ import type { OperatorFunction } from 'rxjs'
 import type { StateStore } from '../client.js'
 import type { DeleteResult, Key } from '../keys/key.js'
 import type { DeleteOptions } from '../keys/options.js'
+import { operate } from './operate.js'
 import {
   type ErrorMode,
   encodeWith,
   type Failed,
   isKey,
+  isValueOf,
   type KeyOf,
   keysOf,
   missingArguments,
   type OperatorOptions,
-  operate,
   type ValueOf,
 } from './target.js'
 
@@ -50,6 +51,10 @@ export function vdel<T, E extends ErrorMode>(
       own,
     )
   }
-  if (typeof second !== 'function' || toValue === undefined) throw missingArguments('vdel', 'keyOf, codec or toValue')
-  return operate(keysOf(target, second), (key, item: T) => key.deleteIf(encodeWith(toValue, item), options), options)
+  if (typeof second !== 'function' || !isValueOf(toValue)) throw missingArguments('vdel', 'keyOf, codec or toValue')
+  return operate(
+    keysOf(target, second),
+    (key, item: T) => key.deleteIf(encodeWith(toValue, item, key.name), options),
+    options,
+  )
 }

@@ -55,6 +55,8 @@ interface Pending {
 const OK = '200'
 const CORRELATION_LENGTH = 16
 const COUNTER_OFFSET = 10
+/** MQTT has 32 bits for it, s. */
+const LONGEST_EXPIRY = 2 ** 32 - 1
 /** What a PUBLISH needs besides its payload, generously, bytes. */
 const PACKET_OVERHEAD = 1024
 
@@ -160,7 +162,8 @@ export class Invoker {
       return
     }
     const text = message.userProperties[this.#topics.statusMessage] ?? 'no explanation given'
-    this.#fail(pending, new RequestRejectedError(Number(status), `The state store rejected the request: ${text}`))
+    const explanation = `The state store rejected the request (${text})`
+    this.#fail(pending, new RequestRejectedError(Number(status), explanation, pending.request.key))
   }
 
   #enqueue(request: RpcRequest): Pending {
@@ -203,7 +206,7 @@ export class Invoker {
         payload: request.payload,
         responseTopic: this.#topics.response,
         correlationData: this.#correlation(id),
-        messageExpiry: Math.max(1, Math.ceil(left / 1000)),
+        messageExpiry: Math.min(LONGEST_EXPIRY, Math.max(1, Math.ceil(left / 1000))),
         contentType: this.#topics.contentType,
         userProperties: request.userProperties(),
       },

@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import type { Codec } from '../../src/keys/codec.js'
+
+/** Bytes as they are stored, of a text of which every character stands for one byte. */
+export const stored = (latin1: string): Uint8Array => Uint8Array.from(latin1, character => character.charCodeAt(0))
+
+/** The text of UTF-8. */
+export const read = (encoded: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(encoded)
+
+/** Expects that every value comes back as it was. */
+export function comesBack<T>(codec: Codec<T>, values: fc.Arbitrary<T>): void {
+  fc.assert(
+    fc.property(values, value => {
+      expect(codec.decode(codec.encode(value))).toEqual(value)
+    }),
+  )
+}
+
+/** Encodes a value of any type, as a caller without types can. */
+export const encoding = (codec: { encode(value: never): Uint8Array }, value: unknown) => (): unknown =>
+  Reflect.apply(codec.encode, codec, [value])
+
+/** Bytes that are not UTF-8. */
+export const NOT_UTF8 = [
+  ['a byte that never occurs', '\xff'],
+  ['a truncated character', 'a\xc3'],
+  ['an overlong form', '\xc0\x80'],
+  ['a surrogate', '\xed\xa0\x80'],
+] as const

@@ -1,0 +1,46 @@
+import { map, type OperatorFunction } from 'rxjs'
+import type { StateStore } from '../../src/client.js'
+import { text } from '../../src/keys/codec.js'
+import type { DeleteResult, Entry, SetResult } from '../../src/keys/key.js'
+import { del } from '../../src/operators/del.js'
+import { get } from '../../src/operators/get.js'
+import { set } from '../../src/operators/set.js'
+import type { ErrorMode, Failure, OperatorOptions } from '../../src/operators/target.js'
+import { vdel } from '../../src/operators/vdel.js'
+
+type Outcome = SetResult | DeleteResult | Entry<string> | Failure
+
+/** An operator as it is called: with a key, or with a store and a function for keys. */
+export interface Form {
+  readonly name: string
+  readonly verb: string
+  readonly of: (store: StateStore, options: OperatorOptions<ErrorMode>) => OperatorFunction<string, Outcome>
+}
+
+/** Every operator with the key `k`: all items belong together. */
+export const KEY_FORMS: readonly Form[] = [
+  { name: 'set(key)', verb: 'SET', of: (store, options) => set(store.key('k', text), options) },
+  { name: 'get(key)', verb: 'GET', of: (store, options) => get(store.key('k', text), options) },
+  { name: 'del(key)', verb: 'DEL', of: (store, options) => del(store.key('k', text), options) },
+  { name: 'vdel(key)', verb: 'VDEL', of: (store, options) => vdel(store.key('k', text), options) },
+]
+
+/** The key of an item: that of its first letter. An item `!` has none. */
+export const keyOf = (item: string): string => {
+  if (item === '!') throw new Error('no key for !')
+  return `key/${item.slice(0, 1)}`
+}
+
+/** Every operator with a key per item. */
+export const STORE_FORMS: readonly Form[] = [
+  { name: 'set(store)', verb: 'SET', of: (store, options) => set(store, keyOf, text, options) },
+  { name: 'get(store)', verb: 'GET', of: (store, options) => get(store, keyOf, text, options) },
+  { name: 'del(store)', verb: 'DEL', of: (store, options) => del(store, keyOf, options) },
+  { name: 'vdel(store)', verb: 'VDEL', of: (store, options) => vdel(store, keyOf, text, options) },
+]
+
+/** Results as the word with which the store answered (the node id of the version), failures as key and code. */
+export const asWords = map((outcome: Outcome): string => {
+  if ('error' in outcome && !('op' in outcome)) return `${outcome.key}: ${outcome.error.code}`
+  return outcome.version?.nodeId ?? 'no version'
+})

@@ -1,0 +1,117 @@
+import type { Observable } from 'rxjs'
+import { StateStore } from '../../src/client.js'
+import type { StateStoreError } from '../../src/errors.js'
+import type { InboundMessage, MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
+import { ManualClock } from './manual-clock.js'
+import { bytes, textOf } from './words.js'
+
+/** A request as it went to the broker, taken apart without the code under test. */
+export interface WireRequest {
+  readonly verb: string
+  readonly key: string
+  /** The words after the key. */
+  readonly rest: readonly string[]
+  readonly properties: Readonly<Record<string, string>>
+  /** Message expiry, s. */
+  readonly expiry: number
+}
+
+/** What the store answers. */
+export interface Answer {
+  readonly payload: string
+  readonly properties?: InboundMessage['userProperties']
+}
+
+/**
+ * Answers requests; `nth` counts them from 0. A word means success with version `1:0:{word}`, for GET with the word as
+ * value; one that begins with `-`, `:` or `$` is the payload itself.
+ */
+export type Script = (request: WireRequest, nth: number) => Observable<string | Answer>
+
+/** An MQTT session without a network: the spec says when it connects and what the store answers, and when. */
+export class FakeSession implements MqttSession {
+  readonly clientId = 'spec'
+  readonly shared = false
+  /** All requests, in the order they were sent. */
+  readonly requests: WireRequest[] = []
+  readonly #script: Script
+  #listener: SessionListener | undefined
+
+  constructor(script: Script) {
+    this.#script = script
+  }
+
+  /** Keys of the requests, in the order they were sent. */
+  get keys(): string[] {
+    return this.requests.map(({ key }) => key)
+  }
+
+  open(listener: SessionListener): void {
+    this.#listener = listener
+  }
+
+  connect(sessionPresent = false): void {
+    this.#listener?.connected({ sessionPresent, receiveMaximum: 65_535, maximumPacketSize: undefined })
+  }
+
+  disconnect(cause: StateStoreError): void {
+    this.#listener?.disconnected(cause, undefined)
+  }
+
+  subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
+    done(filters.map(() => 1))
+  }
+
+  publish(request: OutboundRequest, done: (refusal: undefined) => void): void {
+    const wire = toWire(request)
+    this.requests.push(wire)
+    done(undefined)
+    this.#script(wire, this.requests.length - 1).subscribe(answer => {
+      const { payload, properties = {} } = typeof answer === 'string' ? answerOf(wire.verb, answer) : answer
+      this.#listener?.message({
+        topic: request.responseTopic,
+        payload: bytes(payload),
+        correlationData: request.correlationData,
+        contentType: request.contentType,
+        userProperties: properties,
+      })
+    })
+  }
+
+  close(): void {
+    this.#listener?.closed(undefined)
+  }
+}
+
+/** A client on a fake session, connected already, whose time stands still. */
+export function fakeStore(script: Script): { session: FakeSession; store: StateStore; clock: ManualClock } {
+  const clock = new ManualClock()
+  const session = new FakeSession(script)
+  const store = new StateStore(session, { clock, timeout: 10_000, queueLimit: 65_536, stopDelay: 0 })
+  session.connect()
+  return { session, store, clock }
+}
+
+function answerOf(verb: string, word: string): Answer {
+  if (/^[-:$]/.test(word)) return { payload: `${word}\r\n` }
+  const success = { SET: '+OK', GET: `$${word.length}\r\n${word}`, DEL: ':1', VDEL: ':1' }[verb]
+  if (success === undefined) throw new Error(`The script knows no answer to ${verb}`)
+  return { payload: `${success}\r\n`, properties: { __ts: `1:0:${word}` } }
+}
+
+function toWire({ payload, userProperties, messageExpiry }: OutboundRequest): WireRequest {
+  const [verb = '', key = '', ...rest] = wordsOf(textOf(payload))
+  return { verb, key, rest, properties: userProperties, expiry: messageExpiry }
+}
+
+// `*2\r\n$3\r\nGET\r\n$1\r\na\r\n`, where a word may hold anything.
+function wordsOf(payload: string): string[] {
+  const words: string[] = []
+  for (let at = payload.indexOf('$'); at >= 0 && at < payload.length; ) {
+    const start = payload.indexOf('\r\n', at) + 2
+    const end = start + Number(payload.slice(at + 1, start - 2))
+    words.push(payload.slice(start, end))
+    at = end + 2
+  }
+  return words
+}

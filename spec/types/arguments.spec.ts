@@ -1,0 +1,155 @@
+import { NEVER } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { boolean, json, number, text } from '../../src/keys/codec.js'
+import { del } from '../../src/operators/del.js'
+import { get } from '../../src/operators/get.js'
+import { set } from '../../src/operators/set.js'
+import { vdel } from '../../src/operators/vdel.js'
+import { fakeStore } from '../support/operator-session.js'
+
+// What does not compile has to fail at once, too, for callers without types.
+
+const { store } = fakeStore(() => NEVER)
+const key = store.key('k', text)
+const keyOf = (item: string): string => item
+
+const argument = (message: unknown = expect.any(String)) => expect.objectContaining({ code: 'argument', message })
+const missing = (operator: string, needed: string) =>
+  argument(`Expected ${operator}(key, options?) or ${operator}(store, ${needed}, options?)`)
+
+describe('an operator on a store without a function for keys', () => {
+  it('set', () => {
+    // @ts-expect-error a store needs to be told the key of an item
+    expect(() => set(store)).toThrow(missing('set', 'keyOf, codec or toValue'))
+    // @ts-expect-error options are no function for keys
+    expect(() => set(store, { concurrency: 2 })).toThrow(missing('set', 'keyOf, codec or toValue'))
+  })
+
+  it('get', () => {
+    // @ts-expect-error a store needs to be told the key of an item
+    expect(() => get(store)).toThrow(missing('get', 'keyOf, codec'))
+    // @ts-expect-error a fixed key is written store.key('k', codec)
+    expect(() => get(store, 'k', text)).toThrow(missing('get', 'keyOf, codec'))
+  })
+
+  it('del', () => {
+    // @ts-expect-error a store needs to be told the key of an item
+    expect(() => del(store)).toThrow(missing('del', 'keyOf'))
+    // @ts-expect-error options are no function for keys
+    expect(() => del(store, { timeout: 5 })).toThrow(missing('del', 'keyOf'))
+  })
+
+  it('vdel', () => {
+    // @ts-expect-error a store needs to be told the key of an item
+    expect(() => vdel(store)).toThrow(missing('vdel', 'keyOf, codec or toValue'))
+    // @ts-expect-error a fixed key is written store.key('k', codec)
+    expect(() => vdel(store, 'k', text)).toThrow(missing('vdel', 'keyOf, codec or toValue'))
+  })
+})
+
+describe('an operator on a store without what values are made of', () => {
+  it('set', () => {
+    // @ts-expect-error neither a codec nor a function for values
+    expect(() => set(store, keyOf)).toThrow(missing('set', 'keyOf, codec or toValue'))
+  })
+
+  it('get', () => {
+    // @ts-expect-error no codec
+    expect(() => get(store, keyOf)).toThrow(missing('get', 'keyOf, codec'))
+  })
+
+  it('vdel', () => {
+    // @ts-expect-error neither a codec nor a function for values
+    expect(() => vdel(store, keyOf)).toThrow(missing('vdel', 'keyOf, codec or toValue'))
+  })
+
+  it('but with options in that place', () => {
+    // @ts-expect-error options are no codec
+    expect(() => set(store, keyOf, { concurrency: 2 })).toThrow(argument())
+    // @ts-expect-error options are no codec
+    expect(() => get(store, keyOf, { concurrency: 2 })).toThrow(argument())
+    // @ts-expect-error options are no codec
+    expect(() => vdel(store, keyOf, { concurrency: 2 })).toThrow(argument())
+  })
+})
+
+describe('an operator without a key and without a store', () => {
+  it.each([
+    // @ts-expect-error nothing to write to
+    ['set', () => set()],
+    // @ts-expect-error nothing to read
+    ['get', () => get()],
+    // @ts-expect-error nothing to delete
+    ['del', () => del()],
+    // @ts-expect-error nothing to delete
+    ['vdel', () => vdel()],
+    // @ts-expect-error the name of a key is no key
+    ['set, with a name', () => set('k')],
+    // @ts-expect-error null is no key
+    ['get, with null', () => get(null)],
+  ])('%s', (_, call) => {
+    expect(call).toThrow(argument())
+  })
+})
+
+describe('wrong options of an operator, at the call and not item by item', () => {
+  it.each([
+    ['concurrency', () => set(key, { concurrency: 0 })],
+    ['buffer', () => set(store, keyOf, text, { buffer: 0 })],
+    // @ts-expect-error a number is wanted, not its text
+    ['concurrency as a text', () => get(key, { concurrency: '4' })],
+    ['timeout of set', () => set(key, { timeout: 0 })],
+    ['timeout of get', () => get(store, keyOf, text, { timeout: 0.5 })],
+    ['timeout of del', () => del(key, { timeout: Number.NaN })],
+    ['timeout of vdel', () => vdel(key, { timeout: -1 })],
+    ['expiresIn', () => set(key, { expiresIn: 0 })],
+    ['expiresIn of a store', () => set(store, keyOf, text, { expiresIn: 1.5 })],
+    // @ts-expect-error milliseconds are wanted, not a text
+    ['expiresIn as a text', () => set(key, { expiresIn: '60s' })],
+    ['two conditions', () => set(key, { ifAbsent: true, ifAbsentOrEqual: true })],
+    ['fencingToken of set', () => set(key, { fencingToken: 'none' })],
+    ['fencingToken of del', () => del(store, keyOf, { fencingToken: '1:2' })],
+    ['fencingToken of vdel', () => vdel(key, { fencingToken: '' })],
+  ])('%s', (_, call) => {
+    expect(call).toThrow(argument())
+  })
+
+  it('a mode for errors that does not exist', () => {
+    // @ts-expect-error there are `throw` and `emit`
+    expect(() => set(key, { onError: 'ignore' })).toThrow(argument())
+  })
+})
+
+describe('a value that is not of its key’s type', () => {
+  it('is refused by the call of set and deleteIf', () => {
+    // @ts-expect-error the key holds numbers
+    expect(() => store.key('k', number).set('21.5')).toThrow(argument())
+    // @ts-expect-error the key holds numbers
+    expect(() => store.key('k', number).deleteIf(true)).toThrow(argument())
+    // @ts-expect-error the key holds booleans
+    expect(() => store.key('k', boolean).set(1)).toThrow(argument())
+    // @ts-expect-error a key without a codec holds bytes
+    expect(() => store.key('k').set('text')).toThrow(argument())
+    // @ts-expect-error the codec is one of texts
+    expect(() => store.set('k', 1, text)).toThrow(argument())
+  })
+
+  it('is refused by the compiler alone where JSON can say it', () => {
+    const point = store.key('k', json<{ x: number }>())
+    // @ts-expect-error x is a number
+    expect(() => point.set({ x: '1' })).not.toThrow()
+    // @ts-expect-error x is missing
+    expect(() => point.set({})).not.toThrow()
+  })
+})
+
+describe('a key that is none', () => {
+  it('is refused by the call', () => {
+    // @ts-expect-error a key is a text or bytes
+    expect(() => store.key(7)).toThrow(argument())
+    // @ts-expect-error a key is needed
+    expect(() => store.key()).toThrow(argument())
+    // @ts-expect-error a list of numbers is not bytes
+    expect(() => store.delete([1, 2])).toThrow(argument())
+  })
+})

@@ -1,0 +1,137 @@
+// Compiled, never run: what types keys and codecs have, and what the compiler refuses.
+
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { Observable } from 'rxjs'
+import { expectTypeOf } from 'vitest'
+import {
+  boolean,
+  bytes,
+  type Codec,
+  connect,
+  type DecodeError,
+  type DeleteResult,
+  type Entry,
+  type Freshness,
+  json,
+  Key,
+  number,
+  type SetResult,
+  StateStore,
+  StateStoreError,
+  type Status,
+  text,
+} from '../../src/index.js'
+
+declare const store: StateStore
+declare const asset: StandardSchemaV1<unknown, { name: string }>
+declare const day: StandardSchemaV1<string, Date>
+declare const error: unknown
+
+export function keys(): void {
+  expectTypeOf(store.key('k')).toEqualTypeOf<Key<Uint8Array>>()
+  expectTypeOf(store.key('k', number)).toEqualTypeOf<Key<number>>()
+  expectTypeOf(store.key(new Uint8Array(1), text)).toEqualTypeOf<Key<string>>()
+  expectTypeOf(store.key('k', json(asset))).toEqualTypeOf<Key<{ name: string }>>()
+  expectTypeOf(store.key('k', json<number[]>())).toEqualTypeOf<Key<number[]>>()
+  // @ts-expect-error a codec, not the name of one
+  store.key('k', 'number')
+  // @ts-expect-error a codec, not a constructor
+  store.key('k', Number)
+  // @ts-expect-error json is a function that makes a codec
+  store.key('k', json)
+  // @ts-expect-error half a codec
+  store.key('k', { encode: text.encode })
+}
+
+export function watching(): void {
+  const key = store.key('k', number)
+  expectTypeOf(key.value$).toEqualTypeOf<Observable<number | undefined>>()
+  expectTypeOf(key.entries$).toEqualTypeOf<Observable<Entry<number>>>()
+  expectTypeOf(key.freshness$).toEqualTypeOf<Observable<Freshness>>()
+  expectTypeOf(key.errors$).toEqualTypeOf<Observable<DecodeError>>()
+  expectTypeOf(store.status$).toEqualTypeOf<Observable<Status>>()
+  expectTypeOf(store.errors$).toEqualTypeOf<Observable<StateStoreError>>()
+  key.value$.subscribe(value => {
+    // @ts-expect-error there may be no such key
+    value.toFixed()
+  })
+  key.freshness$.subscribe(freshness => {
+    // @ts-expect-error only a stale value has a time
+    freshness.since
+    if (freshness.state === 'stale') expectTypeOf(freshness.since).toEqualTypeOf<number>()
+  })
+  store.status$.subscribe(status => {
+    // @ts-expect-error a connection that is there has no cause
+    status.cause
+    if (status.state === 'reconnecting') expectTypeOf(status.cause).toEqualTypeOf<StateStoreError>()
+    if (status.state === 'closed') expectTypeOf(status.cause).toEqualTypeOf<StateStoreError | undefined>()
+  })
+  // @ts-expect-error an observable is no value
+  key.value$ = 21
+  // @ts-expect-error nobody but the client can feed a key
+  key.value$.next(21)
+}
+
+export function requests(): void {
+  const key = store.key('k', number)
+  expectTypeOf(key.get()).toEqualTypeOf<Observable<Entry<number>>>()
+  expectTypeOf(key.set(1)).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(key.delete()).toEqualTypeOf<Observable<DeleteResult>>()
+  expectTypeOf(key.deleteIf(1)).toEqualTypeOf<Observable<DeleteResult>>()
+  expectTypeOf(store.get('k', text)).toEqualTypeOf<Observable<Entry<string>>>()
+  // @ts-expect-error a value is needed
+  key.set()
+  // @ts-expect-error to delete a key, use delete()
+  key.set(undefined)
+  // @ts-expect-error a codec is needed
+  store.get('k')
+  // @ts-expect-error the value does not fit the codec
+  store.set('k', 'true', boolean)
+  // @ts-expect-error milliseconds, not a Date
+  key.set(1, { expiresIn: new Date() })
+  // @ts-expect-error a result is an observable, not a promise: use firstValueFrom
+  key.set(1).then(() => undefined)
+  // @ts-expect-error keys are made by a store
+  new Key('k', number)
+  // @ts-expect-error stores are made by connect
+  new StateStore('mqtt://localhost')
+}
+
+export function codecs(): void {
+  expectTypeOf(json(asset)).toEqualTypeOf<Codec<{ name: string }>>()
+  expectTypeOf(json(day)).toEqualTypeOf<Codec<Date>>()
+  expectTypeOf(json<string>()).toEqualTypeOf<Codec<string>>()
+  expectTypeOf(bytes).toEqualTypeOf<Codec<Uint8Array>>()
+  // @ts-expect-error the type of the values has to be said: without it they are unknown
+  json().decode(new Uint8Array()).name
+  // @ts-expect-error a schema follows the Standard Schema specification
+  json({ type: 'object' })
+  // @ts-expect-error a codec encodes to bytes, not to text
+  const toText: Codec<string> = { encode: value => value, decode: text.decode }
+  // @ts-expect-error a codec decodes bytes, not text
+  const ofText: Codec<string> = { encode: text.encode, decode: (stored: string) => stored }
+  expectTypeOf([toText, ofText]).toEqualTypeOf<Codec<string>[]>()
+}
+
+export async function connecting(): Promise<void> {
+  expectTypeOf(connect('mqtt://localhost')).toEqualTypeOf<StateStore>()
+  expectTypeOf(connect({ url: 'mqtt://localhost', timeout: 5 })).toEqualTypeOf<StateStore>()
+  // @ts-expect-error a broker is needed
+  connect()
+  // @ts-expect-error options need a URL
+  connect({ clientId: 'panel-7' })
+  // @ts-expect-error an option that does not exist
+  connect('mqtt://localhost', { client: 'panel-7' })
+  // @ts-expect-error PEM is text
+  connect('mqtts://localhost', { ca: new Uint8Array() })
+  await using own = connect('mqtt://localhost')
+  expectTypeOf(own).toEqualTypeOf<StateStore>()
+}
+
+export function errors(): void {
+  if (!(error instanceof StateStoreError)) return
+  // @ts-expect-error a code that does not exist
+  if (error.code === 'time-out') return
+  // @ts-expect-error a code does not change
+  error.code = 'timeout'
+}

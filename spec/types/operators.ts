@@ -1,0 +1,132 @@
+// Compiled, never run: what types the operators have, and what the compiler refuses.
+
+import { firstValueFrom, type Observable, of } from 'rxjs'
+import { expectTypeOf } from 'vitest'
+import {
+  type DecodeError,
+  type DeleteResult,
+  del,
+  type Entry,
+  type Failure,
+  get,
+  type Hlc,
+  json,
+  type Key,
+  number,
+  type SetResult,
+  type StateStore,
+  set,
+  text,
+  vdel,
+} from '../../src/index.js'
+
+interface Reading {
+  readonly id: string
+  readonly celsius: number
+}
+
+declare const store: StateStore
+declare const numbers: Key<number>
+declare const readings: Observable<Reading>
+
+export function results(): void {
+  expectTypeOf(of(1).pipe(set(numbers))).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(of(1).pipe(get(numbers))).toEqualTypeOf<Observable<Entry<number>>>()
+  expectTypeOf(of(1).pipe(del(numbers))).toEqualTypeOf<Observable<DeleteResult>>()
+  expectTypeOf(of(1).pipe(vdel(numbers))).toEqualTypeOf<Observable<DeleteResult>>()
+  expectTypeOf(readings.pipe(set(store, r => r.id, json<Reading>()))).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(
+    readings.pipe(
+      set(
+        store,
+        r => r.id,
+        r => String(r.celsius),
+      ),
+    ),
+  ).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(readings.pipe(get(store, r => r.id, number))).toEqualTypeOf<Observable<Entry<number>>>()
+  expectTypeOf(readings.pipe(del(store, r => r.id))).toEqualTypeOf<Observable<DeleteResult>>()
+  expectTypeOf(
+    readings.pipe(
+      vdel(
+        store,
+        r => r.id,
+        () => 'x',
+      ),
+    ),
+  ).toEqualTypeOf<Observable<DeleteResult>>()
+}
+
+export function failures(): void {
+  const emit = { onError: 'emit' } as const
+  expectTypeOf(of(1).pipe(set(numbers, emit))).toEqualTypeOf<Observable<SetResult | Failure>>()
+  expectTypeOf(of(1).pipe(get(numbers, emit))).toEqualTypeOf<Observable<Entry<number> | Failure>>()
+  expectTypeOf(of(1).pipe(del(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure>>()
+  expectTypeOf(of(1).pipe(vdel(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure>>()
+  expectTypeOf(of(1).pipe(set(numbers, { onError: 'throw' }))).toEqualTypeOf<Observable<SetResult>>()
+  of(1)
+    .pipe(set(numbers, { onError: 'emit' }))
+    // @ts-expect-error a failure has no version: it has to be told apart first
+    .subscribe(result => result.version)
+  of(1)
+    .pipe(set(numbers, { onError: 'emit' }))
+    .subscribe(result => ('error' in result ? result.error.code : result.version))
+}
+
+export function items(): void {
+  // @ts-expect-error the key holds numbers, the source has texts
+  of('21.5').pipe(set(numbers))
+  // @ts-expect-error the key holds numbers, the source has texts
+  of('21.5').pipe(vdel(numbers))
+  // @ts-expect-error the source may be undefined where the key wants a number
+  of<(number | undefined)[]>(1).pipe(set(numbers))
+  // @ts-expect-error the source may be a text where the key wants a number
+  of<(number | string)[]>(1).pipe(set(numbers))
+  // @ts-expect-error the codec is one of numbers, the source has readings
+  readings.pipe(set(store, r => r.id, number))
+  // @ts-expect-error an item has no such property
+  readings.pipe(del(store, r => r.name))
+  // @ts-expect-error a key is a text or bytes, not a number
+  readings.pipe(del(store, r => r.celsius))
+  const celsius = (reading: Reading): number => reading.celsius
+  // @ts-expect-error a value is a text or bytes, not a number: use a codec
+  readings.pipe(set(store, r => r.id, celsius))
+  // What an item is makes no difference to an operator that only needs its key.
+  of('x', undefined, {}).pipe(get(numbers))
+  of('x', undefined, {}).pipe(del(numbers))
+}
+
+export function options(): void {
+  // @ts-expect-error a delete has no time to live
+  del(numbers, { expiresIn: 5 })
+  // @ts-expect-error a read has no condition
+  get(numbers, { ifAbsent: true })
+  // @ts-expect-error a read needs no fencing token
+  get(store, (id: string) => id, text, { fencingToken: '1:1:a' })
+  // @ts-expect-error a delete on condition of a value has no other condition
+  vdel(numbers, { ifAbsent: true })
+  // @ts-expect-error an option that does not exist
+  set(numbers, { expires: 5 })
+  // @ts-expect-error `latest` is yes or no
+  set(numbers, { latest: 'k' })
+  // @ts-expect-error a token is a version or its text
+  set(numbers, { fencingToken: 7 })
+  // @ts-expect-error there are `throw` and `emit`
+  set(numbers, { onError: 'retry' })
+  // @ts-expect-error a key is fixed already: there is no function for keys
+  set(numbers, (n: number) => String(n))
+}
+
+export async function entries(): Promise<void> {
+  const entry = await firstValueFrom(numbers.get())
+  // @ts-expect-error the key may be absent
+  expectTypeOf(entry.value).toEqualTypeOf<number>()
+  // @ts-expect-error only a value that does not decode has an error
+  entry.error
+  if (entry.op === 'set') expectTypeOf(entry.value).toEqualTypeOf<number>()
+  if (entry.op === 'absent' || entry.op === 'delete') expectTypeOf(entry.value).toEqualTypeOf<undefined>()
+  if (entry.op === 'invalid') expectTypeOf(entry.error).toEqualTypeOf<DecodeError>()
+  expectTypeOf(entry.version).toEqualTypeOf<Hlc | undefined>()
+  // @ts-expect-error an entry is read-only
+  entry.source = 'resync'
+}

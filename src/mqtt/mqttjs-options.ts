@@ -1,0 +1,59 @@
+import type { IClientOptions } from 'mqtt'
+
+/** Who connects; what is missing is not sent. */
+export interface Credentials {
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  /** MQTT 5 enhanced authentication (MQTT 5.0, section 4.12), such as `{ method: 'K8S-SAT', data: token }`. */
+  readonly authentication?: { readonly method: string; readonly data: Uint8Array } | undefined
+}
+
+/** How to reach a broker; times in ms. */
+export interface MqttConnectOptions extends Credentials {
+  readonly url: string
+  readonly clientId: string
+  /** PEM texts for TLS. */
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+  readonly keyPassphrase?: string | undefined
+  readonly keepAlive: number
+  readonly sessionExpiry: number
+  readonly cleanStart: boolean
+  readonly connectTimeout: number
+}
+
+/** The options for mqtt.js. We connect, reconnect and subscribe ourselves, in the order the state store needs. */
+export function toClientOptions(options: MqttConnectOptions): IClientOptions {
+  const wanted = {
+    clientId: options.clientId,
+    ca: options.ca,
+    cert: options.cert,
+    key: options.key,
+    passphrase: options.keyPassphrase,
+    clean: options.cleanStart,
+    keepalive: Math.ceil(options.keepAlive / 1000),
+    connectTimeout: options.connectTimeout,
+    protocolVersion: 5,
+    manualConnect: true,
+    reconnectPeriod: 0,
+    resubscribe: false,
+    properties: { sessionExpiryInterval: Math.ceil(options.sessionExpiry / 1000) },
+  }
+  return withCredentials(withoutUndefined(wanted), options)
+}
+
+/** Options with the credentials for the next attempt, whatever they had before. */
+export function withCredentials(options: IClientOptions, credentials: Credentials): IClientOptions {
+  const { username, password, authentication } = credentials
+  const { authenticationMethod: _method, authenticationData: _data, ...properties } = options.properties ?? {}
+  const secrets = authentication && {
+    authenticationMethod: authentication.method,
+    authenticationData: authentication.data,
+  }
+  return Object.assign(options, withoutUndefined({ username, password }), { properties: { ...properties, ...secrets } })
+}
+
+// mqtt.js reads an option that is there but undefined as a wish.
+const withoutUndefined = (options: object): IClientOptions =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))

@@ -1,0 +1,29 @@
+import type { IPublishPacket } from 'mqtt'
+import { utf8 } from '../bytes.js'
+import type { InboundMessage, OutboundRequest } from './session.js'
+
+/** A message as mqtt.js gives it; its `properties` may be missing. */
+export function toMessage({ topic, payload, properties }: IPublishPacket): InboundMessage {
+  return {
+    topic,
+    // A copy: a value that is kept must not keep alive the network buffer it came in.
+    payload: typeof payload === 'string' ? utf8(payload) : new Uint8Array(payload),
+    correlationData: properties?.correlationData,
+    contentType: properties?.contentType,
+    userProperties: properties?.userProperties ?? {},
+  }
+}
+
+/** The MQTT 5 properties of a request, as mqtt.js takes them. */
+export const toProperties = (request: OutboundRequest): object => ({
+  responseTopic: request.responseTopic,
+  correlationData: request.correlationData,
+  messageExpiryInterval: request.messageExpiry,
+  payloadFormatIndicator: false,
+  contentType: request.contentType,
+  userProperties: request.userProperties,
+})
+
+/** The MQTT reason code of an error of mqtt.js; those of the system have names. */
+export const numericCode = (error: Error): number | undefined =>
+  'code' in error && typeof error.code === 'number' ? error.code : undefined

@@ -1,0 +1,62 @@
+import { catchError, defer, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
+import { ArgumentError, reason, StateStoreError, shown } from '../errors.js'
+import type { Key } from '../keys/key.js'
+import { checkPositiveInteger, checkSetOptions, checkTimeout, type SetOptions } from '../keys/options.js'
+import { pipeline } from './pipeline.js'
+import type { ErrorMode, Failed, Failure, OperatorOptions } from './target.js'
+
+/** An item and its key, looked up once: the function that gives it may count. */
+interface Keyed<T, V> {
+  readonly item: T
+  readonly key: Key<V> | undefined
+  /** Why there is no key. */
+  readonly cause: unknown
+}
+
+/** An operator that makes a request of every item. Throws `argument` for wrong options. */
+export function operate<T, V, R, E extends ErrorMode>(
+  keyOf: (item: T) => Key<V>,
+  request: (key: Key<V>, item: T) => Observable<R>,
+  options: SetOptions & OperatorOptions<E>,
+): OperatorFunction<T, R | Failed<E>>
+export function operate<T, V, R>(
+  keyOf: (item: T) => Key<V>,
+  request: (key: Key<V>, item: T) => Observable<R>,
+  options: SetOptions & OperatorOptions<ErrorMode>,
+): OperatorFunction<T, R | Failure> {
+  checkOptions(options)
+  const attempt = ({ item, key, cause }: Keyed<T, V>): Observable<R> =>
+    defer(() => (key ? request(key, item) : throwError(() => cause)))
+  const forgiving = (keyed: Keyed<T, V>): Observable<R | Failure> =>
+    attempt(keyed).pipe(catchError((cause: unknown) => of({ key: keyed.key?.name ?? '', error: asError(cause) })))
+  const requestOf = options.onError === 'emit' ? forgiving : attempt
+  // An item without a key has none in common with another.
+  const identity = (keyed: Keyed<T, V>): unknown => keyed.key?.id ?? keyed
+  return source =>
+    source.pipe(
+      map(item => lookUp(keyOf, item)),
+      pipeline(requestOf, identity, options),
+    )
+}
+
+function checkOptions(options: SetOptions & OperatorOptions<ErrorMode>): void {
+  const { concurrency, buffer, timeout, onError } = options
+  if (concurrency !== undefined) checkPositiveInteger('concurrency', concurrency)
+  if (buffer !== undefined) checkPositiveInteger('buffer', buffer)
+  if (timeout !== undefined) checkTimeout(timeout, timeout)
+  checkSetOptions(options)
+  if (onError === undefined || onError === 'throw' || onError === 'emit') return
+  throw new ArgumentError(`Expected \`onError\` to be 'throw' or 'emit', got \`${shown(onError)}\``)
+}
+
+// It fails when its request is made, where `onError` decides what becomes of it.
+function lookUp<T, V>(keyOf: (item: T) => Key<V>, item: T): Keyed<T, V> {
+  try {
+    return { item, key: keyOf(item), cause: undefined }
+  } catch (cause) {
+    return { item, key: undefined, cause }
+  }
+}
+
+const asError = (cause: unknown): StateStoreError =>
+  cause instanceof StateStoreError ? cause : new ArgumentError(`The item cannot be used: ${reason(cause)}`, { cause })
