@@ -1,4 +1,4 @@
-import { BehaviorSubject, type Observable, Subject } from 'rxjs'
+import { BehaviorSubject, map, type Observable, Subject } from 'rxjs'
 import type { Clock } from './clock.js'
 import { ClosedError, RequestRejectedError, type StateStoreError } from './errors.js'
 import { bytes, type Codec } from './keys/codec.js'
@@ -6,6 +6,7 @@ import { type DeleteResult, type Entry, Key, type SetResult } from './keys/key.j
 import { toKeyName } from './keys/key-name.js'
 import type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
 import { Registry } from './keys/registry.js'
+import { watchAll } from './keys/watch-all.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from './mqtt/session.js'
 import { CONTENT_TYPE, PROPERTY } from './protocol/properties.js'
 import { INVOKE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from './protocol/topics.js'
@@ -75,6 +76,7 @@ export class StateStore implements AsyncDisposable {
       timeout,
       stopDelay,
       report: error => this.#errors$.next(error),
+      changed: () => this.#progress(),
     })
     this.#closed = new Promise(resolve => {
       this.#resolveClosed = resolve
@@ -105,6 +107,21 @@ export class StateStore implements AsyncDisposable {
       timeout: this.#timeout,
       report,
     })
+  }
+
+  /**
+   * Watches a set of keys that changes: every value of `keys$` is the whole set, and what is new in it is watched, what
+   * is gone no longer. Entries of all keys in one stream; a key is shared with whoever watches it otherwise. Errors as a
+   * single watch does, for any key.
+   *
+   * @example
+   * ```ts
+   * const keys$ = ids$.pipe(map(ids => ids.map(id => `asset/${id}`)))
+   * store.watchAll(keys$, json<Asset>()).subscribe(entry => table.set(entry.key, entry.value))
+   * ```
+   */
+  watchAll<T>(keys$: Observable<Iterable<string | Uint8Array>>, codec: Codec<T>): Observable<Entry<T>> {
+    return watchAll(keys$.pipe(map(names => Array.from(names, name => this.key(name, codec)))))
   }
 
   /** Reads a key once; see {@link Key.get}. */
@@ -162,7 +179,7 @@ export class StateStore implements AsyncDisposable {
       this.#session.close()
       return
     }
-    this.#status$.next({ state: 'connected' })
+    this.#status$.next(this.#connectedStatus())
     this.#invoker.ready(info)
     if (notifications < FIRST_REFUSAL) this.#registry.connected(!info.sessionPresent)
     else
@@ -176,6 +193,14 @@ export class StateStore implements AsyncDisposable {
     this.#registry.disconnected()
     this.#invoker.disconnected()
     this.#status$.next({ state: 'reconnecting', cause, attempt, retryAt })
+  }
+
+  #progress(): void {
+    if (this.#status$.value.state === 'connected' && !this.#ending) this.#status$.next(this.#connectedStatus())
+  }
+
+  #connectedStatus(): Status {
+    return { state: 'connected', keys: this.#registry.size, synced: this.#registry.synced }
   }
 
   #received(message: InboundMessage): void {

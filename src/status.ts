@@ -3,7 +3,13 @@ import type { StateStoreError } from './errors.js'
 /** State of the connection to the broker. */
 export type Status =
   | { readonly state: 'connecting' }
-  | { readonly state: 'connected' }
+  | {
+      readonly state: 'connected'
+      /** Watched keys. */
+      readonly keys: number
+      /** Those whose value has been read on this connection; the others are being read again. */
+      readonly synced: number
+    }
   | {
       readonly state: 'reconnecting'
       /** Why the connection was lost, or why the last attempt failed. */

@@ -1,5 +1,5 @@
 import { firstValueFrom } from 'rxjs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { number, systemClock, text } from '../../src/index.js'
 import { serve } from '../../src/standalone.js'
 import { layLink } from '../support/link.js'
@@ -118,8 +118,34 @@ describe('a watch', () => {
     await Promise.all(seen.map(recording => recording.until(({ values }) => values.at(-1) === 'new')))
     expect(store.stats.watches).toBe(1_000)
     for (const recording of seen) recording.unsubscribe()
-    await firstValueFrom(client.key('marker').get())
-    expect(store.stats.watches).toBe(0)
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+})
+
+describe('the status', () => {
+  it('tells how many keys are read again after a reconnect', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const client = openClient(link.url)
+    for (const name of ['a', 'b', 'c']) record(client.key(name, text).value$)
+    const status = record(client.status$)
+    const synced = (): Promise<void> =>
+      status.until(({ values }) => {
+        const last = values.at(-1)
+        return last?.state === 'connected' && last.synced === 3
+      })
+    await synced()
+    link.cut()
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    const before = status.values.length
+    link.restore()
+    await synced()
+    expect(status.values.slice(before).filter(({ state }) => state === 'connected')).toEqual([
+      { state: 'connected', keys: 3, synced: 0 },
+      { state: 'connected', keys: 3, synced: 1 },
+      { state: 'connected', keys: 3, synced: 2 },
+      { state: 'connected', keys: 3, synced: 3 },
+    ])
   })
 })
 

@@ -35,6 +35,8 @@ export function talkOf({ store, broker, timeout }: Connection, keys: readonly Ke
 function connectionTalk(status$: Observable<Status>, broker: string): Observable<string> {
   let [reached, connected] = [false, false]
   return status$.pipe(
+    // Progress of a resync is told when it is done.
+    distinctUntilChanged((a, b) => a.state === 'connected' && b.state === 'connected'),
     map(status => {
       const [again, lost] = [reached, connected]
       connected = status.state === 'connected'

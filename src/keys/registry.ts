@@ -8,6 +8,7 @@ import { parseNotification } from '../protocol/notifications.js'
 import { type KeyName, type Store, versionOf } from '../store.js'
 import { type Freshness, freshnessOf } from './freshness.js'
 import { INITIAL, type RawEntry, reconcile, type WatchEvent, type WatchState } from './reconcile.js'
+import { Turns } from './turns.js'
 
 /** What a watch says at a time: the entry it emitted last, and whether that can be relied on. */
 export interface WatchSignal {
@@ -25,6 +26,8 @@ export interface RegistryOptions {
   readonly timeout: number
   /** ms a registration outlives its last subscriber. */
   readonly stopDelay: number
+  /** The number of watched keys changed, or of those that are {@link Registry.synced}. */
+  readonly changed: () => void
   /** Faults that end no stream: malformed notifications, failed STOPs. */
   readonly report: (error: StateStoreError) => void
 }
@@ -58,9 +61,9 @@ export class Registry {
   readonly #options: RegistryOptions
   readonly #watches = new Map<string, Watch>()
   readonly #shared = new Map<string, Observable<WatchSignal>>()
-  readonly #queue = new Map<Watch, Request>()
+  readonly #turns = new Turns<Watch>(CONCURRENCY)
   readonly #stops = new Set<Subscription>()
-  #active = 0
+  #synced = 0
   #connection: { readonly fresh: boolean } | undefined
   #stopped = false
   #closed: { readonly error: ClosedError | undefined } | undefined
@@ -76,9 +79,7 @@ export class Registry {
 
   /** Number of keys whose value has been read on this connection. */
   get synced(): number {
-    let count = 0
-    for (const { state } of this.#watches.values()) if (state.synced) count++
-    return count
+    return this.#synced
   }
 
   /**
@@ -143,9 +144,8 @@ export class Registry {
 
   #forgetConnection(): void {
     this.#connection = undefined
+    this.#turns.clear()
     for (const stop of this.#stops) stop.unsubscribe()
-    this.#stops.clear()
-    this.#queue.clear()
     for (const watch of this.#watches.values()) this.#cancel(watch)
   }
 
@@ -191,28 +191,41 @@ export class Registry {
       attempts: 0,
     }
     this.#watches.set(hex, watch)
+    this.#options.changed()
     return watch
   }
 
   #leave(watch: Watch): void {
     this.#watches.delete(watch.hex)
     this.#shared.delete(watch.hex)
-    this.#queue.delete(watch)
+    this.#turns.leave(watch)
     this.#cancel(watch)
+    this.#synced -= Number(watch.state.synced)
+    this.#options.changed()
     if (this.#connection === undefined || watch.state.phase === 'offline') return
     this.#stopped = true
-    // Bound to this connection: on the next one it would end a registration made there.
+    // A client that closes does not wait for its turn: nothing else will be sent.
+    if (this.#closed) this.#stop(watch)
+    else this.#turns.take(watch, () => this.#stop(watch))
+  }
+
+  /** Bound to this connection: on the next one it would end a registration made there. */
+  #stop(watch: Watch): Subscription {
     const stop = this.#options.store.notify(watch.key, true, this.#options.timeout).subscribe({
       error: error => this.#report(error),
     })
     this.#stops.add(stop)
     stop.add(() => this.#stops.delete(stop))
+    return stop
   }
 
   #step(watch: Watch, event: WatchEvent): void {
     const before = freshnessOf(watch.state, watch.lostAt)
     const { state, emit, send } = reconcile(watch.state, event)
+    const progress = Number(state.synced) - Number(watch.state.synced)
+    this.#synced += progress
     watch.state = state
+    if (progress > 0) this.#options.changed()
     if (send) this.#enqueue(watch, send)
     for (const entry of emit) this.#tell(watch, entry)
     const after = freshnessOf(state, watch.lostAt)
@@ -224,21 +237,11 @@ export class Registry {
   }
 
   #enqueue(watch: Watch, request: Request): void {
-    this.#queue.set(watch, request)
-    this.#pump()
+    this.#turns.take(watch, () => this.#request(watch, request))
   }
 
-  #pump(): void {
-    for (const [watch, request] of this.#queue) {
-      if (this.#active >= CONCURRENCY) return
-      this.#queue.delete(watch)
-      this.#request(watch, request)
-    }
-  }
-
-  #request(watch: Watch, request: Request): void {
+  #request(watch: Watch, request: Request): Subscription {
     const { store, timeout } = this.#options
-    this.#active++
     const event$: Observable<WatchEvent> =
       request === 'KEYNOTIFY'
         ? store.notify(watch.key, false, timeout).pipe(map(() => ({ type: 'registered' })))
@@ -250,11 +253,8 @@ export class Registry {
       },
       error: error => this.#failed(watch, request, error),
     })
-    subscription.add(() => {
-      this.#active--
-      this.#pump()
-    })
     if (!subscription.closed) watch.request = subscription
+    return subscription
   }
 
   #failed(watch: Watch, request: Request, error: StateStoreError): void {

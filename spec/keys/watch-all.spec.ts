@@ -1,0 +1,84 @@
+import { EMPTY, firstValueFrom, NEVER, of, Subject, throwError } from 'rxjs'
+import { describe, expect, it, vi } from 'vitest'
+import { systemClock, text } from '../../src/index.js'
+import { openClient, record } from '../support/open-client.js'
+import { openStore } from '../support/open-store.js'
+
+const strict = { notifications: 'subscribed', clock: systemClock } as const
+
+describe('watching a changing set of keys', () => {
+  it('emits the entries of all keys in the set, and of no other', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const keys$ = new Subject<string[]>()
+    const seen = record(client.watchAll(keys$, text))
+    const words = (): string[] => seen.values.map(({ key, value }) => `${key}=${value}`)
+    keys$.next(['a', 'b'])
+    await seen.until(({ values }) => values.length === 2)
+    keys$.next(['b', 'c', 'c'])
+    await seen.until(({ values }) => values.length === 3)
+    await vi.waitFor(() => expect(store.stats.watches).toBe(2))
+    for (const key of ['a', 'b', 'c']) await firstValueFrom(client.key(key, text).set('1'))
+    await seen.until(({ values }) => values.length === 5)
+    expect(words().sort()).toEqual(['a=undefined', 'b=1', 'b=undefined', 'c=1', 'c=undefined'])
+    keys$.next([])
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+
+  it('shares a key with whoever watches it otherwise', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const alone = record(client.key('a', text).value$)
+    const all = record(client.watchAll(of(['a']), text))
+    await all.until(({ values }) => values.length === 1)
+    expect(store.stats.watches).toBe(1)
+    all.unsubscribe()
+    await firstValueFrom(client.key('a', text).set('1'))
+    await alone.until(({ values }) => values.length === 2)
+  })
+
+  it('ends all watches when it is unsubscribed', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const names = Array.from({ length: 300 }, (_, i) => `k${i}`)
+    const seen = record(client.watchAll(of(names), text))
+    await seen.until(({ values }) => values.length === 300)
+    expect(store.stats.watches).toBe(300)
+    seen.unsubscribe()
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+
+  it('goes on after the source has completed, and completes with the client', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const seen = record(client.watchAll(of(['a']), text))
+    await seen.until(({ values }) => values.length === 1)
+    expect(seen.completed).toBe(false)
+    await client.close()
+    expect(seen.completed).toBe(true)
+  })
+
+  it('completes with a source that names no key, and waits for one that is silent', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    expect(record(client.watchAll(EMPTY, text)).completed).toBe(true)
+    expect(record(client.watchAll(of([]), text)).completed).toBe(true)
+    expect(record(client.watchAll(NEVER, text)).completed).toBe(false)
+  })
+
+  it('errors with the source, and with a key that is none', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    expect(
+      record(
+        client.watchAll(
+          throwError(() => 'gone'),
+          text,
+        ),
+      ).error,
+    ).toBe('gone')
+    expect(record(client.watchAll(of(['a', '']), text)).error).toMatchObject({ code: 'argument' })
+    await firstValueFrom(client.key('marker').get())
+    expect(store.stats.watches).toBe(0)
+  })
+})
