@@ -1,4 +1,4 @@
-import { distinctUntilChanged, filter, map, type Observable } from 'rxjs'
+import { filter, map, Observable, type Subscriber } from 'rxjs'
 import { toHex } from '../bytes.js'
 import { DecodeError, type StateStoreError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
@@ -15,6 +15,7 @@ import {
 } from './options.js'
 import type { RawEntry } from './reconcile.js'
 import type { Registry } from './registry.js'
+import type { WatchObserver } from './watch.js'
 
 /**
  * What is known of a key at a time. `op` is `set` for a value, `delete` for a deletion that was notified, `absent` when
@@ -73,22 +74,12 @@ export class Key<T> {
   readonly name: string
   /** Base16 of the key's bytes: tells keys apart whose names look alike. */
   readonly id: string
-  /**
-   * Every change, the latest first, then one by one with rising versions. Hot: all subscribers of the key share one
-   * registration, made by the first and ended by the last. Lives on through reconnects; errors with `not-authorized`
-   * or `closed` alone, completes when the client is closed.
-   */
-  readonly entries$: Observable<Entry<T>>
-  /** The values of {@link entries$}: `undefined` while there is no such key. Values that do not decode are left out. */
-  readonly value$: Observable<T | undefined>
-  /** Whether the value can be relied on. Watches the key as the others do. */
-  readonly freshness$: Observable<Freshness>
-  /** Values that did not decode. Watches the key as the others do. */
-  readonly errors$: Observable<DecodeError>
   readonly #key: KeyName
   readonly #codec: Codec<T>
   readonly #host: KeyHost
-  #decoded: { readonly raw: RawEntry; readonly entry: Entry<T> } | undefined
+  #decoded: { readonly raw: RawEntry; readonly entry: Entry<T> } | undefined = undefined
+  #entries$: Observable<Entry<T>> | undefined = undefined
+  #value$: Observable<T | undefined> | undefined = undefined
 
   constructor(key: KeyName, codec: Codec<T>, host: KeyHost) {
     this.name = key.text
@@ -96,24 +87,56 @@ export class Key<T> {
     this.#key = key
     this.#codec = codec
     this.#host = host
-    const signal$ = host.registry.watch(key)
-    this.entries$ = signal$.pipe(
-      map(signal => signal.entry),
-      filter(entry => entry !== undefined),
-      distinctUntilChanged(),
-      map(entry => this.#decode(entry)),
-    )
-    this.value$ = this.entries$.pipe(
-      filter(entry => entry.op !== 'invalid'),
-      map(entry => entry.value),
-    )
-    this.errors$ = this.entries$.pipe(
+  }
+
+  /**
+   * Every change, the latest first, then one by one with rising versions. Hot: all subscribers of the key share one
+   * registration, made by the first and ended by the last. Lives on through reconnects; errors with `not-authorized`,
+   * `request-rejected` or `closed` alone, completes when the client is closed.
+   */
+  get entries$(): Observable<Entry<T>> {
+    this.#entries$ ??= this.#watch(subscriber => {
+      let shown: RawEntry | undefined
+      return entry => {
+        if (entry === undefined || entry === shown) return
+        shown = entry
+        subscriber.next(this.#decode(entry))
+      }
+    })
+    return this.#entries$
+  }
+
+  /** The values of {@link entries$}: `undefined` while there is no such key. Values that do not decode are left out. */
+  get value$(): Observable<T | undefined> {
+    this.#value$ ??= this.#watch(subscriber => {
+      let shown: RawEntry | undefined
+      return raw => {
+        if (raw === undefined || raw === shown) return
+        shown = raw
+        const entry = this.#decode(raw)
+        if (entry.op !== 'invalid') subscriber.next(entry.value)
+      }
+    })
+    return this.#value$
+  }
+
+  /** Whether the value can be relied on. Watches the key as the others do. */
+  get freshness$(): Observable<Freshness> {
+    return this.#watch(subscriber => {
+      let shown: Freshness['state'] | undefined
+      return (_entry, freshness) => {
+        if (freshness.state === shown) return
+        shown = freshness.state
+        subscriber.next(freshness)
+      }
+    })
+  }
+
+  /** Values that did not decode. Watches the key as the others do. */
+  get errors$(): Observable<DecodeError> {
+    return this.entries$.pipe(
       filter(entry => entry.op === 'invalid'),
       map(entry => entry.error),
-    )
-    this.freshness$ = signal$.pipe(
-      map(signal => signal.freshness),
-      distinctUntilChanged((a, b) => a.state === b.state),
     )
   }
 
@@ -164,6 +187,12 @@ export class Key<T> {
     return { key: this.name, deleted: applied, version }
   }
 
+  #watch<R>(listen: (subscriber: Subscriber<R>) => WatchObserver['signal']): Observable<R> {
+    return new Observable<R>(subscriber =>
+      this.#host.registry.join(this.#key, this.id, new Listener(subscriber, listen(subscriber))),
+    )
+  }
+
   // Once per entry, however many subscribers there are.
   #decode(raw: RawEntry): Entry<T> {
     if (this.#decoded?.raw !== raw) this.#decoded = { raw, entry: this.#toEntry(raw) }
@@ -188,5 +217,24 @@ export class Key<T> {
     } catch (cause) {
       throw new DecodeError(this.name, version?.toString(), cause)
     }
+  }
+}
+
+/** A subscriber as a watch sees it. */
+class Listener<R> implements WatchObserver {
+  readonly signal: WatchObserver['signal']
+  readonly #subscriber: Subscriber<R>
+
+  constructor(subscriber: Subscriber<R>, signal: WatchObserver['signal']) {
+    this.#subscriber = subscriber
+    this.signal = signal
+  }
+
+  error(error: StateStoreError): void {
+    this.#subscriber.error(error)
+  }
+
+  complete(): void {
+    this.#subscriber.complete()
   }
 }

@@ -1,20 +1,15 @@
-import { defer, map, Observable, ReplaySubject, type Subscription, share } from 'rxjs'
+import { map, type Observable, type Subscription } from 'rxjs'
 import { backoff } from '../backoff.js'
-import { fromHex, toHex } from '../bytes.js'
+import { fromHex } from '../bytes.js'
 import type { Clock } from '../clock.js'
 import { type ClosedError, type ErrorCode, reason, ServiceError, StateStoreError } from '../errors.js'
 import type { InboundMessage } from '../mqtt/session.js'
 import { parseNotification } from '../protocol/notifications.js'
 import { type KeyName, type Store, versionOf } from '../store.js'
-import { type Freshness, freshnessOf } from './freshness.js'
-import { INITIAL, type RawEntry, reconcile, type WatchEvent, type WatchState } from './reconcile.js'
+import { freshnessOf } from './freshness.js'
+import { reconcile, type WatchEvent } from './reconcile.js'
 import { Turns } from './turns.js'
-
-/** What a watch says at a time: the entry it emitted last, and whether that can be relied on. */
-export interface WatchSignal {
-  readonly entry: RawEntry | undefined
-  readonly freshness: Freshness
-}
+import { Watch, type WatchObserver } from './watch.js'
 
 /** What a registry needs to know. */
 export interface RegistryOptions {
@@ -32,19 +27,6 @@ export interface RegistryOptions {
   readonly report: (error: StateStoreError) => void
 }
 
-interface Watch {
-  readonly key: KeyName
-  readonly hex: string
-  state: WatchState
-  lostAt: number
-  signal: (signal: WatchSignal) => void
-  fail: (error: StateStoreError) => void
-  complete: () => void
-  /** The request under way, or the pause before it is tried again. */
-  request: { unsubscribe(): void } | undefined
-  attempts: number
-}
-
 type Request = 'KEYNOTIFY' | 'GET'
 
 /** What a watch gets over by trying again; a device without a clock gets its time from the network a little later. */
@@ -60,11 +42,13 @@ const CONCURRENCY = 128
 export class Registry {
   readonly #options: RegistryOptions
   readonly #watches = new Map<string, Watch>()
-  readonly #shared = new Map<string, Observable<WatchSignal>>()
   readonly #turns = new Turns<Watch>(CONCURRENCY)
   readonly #stops = new Set<Subscription>()
   #synced = 0
   #connection: { readonly fresh: boolean } | undefined
+  /** When the last connection was lost, ms since the Unix epoch. */
+  #lostAt = 0
+  /** On this connection a watch was ended, of which notifications may still come. */
   #stopped = false
   #closed: { readonly error: ClosedError | undefined } | undefined
 
@@ -83,11 +67,23 @@ export class Registry {
   }
 
   /**
-   * Watches a key while anybody subscribes: hot, one registration for all, the latest signal first. Errors with what
-   * the caller must know, completes when the client is closed.
+   * Listens to a key: one registration for all who do, made for the first, ended with the last. Errors with what the
+   * caller must know, completes when the client is closed. The returned function ends it.
    */
-  watch(key: KeyName): Observable<WatchSignal> {
-    return defer(() => this.#shared.get(toHex(key.bytes)) ?? this.#share(key))
+  join(key: KeyName, id: string, observer: WatchObserver): () => void {
+    if (this.#closed) {
+      if (this.#closed.error) observer.error(this.#closed.error)
+      else observer.complete()
+      return () => undefined
+    }
+    const known = this.#watches.get(id)
+    const watch = known ?? new Watch(key, id)
+    watch.cancelEnd?.()
+    watch.cancelEnd = undefined
+    watch.join(observer)
+    if (known === undefined) this.#begin(watch)
+    observer.signal(watch.state.entry, freshnessOf(watch.state, this.#lostAt))
+    return () => this.#leave(watch, observer)
   }
 
   /** The notification topic is subscribed. `fresh`: the broker kept nothing of an earlier connection. */
@@ -101,27 +97,21 @@ export class Registry {
   disconnected(): void {
     if (this.#connection === undefined) return
     this.#forgetConnection()
-    const now = this.#options.clock.now()
-    for (const watch of this.#watches.values()) {
-      watch.lostAt = now
-      this.#step(watch, { type: 'disconnected' })
-    }
+    this.#lostAt = this.#options.clock.now()
+    for (const watch of this.#watches.values()) this.#step(watch, { type: 'disconnected' })
   }
 
   /** Ends all watches, with the error or as complete; with `stop` their registrations too, on a connection that goes on. */
   close(error: ClosedError | undefined, stop: boolean): void {
     if (!stop) this.#forgetConnection()
     this.#closed = { error }
-    for (const watch of Array.from(this.#watches.values())) {
-      if (error) watch.fail(error)
-      else watch.complete()
-    }
+    for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
     this.#forgetConnection()
   }
 
   /** Fails all watches, and forgets them: the client may not have notifications. */
   refuse(error: StateStoreError): void {
-    for (const watch of Array.from(this.#watches.values())) watch.fail(error)
+    for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
   }
 
   /** Takes a message of a notification topic; anything malformed is reported, and nothing else is lost. */
@@ -142,67 +132,32 @@ export class Registry {
     }
   }
 
-  #forgetConnection(): void {
-    this.#connection = undefined
-    this.#turns.clear()
-    for (const stop of this.#stops) stop.unsubscribe()
-    for (const watch of this.#watches.values()) this.#cancel(watch)
-  }
-
-  #share(key: KeyName): Observable<WatchSignal> {
-    const { stopDelay, clock } = this.#options
-    const shared$ = this.#open(key).pipe(
-      share({
-        connector: () => new ReplaySubject<WatchSignal>(1),
-        resetOnError: true,
-        resetOnComplete: true,
-        resetOnRefCountZero: stopDelay > 0 ? () => after(clock, stopDelay) : true,
-      }),
-    )
-    this.#shared.set(toHex(key.bytes), shared$)
-    return shared$
-  }
-
-  #open(key: KeyName): Observable<WatchSignal> {
-    return new Observable<WatchSignal>(subscriber => {
-      const watch = this.#join(key)
-      subscriber.add(() => this.#leave(watch))
-      if (this.#closed?.error) return subscriber.error(this.#closed.error)
-      if (this.#closed) return subscriber.complete()
-      watch.signal = signal => subscriber.next(signal)
-      watch.fail = error => subscriber.error(error)
-      watch.complete = () => subscriber.complete()
-      this.#tell(watch, undefined)
-      if (this.#connection) this.#step(watch, { type: 'connected', trusted: this.#connection.fresh && !this.#stopped })
-    })
-  }
-
-  #join(key: KeyName): Watch {
-    const hex = toHex(key.bytes)
-    const watch: Watch = {
-      key,
-      hex,
-      state: INITIAL,
-      lostAt: this.#options.clock.now(),
-      signal: () => undefined,
-      fail: () => undefined,
-      complete: () => undefined,
-      request: undefined,
-      attempts: 0,
-    }
-    this.#watches.set(hex, watch)
+  #begin(watch: Watch): void {
+    this.#watches.set(watch.id, watch)
     this.#options.changed()
-    return watch
+    const connection = this.#connection
+    if (connection) this.#step(watch, { type: 'connected', trusted: connection.fresh && !this.#stopped })
   }
 
-  #leave(watch: Watch): void {
-    this.#watches.delete(watch.hex)
-    this.#shared.delete(watch.hex)
+  #leave(watch: Watch, observer: WatchObserver): void {
+    const { stopDelay, clock } = this.#options
+    if (!watch.leave(observer) || !watch.abandoned) return
+    if (stopDelay > 0) watch.cancelEnd = clock.schedule(stopDelay, () => this.#end(watch, undefined))
+    else this.#end(watch, undefined)
+  }
+
+  #end(watch: Watch, error: StateStoreError | undefined): void {
+    if (!this.#watches.delete(watch.id)) return
+    watch.cancelEnd?.()
     this.#turns.leave(watch)
-    this.#cancel(watch)
+    watch.cancel()
     this.#synced -= Number(watch.state.synced)
     this.#options.changed()
-    if (this.#connection === undefined || watch.state.phase === 'offline') return
+    if (this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
+    watch.end(error)
+  }
+
+  #unregister(watch: Watch): void {
     this.#stopped = true
     // A client that closes does not wait for its turn: nothing else will be sent.
     if (this.#closed) this.#stop(watch)
@@ -220,20 +175,16 @@ export class Registry {
   }
 
   #step(watch: Watch, event: WatchEvent): void {
-    const before = freshnessOf(watch.state, watch.lostAt)
+    const before = freshnessOf(watch.state, this.#lostAt)
     const { state, emit, send } = reconcile(watch.state, event)
     const progress = Number(state.synced) - Number(watch.state.synced)
     this.#synced += progress
     watch.state = state
     if (progress > 0) this.#options.changed()
     if (send) this.#enqueue(watch, send)
-    for (const entry of emit) this.#tell(watch, entry)
-    const after = freshnessOf(state, watch.lostAt)
-    if (emit.length === 0 && after.state !== before.state) this.#tell(watch, state.entry)
-  }
-
-  #tell(watch: Watch, entry: RawEntry | undefined): void {
-    watch.signal({ entry, freshness: freshnessOf(watch.state, watch.lostAt) })
+    const after = freshnessOf(state, this.#lostAt)
+    for (const entry of emit) watch.tell(entry, after)
+    if (emit.length === 0 && after.state !== before.state) watch.tell(state.entry, after)
   }
 
   #enqueue(watch: Watch, request: Request): void {
@@ -249,6 +200,7 @@ export class Registry {
     const subscription = event$.subscribe({
       next: event => {
         watch.attempts = 0
+        watch.request = undefined
         this.#step(watch, event)
       },
       error: error => this.#failed(watch, request, error),
@@ -259,7 +211,7 @@ export class Registry {
 
   #failed(watch: Watch, request: Request, error: StateStoreError): void {
     if (!TRANSIENT.has(error.code)) {
-      watch.fail(error)
+      this.#end(watch, error)
       return
     }
     if (error instanceof ServiceError) this.#report(error)
@@ -268,10 +220,11 @@ export class Registry {
     watch.request = { unsubscribe: cancel }
   }
 
-  #cancel(watch: Watch): void {
-    watch.request?.unsubscribe()
-    watch.request = undefined
-    watch.attempts = 0
+  #forgetConnection(): void {
+    this.#connection = undefined
+    this.#turns.clear()
+    for (const stop of this.#stops) stop.unsubscribe()
+    for (const watch of this.#watches.values()) watch.cancel()
   }
 
   #report(error: unknown): void {
@@ -280,6 +233,3 @@ export class Registry {
     )
   }
 }
-
-const after = (clock: Clock, delay: number): Observable<void> =>
-  new Observable<void>(subscriber => clock.schedule(delay, () => subscriber.next()))

@@ -1,0 +1,70 @@
+import type { StateStoreError } from '../errors.js'
+import type { KeyName } from '../store.js'
+import type { Freshness } from './freshness.js'
+import { INITIAL, type RawEntry, type WatchState } from './reconcile.js'
+
+/** Who listens to a watch. */
+export interface WatchObserver {
+  /** What was emitted last, or is emitted now, and whether it can be relied on; at once for whoever comes. */
+  signal(entry: RawEntry | undefined, freshness: Freshness): void
+  error(error: StateStoreError): void
+  complete(): void
+}
+
+const NOBODY: readonly WatchObserver[] = []
+
+/** One watched key of a client. There may be ten thousand, so it is lean. */
+export class Watch {
+  readonly key: KeyName
+  readonly id: string
+  state: WatchState = INITIAL
+  /** The request under way, or the pause before it is tried again. */
+  request: { unsubscribe(): void } | undefined = undefined
+  attempts = 0
+  /** Calls off the end that is due because nobody listens any more. */
+  cancelEnd: (() => void) | undefined = undefined
+  // Replaced, never changed: whoever is being told may come and go meanwhile.
+  #observers = NOBODY
+
+  constructor(key: KeyName, id: string) {
+    this.key = key
+    this.id = id
+  }
+
+  get abandoned(): boolean {
+    return this.#observers.length === 0
+  }
+
+  join(observer: WatchObserver): void {
+    this.#observers = [...this.#observers, observer]
+  }
+
+  /** Whether it was there. */
+  leave(observer: WatchObserver): boolean {
+    const others = this.#observers.filter(other => other !== observer)
+    const left = others.length < this.#observers.length
+    this.#observers = others
+    return left
+  }
+
+  tell(entry: RawEntry | undefined, freshness: Freshness): void {
+    for (const observer of this.#observers) observer.signal(entry, freshness)
+  }
+
+  /** Tells all that it is over; nobody listens afterwards. */
+  end(error: StateStoreError | undefined): void {
+    const observers = this.#observers
+    this.#observers = NOBODY
+    for (const observer of observers) {
+      if (error) observer.error(error)
+      else observer.complete()
+    }
+  }
+
+  /** Ends what is under way. */
+  cancel(): void {
+    this.request?.unsubscribe()
+    this.request = undefined
+    this.attempts = 0
+  }
+}
