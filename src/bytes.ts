@@ -4,7 +4,7 @@ const encoder = new TextEncoder()
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).toUpperCase().padStart(2, '0'))
+const HEX_DIGITS = '0123456789ABCDEF'
 
 /** UTF-8 bytes of a text. */
 export const utf8 = (text: string): Uint8Array => encoder.encode(text)
@@ -26,9 +26,13 @@ export const displayText = (bytes: Uint8Array): string => lossyDecoder.decode(by
 
 /** Upper-case Base16 (RFC 4648, section 8), as notification topics carry client ids and keys. */
 export function toHex(bytes: Uint8Array): string {
-  let hex = ''
-  for (const byte of bytes) hex += HEX[byte]
-  return hex
+  const digits = new Uint8Array(2 * bytes.length)
+  for (const [i, byte] of bytes.entries()) {
+    digits[2 * i] = HEX_DIGITS.charCodeAt(byte >> 4)
+    digits[2 * i + 1] = HEX_DIGITS.charCodeAt(byte & 15)
+  }
+  // One flat string: a sum of pieces would stay a tree of them in the heap.
+  return toBinaryString(digits)
 }
 
 /** Bytes of Base16 text in either case, or `undefined` when it is not Base16. */

@@ -2,7 +2,8 @@ import { BehaviorSubject, map, type Observable, Subject } from 'rxjs'
 import type { Clock } from './clock.js'
 import { ClosedError, RequestRejectedError, type StateStoreError } from './errors.js'
 import { bytes, type Codec } from './keys/codec.js'
-import { type DeleteResult, type Entry, Key, type SetResult } from './keys/key.js'
+import type { Entry } from './keys/entry.js'
+import { type DeleteResult, Key, type KeyHost, type SetResult } from './keys/key.js'
 import { toKeyName } from './keys/key-name.js'
 import type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
 import { Registry } from './keys/registry.js'
@@ -37,7 +38,7 @@ export class StateStore implements AsyncDisposable {
   /** Faults that end no stream: values that do not decode, malformed messages. Hot; nothing is lost by not listening. */
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
-  readonly #timeout: number
+  readonly #keyHost: KeyHost
   readonly #status$ = new BehaviorSubject<Status>({ state: 'connecting' })
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #responseTopic: string
@@ -57,7 +58,6 @@ export class StateStore implements AsyncDisposable {
     this.status$ = this.#status$.asObservable()
     this.errors$ = this.#errors$.asObservable()
     this.#session = session
-    this.#timeout = timeout
     this.#responseTopic = responseTopic(clientId)
     this.#notificationPrefix = notificationPrefix(clientId)
     const topics = {
@@ -69,15 +69,17 @@ export class StateStore implements AsyncDisposable {
     }
     this.#invoker = new Invoker(session, topics, clock, queueLimit)
     this.#store = new Store(this.#invoker, clock, clientId)
+    const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.#registry = new Registry({
       store: this.#store,
       clock,
       notificationPrefix: this.#notificationPrefix,
       timeout,
       stopDelay,
-      report: error => this.#errors$.next(error),
+      report,
       changed: () => this.#progress(),
     })
+    this.#keyHost = { store: this.#store, registry: this.#registry, timeout, report }
     this.#closed = new Promise(resolve => {
       this.#resolveClosed = resolve
     })
@@ -100,13 +102,7 @@ export class StateStore implements AsyncDisposable {
   key(name: string | Uint8Array): Key<Uint8Array>
   key<T>(name: string | Uint8Array, codec: Codec<T>): Key<T>
   key(name: string | Uint8Array, codec: Codec<unknown> = bytes): unknown {
-    const report = (error: StateStoreError): void => this.#errors$.next(error)
-    return new Key(toKeyName(name), codec, {
-      store: this.#store,
-      registry: this.#registry,
-      timeout: this.#timeout,
-      report,
-    })
+    return new Key(toKeyName(name), codec, this.#keyHost)
   }
 
   /**

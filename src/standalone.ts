@@ -2,7 +2,7 @@ import { type Observable, Subject } from 'rxjs'
 import { Broker, type BrokerHandler, type PublishPacket } from './broker/broker.js'
 import { type Clock, systemClock } from './clock.js'
 import { Engine } from './engine/engine.js'
-import { ArgumentError } from './errors.js'
+import { ArgumentError, shown } from './errors.js'
 import type { Dialect } from './protocol/replies.js'
 import { StateStoreService } from './server/service.js'
 import { type Connection, type Message, type RequestReport, StateStoreServer } from './server/state-store-server.js'
@@ -63,6 +63,8 @@ export interface RunningStore extends AsyncDisposable {
 }
 
 const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
+/** What MQTT can count: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it, bytes. */
+const LARGEST_PACKET_SIZE = 268_435_460
 
 /**
  * Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside. Keys live in memory.
@@ -81,6 +83,13 @@ export async function serve(options: ServeOptions = {}): Promise<RunningStore> {
   checkPort('wsPort', wsPort)
   checkPositive('maxKeys', maxKeys)
   checkPositive('maximumPacketSize', maximumPacketSize)
+  if (maximumPacketSize > LARGEST_PACKET_SIZE) {
+    throw new ArgumentError(
+      `Expected \`maximumPacketSize\` to be at most ${LARGEST_PACKET_SIZE}, got \`${maximumPacketSize}\``,
+    )
+  }
+  checkChoice('dialect', dialect, ['field', 'documented'])
+  checkChoice('notifications', notifications, ['registered', 'subscribed'])
   const engine = new Engine<Connection>({ maxKeys })
   const requests$ = new Subject<RequestReport>()
   const service = new StateStoreService(engine, clock, dialect)
@@ -142,6 +151,11 @@ const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : ho
 function checkPort(name: string, port: number): void {
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return
   throw new ArgumentError(`Expected \`${name}\` to be a port number from 0 to 65535, got \`${port}\` (${typeof port})`)
+}
+
+function checkChoice(name: string, value: string, choices: readonly string[]): void {
+  if (choices.includes(value)) return
+  throw new ArgumentError(`Expected \`${name}\` to be one of ${choices.join(', ')}, got \`${shown(value)}\``)
 }
 
 function checkPositive(name: string, value: number): void {

@@ -1,5 +1,5 @@
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
 import { Aedes, type Client, type PublishPacket } from 'aedes'
 import { createWebSocketStream, WebSocketServer } from 'ws'
 import { BrokerConnection, type Delivery, toPacket } from './connection.js'
@@ -37,6 +37,8 @@ type Done = (error?: Error) => void
 /** How long a connection may take to say CONNECT, and how long a full socket may stay full, ms. */
 const CONNECT_TIMEOUT = 10_000
 const DRAIN_TIMEOUT = 20_000
+/** How much larger than a packet a WebSocket frame may be, bytes. */
+const LARGEST_FRAME_MARGIN = 1024 * 1024
 /** Sessions end a day after their connection at the latest, s; so many are kept. */
 const LONGEST_SESSION = 86_400
 const MOST_SESSIONS = 10_000
@@ -61,22 +63,31 @@ export class Broker {
   readonly #options: BrokerOptions
   readonly #handler: BrokerHandler
   readonly #connections = new Map<Client, BrokerConnection>()
+  readonly #nextNumber: () => number
   readonly #aedes: InterceptingAedes
   readonly #tcp: TcpServer
+  readonly #sockets = new Set<Socket>()
   readonly #http: HttpServer
   readonly #webSockets: WebSocketServer
 
   private constructor(options: BrokerOptions, handler: BrokerHandler) {
     this.#options = options
     this.#handler = handler
+    let deliveries = 0
+    this.#nextNumber = () => ++deliveries
     this.#aedes = this.#createAedes()
-    this.#tcp = createTcpServer({ noDelay: true }, socket => void this.#aedes.handle(socket))
+    this.#tcp = createTcpServer({ noDelay: true }, socket => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+      this.#aedes.handle(socket)
+    })
     this.#http = createHttpServer((_request, response) =>
       response.writeHead(426).end('This is an MQTT broker: use WebSocket\n'),
     )
     this.#webSockets = new WebSocketServer({
       server: this.#http,
-      maxPayload: options.maximumPacketSize,
+      // A frame may hold several packets (MQTT 5.0, section 6).
+      maxPayload: options.maximumPacketSize + LARGEST_FRAME_MARGIN,
       handleProtocols: protocols => (protocols.has('mqtt') ? 'mqtt' : false),
     })
     this.#webSockets.on('connection', (socket, request) => {
@@ -129,6 +140,8 @@ export class Broker {
       connection.disconnect(SHUTTING_DOWN, 'the broker is shutting down')
     await new Promise<void>(resolve => this.#aedes.close(resolve))
     for (const socket of this.#webSockets.clients) socket.terminate()
+    for (const socket of this.#sockets) socket.destroy()
+    this.#http.closeAllConnections()
     await Promise.all([closeServer(this.#tcp), closeServer(this.#http)])
   }
 
@@ -145,7 +158,7 @@ export class Broker {
       },
     })
     aedes.intercept = (packet, client) => this.#handler.take(this.#connectionOf(client), packet)
-    aedes.on('client', client => this.#connectionOf(client))
+    aedes.on('client', client => this.#register(client))
     aedes.on('clientDisconnect', client => this.#forget(client))
     return aedes
   }
@@ -166,10 +179,22 @@ export class Broker {
   #connectionOf(client: Client): BrokerConnection {
     const known = this.#connections.get(client)
     if (known) return known
-    const connection = new BrokerConnection(client)
-    // A last will is published after its connection has been forgotten.
-    if (!client.closed) this.#connections.set(client, connection)
-    return connection
+    // Not registered yet, or forgotten already: a last will is published after that.
+    return new BrokerConnection(client, this.#nextNumber)
+  }
+
+  /** One connection per client id (MQTT 5.0, section 3.1.4): several that come at once escape aedes. */
+  #register(client: Client): void {
+    for (const [other, connection] of this.#connections) {
+      if (connection.clientId !== client.id) continue
+      connection.cut()
+      this.#forget(other)
+    }
+    // It may be gone before it is there.
+    if (client.conn.destroyed) return
+    this.#connections.set(client, new BrokerConnection(client, this.#nextNumber))
+    // aedes does not tell the end of a connection that ended while it was taken over.
+    client.conn.once('close', () => this.#forget(client))
   }
 
   #forget(client: Client): void {

@@ -17,16 +17,19 @@ const MAXIMUM_BACKLOG = 16 * 1024 * 1024
 // Deliveries count on their own: aedes takes a packet of a known origin with a lower number for a duplicate and drops
 // it, and its own numbers overtake each other between QoS 0 and QoS 1.
 const ORIGIN = 'rx-statestore'
-let deliveries = 0
 
 /** One client's connection at the broker. */
 export class BrokerConnection {
   readonly clientId: string
   readonly #client: Client
 
-  constructor(client: Client) {
+  readonly #nextNumber: () => number
+
+  /** @param nextNumber - counts the deliveries of all connections */
+  constructor(client: Client, nextNumber: () => number) {
     this.clientId = client.id
     this.#client = client
+    this.#nextNumber = nextNumber
   }
 
   get open(): boolean {
@@ -34,20 +37,31 @@ export class BrokerConnection {
   }
 
   subscribes(topic: string): boolean {
-    const subscriptions: object = 'subscriptions' in this.#client ? Object(this.#client.subscriptions) : {}
-    if (Object.hasOwn(subscriptions, topic)) return true
-    for (const filter of Object.keys(subscriptions)) if (matchesFilter(filter, topic)) return true
-    return false
+    return this.#grantedQos(topic) !== undefined
   }
 
-  /** QoS 1, to this client alone; kept for it if the session outlives the connection. */
+  /**
+   * QoS 1, or 0 where that is what was granted, to this client alone; with QoS 1 kept for it if the session outlives the
+   * connection.
+   */
   deliver(message: Delivery): void {
     if (this.#client.conn.writableLength > MAXIMUM_BACKLOG) {
       this.disconnect(QUOTA_EXCEEDED, 'too many unread messages')
       return
     }
-    const packet = { ...toPacket(message), brokerId: ORIGIN, brokerCounter: ++deliveries }
+    const qos = this.#grantedQos(message.topic) === 0 ? 0 : 1
+    const packet = { ...toPacket(message), qos, brokerId: ORIGIN, brokerCounter: this.#nextNumber() } as const
     this.#client.publish(packet, ignore)
+  }
+
+  /** The best QoS of the subscriptions that match, if any does. */
+  #grantedQos(topic: string): number | undefined {
+    const subscriptions: object = 'subscriptions' in this.#client ? Object(this.#client.subscriptions) : {}
+    let best: number | undefined
+    for (const [filter, granted] of Object.entries(subscriptions)) {
+      if (matchesFilter(filter, topic)) best = Math.max(best ?? 0, Number(Object(granted).qos))
+    }
+    return best
   }
 
   disconnect(reasonCode: number, reason: string, closed: () => void = ignore): void {

@@ -3,7 +3,7 @@ import { type Deadline, DeadlineQueue } from '../deadlines.js'
 import { HlcError } from '../errors.js'
 import { Hlc } from '../hlc/hlc.js'
 import { advance, laterTime } from '../hlc/hlc-clock.js'
-import { CommandError } from '../protocol/commands.js'
+import { CommandError, type KeynotifyCommand } from '../protocol/commands.js'
 import type { Notification } from '../protocol/notifications.js'
 import type { Reply } from '../protocol/replies.js'
 import type { KnownServiceErrorCode } from '../protocol/service-errors.js'
@@ -38,6 +38,8 @@ interface Slot {
 }
 
 const NODE_ID = 'StateStore'
+/** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
+const LONGEST_WATCHED_KEY = 30_000
 
 /**
  * The state store without network, timers or clock: every call brings the time along. `C` stands for a connection.
@@ -107,7 +109,7 @@ export class Engine<C> {
     const { command } = request
     const id = toBinaryString(command.key)
     if (command.verb === 'KEYNOTIFY') {
-      return { reply: this.#keynotify(connection, id, command.stop), version: undefined, changes: expired }
+      return { reply: this.#keynotify(connection, id, command), version: undefined, changes: expired }
     }
     const outcome = this.#apply(id, command, request, now)
     const { reply, version, change } = outcome
@@ -148,8 +150,9 @@ export class Engine<C> {
     this.#slots.set(id, { key: old?.key ?? new Uint8Array(key), record: own, deadline })
   }
 
-  #keynotify(connection: C, id: string, stop: boolean): Reply {
+  #keynotify(connection: C, id: string, { key, stop }: KeynotifyCommand): Reply {
     if (stop) return this.watchers.remove(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
+    if (key.length > LONGEST_WATCHED_KEY) throw new CommandError('quota-exceeded')
     if (!this.watchers.has(connection, id) && this.watchers.countOf(connection) >= this.#maxKeys) {
       throw new CommandError('quota-exceeded')
     }

@@ -11,9 +11,20 @@ export function toKeyName(name: string | Uint8Array): KeyName {
   if (typeof name === 'string' && !isWellFormed(name)) {
     throw new ArgumentError(`Expected the key to be text of whole characters, got ${JSON.stringify(name)}`)
   }
-  return typeof name === 'string'
-    ? { bytes: utf8(name), text: name }
-    : { bytes: new Uint8Array(name), text: displayName(name) }
+  return typeof name === 'string' ? new TextName(name) : { bytes: new Uint8Array(name), text: displayName(name) }
+}
+
+/** Thousands of these are held for long, so they hold the text alone. */
+class TextName implements KeyName {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  get bytes(): Uint8Array {
+    return utf8(this.text)
+  }
 }
 
 /** A key as text; one that is not UTF-8 as `0x` and its bytes in Base16. */

@@ -1,10 +1,12 @@
 import { filter, map, Observable, type Subscriber } from 'rxjs'
 import { toHex } from '../bytes.js'
-import { DecodeError, type StateStoreError } from '../errors.js'
+import type { DecodeError, StateStoreError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import type { KeyName, Store } from '../store.js'
 import { type Codec, encodeFor } from './codec.js'
+import { type Entry, EntryDecoder } from './entry.js'
 import type { Freshness } from './freshness.js'
+import { type Emit, EntryListener, FreshnessListener } from './listeners.js'
 import {
   checkSetOptions,
   checkTimeout,
@@ -13,26 +15,7 @@ import {
   type RequestOptions,
   type SetOptions,
 } from './options.js'
-import type { RawEntry } from './reconcile.js'
 import type { Registry } from './registry.js'
-import type { WatchObserver } from './watch.js'
-
-/**
- * What is known of a key at a time. `op` is `set` for a value, `delete` for a deletion that was notified, `absent` when
- * a read found no key, `invalid` for a value the codec cannot decode. `source` says where it comes from: the first read,
- * a notification, or the read after a reconnect.
- */
-export type Entry<T> =
-  | (EntryBase & { readonly op: 'set'; readonly value: T })
-  | (EntryBase & { readonly op: 'delete' | 'absent'; readonly value: undefined })
-  | (EntryBase & { readonly op: 'invalid'; readonly value: undefined; readonly error: DecodeError })
-
-interface EntryBase {
-  readonly key: string
-  /** Missing for an absent key: the protocol gives it none. */
-  readonly version: Hlc | undefined
-  readonly source: 'snapshot' | 'notification' | 'resync'
-}
 
 /** What a write came to. */
 export interface SetResult {
@@ -76,8 +59,8 @@ export class Key<T> {
   readonly id: string
   readonly #key: KeyName
   readonly #codec: Codec<T>
+  readonly #decoder: EntryDecoder<T>
   readonly #host: KeyHost
-  #decoded: { readonly raw: RawEntry; readonly entry: Entry<T> } | undefined = undefined
   #entries$: Observable<Entry<T>> | undefined = undefined
   #value$: Observable<T | undefined> | undefined = undefined
 
@@ -86,6 +69,7 @@ export class Key<T> {
     this.id = toHex(key.bytes)
     this.#key = key
     this.#codec = codec
+    this.#decoder = new EntryDecoder(key.text, codec, host.report)
     this.#host = host
   }
 
@@ -95,40 +79,23 @@ export class Key<T> {
    * `request-rejected` or `closed` alone, completes when the client is closed.
    */
   get entries$(): Observable<Entry<T>> {
-    this.#entries$ ??= this.#watch(subscriber => {
-      let shown: RawEntry | undefined
-      return entry => {
-        if (entry === undefined || entry === shown) return
-        shown = entry
-        subscriber.next(this.#decode(entry))
-      }
-    })
+    this.#entries$ ??= this.#watch(emitEntry)
     return this.#entries$
   }
 
   /** The values of {@link entries$}: `undefined` while there is no such key. Values that do not decode are left out. */
   get value$(): Observable<T | undefined> {
-    this.#value$ ??= this.#watch(subscriber => {
-      let shown: RawEntry | undefined
-      return raw => {
-        if (raw === undefined || raw === shown) return
-        shown = raw
-        const entry = this.#decode(raw)
-        if (entry.op !== 'invalid') subscriber.next(entry.value)
-      }
-    })
+    this.#value$ ??= this.#watch(emitValue)
     return this.#value$
   }
 
   /** Whether the value can be relied on. Watches the key as the others do. */
   get freshness$(): Observable<Freshness> {
-    return this.#watch(subscriber => {
-      let shown: Freshness['state'] | undefined
-      return (_entry, freshness) => {
-        if (freshness.state === shown) return
-        shown = freshness.state
-        subscriber.next(freshness)
-      }
+    const { registry } = this.#host
+    return new Observable(subscriber => {
+      const listener = new FreshnessListener(registry, this.id, subscriber)
+      subscriber.add(listener)
+      registry.join(this.#key, this.id, listener)
     })
   }
 
@@ -150,7 +117,7 @@ export class Key<T> {
       map(found => {
         const base = { key: this.name, version: found?.version, source: 'snapshot' } as const
         if (found === undefined) return { ...base, op: 'absent', value: undefined }
-        return { ...base, op: 'set', value: this.#decodeValue(found.value, found.version) }
+        return { ...base, op: 'set', value: this.#decoder.value(found.value, found.version) }
       }),
     )
   }
@@ -187,54 +154,18 @@ export class Key<T> {
     return { key: this.name, deleted: applied, version }
   }
 
-  #watch<R>(listen: (subscriber: Subscriber<R>) => WatchObserver['signal']): Observable<R> {
-    return new Observable<R>(subscriber =>
-      this.#host.registry.join(this.#key, this.id, new Listener(subscriber, listen(subscriber))),
-    )
-  }
-
-  // Once per entry, however many subscribers there are.
-  #decode(raw: RawEntry): Entry<T> {
-    if (this.#decoded?.raw !== raw) this.#decoded = { raw, entry: this.#toEntry(raw) }
-    return this.#decoded.entry
-  }
-
-  #toEntry({ op, value, version, source }: RawEntry): Entry<T> {
-    const base = { key: this.name, version, source }
-    if (op !== 'set' || value === undefined) return { ...base, op: op === 'set' ? 'absent' : op, value: undefined }
-    try {
-      return { ...base, op, value: this.#decodeValue(value, version) }
-    } catch (error) {
-      if (!(error instanceof DecodeError)) throw error
-      this.#host.report(error)
-      return { ...base, op: 'invalid', value: undefined, error }
-    }
-  }
-
-  #decodeValue(value: Uint8Array, version: Hlc | undefined): T {
-    try {
-      return this.#codec.decode(value)
-    } catch (cause) {
-      throw new DecodeError(this.name, version?.toString(), cause)
-    }
+  #watch<R>(emit: Emit<T, R>): Observable<R> {
+    const { registry } = this.#host
+    return new Observable<R>(subscriber => {
+      const listener = new EntryListener(registry, this.id, subscriber, this.#decoder, emit)
+      subscriber.add(listener)
+      registry.join(this.#key, this.id, listener)
+    })
   }
 }
 
-/** A subscriber as a watch sees it. */
-class Listener<R> implements WatchObserver {
-  readonly signal: WatchObserver['signal']
-  readonly #subscriber: Subscriber<R>
+const emitEntry = <T>(entry: Entry<T>, subscriber: Subscriber<Entry<T>>): void => subscriber.next(entry)
 
-  constructor(subscriber: Subscriber<R>, signal: WatchObserver['signal']) {
-    this.#subscriber = subscriber
-    this.signal = signal
-  }
-
-  error(error: StateStoreError): void {
-    this.#subscriber.error(error)
-  }
-
-  complete(): void {
-    this.#subscriber.complete()
-  }
+const emitValue = <T>(entry: Entry<T>, subscriber: Subscriber<T | undefined>): void => {
+  if (entry.op !== 'invalid') subscriber.next(entry.value)
 }

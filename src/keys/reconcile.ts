@@ -62,6 +62,8 @@ export interface Step {
   readonly send: 'KEYNOTIFY' | 'GET' | undefined
 }
 
+const NONE: readonly Change[] = []
+
 /** A watch before its first connection. */
 export const INITIAL: WatchState = {
   phase: 'offline',
@@ -70,7 +72,7 @@ export const INITIAL: WatchState = {
   trusted: false,
   raced: false,
   recheck: false,
-  held: [],
+  held: NONE,
   floor: undefined,
   newest: undefined,
   entry: undefined,
@@ -91,12 +93,12 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
   switch (event.type) {
     case 'connected':
       return {
-        state: { ...state, ...FRESH, phase: 'registering', trusted: event.trusted },
+        state: patch(state, { ...FRESH, phase: 'registering', trusted: event.trusted }),
         emit: NOTHING,
         send: 'KEYNOTIFY',
       }
     case 'disconnected':
-      return quiet({ ...state, ...FRESH, phase: 'offline' })
+      return quiet(patch(state, { ...FRESH, phase: 'offline' }))
     case 'registered':
       return state.phase === 'registering' ? readAgain(state) : quiet(state)
     case 'read':
@@ -106,12 +108,12 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
   }
 }
 
-const FRESH = { synced: false, raced: false, recheck: false, held: [], floor: undefined } as const
+const FRESH = { synced: false, raced: false, recheck: false, held: NONE, floor: undefined } as const
 
 const quiet = (state: WatchState): Step => ({ state, emit: NOTHING, send: undefined })
 
 const readAgain = (state: WatchState): Step => ({
-  state: { ...state, phase: 'reading', raced: false, recheck: false },
+  state: patch(state, { phase: 'reading', raced: false, recheck: false }),
   emit: NOTHING,
   send: 'GET',
 })
@@ -125,13 +127,13 @@ function found(state: WatchState, { value, version }: { value: Uint8Array; versi
   const trusted = state.trusted || (version !== undefined && !regressed)
   const fresh = !isShown(state.entry, version)
   const entry: RawEntry = { op: 'set', value, version, source: sourceOf(state) }
-  const next = { ...state, trusted, floor: version ?? state.floor }
+  const next = patch(state, { trusted, floor: version ?? state.floor })
   return settle(fresh ? shown(next, entry) : next, fresh ? [entry] : NOTHING)
 }
 
 function absent(state: WatchState): Step {
-  if (state.raced || state.recheck) return readAgain({ ...state, held: [] })
-  return gone({ ...state, held: [] })
+  if (state.raced || state.recheck) return readAgain(patch(state, { held: NONE }))
+  return gone(patch(state, { held: NONE }))
 }
 
 function gone(state: WatchState): Step {
@@ -143,7 +145,7 @@ function gone(state: WatchState): Step {
 /** The read told what it could: what it proved new is emitted, what it could not show is read again. */
 function settle(state: WatchState, emitted: readonly RawEntry[]): Step {
   const newer = state.held.filter(({ version }) => !isOlderOrSame(version, state.floor))
-  const live: WatchState = { ...state, phase: 'live', synced: true, known: true, raced: false, held: [] }
+  const live = patch(state, { phase: 'live', synced: true, known: true, raced: false, held: NONE })
   if (state.recheck || (newer.length > 0 && !state.trusted)) return { ...readAgain(live), emit: emitted }
   let step: Step = { state: live, emit: emitted, send: undefined }
   for (const change of newer) {
@@ -156,11 +158,11 @@ function settle(state: WatchState, emitted: readonly RawEntry[]): Step {
 function notified(state: WatchState, change: Change): Step {
   const { version } = change
   if (version === undefined || (change.op === 'set' && change.value === undefined))
-    return confirm({ ...state, recheck: true })
+    return confirm(patch(state, { recheck: true }))
   if (isOlderOrSame(version, state.floor)) return quiet(state)
   const raced = state.phase === 'reading' || state.raced
-  if (!state.trusted) return confirm({ ...state, raced, held: [...state.held, change].slice(-MOST_HELD) })
-  const next = { ...state, raced, floor: version }
+  if (!state.trusted) return confirm(patch(state, { raced, held: [...state.held, change].slice(-MOST_HELD) }))
+  const next = patch(state, { raced, floor: version })
   // A key that is not there, or not known yet, cannot be seen to go.
   if (change.op === 'delete' && state.entry?.op !== 'set') return quiet(next)
   const entry: RawEntry = { op: change.op, value: change.value, version, source: 'notification' }
@@ -169,11 +171,28 @@ function notified(state: WatchState, change: Change): Step {
 
 const confirm = (state: WatchState): Step => (state.phase === 'live' ? readAgain(state) : quiet(state))
 
-const shown = (state: WatchState, entry: RawEntry): WatchState => ({
-  ...state,
-  entry,
-  newest: isOlder(entry.version, state.newest) ? state.newest : (entry.version ?? state.newest),
-})
+const shown = (state: WatchState, entry: RawEntry): WatchState => {
+  const newest = isOlder(entry.version, state.newest) ? state.newest : (entry.version ?? state.newest)
+  return patch(state, { entry, newest })
+}
+
+// A literal with all its fields in their order, for objects spread from others would each get a shape of their own.
+const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
+  Object.assign(
+    {
+      phase: state.phase,
+      synced: state.synced,
+      known: state.known,
+      trusted: state.trusted,
+      raced: state.raced,
+      recheck: state.recheck,
+      held: state.held,
+      floor: state.floor,
+      newest: state.newest,
+      entry: state.entry,
+    },
+    changes,
+  )
 
 const isShown = (entry: RawEntry | undefined, version: Hlc | undefined): boolean =>
   entry?.op === 'set' && entry.version !== undefined && version !== undefined && entry.version.compareTo(version) === 0

@@ -68,13 +68,13 @@ export class Registry {
 
   /**
    * Listens to a key: one registration for all who do, made for the first, ended with the last. Errors with what the
-   * caller must know, completes when the client is closed. The returned function ends it.
+   * caller must know, completes when the client is closed.
    */
-  join(key: KeyName, id: string, observer: WatchObserver): () => void {
+  join(key: KeyName, id: string, observer: WatchObserver): void {
     if (this.#closed) {
       if (this.#closed.error) observer.error(this.#closed.error)
       else observer.complete()
-      return () => undefined
+      return
     }
     const known = this.#watches.get(id)
     const watch = known ?? new Watch(key, id)
@@ -83,7 +83,15 @@ export class Registry {
     watch.join(observer)
     if (known === undefined) this.#begin(watch)
     observer.signal(watch.state.entry, freshnessOf(watch.state, this.#lostAt))
-    return () => this.#leave(watch, observer)
+  }
+
+  /** Listens no longer. */
+  leave(id: string, observer: WatchObserver): void {
+    const { stopDelay, clock } = this.#options
+    const watch = this.#watches.get(id)
+    if (watch === undefined || !watch.leave(observer) || !watch.abandoned) return
+    if (stopDelay > 0) watch.cancelEnd = clock.schedule(stopDelay, () => this.#end(watch, undefined))
+    else this.#end(watch, undefined)
   }
 
   /** The notification topic is subscribed. `fresh`: the broker kept nothing of an earlier connection. */
@@ -137,13 +145,6 @@ export class Registry {
     this.#options.changed()
     const connection = this.#connection
     if (connection) this.#step(watch, { type: 'connected', trusted: connection.fresh && !this.#stopped })
-  }
-
-  #leave(watch: Watch, observer: WatchObserver): void {
-    const { stopDelay, clock } = this.#options
-    if (!watch.leave(observer) || !watch.abandoned) return
-    if (stopDelay > 0) watch.cancelEnd = clock.schedule(stopDelay, () => this.#end(watch, undefined))
-    else this.#end(watch, undefined)
   }
 
   #end(watch: Watch, error: StateStoreError | undefined): void {

@@ -1,5 +1,6 @@
 import { Observable, type Subscriber, Subscription } from 'rxjs'
-import type { Entry, Key } from './key.js'
+import type { Entry } from './entry.js'
+import type { Key } from './key.js'
 
 /**
  * Entries of a changing set of keys in one stream. Every value of the source is the whole set. Completes when the source

@@ -36,7 +36,7 @@ export class Watch {
   }
 
   join(observer: WatchObserver): void {
-    this.#observers = [...this.#observers, observer]
+    this.#observers = this.#observers.concat(observer)
   }
 
   /** Whether it was there. */

@@ -18,12 +18,18 @@ export interface SetCommand {
   readonly px: number | undefined
 }
 
+export interface KeynotifyCommand {
+  readonly verb: 'KEYNOTIFY'
+  readonly key: Uint8Array
+  readonly stop: boolean
+}
+
 /** A request of the state store protocol ("Request format" and "KEYNOTIFY request message"). */
 export type Command =
   | SetCommand
   | { readonly verb: 'GET' | 'DEL'; readonly key: Uint8Array }
   | { readonly verb: 'VDEL'; readonly key: Uint8Array; readonly value: Uint8Array }
-  | { readonly verb: 'KEYNOTIFY'; readonly key: Uint8Array; readonly stop: boolean }
+  | KeynotifyCommand
 
 /** A request that is no command; `code` says which error the store answers. */
 export class CommandError extends Error {

@@ -2,30 +2,40 @@ import { toHex, utf8 } from '../bytes.js'
 import { INVOKE_TOPIC, RESERVED_RESPONSE_PREFIX } from '../protocol/topics.js'
 
 const RESPONSES = '/services/statestore/'
+const LONGEST_TOPIC = 65_535
 
 /** Why a client may not publish there, or `undefined` if it may. Notifications and responses come from the store alone. */
 export function publishRefusal(clientId: string, topic: string): string | undefined {
+  if (!isTopicName(topic)) return 'this is no topic name'
   if (topic.startsWith('$')) return 'topics that begin with $ belong to the broker'
   if (topic.startsWith(RESERVED_RESPONSE_PREFIX)) return 'only the state store publishes notifications'
   if (isForeignResponseTopic(clientId, topic)) return 'this is the response topic of another client'
   return undefined
 }
 
+/** Why the store may not answer a client there, or `undefined` if it may: no more than the client itself may publish. */
+export const responseRefusal = (clientId: string, topic: string): string | undefined => publishRefusal(clientId, topic)
+
 /** Whether a client may subscribe to a filter: to the store's notifications only to its own. */
 export function maySubscribe(clientId: string, filter: string): boolean {
   if (filter === INVOKE_TOPIC) return false
   const prefix = `${RESERVED_RESPONSE_PREFIX}/`
-  if (!filter.startsWith(prefix)) return true
   // The .NET client subscribes with its plain client id; that delivers nothing, but must not fail.
-  return isOwn(clientId, filter.slice(prefix.length))
+  return !filter.startsWith(prefix) || isOwn(clientId, filter.slice(prefix.length), '/')
 }
 
-/** Whether a topic is where another client awaits the store's responses: a request may not point there either. */
-export const isForeignResponseTopic = (clientId: string, topic: string): boolean =>
-  topic.startsWith('clients/') && topic.includes(RESPONSES) && !isOwn(clientId, topic.slice('clients/'.length))
+// Only the store publishes where another client awaits its responses. Other services answer below `clients/` too.
+const isForeignResponseTopic = (clientId: string, topic: string): boolean =>
+  topic.startsWith('clients/') &&
+  topic.includes(RESPONSES) &&
+  !isOwn(clientId, topic.slice('clients/'.length), RESPONSES)
 
 // The Go client has its response topic below the Base16 form of its id.
-function isOwn(clientId: string, path: string): boolean {
-  const hex = toHex(utf8(clientId))
-  return path.startsWith(`${clientId}/`) || path.slice(0, hex.length + 1).toUpperCase() === `${hex}/`
+function isOwn(clientId: string, path: string, rest: string): boolean {
+  const hex = `${toHex(utf8(clientId))}${rest}`
+  return path.startsWith(`${clientId}${rest}`) || path.slice(0, hex.length).toUpperCase() === hex.toUpperCase()
 }
+
+/** MQTT 5.0, section 4.7.3: at least one character, no NUL, at most 65,535 bytes. */
+export const isTopicName = (topic: string): boolean =>
+  topic !== '' && !topic.includes('\0') && utf8(topic).length <= LONGEST_TOPIC

@@ -5,7 +5,7 @@ import { encodeNotification } from '../protocol/notifications.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../protocol/properties.js'
 import type { Dialect, Reply } from '../protocol/replies.js'
 import { INVOKE_TOPIC, isAllowedResponseTopic, notificationTopic } from '../protocol/topics.js'
-import { isForeignResponseTopic, maySubscribe, publishRefusal } from './access.js'
+import { isTopicName, maySubscribe, publishRefusal, responseRefusal } from './access.js'
 import type { StateStoreService, UserProperties } from './service.js'
 
 /** A PUBLISH on its way in or out, without the packet around it. */
@@ -83,6 +83,7 @@ export class StateStoreServer {
   readonly #requests$: Subject<RequestReport>
   #cancelExpiry: (() => void) | undefined
   #armedFor: number | undefined
+  #closed = false
 
   constructor(
     engine: Engine<Connection>,
@@ -138,6 +139,7 @@ export class StateStoreServer {
 
   /** Stops the expiry timer. */
   close(): void {
+    this.#closed = true
     this.#cancelExpiry?.()
     this.#cancelExpiry = undefined
     this.#armedFor = undefined
@@ -147,8 +149,8 @@ export class StateStoreServer {
     if (topic !== INVOKE_TOPIC) return publishRefusal(clientId, topic)
     if (responseTopic === undefined) return 'a state store request needs a response topic'
     if (!isAllowedResponseTopic(responseTopic)) return 'this response topic is not allowed in a state store request'
-    if (isForeignResponseTopic(clientId, responseTopic)) return 'this is the response topic of another client'
-    return correlationData === undefined ? 'a state store request needs correlation data' : undefined
+    if (correlationData === undefined) return 'a state store request needs correlation data'
+    return responseRefusal(clientId, responseTopic)
   }
 
   #respond(connection: Connection, response: Outgoing): void {
@@ -161,6 +163,8 @@ export class StateStoreServer {
       const payload = encodeNotification(notification, this.#options.dialect)
       for (const watcher of this.#engine.watchersOf(key)) {
         const topic = notificationTopic(watcher.clientId, key)
+        // A long key has a topic that MQTT cannot carry.
+        if (!isTopicName(topic)) continue
         if (this.#options.notifications === 'subscribed' && !watcher.subscribes(topic)) continue
         this.counters.notifications++
         watcher.deliver({
@@ -186,7 +190,7 @@ export class StateStoreServer {
 
   // One timer, for the earliest deadline of all keys.
   #armExpiry(): void {
-    const deadline = this.#engine.nextDeadline
+    const deadline = this.#closed ? undefined : this.#engine.nextDeadline
     if (deadline === this.#armedFor) return
     this.#cancelExpiry?.()
     this.#armedFor = deadline

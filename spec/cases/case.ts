@@ -1,0 +1,84 @@
+/** Clients of a case; each has a connection of its own. */
+export type ClientName = 'alice' | 'bob' | 'carol'
+
+/** What a watching client is told: `{ set: [key, value] }` or `{ delete: key }`. */
+export type Told = { readonly set: readonly [key: string, value: string] } | { readonly delete: string }
+
+/** Who is told what by a step; everybody else is told nothing. */
+export type Tellings = Readonly<Partial<Record<ClientName, readonly Told[]>>>
+
+/**
+ * `none`; `new`: greater than every version before and than the request's timestamp; `same as {step}`: that of a step
+ * before; or literally.
+ */
+export type VersionExpectation = 'none' | 'new' | `same as ${string}` | `${number}:${number}:StateStore`
+
+/** A clock in a request: ms, literal text, `version of {step}`, or `null` for none. */
+export type ClockValue = number | string | null
+
+/** A request and everything that follows from it. Every character of a text stands for one byte. */
+export interface RequestStep {
+  /** Words separated by one blank; a list of words; or, as `payload`, the bytes as they are. */
+  readonly send: string | readonly string[] | { readonly payload: string }
+  /** Default `alice`. */
+  readonly from?: ClientName
+  /** `__ts`; a number says how many ms the client's clock is ahead of the store's. Default 0. */
+  readonly ts?: ClockValue
+  /** `__ft`; a number counts ms from the start of the case. Default none. */
+  readonly ft?: ClockValue
+  /** Name under which later steps refer to the version of this one. */
+  readonly as?: string
+  /** Payload of the response, in the field dialect. */
+  readonly reply: string
+  readonly version: VersionExpectation
+  /** Notifications, which all have the version of the response. */
+  readonly told?: Tellings
+}
+
+/** Time passes, or an operator sets the store's wall clock; then whoever watches is told with new versions. */
+export type TimeStep =
+  | { readonly advance: number; readonly told?: Tellings }
+  | { readonly jump: number; readonly told?: Tellings }
+
+export type Step = RequestStep | TimeStep
+
+/** What the store has to do, as data. It begins empty, at 1696374425000 ms. */
+export interface ConformanceCase {
+  readonly name: string
+  /** Most keys of the store. */
+  readonly maxKeys?: number
+  readonly steps: readonly Step[]
+}
+
+export const OK = '+OK\r\n'
+export const REFUSED = ':-1\r\n'
+export const DELETED = ':1\r\n'
+export const NOTHING = ':0\r\n'
+export const ABSENT = '$-1\r\n'
+
+/** Reply with a value. */
+export const value = (text: string): string => `$${text.length}\r\n${text}\r\n`
+
+/** Reply with an error. */
+export const error = (text: string): string => `-ERR ${text}\r\n`
+
+/** All 256 bytes. */
+export const EVERY_BYTE = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)).join('')
+
+export const CLOCK_SKEW = error(
+  'the request timestamp is too far in the future; ensure that the client and broker system clocks are synchronized',
+)
+export const TOKEN_REQUIRED = error('a fencing token is required for this request')
+export const TOKEN_SKEW = error(
+  'the request fencing token timestamp is too far in the future; ensure that the client and broker system clocks are synchronized',
+)
+export const TOKEN_STALE = error(
+  'the request fencing token is a lower version than the fencing token protecting the resource',
+)
+export const QUOTA = error('the quota has been exceeded')
+export const SYNTAX = error('syntax error')
+export const UNKNOWN = error('unknown command')
+export const WRONG_COUNT = error('wrong number of arguments')
+export const MISSING_TIMESTAMP = error('missing timestamp')
+export const MALFORMED_TIMESTAMP = error('malformed timestamp')
+export const EMPTY_KEY = error('the key length is zero')

@@ -1,0 +1,126 @@
+import { ABSENT, type ConformanceCase, DELETED, OK, REFUSED, value } from './case.js'
+
+/** SET with NX and NEX, both forms (section 2 of the protocol page). */
+export const CONDITIONS: readonly ConformanceCase[] = [
+  {
+    name: 'NX writes a key that does not exist',
+    steps: [
+      { send: 'SET key value NX', reply: OK, version: 'new', as: 'write' },
+      { send: 'GET key', reply: value('value'), version: 'same as write' },
+    ],
+  },
+  {
+    name: 'NX is refused with the stored version when the key exists, also with the same value',
+    steps: [
+      { send: 'SET key value', reply: OK, version: 'new', as: 'write' },
+      { send: 'SET key other NX', from: 'bob', reply: REFUSED, version: 'same as write' },
+      { send: 'SET key value NX', reply: REFUSED, version: 'same as write' },
+      { send: 'GET key', reply: value('value'), version: 'same as write' },
+    ],
+  },
+  {
+    name: 'NX writes again after a delete',
+    steps: [
+      { send: 'SET key one NX', reply: OK, version: 'new' },
+      { send: 'DEL key', reply: DELETED, version: 'new' },
+      { send: 'SET key two NX', reply: OK, version: 'new' },
+    ],
+  },
+  {
+    name: 'NEX writes a key that does not exist',
+    steps: [
+      { send: 'SET key value NEX', reply: OK, version: 'new', as: 'write' },
+      { send: 'GET key', reply: value('value'), version: 'same as write' },
+    ],
+  },
+  {
+    name: 'NEX writes a key that holds the value being set',
+    steps: [
+      { send: 'SET key value', reply: OK, version: 'new' },
+      { send: 'SET key value NEX', reply: OK, version: 'new', as: 'again' },
+      { send: 'GET key', reply: value('value'), version: 'same as again' },
+    ],
+  },
+  {
+    name: 'NEX is refused with the stored version when the key holds another value',
+    steps: [
+      { send: 'SET key value', reply: OK, version: 'new', as: 'write' },
+      { send: 'SET key other NEX', from: 'bob', reply: REFUSED, version: 'same as write' },
+      { send: ['SET', 'key', '', 'NEX'], reply: REFUSED, version: 'same as write' },
+      { send: 'GET key', reply: value('value'), version: 'same as write' },
+    ],
+  },
+  {
+    name: 'NEX with a comparand writes a key that does not exist',
+    steps: [
+      { send: 'SET key value NEX other', reply: OK, version: 'new', as: 'write' },
+      { send: 'GET key', reply: value('value'), version: 'same as write' },
+    ],
+  },
+  {
+    name: 'NEX with a comparand writes a key that holds the comparand',
+    steps: [
+      { send: 'SET key one', reply: OK, version: 'new' },
+      { send: 'SET key two NEX one', reply: OK, version: 'new', as: 'second' },
+      { send: 'GET key', reply: value('two'), version: 'same as second' },
+    ],
+  },
+  {
+    name: 'NEX with a comparand is refused when the key holds another value, also the one being set',
+    steps: [
+      { send: 'SET key one', reply: OK, version: 'new', as: 'write' },
+      { send: 'SET key one NEX two', reply: REFUSED, version: 'same as write' },
+      { send: 'SET key three NEX two', reply: REFUSED, version: 'same as write' },
+      { send: 'GET key', reply: value('one'), version: 'same as write' },
+    ],
+  },
+  {
+    name: 'NEX with an empty comparand writes over an empty value alone',
+    steps: [
+      { send: ['SET', 'key', ''], reply: OK, version: 'new' },
+      { send: ['SET', 'key', 'full', 'NEX', ''], reply: OK, version: 'new', as: 'full' },
+      { send: ['SET', 'key', 'more', 'NEX', ''], reply: REFUSED, version: 'same as full' },
+    ],
+  },
+  {
+    name: 'NEX compares binary values byte by byte',
+    steps: [
+      { send: ['SET', 'key', '\xff\xfe'], reply: OK, version: 'new', as: 'write' },
+      { send: ['SET', 'key', 'next', 'NEX', '\xff\xfd'], reply: REFUSED, version: 'same as write' },
+      { send: ['SET', 'key', 'next', 'NEX', '\xff\xfe'], reply: OK, version: 'new' },
+    ],
+  },
+  {
+    name: 'NEX after which PX and a number follow has no comparand',
+    steps: [
+      { send: 'SET key PX', reply: OK, version: 'new', as: 'write' },
+      { send: 'SET key value NEX PX 100', reply: REFUSED, version: 'same as write' },
+      { send: 'SET key PX NEX PX 100', reply: OK, version: 'new' },
+      { advance: 100 },
+      { send: 'GET key', reply: ABSENT, version: 'none' },
+    ],
+  },
+  {
+    name: 'the comparand of NEX may read like an option where nothing else makes sense',
+    steps: [
+      { send: 'SET key PX', reply: OK, version: 'new' },
+      { send: 'SET key NX NEX PX', reply: OK, version: 'new' },
+      { send: 'SET key NEX NEX NX', reply: OK, version: 'new' },
+      { send: 'SET key PX NEX NEX PX 100', reply: OK, version: 'new' },
+      { send: 'SET key value PX 100 NEX PX', reply: OK, version: 'new' },
+    ],
+  },
+  {
+    name: 'a refused SET changes neither value, version nor time to live',
+    steps: [
+      { send: 'SET key value PX 1000', reply: OK, version: 'new', as: 'write' },
+      { advance: 900 },
+      { send: 'SET key other NX PX 5000', reply: REFUSED, version: 'same as write' },
+      { send: 'SET key other NEX PX 5000', reply: REFUSED, version: 'same as write' },
+      { send: 'SET key other NX', reply: REFUSED, version: 'same as write' },
+      { send: 'GET key', reply: value('value'), version: 'same as write' },
+      { advance: 100 },
+      { send: 'GET key', reply: ABSENT, version: 'none' },
+    ],
+  },
+]

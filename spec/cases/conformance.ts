@@ -1,0 +1,19 @@
+import type { ConformanceCase } from './case.js'
+import { CONDITIONS } from './conditions.js'
+import { ERRORS } from './errors.js'
+import { EXPIRY } from './expiry.js'
+import { FENCING } from './fencing.js'
+import { NOTIFICATIONS } from './notifications.js'
+import { VALUES } from './values.js'
+import { VERSIONS } from './versions.js'
+
+/** What a state store has to do, sections 2 to 5 of the protocol page, as data: the same for every way to run one. */
+export const CONFORMANCE: Readonly<Record<string, readonly ConformanceCase[]>> = {
+  values: VALUES,
+  'NX and NEX': CONDITIONS,
+  'time to live': EXPIRY,
+  versions: VERSIONS,
+  'fencing tokens': FENCING,
+  notifications: NOTIFICATIONS,
+  errors: ERRORS,
+}

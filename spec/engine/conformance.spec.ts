@@ -1,0 +1,39 @@
+import type { Change } from '../../src/engine/engine.js'
+import { Engine } from '../../src/engine/engine.js'
+import { encodeNotification } from '../../src/protocol/notifications.js'
+import { type Dialect, encodeReply } from '../../src/protocol/replies.js'
+import { conformanceSuite, type Target, type TargetOptions, type Telling } from '../suites/conformance-suite.js'
+import { textOf } from '../support/words.js'
+
+function bareEngine(dialect: Dialect, { clock, clients, maxKeys }: TargetOptions): Target {
+  const engine = new Engine<string>(maxKeys === undefined ? {} : { maxKeys })
+  const inboxes = new Map<string, Telling[]>(clients.map(client => [client, []]))
+  const tell = (changes: readonly Change[]): void => {
+    for (const { key, notification, version } of changes) {
+      const payload = textOf(encodeNotification(notification, dialect))
+      for (const watcher of engine.watchersOf(key)) {
+        inboxes.get(watcher)?.push({ key: textOf(key), payload, version: String(version) })
+      }
+    }
+  }
+  return {
+    async send(client, request) {
+      const { reply, version, changes } = engine.handle(request, client, clock.now())
+      tell(changes)
+      return { payload: encodeReply(reply, dialect), version: version && String(version) }
+    },
+    advance(ms) {
+      const end = clock.now() + ms
+      while (engine.nextDeadline !== undefined && engine.nextDeadline <= end) {
+        clock.advance(engine.nextDeadline - clock.now())
+        tell(engine.expire(clock.now()))
+      }
+      clock.advance(end - clock.now())
+    },
+    told: async client => inboxes.get(client)?.splice(0) ?? [],
+  }
+}
+
+for (const dialect of ['field', 'documented'] as const) {
+  conformanceSuite(`The bare engine, ${dialect} dialect`, dialect, async options => bareEngine(dialect, options))
+}

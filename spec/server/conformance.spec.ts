@@ -1,0 +1,46 @@
+import { expect } from 'vitest'
+import type { Dialect } from '../../src/protocol/replies.js'
+import { conformanceSuite, type Target, type TargetOptions } from '../suites/conformance-suite.js'
+import { openStore } from '../support/open-store.js'
+import { notificationTopicOf, RawClient } from '../support/raw-client.js'
+import { bytes, textOf } from '../support/words.js'
+
+async function runningStore(
+  transport: 'url' | 'wsUrl',
+  dialect: Dialect,
+  { clock, clients, maxKeys }: TargetOptions,
+): Promise<Target> {
+  const { store } = await openStore({ clock, dialect, ...(maxKeys === undefined ? {} : { maxKeys }) })
+  const connections = await Promise.all(clients.map(async id => RawClient.ready(store[transport], id)))
+  const connectionOf = (id: string): RawClient =>
+    connections.find(connection => connection.id === id) ?? expect.fail(`No client ${id}`)
+  return {
+    async send(id, { payload, timestamp, fencingToken }) {
+      const response = await connectionOf(id).request(payload, { timestamp, fencingToken })
+      expect(response.property('__stat')).toBe('200')
+      return response
+    },
+    advance: ms => clock.advance(ms),
+    async told(id) {
+      const connection = connectionOf(id)
+      await connection.settled()
+      return connection.inbox.splice(0).map(({ topic, text, version }) => {
+        const key = textOf(bytes(topic.slice(topic.lastIndexOf('/') + 1)))
+        const name = Buffer.from(key, 'hex').toString('latin1')
+        expect(topic).toBe(notificationTopicOf(id, name))
+        return { key: name, payload: text, version }
+      })
+    },
+  }
+}
+
+for (const [transport, url] of [
+  ['TCP', 'url'],
+  ['WebSocket', 'wsUrl'],
+] as const) {
+  for (const dialect of ['field', 'documented'] as const) {
+    conformanceSuite(`A running store over ${transport}, ${dialect} dialect`, dialect, async options =>
+      runningStore(url, dialect, options),
+    )
+  }
+}

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest'
+import type { Dialect } from '../../src/protocol/replies.js'
+import type { ClientName, ClockValue, ConformanceCase, RequestStep, Step, Tellings, Told } from '../cases/case.js'
+import { CONFORMANCE } from '../cases/conformance.js'
+import { ManualClock, START } from '../support/manual-clock.js'
+import { isNewer, partsOf } from '../support/version.js'
+import { bytes, command, resp3, textOf } from '../support/words.js'
+
+/** A request on its way to the store. */
+export interface SentRequest {
+  readonly payload: Buffer
+  readonly timestamp: string | undefined
+  readonly fencingToken: string | undefined
+}
+
+/** A notification that came; texts have one character per byte. */
+export interface Telling {
+  readonly key: string
+  readonly payload: string
+  readonly version: string | undefined
+}
+
+/** A fresh and empty store with some clients. */
+export interface Target {
+  send(client: ClientName, request: SentRequest): Promise<{ payload: Uint8Array; version: string | undefined }>
+  advance(ms: number): void
+  /** What a client was told since it was asked last. */
+  told(client: ClientName): Promise<readonly Telling[]>
+}
+
+export interface TargetOptions {
+  readonly clock: ManualClock
+  readonly clients: readonly ClientName[]
+  readonly maxKeys: number | undefined
+}
+
+/** Runs every case against a store of its own. */
+export function conformanceSuite(title: string, dialect: Dialect, open: (options: TargetOptions) => Promise<Target>) {
+  describe(title, () => {
+    for (const [section, cases] of Object.entries(CONFORMANCE)) {
+      describe(section, () => {
+        for (const one of cases) it(one.name, async () => new Run(one, dialect).against(open))
+      })
+    }
+  })
+}
+
+class Run {
+  readonly #case: ConformanceCase
+  readonly #dialect: Dialect
+  readonly #clock = new ManualClock(START)
+  readonly #clients: readonly ClientName[]
+  /** Versions by the name of their step. */
+  readonly #named = new Map<string, string>()
+  #newest = '0:0:'
+
+  constructor(one: ConformanceCase, dialect: Dialect) {
+    this.#case = one
+    this.#dialect = dialect
+    this.#clients = clientsOf(one.steps)
+  }
+
+  async against(open: (options: TargetOptions) => Promise<Target>): Promise<void> {
+    const target = await open({ clock: this.#clock, clients: this.#clients, maxKeys: this.#case.maxKeys })
+    for (const [index, step] of this.#case.steps.entries()) {
+      const label = `step ${index + 1}: ${JSON.stringify(step).slice(0, 120)}`
+      if ('send' in step) await this.#request(target, step, label)
+      else await this.#time(target, step, label)
+    }
+  }
+
+  async #request(target: Target, step: RequestStep, label: string): Promise<void> {
+    const { from = 'alice', ts = 0 } = step
+    const timestamp = this.#clockValue(ts, this.#clock.now(), from)
+    const fencingToken = this.#clockValue(step.ft ?? null, START, 'lock')
+    const response = await target.send(from, { payload: payloadOf(step.send), timestamp, fencingToken })
+    expect(textOf(response.payload), label).toBe(this.#spelled(step.reply))
+    this.#checkVersion(step, response.version, timestamp, label)
+    await this.#checkTold(target, step.told ?? {}, label, version => version === response.version)
+  }
+
+  async #time(target: Target, step: Exclude<Step, RequestStep>, label: string): Promise<void> {
+    if ('jump' in step) this.#clock.jump(step.jump)
+    else target.advance(step.advance)
+    const before = this.#newest
+    await this.#checkTold(target, step.told ?? {}, label, version => {
+      expect(partsOf(version).node, label).toBe('StateStore')
+      if (isNewer(version, this.#newest)) this.#newest = version
+      return isNewer(version, before)
+    })
+  }
+
+  #checkVersion(step: RequestStep, version: string | undefined, timestamp: string | undefined, label: string): void {
+    if (step.version === 'none') {
+      expect(version, label).toBeUndefined()
+    } else if (step.version.startsWith('same as ')) {
+      expect(version, label).toBe(this.#versionOf(step.version.slice('same as '.length)))
+    } else {
+      const got = version ?? expect.fail(`${label}: the response has no version`)
+      if (step.version !== 'new') expect(got, label).toBe(step.version)
+      expect(partsOf(got).node, label).toBe('StateStore')
+      expect(isNewer(got, this.#newest), `${label}: ${got} is newer than ${this.#newest}`).toBe(true)
+      if (timestamp !== undefined)
+        expect(isNewer(got, timestamp), `${label}: ${got} is newer than ${timestamp}`).toBe(true)
+      this.#newest = got
+      if (step.as !== undefined) this.#named.set(step.as, got)
+    }
+  }
+
+  async #checkTold(
+    target: Target,
+    expected: Tellings,
+    label: string,
+    fits: (version: string) => boolean,
+  ): Promise<void> {
+    const tellings = await Promise.all(this.#clients.map(async client => target.told(client)))
+    for (const [index, client] of this.#clients.entries()) {
+      const told = tellings[index] ?? []
+      const changes = expected[client] ?? []
+      expect(
+        told.map(({ key, payload }) => ({ key, payload })),
+        `${label}: ${client} is told`,
+      ).toEqual(changes.map(change => ({ key: keyOf(change), payload: textOf(this.#notification(change)) })))
+      const versions = told.map(({ version }) => version ?? expect.fail(`${label}: a notification has no version`))
+      for (const [i, version] of versions.entries()) {
+        expect(fits(version), `${label}: ${client} is told version ${version}`).toBe(true)
+        const previous = versions[i - 1]
+        if (previous !== undefined)
+          expect(isNewer(version, previous), `${label}: ${version} after ${previous}`).toBe(true)
+      }
+    }
+  }
+
+  #clockValue(value: ClockValue, origin: number, node: string): string | undefined {
+    if (value === null) return undefined
+    if (typeof value === 'number') return `${origin + value}:0:${node}`
+    return value.startsWith('version of ') ? this.#versionOf(value.slice('version of '.length)) : value
+  }
+
+  #versionOf(step: string): string {
+    return this.#named.get(step) ?? expect.fail(`No step before is called ${step}`)
+  }
+
+  /** The documented dialect changes three spellings and nothing else. */
+  #spelled(reply: string): string {
+    if (this.#dialect === 'field') return reply
+    return reply === ':-1\r\n' ? '-1\r\n' : reply.replace(/^-ERR /, '-ERR: ')
+  }
+
+  #notification(change: Told): Buffer {
+    if ('set' in change) return resp3(['NOTIFY', 'SET', 'VALUE', change.set[1]])
+    return resp3(['NOTIFY', this.#dialect === 'field' ? 'DELETE' : 'DEL'])
+  }
+}
+
+const keyOf = (change: Told): string => ('set' in change ? change.set[0] : change.delete)
+
+function payloadOf(send: RequestStep['send']): Buffer {
+  if (typeof send === 'string') return command(send)
+  return 'payload' in send ? bytes(send.payload) : resp3(send)
+}
+
+function clientsOf(steps: readonly Step[]): ClientName[] {
+  const names = new Set<ClientName>(['alice'])
+  for (const step of steps) if ('send' in step && step.from !== undefined) names.add(step.from)
+  return [...names]
+}

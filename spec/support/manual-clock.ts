@@ -1,0 +1,73 @@
+import type { Clock } from '../../src/clock.js'
+
+interface Task {
+  readonly at: number
+  readonly run: () => void
+}
+
+/** 3 October 2023, 23:07:05 GMT: the time of the protocol page's example. */
+export const START = 1_696_374_425_000
+
+/** A clock that stands still until it is told to move. What is due runs at its own time, in order. */
+export class ManualClock implements Clock {
+  #wall: number
+  #monotonic = 1_000
+  readonly #tasks = new Set<Task>()
+  #scheduled = 0
+
+  constructor(start: number = START) {
+    this.#wall = start
+  }
+
+  /** How often `schedule` was called. */
+  get scheduled(): number {
+    return this.#scheduled
+  }
+
+  /** Tasks that are neither run nor cancelled. */
+  get pending(): number {
+    return this.#tasks.size
+  }
+
+  now(): number {
+    return this.#wall
+  }
+
+  monotonic(): number {
+    return this.#monotonic
+  }
+
+  schedule(delay: number, task: () => void): () => void {
+    this.#scheduled++
+    const entry: Task = { at: this.#monotonic + Math.max(0, delay), run: task }
+    this.#tasks.add(entry)
+    return () => this.#tasks.delete(entry)
+  }
+
+  /** Lets time pass. */
+  advance(ms: number): void {
+    const end = this.#monotonic + ms
+    for (let task = this.#next(end); task !== undefined; task = this.#next(end)) {
+      this.#tasks.delete(task)
+      this.#move(task.at - this.#monotonic)
+      task.run()
+    }
+    this.#move(end - this.#monotonic)
+  }
+
+  /** Sets the wall clock forward or back, as an operator does; no time passes. */
+  jump(ms: number): void {
+    this.#wall += ms
+  }
+
+  #move(ms: number): void {
+    this.#wall += ms
+    this.#monotonic += ms
+  }
+
+  #next(end: number): Task | undefined {
+    let first: Task | undefined
+    for (const task of this.#tasks) if (task.at <= end && (first === undefined || task.at < first.at)) first = task
+    return first
+  }
+}

@@ -1,0 +1,11 @@
+import { onTestFinished } from 'vitest'
+import { type RunningStore, type ServeOptions, serve } from '../../src/standalone.js'
+import { ManualClock } from './manual-clock.js'
+
+/** A store on free ports whose time stands still; closed at the end of the test. */
+export async function openStore(options: ServeOptions = {}): Promise<{ store: RunningStore; clock: ManualClock }> {
+  const clock = new ManualClock()
+  const store = await serve({ port: 0, wsPort: 0, clock, ...options })
+  onTestFinished(async () => store.close())
+  return { store, clock }
+}

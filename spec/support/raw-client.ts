@@ -1,0 +1,221 @@
+import { Socket } from 'node:net'
+import {
+  connectAsync,
+  ErrorWithReasonCode,
+  type IClientOptions,
+  type IClientPublishOptions,
+  type IPublishPacket,
+  type MqttClient,
+} from 'mqtt'
+import { onTestFinished } from 'vitest'
+import { textOf } from './words.js'
+
+export const INVOKE_TOPIC = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
+export const RESERVED = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
+
+export const responseTopicOf = (clientId: string): string =>
+  `clients/${clientId}/services/statestore/_any_/command/invoke/response`
+
+const hex = (text: string): string => Buffer.from(text, 'latin1').toString('hex').toUpperCase()
+
+/** Where a client is told of a key's changes; without a key, the filter for all of them. */
+export const notificationTopicOf = (clientId: string, key?: string): string =>
+  `${RESERVED}/${hex(clientId)}/command/notify/${key === undefined ? '+' : hex(key)}`
+
+export type UserProperties = Record<string, string | string[]>
+
+/** What a PUBLISH was answered with; code 0 for QoS 0, which has no answer. */
+export interface Acknowledgement {
+  readonly reasonCode: number
+  readonly reasonString: string | undefined
+}
+
+/** A PUBLISH that came. */
+export class Received {
+  readonly topic: string
+  readonly payload: Buffer
+  readonly packet: IPublishPacket
+
+  constructor(topic: string, payload: Buffer, packet: IPublishPacket) {
+    this.topic = topic
+    this.payload = payload
+    this.packet = packet
+  }
+
+  get text(): string {
+    return textOf(this.payload)
+  }
+
+  /** A user property. */
+  property(name: string): string | string[] | undefined {
+    return this.packet.properties?.userProperties?.[name]
+  }
+
+  get version(): string | undefined {
+    const version = this.property('__ts')
+    return typeof version === 'string' ? version : undefined
+  }
+}
+
+export interface RawRequest {
+  readonly timestamp?: string | undefined
+  readonly fencingToken?: string | undefined
+  readonly userProperties?: UserProperties
+  readonly qos?: 0 | 1 | 2
+  readonly retain?: boolean
+  /** `null` sends the request without it. */
+  readonly responseTopic?: string | null
+  readonly correlationData?: Buffer | null
+}
+
+interface Pending {
+  resolve(response: Received): void
+  reject(error: Error): void
+}
+
+/** A client that knows only how to send a request and to wait for its response; everything else it got, it keeps. */
+export class RawClient {
+  readonly id: string
+  readonly mqtt: MqttClient
+  /** What came and is no response to a request of this client. */
+  readonly inbox: Received[] = []
+  /** Settles when the connection has ended, with the reason code of the server's DISCONNECT if there was one. */
+  readonly closed: Promise<number | undefined>
+  readonly #pending = new Map<string, Pending>()
+  readonly #waiting = new Set<() => void>()
+  #count = 0
+
+  private constructor(id: string, client: MqttClient) {
+    this.id = id
+    this.mqtt = client
+    let reasonCode: number | undefined
+    client.on('disconnect', packet => {
+      reasonCode = packet.reasonCode
+    })
+    client.on('error', error => this.#fail(error))
+    client.on('message', (topic, payload, packet) => this.#receive(new Received(topic, payload, packet)))
+    this.closed = new Promise(resolve => {
+      client.once('close', () => {
+        this.#fail(new Error(`The connection was closed (${reasonCode})`))
+        resolve(reasonCode)
+      })
+    })
+  }
+
+  /** Connects, without a subscription. Closed at the end of the test. */
+  static async connect(url: string, id: string, options: IClientOptions = {}): Promise<RawClient> {
+    const defaults: IClientOptions = { protocolVersion: 5, keepalive: 0, reconnectPeriod: 0 }
+    const mqtt = await connectAsync(url, { ...defaults, ...options, clientId: id })
+    if (mqtt.stream instanceof Socket) mqtt.stream.setNoDelay(true)
+    onTestFinished(async () => mqtt.endAsync(true))
+    return new RawClient(id, mqtt)
+  }
+
+  /** Connects and subscribes to the responses and, as the protocol asks for, to the notifications. */
+  static async ready(url: string, id: string, options: IClientOptions = {}): Promise<RawClient> {
+    const client = await RawClient.connect(url, id, options)
+    await Promise.all([client.subscribe(responseTopicOf(id)), client.subscribe(notificationTopicOf(id))])
+    return client
+  }
+
+  /** The granted QoS, or the reason code of the refusal. */
+  async subscribe(filter: string, qos: 0 | 1 | 2 = 1): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.mqtt.subscribe(filter, { qos }, (error, _granted, packet) => {
+        const code = packet?.granted[0]
+        if (typeof code === 'number') resolve(code)
+        else reject(error ?? new Error('SUBACK without a code'))
+      })
+    })
+  }
+
+  async publish(
+    topic: string,
+    payload: Buffer | string,
+    options: IClientPublishOptions = {},
+  ): Promise<Acknowledgement> {
+    // mqtt.js would keep it for a connection that never comes.
+    if (!this.mqtt.connected) throw new Error(`${this.id} is not connected`)
+    return new Promise((resolve, reject) => {
+      this.mqtt.publish(topic, payload, { qos: 1, ...options }, (error, packet) => {
+        const reasonString =
+          packet !== undefined && packet.cmd === 'puback' ? packet.properties?.reasonString : undefined
+        if (error instanceof ErrorWithReasonCode) resolve({ reasonCode: error.code, reasonString })
+        else if (error) reject(error)
+        else resolve({ reasonCode: 0, reasonString })
+      })
+    })
+  }
+
+  /** Sends a request without waiting for a response. */
+  async send(payload: Buffer, request: RawRequest = {}): Promise<Acknowledgement> {
+    const { responseTopic = responseTopicOf(this.id), correlationData = Buffer.from('nobody waits') } = request
+    const userProperties = propertiesOf(request)
+    return this.publish(INVOKE_TOPIC, payload, {
+      qos: request.qos ?? 1,
+      retain: request.retain ?? false,
+      properties: {
+        ...(responseTopic === null ? {} : { responseTopic }),
+        ...(correlationData === null ? {} : { correlationData }),
+        // mqtt.js sends nothing at all when they are empty.
+        ...(Object.keys(userProperties).length === 0 ? {} : { userProperties }),
+      },
+    })
+  }
+
+  /** Sends a request and waits for the response; rejects when the request is not accepted. */
+  async request(payload: Buffer, request: RawRequest = {}): Promise<Received> {
+    const correlationData = request.correlationData ?? Buffer.from(`${this.id}-${++this.#count}`)
+    const id = textOf(correlationData)
+    const response = new Promise<Received>((resolve, reject) => this.#pending.set(id, { resolve, reject }))
+    this.send(payload, { ...request, correlationData }).then(
+      ({ reasonCode, reasonString }) => {
+        if (reasonCode !== 0) this.#pending.get(id)?.reject(new Error(`PUBACK ${reasonCode}: ${reasonString}`))
+      },
+      error => this.#pending.get(id)?.reject(error),
+    )
+    return response
+  }
+
+  /** Settles when everything that the server sent so far has arrived. */
+  async settled(): Promise<void> {
+    await this.request(Buffer.from('*2\r\n$3\r\nGET\r\n$6\r\nmarker\r\n'))
+  }
+
+  /** Settles once the inbox holds so many messages. */
+  async received(count: number): Promise<readonly Received[]> {
+    while (this.inbox.length < count) await new Promise<void>(resolve => this.#waiting.add(resolve))
+    return this.inbox
+  }
+
+  async end(): Promise<void> {
+    await this.mqtt.endAsync()
+    await this.closed
+  }
+
+  #fail(error: Error): void {
+    for (const pending of this.#pending.values()) pending.reject(error)
+    this.#pending.clear()
+  }
+
+  #receive(message: Received): void {
+    const id = textOf(message.packet.properties?.correlationData ?? Buffer.alloc(0))
+    const pending = message.topic === responseTopicOf(this.id) ? this.#pending.get(id) : undefined
+    if (pending === undefined) {
+      this.inbox.push(message)
+    } else {
+      this.#pending.delete(id)
+      pending.resolve(message)
+    }
+    for (const wake of this.#waiting) wake()
+    this.#waiting.clear()
+  }
+}
+
+function propertiesOf({ timestamp, fencingToken, userProperties }: RawRequest): UserProperties {
+  return {
+    ...(timestamp === undefined ? {} : { __ts: timestamp }),
+    ...(fencingToken === undefined ? {} : { __ft: fencingToken }),
+    ...userProperties,
+  }
+}
