@@ -137,7 +137,7 @@ describe('the README', () => {
     const outputs: string[] = []
     for (const i of snippets.keys()) outputs.push(await node(`readme/snippet${i}.js`))
     expect(snippets).toHaveLength(5)
-    expect(outputs[0]).toMatch(/written \d+:\d+:StateStore\n[\s\S]*set point 22\n22\n$/)
+    expect(outputs[0]).toMatch(/written \d+:\d+:StateStore\n[\s\S]*set point 22\n$/)
     expect(outputs[2]).toContain('[ true, true ]')
     expect(outputs[3]).toBe('fencing-token-stale\n')
     expect(outputs[4]).toBe('1 set\n')
