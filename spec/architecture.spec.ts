@@ -3,7 +3,7 @@ import { dirname, join, normalize, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
 const SRC = new URL('../src', import.meta.url).pathname
-const BASE = ['errors', 'bytes', 'clock', 'backoff', 'deadlines']
+const BASE = ['errors', 'bytes', 'clock', 'backoff', 'deadlines', 'fifo']
 
 /** The law: what each folder (or file at the top) may import besides itself. `base` stands for {@link BASE}. */
 const MAY_IMPORT: Record<string, readonly string[]> = {

@@ -1,4 +1,10 @@
 import type { Subscription } from 'rxjs'
+import { Fifo } from '../fifo.js'
+
+interface Turn<K> {
+  readonly owner: K
+  readonly start: () => Subscription
+}
 
 /**
  * Lets at most `limit` requests be under way at a time; the others wait for their turn in the order they came, one per
@@ -6,7 +12,9 @@ import type { Subscription } from 'rxjs'
  */
 export class Turns<K> {
   readonly #limit: number
-  readonly #waiting = new Map<K, () => Subscription>()
+  readonly #line = new Fifo<Turn<K>>()
+  /** The turn each owner waits for; another one in the line has been given up. */
+  readonly #waiting = new Map<K, Turn<K>>()
   #active = 0
   #starting = false
 
@@ -16,8 +24,9 @@ export class Turns<K> {
 
   /** Starts a request when it is its turn; the turn ends with the subscription it returns. */
   take(owner: K, start: () => Subscription): void {
-    this.#waiting.delete(owner)
-    this.#waiting.set(owner, start)
+    const turn = { owner, start }
+    this.#waiting.set(owner, turn)
+    this.#line.push(turn)
     this.#next()
   }
 
@@ -28,21 +37,27 @@ export class Turns<K> {
 
   clear(): void {
     this.#waiting.clear()
+    this.#line.clear()
   }
 
   // A request that ends at once calls this again from within; the loop that runs sees the turn it frees.
   #next(): void {
     if (this.#starting) return
     this.#starting = true
-    for (const [owner, start] of this.#waiting) {
-      if (this.#active >= this.#limit) break
-      this.#waiting.delete(owner)
-      this.#active++
-      start().add(() => {
-        this.#active--
-        this.#next()
-      })
+    while (this.#active < this.#limit) {
+      const turn = this.#line.shift()
+      if (turn === undefined) break
+      if (this.#waiting.get(turn.owner) === turn) this.#start(turn)
     }
     this.#starting = false
+  }
+
+  #start({ owner, start }: Turn<K>): void {
+    this.#waiting.delete(owner)
+    this.#active++
+    start().add(() => {
+      this.#active--
+      this.#next()
+    })
   }
 }

@@ -1,5 +1,6 @@
 import { defer, Observable, type OperatorFunction, Subject, type Subscriber, Subscription, takeUntil } from 'rxjs'
 import { OverflowError } from '../errors.js'
+import { Fifo } from '../fifo.js'
 
 /** How items become requests. */
 export interface PipelineOptions {
@@ -14,6 +15,7 @@ export interface PipelineOptions {
 interface Slot<T, R> {
   readonly item: T
   readonly key: unknown
+  state: 'waiting' | 'running' | 'done' | 'dropped'
   result: { readonly value: R } | undefined
 }
 
@@ -57,8 +59,11 @@ class Pipeline<T, R> {
   readonly #buffer: number
   readonly #latest: boolean
   /** All items whose result is due, in the order of their results. */
-  readonly #order = new Set<Slot<T, R>>()
-  readonly #waiting = new Set<Slot<T, R>>()
+  readonly #order = new Fifo<Slot<T, R>>()
+  /** Those that wait for their turn; some may have been dropped. */
+  #line = new Fifo<Slot<T, R>>()
+  /** Items that wait: for their turn, or with a result for that of an earlier one. */
+  #held = 0
   /** With `latest`: the item that waits per key, and the keys that are busy. */
   readonly #newest = new Map<unknown, Slot<T, R>>()
   readonly #busy = new Set<unknown>()
@@ -80,10 +85,11 @@ class Pipeline<T, R> {
     const slot = this.#slotOf(item, keyOf)
     if (slot === undefined) return
     if (this.#latest) this.#replace(slot)
-    this.#order.add(slot)
-    this.#waiting.add(slot)
+    this.#order.push(slot)
+    this.#line.push(slot)
+    this.#held++
     this.#start()
-    if (this.#order.size - this.#running <= this.#buffer) return
+    if (this.#held <= this.#buffer) return
     this.#subscriber.error(new OverflowError('The buffer of the operator', this.#buffer))
   }
 
@@ -94,7 +100,7 @@ class Pipeline<T, R> {
 
   #slotOf(item: T, keyOf: (item: T) => unknown): Slot<T, R> | undefined {
     try {
-      return { item, key: this.#latest ? keyOf(item) : undefined, result: undefined }
+      return { item, key: this.#latest ? keyOf(item) : undefined, state: 'waiting', result: undefined }
     } catch (error) {
       this.#subscriber.error(error)
       return undefined
@@ -104,8 +110,8 @@ class Pipeline<T, R> {
   #replace(slot: Slot<T, R>): void {
     const older = this.#newest.get(slot.key)
     if (older) {
-      this.#order.delete(older)
-      this.#waiting.delete(older)
+      older.state = 'dropped'
+      this.#held--
     }
     this.#newest.set(slot.key, slot)
   }
@@ -122,17 +128,30 @@ class Pipeline<T, R> {
     this.#starting = false
   }
 
+  /** Starts what may start; with `latest` what has to wait for its key keeps its place. */
   #startWaiting(): void {
-    for (const slot of this.#waiting) {
-      if (this.#running >= this.#concurrency || this.#subscriber.closed) return
-      if (this.#latest && this.#busy.has(slot.key)) continue
-      this.#waiting.delete(slot)
-      this.#run(slot)
+    const stay: Slot<T, R>[] = []
+    while (this.#running < this.#concurrency && !this.#subscriber.closed) {
+      const slot = this.#line.shift()
+      if (slot === undefined) break
+      if (slot.state !== 'waiting') continue
+      if (this.#latest && this.#busy.has(slot.key)) stay.push(slot)
+      else this.#run(slot)
     }
+    if (stay.length > 0) this.#putBack(stay)
+  }
+
+  #putBack(stay: readonly Slot<T, R>[]): void {
+    const line = new Fifo<Slot<T, R>>()
+    for (const slot of stay) line.push(slot)
+    for (let slot = this.#line.shift(); slot !== undefined; slot = this.#line.shift()) line.push(slot)
+    this.#line = line
   }
 
   #run(slot: Slot<T, R>): void {
     this.#running++
+    this.#held--
+    slot.state = 'running'
     if (this.#latest) {
       this.#newest.delete(slot.key)
       this.#busy.add(slot.key)
@@ -155,18 +174,20 @@ class Pipeline<T, R> {
 
   #finish(slot: Slot<T, R>): void {
     this.#running--
+    this.#held++
     this.#busy.delete(slot.key)
-    if (slot.result === undefined) this.#order.delete(slot)
+    slot.state = 'done'
     this.#drain()
     this.#start()
   }
 
   #drain(): void {
-    for (const slot of this.#order) {
-      if (slot.result === undefined) return
-      this.#order.delete(slot)
-      this.#subscriber.next(slot.result.value)
+    for (let slot = this.#order.peek(); slot !== undefined; slot = this.#order.peek()) {
+      if (slot.state === 'waiting' || slot.state === 'running') return
+      this.#order.shift()
+      if (slot.state === 'done') this.#held--
+      if (slot.result) this.#subscriber.next(slot.result.value)
     }
-    if (this.#completed && this.#order.size === 0) this.#subscriber.complete()
+    if (this.#completed) this.#subscriber.complete()
   }
 }

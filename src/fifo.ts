@@ -1,0 +1,45 @@
+/**
+ * First in, first out, in constant time however long it is. A `Set` or `Map` looks the same, but walks over all that was
+ * deleted before its first entry.
+ *
+ * @example
+ * ```ts
+ * const line = new Fifo<string>()
+ * line.push('a'); line.push('b')
+ * line.shift() // 'a'
+ * ```
+ */
+export class Fifo<T> {
+  #items: T[] = []
+  #head = 0
+
+  get length(): number {
+    return this.#items.length - this.#head
+  }
+
+  push(item: T): void {
+    this.#items.push(item)
+  }
+
+  /** The first item, which stays. */
+  peek(): T | undefined {
+    return this.#items[this.#head]
+  }
+
+  /** Takes the first item. */
+  shift(): T | undefined {
+    if (this.#head === this.#items.length) return undefined
+    const item = this.#items[this.#head++]
+    // What was taken is let go in batches, so that each item is moved once on average.
+    if (this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head)
+      this.#head = 0
+    }
+    return item
+  }
+
+  clear(): void {
+    this.#items = []
+    this.#head = 0
+  }
+}
