@@ -11,6 +11,9 @@ export interface Clock {
   schedule(delay: number, task: () => void): () => void
 }
 
+/** Runs a task as soon as what the event loop has read is worked off; without Node, after the task that runs now. */
+export const afterIo: (task: () => void) => void = 'setImmediate' in globalThis ? setImmediate : queueMicrotask
+
 // Longer delays make setTimeout fire at once (32-bit overflow).
 const LONGEST_TIMEOUT = 2 ** 31 - 1
 

@@ -8,6 +8,7 @@ import {
   reason,
   type StateStoreError,
 } from '../errors.js'
+import { Coalescer } from './coalesce.js'
 import { type Credentials, type MqttConnectOptions, toClientOptions, withCredentials } from './mqttjs-options.js'
 import { numericCode, toMessage, toProperties } from './mqttjs-packets.js'
 import { isFatalReason, type ReconnectStrategy } from './reconnect.js'
@@ -54,6 +55,7 @@ class MqttJsSession implements MqttSession {
   /** How it comes back; `undefined` when it is somebody else's. */
   readonly #reconnecting: Reconnecting | undefined
   readonly #clock: Clock
+  readonly #coalescer = new Coalescer()
   readonly #filters = new Set<string>()
   readonly #unacknowledged = new Set<number>()
   #listener: SessionListener | undefined
@@ -114,6 +116,7 @@ class MqttJsSession implements MqttSession {
     }
     // mqtt.js takes any Uint8Array, but its types ask for Node's Buffer.
     const args = [request.topic, request.payload, { qos: 1, properties: toProperties(request) }, acknowledged]
+    this.#coalescer.before(this.#client.stream)
     Reflect.apply(this.#client.publish, this.#client, args)
     id = this.#client.getLastMessageId()
     // A shared client may be busy sending what it kept of its own; then the packet has no id yet.
