@@ -2,6 +2,7 @@
 import { fork } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { handWritten, ours } from './contestants.js'
+import { measureWatch } from './watch.js'
 
 const quick = process.argv.includes('--quick')
 const ROUNDS = quick ? 3 : 7
@@ -43,6 +44,9 @@ for (const size of SIZES) {
   }
   for (const { close } of contestants) await close()
 }
+const keys = quick ? 1_000 : 10_000
+progress(`${keys} watched keys`)
+const watch = await measureWatch(url, keys, clientId => child.send({ cut: clientId }))
 child.disconnect()
 progress('')
 
@@ -53,7 +57,9 @@ for (const row of rows) {
   const rates = [row.loop, row.ours].map(rate => `${Math.round(rate)}/s`)
   console.log(line([row.verb, row.size, row.inFlight, ...rates, `${row.ratio.toFixed(2)}x`, row.spread.toFixed(2)]))
 }
+console.log(`\n${keys} watched keys, ${watch.bytesPerKey} bytes of heap each`)
+for (const [phase, ms] of Object.entries(watch.phases)) console.log(`${phase.padEnd(22)}${String(ms).padStart(7)} ms`)
 writeFileSync(
   new URL('./results.json', import.meta.url),
-  `${JSON.stringify({ quick, rounds: ROUNDS, rows }, null, 2)}\n`,
+  `${JSON.stringify({ quick, rounds: ROUNDS, rows, watch }, null, 2)}\n`,
 )
