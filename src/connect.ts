@@ -1,13 +1,17 @@
 import type { MqttClient } from 'mqtt'
 import { type BackoffOptions, randomBytes } from './backoff.js'
-import { toHex } from './bytes.js'
+import { toHex, utf8 } from './bytes.js'
 import { StateStore } from './client.js'
 import { type Clock, systemClock } from './clock.js'
-import { ArgumentError, reason } from './errors.js'
+import { ArgumentError, reason, shown } from './errors.js'
 import { checkPositiveInteger } from './keys/options.js'
 import type { Credentials } from './mqtt/mqttjs-options.js'
 import { openSession, shareSession } from './mqtt/mqttjs-session.js'
 import { backingOff, type ReconnectStrategy } from './mqtt/reconnect.js'
+
+/** Bytes, ms. */
+const LONGEST_CLIENT_ID = 2_048
+const LONGEST_KEEP_ALIVE = 65_535_000
 
 /** Options of {@link connect} that do not depend on who owns the connection. */
 export interface ClientOptions {
@@ -34,7 +38,7 @@ export interface ConnectOptions extends ClientOptions {
   readonly keyPassphrase?: string
   /** ms of silence after which a half-open connection is found out. Default 30,000. */
   readonly keepAlive?: number
-  /** ms the broker keeps the session of a lost connection, so that answers on their way arrive. Default an hour. */
+  /** ms the broker keeps the session of a lost connection, so that answers on their way arrive; `Infinity` for ever. Default an hour. */
   readonly sessionExpiry?: number
   /** Discard a session that an earlier process with this client id left at the broker. Default `false`. */
   readonly cleanStart?: boolean
@@ -84,11 +88,19 @@ function connectTo(url: string, options: ConnectOptions): StateStore {
   checkClientId(clientId)
   const settings = settingsOf(options)
   const { keepAlive = 30_000, sessionExpiry = 3_600_000, connectTimeout = 10_000, cleanStart = false } = options
-  const session = { ...options, url, clientId, keepAlive, sessionExpiry, connectTimeout, cleanStart }
+  checkTimes(keepAlive, sessionExpiry, connectTimeout, reconnect)
+  const { reconnectStrategy: strategy = backingOff(reconnect), credentials } = options
+  checkFunction('reconnectStrategy', strategy)
+  if (credentials !== undefined) checkFunction('credentials', credentials)
+  const session = openSession(
+    { ...options, url, clientId, keepAlive, sessionExpiry, connectTimeout, cleanStart },
+    { strategy, credentials },
+    clock,
+  )
   try {
-    const strategy = options.reconnectStrategy ?? backingOff(reconnect)
-    return new StateStore(openSession(session, { strategy, credentials: options.credentials }, clock), settings)
+    return new StateStore(session, settings)
   } catch (cause) {
+    session.close()
     // Certificates and keys are read here.
     throw new ArgumentError(`Cannot connect to ${url} with these options: ${reason(cause)}`, { cause })
   }
@@ -110,10 +122,34 @@ function checkUrl(url: string): void {
   )
 }
 
-// The id is part of topic names, where wildcards and NUL are not allowed (MQTT 5.0, section 4.7).
+// MQTT counts a keep-alive in 16 bits and a session's life in 32, both in seconds.
+function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: number, backoff: BackoffOptions): void {
+  checkPositiveInteger('keepAlive', keepAlive)
+  if (keepAlive > LONGEST_KEEP_ALIVE) {
+    throw new ArgumentError(`Expected \`keepAlive\` to be at most ${LONGEST_KEEP_ALIVE} ms, got \`${keepAlive}\``)
+  }
+  if (sessionExpiry !== 0 && sessionExpiry !== Number.POSITIVE_INFINITY)
+    checkPositiveInteger('sessionExpiry', sessionExpiry)
+  checkPositiveInteger('connectTimeout', connectTimeout)
+  const { initial, maximum } = backoff ?? {}
+  if (initial !== undefined) checkPositiveInteger('reconnect.initial', initial)
+  if (maximum !== undefined) checkPositiveInteger('reconnect.maximum', maximum)
+}
+
+function checkFunction(name: string, value: unknown): void {
+  if (typeof value === 'function') return
+  throw new ArgumentError(`Expected \`${name}\` to be a function, got \`${shown(value)}\` (${typeof value})`)
+}
+
+// The id is part of topic names, in which wildcards and NUL are not allowed (MQTT 5.0, section 4.7) and which have room
+// for a key besides it.
 function checkClientId(clientId: string): void {
-  if (typeof clientId === 'string' && /^[^+#\0]+$/.test(clientId)) return
-  throw new ArgumentError(`Expected \`clientId\` to be a text without +, # and NUL, got \`${String(clientId)}\``)
+  const fits = typeof clientId === 'string' && /^[^+#\0]+$/.test(clientId) && utf8(clientId).length <= LONGEST_CLIENT_ID
+  if (fits) return
+  const got = shown(clientId).slice(0, 80)
+  throw new ArgumentError(
+    `Expected \`clientId\` to be a text of 1 to ${LONGEST_CLIENT_ID} bytes without +, # and NUL, got \`${got}\``,
+  )
 }
 
 const randomId = (): string => `rx-statestore-${toHex(randomBytes(8)).toLowerCase()}`

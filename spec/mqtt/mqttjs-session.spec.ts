@@ -5,6 +5,7 @@ import { firstValueFrom } from 'rxjs'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConnectionRefusedError, connect, systemClock, text } from '../../src/index.js'
 import { layLink } from '../support/link.js'
+import { ManualClock } from '../support/manual-clock.js'
 import { openClient, record } from '../support/open-client.js'
 import { openStore } from '../support/open-store.js'
 
@@ -146,6 +147,56 @@ describe('a connection of our own', () => {
   })
 })
 
+describe('a broker that never answers SUBSCRIBE', () => {
+  /** Takes connections and says nothing more. */
+  async function silentBroker(): Promise<{ url: string; connects: () => number }> {
+    let connects = 0
+    const server = createServer(socket => {
+      const parser = mqttPacket.parser()
+      parser.on('packet', ({ cmd }) => {
+        if (cmd !== 'connect') return
+        connects++
+        socket.write(
+          mqttPacket.generate({ cmd: 'connack', reasonCode: 0, sessionPresent: false }, { protocolVersion: 5 }),
+        )
+      })
+      socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
+      onTestFinished(() => void socket.destroy())
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const address = server.address()
+    return {
+      url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`,
+      connects: () => connects,
+    }
+  }
+
+  it('is left after a while, and tried again', async () => {
+    const broker = await silentBroker()
+    const clock = new ManualClock()
+    const status = record(openClient(broker.url, { clock }).status$)
+    await vi.waitFor(() => expect(broker.connects()).toBe(1))
+    await vi.waitFor(() => {
+      clock.advance(1_000)
+      expect(status.values.at(-1)?.state).toBe('reconnecting')
+    })
+    await vi.waitFor(() => {
+      clock.advance(20)
+      expect(broker.connects()).toBe(2)
+    })
+  })
+
+  it('does not keep a client from closing', async () => {
+    const broker = await silentBroker()
+    const client = connect(broker.url)
+    await vi.waitFor(() => expect(broker.connects()).toBe(1))
+    const status = record(client.status$)
+    await client.close()
+    expect(status.values.at(-1)).toEqual({ state: 'closed', cause: undefined })
+  })
+})
+
 describe("somebody else's MqttClient", () => {
   it('is used as it is, keeps its own traffic, and is not closed by us', async () => {
     const { store } = await openStore(real)
@@ -216,6 +267,13 @@ describe("somebody else's MqttClient", () => {
     await firstValueFrom(key.get())
     expect(requests.values.map(({ outcome }) => outcome)).toEqual(['ok', 'value'])
     await client.close()
+  })
+
+  it('is refused when it was ended', async () => {
+    const { store } = await openStore(real)
+    const mqtt = await foreignClient(store.url)
+    await mqtt.endAsync()
+    expect(() => connect(mqtt)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
   it('is refused when it does not speak MQTT 5', async () => {

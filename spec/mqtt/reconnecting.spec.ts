@@ -32,6 +32,52 @@ describe('a reconnect strategy', () => {
   })
 })
 
+describe('a callback that is wrong', () => {
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('oops')
+      },
+    ],
+    ['gives NaN', () => Number.NaN],
+    ['gives a negative number', () => -1],
+  ])('ends the client, and not the process: a reconnect strategy that %s', async (_name, reconnectStrategy) => {
+    const status = record(openClient(NOWHERE, { reconnectStrategy }).status$)
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'argument' } })
+  })
+
+  it('is asked again: credentials that are none', async () => {
+    const { store } = await openStore(real)
+    let asked = 0
+    const credentials = (): Promise<Credentials> => Promise.resolve(++asked < 3 ? JSON.parse('null') : {})
+    const status = record(openClient(store.url, { credentials }).status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(asked).toBe(3)
+  })
+})
+
+describe('options out of range', () => {
+  it.each([
+    { keepAlive: -5 },
+    { keepAlive: 1e9 },
+    { sessionExpiry: -1 },
+    { connectTimeout: 0 },
+    { reconnect: { initial: 0 } },
+    { reconnect: { maximum: Number.NaN } },
+    { clientId: 'a'.repeat(2_049) },
+  ])('are refused at the call: %j', options => {
+    expect(() => openClient(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it('do not include a session for ever', async () => {
+    const { store } = await openStore(real)
+    const client = openClient(store.url, { sessionExpiry: Number.POSITIVE_INFINITY })
+    expect(await firstValueFrom(client.key('a', text).get())).toMatchObject({ op: 'absent' })
+  })
+})
+
 describe('credentials', () => {
   it('are asked for before every attempt', async () => {
     const { store } = await openStore(real)

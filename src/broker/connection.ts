@@ -54,14 +54,28 @@ export class BrokerConnection {
     this.#client.publish(packet, ignore)
   }
 
+  get #subscriptions(): object {
+    return 'subscriptions' in this.#client ? Object(this.#client.subscriptions) : {}
+  }
+
   /** The best QoS of the subscriptions that match, if any does. */
   #grantedQos(topic: string): number | undefined {
-    const subscriptions: object = 'subscriptions' in this.#client ? Object(this.#client.subscriptions) : {}
     let best: number | undefined
-    for (const [filter, granted] of Object.entries(subscriptions)) {
+    for (const [filter, granted] of Object.entries(this.#subscriptions)) {
       if (matchesFilter(filter, topic)) best = Math.max(best ?? 0, Number(Object(granted).qos))
     }
     return best
+  }
+
+  get subscriptionCount(): number {
+    return Object.keys(this.#subscriptions).length
+  }
+
+  /** Ends it with its session: too much is unacknowledged. */
+  abandon(): void {
+    // aedes wipes a session that ends with its connection.
+    Object.assign(this.#client, { sessionExpiryInterval: 0, clean: true })
+    this.disconnect(QUOTA_EXCEEDED, 'too many unacknowledged messages')
   }
 
   disconnect(reasonCode: number, reason: string, closed: () => void = ignore): void {

@@ -38,7 +38,8 @@ export function toClientOptions(options: MqttConnectOptions): IClientOptions {
     manualConnect: true,
     reconnectPeriod: 0,
     resubscribe: false,
-    properties: { sessionExpiryInterval: Math.ceil(options.sessionExpiry / 1000) },
+    // The largest number means for ever (MQTT 5.0, section 3.1.2.11.2).
+    properties: { sessionExpiryInterval: Math.min(Math.ceil(options.sessionExpiry / 1000), 2 ** 32 - 1) },
   }
   return withCredentials(withoutUndefined(wanted), options)
 }

@@ -9,26 +9,20 @@ import {
   type StateStoreError,
 } from '../errors.js'
 import { Coalescer } from './coalesce.js'
-import { type Credentials, type MqttConnectOptions, toClientOptions, withCredentials } from './mqttjs-options.js'
+import { Dialler, type Reconnecting } from './dialler.js'
+import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { numericCode, toMessage, toProperties } from './mqttjs-packets.js'
-import { isFatalReason, type ReconnectStrategy } from './reconnect.js'
+import { isFatalReason } from './reconnect.js'
 import type { MqttSession, OutboundRequest, SessionListener } from './session.js'
 import { onWake } from './wake.js'
-
-/** How a connection of our own comes back. */
-export interface Reconnecting {
-  readonly strategy: ReconnectStrategy
-  /** Asked before every attempt to connect; without it the credentials stay those of the options. */
-  readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
-}
 
 type Done = (refusal: RequestRejectedError | undefined) => void
 
 const DEFAULT_RECEIVE_MAXIMUM = 65_535
 /** How long a polite end may take before the connection is cut, ms. */
 const CLOSE_TIMEOUT = 1_000
-/** A connection that held for so long starts the count of attempts anew, ms. */
-const STABLE_AFTER = 5_000
+/** How long the answer to SUBSCRIBE may take before the connection is given up, ms. */
+const SUBACK_TIMEOUT = 10_000
 /** How long a connection may be silent after the machine slept, ms. */
 const WAKE_TIMEOUT = 3_000
 
@@ -38,6 +32,9 @@ export const openSession = (options: MqttConnectOptions, reconnecting: Reconnect
 
 /** A session on somebody else's `MqttClient`, which is never closed by us. Throws {@link ArgumentError} before MQTT 5. */
 export function shareSession(client: MqttClient, clock: Clock): MqttSession {
+  if (client.disconnecting || client.disconnected) {
+    throw new ArgumentError('Expected an MqttClient that is in use, got one that was ended')
+  }
   if (client.options.protocolVersion !== 5) {
     throw new ArgumentError(
       `Expected an MqttClient that speaks MQTT 5, got protocol version ${client.options.protocolVersion}: ` +
@@ -52,8 +49,8 @@ class MqttJsSession implements MqttSession {
   readonly clientId: string
   readonly shared: boolean
   readonly #client: MqttClient
-  /** How it comes back; `undefined` when it is somebody else's. */
-  readonly #reconnecting: Reconnecting | undefined
+  /** Makes it come back; `undefined` when it is somebody else's. */
+  readonly #dialler: Dialler | undefined
   readonly #clock: Clock
   readonly #coalescer = new Coalescer()
   readonly #filters = new Set<string>()
@@ -61,15 +58,16 @@ class MqttJsSession implements MqttSession {
   #listener: SessionListener | undefined
   #detach: () => void = () => undefined
   #cause: { readonly error: Error; readonly reasonCode: number | undefined } | undefined
-  #attempt = 0
-  #connectedAt: number | undefined
-  #dialled = false
-  #cancelRetry: () => void = () => undefined
   #stopChecking: () => void = () => undefined
 
   constructor(client: MqttClient, reconnecting: Reconnecting | undefined, clock: Clock) {
     this.#client = client
-    this.#reconnecting = reconnecting
+    this.#dialler =
+      reconnecting &&
+      new Dialler(client, reconnecting, clock, {
+        waiting: (cause, retry) => this.#listener?.disconnected(cause, retry),
+        gaveUp: cause => this.#giveUp(cause),
+      })
     this.#clock = clock
     this.shared = reconnecting === undefined
     this.clientId = client.options.clientId ?? ''
@@ -99,9 +97,9 @@ class MqttJsSession implements MqttSession {
       // A socket may still fail after us, and an 'error' that nobody hears ends the process.
       if (!this.shared) client.on('error', () => undefined)
     }
-    if (this.#reconnecting) {
+    if (this.#dialler) {
       this.#stopChecking = onWake(this.#clock, () => this.#woke())
-      this.#prepare(this.#reconnecting)
+      this.#dialler.start()
     }
     // Whether the broker kept the session of a client that is connected already is not known: assume that it did.
     if (client.connected) this.#connected(true, client.serverProperties)
@@ -125,15 +123,24 @@ class MqttJsSession implements MqttSession {
 
   subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
     for (const filter of filters) this.#filters.add(filter)
+    const { stream } = this.#client
+    const late = this.#clock.schedule(SUBACK_TIMEOUT, () => {
+      this.#cause = { error: new Error('no answer to SUBSCRIBE'), reasonCode: undefined }
+      // Somebody else's connection is theirs to end.
+      if (!this.shared) stream.destroy()
+    })
+    stream.once('close', late)
     const wanted = Object.fromEntries(filters.map(filter => [filter, { qos: 1 as const }]))
     // Without this flag mqtt.js answers by itself for a filter it subscribed before, and nothing is sent.
     this.#client.subscribe(Object.assign(wanted, { resubscribe: true }), (_error, _granted, packet) => {
+      late()
+      stream.off('close', late)
       if (packet !== undefined) done(packet.granted.map(Number))
     })
   }
 
   close(): void {
-    this.#cancelRetry()
+    this.#dialler?.cancel()
     if (this.shared) {
       if (this.#client.connected) this.#client.unsubscribe(Array.from(this.#filters))
       this.#ended(undefined)
@@ -146,8 +153,12 @@ class MqttJsSession implements MqttSession {
       this.#ended(undefined)
       return
     }
+    // mqtt.js waits for every answer that is due before it says `end`, and some may never come.
     const giveUp = this.#clock.schedule(CLOSE_TIMEOUT, () => client.stream.destroy())
-    client.once('close', giveUp)
+    client.once('close', () => {
+      giveUp()
+      this.#ended(undefined)
+    })
     // Closed on purpose: the broker need not keep anything for us.
     client.end(false, { properties: { sessionExpiryInterval: 0 } })
   }
@@ -157,7 +168,7 @@ class MqttJsSession implements MqttSession {
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
     this.#cause = undefined
-    this.#connectedAt = this.#clock.monotonic()
+    this.#dialler?.connected()
     this.#listener?.connected({
       sessionPresent,
       receiveMaximum: properties?.receiveMaximum ?? DEFAULT_RECEIVE_MAXIMUM,
@@ -177,71 +188,16 @@ class MqttJsSession implements MqttSession {
       return
     }
     const message = cause && `The connection to the broker was lost: ${reason(cause.error)}`
-    this.#retry(new ConnectionLostError(message, options))
+    const error = new ConnectionLostError(message, options)
+    if (this.#dialler) this.#dialler.retry(error)
+    else this.#listener?.disconnected(error, undefined)
   }
 
-  #retry(cause: StateStoreError): void {
-    const reconnecting = this.#reconnecting
-    if (reconnecting === undefined) {
-      this.#listener?.disconnected(cause, undefined)
-      return
-    }
-    const stable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER
-    this.#connectedAt = undefined
-    this.#attempt = stable ? 1 : this.#attempt + 1
-    const delay = reconnecting.strategy(this.#attempt, cause)
-    if (delay === false) {
-      this.#giveUp(cause)
-      return
-    }
-    this.#cancelRetry = this.#clock.schedule(delay, () => this.#prepare(reconnecting))
-    this.#listener?.disconnected(cause, { attempt: this.#attempt, at: this.#clock.now() + delay })
-  }
-
-  /** Asks for the credentials of the next attempt, then connects. */
-  #prepare({ credentials }: Reconnecting): void {
-    if (credentials === undefined) {
-      this.#dial()
-      return
-    }
-    let cancelled = false
-    this.#cancelRetry = () => {
-      cancelled = true
-    }
-    const connect = (fresh: Credentials): void => {
-      if (cancelled) return
-      withCredentials(this.#client.options, fresh)
-      this.#tryToDial()
-    }
-    const failed = (cause: unknown): void => {
-      if (!cancelled) this.#retry(new ConnectionLostError(`There are no credentials: ${reason(cause)}`, { cause }))
-    }
-    // A function that throws fails like one that rejects.
-    Promise.resolve().then(credentials).then(connect, failed)
-  }
-
-  /** Outside `open` nobody hears what mqtt.js throws for options that came later. */
-  #tryToDial(): void {
-    try {
-      this.#dial()
-    } catch (cause) {
-      this.#retry(new ConnectionLostError(`Cannot connect: ${reason(cause)}`, { cause }))
-    }
-  }
-
-  #dial(): void {
-    this.#client.reconnect()
-    this.#dialled = true
-  }
-
-  /** A machine that slept may have lost its connection without a word, and need not wait out its backoff. */
+  /** A machine that slept may have lost its connection without a word. */
   #woke(): void {
     const client = this.#client
     if (!client.connected) {
-      if (this.#attempt > 0 && this.#connectedAt === undefined && this.#reconnecting) {
-        this.#cancelRetry()
-        this.#prepare(this.#reconnecting)
-      }
+      this.#dialler?.hurry()
       return
     }
     const alive = this.#clock.schedule(WAKE_TIMEOUT, () => {
@@ -260,7 +216,7 @@ class MqttJsSession implements MqttSession {
 
   /** mqtt.js cannot end what was never begun. */
   #abandon(): void {
-    if (!this.shared && this.#dialled) this.#client.end(true)
+    if (this.#dialler?.dialled) this.#client.end(true)
   }
 
   // mqtt.js would send what was not acknowledged again after a reconnect, and apply a write twice.
@@ -275,11 +231,12 @@ class MqttJsSession implements MqttSession {
 
   #ended(cause: StateStoreError | undefined): void {
     const listener = this.#listener
+    if (listener === undefined) return
     this.#listener = undefined
-    this.#cancelRetry()
+    this.#dialler?.cancel()
     this.#stopChecking()
     this.#forgetUnacknowledged()
     this.#detach()
-    listener?.closed(cause)
+    listener.closed(cause)
   }
 }

@@ -1,4 +1,4 @@
-import { fromUtf8, utf8 } from '../bytes.js'
+import { fromUtf8, toBinaryString, utf8 } from '../bytes.js'
 import { PayloadError } from '../errors.js'
 import { decode } from '../resp3/decode.js'
 import { encodeArray } from '../resp3/encode.js'
@@ -81,7 +81,15 @@ export function parseCommand(payload: Uint8Array): Command {
   return command
 }
 
+// No command has more than eight; millions would cost time and memory before they are found to be too many.
+const MOST_ITEMS = 16
+
+function declaredItems(payload: Uint8Array): number {
+  return Number(/^\*(\d+)\r/.exec(toBinaryString(payload.subarray(0, 20)))?.[1] ?? 0)
+}
+
 function readStrings(payload: Uint8Array): Uint8Array[] {
+  if (declaredItems(payload) > MOST_ITEMS) throw new CommandError('syntax-error')
   try {
     const array = decode(payload)
     if (array.type !== 'array') throw new CommandError('syntax-error')

@@ -5,16 +5,19 @@ const RESPONSES = '/services/statestore/'
 const LONGEST_TOPIC = 65_535
 
 /** Why a client may not publish there, or `undefined` if it may. Notifications and responses come from the store alone. */
-export function publishRefusal(clientId: string, topic: string): string | undefined {
+export function publishRefusal(topic: string): string | undefined {
   if (!isTopicName(topic)) return 'this is no topic name'
   if (topic.startsWith('$')) return 'topics that begin with $ belong to the broker'
   if (topic.startsWith(RESERVED_RESPONSE_PREFIX)) return 'only the state store publishes notifications'
-  if (isForeignResponseTopic(clientId, topic)) return 'this is the response topic of another client'
-  return undefined
+  return isResponseTopic(topic) ? 'only the state store publishes responses' : undefined
 }
 
-/** Why the store may not answer a client there, or `undefined` if it may: no more than the client itself may publish. */
-export const responseRefusal = (clientId: string, topic: string): string | undefined => publishRefusal(clientId, topic)
+/** Why the store may not answer a client there, or `undefined` if it may. */
+export function responseRefusal(clientId: string, topic: string): string | undefined {
+  const own = isResponseTopic(topic) && isOwn(clientId, topic.slice('clients/'.length), RESPONSES)
+  if (own) return isTopicName(topic) ? undefined : 'this is no topic name'
+  return isResponseTopic(topic) ? 'this is the response topic of another client' : publishRefusal(topic)
+}
 
 /** Whether a client may subscribe to a filter: to the store's notifications only to its own. */
 export function maySubscribe(clientId: string, filter: string): boolean {
@@ -24,11 +27,8 @@ export function maySubscribe(clientId: string, filter: string): boolean {
   return !filter.startsWith(prefix) || isOwn(clientId, filter.slice(prefix.length), '/')
 }
 
-// Only the store publishes where another client awaits its responses. Other services answer below `clients/` too.
-const isForeignResponseTopic = (clientId: string, topic: string): boolean =>
-  topic.startsWith('clients/') &&
-  topic.includes(RESPONSES) &&
-  !isOwn(clientId, topic.slice('clients/'.length), RESPONSES)
+// Other services answer below `clients/` too.
+const isResponseTopic = (topic: string): boolean => topic.startsWith('clients/') && topic.includes(RESPONSES)
 
 // The Go client has its response topic below the Base16 form of its id.
 function isOwn(clientId: string, path: string, rest: string): boolean {

@@ -146,7 +146,7 @@ export class StateStoreServer {
   }
 
   #objection(clientId: string, { topic, responseTopic, correlationData }: Message): string | undefined {
-    if (topic !== INVOKE_TOPIC) return publishRefusal(clientId, topic)
+    if (topic !== INVOKE_TOPIC) return publishRefusal(topic)
     if (responseTopic === undefined) return 'a state store request needs a response topic'
     if (!isAllowedResponseTopic(responseTopic)) return 'this response topic is not allowed in a state store request'
     if (correlationData === undefined) return 'a state store request needs correlation data'

@@ -1,0 +1,101 @@
+import { createConnection } from 'node:net'
+import { connect, type MqttClient } from 'mqtt'
+import mqttPacket, { type Packet } from 'mqtt-packet'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { MOST_QUEUED_BYTES } from '../../src/broker/session-bound.js'
+import { eventually } from '../support/eventually.js'
+import { openStore } from '../support/open-store.js'
+
+/** A plain MQTT 5 client. */
+async function plain(url: string, clientId: string, options: object = {}): Promise<MqttClient> {
+  const client = connect(url, { protocolVersion: 5, clientId, reconnectPeriod: 0, ...options })
+  onTestFinished(async () => {
+    await client.endAsync(true)
+  })
+  await new Promise<void>((resolve, reject) => {
+    client.once('connect', () => resolve())
+    client.once('error', reject)
+  })
+  return client
+}
+
+describe('names that every JavaScript object has', () => {
+  const NAMES = ['constructor', 'toString', 'hasOwnProperty', '__proto__']
+
+  it.each(NAMES)('are client ids like any other: %s', async name => {
+    const { store } = await openStore()
+    const first = await plain(store.url, name)
+    expect(first.connected).toBe(true)
+    expect(store.clientIds).toEqual([name])
+    await plain(store.url, 'other')
+    await eventually(() => store.clientIds.length === 2)
+    expect(store.clientIds).toEqual([name, 'other'])
+  })
+
+  it.each(NAMES)('are topics like any other, or refused: %s', async name => {
+    const { store } = await openStore()
+    // mqtt.js trips over some of these names itself, so nobody waits for its answers.
+    const client = await plain(store.url, 'alice')
+    client.unsubscribe(name)
+    client.subscribe([name, 'ordinary'], { qos: 1 })
+    client.unsubscribe(name)
+    const witness = await plain(store.url, 'witness')
+    await witness.subscribeAsync('ordinary')
+    expect(witness.connected).toBe(true)
+  })
+})
+
+describe('a client that subscribes without end', () => {
+  it('is refused what is over the bound, and stays connected', async () => {
+    const { store } = await openStore()
+    const client = await plain(store.url, 'alice')
+    for (let batch = 0; batch < 10; batch++) {
+      await client.subscribeAsync(
+        Array.from({ length: 100 }, (_, i) => `t/${batch}/${i}`),
+        { qos: 0 },
+      )
+    }
+    await expect(client.subscribeAsync('one/more')).rejects.toThrow()
+    expect(client.connected).toBe(true)
+  })
+})
+
+/** Subscribes to `hot`, takes every message and acknowledges none; resolves to the reason it is disconnected for. */
+function neverAcknowledging(url: string): { subscribed: Promise<void>; ended: Promise<number | undefined> } {
+  const socket = createConnection({ host: '127.0.0.1', port: Number(new URL(url).port) })
+  onTestFinished(() => void socket.destroy())
+  const send = (packet: Packet): void => void socket.write(mqttPacket.generate(packet, { protocolVersion: 5 }))
+  const parser = mqttPacket.parser({ protocolVersion: 5 })
+  socket.on('data', data => parser.parse(data))
+  send({
+    cmd: 'connect',
+    protocolId: 'MQTT',
+    protocolVersion: 5,
+    clientId: 'lazy',
+    clean: true,
+    keepalive: 0,
+    properties: { sessionExpiryInterval: 3_600 },
+  })
+  const came = (cmd: Packet['cmd']): Promise<Packet> =>
+    new Promise(resolve => parser.on('packet', packet => packet.cmd === cmd && resolve(packet)))
+  const subscribed = came('suback').then(() => undefined)
+  const ended = came('disconnect').then(packet => ('reasonCode' in packet ? packet.reasonCode : undefined))
+  void came('connack').then(() => send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'hot', qos: 1 }] }))
+  return { subscribed, ended }
+}
+
+describe('a session that never acknowledges', () => {
+  it('ends with reason 151 when too much is kept for it, and others go on', { timeout: 60_000 }, async () => {
+    const { store } = await openStore()
+    const { subscribed, ended } = neverAcknowledging(store.url)
+    await subscribed
+    const writer = await plain(store.url, 'writer')
+    // A message counts by its size as well, so large ones reach the bound soon.
+    const large = Buffer.alloc(MOST_QUEUED_BYTES / 8)
+    for (let sent = 0; sent < 10; sent++) await writer.publishAsync('hot', large, { qos: 1 })
+    expect(await ended).toBe(151)
+    await eventually(() => !store.clientIds.includes('lazy'))
+    await writer.publishAsync('other', 'x', { qos: 1 })
+    expect(store.clientIds).toEqual(['writer'])
+  })
+})
