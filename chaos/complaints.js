@@ -1,0 +1,36 @@
+/** Of one kind and in all; the others are counted. */
+const MOST_OF_A_KIND = 4
+const MOST_SHOWN = 20
+
+/** What went against a promise. */
+export class Complaints {
+  /** @type {string[]} */
+  #shown = []
+  /** @type {Map<string, number>} */
+  #counts = new Map()
+
+  /** Number of all. */
+  get count() {
+    return Array.from(this.#counts.values()).reduce((sum, count) => sum + count, 0)
+  }
+
+  /**
+   * @param {string} kind
+   * @param {unknown} detail
+   */
+  add(kind, detail) {
+    const earlier = this.#counts.get(kind) ?? 0
+    this.#counts.set(kind, earlier + 1)
+    if (earlier >= MOST_OF_A_KIND || this.#shown.length >= MOST_SHOWN) return
+    const text = detail instanceof Error ? (detail.stack ?? String(detail)) : String(detail)
+    this.#shown.push(`${kind}: ${text}`)
+  }
+
+  /** Lines to print. */
+  get lines() {
+    const { count } = this
+    if (count === 0) return []
+    const kinds = Array.from(this.#counts, ([kind, times]) => `${times} x ${kind}`).join(', ')
+    return [`${count} violations: ${kinds}`, ...this.#shown.map(line => `  ${line}`)]
+  }
+}

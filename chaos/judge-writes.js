@@ -1,0 +1,53 @@
+/** @typedef {{ certain: number, possible: number, applied: number, words: string[] }} Tally */
+
+/** What a write with an outcome may have done at the store, at least and at most. */
+const REACHED = /** @type {Record<string, readonly [number, number]>} */ ({
+  applied: [1, 1],
+  refused: [1, 1],
+  timeout: [0, 0],
+  closed: [0, 0],
+  unknown: [0, 1],
+  cancelled: [0, 1],
+})
+
+/**
+ * Holds every write to its promise: one that was answered reached a store once, one that failed with an unknown outcome
+ * at most once, and one that failed for certain never. Returns the version of every value, as its writer was told.
+ *
+ * @param {import('./recorder.js').Recorder} recorder
+ * @param {import('./history.js').History} history
+ * @param {import('./complaints.js').Complaints} complaints
+ */
+export async function judgeWrites(recorder, history, complaints) {
+  /** @type {Map<string, Tally>} */
+  const tallies = new Map()
+  /** @type {Map<string, Set<string>>} */
+  const versions = new Map()
+  for await (const [type, client, verb, key, value, word, version] of recorder.read()) {
+    if (type !== 'write') continue
+    const request = `${client} ${verb} ${key} ${value}`
+    const tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, words: [] }
+    const [least, most] = REACHED[word] ?? [0, 1]
+    tally.certain += least
+    tally.possible += most
+    if (word === 'applied') tally.applied++
+    tally.words.push(word)
+    tallies.set(request, tally)
+    if (verb !== 'SET' || word !== 'applied') continue
+    const known = versions.get(value) ?? new Set()
+    if (known.has(version)) complaints.add('version', `${request} was written twice with version ${version}`)
+    versions.set(value, known.add(version))
+  }
+  for (const [request, { certain, possible, applied, words }] of tallies) {
+    const done = history.requestsOf(request)
+    const isRight = done.reached >= certain && done.reached <= possible
+    const story = () =>
+      `${request} ended as ${words.slice(0, 20).join(', ')}, and reached a store ${done.reached} times`
+    if (!isRight) complaints.add('write', story())
+    const isSet = request.split(' ')[1] === 'SET'
+    if (isSet && done.applied < applied) complaints.add('write', `${story()}, applied ${done.applied} times`)
+  }
+  for (const request of history.requests)
+    if (!tallies.has(request)) complaints.add('write', `${request} reached a store, but nobody sent it`)
+  return versions
+}

@@ -1,0 +1,66 @@
+import { History } from './history.js'
+import { WatchJudge } from './judge-watch.js'
+import { judgeWrites } from './judge-writes.js'
+
+/**
+ * @typedef {object} Evidence
+ * @property {import('./recorder.js').Recorder} recorder
+ * @property {readonly string[]} journals
+ * @property {Map<string, import('rx-statestore').Entry<string>>} stored - what the store holds in the end
+ * @property {import('./complaints.js').Complaints} complaints
+ */
+
+/**
+ * Judges all that was recorded, by the journals of the stores.
+ *
+ * @param {Evidence} evidence
+ */
+export async function judge({ recorder, journals, stored, complaints }) {
+  const history = new History(complaints)
+  await history.read(journals)
+  const versions = await judgeWrites(recorder, history, complaints)
+  /** @type {Map<string, WatchJudge>} */
+  const judges = new Map()
+  for await (const [type, who, key, ...rest] of recorder.read()) {
+    if (type === 'read') {
+      const [value] = rest
+      if (!history.changesOf(key).some(change => change.value === value))
+        complaints.add('read', `${who} read ${value} of ${key}, which was never written`)
+    }
+    if (type !== 'entry') continue
+    const [connection, connectedAt, isLive, op, value, version, source] = rest
+    const own = judges.get(who) ?? new WatchJudge(history.changesOf(key), versions)
+    judges.set(who, own)
+    for (const wrong of own.judge({
+      connection,
+      connectedAt,
+      isLive,
+      op,
+      value,
+      version: version ?? undefined,
+      source,
+    }))
+      complaints.add(`watch: ${wrong.replace(/\d\S*/g, 'n')}`, `${who} of ${key}: ${wrong}${own.story}`)
+  }
+  for (const [key, entry] of stored) {
+    const wrong = judgeStored(entry, history.lastOf(key), versions)
+    if (wrong)
+      complaints.add('stored', `${key}: ${wrong}: ${JSON.stringify(entry)} ${JSON.stringify(history.lastOf(key))}`)
+  }
+}
+
+/**
+ * What was applied last is what is stored, when nothing is left to expire.
+ *
+ * @param {import('rx-statestore').Entry<string>} entry
+ * @param {import('./history.js').Change | undefined} last
+ * @param {Map<string, Set<string>>} versions
+ */
+function judgeStored(entry, last, versions) {
+  const held = last?.op === 'set' && !last.expires ? last.value : undefined
+  const found = entry.op === 'set' ? entry.value.split(':')[0] : undefined
+  if (held !== found) return `${held ?? 'nothing'} was applied last, ${found ?? 'nothing'} is stored`
+  const known = held === undefined ? undefined : versions.get(held)
+  if (known && !known.has(String(entry.version))) return 'its version is not that of its writer'
+  return undefined
+}

@@ -1,0 +1,109 @@
+import { Random } from './random.js'
+
+/**
+ * How one direction of a link lets bytes through.
+ *
+ * @typedef {object} Weather
+ * @property {boolean} stalled
+ * @property {number} rate - bytes per tick
+ * @property {boolean} split - in pieces of a few bytes
+ */
+
+const TICK = 10
+const MOST_WAITING = 1024 * 1024
+
+/** @returns {Weather} */
+export const fairWeather = () => ({ stalled: false, rate: Number.POSITIVE_INFINITY, split: false })
+
+/** One direction of a connection: what waits in it, in its order. */
+export class Lane {
+  #source
+  #target
+  #weather
+  #random
+  /** @type {Buffer[]} */
+  #waiting = []
+  #size = 0
+  #ended = false
+  #gone = false
+  #blocked = false
+  /** @type {(() => void) | undefined} */
+  #cancel
+
+  /**
+   * @param {import('node:net').Socket} source
+   * @param {import('node:net').Socket} target
+   * @param {Weather} weather - of the link; call {@link flow} when it changes
+   * @param {Random} random
+   */
+  constructor(source, target, weather, random) {
+    this.#source = source
+    this.#target = target
+    this.#weather = weather
+    this.#random = random
+    source.on('data', chunk => this.#take(chunk))
+    source.on('end', () => {
+      this.#ended = true
+      this.flow()
+    })
+    // In a stalled link nobody learns that the other side is gone, as with a cable that is pulled.
+    source.on('close', () => {
+      this.#gone = true
+      this.flow()
+    })
+    target.on('drain', () => {
+      this.#blocked = false
+      this.flow()
+    })
+    target.on('close', () => this.#discard())
+  }
+
+  /** Lets through what the weather allows. */
+  flow() {
+    if (this.#cancel || this.#blocked) return
+    const { stalled, rate, split } = this.#weather
+    if (stalled) return
+    for (let chunk = this.#waiting.shift(); chunk; chunk = this.#waiting.shift()) {
+      const length = Math.min(chunk.length, rate, split ? this.#random.int(1, 24) : chunk.length)
+      if (length < chunk.length) this.#waiting.unshift(chunk.subarray(length))
+      this.#size -= length
+      if (this.#target.writable) this.#blocked = !this.#target.write(chunk.subarray(0, length))
+      if (this.#blocked) return
+      if (rate !== Number.POSITIVE_INFINITY) return this.#later(setTimeout, clearTimeout)
+      if (split) return this.#later(setImmediate, clearImmediate)
+    }
+    if (this.#source.isPaused()) this.#source.resume()
+    if (this.#gone) this.#target.destroySoon()
+    else if (this.#ended) this.#target.end()
+  }
+
+  /** @param {Buffer} chunk */
+  #take(chunk) {
+    if (this.#target.destroyed) return
+    this.#waiting.push(chunk)
+    this.#size += chunk.length
+    if (this.#size > MOST_WAITING) this.#source.pause()
+    this.flow()
+  }
+
+  /**
+   * @template T
+   * @param {(task: () => void, ms: number) => T} schedule
+   * @param {(handle: T) => void} cancel
+   */
+  #later(schedule, cancel) {
+    const handle = schedule(() => {
+      this.#cancel = undefined
+      this.flow()
+    }, TICK)
+    this.#cancel = () => cancel(handle)
+  }
+
+  #discard() {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#waiting = []
+    this.#size = 0
+    this.#source.resume()
+  }
+}

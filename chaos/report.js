@@ -1,0 +1,49 @@
+import { HEAP_BOUND } from './resources.js'
+import { table } from './table.js'
+
+/**
+ * What a run came to, for people.
+ *
+ * @param {object} run
+ * @param {import('./counts.js').Counts} run.counts
+ * @param {number} run.kills
+ * @param {import('./resources.js').Resources} run.early - at the end of the first quarter
+ * @param {import('./resources.js').Resources} run.late
+ * @param {{ watched: number, converged: number, watchers: number }} run.end
+ * @param {number} run.registrations
+ * @param {import('./complaints.js').Complaints} run.complaints
+ */
+export function report({ counts, kills, early, late, end, registrations, complaints }) {
+  const rows = /** @type {[string, string | number][]} */ ([
+    ['connections cut', counts.cuts],
+    ['stalls', counts.stalls],
+    ['half-closes', counts.halfCloses],
+    ['throttled, split', `${counts.throttles}, ${counts.splits}`],
+    ['refusing links', counts.refusals],
+    ['broker kills', kills],
+    ['clients replaced', counts.rebirths],
+    ['reconnects', counts.reconnects],
+    ['writes tried', counts.tried],
+    ['  applied', counts.applied],
+    ['  refused', counts.refused],
+    ['  timeout', counts.timeout],
+    ['  outcome unknown', counts.unknown],
+    ['  closed', counts.closed],
+    ['  cancelled', counts.cancelled],
+    ['reads', counts.reads],
+    ['watchers', counts.watches],
+    ['notifications', counts.notifications],
+    ['resyncs', counts.resyncs],
+    ['keys converged', `${end.converged} of ${end.watched}`],
+    ['  by watchers', end.watchers],
+    ['registrations, after', `${registrations}, 0`],
+    [`heap MiB (+ ${mebibytes(HEAP_BOUND)})`, `${mebibytes(early.heap)} -> ${mebibytes(late.heap)}`],
+    ['timers', `${early.timers} -> ${late.timers}`],
+    ['listeners per client', `${early.listeners} -> ${late.listeners}`],
+    ['violations', complaints.count],
+  ])
+  return table(rows)
+}
+
+/** @param {number} bytes */
+const mebibytes = bytes => (bytes / 1024 / 1024).toFixed(1)

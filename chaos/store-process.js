@@ -1,0 +1,28 @@
+// The store in a process of its own, which can be killed. Whatever it answers to a write it first puts into a journal,
+// by a system call that has returned: what was applied is known even of a store that was killed right after.
+
+import { openSync, writeSync } from 'node:fs'
+import { serve } from 'rx-statestore/server'
+import { now } from './now.js'
+import { nameOf } from './values.js'
+
+const [port, wsPort, path = ''] = process.argv.slice(2)
+const journal = openSync(path, 'a')
+const store = await serve({ port: Number(port), wsPort: Number(wsPort) })
+
+store.requests$.subscribe(({ clientId, payload, outcome }) => {
+  // RESP3 with keys and values that have no line breaks: every other line is a word.
+  const [verb, key, value, ...rest] = Buffer.from(payload)
+    .toString()
+    .split('\r\n')
+    .filter((_, line) => line > 0 && line % 2 === 0)
+  if (verb !== 'SET' && verb !== 'DEL' && verb !== 'VDEL') return
+  const condition = rest.find(word => word === 'NX' || word === 'NEX') ?? ''
+  const px = rest.includes('PX')
+  const line = [now(), clientId, verb, key, value === undefined ? '' : nameOf(value), condition, px, outcome]
+  writeSync(journal, `${JSON.stringify(line)}\n`)
+})
+
+process.on('message', () => process.send?.({ stats: store.stats }))
+process.on('disconnect', () => process.exit())
+process.send?.({ ready: true })

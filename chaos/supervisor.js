@@ -1,0 +1,131 @@
+import { fork } from 'node:child_process'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+
+/** @typedef {{ keys: number, watches: number, connections: number }} Stats */
+
+const START_TIMEOUT = 15_000
+const ANSWER_TIMEOUT = 5_000
+
+/** Runs the store in a child process, kills it and starts it again on the same ports, every time empty. */
+export class Supervisor {
+  /** How many stores were killed. */
+  kills = 0
+  #directory
+  #ports
+  #complain
+  /** @type {import('node:child_process').ChildProcess | undefined} */
+  #child
+
+  /**
+   * @param {string} directory - for the journals
+   * @param {{ port: number, wsPort: number }} ports
+   * @param {(what: string) => void} complain
+   */
+  constructor(directory, ports, complain) {
+    this.#directory = directory
+    this.#ports = ports
+    this.#complain = complain
+  }
+
+  /** One journal for each store. */
+  get journals() {
+    return Array.from({ length: this.kills + 1 }, (_, life) => join(this.#directory, `journal-${life}.jsonl`))
+  }
+
+  async start() {
+    const { port, wsPort } = this.#ports
+    const args = [port, wsPort, this.journals.at(-1)].map(String)
+    const child = fork(new URL('./store-process.js', import.meta.url).pathname, args, { execArgv: [] })
+    this.#child = child
+    child.on('exit', (code, signal) => {
+      if (child === this.#child) this.#complain(`the store ended by itself (code ${code}, signal ${signal})`)
+    })
+    await answerOf(child, START_TIMEOUT)
+  }
+
+  /** Kills the store without a warning. Resolves when the process is gone. */
+  async kill() {
+    const child = this.#child
+    if (child === undefined) return
+    this.#child = undefined
+    this.kills++
+    await end(child)
+  }
+
+  /** @returns {Promise<Stats>} */
+  async stats() {
+    if (this.#child === undefined) throw new Error('The store is down')
+    const answer = answerOf(this.#child, ANSWER_TIMEOUT)
+    this.#child.send('stats')
+    return /** @type {{ stats: Stats }} */ (await answer).stats
+  }
+
+  /** Ends the last store; not counted as a kill. */
+  async stop() {
+    const child = this.#child
+    this.#child = undefined
+    if (child) await end(child)
+  }
+}
+
+/**
+ * Two free ports below those the system gives to outgoing connections: while the store is down, a client that dials its
+ * port could otherwise be given that very port as its own, and talk to itself.
+ *
+ * @param {import('./random.js').Random} random
+ */
+export async function freePorts(random) {
+  /** @type {number[]} */
+  const found = []
+  for (let tries = 0; tries < 100 && found.length < 2; tries++) {
+    const port = random.int(20_000, 30_000)
+    if (!found.includes(port) && (await isFree(port))) found.push(port)
+  }
+  const [port, wsPort] = found
+  if (port === undefined || wsPort === undefined) throw new Error('Found no free port between 20000 and 30000')
+  return { port, wsPort }
+}
+
+/**
+ * @param {number} port
+ * @returns {Promise<boolean>}
+ */
+const isFree = port =>
+  new Promise(resolve => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+
+/**
+ * @param {import('node:child_process').ChildProcess} child
+ * @returns {Promise<void>}
+ */
+const end = child =>
+  new Promise(resolve => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve()
+    child.once('close', () => resolve())
+    child.kill('SIGKILL')
+  })
+
+/**
+ * @param {import('node:child_process').ChildProcess} child
+ * @param {number} timeout
+ * @returns {Promise<unknown>}
+ */
+const answerOf = (child, timeout) =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => settle(() => reject(new Error(`The store did not answer in ${timeout} ms`))),
+      timeout,
+    )
+    const answered = (/** @type {unknown} */ message) => settle(() => resolve(message))
+    const exited = () => settle(() => reject(new Error('The store ended')))
+    const settle = (/** @type {() => void} */ outcome) => {
+      clearTimeout(timer)
+      child.off('message', answered).off('exit', exited)
+      outcome()
+    }
+    child.on('message', answered).on('exit', exited)
+  })
