@@ -112,9 +112,7 @@ describe('the architecture', () => {
   it('keeps Node out of the isomorphic part', () => {
     const isomorphic = files.filter(file => !NODE_ONLY.includes(layerOf(file)))
     const nodeImports = imports.filter(({ from, target }) => isomorphic.includes(from) && target.startsWith('node:'))
-    const nodeGlobals = isomorphic.filter(file =>
-      /\b(Buffer|process|__dirname|require)\b/.test(codeOf(file)),
-    )
+    const nodeGlobals = isomorphic.filter(file => /\b(Buffer|process|__dirname|require)\b/.test(codeOf(file)))
     expect({ nodeImports, nodeGlobals }).toEqual({ nodeImports: [], nodeGlobals: [] })
   })
 
