@@ -3,10 +3,11 @@ import type { Clock } from './clock.js'
 import { ClosedError, RequestRejectedError, type StateStoreError } from './errors.js'
 import { bytes, type Codec } from './keys/codec.js'
 import type { Entry } from './keys/entry.js'
-import { type DeleteResult, Key, type KeyHost, type SetResult } from './keys/key.js'
+import { type DeleteResult, Key, type SetResult } from './keys/key.js'
 import { toKeyName } from './keys/key-name.js'
 import type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
 import { Registry } from './keys/registry.js'
+import { type KeyHost, KeySource } from './keys/source.js'
 import { watchAll } from './keys/watch-all.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from './mqtt/session.js'
 import { CONTENT_TYPE, PROPERTY } from './protocol/properties.js'
@@ -102,7 +103,7 @@ export class StateStore implements AsyncDisposable {
   key(name: string | Uint8Array): Key<Uint8Array>
   key<T>(name: string | Uint8Array, codec: Codec<T>): Key<T>
   key(name: string | Uint8Array, codec: Codec<unknown> = bytes): unknown {
-    return new Key(toKeyName(name), codec, this.#keyHost)
+    return new Key(new KeySource(toKeyName(name), codec, this.#keyHost))
   }
 
   /**

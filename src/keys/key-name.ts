@@ -11,15 +11,19 @@ export function toKeyName(name: string | Uint8Array): KeyName {
   if (typeof name === 'string' && !isWellFormed(name)) {
     throw new ArgumentError(`Expected the key to be text of whole characters, got ${JSON.stringify(name)}`)
   }
-  return typeof name === 'string' ? new TextName(name) : { bytes: new Uint8Array(name), text: displayName(name) }
+  if (typeof name === 'string') return new TextName(name)
+  const bytes = new Uint8Array(name)
+  return { bytes, id: toHex(bytes), text: displayName(bytes) }
 }
 
-/** Thousands of these are held for long, so they hold the text alone. */
+/** Thousands of these are held for long, so they hold no bytes. */
 class TextName implements KeyName {
   readonly text: string
+  readonly id: string
 
   constructor(text: string) {
     this.text = text
+    this.id = toHex(utf8(text))
   }
 
   get bytes(): Uint8Array {

@@ -1,24 +1,29 @@
 import type { Subscriber, Unsubscribable } from 'rxjs'
 import type { StateStoreError } from '../errors.js'
-import type { Entry, EntryDecoder } from './entry.js'
+import type { Entry } from './entry.js'
 import type { Freshness } from './freshness.js'
 import type { RawEntry } from './reconcile.js'
-import type { Registry } from './registry.js'
+import type { KeySource } from './source.js'
 import type { WatchObserver } from './watch.js'
 
 /** A subscriber as a watch sees it; unsubscribing leaves the watch. */
-abstract class Listener<R> implements WatchObserver, Unsubscribable {
+abstract class Listener<T, R> implements WatchObserver, Unsubscribable {
+  protected readonly source: KeySource<T>
   protected readonly subscriber: Subscriber<R>
-  readonly #registry: Registry
-  readonly #id: string
 
-  constructor(registry: Registry, id: string, subscriber: Subscriber<R>) {
-    this.#registry = registry
-    this.#id = id
+  constructor(source: KeySource<T>, subscriber: Subscriber<R>) {
+    this.source = source
     this.subscriber = subscriber
   }
 
   abstract signal(raw: RawEntry | undefined, freshness: Freshness): void
+
+  /** Joins the watch for as long as the subscriber is there. */
+  join(): void {
+    const { host, key } = this.source
+    this.subscriber.add(this)
+    host.registry.join(key, this)
+  }
 
   error(error: StateStoreError): void {
     this.subscriber.error(error)
@@ -29,34 +34,36 @@ abstract class Listener<R> implements WatchObserver, Unsubscribable {
   }
 
   unsubscribe(): void {
-    this.#registry.leave(this.#id, this)
+    const { host, key } = this.source
+    host.registry.leave(key, this)
   }
 }
 
-/** What to tell a subscriber of an entry. */
-export type Emit<T, R> = (entry: Entry<T>, subscriber: Subscriber<R>) => void
-
 /** Passes every new entry on. */
-export class EntryListener<T, R> extends Listener<R> {
-  readonly #decoder: EntryDecoder<T>
-  readonly #emit: Emit<T, R>
+export class EntryListener<T> extends Listener<T, Entry<T>> {
   #shown: RawEntry | undefined = undefined
-
-  constructor(registry: Registry, id: string, subscriber: Subscriber<R>, decoder: EntryDecoder<T>, emit: Emit<T, R>) {
-    super(registry, id, subscriber)
-    this.#decoder = decoder
-    this.#emit = emit
-  }
 
   override signal(raw: RawEntry | undefined): void {
     if (raw === undefined || raw === this.#shown) return
     this.#shown = raw
-    this.#emit(this.#decoder.entry(raw), this.subscriber)
+    this.subscriber.next(this.source.entry(raw))
+  }
+}
+
+/** Passes every new value on; what does not decode is left out. */
+export class ValueListener<T> extends Listener<T, T | undefined> {
+  #shown: RawEntry | undefined = undefined
+
+  override signal(raw: RawEntry | undefined): void {
+    if (raw === undefined || raw === this.#shown) return
+    this.#shown = raw
+    const entry = this.source.entry(raw)
+    if (entry.op !== 'invalid') this.subscriber.next(entry.value)
   }
 }
 
 /** Passes every new state of freshness on. */
-export class FreshnessListener extends Listener<Freshness> {
+export class FreshnessListener<T> extends Listener<T, Freshness> {
   #shown: Freshness['state'] | undefined = undefined
 
   override signal(_raw: RawEntry | undefined, freshness: Freshness): void {

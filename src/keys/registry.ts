@@ -44,6 +44,10 @@ export class Registry {
   readonly #watches = new Map<string, Watch>()
   readonly #turns = new Turns<Watch>(CONCURRENCY)
   readonly #stops = new Set<Subscription>()
+  /** How often a request has failed, of those that have. */
+  readonly #attempts = new Map<Watch, number>()
+  /** Calls off the end of watches that nobody listens to any more. */
+  readonly #ending = new Map<Watch, () => void>()
   #synced = 0
   #connection: { readonly fresh: boolean } | undefined
   /** When the last connection was lost, ms since the Unix epoch. */
@@ -70,27 +74,30 @@ export class Registry {
    * Listens to a key: one registration for all who do, made for the first, ended with the last. Errors with what the
    * caller must know, completes when the client is closed.
    */
-  join(key: KeyName, id: string, observer: WatchObserver): void {
+  join(key: KeyName, observer: WatchObserver): void {
     if (this.#closed) {
       if (this.#closed.error) observer.error(this.#closed.error)
       else observer.complete()
       return
     }
-    const known = this.#watches.get(id)
-    const watch = known ?? new Watch(key, id)
-    watch.cancelEnd?.()
-    watch.cancelEnd = undefined
+    const known = this.#watches.get(key.id)
+    const watch = known ?? new Watch(key)
+    this.#callOffEnd(watch)
     watch.join(observer)
     if (known === undefined) this.#begin(watch)
     observer.signal(watch.state.entry, freshnessOf(watch.state, this.#lostAt))
   }
 
   /** Listens no longer. */
-  leave(id: string, observer: WatchObserver): void {
+  leave({ id }: KeyName, observer: WatchObserver): void {
     const { stopDelay, clock } = this.#options
     const watch = this.#watches.get(id)
     if (watch === undefined || !watch.leave(observer) || !watch.abandoned) return
-    if (stopDelay > 0) watch.cancelEnd = clock.schedule(stopDelay, () => this.#end(watch, undefined))
+    if (stopDelay > 0)
+      this.#ending.set(
+        watch,
+        clock.schedule(stopDelay, () => this.#end(watch, undefined)),
+      )
     else this.#end(watch, undefined)
   }
 
@@ -141,21 +148,27 @@ export class Registry {
   }
 
   #begin(watch: Watch): void {
-    this.#watches.set(watch.id, watch)
+    this.#watches.set(watch.key.id, watch)
     this.#options.changed()
     const connection = this.#connection
     if (connection) this.#step(watch, { type: 'connected', trusted: connection.fresh && !this.#stopped })
   }
 
   #end(watch: Watch, error: StateStoreError | undefined): void {
-    if (!this.#watches.delete(watch.id)) return
-    watch.cancelEnd?.()
+    if (!this.#watches.delete(watch.key.id)) return
+    this.#callOffEnd(watch)
     this.#turns.leave(watch)
+    this.#attempts.delete(watch)
     watch.cancel()
     this.#synced -= Number(watch.state.synced)
     this.#options.changed()
     if (this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
     watch.end(error)
+  }
+
+  #callOffEnd(watch: Watch): void {
+    this.#ending.get(watch)?.()
+    this.#ending.delete(watch)
   }
 
   #unregister(watch: Watch): void {
@@ -200,7 +213,7 @@ export class Registry {
         : store.get(watch.key, timeout).pipe(map(found => ({ type: 'read', found })))
     const subscription = event$.subscribe({
       next: event => {
-        watch.attempts = 0
+        this.#attempts.delete(watch)
         watch.request = undefined
         this.#step(watch, event)
       },
@@ -216,14 +229,16 @@ export class Registry {
       return
     }
     if (error instanceof ServiceError) this.#report(error)
-    const delay = backoff(++watch.attempts)
-    const cancel = this.#options.clock.schedule(delay, () => this.#enqueue(watch, request))
+    const attempt = (this.#attempts.get(watch) ?? 0) + 1
+    this.#attempts.set(watch, attempt)
+    const cancel = this.#options.clock.schedule(backoff(attempt), () => this.#enqueue(watch, request))
     watch.request = { unsubscribe: cancel }
   }
 
   #forgetConnection(): void {
     this.#connection = undefined
     this.#turns.clear()
+    this.#attempts.clear()
     for (const stop of this.#stops) stop.unsubscribe()
     for (const watch of this.#watches.values()) watch.cancel()
   }

@@ -16,19 +16,14 @@ const NOBODY: readonly WatchObserver[] = []
 /** One watched key of a client. There may be ten thousand, so it is lean. */
 export class Watch {
   readonly key: KeyName
-  readonly id: string
   state: WatchState = INITIAL
   /** The request under way, or the pause before it is tried again. */
   request: { unsubscribe(): void } | undefined = undefined
-  attempts = 0
-  /** Calls off the end that is due because nobody listens any more. */
-  cancelEnd: (() => void) | undefined = undefined
   // Replaced, never changed: whoever is being told may come and go meanwhile.
   #observers = NOBODY
 
-  constructor(key: KeyName, id: string) {
+  constructor(key: KeyName) {
     this.key = key
-    this.id = id
   }
 
   get abandoned(): boolean {
@@ -65,6 +60,5 @@ export class Watch {
   cancel(): void {
     this.request?.unsubscribe()
     this.request = undefined
-    this.attempts = 0
   }
 }

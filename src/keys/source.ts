@@ -1,0 +1,63 @@
+import { DecodeError, type StateStoreError } from '../errors.js'
+import type { Hlc } from '../hlc/hlc.js'
+import type { KeyName, Store } from '../store.js'
+import type { Codec } from './codec.js'
+import type { Entry } from './entry.js'
+import type { RawEntry } from './reconcile.js'
+import type { Registry } from './registry.js'
+
+/** What keys need of their client. */
+export interface KeyHost {
+  readonly store: Store
+  readonly registry: Registry
+  /** Default of a request, ms. */
+  readonly timeout: number
+  readonly report: (error: StateStoreError) => void
+}
+
+/** A key with its codec, where its client is: what a handle and its listeners share. */
+export class KeySource<T> {
+  readonly key: KeyName
+  readonly codec: Codec<T>
+  readonly host: KeyHost
+  #raw: RawEntry | undefined = undefined
+  #entry: Entry<T> | undefined = undefined
+
+  constructor(key: KeyName, codec: Codec<T>, host: KeyHost) {
+    this.key = key
+    this.codec = codec
+    this.host = host
+  }
+
+  /** Decodes what a watch knows, once however many subscribers there are. */
+  entry(raw: RawEntry): Entry<T> {
+    if (this.#entry === undefined || this.#raw !== raw) {
+      this.#raw = raw
+      this.#entry = this.#decode(raw)
+    }
+    return this.#entry
+  }
+
+  /** The value of stored bytes. Raises {@link DecodeError} for whatever the codec throws. */
+  value(bytes: Uint8Array, version: Hlc | undefined): T {
+    try {
+      return this.codec.decode(bytes)
+    } catch (cause) {
+      throw new DecodeError(this.key.text, version?.toString(), cause)
+    }
+  }
+
+  #decode({ op, value, version, source }: RawEntry): Entry<T> {
+    const key = this.key.text
+    if (op !== 'set' || value === undefined) {
+      return { key, op: op === 'delete' ? op : 'absent', value: undefined, version, source }
+    }
+    try {
+      return { key, op, value: this.value(value, version), version, source }
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error
+      this.host.report(error)
+      return { key, op: 'invalid', value: undefined, error, version, source }
+    }
+  }
+}
