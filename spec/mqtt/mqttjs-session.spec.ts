@@ -1,6 +1,6 @@
 import { createServer, Socket } from 'node:net'
 import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt'
-import mqttPacket from 'mqtt-packet'
+import mqttPacket, { type Packet } from 'mqtt-packet'
 import { firstValueFrom } from 'rxjs'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConnectionRefusedError, connect, systemClock, text } from '../../src/index.js'
@@ -105,6 +105,31 @@ describe('a connection of our own', () => {
       state: 'closed',
       cause: { code: 'connection-refused', reasonCode: 142 },
     })
+  })
+
+  it('comes back when an attempt of its own that it had given up takes its session over', async () => {
+    let connects = 0
+    const server = createServer(socket => {
+      const parser = mqttPacket.parser()
+      const send = (packet: Packet): void => void socket.write(mqttPacket.generate(packet, { protocolVersion: 5 }))
+      parser.on('packet', ({ cmd }) => {
+        if (cmd !== 'connect') return
+        // The first attempt gets no answer; the second is taken over by it; the third is the last.
+        if (++connects > 1) send({ cmd: 'connack', reasonCode: 0, sessionPresent: false })
+        if (connects === 2) send({ cmd: 'disconnect', reasonCode: 142 })
+        if (connects === 2) socket.end()
+      })
+      socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
+      onTestFinished(() => void socket.destroy())
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const address = server.address()
+    const port = address !== null && typeof address === 'object' ? address.port : 0
+    const client = openClient(`mqtt://127.0.0.1:${port}`, { connectTimeout: 50 })
+    const status = record(client.status$)
+    await vi.waitFor(() => expect(connects).toBe(3))
+    expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'reconnecting', 'reconnecting'])
   })
 
   it('says what is wrong while nobody listens, and when it will try again', async () => {

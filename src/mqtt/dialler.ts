@@ -27,6 +27,9 @@ interface DiallerEvents {
 /** A connection that held for so long starts the count of attempts anew, ms. */
 const STABLE_AFTER = 5_000
 
+/** So long a CONNECT may be under way, ms. */
+const LATE_CONNECT = 60_000
+
 /** Decides when to connect, and with which credentials. */
 export class Dialler {
   readonly #client: Dialled
@@ -35,6 +38,8 @@ export class Dialler {
   readonly #events: DiallerEvents
   #attempt = 0
   #connectedAt: number | undefined
+  /** When an attempt was given up that got no answer. */
+  #abandonedAt: number | undefined
   #waiting = false
   #cancel: () => void = () => undefined
   #dialled = false
@@ -63,9 +68,18 @@ export class Dialler {
     this.#connectedAt = this.#clock.monotonic()
   }
 
+  /**
+   * Whether an attempt that was given up may have reached the broker after a later one, and taken our own session over.
+   * The network may hold its CONNECT back for a while.
+   */
+  get mayHaveTakenOver(): boolean {
+    return this.#abandonedAt !== undefined && this.#clock.monotonic() - this.#abandonedAt < LATE_CONNECT
+  }
+
   /** The connection is gone, or was not made. */
   retry(cause: StateStoreError): void {
     const stable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER
+    if (this.#dialled && this.#connectedAt === undefined) this.#abandonedAt = this.#clock.monotonic()
     this.#connectedAt = undefined
     this.#attempt = stable ? 1 : this.#attempt + 1
     const delay = this.#delay(cause)

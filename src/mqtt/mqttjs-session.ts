@@ -12,7 +12,7 @@ import { Coalescer } from './coalesce.js'
 import { Dialler, type Reconnecting } from './dialler.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { numericCode, toMessage, toProperties } from './mqttjs-packets.js'
-import { isFatalReason } from './reconnect.js'
+import { isFatalReason, TAKEN_OVER } from './reconnect.js'
 import type { MqttSession, OutboundRequest, SessionListener } from './session.js'
 import { onWake } from './wake.js'
 
@@ -182,7 +182,8 @@ class MqttJsSession implements MqttSession {
     this.#cause = undefined
     if (this.#client.disconnecting) return
     const options = cause && { cause: cause.error }
-    if (isFatalReason(cause?.reasonCode)) {
+    const ownDoing = cause?.reasonCode === TAKEN_OVER && this.#dialler?.mayHaveTakenOver
+    if (isFatalReason(cause?.reasonCode) && !ownDoing) {
       const message = `The broker refused the connection: ${reason(cause?.error)}`
       this.#giveUp(new ConnectionRefusedError(message, cause?.reasonCode, options))
       return

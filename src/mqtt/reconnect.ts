@@ -13,6 +13,9 @@ export const backingOff =
   attempt =>
     backoff(attempt, options)
 
+/** Session taken over: by another client with our id, or by an attempt of ours that was given up and arrived late. */
+export const TAKEN_OVER = 142
+
 // Reasons for which the same CONNECT would fail again, or would fight another client for the session (MQTT 5.0,
 // section 2.4). 1, 2, 4 and 5 are what brokers before MQTT 5 answer.
 const FATAL_REASONS = new Set([
@@ -27,7 +30,7 @@ const FATAL_REASONS = new Set([
   135, // not authorized
   138, // banned
   140, // bad authentication method
-  142, // session taken over
+  TAKEN_OVER,
   144, // topic name invalid
   156, // use another server
   157, // server moved
