@@ -60,40 +60,71 @@ describe('a client that subscribes without end', () => {
   })
 })
 
-/** Subscribes to `hot`, takes every message and acknowledges none; resolves to the reason it is disconnected for. */
-function neverAcknowledging(url: string): { subscribed: Promise<void>; ended: Promise<number | undefined> } {
+interface RawSession {
+  readonly send: (packet: Packet) => void
+  /** The next packet of a kind. */
+  readonly came: (cmd: Packet['cmd']) => Promise<Packet>
+  readonly publishes: () => number
+}
+
+/** A client with a session of an hour that acknowledges nothing. */
+function lazyClient(url: string): RawSession {
   const socket = createConnection({ host: '127.0.0.1', port: Number(new URL(url).port) })
   onTestFinished(() => void socket.destroy())
   const send = (packet: Packet): void => void socket.write(mqttPacket.generate(packet, { protocolVersion: 5 }))
   const parser = mqttPacket.parser({ protocolVersion: 5 })
+  let publishes = 0
+  parser.on('packet', ({ cmd }) => {
+    if (cmd === 'publish') publishes++
+  })
   socket.on('data', data => parser.parse(data))
   send({
     cmd: 'connect',
     protocolId: 'MQTT',
     protocolVersion: 5,
     clientId: 'lazy',
-    clean: true,
+    clean: false,
     keepalive: 0,
     properties: { sessionExpiryInterval: 3_600 },
   })
   const came = (cmd: Packet['cmd']): Promise<Packet> =>
     new Promise(resolve => parser.on('packet', packet => packet.cmd === cmd && resolve(packet)))
-  const subscribed = came('suback').then(() => undefined)
-  const ended = came('disconnect').then(packet => ('reasonCode' in packet ? packet.reasonCode : undefined))
-  void came('connack').then(() => send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'hot', qos: 1 }] }))
-  return { subscribed, ended }
+  return { send, came, publishes: () => publishes }
 }
+
+const HOT: Packet = { cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'hot', qos: 1 }] }
+
+describe('a session that was ended', () => {
+  it('leaves nothing to the next one with its client id, however soon that comes', async () => {
+    const { store } = await openStore()
+    const first = lazyClient(store.url)
+    await first.came('connack')
+    first.send(HOT)
+    await first.came('suback')
+    const writer = await plain(store.url, 'writer')
+    await Promise.all(Array.from({ length: 3_000 }, () => writer.publishAsync('hot', 'x', { qos: 1 })))
+    first.send({ cmd: 'disconnect', reasonCode: 0, properties: { sessionExpiryInterval: 0 } })
+    const second = lazyClient(store.url)
+    expect(await second.came('connack')).toMatchObject({ sessionPresent: false })
+    second.send({ cmd: 'pingreq' })
+    await second.came('pingresp')
+    expect(second.publishes()).toBe(0)
+  })
+})
 
 describe('a session that never acknowledges', () => {
   it('ends with reason 151 when too much is kept for it, and others go on', { timeout: 60_000 }, async () => {
     const { store } = await openStore()
-    const { subscribed, ended } = neverAcknowledging(store.url)
-    await subscribed
+    const lazy = lazyClient(store.url)
+    const ended = lazy.came('disconnect')
+    await lazy.came('connack')
+    lazy.send(HOT)
+    await lazy.came('suback')
     const writer = await plain(store.url, 'writer')
     // A message counts by its size as well, so large ones reach the bound soon.
     const large = Buffer.alloc(MOST_QUEUED_BYTES / 8)
     for (let sent = 0; sent < 10; sent++) await writer.publishAsync('hot', large, { qos: 1 })
-    expect(await ended).toBe(151)
+    expect(await ended).toMatchObject({ reasonCode: 151 })
     await eventually(() => !store.clientIds.includes('lazy'))
     await writer.publishAsync('other', 'x', { qos: 1 })
     expect(store.clientIds).toEqual(['writer'])

@@ -168,6 +168,10 @@ export class Broker {
     Object.assign(aedes, { clients: dictionary() })
     aedes.intercept = (packet, client) => this.#handler.take(this.#connectionOf(client), packet)
     aedes.on('client', client => this.#register(client))
+    // aedes takes its time to empty the queue of a session that ended, and would send the rest to the next one.
+    aedes.on('connackSent', ({ sessionPresent }, client) => {
+      if (!sessionPresent) Object.assign(client, { _cleanStart: true })
+    })
     aedes.on('clientDisconnect', client => this.#forget(client))
     return aedes
   }

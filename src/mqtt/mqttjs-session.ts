@@ -110,6 +110,8 @@ class MqttJsSession implements MqttSession {
     const acknowledged = (error?: Error | null): void => {
       this.#unacknowledged.delete(id)
       const code = error && numericCode(error)
+      // Without a reason code the connection broke, which is told elsewhere and is no answer.
+      if (error && code === undefined) return
       done(error ? new RequestRejectedError(code ?? 0, `The broker refused the request: ${reason(error)}`) : undefined)
     }
     // mqtt.js takes any Uint8Array, but its types ask for Node's Buffer.
