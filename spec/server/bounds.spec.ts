@@ -34,11 +34,15 @@ describe('names that every JavaScript object has', () => {
 
   it.each(NAMES)('are topics like any other, or refused: %s', async name => {
     const { store } = await openStore()
-    // mqtt.js trips over some of these names itself, so nobody waits for its answers.
-    const client = await plain(store.url, 'alice')
-    client.unsubscribe(name)
-    client.subscribe([name, 'ordinary'], { qos: 1 })
-    client.unsubscribe(name)
+    for (const topics of [[name], [name, 'ordinary'], ['ordinary', name, 'other']]) {
+      const client = lazyClient(store.url)
+      await client.came('connack')
+      client.send({ cmd: 'unsubscribe', messageId: 1, unsubscriptions: topics })
+      client.send({ cmd: 'subscribe', messageId: 2, subscriptions: topics.map(topic => ({ topic, qos: 1 })) })
+      client.send({ cmd: 'unsubscribe', messageId: 3, unsubscriptions: topics })
+      client.send({ cmd: 'pingreq' })
+      await client.settled
+    }
     const witness = await plain(store.url, 'witness')
     await witness.subscribeAsync('ordinary')
     expect(witness.connected).toBe(true)
@@ -65,6 +69,8 @@ interface RawSession {
   /** The next packet of a kind. */
   readonly came: (cmd: Packet['cmd']) => Promise<Packet>
   readonly publishes: () => number
+  /** Everything was answered, or the connection ended. */
+  readonly settled: Promise<unknown>
 }
 
 /** A client with a session of an hour that acknowledges nothing. */
@@ -89,7 +95,8 @@ function lazyClient(url: string): RawSession {
   })
   const came = (cmd: Packet['cmd']): Promise<Packet> =>
     new Promise(resolve => parser.on('packet', packet => packet.cmd === cmd && resolve(packet)))
-  return { send, came, publishes: () => publishes }
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  return { send, came, publishes: () => publishes, settled: Promise.race([came('pingresp'), closed]) }
 }
 
 const HOT: Packet = { cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'hot', qos: 1 }] }

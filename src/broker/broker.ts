@@ -3,6 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket, type Se
 import { Aedes, type Client, type PublishPacket } from 'aedes'
 import { createWebSocketStream, WebSocketServer } from 'ws'
 import { BrokerConnection, type Delivery, toPacket } from './connection.js'
+import { guardClientIds, guardTopics } from './hostile-names.js'
 import { boundSessions } from './session-bound.js'
 
 /** Why a PUBLISH is refused; with `disconnect`, an MQTT 5 reason code, the connection ends as well. */
@@ -158,14 +159,14 @@ export class Broker {
       pendingSessionsLimit: MOST_SESSIONS,
       authorizePublish: (client, packet, done) => (client ? this.#authorize(client, packet, done) : done(null)),
       preConnect: (client, _packet, done) => {
-        Object.assign(client, { subscriptions: dictionary(), duplicates: dictionary() })
+        guardTopics(client)
         done(null, true)
       },
       authorizeSubscribe: (client, subscription, done) => {
         done(null, this.#maySubscribe(client, subscription.topic) ? subscription : null)
       },
     })
-    Object.assign(aedes, { clients: dictionary() })
+    guardClientIds(aedes)
     aedes.intercept = (packet, client) => this.#handler.take(this.#connectionOf(client), packet)
     aedes.on('client', client => this.#register(client))
     // aedes takes its time to empty the queue of a session that ended, and would send the rest to the next one.
@@ -178,8 +179,7 @@ export class Broker {
 
   #maySubscribe(client: Client, filter: string): boolean {
     const connection = this.#connectionOf(client)
-    // aedes sorts the filters of one SUBSCRIBE into an object in which this name means something else.
-    if (filter === '__proto__' || connection.subscriptionCount >= MOST_SUBSCRIPTIONS) return false
+    if (connection.subscriptionCount >= MOST_SUBSCRIPTIONS) return false
     return this.#handler.maySubscribe(connection, filter)
   }
 
@@ -228,9 +228,6 @@ export class Broker {
     if (connection) this.#handler.disconnected(connection)
   }
 }
-
-// aedes looks up client ids and topics in plain objects, where `constructor` is there without anybody having put it.
-const dictionary = (): object => Object.create(null)
 
 const listen = (server: TcpServer | HttpServer, port: number, host: string): Promise<void> =>
   new Promise((resolve, reject) => {
