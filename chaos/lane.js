@@ -27,6 +27,7 @@ export class Lane {
   #ended = false
   #gone = false
   #blocked = false
+  #over = false
   /** @type {(() => void) | undefined} */
   #cancel
 
@@ -73,6 +74,8 @@ export class Lane {
       if (split) return this.#later(setImmediate, clearImmediate)
     }
     if (this.#source.isPaused()) this.#source.resume()
+    if (this.#over) return
+    this.#over = this.#gone
     if (this.#gone) this.#target.destroySoon()
     else if (this.#ended) this.#target.end()
   }

@@ -43,9 +43,10 @@ const random = new Random(seed)
 const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-chaos-'))
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
-const ports = await freePorts(random.fork())
+// Not by the seed: the same run, started twice at a time, must not meet itself.
+const ports = await freePorts(new Random(process.pid))
 const world = { options, keys, ports, recorder, complaints, counts: zeroCounts() }
-const supervisor = new Supervisor(directory, ports, what => complaints.add('store', what))
+const supervisor = new Supervisor(directory, ports, what => complaints.add('store process', what))
 
 const participants = Array.from({ length: options.clients }, (_, i) => new Participant(world, i, random.fork()))
 const paces = participants.flatMap(({ writers, watchers }) => [

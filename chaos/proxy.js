@@ -38,7 +38,8 @@ export class Link {
     const { size } = this.#pairs
     for (const { near, far } of this.#pairs) {
       for (const socket of [near, far]) {
-        if (reset) socket.resetAndDestroy()
+        // One that was ended already cannot be reset any more: Node would keep its handle.
+        if (reset && !socket.writableEnded) socket.resetAndDestroy()
         else socket.destroy()
       }
     }

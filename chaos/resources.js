@@ -6,7 +6,7 @@ export const HEAP_BOUND = 4 * 1024 * 1024
 const TIMERS_PER_CLIENT = 3
 const SOCKETS_PER_CLIENT = 3
 /** Listeners that hang on one MQTT client, for all its events. */
-const LISTENERS_PER_CLIENT = 40
+const LISTENERS_PER_CLIENT = 12
 
 /** @typedef {{ heap: number, timers: number, sockets: number, listeners: number }} Resources */
 
