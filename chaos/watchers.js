@@ -15,6 +15,9 @@ import { nameOf } from './values.js'
  * @property {() => void} leave
  */
 
+/** With so many that do not stay, one more comes as likely as one leaves: their number must not grow with time. */
+const MOST_PASSING = 15
+
 let watchers = 0
 
 /** The watches of one participant: some stay, others come and go, some are members of a changing set. */
@@ -59,8 +62,9 @@ export class Watchers {
   act() {
     const dice = this.#random.next()
     if (dice < 0.15) this.#changeSet()
-    else if (dice < 0.6) this.#watch(this.#random.pick(this.#world.keys), false)
-    else this.#leaveOne()
+    else if (dice < 0.15 + (0.85 * MOST_PASSING) / (MOST_PASSING + this.#passing.length))
+      this.#watch(this.#random.pick(this.#world.keys), false)
+    else this.#random.pick(this.#passing).leave()
   }
 
   leaveAll() {
@@ -105,9 +109,8 @@ export class Watchers {
     this.#all.add(watcher)
   }
 
-  #leaveOne() {
-    const passing = Array.from(this.#all).filter(({ steady }) => !steady)
-    if (passing.length > 0) this.#random.pick(passing).leave()
+  get #passing() {
+    return Array.from(this.#all).filter(({ steady }) => !steady)
   }
 
   /** The set is that of the client before; only a new stream makes new watchers of it. */
