@@ -1,14 +1,12 @@
-import { BehaviorSubject, map, type Observable, Subject } from 'rxjs'
+import { BehaviorSubject, merge, type Observable, Subject } from 'rxjs'
 import type { Clock } from './clock.js'
 import { ClosedError, RequestRejectedError, type StateStoreError } from './errors.js'
-import { bytes, type Codec } from './keys/codec.js'
-import type { Entry } from './keys/entry.js'
-import { type DeleteResult, Key, type SetResult } from './keys/key.js'
 import { toKeyName } from './keys/key-name.js'
-import type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
 import { Registry } from './keys/registry.js'
-import { type KeyHost, KeySource } from './keys/source.js'
-import { watchAll } from './keys/watch-all.js'
+import { HOST, StoreView } from './keys/store-view.js'
+import { Lease } from './lease/lease.js'
+import type { LeaseHost } from './lease/lease-host.js'
+import type { LeaseOptions } from './lease/lease-options.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from './mqtt/session.js'
 import { CONTENT_TYPE, PROPERTY } from './protocol/properties.js'
 import { INVOKE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from './protocol/topics.js'
@@ -31,7 +29,8 @@ const FIRST_REFUSAL = 128
  * A connection to a state store: typed keys, one-shot reads and writes, and what there is to know about the connection.
  * Made by {@link connect}.
  */
-export class StateStore implements AsyncDisposable {
+export class StateStore extends StoreView implements AsyncDisposable {
+  override readonly [HOST]: LeaseHost
   /** MQTT client id. */
   readonly clientId: string
   /** State of the connection, the latest first; completes after `closed`. */
@@ -39,20 +38,21 @@ export class StateStore implements AsyncDisposable {
   /** Faults that end no stream: values that do not decode, malformed messages. Hot; nothing is lost by not listening. */
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
-  readonly #keyHost: KeyHost
   readonly #status$ = new BehaviorSubject<Status>({ state: 'connecting' })
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #responseTopic: string
   readonly #notificationPrefix: string
   readonly #invoker: Invoker
-  readonly #store: Store
   readonly #registry: Registry
   readonly #closed: Promise<void>
   #resolveClosed: () => void = () => undefined
+  readonly #farewells = new Set<() => Observable<unknown>>()
+  #leaving = false
   #ending = false
 
   /** Use {@link connect}. */
   constructor(session: MqttSession, settings: ClientSettings) {
+    super()
     const { clientId } = session
     const { clock, timeout, queueLimit, stopDelay } = settings
     this.clientId = clientId
@@ -69,10 +69,10 @@ export class StateStore implements AsyncDisposable {
       statusMessage: PROPERTY.statusMessage,
     }
     this.#invoker = new Invoker(session, topics, clock, queueLimit)
-    this.#store = new Store(this.#invoker, clock, clientId)
+    const store = new Store(this.#invoker, clock, clientId)
     const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.#registry = new Registry({
-      store: this.#store,
+      store,
       clock,
       notificationPrefix: this.#notificationPrefix,
       timeout,
@@ -80,7 +80,7 @@ export class StateStore implements AsyncDisposable {
       report,
       changed: () => this.#progress(),
     })
-    this.#keyHost = { store: this.#store, registry: this.#registry, timeout, report }
+    this[HOST] = { store, registry: this.#registry, timeout, report, clock, clientId, farewells: this.#farewells }
     this.#closed = new Promise(resolve => {
       this.#resolveClosed = resolve
     })
@@ -93,69 +93,46 @@ export class StateStore implements AsyncDisposable {
   }
 
   /**
-   * A key of the store. Without a codec its values are bytes. Throws `argument` for an empty key.
+   * A lease on a lock key: see {@link Lease}. Cold: nothing is asked for before somebody subscribes. Throws `argument`
+   * for an empty name or wrong options.
    *
    * @example
    * ```ts
-   * const temperature = store.key('thermostat1\\temperature', number)
+   * store.lease('line-1', { duration: 10_000 }).subscribe(state => console.log(state.status))
    * ```
    */
-  key(name: string | Uint8Array): Key<Uint8Array>
-  key<T>(name: string | Uint8Array, codec: Codec<T>): Key<T>
-  key(name: string | Uint8Array, codec: Codec<unknown> = bytes): unknown {
-    return new Key(new KeySource(toKeyName(name), codec, this.#keyHost))
+  lease(name: string | Uint8Array, options: LeaseOptions): Lease {
+    return new Lease(toKeyName(name), options, this[HOST])
   }
 
   /**
-   * Watches a set of keys that changes: every value of `keys$` is the whole set, and what is new in it is watched, what
-   * is gone no longer. Entries of all keys in one stream; a key is shared with whoever watches it otherwise. Errors as a
-   * single watch does, for any key.
-   *
-   * @example
-   * ```ts
-   * const keys$ = ids$.pipe(map(ids => ids.map(id => `asset/${id}`)))
-   * store.watchAll(keys$, json<Asset>()).subscribe(entry => table.set(entry.key, entry.value))
-   * ```
-   */
-  watchAll<T>(keys$: Observable<Iterable<string | Uint8Array>>, codec: Codec<T>): Observable<Entry<T>> {
-    return watchAll(keys$.pipe(map(names => Array.from(names, name => this.key(name, codec)))))
-  }
-
-  /** Reads a key once; see {@link Key.get}. */
-  get<T>(name: string | Uint8Array, codec: Codec<T>, options?: RequestOptions): Observable<Entry<T>> {
-    return this.key(name, codec).get(options)
-  }
-
-  /** Writes a key once; see {@link Key.set}. */
-  set<T>(name: string | Uint8Array, value: T, codec: Codec<T>, options?: SetOptions): Observable<SetResult> {
-    return this.key(name, codec).set(value, options)
-  }
-
-  /** Deletes a key; see {@link Key.delete}. */
-  delete(name: string | Uint8Array, options?: DeleteOptions): Observable<DeleteResult> {
-    return this.key(name).delete(options)
-  }
-
-  /** Deletes a key if it holds the value; see {@link Key.deleteIf}. */
-  deleteIf<T>(name: string | Uint8Array, value: T, codec: Codec<T>, options?: DeleteOptions): Observable<DeleteResult> {
-    return this.key(name, codec).deleteIf(value, options)
-  }
-
-  /**
-   * Ends the connection: watches complete, requests fail with `closed`, or `outcome-unknown` for a write whose answer
-   * had not come. Resolves when the connection is gone. May be called again.
+   * Ends the connection: leases are released, watches complete, requests fail with `closed`, or `outcome-unknown` for a
+   * write whose answer had not come. Resolves when the connection is gone. May be called again.
    */
   close(): Promise<void> {
-    if (!this.#ending) {
-      this.#ending = true
-      this.#release(undefined)
-      this.#session.close()
+    if (!this.#leaving) {
+      this.#leaving = true
+      this.#sayFarewell()
     }
     return this.#closed
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  /** Whoever holds a lease gives it back first, so that others need not wait until it runs out. */
+  #sayFarewell(): void {
+    const farewells = Array.from(this.#farewells, farewell => farewell())
+    if (farewells.length === 0 || this.#status$.value.state !== 'connected') this.#leave()
+    else merge(...farewells).subscribe({ complete: () => this.#leave() })
+  }
+
+  #leave(): void {
+    if (this.#ending) return
+    this.#ending = true
+    this.#release(undefined)
+    this.#session.close()
   }
 
   #connected(info: ConnectionInfo): void {

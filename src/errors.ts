@@ -14,6 +14,9 @@ export type ErrorCode =
   | 'decode'
   | 'hlc'
   | 'request-rejected'
+  | 'lease-lost'
+  | 'lock-key'
+  | 'pubsub-refused'
   | ServiceErrorCode
 
 /** Codes of what the state store itself answers with `-ERR ...`. */
@@ -83,19 +86,26 @@ export class TimeoutError extends StateStoreError {
   }
 }
 
+/** Words for {@link OutcomeUnknownError}. */
+export interface Uncertain {
+  readonly what: string
+  readonly remedy: string
+}
+
+const WRITE: Uncertain = { what: 'a write', remedy: 'read the key before trying again' }
+
 /**
- * A write was sent and its answer is lost: it may or may not have been applied. Read the key, then decide.
- * It is never repeated silently, because somebody else may have written in between.
+ * A write or a message was sent and its answer is lost: it may or may not have been applied or delivered. Find out, then
+ * decide: read the key of a write. It is never repeated silently, because somebody else may have written in between, or
+ * subscribers would get a message twice.
  */
 export class OutcomeUnknownError extends StateStoreError {
   override readonly name = 'OutcomeUnknownError'
   readonly key: string | undefined
 
-  constructor(why: string, key?: string) {
-    super(
-      'outcome-unknown',
-      `The outcome of a write${forKey(key)} is unknown: ${why}; read the key before trying again`,
-    )
+  /** @param of - what is uncertain, and what to do about it, for anything else than a write */
+  constructor(why: string, key?: string, of: Uncertain = WRITE) {
+    super('outcome-unknown', `The outcome of ${of.what}${forKey(key)} is unknown: ${why}; ${of.remedy}`)
     this.key = key
   }
 }
@@ -188,6 +198,52 @@ export class RequestRejectedError extends StateStoreError {
   constructor(status: number, message: string, key?: string) {
     super('request-rejected', `${message}${forKey(key)}`)
     this.status = status
+  }
+}
+
+/** Why a lease ended although its holder wanted to keep it. */
+export type LeaseLossReason =
+  /** Its time was over before a renewal was confirmed. */
+  | 'expired'
+  /** Somebody else holds it. */
+  | 'taken'
+  /** The lock key was deleted. */
+  | 'revoked'
+  /** It cannot be renewed any more: the client was closed, or the store refuses. */
+  | 'ended'
+
+/** The lease is gone and what it protected is no longer ours: stop the work, then acquire it anew if need be. */
+export class LeaseLostError extends StateStoreError {
+  override readonly name = 'LeaseLostError'
+  readonly key: string
+  readonly reason: LeaseLossReason
+
+  constructor(reason: LeaseLossReason, key: string, options?: ErrorOptions) {
+    super('lease-lost', `The lease ${JSON.stringify(key)} is lost: ${LOSSES[reason]}; acquire it anew`, options)
+    this.key = key
+    this.reason = reason
+  }
+}
+
+const LOSSES: Record<LeaseLossReason, string> = {
+  expired: 'its time was over before a renewal was confirmed',
+  taken: 'somebody else holds it',
+  revoked: 'its key was deleted',
+  ended: 'it cannot be renewed any more',
+}
+
+/** The key is no lock: its value is no holder, or it is protected by a fencing token itself. It was left as it is. */
+export class LockKeyError extends StateStoreError {
+  override readonly name = 'LockKeyError'
+  readonly key: string
+
+  constructor(key: string, problem: string, options?: ErrorOptions) {
+    super(
+      'lock-key',
+      `The key ${JSON.stringify(key)} cannot be used as a lock: ${problem}; choose another name`,
+      options,
+    )
+    this.key = key
   }
 }
 

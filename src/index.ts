@@ -10,6 +10,9 @@ export {
   DecodeError,
   type ErrorCode,
   HlcError,
+  type LeaseLossReason,
+  LeaseLostError,
+  LockKeyError,
   OutcomeUnknownError,
   OverflowError,
   PayloadError,
@@ -25,6 +28,13 @@ export type { Entry } from './keys/entry.js'
 export type { Freshness } from './keys/freshness.js'
 export { type DeleteResult, Key, type SetResult } from './keys/key.js'
 export type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
+export { StoreView } from './keys/store-view.js'
+export { FencedStore, fenced } from './lease/fenced.js'
+export { type Leadership, leadership } from './lease/leadership.js'
+export { Lease } from './lease/lease.js'
+export type { LeaseOptions } from './lease/lease-options.js'
+export type { Acquisition, LeaseState } from './lease/lease-state.js'
+export { type LockOptions, withLock } from './lease/with-lock.js'
 export type { Credentials } from './mqtt/mqttjs-options.js'
 export type { ReconnectStrategy } from './mqtt/reconnect.js'
 export { del } from './operators/del.js'

@@ -109,23 +109,24 @@ export class Key<T> {
    * codec refuses; errors with `timeout` (not written), `outcome-unknown`, `closed` or what the store answers.
    */
   set(value: T, options: SetOptions = {}): Observable<SetResult> {
-    const write = checkSetOptions(options)
-    const timeout = checkTimeout(options.timeout, this.#source.host.timeout)
-    return this.#source.host.store
+    const { host } = this.#source
+    const write = checkSetOptions(options, host.fencingToken)
+    const timeout = checkTimeout(options.timeout, host.timeout)
+    return host.store
       .set(this.#source.key, encodeFor(this.name, this.#source.codec, value), write, timeout)
       .pipe(map(({ applied, version }) => ({ key: this.name, applied, version })))
   }
 
   /** Deletes the key. Cold; errors as {@link set} does. */
   delete(options: DeleteOptions = {}): Observable<DeleteResult> {
-    const token = checkToken(options.fencingToken)
+    const token = checkToken(options.fencingToken) ?? this.#source.host.fencingToken
     const timeout = checkTimeout(options.timeout, this.#source.host.timeout)
     return this.#source.host.store.delete(this.#source.key, token, timeout).pipe(map(written => this.#deleted(written)))
   }
 
   /** Deletes the key if it holds this value. Cold; errors as {@link set} does. */
   deleteIf(value: T, options: DeleteOptions = {}): Observable<DeleteResult> {
-    const token = checkToken(options.fencingToken)
+    const token = checkToken(options.fencingToken) ?? this.#source.host.fencingToken
     const timeout = checkTimeout(options.timeout, this.#source.host.timeout)
     return this.#source.host.store
       .deleteIf(this.#source.key, encodeFor(this.name, this.#source.codec, value), token, timeout)

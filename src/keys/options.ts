@@ -26,15 +26,15 @@ export interface SetOptions extends DeleteOptions {
   readonly persist?: boolean
 }
 
-/** Checks options before anything is sent. Throws {@link ArgumentError}. */
-export function checkSetOptions(options: SetOptions): WriteOptions {
+/** Checks options before anything is sent; `token` is used when they bring none. Throws {@link ArgumentError}. */
+export function checkSetOptions(options: SetOptions, token?: Hlc): WriteOptions {
   const { ifAbsent, ifAbsentOrEqual, expiresIn, fencingToken, persist } = options
   if (ifAbsent && ifAbsentOrEqual) throw new ArgumentError('Expected one of `ifAbsent` and `ifAbsentOrEqual`, got both')
   if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
   return {
     condition: ifAbsent ? { type: 'NX' } : ifAbsentOrEqual ? { type: 'NEX', comparand: undefined } : undefined,
     px: expiresIn,
-    fencingToken: checkToken(fencingToken),
+    fencingToken: checkToken(fencingToken) ?? token,
     persist,
   }
 }

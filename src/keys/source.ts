@@ -13,6 +13,8 @@ export interface KeyHost {
   /** Default of a request, ms. */
   readonly timeout: number
   readonly report: (error: StateStoreError) => void
+  /** Carried by every write that brings none of its own. */
+  readonly fencingToken?: Hlc | undefined
 }
 
 /** A key with its codec, where its client is: what a handle and its listeners share. */

@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs'
-import type { StateStore } from '../client.js'
 import type { DeleteResult, Key } from '../keys/key.js'
 import type { DeleteOptions } from '../keys/options.js'
+import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import {
   type ErrorMode,
@@ -29,12 +29,12 @@ export function del<V, E extends ErrorMode = 'throw'>(
   options?: Options<E>,
 ): OperatorFunction<unknown, DeleteResult | Failed<E>>
 export function del<T, E extends ErrorMode = 'throw'>(
-  store: StateStore,
+  store: StoreView,
   keyOf: KeyOf<T>,
   options?: Options<E>,
 ): OperatorFunction<T, DeleteResult | Failed<E>>
 export function del<T, V, E extends ErrorMode>(
-  target: Key<V> | StateStore,
+  target: Key<V> | StoreView,
   second?: KeyOf<T> | Options<E>,
   options: Options<E> = {},
 ): OperatorFunction<T, DeleteResult | Failed<E>> {

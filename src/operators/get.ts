@@ -1,9 +1,9 @@
 import type { OperatorFunction } from 'rxjs'
-import type { StateStore } from '../client.js'
 import type { Codec } from '../keys/codec.js'
 import type { Entry } from '../keys/entry.js'
 import type { Key } from '../keys/key.js'
 import type { RequestOptions } from '../keys/options.js'
+import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import { type ErrorMode, type Failed, isKey, type KeyOf, missingArguments, type OperatorOptions } from './target.js'
 
@@ -23,13 +23,13 @@ export function get<V, E extends ErrorMode = 'throw'>(
   options?: Options<E>,
 ): OperatorFunction<unknown, Entry<V> | Failed<E>>
 export function get<T, V, E extends ErrorMode = 'throw'>(
-  store: StateStore,
+  store: StoreView,
   keyOf: KeyOf<T>,
   codec: Codec<V>,
   options?: Options<E>,
 ): OperatorFunction<T, Entry<V> | Failed<E>>
 export function get<T, V, E extends ErrorMode>(
-  target: Key<V> | StateStore,
+  target: Key<V> | StoreView,
   second?: KeyOf<T> | Options<E>,
   codec?: Codec<V>,
   options: Options<E> = {},

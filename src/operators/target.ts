@@ -1,7 +1,7 @@
-import type { StateStore } from '../client.js'
 import { ArgumentError, type StateStoreError } from '../errors.js'
 import { bytes, type Codec, encodeFor, text } from '../keys/codec.js'
 import type { Key } from '../keys/key.js'
+import type { StoreView } from '../keys/store-view.js'
 import type { PipelineOptions } from './pipeline.js'
 
 /** What a failed request does: end the stream (`throw`, the default), or become a {@link Failure} (`emit`). */
@@ -42,7 +42,7 @@ export const isValueOf = <T>(argument: ValueOf<T> | undefined): argument is Valu
 
 /** Keys taken from the stream, as bytes. */
 export const keysOf =
-  <T>(store: StateStore, keyOf: KeyOf<T>): ((item: T) => Key<Uint8Array>) =>
+  <T>(store: StoreView, keyOf: KeyOf<T>): ((item: T) => Key<Uint8Array>) =>
   item =>
     store.key(keyOf(item), bytes)
 
@@ -51,5 +51,5 @@ export const missingArguments = (operator: string, needed: string): ArgumentErro
   new ArgumentError(`Expected ${operator}(key, options?) or ${operator}(store, ${needed}, options?)`)
 
 /** Whether an operator's first argument is a key handle. */
-export const isKey = <T>(target: StateStore | Key<T>): target is Key<T> =>
+export const isKey = <T>(target: StoreView | Key<T>): target is Key<T> =>
   Object(target) === target && 'entries$' in target

@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs'
-import type { StateStore } from '../client.js'
 import type { DeleteResult, Key } from '../keys/key.js'
 import type { DeleteOptions } from '../keys/options.js'
+import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import {
   type ErrorMode,
@@ -32,13 +32,13 @@ export function vdel<T, E extends ErrorMode = 'throw'>(
   options?: Options<E>,
 ): OperatorFunction<T, DeleteResult | Failed<E>>
 export function vdel<T, E extends ErrorMode = 'throw'>(
-  store: StateStore,
+  store: StoreView,
   keyOf: KeyOf<T>,
   toValue: ValueOf<T>,
   options?: Options<E>,
 ): OperatorFunction<T, DeleteResult | Failed<E>>
 export function vdel<T, E extends ErrorMode>(
-  target: Key<T> | StateStore,
+  target: Key<T> | StoreView,
   second?: KeyOf<T> | Options<E>,
   toValue?: ValueOf<T>,
   options: Options<E> = {},

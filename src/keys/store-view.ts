@@ -1,0 +1,65 @@
+import { map, type Observable } from 'rxjs'
+import { bytes, type Codec } from './codec.js'
+import type { Entry } from './entry.js'
+import { type DeleteResult, Key, type SetResult } from './key.js'
+import { toKeyName } from './key-name.js'
+import type { DeleteOptions, RequestOptions, SetOptions } from './options.js'
+import { type KeyHost, KeySource } from './source.js'
+import { watchAll } from './watch-all.js'
+
+/** Where the library finds what a view's keys need; not for users. */
+export const HOST: unique symbol = Symbol('host')
+
+/** Reads, writes and watches keys: a store, or a view of it whose writes carry a fencing token. */
+export abstract class StoreView {
+  abstract readonly [HOST]: KeyHost
+
+  /**
+   * A key of the store. Without a codec its values are bytes. Throws `argument` for an empty key.
+   *
+   * @example
+   * ```ts
+   * const temperature = store.key('thermostat1\\temperature', number)
+   * ```
+   */
+  key(name: string | Uint8Array): Key<Uint8Array>
+  key<T>(name: string | Uint8Array, codec: Codec<T>): Key<T>
+  key(name: string | Uint8Array, codec: Codec<unknown> = bytes): unknown {
+    return new Key(new KeySource(toKeyName(name), codec, this[HOST]))
+  }
+
+  /**
+   * Watches a set of keys that changes: every value of `keys$` is the whole set, and what is new in it is watched, what
+   * is gone no longer. Entries of all keys in one stream; a key is shared with whoever watches it otherwise. Errors as a
+   * single watch does, for any key.
+   *
+   * @example
+   * ```ts
+   * const keys$ = ids$.pipe(map(ids => ids.map(id => `asset/${id}`)))
+   * store.watchAll(keys$, json<Asset>()).subscribe(entry => table.set(entry.key, entry.value))
+   * ```
+   */
+  watchAll<T>(keys$: Observable<Iterable<string | Uint8Array>>, codec: Codec<T>): Observable<Entry<T>> {
+    return watchAll(keys$.pipe(map(names => Array.from(names, name => this.key(name, codec)))))
+  }
+
+  /** Reads a key once; see {@link Key.get}. */
+  get<T>(name: string | Uint8Array, codec: Codec<T>, options?: RequestOptions): Observable<Entry<T>> {
+    return this.key(name, codec).get(options)
+  }
+
+  /** Writes a key once; see {@link Key.set}. */
+  set<T>(name: string | Uint8Array, value: T, codec: Codec<T>, options?: SetOptions): Observable<SetResult> {
+    return this.key(name, codec).set(value, options)
+  }
+
+  /** Deletes a key; see {@link Key.delete}. */
+  delete(name: string | Uint8Array, options?: DeleteOptions): Observable<DeleteResult> {
+    return this.key(name).delete(options)
+  }
+
+  /** Deletes a key if it holds the value; see {@link Key.deleteIf}. */
+  deleteIf<T>(name: string | Uint8Array, value: T, codec: Codec<T>, options?: DeleteOptions): Observable<DeleteResult> {
+    return this.key(name, codec).deleteIf(value, options)
+  }
+}

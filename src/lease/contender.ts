@@ -1,0 +1,232 @@
+import { catchError, EMPTY, type Observable, type Subscriber, Subscription } from 'rxjs'
+import { backoff } from '../backoff.js'
+import { type LeaseLossReason, LeaseLostError, LockKeyError, StateStoreError } from '../errors.js'
+import type { Hlc } from '../hlc/hlc.js'
+import { bytes } from '../keys/codec.js'
+import type { Entry } from '../keys/entry.js'
+import { Key } from '../keys/key.js'
+import { KeySource } from '../keys/source.js'
+import type { KeyName } from '../store.js'
+import { type Claim, claim, giveBack, holderOf, isOver, isPassing } from './claim.js'
+import type { LeaseHost } from './lease-host.js'
+import { type LeaseTerms, uniqueHolder } from './lease-options.js'
+import type { LeaseState } from './lease-state.js'
+import { Tenure } from './tenure.js'
+
+/** What the watch of the lock key said last. */
+interface Seen {
+  /** Missing when nobody holds it. */
+  readonly holder: string | undefined
+  readonly version: Hlc | undefined
+}
+
+/** Those who wait come one after the other within this time, ms, when a lease becomes free. */
+const HERD = 50
+const FIRST_RETRY = 50
+/** A client that is closed waits no longer than this, ms. */
+const FAREWELL = 1_000
+
+/**
+ * One subscriber of a lease: asks for it, keeps it, waits for it. It waits for the watch of the lock key; only when
+ * nothing was heard of the holder for the length of a lease, as when a store tells nobody that a key ran out, it asks.
+ */
+export class Contender {
+  readonly #key: KeyName
+  readonly #terms: LeaseTerms
+  readonly #host: LeaseHost
+  readonly #subscriber: Subscriber<LeaseState>
+  readonly #holder: string
+  #tenure: Tenure | undefined
+  #request = Subscription.EMPTY
+  #watch = Subscription.EMPTY
+  #cancelNext: () => void = () => undefined
+  #seen: Seen | undefined
+  /** The holder that was told last, while waiting. */
+  #waitsFor: string | undefined
+  #attempts = 0
+  /** Whether the lock key may hold our name, so that it has to be given back. */
+  #mayHold = false
+
+  constructor(key: KeyName, terms: LeaseTerms, host: LeaseHost, subscriber: Subscriber<LeaseState>) {
+    this.#key = key
+    this.#terms = terms
+    this.#host = host
+    this.#subscriber = subscriber
+    this.#holder = terms.holder ?? uniqueHolder(host.clientId)
+  }
+
+  start(): void {
+    this.#host.farewells.add(this.#farewell)
+    this.#subscriber.add(() => this.#stop())
+    this.#ask()
+    if (this.#subscriber.closed) return
+    this.#watch = new Key(new KeySource(this.#key, bytes, this.#host)).entries$.subscribe({
+      next: entry => this.#hear(entry),
+      error: error => this.#fail(error),
+      complete: () => this.#finish(),
+    })
+    this.#subscriber.add(this.#watch)
+  }
+
+  readonly #farewell = (): Observable<unknown> => {
+    const release = this.#mayHold ? this.#release(FAREWELL) : EMPTY
+    this.#mayHold = false
+    this.#finish()
+    return release
+  }
+
+  #ask(): void {
+    this.#cancelNext()
+    this.#request.unsubscribe()
+    this.#mayHold = true
+    this.#request = this.#claim().subscribe({
+      next: answer => this.#answered(answer),
+      error: error => this.#troubled(error),
+    })
+  }
+
+  /** More than three at a time would not help: as long as they may take, no answer of theirs is too late. */
+  #claim(): Observable<Claim> {
+    const { duration, renewEvery } = this.#terms
+    const most = this.#tenure ? 3 * renewEvery : this.#host.timeout
+    return claim(this.#host, this.#key, this.#holder, { duration, timeout: Math.min(most, duration) })
+  }
+
+  #answered(answer: Claim): void {
+    this.#attempts = 0
+    if (answer.applied) this.#acquired(answer)
+    else {
+      this.#mayHold = false
+      this.#wait(answer.version)
+    }
+  }
+
+  #acquired(answer: Claim): void {
+    const { clock } = this.#host
+    if (isOver(answer.expiry, clock)) {
+      this.#askAfter(this.#pause())
+      return
+    }
+    const tenure = new Tenure(answer, {
+      clock,
+      renewEvery: this.#terms.renewEvery,
+      claim: () => this.#claim(),
+      renewed: () => this.#held(tenure),
+      lost: (reason, cause) => this.#lost(reason, cause),
+    })
+    this.#tenure = tenure
+    this.#held(tenure)
+  }
+
+  #troubled(error: unknown): void {
+    if (isPassing(error)) this.#askAfter(this.#pause())
+    else this.#fail(error)
+  }
+
+  #lost(reason: LeaseLossReason, cause: unknown): void {
+    this.#tenure = undefined
+    this.#mayHold = reason !== 'taken'
+    this.#tell({ status: 'lost', cause: this.#loss(reason, cause) })
+    if (this.#subscriber.closed) return
+    if (reason === 'ended') this.#fail(cause)
+    else this.#wait(undefined)
+  }
+
+  #hear(entry: Entry<Uint8Array>): void {
+    try {
+      const holder = entry.value && holderOf(this.#key, entry.value)
+      this.#seen = { holder, version: entry.version }
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
+    const { holder, version } = this.#seen
+    if (this.#tenure) {
+      if (holder !== this.#holder) this.#tenure.contradicted(version, holder === undefined ? 'revoked' : 'taken')
+      return
+    }
+    // What was asked may be answered yet; an answer that was lost with a connection is not.
+    if (this.#request.closed) this.#wait(undefined)
+    else if (holder === this.#holder && entry.source === 'resync') this.#ask()
+  }
+
+  /** Waits for the holder, or not at all; `refused` is the version of the lock key that stood in the way. */
+  #wait(refused: Hlc | undefined): void {
+    const seen = this.#seen
+    const current = seen && !(refused && isOlder(seen.version, refused)) ? seen : undefined
+    const free = current && (current.holder === undefined || current.holder === this.#holder)
+    this.#askAfter(free ? this.#jitter() : this.#terms.duration + this.#jitter())
+    if (free || current?.holder === undefined || current.holder === this.#waitsFor) return
+    this.#tell({ status: 'waiting', holder: current.holder })
+  }
+
+  #askAfter(delay: number): void {
+    this.#cancelNext()
+    this.#cancelNext = this.#host.clock.schedule(delay, () => this.#ask())
+  }
+
+  #jitter(): number {
+    return backoff(1, { initial: Math.min(HERD, this.#terms.duration / 10) })
+  }
+
+  #pause(): number {
+    this.#attempts++
+    return backoff(this.#attempts, { initial: FIRST_RETRY, maximum: this.#terms.duration })
+  }
+
+  #held({ token, expiresAt }: Tenure): void {
+    this.#tell({ status: 'held', token, expiresAt, holder: this.#holder })
+  }
+
+  #tell(state: LeaseState): void {
+    this.#waitsFor = state.status === 'waiting' ? state.holder : undefined
+    this.#subscriber.next(state)
+  }
+
+  #loss(reason: LeaseLossReason, cause: unknown): LeaseLostError {
+    return new LeaseLostError(reason, this.#key.text, cause === undefined ? {} : { cause })
+  }
+
+  #fail(error: unknown): void {
+    this.#drop(error)
+    this.#subscriber.error(error)
+  }
+
+  #finish(): void {
+    this.#drop(undefined)
+    this.#subscriber.complete()
+  }
+
+  /** Whoever holds the lease hears that it is over before the stream ends. */
+  #drop(cause: unknown): void {
+    if (this.#tenure === undefined) return
+    this.#tenure.end()
+    this.#tenure = undefined
+    const reason = cause instanceof LockKeyError ? 'taken' : 'ended'
+    this.#tell({ status: 'lost', cause: this.#loss(reason, cause) })
+  }
+
+  #stop(): void {
+    this.#host.farewells.delete(this.#farewell)
+    this.#cancelNext()
+    this.#request.unsubscribe()
+    this.#tenure?.end()
+    this.#tenure = undefined
+    if (this.#mayHold) this.#release().subscribe()
+    this.#mayHold = false
+  }
+
+  #release(limit = this.#terms.duration): Observable<unknown> {
+    const timeout = Math.min(this.#host.timeout, this.#terms.duration, limit)
+    return giveBack(this.#host, this.#key, this.#holder, timeout).pipe(
+      catchError(error => {
+        if (error instanceof StateStoreError && error.code !== 'closed') this.#host.report(error)
+        return EMPTY
+      }),
+    )
+  }
+}
+
+/** A key that was not found has no version: the refusal came after that. */
+const isOlder = (version: Hlc | undefined, refused: Hlc): boolean =>
+  version === undefined || version.compareTo(refused) < 0

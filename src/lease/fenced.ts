@@ -1,0 +1,35 @@
+import type { Hlc } from '../hlc/hlc.js'
+import { checkToken } from '../keys/options.js'
+import type { KeyHost } from '../keys/source.js'
+import { HOST, StoreView } from '../keys/store-view.js'
+
+/** A view of a store whose writes carry a fencing token; made by {@link fenced}. */
+export class FencedStore extends StoreView {
+  override readonly [HOST]: KeyHost
+
+  constructor(host: KeyHost) {
+    super()
+    this[HOST] = host
+  }
+}
+
+/**
+ * The same store, with every write by it carrying the token (`__ft`), whether by its keys or by operators on it. A key
+ * that was written with a newer token refuses: `fencing-token-stale`. From then on the key takes no write without a
+ * token. Throws `argument` for what is no token.
+ *
+ * @example
+ * ```ts
+ * fenced(store, token).key('line-1\\speed', number).set(12).subscribe()
+ * ```
+ */
+export function fenced(store: StoreView, token: Hlc | string): FencedStore {
+  const host = store[HOST]
+  return new FencedStore({
+    store: host.store,
+    registry: host.registry,
+    timeout: host.timeout,
+    report: host.report,
+    fencingToken: checkToken(token),
+  })
+}

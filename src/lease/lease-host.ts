@@ -1,0 +1,11 @@
+import type { Observable } from 'rxjs'
+import type { Clock } from '../clock.js'
+import type { KeyHost } from '../keys/source.js'
+
+/** What leases need of their client. */
+export interface LeaseHost extends KeyHost {
+  readonly clock: Clock
+  readonly clientId: string
+  /** Called when the client is closed on purpose; it stays until what they return has completed. They never error. */
+  readonly farewells: Set<() => Observable<unknown>>
+}

@@ -1,0 +1,48 @@
+import { randomBytes } from '../backoff.js'
+import { isWellFormed, toHex } from '../bytes.js'
+import { ArgumentError, shown } from '../errors.js'
+import { checkPositiveInteger } from '../keys/options.js'
+
+/** How a lease is held. */
+export interface LeaseOptions {
+  /** ms after which a holder that is not heard of loses the lease. The store refuses nobody a long one: choose. */
+  readonly duration: number
+  /** ms between renewals; less than `duration`. Default a third of it, so that two may fail. */
+  readonly renewEvery?: number
+  /**
+   * Who holds it, as others see it. Default the client id and a random part of each subscription. Two who say the same
+   * hold it together: choose a name of your own only where it is certain that there is one of it.
+   */
+  readonly holder?: string
+}
+
+/** Checked {@link LeaseOptions}. */
+export interface LeaseTerms {
+  readonly duration: number
+  readonly renewEvery: number
+  readonly holder: string | undefined
+}
+
+/** Checks options before anything is sent. Throws {@link ArgumentError}. */
+export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
+  const { duration, renewEvery = Math.ceil(duration / 3), holder } = options
+  checkPositiveInteger('duration', duration)
+  checkPositiveInteger('renewEvery', renewEvery)
+  if (renewEvery >= duration) {
+    throw new ArgumentError(
+      `Expected \`renewEvery\` to be less than \`duration\`, got \`${renewEvery}\` and \`${duration}\` (ms)`,
+    )
+  }
+  if (holder !== undefined) checkHolder(holder)
+  return { duration, renewEvery, holder }
+}
+
+/** A holder that is nobody else: neither another client nor another lease of this one. */
+export const uniqueHolder = (clientId: string): string => `${clientId}/${toHex(randomBytes(8)).toLowerCase()}`
+
+function checkHolder(holder: string): void {
+  if (typeof holder === 'string' && holder !== '' && isWellFormed(holder)) return
+  throw new ArgumentError(
+    `Expected \`holder\` to be a text of at least one character, got \`${shown(holder)}\` (${typeof holder})`,
+  )
+}

@@ -1,0 +1,74 @@
+import { defer, map, Observable, of, switchMap } from 'rxjs'
+import { bytes } from '../keys/codec.js'
+import { Key } from '../keys/key.js'
+import { KeySource } from '../keys/source.js'
+import type { KeyName } from '../store.js'
+import { claim, holderOf } from './claim.js'
+import { Contender } from './contender.js'
+import type { LeaseHost } from './lease-host.js'
+import { checkLeaseOptions, type LeaseOptions, type LeaseTerms, uniqueHolder } from './lease-options.js'
+import type { Acquisition, LeaseState } from './lease-state.js'
+
+/**
+ * A lease on a lock key: an observable of where it stands. Whoever subscribes asks for it, waits for it, holds it and
+ * renews it; unsubscribing gives it back. Cold: every subscriber is a holder of its own, so share it with whoever only
+ * wants to look.
+ *
+ * It is lost as soon as its time, counted from before the last confirmed renewal was sent, is over without another one,
+ * whatever the network does; then it is asked for anew. Every holding has a fencing token; see {@link withLock} and
+ * {@link fenced}. Errors with `lock-key` when the key is no lock, `not-authorized` or `closed`; completes when the client
+ * is closed.
+ *
+ * @example
+ * ```ts
+ * store.lease('line-1', { duration: 10_000 }).subscribe(state => console.log(state.status))
+ * ```
+ */
+export class Lease extends Observable<LeaseState> {
+  /** The lock key. */
+  readonly name: string
+  /**
+   * Who holds it, for anyone: `undefined` while nobody does. Acquires nothing; errors as the lease does.
+   */
+  readonly holder$: Observable<string | undefined>
+  readonly #key: KeyName
+  readonly #terms: LeaseTerms
+  readonly #host: LeaseHost
+
+  /** Use {@link StateStore.lease}. */
+  constructor(key: KeyName, options: LeaseOptions, host: LeaseHost) {
+    const terms = checkLeaseOptions(options)
+    super(subscriber => new Contender(key, terms, host, subscriber).start())
+    this.name = key.text
+    this.#key = key
+    this.#terms = terms
+    this.#host = host
+    this.holder$ = new Key(new KeySource(key, bytes, host)).entries$.pipe(
+      map(({ value }) => value && holderOf(key, value)),
+    )
+  }
+
+  /**
+   * Asks once, and says at once whether it was free. What is acquired is neither renewed nor given back by itself: it
+   * runs out, or is given back with `store.deleteIf(name, holder, text)`. Cold; errors as a SET does and with `lock-key`.
+   */
+  tryAcquire(): Observable<Acquisition> {
+    return defer(() => {
+      const { duration, holder = uniqueHolder(this.#host.clientId) } = this.#terms
+      const timeout = Math.min(this.#host.timeout, duration)
+      return claim(this.#host, this.#key, holder, { duration, timeout }).pipe(
+        switchMap(({ applied, version, expiry }) =>
+          applied
+            ? of({ acquired: true, token: version, expiresAt: expiry.monotonic, holder } as const)
+            : this.#refused(),
+        ),
+      )
+    })
+  }
+
+  #refused(): Observable<Acquisition> {
+    return this.#host.store
+      .get(this.#key, this.#host.timeout)
+      .pipe(map(found => ({ acquired: false, holder: found && holderOf(this.#key, found.value) })))
+  }
+}

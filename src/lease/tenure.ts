@@ -1,0 +1,107 @@
+import { type Observable, Subscription } from 'rxjs'
+import type { Clock } from '../clock.js'
+import type { LeaseLossReason } from '../errors.js'
+import type { Hlc } from '../hlc/hlc.js'
+import { type Claim, isOver, isPassing } from './claim.js'
+
+/** What a tenure needs, and whom it tells. */
+export interface TenurePort {
+  readonly clock: Clock
+  /** ms */
+  readonly renewEvery: number
+  /** Claims the lock key once more. */
+  readonly claim: () => Observable<Claim>
+  readonly renewed: () => void
+  readonly lost: (reason: LeaseLossReason, cause?: unknown) => void
+}
+
+/**
+ * One holding of a lease, from its acquisition until it is lost or ended. Renewals go out at their times whatever became
+ * of those before: an answer may be late, or lost with a connection. It is over as soon as the time counted from the
+ * last confirmed renewal is, whatever the network does.
+ */
+export class Tenure {
+  readonly token: Hlc
+  readonly #port: TenurePort
+  readonly #renewals = new Subscription()
+  #confirmed: Claim
+  #cancelRenewal: () => void
+  #cancelExpiry: () => void
+  #trouble: unknown
+
+  constructor(first: Claim, port: TenurePort) {
+    this.token = first.version
+    this.#port = port
+    this.#confirmed = first
+    this.#cancelExpiry = this.#armExpiry()
+    this.#cancelRenewal = this.#armRenewal()
+  }
+
+  /** ms on the monotonic clock. */
+  get expiresAt(): number {
+    return this.#confirmed.expiry.monotonic
+  }
+
+  /** The watch says that the lock key is not ours: unless that was before the last renewal, the lease is lost. */
+  contradicted(version: Hlc | undefined, reason: LeaseLossReason): void {
+    if (version === undefined || version.compareTo(this.#confirmed.version) > 0) this.#lose(reason)
+  }
+
+  /** Ends it without a word. */
+  end(): void {
+    this.#cancelRenewal()
+    this.#cancelExpiry()
+    this.#renewals.unsubscribe()
+  }
+
+  #armExpiry(): () => void {
+    const { clock } = this.#port
+    return clock.schedule(this.expiresAt - clock.monotonic(), () => this.#lose('expired'))
+  }
+
+  #armRenewal(): () => void {
+    const { clock, renewEvery } = this.#port
+    return clock.schedule(renewEvery, () => this.#renew())
+  }
+
+  #renew(): void {
+    if (this.#expired()) return
+    this.#cancelRenewal = this.#armRenewal()
+    const renewal = this.#port.claim().subscribe({
+      next: claim => this.#answered(claim),
+      error: error => this.#troubled(error),
+    })
+    this.#renewals.add(renewal)
+  }
+
+  #answered(claim: Claim): void {
+    if (this.#expired()) return
+    if (!claim.applied) this.#lose('taken')
+    else if (claim.version.compareTo(this.#confirmed.version) > 0) this.#extend(claim)
+  }
+
+  #extend(claim: Claim): void {
+    this.#confirmed = claim
+    this.#trouble = undefined
+    this.#cancelExpiry()
+    this.#cancelExpiry = this.#armExpiry()
+    this.#port.renewed()
+  }
+
+  #troubled(error: unknown): void {
+    this.#trouble = error
+    if (!isPassing(error)) this.#lose('ended')
+  }
+
+  /** A blocked event loop may run other things before the timer that was due. */
+  #expired(): boolean {
+    if (!isOver(this.#confirmed.expiry, this.#port.clock)) return false
+    this.#lose('expired')
+    return true
+  }
+
+  #lose(reason: LeaseLossReason): void {
+    this.end()
+    this.#port.lost(reason, this.#trouble)
+  }
+}
