@@ -2,8 +2,9 @@ import type { Observable } from 'rxjs'
 import { StateStore } from '../../src/client.js'
 import type { StateStoreError } from '../../src/errors.js'
 import type { InboundMessage, MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
+import { notificationPrefix } from '../../src/protocol/topics.js'
 import { ManualClock } from './manual-clock.js'
-import { bytes, textOf } from './words.js'
+import { bytes, resp3, textOf } from './words.js'
 
 /** A request as it went to the broker, taken apart without the code under test. */
 export interface WireRequest {
@@ -65,7 +66,6 @@ export class FakeSession implements MqttSession {
   publish(request: OutboundRequest, done: (refusal: undefined) => void): void {
     const wire = toWire(request)
     this.requests.push(wire)
-    done(undefined)
     this.#script(wire, this.requests.length - 1).subscribe(answer => {
       const { payload, properties = {} } = typeof answer === 'string' ? answerOf(wire.verb, answer) : answer
       this.#listener?.message({
@@ -75,6 +75,19 @@ export class FakeSession implements MqttSession {
         contentType: request.contentType,
         userProperties: properties,
       })
+    })
+    done(undefined)
+  }
+
+  /** Tells of a change: `set` with the value, or `delete`; the version is `{version}:0:S`. */
+  notify(key: string, change: { readonly set: string } | 'delete', version: number): void {
+    const words = change === 'delete' ? ['NOTIFY', 'DELETE'] : ['NOTIFY', 'SET', 'VALUE', change.set]
+    this.#listener?.message({
+      topic: `${notificationPrefix(this.clientId)}${bytes(key).toString('hex').toUpperCase()}`,
+      payload: resp3(words),
+      correlationData: undefined,
+      contentType: undefined,
+      userProperties: { __ts: `${version}:0:S` },
     })
   }
 

@@ -52,7 +52,8 @@ export function claim(
 }
 
 /** Whether a lease gets over an error by asking again. */
-export const isPassing = (error: unknown): boolean => error instanceof StateStoreError && PASSING.has(error.code)
+export const isPassing = (error: unknown): error is StateStoreError =>
+  error instanceof StateStoreError && PASSING.has(error.code)
 
 /** Gives the lease back, unless it is somebody else's: `VDEL key holder`. */
 export const giveBack = ({ store }: LeaseHost, key: KeyName, holder: string, timeout: number): Observable<unknown> =>

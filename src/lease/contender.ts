@@ -119,8 +119,13 @@ export class Contender {
   }
 
   #troubled(error: unknown): void {
-    if (isPassing(error)) this.#askAfter(this.#pause())
-    else this.#fail(error)
+    if (!isPassing(error)) {
+      this.#fail(error)
+      return
+    }
+    // Without a connection there is nothing to tell that `status$` does not; a store that refuses nobody would notice.
+    if (error.code !== 'timeout') this.#host.report(error)
+    this.#askAfter(this.#pause())
   }
 
   #lost(reason: LeaseLossReason, cause: unknown): void {
@@ -152,12 +157,11 @@ export class Contender {
 
   /** Waits for the holder, or not at all; `refused` is the version of the lock key that stood in the way. */
   #wait(refused: Hlc | undefined): void {
-    const seen = this.#seen
-    const current = seen && !(refused && isOlder(seen.version, refused)) ? seen : undefined
-    const free = current && (current.holder === undefined || current.holder === this.#holder)
+    const seen = this.#seen && !(refused && isOlder(this.#seen.version, refused)) ? this.#seen : undefined
+    const other = seen?.holder === this.#holder ? undefined : seen?.holder
+    const free = other === undefined && (seen !== undefined || refused === undefined)
     this.#askAfter(free ? this.#jitter() : this.#terms.duration + this.#jitter())
-    if (free || current?.holder === undefined || current.holder === this.#waitsFor) return
-    this.#tell({ status: 'waiting', holder: current.holder })
+    if (other !== undefined && other !== this.#waitsFor) this.#tell({ status: 'waiting', holder: other })
   }
 
   #askAfter(delay: number): void {

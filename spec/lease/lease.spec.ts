@@ -1,0 +1,388 @@
+import { map } from 'rxjs'
+import { marbles } from 'rxjs-marbles'
+import { describe, expect, it } from 'vitest'
+import { ConnectionLostError } from '../../src/errors.js'
+import type { LeaseOptions } from '../../src/lease/lease-options.js'
+import { at, inWords, JITTER, leaseBench, transcript } from '../support/lease-bench.js'
+
+const OPTIONS: LeaseOptions = { duration: 9_000, holder: 'me' }
+const states$ = (store: ReturnType<typeof leaseBench>['store']) => store.lease('line', OPTIONS).pipe(map(inWords))
+const CLAIM = 'SET me NEX PX 9000'
+
+describe('a lease that is free', () => {
+  it(
+    'asks nothing before it is subscribed',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['+1'] })
+      store.lease('line', OPTIONS)
+      m.flush()
+      expect(sent()).toEqual([])
+    }),
+  )
+
+  it(
+    'is held, renewed every third of its duration with the token of its acquisition, and given back',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3'], get: ['me 1'] })
+      const held = {
+        a: 'held 1 until 9000',
+        b: 'held 1 until 12000',
+        c: 'held 1 until 15000',
+      }
+      m.expect(states$(store), '^ 6999ms !').toBeObservable('a 2999ms b 2999ms c', held)
+      m.flush()
+      expect(sent()).toEqual([CLAIM, 'KEYNOTIFY', 'GET', CLAIM, CLAIM, 'VDEL me', 'KEYNOTIFY STOP'])
+    }),
+  )
+
+  it(
+    'counts its time from before it asked, not from the answer',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'], delay: 1_000 })
+      const values = { a: 'held 1 until 9000', b: 'held 1 until 13000' }
+      // The first renewal goes 3 s after the acquisition was answered, its own answer takes another second.
+      m.expect(states$(store), '^ 5500ms !').toBeObservable('1000ms a 3999ms b', values)
+    }),
+  )
+
+  it(
+    'renews as often as it is told to',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1'] })
+      store
+        .lease('line', { ...OPTIONS, renewEvery: 1_000 })
+        .subscribe()
+        .add(() => undefined)
+      const subscription = store.lease('other', { ...OPTIONS, renewEvery: 1_000 }).subscribe()
+      at(m, 2_500, () => subscription.unsubscribe())
+      at(m, 2_500, () => void store.close())
+      m.flush()
+      expect(sent().filter(words => words === CLAIM)).toHaveLength(6)
+    }),
+  )
+
+  it(
+    'leaves no timer, no request and no registration',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
+      const subscription = states$(store).subscribe()
+      at(m, 10, () => subscription.unsubscribe())
+      // A timer that is left would keep the test from ending: a lease renews for ever.
+      m.flush()
+      expect(m.scheduler.actions).toEqual([])
+    }),
+  )
+
+  it(
+    'has a holder of its own for every subscriber by default',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '-1'] })
+      const lease = store.lease('line', { duration: 9_000 })
+      const both = [lease.subscribe(), lease.subscribe()]
+      at(m, 10, () => {
+        for (const one of both) one.unsubscribe()
+      })
+      m.flush()
+      const holders = session.requests.filter(({ verb }) => verb === 'SET').map(({ rest }) => rest[0])
+      expect(new Set(holders).size).toBe(2)
+      for (const holder of holders) expect(holder).toMatch(/^spec\/[0-9a-f]{16}$/)
+    }),
+  )
+})
+
+describe('a lease that is held by another', () => {
+  it(
+    'is waited for by watching, without asking',
+    marbles(m => {
+      const { store, session, sent } = leaseBench(m, { set: ['-5', '+9'], get: ['other 5'] })
+      at(m, 4_000, () => session.notify('line', { set: 'other' }, 6))
+      at(m, 8_000, () => session.notify('line', { set: 'other' }, 7))
+      at(m, 9_000, () => session.notify('line', 'delete', 8))
+      const values = { w: 'waiting for other', h: `held 9 until ${9_000 + JITTER + 9_000}` }
+      m.expect(states$(store), '^ 10s !').toBeObservable(`w ${9_000 + JITTER - 1}ms h`, values)
+      at(m, 8_999, () => expect(sent()).toEqual([CLAIM, 'KEYNOTIFY', 'GET']))
+    }),
+  )
+
+  it(
+    'tells of every new holder once',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
+      at(m, 1_000, () => session.notify('line', { set: 'other' }, 6))
+      at(m, 2_000, () => session.notify('line', { set: 'third' }, 7))
+      expect(transcript(m, states$(store), 3_000)).toEqual(['0 waiting for other', '2000 waiting for third'])
+    }),
+  )
+
+  it(
+    'is asked for when nothing was heard of the holder for the length of a lease',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['-5', '-6', '+7'], get: ['other 5'] })
+      at(m, 5_000, () => session.notify('line', { set: 'other' }, 6))
+      const silence = 9_000 + JITTER
+      const third = 5_000 + 2 * silence
+      expect(transcript(m, states$(store), third + 1)).toEqual([
+        '0 waiting for other',
+        `${third} held 7 until ${third + 9_000}`,
+      ])
+    }),
+  )
+
+  it(
+    'is asked for when it turns out free after a reconnect',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['-5', '+7'], get: ['other 5', ''] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      at(m, 2_000, () => session.connect())
+      const held = `${2_000 + JITTER} held 7 until ${2_000 + JITTER + 9_000}`
+      expect(transcript(m, states$(store), 3_000)).toEqual(['0 waiting for other', held])
+    }),
+  )
+
+  it(
+    'is not given back when it was never ours',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
+      transcript(m, states$(store), 1_000)
+      expect(sent()).toEqual([CLAIM, 'KEYNOTIFY', 'GET', 'KEYNOTIFY STOP'])
+    }),
+  )
+})
+
+describe('a lease that is lost', () => {
+  it(
+    'ends when its time is over without a renewal, and is asked for anew',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', undefined, undefined, '+4'], get: ['me 1'] })
+      const again = 9_000 + JITTER
+      expect(transcript(m, states$(store), again + 1)).toEqual([
+        '0 held 1 until 9000',
+        '9000 lost: expired',
+        `${again} held 4 until ${again + 9_000}`,
+      ])
+    }),
+  )
+
+  it(
+    'ends at its time without a connection, too',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      expect(transcript(m, states$(store), 20_000)).toEqual(['0 held 1 until 9000', '9000 lost: expired'])
+    }),
+  )
+
+  it(
+    'survives a short outage with its token',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1', 'me 2'] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      at(m, 8_000, () => session.connect(true))
+      expect(transcript(m, states$(store), 8_500)).toEqual([
+        '0 held 1 until 9000',
+        '8000 held 1 until 12000',
+        '8000 held 1 until 15000',
+      ])
+    }),
+  )
+
+  it(
+    'ends when a renewal is refused: somebody else has it',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', '-5', '-5'], get: ['me 1'] })
+      expect(transcript(m, states$(store), 3_500)).toEqual(['0 held 1 until 9000', '3000 lost: taken'])
+    }),
+  )
+
+  it(
+    'ends at once when the watch sees another holder',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '-5'], get: ['me 1'] })
+      at(m, 1_000, () => session.notify('line', { set: 'thief' }, 5))
+      expect(transcript(m, states$(store), 2_000)).toEqual([
+        '0 held 1 until 9000',
+        '1000 lost: taken',
+        '1000 waiting for thief',
+      ])
+    }),
+  )
+
+  it(
+    'ends at once when its key was deleted, and is asked for anew',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+6'], get: ['me 1'] })
+      at(m, 1_000, () => session.notify('line', 'delete', 5))
+      const again = 1_000 + JITTER
+      expect(transcript(m, states$(store), 2_000)).toEqual([
+        '0 held 1 until 9000',
+        '1000 lost: revoked',
+        `${again} held 6 until ${again + 9_000}`,
+      ])
+    }),
+  )
+
+  it(
+    'is not lost by news from before its last renewal',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+10'], get: ['me 10'] })
+      at(m, 1_000, () => session.notify('line', { set: 'former' }, 9))
+      expect(transcript(m, states$(store), 2_000)).toEqual(['0 held 10 until 9000'])
+    }),
+  )
+
+  it(
+    'ends when the wall clock jumps beyond its time, as it does for a machine that slept',
+    marbles(m => {
+      const { store, wall } = leaseBench(m, { set: ['+1', '-5'], get: ['me 1'] })
+      at(m, 1_000, () => {
+        wall.ahead = 60_000
+      })
+      expect(transcript(m, states$(store), 3_001)).toEqual(['0 held 1 until 9000', '3000 lost: expired'])
+    }),
+  )
+
+  it(
+    'is not brought back by an answer that comes too late',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1'], delay: 7_000 })
+      const again = 9_000 + JITTER + 7_000
+      expect(transcript(m, states$(store), again + 1)).toEqual([
+        '7000 held 1 until 9000',
+        '9000 lost: expired',
+        `${again} held 2 until ${9_000 + JITTER + 9_000}`,
+      ])
+    }),
+  )
+})
+
+describe('a lease and a store that refuses', () => {
+  it.each([
+    ['-ERR not authorized', 'not-authorized'],
+    ['-ERR a fencing token is required for this request', 'lock-key'],
+    ['-ERR the request fencing token is a lower version than the fencing token protecting the resource', 'lock-key'],
+    ['-ERR syntax error', 'syntax-error'],
+  ])('errors with what cannot be mended: %s', (answer, code) =>
+    marbles(m => {
+      const { store } = leaseBench(m, { set: [answer] })
+      expect(transcript(m, states$(store), 100)).toEqual([`0 error ${code}`])
+    })(),
+  )
+
+  it.each(['-ERR the quota has been exceeded', '-ERR something new'])(
+    'asks again later for what may pass: %s',
+    answer =>
+      marbles(m => {
+        const { store } = leaseBench(m, { set: [answer, answer, '+3'], get: [''] })
+        expect(transcript(m, states$(store), 100)).toEqual([expect.stringMatching(/^\d+ held 3 until/)])
+      })(),
+  )
+
+  it(
+    'is lost and errors when a renewal cannot be mended',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', '-ERR not authorized'], get: ['me 1'] })
+      expect(transcript(m, states$(store), 4_000)).toEqual([
+        '0 held 1 until 9000',
+        '3000 lost: ended',
+        '3000 error not-authorized',
+      ])
+    }),
+  )
+
+  it(
+    'errors when it may not watch the lock key',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['+1'], notify: '-ERR not authorized' })
+      expect(transcript(m, states$(store), 4_000)).toEqual([
+        '0 held 1 until 9000',
+        '0 lost: ended',
+        '0 error not-authorized',
+      ])
+      expect(sent()).toContain('VDEL me')
+    }),
+  )
+
+  it.each([
+    ['no text', '\xff\xfe'],
+    ['empty', ''],
+  ])('errors when the key holds a value that is no holder: %s', (_, value) =>
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['-5'], get: [`${value} 5`] })
+      expect(transcript(m, states$(store), 100)).toEqual(['0 error lock-key'])
+      expect(sent()).not.toContain('VDEL me')
+    })(),
+  )
+
+  it(
+    'is lost and errors when the key is overwritten by what is no holder',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
+      at(m, 1_000, () => session.notify('line', { set: '' }, 5))
+      expect(transcript(m, states$(store), 2_000)).toEqual([
+        '0 held 1 until 9000',
+        '1000 lost: taken',
+        '1000 error lock-key',
+      ])
+    }),
+  )
+
+  it(
+    'errors when the store tells no version, for that is the token',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+OK'] })
+      expect(transcript(m, states$(store), 100)).toEqual(['0 error payload'])
+    }),
+  )
+})
+
+describe('a lease and the end of its client', () => {
+  it(
+    'is given back before the connection is closed',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
+      let closed = false
+      at(m, 1_000, () => {
+        void store.close()
+        store.status$.subscribe({ complete: () => (closed = true) })
+      })
+      expect(transcript(m, states$(store), 2_000)).toEqual(['0 held 1 until 9000', '1000 lost: ended', '1000 complete'])
+      expect(sent().at(-1)).toBe('VDEL me')
+      expect(closed).toBe(true)
+    }),
+  )
+
+  it(
+    'completes with a client that is closed while it waits',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
+      at(m, 1_000, () => void store.close())
+      expect(transcript(m, states$(store), 2_000)).toEqual(['0 waiting for other', '1000 complete'])
+    }),
+  )
+
+  it(
+    'errors on a client that is closed already',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1'] })
+      void store.close()
+      expect(transcript(m, states$(store), 10)).toEqual(['0 error closed'])
+    }),
+  )
+
+  it(
+    'does not keep the client from closing when the store is silent',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
+      const subscription = states$(store).subscribe()
+      let closedAt = -1
+      at(m, 500, () => session.disconnect(new ConnectionLostError()))
+      at(m, 1_000, () => {
+        store.status$.subscribe({ complete: () => (closedAt = m.scheduler.now()) })
+        void store.close()
+      })
+      at(m, 5_000, () => subscription.unsubscribe())
+      m.flush()
+      expect(closedAt).toBe(1_000)
+    }),
+  )
+})

@@ -1,0 +1,101 @@
+import type { Observable } from 'rxjs'
+import type { Context } from 'rxjs-marbles'
+import { onTestFinished, vi } from 'vitest'
+import { StateStore } from '../../src/client.js'
+import type { Clock } from '../../src/clock.js'
+import type { LeaseState } from '../../src/lease/lease-state.js'
+import { START } from './manual-clock.js'
+import { type Answer, FakeSession, type WireRequest } from './operator-session.js'
+
+/** The pause before a free lease is asked for, ms: the least there is, as chance is switched off. */
+export const JITTER = 25
+
+/** What the store answers; times in ms after the request, versions as wall clock of an HLC. */
+export interface Answers {
+  /** The nth SET: `+{version}` applied, `-{version}` refused, otherwise a payload; `undefined` is never answered. */
+  readonly set: readonly (string | undefined)[]
+  /** The nth GET: `{holder} {version}`, or '' for no such key. */
+  readonly get?: readonly string[]
+  readonly notify?: string
+  readonly vdel?: string
+  readonly delay?: number
+}
+
+/** A client whose time is that of a marble test, before a store that answers by rote. */
+export function leaseBench(m: Context, answers: Answers) {
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const { scheduler } = m
+  const wall = { ahead: 0 }
+  const clock: Clock = {
+    now: () => START + scheduler.now() + wall.ahead,
+    monotonic: () => scheduler.now(),
+    schedule(delay, task) {
+      const action = scheduler.schedule(task, delay)
+      return () => action.unsubscribe()
+    },
+  }
+  const counts: Record<string, number> = {}
+  const session = new FakeSession(request => {
+    const nth = counts[request.verb] ?? 0
+    counts[request.verb] = nth + 1
+    const answer = answerTo(request, nth, answers)
+    if (answer === undefined) return m.cold<Answer>('-')
+    return m.cold<Answer>(answers.delay ? `${answers.delay}ms a` : 'a', { a: answer })
+  })
+  const store = new StateStore(session, { clock, timeout: 10_000, queueLimit: 100, stopDelay: 0 })
+  session.connect()
+  /** Requests on their way so far, in words. */
+  const sent = (): string[] => session.requests.map(({ verb, rest }) => [verb, ...rest].join(' '))
+  return { store, session, clock, wall, sent }
+}
+
+function answerTo({ verb }: WireRequest, nth: number, answers: Answers): Answer | undefined {
+  if (verb === 'SET') return answerToSet(answers.set[nth])
+  if (verb === 'GET') return answerToGet(answers.get?.[nth] ?? answers.get?.at(-1) ?? '')
+  if (verb === 'VDEL') return { payload: `${answers.vdel ?? ':1'}\r\n`, properties: OK }
+  return { payload: `${answers.notify ?? '+OK'}\r\n`, properties: OK }
+}
+
+const OK = { __stat: '200' }
+
+function answerToSet(answer: string | undefined): Answer | undefined {
+  if (answer === undefined) return undefined
+  const [, sign, version] = /^([-+])(\d+)$/.exec(answer) ?? []
+  if (version === undefined) return { payload: `${answer}\r\n`, properties: OK }
+  return { payload: sign === '+' ? '+OK\r\n' : ':-1\r\n', properties: { ...OK, __ts: `${version}:0:S` } }
+}
+
+function answerToGet(answer: string): Answer {
+  const [, holder, version] = /^(.*) (\d+)$/s.exec(answer) ?? []
+  if (holder === undefined) return { payload: '$-1\r\n', properties: OK }
+  return {
+    payload: `$${holder.length}\r\n${holder}\r\n`,
+    properties: { ...OK, __ts: `${version}:0:S` },
+  }
+}
+
+/** A state in a few words. */
+export function inWords(state: LeaseState): string {
+  if (state.status === 'held') return `held ${state.token.wallClock} until ${state.expiresAt}`
+  return state.status === 'waiting' ? `waiting for ${state.holder}` : `lost: ${state.cause.reason}`
+}
+
+/** Runs a task at a virtual time, ms. */
+export function at(m: Context, time: number, task: () => void): void {
+  m.scheduler.schedule(task, time)
+}
+
+/** What an observable says in a marble test, with its time: `10000 lost: expired`. */
+export function transcript(m: Context, source: Observable<string>, end: number): string[] {
+  const lines: string[] = []
+  const note = (words: string): void => void lines.push(`${m.scheduler.now()} ${words}`)
+  const subscription = source.subscribe({
+    next: note,
+    error: error => note(`error ${error.code ?? String(error)}`),
+    complete: () => note('complete'),
+  })
+  at(m, end, () => subscription.unsubscribe())
+  m.flush()
+  return lines
+}
