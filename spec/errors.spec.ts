@@ -7,6 +7,8 @@ import {
   ConnectionRefusedError,
   DecodeError,
   HlcError,
+  LeaseLostError,
+  LockKeyError,
   OutcomeUnknownError,
   OverflowError,
   PayloadError,
@@ -35,6 +37,8 @@ const ERRORS: readonly { readonly name: string; readonly code: string; readonly 
   { name: 'DecodeError', code: 'decode', error: new DecodeError('k', '7:1:a', cause) },
   { name: 'HlcError', code: 'hlc', error: new HlcError('drift', 'text') },
   { name: 'RequestRejectedError', code: 'request-rejected', error: new RequestRejectedError(400, 'text') },
+  { name: 'LeaseLostError', code: 'lease-lost', error: new LeaseLostError('taken', 'k') },
+  { name: 'LockKeyError', code: 'lock-key', error: new LockKeyError('k', 'text') },
 ]
 
 describe.each(ERRORS)('$name', ({ name, code, error }) => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as client from '../../src/index.js'
@@ -123,23 +123,33 @@ describe('the package', () => {
   })
 })
 
-describe('the README', () => {
-  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
-  const snippets = Array.from(readme.matchAll(/```ts\n([\s\S]*?)```/g), match => match[1] ?? '')
+describe.each([
+  {
+    file: 'README.md',
+    outputs: [
+      /written \d+:\d+:StateStore\n[\s\S]*set point 22\n$/,
+      /^connecting\n/,
+      /\[ true, true \]/,
+      /^fencing-token-stale\nleader\n$/,
+      /^1 set\n$/,
+    ],
+  },
+  { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
+])('$file', ({ file, outputs }) => {
+  const snippets = Array.from(
+    readFileSync(join(ROOT, file), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g),
+    ([, code]) => code ?? '',
+  )
 
   it('has snippets that type-check and run as they stand', async () => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
-    mkdirSync(join(home, 'readme'))
+    const folder = mkdtempSync(join(home, 'snippets-'))
     for (const [i, snippet] of snippets.entries()) {
-      writeFileSync(join(home, `readme/snippet${i}.ts`), snippet.replaceAll('mqtt://localhost:1883', store.url))
+      writeFileSync(join(folder, `snippet${i}.ts`), snippet.replaceAll('mqtt://localhost:1883', store.url))
     }
-    expect(await compile('readme', ['--module', 'nodenext'])).toBe('')
-    const outputs: string[] = []
-    for (const i of snippets.keys()) outputs.push(await node(`readme/snippet${i}.js`))
-    expect(snippets).toHaveLength(5)
-    expect(outputs[0]).toMatch(/written \d+:\d+:StateStore\n[\s\S]*set point 22\n$/)
-    expect(outputs[2]).toContain('[ true, true ]')
-    expect(outputs[3]).toBe('fencing-token-stale\n')
-    expect(outputs[4]).toBe('1 set\n')
+    expect(await compile(basename(folder), ['--module', 'nodenext'])).toBe('')
+    expect(snippets).toHaveLength(outputs.length)
+    for (const [i, output] of outputs.entries())
+      expect(await node(`${basename(folder)}/snippet${i}.js`)).toMatch(output)
   })
 })
