@@ -80,7 +80,16 @@ export class StateStore extends StoreView implements AsyncDisposable {
       report,
       changed: () => this.#progress(),
     })
-    this[HOST] = { store, registry: this.#registry, timeout, report, clock, clientId, farewells: this.#farewells }
+    this[HOST] = {
+      store,
+      registry: this.#registry,
+      timeout,
+      report,
+      clock,
+      clientId,
+      farewells: this.#farewells,
+      isLeaving: () => this.#leaving,
+    }
     this.#closed = new Promise(resolve => {
       this.#resolveClosed = resolve
     })

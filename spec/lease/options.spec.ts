@@ -18,7 +18,7 @@ describe('the arguments of a lease', () => {
       { duration: 10, renewEvery: 10 },
       /`renewEvery` to be less than `duration`, got `10` and `10`/,
     ],
-    ['a duration too short to renew', { duration: 1 }, /`renewEvery` to be less than `duration`/],
+    ['a duration too short to renew', { duration: 1 }, /`duration` to be at least 2 ms/],
     ['a holder without a name', { duration: 10, holder: '' }, /`holder` to be a text of at least one character/],
     ['a holder that is no text', { duration: 10, holder: 7 }, /`holder`.*\(number\)/],
     ['a holder of half a character', { duration: 10, holder: '\ud800' }, /`holder`/],

@@ -40,6 +40,8 @@ export type Sabotage = 'SUBACK wait' | 'STOP on last leave'
 /** What the parts of a simulation share. */
 export interface Setting {
   readonly sabotage: Sabotage | undefined
+  /** A store that tells nobody when a key runs out, as some do. */
+  readonly silentExpiry?: boolean
   readonly time: VirtualTime
   readonly random: Random
   readonly conditions: Conditions
@@ -109,7 +111,7 @@ export class SimBroker {
 
   constructor(setting: Setting) {
     this.#setting = setting
-    this.engine = new RecordedEngine(setting.history)
+    this.engine = this.#emptyEngine()
     this.#server = this.#serve()
   }
 
@@ -175,7 +177,7 @@ export class SimBroker {
     }
     if (!keepSessions) this.#sessions.clear()
     if (keepData) return
-    this.engine = new RecordedEngine(this.#setting.history)
+    this.engine = this.#emptyEngine()
     this.#setting.history.life++
   }
 
@@ -188,6 +190,11 @@ export class SimBroker {
   watchesOf(clientId: string): number {
     const connection = this.#connections.get(clientId)
     return connection ? this.engine.watchers.countOf(connection) : 0
+  }
+
+  #emptyEngine(): RecordedEngine<Connection> {
+    const { history, silentExpiry = false } = this.#setting
+    return new RecordedEngine(history, silentExpiry)
   }
 
   #serve(): StateStoreServer {

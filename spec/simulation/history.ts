@@ -1,4 +1,4 @@
-import { type Answer, type Change, Engine, type EngineOptions } from '../../src/engine/engine.js'
+import { type Answer, type Change, Engine } from '../../src/engine/engine.js'
 import type { RawRequest } from '../../src/engine/request.js'
 
 /** A change the store made: what watchers may see. */
@@ -43,10 +43,13 @@ export class History {
 /** The shipped engine, watched by the history. */
 export class RecordedEngine<C> extends Engine<C> {
   readonly #history: History
+  readonly #silentExpiry: boolean
 
-  constructor(history: History, options?: EngineOptions) {
-    super(options)
+  /** @param silentExpiry - nobody is told when a key runs out */
+  constructor(history: History, silentExpiry: boolean) {
+    super()
     this.#history = history
+    this.#silentExpiry = silentExpiry
   }
 
   override handle(raw: RawRequest, connection: C, now: number): Answer {
@@ -58,7 +61,7 @@ export class RecordedEngine<C> extends Engine<C> {
   override expire(now: number): Change[] {
     const changes = super.expire(now)
     for (const change of changes) this.#history.note(change)
-    return changes
+    return this.#silentExpiry ? [] : changes
   }
 }
 

@@ -92,7 +92,7 @@ function actionOf(random: Random, at: number, clients: number): Action {
 }
 
 /** An action in a few words. */
-export const describeAction = ({ at, type, ...rest }: Action): string =>
+export const describeAction = ({ at, type, ...rest }: { readonly at: number; readonly type: string }): string =>
   `${String(at).padStart(5)} ms  ${type.padEnd(8)} ${Object.entries(rest)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')}`

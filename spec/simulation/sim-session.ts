@@ -8,6 +8,8 @@ export interface SessionOptions {
   readonly clientId: string
   readonly keepSession: boolean
   readonly cleanStart: boolean
+  /** Runs what happens in the client's process, when it may; default at once. */
+  readonly run?: (task: () => void) => void
 }
 
 /** The MQTT client of a simulation: reconnects by itself, sends nothing again by itself. */
@@ -17,6 +19,7 @@ export class SimSession implements MqttSession {
   readonly #broker: SimBroker
   readonly #setting: Setting
   readonly #options: SessionOptions
+  readonly #run: (task: () => void) => void
   #listener: SessionListener | undefined
   #end: ClientEnd | undefined
   #attempt = 0
@@ -30,6 +33,7 @@ export class SimSession implements MqttSession {
     this.#broker = broker
     this.#setting = setting
     this.#options = options
+    this.#run = options.run ?? (task => task())
   }
 
   open(listener: SessionListener): void {
@@ -41,12 +45,12 @@ export class SimSession implements MqttSession {
     const end = this.#end
     if (this.#setting.sabotage === 'STOP on last leave' && new TextDecoder().decode(request.payload).includes('STOP'))
       return
-    end?.wire.up(() => this.#broker.publish(end, request, () => done(undefined)))
+    end?.wire.up(() => this.#broker.publish(end, request, () => this.#while(end, () => done(undefined))))
   }
 
   subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
     const end = this.#end
-    const granted = (): void => done(filters.map(() => 1))
+    const granted = (): void => this.#while(end, () => done(filters.map(() => 1)))
     const impatient = this.#setting.sabotage === 'SUBACK wait'
     end?.wire.up(() => this.#broker.subscribe(end, filters, impatient ? () => undefined : granted))
     if (impatient) granted()
@@ -69,7 +73,14 @@ export class SimSession implements MqttSession {
     end.wire.cut()
     const { time, random, conditions } = this.#setting
     time.after(random.int(0, conditions.notice), () => this.#broker.lost(end))
-    time.after(random.int(0, Math.min(conditions.notice, 200)), () => this.#lost(end))
+    time.after(random.int(0, Math.min(conditions.notice, 200)), () => this.#run(() => this.#lost(end)))
+  }
+
+  /** Runs a task in the client's process, unless the connection is lost by then. */
+  #while(end: ClientEnd | undefined, task: () => void): void {
+    this.#run(() => {
+      if (this.#end === end) task()
+    })
   }
 
   #connect(): void {
@@ -79,22 +90,22 @@ export class SimSession implements MqttSession {
       clientId: this.clientId,
       wire,
       keepSession: this.#options.keepSession,
-      deliver: delivered => this.#deliver(end, delivered),
+      deliver: delivered => this.#run(() => this.#deliver(end, delivered)),
       takenOver: () => this.#takenOver(end),
     }
     this.#end = end
     wire.up(() => {
       const sessionPresent = this.#broker.connect(end, this.#options.cleanStart)
       if (sessionPresent === undefined) wire.cut()
-      else wire.down(() => this.#connected(end, sessionPresent))
+      else wire.down(() => this.#run(() => this.#connected(end, sessionPresent)))
     })
     // The client gives up an attempt that leads nowhere, and notices a broker that went away.
     const watchdog = (): void => {
       if (this.#end !== end) return
-      if (wire.alive) time.after(500, watchdog)
+      if (wire.alive) time.after(500, () => this.#run(watchdog))
       else this.#lost(end)
     }
-    time.after(500, watchdog)
+    time.after(500, () => this.#run(watchdog))
   }
 
   #connected(end: ClientEnd, sessionPresent: boolean): void {
@@ -117,13 +128,18 @@ export class SimSession implements MqttSession {
     const { time, random } = this.#setting
     const delay = random.int(10, 400)
     this.#listener.disconnected(new ConnectionLostError(), { attempt: ++this.#attempt, at: time.now + delay })
-    time.after(delay, () => {
+    const retry = (): void => {
       if (this.#listener) this.#connect()
-    })
+    }
+    time.after(delay, () => this.#run(retry))
   }
 
   #takenOver(end: ClientEnd): void {
     end.wire.cut()
+    this.#run(() => this.#giveUp(end))
+  }
+
+  #giveUp(end: ClientEnd): void {
     if (this.#end !== end || this.#listener === undefined) return
     this.#end = undefined
     const listener = this.#listener

@@ -3,26 +3,30 @@ import { Random } from './random.js'
 import { type Action, describeAction, type Schedule, scheduleOf } from './schedule.js'
 import { type Verdict, World } from './world.js'
 
-/** Runs a schedule; the backoff's chance is the schedule's too. */
-export function simulate(schedule: Schedule, sabotage?: Sabotage): Verdict {
+/** Runs something whose every chance comes from the seed. */
+export function seeded<T>(seed: number, run: () => T): T {
   const chance = Math.random
-  Math.random = new Random(schedule.seed).next
+  Math.random = new Random(seed).next
   try {
-    return new World(schedule, sabotage).run()
+    return run()
   } finally {
     Math.random = chance
   }
 }
 
+/** Runs a schedule; the backoff's chance is the schedule's too. */
+export const simulate = (schedule: Schedule, sabotage?: Sabotage): Verdict =>
+  seeded(schedule.seed, () => new World(schedule, sabotage).run())
+
 /** The same failure with as few actions as possible. */
-export function shrink(schedule: Schedule): Schedule {
+export function shrink<S extends { readonly actions: readonly unknown[] }>(schedule: S, fails: (of: S) => boolean): S {
   let smallest = schedule
   let progress = true
   while (progress) {
     progress = false
     for (const left of smallest.actions) {
-      const candidate: Schedule = { ...smallest, actions: smallest.actions.filter(action => action !== left) }
-      if (simulate(candidate).violations.length === 0) continue
+      const candidate: S = { ...smallest, actions: smallest.actions.filter(action => action !== left) }
+      if (!fails(candidate)) continue
       smallest = candidate
       progress = true
       break
@@ -33,7 +37,7 @@ export function shrink(schedule: Schedule): Schedule {
 
 /** What a person needs to understand a failure. */
 export function report(schedule: Schedule): string {
-  const small = shrink(schedule)
+  const small = shrink(schedule, candidate => simulate(candidate).violations.length > 0)
   const { violations } = simulate(small)
   return [
     `seed ${schedule.seed} (replay: SEED=${schedule.seed})`,

@@ -17,6 +17,7 @@ export interface Answers {
   /** The nth GET: `{holder} {version}`, or '' for no such key. */
   readonly get?: readonly string[]
   readonly notify?: string
+  /** `silence` for none. */
   readonly vdel?: string
   readonly delay?: number
 }
@@ -53,6 +54,7 @@ export function leaseBench(m: Context, answers: Answers) {
 function answerTo({ verb }: WireRequest, nth: number, answers: Answers): Answer | undefined {
   if (verb === 'SET') return answerToSet(answers.set[nth])
   if (verb === 'GET') return answerToGet(answers.get?.[nth] ?? answers.get?.at(-1) ?? '')
+  if (verb === 'VDEL' && answers.vdel === 'silence') return undefined
   if (verb === 'VDEL') return { payload: `${answers.vdel ?? ':1'}\r\n`, properties: OK }
   return { payload: `${answers.notify ?? '+OK'}\r\n`, properties: OK }
 }

@@ -1,16 +1,17 @@
-import { catchError, EMPTY, type Observable, type Subscriber, Subscription } from 'rxjs'
+import { EMPTY, type Observable, type Subscriber, Subscription } from 'rxjs'
 import { backoff } from '../backoff.js'
-import { type LeaseLossReason, LeaseLostError, LockKeyError, StateStoreError } from '../errors.js'
+import { ClosedError, type LeaseLossReason, LeaseLostError, LockKeyError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { bytes } from '../keys/codec.js'
 import type { Entry } from '../keys/entry.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
 import type { KeyName } from '../store.js'
-import { type Claim, claim, giveBack, holderOf, isOver, isPassing } from './claim.js'
+import { type Claim, claim, holderOf, isOver, isPassing } from './claim.js'
 import type { LeaseHost } from './lease-host.js'
 import { type LeaseTerms, uniqueHolder } from './lease-options.js'
 import type { LeaseState } from './lease-state.js'
+import { release } from './release.js'
 import { Tenure } from './tenure.js'
 
 /** What the watch of the lock key said last. */
@@ -23,8 +24,6 @@ interface Seen {
 /** Those who wait come one after the other within this time, ms, when a lease becomes free. */
 const HERD = 50
 const FIRST_RETRY = 50
-/** A client that is closed waits no longer than this, ms. */
-const FAREWELL = 1_000
 
 /**
  * One subscriber of a lease: asks for it, keeps it, waits for it. It waits for the watch of the lock key; only when
@@ -44,7 +43,7 @@ export class Contender {
   /** The holder that was told last, while waiting. */
   #waitsFor: string | undefined
   #attempts = 0
-  /** Whether the lock key may hold our name, so that it has to be given back. */
+  /** Whether the lock key may hold our name, so that it has to be given back; true until an answer says otherwise. */
   #mayHold = false
 
   constructor(key: KeyName, terms: LeaseTerms, host: LeaseHost, subscriber: Subscriber<LeaseState>) {
@@ -56,6 +55,10 @@ export class Contender {
   }
 
   start(): void {
+    if (this.#host.isLeaving()) {
+      this.#subscriber.error(new ClosedError())
+      return
+    }
     this.#host.farewells.add(this.#farewell)
     this.#subscriber.add(() => this.#stop())
     this.#ask()
@@ -68,11 +71,9 @@ export class Contender {
     this.#subscriber.add(this.#watch)
   }
 
-  readonly #farewell = (): Observable<unknown> => {
-    const release = this.#mayHold ? this.#release(FAREWELL) : EMPTY
-    this.#mayHold = false
+  readonly #farewell = (): Observable<never> => {
     this.#finish()
-    return release
+    return EMPTY
   }
 
   #ask(): void {
@@ -130,7 +131,6 @@ export class Contender {
 
   #lost(reason: LeaseLossReason, cause: unknown): void {
     this.#tenure = undefined
-    this.#mayHold = reason !== 'taken'
     this.#tell({ status: 'lost', cause: this.#loss(reason, cause) })
     if (this.#subscriber.closed) return
     if (reason === 'ended') this.#fail(cause)
@@ -216,18 +216,10 @@ export class Contender {
     this.#request.unsubscribe()
     this.#tenure?.end()
     this.#tenure = undefined
-    if (this.#mayHold) this.#release().subscribe()
+    if (!this.#mayHold) return
     this.#mayHold = false
-  }
-
-  #release(limit = this.#terms.duration): Observable<unknown> {
-    const timeout = Math.min(this.#host.timeout, this.#terms.duration, limit)
-    return giveBack(this.#host, this.#key, this.#holder, timeout).pipe(
-      catchError(error => {
-        if (error instanceof StateStoreError && error.code !== 'closed') this.#host.report(error)
-        return EMPTY
-      }),
-    )
+    const { duration } = this.#terms
+    release(this.#host, this.#key, this.#holder, Math.min(this.#host.timeout, duration))
   }
 }
 

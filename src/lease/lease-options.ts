@@ -27,6 +27,7 @@ export interface LeaseTerms {
 export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
   const { duration, renewEvery = Math.ceil(duration / 3), holder } = options
   checkPositiveInteger('duration', duration)
+  if (duration < 2) throw new ArgumentError('Expected `duration` to be at least 2 ms, or there is no time to renew')
   checkPositiveInteger('renewEvery', renewEvery)
   if (renewEvery >= duration) {
     throw new ArgumentError(

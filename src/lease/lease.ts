@@ -1,4 +1,4 @@
-import { defer, map, Observable, of, switchMap } from 'rxjs'
+import { defer, distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
@@ -45,6 +45,7 @@ export class Lease extends Observable<LeaseState> {
     this.#host = host
     this.holder$ = new Key(new KeySource(key, bytes, host)).entries$.pipe(
       map(({ value }) => value && holderOf(key, value)),
+      distinctUntilChanged(),
     )
   }
 

@@ -1,0 +1,89 @@
+import type { Clock } from '../../src/clock.js'
+import type { VirtualTime } from './virtual-time.js'
+
+/** What a process that was frozen works off first when it goes on. */
+export type Thaw = 'timers' | 'messages'
+
+interface Late {
+  readonly kind: Thaw
+  readonly task: () => void
+}
+
+/** The event loop of one client: frozen, as by SIGSTOP or a long computation, it runs nothing until it thaws. */
+export class EventLoop {
+  readonly #time: VirtualTime
+  #late: Late[] = []
+  #frozen = false
+  /** Timers that have neither run nor been cancelled. */
+  timers = 0
+  /** How wrong the wall clock is, ms. */
+  #offset: number
+  /** Whether somebody set the wall clock. */
+  clockWasSet = false
+
+  constructor(time: VirtualTime, offset: number) {
+    this.#time = time
+    this.#offset = offset
+  }
+
+  get frozen(): boolean {
+    return this.#frozen
+  }
+
+  /** Makes the wall clock wrong by so many ms. */
+  setClock(offset: number): void {
+    this.#offset = offset
+    this.clockWasSet = true
+  }
+
+  /** Runs a task of the client, now or when it may. */
+  readonly run = (task: () => void): void => this.#take({ kind: 'messages', task })
+
+  /** Runs nothing for a while; then all that is due, in its order, one kind first. */
+  freeze(duration: number, first: Thaw): void {
+    if (this.#frozen) return
+    this.#frozen = true
+    this.#time.after(duration, () => this.#thaw(first))
+  }
+
+  clock(): Clock {
+    const clock = this.#time.clock()
+    return {
+      now: () => clock.now() + this.#offset,
+      monotonic: () => clock.monotonic(),
+      schedule: (delay, task) => this.#schedule(clock, delay, task),
+    }
+  }
+
+  #schedule(clock: Clock, delay: number, task: () => void): () => void {
+    let live = true
+    const end = (): boolean => {
+      const ended = live
+      this.timers -= Number(live)
+      live = false
+      return ended
+    }
+    this.timers++
+    const due = (): void => {
+      if (end()) task()
+    }
+    const cancel = clock.schedule(delay, () => this.#take({ kind: 'timers', task: due }))
+    return () => {
+      end()
+      cancel()
+    }
+  }
+
+  #take(late: Late): void {
+    if (this.#frozen) this.#late.push(late)
+    else late.task()
+  }
+
+  #thaw(first: Thaw): void {
+    this.#frozen = false
+    const late = this.#late
+    this.#late = []
+    for (const { kind, task } of late) if (kind === first) task()
+    for (const { kind, task } of late) if (kind !== first) task()
+  }
+}

@@ -1,0 +1,141 @@
+import { Observable, of, retry, Subscription, tap, throwError } from 'rxjs'
+import {
+  type Hlc,
+  type Leadership,
+  LeaseLostError,
+  type LeaseState,
+  leadership,
+  type StateStore,
+  StateStoreError,
+  withLock,
+} from '../../src/index.js'
+import type { EventLoop } from './event-loop.js'
+import { type Believer, LOCK, type Referee } from './lease-referee.js'
+import type { CandidatePlan } from './lease-schedule.js'
+import type { LeaseWrites } from './lease-writes.js'
+
+/** A client of a simulation. */
+export interface LeaseClient {
+  readonly store: StateStore
+  readonly loop: EventLoop
+}
+
+interface Court {
+  readonly referee: Referee
+  readonly writes: LeaseWrites
+  readonly complain: (what: string) => void
+}
+
+type Standing = { readonly status: 'held' | 'waiting'; readonly holder: string } | { readonly status: 'none' }
+
+const NONE: Standing = { status: 'none' }
+
+/** One who asks for the lease now and then, by one of the library's means, and writes while it holds it. */
+export class Candidate implements Believer {
+  readonly name: string
+  readonly plan: CandidatePlan
+  readonly client: LeaseClient
+  readonly #court: Court
+  #run: Subscription | undefined
+  #working: Hlc | undefined
+  /** Of its last holding, which may be over. */
+  #token: Hlc | undefined
+  standing = NONE
+
+  constructor(name: string, plan: CandidatePlan, client: LeaseClient, court: Court) {
+    this.name = name
+    this.plan = plan
+    this.client = client
+    this.#court = court
+  }
+
+  get frozen(): boolean {
+    return this.client.loop.frozen
+  }
+
+  get clockWasSet(): boolean {
+    return this.client.loop.clockWasSet
+  }
+
+  /** Whether it wants the lease. */
+  get asking(): boolean {
+    return this.#run !== undefined
+  }
+
+  subscribe(): void {
+    if (this.#run) return
+    const run = new Subscription()
+    this.#run = run
+    run.add(this.#observe().subscribe({ error: error => this.#ended(run, error), complete: () => this.#ended(run) }))
+  }
+
+  unsubscribe(): void {
+    const run = this.#run
+    this.#run = undefined
+    this.standing = NONE
+    // First, for it may hold nothing from the moment on in which it gives back.
+    this.#court.referee.left(this)
+    run?.unsubscribe()
+    if (this.#working) this.#complain('works on, though it has left')
+  }
+
+  /** Writes if it may, or with an old token although it may not. */
+  write(late: boolean): void {
+    if (this.#working && !this.#court.referee.beliefOf(this)) this.#complain('works, but does not hold the lease')
+    const held = this.plan.means === 'withLock' ? this.#working : this.standing.status === 'held' && this.#token
+    const token = late ? this.#token : held
+    if (token) this.#court.writes.write(this, this.client.store, token)
+  }
+
+  #observe(): Observable<unknown> {
+    const { store } = this.client
+    const { duration, means } = this.plan
+    if (means === 'leadership') return leadership(store, LOCK, { duration }).pipe(tap(role => this.#leads(role)))
+    const lease$ = store.lease(LOCK, { duration }).pipe(tap(state => this.#hear(state, true)))
+    if (means === 'lease') return lease$
+    const again = (error: unknown): Observable<unknown> =>
+      error instanceof LeaseLostError && error.reason !== 'ended' ? of(0) : throwError(() => error)
+    return withLock(lease$, token => this.#work(token)).pipe(retry({ delay: again }))
+  }
+
+  #hear(state: LeaseState, exact: boolean): void {
+    this.standing = state.status === 'lost' ? NONE : { status: state.status, holder: state.holder }
+    if (state.status === 'held') this.#token = state.token
+    this.#court.referee.heard(this, state, exact)
+  }
+
+  #leads(role: Leadership): void {
+    const { leader } = role
+    if (role.role === 'leader')
+      this.#hear({ status: 'held', token: role.token, expiresAt: Number.POSITIVE_INFINITY, holder: role.leader }, false)
+    else if (leader !== undefined) this.#hear({ status: 'waiting', holder: leader }, false)
+    else if (this.#court.referee.beliefOf(this))
+      this.#hear({ status: 'lost', cause: new LeaseLostError('ended', LOCK) }, false)
+  }
+
+  #work(token: Hlc): Observable<never> {
+    return new Observable(() => {
+      const belief = this.#court.referee.beliefOf(this)
+      if (belief?.token.compareTo(token) !== 0) this.#complain(`works with ${token}, but holds nothing by it`)
+      this.#working = token
+      return () => {
+        this.#working = undefined
+      }
+    })
+  }
+
+  #ended(run: Subscription, error?: unknown): void {
+    if (this.#working) this.#complain('works on, though its stream has ended')
+    this.#court.referee.ended(this)
+    if (this.#run !== run) return
+    this.#run = undefined
+    this.standing = NONE
+    const code = error instanceof StateStoreError ? error.code : String(error)
+    const lost = error instanceof LeaseLostError && error.reason === 'ended'
+    if (error !== undefined && code !== 'closed' && !lost) this.#complain(`its stream failed: ${code}`)
+  }
+
+  #complain(what: string): void {
+    this.#court.complain(`${this.name} ${what}`)
+  }
+}

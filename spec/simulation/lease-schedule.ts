@@ -1,0 +1,110 @@
+import type { Thaw } from './event-loop.js'
+import type { Conditions } from './network.js'
+import { Random } from './random.js'
+import type { ClientPlan } from './schedule.js'
+
+/** Something that happens in a world of leases, `at` ms after the start. */
+export type LeaseAction = { readonly at: number } & (
+  | { readonly type: 'subscribe' | 'unsubscribe' | 'write' | 'lateWrite'; readonly candidate: number }
+  | { readonly type: 'cut' | 'takeover' | 'close' | 'delete'; readonly client: number }
+  /** The client's event loop stands still. */
+  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
+  /** Somebody sets the client's wall clock. */
+  | { readonly type: 'jump'; readonly client: number; readonly offset: number }
+  | { readonly type: 'restart'; readonly keepSessions: boolean; readonly outage: number }
+)
+
+/** One who wants the lease, and by which of the library's means. */
+export interface CandidatePlan {
+  readonly client: number
+  readonly duration: number
+  readonly means: 'lease' | 'withLock' | 'leadership'
+}
+
+/** Everything that happens in a simulation of leases, given by its seed. */
+export interface LeaseSchedule {
+  readonly seed: number
+  readonly clients: readonly ClientPlan[]
+  readonly candidates: readonly CandidatePlan[]
+  readonly conditions: Conditions
+  /** The store tells nobody when a key runs out. */
+  readonly silentExpiry: boolean
+  /** A restart loses the store's data. */
+  readonly losesData: boolean
+  readonly actions: readonly LeaseAction[]
+}
+
+/** ms in which things go wrong; after that the world behaves. */
+export const LEASE_TROUBLE = 5_000
+
+/** The schedule of a seed. */
+export function leaseScheduleOf(seed: number): LeaseSchedule {
+  const random = new Random(seed ^ 0x1ea5e)
+  const clients = Array.from({ length: random.int(2, 4) }, () => ({
+    keepSession: random.chance(0.6),
+    cleanStart: random.chance(0.15),
+    clockOffset: random.chance(0.5) ? 0 : random.int(-30_000, 30_000),
+  }))
+  const candidates = Array.from({ length: clients.length + random.int(0, 1) }, (_, i): CandidatePlan => {
+    const duration = random.chance(0.7) ? random.int(300, 1_000) : random.int(300, 3_000)
+    return { client: i % clients.length, duration, means: random.pick(['lease', 'lease', 'withLock', 'leadership']) }
+  })
+  const losesData = random.chance(0.15)
+  const dice = { random, clients: clients.length, candidates, deletes: random.chance(0.3), jumps: random.chance(0.2) }
+  const moments = [0, 1, 2].map(() => random.int(0, LEASE_TROUBLE - 1_000))
+  const actions = Array.from({ length: random.int(6, 20) }, () => {
+    const at = random.chance(0.5)
+      ? random.int(0, LEASE_TROUBLE)
+      : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 60)
+    return actionOf(dice, at)
+  })
+  const entries = candidates.map((_, candidate): LeaseAction => {
+    return { at: random.int(0, 100), type: 'subscribe', candidate }
+  })
+  const conditions = conditionsOf(random)
+  const all = [...entries, ...actions].sort((a, b) => a.at - b.at)
+  return { seed, clients, candidates, conditions, silentExpiry: random.chance(0.2), losesData, actions: all }
+}
+
+function conditionsOf(random: Random): Conditions {
+  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
+  return {
+    latency: random.pick([0, 2, 20, 60, 200]),
+    brokerDelay: random.pick([0, 0, 5, 40]),
+    queueDelay: random.pick([0, 10, 300]),
+    lostReply: bad(0.3, 0.2),
+    lateReply: bad(0.2, 0.1),
+    duplicate: bad(0.4, 0.2),
+    notice: random.pick([1, 100, 1_500]),
+  }
+}
+
+interface Dice {
+  readonly random: Random
+  readonly clients: number
+  readonly candidates: readonly CandidatePlan[]
+  readonly deletes: boolean
+  readonly jumps: boolean
+}
+
+function actionOf({ random, clients, candidates, deletes, jumps }: Dice, at: number): LeaseAction {
+  const client = random.int(0, clients - 1)
+  const candidate = random.int(0, candidates.length - 1)
+  const duration = candidates[candidate]?.duration ?? 0
+  const dice = random.int(1, 100)
+  if (dice <= 14) return { at, type: 'unsubscribe', candidate }
+  if (dice <= 26) return { at, type: 'subscribe', candidate }
+  if (dice <= 44) return { at, type: 'write', candidate }
+  if (dice <= 54) return { at, type: 'lateWrite', candidate }
+  if (dice <= 68) return { at, type: 'cut', client }
+  if (dice <= 84) {
+    const time = Math.min(random.int(20, 2 * duration), LEASE_TROUBLE - at)
+    return { at, type: 'freeze', client, time, first: random.pick(['timers', 'messages']) }
+  }
+  if (dice <= 88) return { at, type: 'close', client }
+  if (dice <= 91) return { at, type: 'takeover', client }
+  if (dice <= 94) return { at, type: 'restart', keepSessions: random.chance(0.5), outage: random.int(0, 500) }
+  if (dice <= 97 && jumps) return { at, type: 'jump', client, offset: random.int(-30_000, 30_000) }
+  if (deletes) return { at, type: 'delete', client }
+  return { at, type: 'write', candidate }
+}

@@ -1,0 +1,230 @@
+import { StateStore } from '../../src/client.js'
+import { HOST } from '../../src/keys/store-view.js'
+import { type Setting, SimBroker } from './broker.js'
+import { EventLoop } from './event-loop.js'
+import { History } from './history.js'
+import { Candidate, type LeaseClient } from './lease-candidate.js'
+import { LOCK, Referee } from './lease-referee.js'
+import { LEASE_TROUBLE, type LeaseAction, type LeaseSchedule } from './lease-schedule.js'
+import { LeaseWrites } from './lease-writes.js'
+import { CALM } from './network.js'
+import { Random } from './random.js'
+import { SimSession } from './sim-session.js'
+import { VirtualTime } from './virtual-time.js'
+
+/** What came of a simulation. */
+export interface LeaseVerdict {
+  readonly violations: readonly string[]
+  readonly holdings: number
+  readonly writes: Readonly<Record<string, number>>
+}
+
+interface Client extends LeaseClient {
+  readonly session: SimSession
+  readonly index: number
+  closed: boolean
+}
+
+const TIMEOUT = 1_000
+/**
+ * ms until all are connected, whatever was on its way is answered or has timed out, and watches are there again. What a
+ * holder left behind is gone a lease later, and whoever has not heard of it asks after one more.
+ */
+const RECOVERY = 2_500
+const LOCK_KEY = new TextEncoder().encode(LOCK)
+
+/** A store, clients who contend for one lease, and a network, on virtual time. */
+export class LeaseWorld {
+  readonly #schedule: LeaseSchedule
+  readonly #setting: Setting
+  readonly #longest: number
+  readonly #broker: SimBroker
+  readonly #referee: Referee
+  readonly #writes: LeaseWrites
+  /** All there ever were; the newest of each plan acts. */
+  readonly #clients: Client[] = []
+  readonly #candidates: Candidate[] = []
+  readonly #violations: string[] = []
+
+  constructor(schedule: LeaseSchedule) {
+    this.#schedule = schedule
+    const [time, history] = [new VirtualTime(), new History()]
+    this.#longest = Math.max(...schedule.candidates.map(({ duration }) => duration))
+    this.#setting = {
+      sabotage: undefined,
+      silentExpiry: schedule.silentExpiry,
+      time,
+      random: new Random(schedule.seed ^ 0x5eed),
+      conditions: { ...schedule.conditions },
+      history,
+    }
+    this.#broker = new SimBroker(this.#setting)
+    this.#referee = new Referee({ time, history, longest: this.#longest, complain: this.#complain })
+    this.#writes = new LeaseWrites(this.#referee, this.#complain)
+    for (const index of schedule.clients.keys()) this.#open(index)
+  }
+
+  run(): LeaseVerdict {
+    const { time, conditions, history } = this.#setting
+    for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
+    time.runUntil(LEASE_TROUBLE)
+    Object.assign(conditions, CALM)
+    time.runUntil(time.now + 2 * this.#longest + RECOVERY)
+    this.#judgeOrder('at the end of the trouble')
+    this.#useForce()
+    this.#leave()
+    this.#close()
+    this.#judgeRest()
+    this.#writes.judge(history)
+    return { violations: this.#violations, holdings: this.#referee.holdings, writes: this.#writes.outcomes }
+  }
+
+  #open(index: number): void {
+    const plan = this.#schedule.clients[index]
+    if (plan === undefined) return
+    const { time } = this.#setting
+    const loop = new EventLoop(time, plan.clockOffset)
+    const session = new SimSession(this.#broker, this.#setting, { clientId: `client${index}`, run: loop.run, ...plan })
+    const settings = { clock: loop.clock(), timeout: TIMEOUT, queueLimit: 1_000, stopDelay: 0 }
+    const client: Client = { store: new StateStore(session, settings), session, loop, index, closed: false }
+    client.store.status$.subscribe({
+      complete: () => {
+        client.closed = true
+      },
+    })
+    this.#clients.push(client)
+    const court = { referee: this.#referee, writes: this.#writes, complain: this.#complain }
+    for (const candidate of this.#schedule.candidates) {
+      if (candidate.client !== index) continue
+      const name = `candidate${this.#candidates.length}@client${index} (${candidate.means} ${candidate.duration})`
+      this.#candidates.push(new Candidate(name, candidate, client, court))
+    }
+  }
+
+  #do(action: LeaseAction): void {
+    if (action.type === 'restart') {
+      if (this.#schedule.losesData) this.#referee.disturb()()
+      this.#broker.stop(!this.#schedule.losesData, action.keepSessions)
+      this.#setting.time.after(action.outage, () => this.#broker.start())
+    } else if ('candidate' in action) this.#act(action.type, action.candidate)
+    else {
+      const client = this.#clients.filter(({ index }) => index === action.client).at(-1)
+      if (client) this.#strike(client, action)
+    }
+  }
+
+  #act(type: 'subscribe' | 'unsubscribe' | 'write' | 'lateWrite', plan: number): void {
+    const candidate = this.#candidates.filter(one => one.plan === this.#schedule.candidates[plan]).at(-1)
+    candidate?.client.loop.run(() => {
+      if (type === 'subscribe') candidate.subscribe()
+      else if (type === 'unsubscribe') candidate.unsubscribe()
+      else candidate.write(type === 'lateWrite')
+    })
+  }
+
+  #strike(client: Client, action: Exclude<LeaseAction, { type: 'restart' } | { candidate: number }>): void {
+    const { store, session, loop, index } = client
+    if (action.type === 'cut') session.cut()
+    else if (action.type === 'freeze') loop.freeze(action.time, action.first)
+    else if (action.type === 'jump') loop.setClock(action.offset)
+    else if (action.type === 'takeover') this.#replace(index)
+    else if (action.type === 'delete') loop.run(() => this.#delete(client))
+    else
+      loop.run(() => {
+        store.status$.subscribe({ complete: () => this.#replace(index) })
+        void store.close()
+      })
+  }
+
+  /** A new client with the same id; whoever asked at the old one asks here, too. */
+  #replace(index: number): void {
+    const first = this.#candidates.length
+    const asking = this.#candidates.filter(
+      ({ client, asking: asks }) => asks && client.store.clientId === `client${index}`,
+    )
+    this.#open(index)
+    for (const one of this.#candidates.slice(first)) if (asking.some(({ plan }) => plan === one.plan)) one.subscribe()
+  }
+
+  #delete({ store }: LeaseClient): void {
+    const done = this.#referee.disturb()
+    store.delete(LOCK).subscribe({ error: done, complete: done })
+  }
+
+  #remaining(): Candidate[] {
+    return this.#candidates.filter(({ asking }) => asking)
+  }
+
+  #holder(): Candidate | undefined {
+    return this.#remaining().find(({ standing }) => standing.status === 'held')
+  }
+
+  /** What the lock key says; a restarted store that nobody asks may keep it longer than it is valid. */
+  #stored(): string | undefined {
+    const record = this.#broker.engine.peek(LOCK_KEY)
+    const valid = record && (record.expiresAt ?? 0) > this.#setting.time.clock().now()
+    return valid ? new TextDecoder().decode(record.value) : undefined
+  }
+
+  /** One holds, in the store too, and the others wait for that one. */
+  #judgeOrder(when: string): void {
+    const remaining = this.#remaining()
+    const holder = this.#holder()
+    const stored = this.#stored()
+    const name = holder?.standing.status === 'held' ? holder.standing.holder : undefined
+    if (stored !== name) this.#complain(`${when}: the store says ${stored} holds, the candidates say ${name}`)
+    if (remaining.length > 0 && holder === undefined) this.#complain(`${when}: nobody holds`)
+    for (const { standing, name: who } of remaining) {
+      const fits = standing.status !== 'none' && standing.holder === name
+      if (!fits) this.#complain(`${when}: ${name} holds, but ${who} stands at ${JSON.stringify(standing)}`)
+    }
+  }
+
+  /** Somebody deletes the lock key: the watch tells its holder. */
+  #useForce(): void {
+    const { time } = this.#setting
+    const client = this.#clients.find(({ closed }) => !closed)
+    if (client === undefined || this.#holder() === undefined) return
+    this.#delete(client)
+    time.runUntil(time.now + SOON)
+    const told = this.#holder()?.standing
+    if (told && this.#stored() === undefined) this.#complain('The holder was not told that the lock key was deleted')
+    time.runUntil(time.now + HANDOVER)
+    this.#judgeOrder('after the lock key was deleted')
+  }
+
+  #leave(): void {
+    const { time } = this.#setting
+    this.#holder()?.unsubscribe()
+    time.runUntil(time.now + HANDOVER)
+    this.#judgeOrder('after the holder left')
+  }
+
+  #close(): void {
+    const { time } = this.#setting
+    void this.#holder()?.client.store.close()
+    time.runUntil(time.now + HANDOVER)
+    this.#judgeOrder("after the holder's client was closed")
+  }
+
+  /** When everybody has left nothing is left of them. */
+  #judgeRest(): void {
+    const { time } = this.#setting
+    for (const one of this.#remaining()) one.unsubscribe()
+    time.runUntil(time.now + HANDOVER)
+    if (this.#stored()) this.#complain('The lock key was not given back')
+    for (const { store, loop, closed } of this.#clients) {
+      if (loop.timers > 0) this.#complain(`${store.clientId} has ${loop.timers} timers left`)
+      if (store[HOST].farewells.size > 0) this.#complain(`${store.clientId} would still say farewell`)
+      const registered = this.#broker.watchesOf(store.clientId)
+      if (!closed && registered > 0) this.#complain(`${store.clientId} has ${registered} registrations left`)
+      void store.close()
+    }
+  }
+
+  readonly #complain = (what: string): void => void this.#violations.push(what)
+}
+
+/** ms in which word gets around in calm times, and in which a lease finds its next holder. */
+const SOON = 20
+const HANDOVER = 100

@@ -1,0 +1,73 @@
+import { fenced, type Hlc, type StateStore, StateStoreError, text } from '../../src/index.js'
+import type { History } from './history.js'
+import { type Believer, type Referee, tokenOf } from './lease-referee.js'
+
+/** The key that only holders of the lease may write. */
+export const PROTECTED = 'protected'
+
+interface FencedWrite {
+  readonly value: string
+  readonly version: string | undefined
+  readonly outcome: string
+}
+
+/** Everybody's writes with a fencing token, and the judgement of them. */
+export class LeaseWrites {
+  readonly #referee: Referee
+  readonly #complain: (what: string) => void
+  readonly #done: FencedWrite[] = []
+  #count = 0
+  readonly outcomes: Record<string, number> = {}
+
+  constructor(referee: Referee, complain: (what: string) => void) {
+    this.#referee = referee
+    this.#complain = complain
+  }
+
+  /** Writes once with a token, that of now or an old one. */
+  write(who: Believer, store: StateStore, token: Hlc): void {
+    const value = `${this.#count++} ${who.name} ${token}`
+    const since = this.#referee.beliefOf(who)?.since
+    const end = (outcome: string, version?: string): void => {
+      this.outcomes[outcome] = (this.outcomes[outcome] ?? 0) + 1
+      this.#done.push({ value, outcome, version })
+    }
+    fenced(store, token)
+      .key(PROTECTED, text)
+      .set(value)
+      .subscribe({
+        next: ({ version }) => end('applied', String(version)),
+        error: error => {
+          const code = error instanceof StateStoreError ? error.code : String(error)
+          end(code)
+          if (code === 'fencing-token-stale') this.#judgeRefusal(who, token, since)
+          else if (!['timeout', 'outcome-unknown', 'closed'].includes(code)) this.#complain(`a write failed: ${code}`)
+        },
+      })
+  }
+
+  /** Looks up every write in the history, and the order of their tokens. */
+  judge({ all }: History): void {
+    for (const { value, outcome, version } of this.#done) {
+      const applied = all.filter(change => change.value === value)
+      const most = outcome === 'applied' || outcome === 'outcome-unknown' ? 1 : 0
+      if (applied.length > most || (outcome === 'applied' && applied[0]?.version !== version))
+        this.#complain(`write ${value} ended as ${outcome}, but was applied ${applied.length} times`)
+    }
+    const newest = new Map<number, Hlc>()
+    for (const { key, value, life } of all) {
+      if (key !== PROTECTED || value === undefined) continue
+      const [token, before] = [tokenOf(value), newest.get(life)]
+      if (before && token.compareTo(before) < 0) this.#complain(`${value} was written after ${before} had been used`)
+      newest.set(life, token)
+    }
+  }
+
+  /** Who held the lease from before the write until after its answer may write, unless force was used. */
+  #judgeRefusal(who: Believer, token: Hlc, since: number | undefined): void {
+    const belief = this.#referee.beliefOf(who)
+    if (belief === undefined || belief.since !== since || belief.token.compareTo(token) !== 0) return
+    if (this.#referee.valid(who) && !this.#referee.disturbedSince(belief.since))
+      this.#complain(`${who.name} holds the lease by ${token}, but may not write with it`)
+  }
+}
