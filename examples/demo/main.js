@@ -2,21 +2,11 @@
 
 import { connect, number, StateStoreError, text } from 'rx-statestore'
 import { serve } from 'rx-statestore/server'
-import { filter, firstValueFrom, timeout } from 'rxjs'
+import { firstValueFrom } from 'rxjs'
+import { check, heading, say } from '../transcript.js'
+import { until } from '../until.js'
 import { layLink } from './link.js'
 import { startThermostat } from './thermostat.js'
-import { check, heading, say } from './transcript.js'
-
-const PATIENCE = 8_000
-
-/**
- * The first value of a stream that fits.
- *
- * @template T
- * @param {import('rxjs').Observable<T>} stream$
- * @param {(value: T) => boolean} fits
- */
-const until = (stream$, fits) => firstValueFrom(stream$.pipe(filter(fits), timeout(PATIENCE)))
 
 const server = await serve({ port: 0, wsPort: 0 })
 say('store', `listens on ${server.url}`)

@@ -1,6 +1,6 @@
 import { connect, number, set } from 'rx-statestore'
 import { combineLatest, interval, scan, startWith } from 'rxjs'
-import { say } from './transcript.js'
+import { say } from '../transcript.js'
 
 /**
  * A thermostat: it follows its set point and reports the temperature of a simulated room.

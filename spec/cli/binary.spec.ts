@@ -10,6 +10,9 @@ import { openStore } from './test-io.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const BINARY = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256)
 
+/** Not for ever: should a test fail, nothing of it must stay. */
+const FOREVER = 'setTimeout(() => {}, 60_000); console.log("runs")'
+
 /** A process, and what it has said in the end. */
 interface Child {
   readonly code: number | null
@@ -93,6 +96,31 @@ describe('the built binary', () => {
     const { code, stdout } = await execute(['get', 'k', '--url', url])
     expect(code).toBe(0)
     expect(stdout.equals(BINARY)).toBe(true)
+  })
+
+  it('runs a command under a lock, with the same streams', async () => {
+    const { url } = await openStore()
+    const words = ['lock', 'l', '--url', url, '--', process.execPath, '-e', 'process.stdin.pipe(process.stdout)']
+    const { code, stdout, stderr } = await execute(words, BINARY)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.equals(BINARY)).toBe(true)
+  })
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
+  ] as const)('passes %s to a command under a lock, and gives the lock back', async (signal, code) => {
+    const store = await openStore()
+    const { child, lines, exit } = launch('lock', 'l', '--url', store.url, '--', process.execPath, '-e', FOREVER)
+    await once(lines, 'line')
+    expect(store.stats.keys).toBe(1)
+    // What Ctrl-Z sends stops nobody: who is stopped does not renew.
+    child.kill('SIGTSTP')
+    child.kill(signal)
+    expect(await exit).toEqual([code, null])
+    expect(store.stats.keys).toBe(0)
   })
 
   it('has its exit codes and says one line', async () => {

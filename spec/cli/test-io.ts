@@ -1,9 +1,11 @@
+import { type ChildProcess, spawn } from 'node:child_process'
 import { Subject } from 'rxjs'
 import { onTestFinished } from 'vitest'
 import { utf8 } from '../../src/bytes.js'
 import type { ExitCode } from '../../src/cli/failure.js'
-import type { Io, Sink } from '../../src/cli/io.js'
+import type { Io, Sink, SpawnOptions } from '../../src/cli/io.js'
 import { run } from '../../src/cli/run.js'
+import { type Clock, systemClock } from '../../src/clock.js'
 import type { Environment } from '../../src/settings.js'
 import { type RunningStore, type ServeOptions, serve } from '../../src/standalone.js'
 
@@ -64,6 +66,8 @@ export interface TestWorld {
   readonly stdin?: string | Uint8Array
   /** Width of the terminal that stdout and stderr are; without it they are pipes. */
   readonly columns?: number
+  /** Of what the command itself has to wait for; default the machine's. */
+  readonly clock?: Pick<Clock, 'schedule'>
 }
 
 /** A command that runs; interrupted at the end of the test. */
@@ -71,27 +75,43 @@ export interface Running {
   readonly stdout: TestSink
   readonly stderr: TestSink
   readonly exit: Promise<ExitCode>
-  interrupt(): void
+  interrupt(signal?: NodeJS.Signals): void
 }
 
 /** Starts a command line. */
-export function start(args: readonly string[], { env = {}, stdin = '', columns }: TestWorld = {}): Running {
-  const [stdout, stderr, interrupt$] = [new TestSink(columns), new TestSink(columns), new Subject<string>()]
+export function start(args: readonly string[], world: TestWorld = {}): Running {
+  const { env = {}, stdin = '', columns, clock = systemClock } = world
+  const [stdout, stderr, signal$] = [new TestSink(columns), new TestSink(columns), new Subject<NodeJS.Signals>()]
   const io: Io = {
     stdout,
     stderr,
     env,
-    interrupt$,
-    clock: { now: () => NOW },
+    interrupt$: signal$,
+    signal$,
+    clock: { now: () => NOW, schedule: (delay, task) => clock.schedule(delay, task) },
     readStdin: async () => (typeof stdin === 'string' ? utf8(stdin) : stdin),
+    spawn: (command, args, options) => spawnInto({ stdout, stderr }, command, args, options),
   }
   const exit = run(args, io)
-  const interrupt = (): void => interrupt$.next('SIGINT')
+  const interrupt = (signal: NodeJS.Signals = 'SIGINT'): void => signal$.next(signal)
   onTestFinished(async () => {
     interrupt()
     await exit
   })
   return { stdout, stderr, exit, interrupt }
+}
+
+/** A real process that writes into what the command writes to. */
+function spawnInto(
+  { stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>,
+  command: string,
+  args: readonly string[],
+  options: SpawnOptions,
+): ChildProcess {
+  const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.on('data', chunk => stdout.write(chunk))
+  child.stderr.on('data', chunk => stderr.write(chunk))
+  return child
 }
 
 /** What a command came to. */

@@ -7,9 +7,12 @@ export const EXIT = {
   usage: 2,
   /** The condition of a write did not hold, or there is no such key. */
   notMet: 3,
+  /** A lock was lost while a command ran under it. */
+  lost: 4,
 } as const
 
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+/** One of {@link EXIT}, or what a command that was run under a lock ended with. */
+export type ExitCode = number
 
 /** Ends a command with an exit code; an empty message says nothing. */
 export class Failure extends Error {

@@ -1,4 +1,5 @@
-import { fromEvent, merge, type Observable } from 'rxjs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fromEvent, map, merge, type Observable } from 'rxjs'
 import { concatBytes } from '../bytes.js'
 import { type Clock, systemClock } from '../clock.js'
 import type { Environment } from '../settings.js'
@@ -16,12 +17,26 @@ export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   readonly env: Environment
-  /** Wall time, for what is printed. */
-  readonly clock: Pick<Clock, 'now'>
+  /** Wall time for what is printed, and for what has to wait. */
+  readonly clock: Pick<Clock, 'now' | 'schedule'>
   /** SIGINT and SIGTERM. While nobody subscribes, they end the process as usual. */
   readonly interrupt$: Observable<unknown>
+  /** All that a terminal or another process may want of a command that we run. As usual while nobody subscribes. */
+  readonly signal$: Observable<NodeJS.Signals>
   readStdin(): Promise<Uint8Array>
+  /** Starts a process that reads and writes where this one does. Throws, or lets it emit `error`, when it cannot. */
+  spawn(command: string, args: readonly string[], options: SpawnOptions): ChildProcess
 }
+
+/** How a process is started. */
+export interface SpawnOptions {
+  readonly env: NodeJS.ProcessEnv
+  /** In a session and process group of its own. */
+  readonly detached: boolean
+}
+
+// SIGTSTP as well: whoever is stopped while a command runs elsewhere does not renew what that command relies on.
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGTSTP'] as const
 
 /** The world of this process. */
 export function processIo(): Io {
@@ -33,7 +48,9 @@ export function processIo(): Io {
     env: process.env,
     clock: systemClock,
     interrupt$: merge(fromEvent(process, 'SIGINT'), fromEvent(process, 'SIGTERM')),
+    signal$: merge(...SIGNALS.map(signal => fromEvent(process, signal).pipe(map(() => signal)))),
     readStdin: async () => concatBytes(await process.stdin.toArray()),
+    spawn: (command, args, options) => spawn(command, args, { ...options, stdio: 'inherit' }),
   }
 }
 

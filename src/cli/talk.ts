@@ -13,6 +13,8 @@ import {
 import type { Key, Status } from '../index.js'
 import type { Connection } from './connection.js'
 import { rootCause } from './failure.js'
+import type { Io } from './io.js'
+import { colorsFor, oneLine, timeOfDay } from './text.js'
 
 /**
  * What there is to say about the connection of a watch: reached or not, lost, back, when the values are current again,
@@ -25,15 +27,32 @@ export function talkOf({ store, broker, timeout }: Connection, keys: readonly Ke
     shareReplay({ bufferSize: 1, refCount: true }),
   )
   return merge(
-    connectionTalk(store.status$, broker),
+    connectionTalk(store.status$, broker, true),
     syncTalk(live$, keys.length === 1 ? 'the key' : `${keys.length} keys`),
     silenceTalk(store.status$, live$, timeout),
     store.errors$.pipe(map(error => error.message)),
   )
 }
 
-function connectionTalk(status$: Observable<Status>, broker: string): Observable<string> {
-  let [reached, connected] = [false, false]
+/**
+ * What there is to say about the connection of a command that runs under a lock: the same, but nothing as long as
+ * nothing is wrong. `answered$` is whether the store has said something about the lock.
+ */
+export const troubleOf = ({ store, broker, timeout }: Connection, answered$: Observable<boolean>): Observable<string> =>
+  merge(
+    connectionTalk(store.status$, broker, false),
+    silenceTalk(store.status$, answered$, timeout),
+    store.errors$.pipe(map(error => error.message)),
+  )
+
+/** Says something about what a command does, on stderr. */
+export function say(words: string, { stderr, env, clock }: Io): void {
+  stderr.write(`${colorsFor(stderr, env).dim(`${timeOfDay(clock.now())}  ${oneLine(words)}`)}\n`)
+}
+
+/** `greets`: says that the broker was reached, also when there was no trouble before. */
+function connectionTalk(status$: Observable<Status>, broker: string, greets: boolean): Observable<string> {
+  let [reached, connected, worthSaying] = [false, false, greets]
   return status$.pipe(
     // Progress of a resync is told when it is done.
     distinctUntilChanged((a, b) => a.state === 'connected' && b.state === 'connected'),
@@ -41,8 +60,9 @@ function connectionTalk(status$: Observable<Status>, broker: string): Observable
       const [again, lost] = [reached, connected]
       connected = status.state === 'connected'
       reached ||= connected
-      if (connected) return `connected to ${broker}${again ? ' again' : ''}`
+      if (connected) return worthSaying ? `connected to ${broker}${again ? ' again' : ''}` : ''
       if (status.state !== 'reconnecting') return ''
+      worthSaying = true
       const cause = rootCause(status.cause)
       return lost ? `connection lost: ${cause}` : `cannot reach ${broker}, still trying: ${cause}`
     }),

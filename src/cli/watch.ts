@@ -6,8 +6,8 @@ import { entryLines } from './entry-line.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
-import { talkOf } from './talk.js'
-import { colorsFor, oneLine, timeOfDay } from './text.js'
+import { say, talkOf } from './talk.js'
+import { colorsFor } from './text.js'
 
 interface WatchFlags extends ConnectionFlags {
   readonly hex?: true
@@ -64,8 +64,4 @@ function lineOf(flags: WatchFlags, names: readonly string[], io: Io): (entry: En
   if (flags.json) return entry => entryLine(entry, io.clock.now(), hex)
   const toLine = entryLines(names, { colors: colorsFor(io.stdout, io.env), columns: io.stdout.columns, hex })
   return entry => toLine(entry, io.clock.now())
-}
-
-function say(words: string, io: Io): void {
-  io.stderr.write(`${colorsFor(io.stderr, io.env).dim(`${timeOfDay(io.clock.now())}  ${oneLine(words)}`)}\n`)
 }

@@ -1,6 +1,16 @@
 import pc from 'picocolors'
 
-const COLOURS = { store: pc.magenta, panel: pc.cyan, thermostat: pc.green, link: pc.red, standby: pc.yellow }
+const COLOURS = {
+  store: pc.magenta,
+  panel: pc.cyan,
+  thermostat: pc.green,
+  link: pc.red,
+  standby: pc.yellow,
+  operator: pc.red,
+  'pump-1': pc.green,
+  'pump-2': pc.cyan,
+  'pump-3': pc.yellow,
+}
 
 /** @typedef {keyof typeof COLOURS} Actor */
 
@@ -25,7 +35,7 @@ export function say(who, what, { version, source } = {}) {
 export const heading = title => console.log(`\n${pc.bold(title)}`)
 
 /**
- * What the demo claims; it fails if a claim does not hold.
+ * What an example claims; it fails if a claim does not hold.
  *
  * @param {string} claim
  * @param {unknown} actual

@@ -1,0 +1,54 @@
+import { createServer, type Socket } from 'node:net'
+import { firstValueFrom } from 'rxjs'
+import { onTestFinished } from 'vitest'
+import { connect, type Entry, type StateStore, text } from '../../src/index.js'
+import type { Running } from './test-io.js'
+
+/** Not for ever: should a test fail, nothing of it must stay. */
+const IDLE = 'setTimeout(() => {}, 60_000)'
+/** A script that runs until a signal ends it, and says when it does. */
+export const FOREVER = `${IDLE}; console.log("runs", process.pid)`
+/** A script that tells which signals it got, and goes on. */
+export const STUBBORN = `for (const s of ['SIGINT', 'SIGTERM']) process.on(s, () => console.log('got', s)); ${FOREVER}`
+
+/** The words of a command that runs a script. */
+export const node = (script: string): readonly string[] => ['--', process.execPath, '-e', script]
+
+/** The process id that a script said. */
+export const pidOf = async ({ stdout }: Running): Promise<number> => Number((await stdout.line(/^runs \d+$/)).slice(5))
+
+/** Whether there is such a process. */
+export function runs(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** A script that does nothing but start another one. */
+export const starting = (script: string): string =>
+  `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(script)}], { stdio: 'inherit' }); ${IDLE}`
+
+/** A port, and who connects to it first: a process hangs up when it ends, however it does. */
+export async function openPort(): Promise<{ readonly port: number; readonly caller: Promise<Socket> }> {
+  const server = createServer()
+  const caller = new Promise<Socket>(resolve => {
+    server.once('connection', socket => resolve(socket.on('error', () => undefined).resume()))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return { port: typeof address === 'object' && address ? address.port : 0, caller }
+}
+
+/** Another client of the store. */
+export function openOther(url: string): StateStore {
+  const store = connect(url)
+  onTestFinished(async () => store.close())
+  return store
+}
+
+/** What a lock key holds. */
+export const lockOf = async (url: string, name = 'l'): Promise<Entry<string>> =>
+  firstValueFrom(openOther(url).get(name, text))

@@ -1,0 +1,91 @@
+import { hostname } from 'node:os'
+import type { Command } from 'commander'
+import { randomBytes } from '../backoff.js'
+import { toHex } from '../bytes.js'
+import { ClosedError } from '../index.js'
+import { open, refused } from './connection.js'
+import { EXIT, Failure } from './failure.js'
+import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
+import type { Io } from './io.js'
+import { type LockTerms, runLocked } from './lock-run.js'
+
+interface LockFlags extends ConnectionFlags {
+  readonly duration: number
+  readonly renewEvery?: number
+  readonly holder?: string
+  readonly wait: boolean
+  readonly waitTimeout?: number
+  readonly grace: number
+}
+
+const HELP = `
+Waits for the lock, runs the command while holding it, and gives it back when the command has ended. The command
+reads and writes where this one does, and finds in its environment RX_STATESTORE_LOCK, the name of the lock, and
+RX_STATESTORE_FENCING_TOKEN, for 'set --ft' and whatever else can refuse a late write.
+
+When the lock is lost, because it could not be renewed in time or was taken away, the command and what it started
+get SIGTERM, then SIGKILL. Signals are passed to them; they are a process group of their own, without a
+controlling terminal. If this process itself is killed, the command runs on: only the token protects from that.
+
+Exit code: that of the command, 128+n if a signal ended it, 127 if it was not found, 126 if it cannot be run;
+3 if somebody else has the lock, 4 if it was lost. Talk goes to stderr, and there is none while all is well.
+
+Examples:
+  $ rx-statestore lock nightly-report -- ./report.sh
+  $ rx-statestore lock deploy --no-wait --holder "$USER" -- make deploy
+  $ rx-statestore lock line1-lock -- sh -c 'rx-statestore set line1 on --ft "$RX_STATESTORE_FENCING_TOKEN"'`
+
+/** Adds `lock NAME -- COMMAND`. */
+export function addLock(program: Command, io: Io): void {
+  const command = program.command('lock').summary('run a command while holding a lock')
+  command.description('Runs a command while holding a lock.').usage('[options] <name> -- <command> [args...]')
+  command.argument('<name>', 'key of the lock').argument('<command...>', 'command and its arguments, after --')
+  command.option('--duration <ms>', 'time until others may have it, should this process die', positiveInteger, 10_000)
+  command.option('--renew-every <ms>', 'time between renewals (a third of the duration)', positiveInteger)
+  command.option('--holder <name>', 'whom others see; two of one name have the lock together (host and random part)')
+  command.option('--no-wait', 'end with 3 if somebody else has the lock')
+  command.option('--wait-timeout <ms>', 'end with 3 if somebody else still has it then', positiveInteger)
+  command.option('--grace <ms>', 'time between SIGTERM and SIGKILL when the lock is lost', positiveInteger, 5_000)
+  addConnectionFlags(command, false)
+  command.addHelpText('after', HELP)
+  command.action(async (name: string, words: readonly string[]) => {
+    await lock(name, commandOf(words, program), command.optsWithGlobals<LockFlags>(), io)
+  })
+}
+
+/** Without the `--` some flags of the command would be taken for ours. */
+function commandOf(words: readonly string[], { args }: Command): readonly [string, ...string[]] {
+  const [command, ...rest] = words
+  const separator = args.indexOf('--')
+  if (command !== undefined && separator >= 0 && words.length === args.length - separator - 1) return [command, ...rest]
+  throw new Failure(EXIT.usage, 'put -- between the name of the lock and the command')
+}
+
+async function lock(name: string, words: readonly [string, ...string[]], flags: LockFlags, io: Io): Promise<void> {
+  const connection = open(flags, io)
+  try {
+    const lease = connection.store.lease(name, leaseOptions(flags))
+    const code = await runLocked(lease, words, termsOf(flags, connection.timeout), { connection, io })
+    if (code !== EXIT.done) throw new Failure(code, '')
+  } catch (error) {
+    throw error instanceof ClosedError && error.cause !== undefined ? refused(connection.broker, error) : error
+  } finally {
+    await connection.store.close()
+  }
+}
+
+const leaseOptions = ({ duration, renewEvery, holder = randomHolder() }: LockFlags) => ({
+  duration,
+  holder,
+  ...(renewEvery !== undefined && { renewEvery }),
+})
+
+const randomHolder = (): string => `${hostname()}/${toHex(randomBytes(6)).toLowerCase()}`
+
+// Who does not want to wait for a lock does not want to wait for a broker for ever either.
+const termsOf = ({ wait, waitTimeout, grace, json }: LockFlags, timeout: number): LockTerms => ({
+  waits: wait,
+  patience: waitTimeout ?? (wait ? undefined : timeout),
+  grace,
+  json: json === true,
+})
