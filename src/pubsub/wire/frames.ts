@@ -70,8 +70,13 @@ export type FrameData = string | Uint8Array
 export interface ClientCodec {
   /** Name offered in the WebSocket handshake. */
   readonly subprotocol: string
+  /** Raises {@link ArgumentError} for what has no form on the wire, such as cyclic JSON or an id beyond 64 bits. */
   encode(frame: UpFrame): FrameData
-  /** Raises {@link PayloadError} for whatever is no frame. */
+  /**
+   * Raises {@link PayloadError} for whatever is no frame, and its kind {@link UnreadableMessageError} for a message
+   * that cannot be read but whose number can: it was received, so the number counts. Bytes of a payload may be a view
+   * of the input.
+   */
   decode(data: FrameData): DownFrame | UnknownFrame
 }
 
@@ -79,7 +84,8 @@ export interface ClientCodec {
 export interface HubCodec {
   /** Name accepted in the WebSocket handshake. */
   readonly subprotocol: string
+  /** Raises {@link ArgumentError} for what has no form on the wire, such as cyclic JSON or an id beyond 64 bits. */
   encode(frame: DownFrame): FrameData
-  /** Raises {@link PayloadError} for whatever is no frame. */
+  /** Raises {@link PayloadError} for whatever is no frame. Bytes of a payload may be a view of the input. */
   decode(data: FrameData): UpFrame | UnknownFrame
 }

@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest'
+import { concatBytes, utf8 } from '../../../src/bytes.js'
+import { ArgumentError, PayloadError } from '../../../src/errors.js'
+import type { FrameData, UpFrame } from '../../../src/pubsub/wire/frames.js'
+import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
+import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
+import { UnreadableMessageError } from '../../../src/pubsub/wire/unreadable-message.js'
+import {
+  ANY,
+  DOWN_VECTORS,
+  field,
+  hex,
+  MALFORMED,
+  TOO_LONG_VARINT,
+  UNKNOWN_DOWN,
+  UP_VECTORS,
+} from './protobuf-vectors.js'
+
+const fault = (words: string): unknown =>
+  expect.objectContaining({ name: 'PayloadError', code: 'payload', message: expect.stringContaining(words) })
+const shown = (data: FrameData): string => (typeof data === 'string' ? data : Buffer.from(data).toString('hex'))
+const plain = (text: string): string => text.replaceAll(' ', '')
+const down = (text: string): unknown => protobufClientCodec.decode(hex(text))
+
+describe('The client of the protobuf subprotocol', () => {
+  it('has the name of the subprotocol', () => {
+    expect(protobufClientCodec.subprotocol).toBe('protobuf.reliable.webpubsub.azure.v1')
+    expect(protobufHubCodec.subprotocol).toBe('protobuf.reliable.webpubsub.azure.v1')
+  })
+
+  it.each(UP_VECTORS)('writes a golden vector: %s', (_, bytes, frame) => {
+    expect(shown(protobufClientCodec.encode(frame))).toBe(plain(bytes))
+    expect(protobufHubCodec.decode(hex(bytes))).toEqual(frame)
+  })
+
+  it.each(DOWN_VECTORS)('reads a golden vector: %s', (_, bytes, frame) => {
+    expect(shown(protobufHubCodec.encode(frame))).toBe(plain(bytes))
+    expect(protobufClientCodec.decode(hex(bytes))).toEqual(frame)
+  })
+
+  it.each(UNKNOWN_DOWN)('passes over %s and keeps its number', (_, bytes, frame) => {
+    expect(protobufClientCodec.decode(hex(bytes))).toEqual(frame)
+  })
+
+  it('passes over fields it does not know, of every wire type', () => {
+    const unknown = 'a00601 a1060000000000000000 a206020102 a306a00601a406 a50600000000'
+    const hi = { type: 'serverMessage', payload: { dataType: 'text', data: 'hi' }, sequenceId: 6n }
+    expect(down('12 16 0a06 736572766572 1a04 0a02 6869 2006 2a04 0a00 1200')).toEqual(hi)
+    const message = concatBytes([hex('0a06 736572766572'), hex(unknown), hex('1a04 0a02 6869 2006'), hex(unknown)])
+    const bytes = concatBytes([hex(unknown), field(0x12, message), hex(unknown)])
+    expect(protobufClientCodec.decode(bytes)).toEqual(hi)
+  })
+
+  it('passes over fields of another wire type than theirs', () => {
+    // ack_id as bytes, success as fixed32.
+    expect(down('0a 0a 0a01 05 1500000001 0807')).toEqual({ type: 'ack', ackId: 7n, success: false })
+  })
+
+  it('takes the last of several values, and all pieces of a message', () => {
+    expect(down('0a 08 0801 1001 0802 1000')).toEqual({ type: 'ack', ackId: 2n, success: false })
+    expect(down('22 00 0a 02 0801')).toEqual({ type: 'ack', ackId: 1n, success: false })
+    expect(down('0a 02 0801 0a 02 1001')).toEqual({ type: 'ack', ackId: 1n, success: true })
+    expect(down('0a 02 0801 22 00 0a 02 1001')).toEqual({ type: 'ack', ackId: 0n, success: true })
+    // data: text "a", then binary 01, then text "b".
+    const message = { type: 'serverMessage', payload: { dataType: 'text', data: 'b' } }
+    expect(down('12 17 0a06 736572766572 1a03 0a0161 1a03 120101 1a03 0a0162')).toEqual(message)
+    // protobuf data: its type_url and its value apart.
+    const any = concatBytes([
+      field(0x0a, utf8('server')),
+      field(0x1a, field(0x1a, ANY.subarray(0, 23)), field(0x1a, ANY.subarray(23))),
+    ])
+    expect(protobufClientCodec.decode(field(0x12, any))).toEqual({
+      type: 'serverMessage',
+      payload: { dataType: 'protobuf', data: ANY },
+    })
+  })
+
+  it('reads a bool and an id of any length of varint', () => {
+    expect(down('0a 0f 08 818000 10 80808080808080808001')).toEqual({ type: 'ack', ackId: 1n, success: true })
+    expect(() => down(`0a 0c 08 ${TOO_LONG_VARINT}01`)).toThrow(PayloadError)
+  })
+
+  it('reads json_data as JSON and text_data as text', () => {
+    const message = (tag: number, text: string): Uint8Array =>
+      field(0x12, field(0x0a, utf8('server')), field(0x1a, field(tag, utf8(text))), hex('2009'))
+    expect(protobufClientCodec.decode(message(0x22, '{"a":1}'))).toMatchObject({
+      payload: { dataType: 'json', data: { a: 1 } },
+    })
+    expect(protobufClientCodec.decode(message(0x0a, '{"a":1}'))).toMatchObject({
+      payload: { dataType: 'text', data: '{"a":1}' },
+    })
+    expect(protobufClientCodec.decode(message(0x0a, '\ufeffx'))).toMatchObject({ payload: { data: '\ufeffx' } })
+    for (const text of ['', '{', '{"a":}', 'undefined']) {
+      expect(() => protobufClientCodec.decode(message(0x22, text))).toThrow(UnreadableMessageError)
+      expect(() => protobufClientCodec.decode(message(0x22, text))).toThrow(expect.objectContaining({ sequenceId: 9n }))
+    }
+  })
+
+  it('says the number of a message that it cannot read', () => {
+    // text_data ff.
+    expect(() => down('12 0f 0a06 736572766572 1a03 0a01ff 2005')).toThrow(expect.objectContaining({ sequenceId: 5n }))
+    // A group message without a group.
+    expect(() => down('12 0f 0a05 67726f7570 1a04 0a026869 2005')).toThrow(expect.objectContaining({ sequenceId: 5n }))
+  })
+
+  it.each([
+    ['from', '12 03 0a01 ff'],
+    ['group', '12 0c 0a05 67726f7570 1203 c3bcc3'],
+    ['name of an error', '0a 05 1a03 0a01 ff'],
+    ['connection_id', '1a 05 0a03 0a01 ff'],
+    ['half a surrogate pair', '1a 07 0a05 0a03 eda080'],
+    ['an overlong form', '1a 06 0a04 0a02 c080'],
+    ['reason', '1a 05 1203 1201 ff'],
+  ])('refuses text that is not UTF-8: %s', (_, bytes) => {
+    expect(() => down(bytes)).toThrow(PayloadError)
+  })
+
+  it('refuses connected without a connection', () => {
+    expect(() => down('1a 05 0a03 1a01 74')).toThrow(fault('connection_id is missing'))
+  })
+
+  it.each(MALFORMED)('refuses what is no frame: %s', (_, data) => {
+    expect(() => protobufClientCodec.decode(data)).toThrow(PayloadError)
+  })
+
+  it('gives bytes as a plain view of the frame', () => {
+    const frame = Buffer.from(hex('12 0f 0a06 736572766572 1a03 1201 07 2001'))
+    const message = protobufClientCodec.decode(frame)
+    if (message.type !== 'serverMessage' || message.payload.dataType !== 'binary') throw new Error(message.type)
+    expect(message.payload.data.constructor).toBe(Uint8Array)
+    expect(message.payload.data).toEqual(Uint8Array.of(7))
+    expect(message.payload.data.buffer).toBe(frame.buffer)
+  })
+
+  it.each<[string, UpFrame]>([
+    ['undefined', { type: 'event', event: 'e', payload: { dataType: 'json', data: undefined } }],
+    ['half a character', { type: 'event', event: 'e', payload: { dataType: 'text', data: '\ud800' } }],
+    ['a name with half a character', { type: 'joinGroup', group: '\udc00' }],
+    ['a negative id', { type: 'sequenceAck', sequenceId: -1n }],
+    ['an id beyond 64 bits', { type: 'joinGroup', group: 'g', ackId: 2n ** 64n }],
+  ])('does not write %s', (_, frame) => {
+    expect(() => protobufClientCodec.encode(frame)).toThrow(ArgumentError)
+  })
+
+  it('does not write bytes of another type', () => {
+    const payload = { dataType: 'binary', data: new Uint8Array(2) } as const
+    const frame: UpFrame = { type: 'event', event: 'e', payload }
+    Reflect.set(payload, 'data', new ArrayBuffer(2))
+    expect(() => protobufClientCodec.encode(frame)).toThrow(ArgumentError)
+  })
+})

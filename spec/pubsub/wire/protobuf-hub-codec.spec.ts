@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import { concatBytes, utf8 } from '../../../src/bytes.js'
+import { ArgumentError, PayloadError } from '../../../src/errors.js'
+import type { DownFrame } from '../../../src/pubsub/wire/frames.js'
+import { MAXIMUM_NESTING } from '../../../src/pubsub/wire/hub-rules.js'
+import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
+import { field, hex, MALFORMED, MAXIMUM } from './protobuf-vectors.js'
+
+const fault = (words: string): unknown =>
+  expect.objectContaining({ name: 'PayloadError', code: 'payload', message: expect.stringContaining(words) })
+const up = (text: string): unknown => protobufHubCodec.decode(hex(text))
+
+describe('The hub of the protobuf subprotocol', () => {
+  it('passes over a message it does not know', () => {
+    expect(up('5a 03 0a0169')).toEqual({ type: 'unknown' })
+    expect(up('7a 00')).toEqual({ type: 'unknown' })
+  })
+
+  it('passes over fields it does not know', () => {
+    // no_echo false, ttl_seconds 60, metadata k: v.
+    expect(up('0a 15 0a0167 1a04 0a02 6869 2000 283c 3206 0a016b 120176')).toEqual({
+      type: 'sendToGroup',
+      group: 'g',
+      payload: { dataType: 'text', data: 'hi' },
+      noEcho: false,
+    })
+  })
+
+  it('takes the last of several values', () => {
+    expect(up('32 0a 0a0167 1001 0a0168 1000')).toEqual({ type: 'joinGroup', group: 'h', ackId: 0n })
+    expect(up('42 0d 08ffffffffffffffffff01 0805')).toEqual({ type: 'sequenceAck', sequenceId: 5n })
+    expect(up('4a 00 42 02 0805')).toEqual({ type: 'sequenceAck', sequenceId: 5n })
+  })
+
+  it.each<[string, string]>([
+    ['32 00', 'group must not be blank'],
+    ['32 03 0a01 20', 'group must not be blank'],
+    ['2a 06 1204 0a02 6869', 'event must not be blank'],
+    ['2a 03 0a0165', 'data must be text, binary, protobuf or json'],
+    ['2a 07 0a0165 1202 2a00', 'data must be text, binary, protobuf or json'],
+    ['2a 08 0a0165 1203 2201 7b', 'JSON'],
+    ['2a 08 0a0165 1203 0a01 ff', 'UTF-8'],
+    ['2a 0a 0a0165 1205 1a03 010203', 'data of type protobuf must be a google.protobuf.Any'],
+    ['2a 0a 0a0165 1205 1a03 0a01ff', 'data of type protobuf must be a google.protobuf.Any'],
+    ['2a 09 0a0165 1204 1a02 0a05', 'data of type protobuf must be a google.protobuf.Any'],
+  ])('refuses %s', (bytes, words) => {
+    expect(() => up(bytes)).toThrow(fault(words))
+  })
+
+  it('shows a short excerpt of what it refuses', () => {
+    expect(() => up('32 00')).toThrow('Malformed protobuf frame: group must not be blank, in 3200')
+    const long = field(0x32, field(0x0a, utf8('g'.repeat(1025))))
+    expect(() => protobufHubCodec.decode(long)).toThrow(fault('group must have at most 1024 characters, not 1025'))
+    expect(() => up(`12 ffffffff0f ${'00'.repeat(900)}`)).toThrow(fault(`, in 12FFFFFFFF0F${'00'.repeat(18)}...`))
+  })
+
+  it('refuses nesting that could not be written again', () => {
+    const event = (depth: number): Uint8Array => {
+      const json = utf8(`${'['.repeat(depth)}${']'.repeat(depth)}`)
+      return field(0x2a, field(0x0a, utf8('e')), field(0x12, field(0x22, json)))
+    }
+    expect(protobufHubCodec.decode(event(MAXIMUM_NESTING))).toMatchObject({ type: 'event' })
+    for (const depth of [MAXIMUM_NESTING + 1, 400_000]) {
+      expect(() => protobufHubCodec.decode(event(depth))).toThrow(fault('nested deeper'))
+    }
+  })
+
+  it.each(MALFORMED)('refuses what is no frame: %s', (_, data) => {
+    expect(() => protobufHubCodec.decode(data)).toThrow(PayloadError)
+  })
+
+  it('takes a megabyte of pieces without keeping them', () => {
+    const pieces = new Uint8Array(1_000_000)
+    for (let at = 0; at < pieces.length; at += 4) pieces.set([0x32, 0x02, 0x10, 0x07], at)
+    const frame = concatBytes([hex('32 03 0a0167'), pieces])
+    expect(protobufHubCodec.decode(frame)).toEqual({ type: 'joinGroup', group: 'g', ackId: 7n })
+  })
+
+  it.each<[string, DownFrame]>([
+    ['an id beyond 64 bits', { type: 'ack', ackId: MAXIMUM + 1n, success: true }],
+    ['a bigint as JSON', { type: 'serverMessage', payload: { dataType: 'json', data: 1n } }],
+  ])('does not write %s', (_, frame) => {
+    expect(() => protobufHubCodec.encode(frame)).toThrow(ArgumentError)
+  })
+})

@@ -1,0 +1,107 @@
+import type { AckError, ClientCodec, DownFrame, FrameData, UnknownFrame, UpFrame } from './frames.js'
+import { idMember, isObject, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
+import { checkedName } from './outgoing.js'
+import { readNumbered } from './unreadable-message.js'
+
+/**
+ * The client's half of `json.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable JSON
+ * WebSocket subprotocol").
+ *
+ * - Ids are exact up to 2^64-1. One in quotes is taken too, as other JSON writers of 64-bit integers put it.
+ * - What names an unknown `type`, `event`, `from` or `dataType` is an `unknown` frame, whose number counts.
+ * - An empty `userId`, `fromUserId` or `reconnectionToken` counts as absent, like null.
+ * - Bytes of a payload are the caller's own.
+ *
+ * `encode` raises {@link ArgumentError}, `decode` {@link PayloadError}, as {@link ClientCodec} tells.
+ *
+ * @example
+ * ```ts
+ * jsonClientCodec.encode({ type: 'joinGroup', group: 'news', ackId: 1n }) // {"type":"joinGroup","group":"news","ackId":1}
+ * ```
+ */
+export const jsonClientCodec: ClientCodec = { subprotocol: JSON_SUBPROTOCOL, encode, decode }
+
+function encode(frame: UpFrame): string {
+  switch (frame.type) {
+    case 'joinGroup':
+    case 'leaveGroup':
+      return `{"type":"${frame.type}"${nameMember('group', frame.group)}${idMember('ackId', frame.ackId)}}`
+    case 'sendToGroup': {
+      const noEcho = frame.noEcho ? ',"noEcho":true' : ''
+      const head = `"type":"sendToGroup"${nameMember('group', frame.group)}${idMember('ackId', frame.ackId)}`
+      return `{${head}${noEcho}${payloadMembers(frame.payload)}}`
+    }
+    case 'event': {
+      const head = `"type":"event"${nameMember('event', frame.event)}${idMember('ackId', frame.ackId)}`
+      return `{${head}${payloadMembers(frame.payload)}}`
+    }
+    case 'sequenceAck':
+      return `{"type":"sequenceAck"${idMember('sequenceId', frame.sequenceId)}}`
+    case 'ping':
+      return '{"type":"ping"}'
+  }
+}
+
+const nameMember = (name: string, value: string): string => `,"${name}":${JSON.stringify(checkedName(value))}`
+
+function decode(data: FrameData): DownFrame | UnknownFrame {
+  const frame = new JsonFrame(data)
+  switch (frame.string('type')) {
+    case 'ack':
+      return ack(frame)
+    case 'message':
+      return message(frame)
+    case 'system':
+      return system(frame)
+    case 'pong':
+      return { type: 'pong' }
+    default:
+      return unknown(frame)
+  }
+}
+
+function ack(frame: JsonFrame): DownFrame {
+  const ackId = frame.id('ackId', true)
+  const { success, error } = frame.members
+  if (ackId === undefined) throw frame.fault('ackId is missing')
+  if (typeof success !== 'boolean') throw frame.fault('success must be a boolean')
+  return { type: 'ack', ackId, success, error: ackError(error) }
+}
+
+function ackError(error: unknown): AckError | undefined {
+  if (!isObject(error)) return undefined
+  return { name: textOr('', error['name']), message: textOr('', error['message']) }
+}
+
+function message(frame: JsonFrame): DownFrame | UnknownFrame {
+  const sequenceId = frame.id('sequenceId', true)
+  return readNumbered(sequenceId, () => {
+    const { from, fromUserId } = frame.members
+    if (from !== 'group' && from !== 'server') return { type: 'unknown', sequenceId }
+    const payload = frame.payload()
+    if (payload === undefined) return { type: 'unknown', sequenceId }
+    if (from === 'server') return { type: 'serverMessage', payload, sequenceId }
+    const group = frame.string('group')
+    return { type: 'groupMessage', group, fromUserId: filled(fromUserId), payload, sequenceId }
+  })
+}
+
+function system(frame: JsonFrame): DownFrame | UnknownFrame {
+  const { event, connectionId, userId, reconnectionToken, message } = frame.members
+  if (event === 'disconnected') return { type: 'disconnected', reason: textOr('', message) }
+  if (event !== 'connected') return unknown(frame)
+  const id = filled(connectionId)
+  if (id === undefined) throw frame.fault('connectionId is missing')
+  return {
+    type: 'connected',
+    connectionId: id,
+    userId: filled(userId),
+    reconnectionToken: filled(reconnectionToken),
+  }
+}
+
+const unknown = (frame: JsonFrame): UnknownFrame => ({ type: 'unknown', sequenceId: frame.id('sequenceId', true) })
+
+const textOr = (fallback: string, value: unknown): string => (typeof value === 'string' ? value : fallback)
+
+const filled = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

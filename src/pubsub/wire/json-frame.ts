@@ -1,0 +1,116 @@
+import { PayloadError, reason } from '../../errors.js'
+import { fromBase64, toBase64 } from './base64.js'
+import type { FrameData, Payload } from './frames.js'
+import { numberText } from './json-scan.js'
+import { checkedId, checkedPayload, MAXIMUM_ID, toJson } from './outgoing.js'
+
+/** Name of the JSON subprotocol in the WebSocket handshake. */
+export const JSON_SUBPROTOCOL = 'json.reliable.webpubsub.azure.v1'
+
+const EXCERPT = 80
+const DATA_TYPES: readonly unknown[] = ['json', 'text', 'binary', 'protobuf']
+
+type Members = Readonly<Record<string, unknown>>
+
+/** A frame of the JSON subprotocol that is a JSON object, and how its members are read. */
+export class JsonFrame {
+  readonly text: string
+  readonly members: Members
+
+  /** Raises {@link PayloadError} unless the data is the text of a JSON object. */
+  constructor(data: FrameData) {
+    if (typeof data !== 'string') throw new PayloadError('Not a JSON frame: a binary WebSocket message')
+    this.text = data
+    this.members = this.#parsed()
+  }
+
+  /** A member that must be a string. */
+  string(name: string): string {
+    const value = this.members[name]
+    if (typeof value !== 'string') throw this.fault(`${name} must be a string`)
+    return value
+  }
+
+  /**
+   * An id, exact up to 2^64-1, or `undefined` when it is absent or null. Beyond 2^53 it must be plain digits.
+   *
+   * @param quoted - takes a string of digits as well, as protobuf's own JSON form writes 64-bit integers
+   */
+  id(name: string, quoted = false): bigint | undefined {
+    const value = this.members[name]
+    if (value === undefined || value === null) return undefined
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value)
+    const id = toId(this.#digits(name, value, quoted))
+    if (id === undefined) throw this.fault(`${name} must be an integer from 0 to 2^64-1`)
+    return id
+  }
+
+  /**
+   * The payload, or `undefined` when `dataType` is none this side knows. Bytes are the caller's own. (JSON subprotocol
+   * reference, "Publish messages")
+   */
+  payload(): Payload | undefined {
+    const { dataType = 'json', data } = this.members
+    if (!isDataType(dataType)) return undefined
+    if (data === undefined) throw this.fault('data is missing')
+    if (dataType === 'json') return { dataType, data }
+    if (typeof data !== 'string') throw this.fault(`data of type ${dataType} must be a string`)
+    if (dataType === 'text') return { dataType, data }
+    const bytes = fromBase64(data)
+    if (bytes === undefined) throw this.fault(`data of type ${dataType} must be base64`)
+    return { dataType, data: bytes }
+  }
+
+  /** The error that says what is wrong with this frame. */
+  fault(what: string): PayloadError {
+    return new PayloadError(`Malformed JSON frame: ${what}, in ${this.#excerpt()}`)
+  }
+
+  #parsed(): Members {
+    try {
+      const value: unknown = JSON.parse(this.text)
+      if (isObject(value)) return value
+    } catch (cause) {
+      throw new PayloadError(`Not a JSON frame: ${reason(cause)}`, { cause })
+    }
+    throw new PayloadError(`Not a JSON frame: no object but ${this.#excerpt()}`)
+  }
+
+  #digits(name: string, value: unknown, quoted: boolean): string | undefined {
+    // JSON.parse rounded these digits; they still are in the text.
+    if (typeof value === 'number' && value > Number.MAX_SAFE_INTEGER) return numberText(this.text, name)
+    return quoted && typeof value === 'string' ? value : undefined
+  }
+
+  #excerpt(): string {
+    const { text } = this
+    return text.length > EXCERPT ? `${JSON.stringify(text.slice(0, EXCERPT))}...` : JSON.stringify(text)
+  }
+}
+
+/** `,"name":123` with all digits of an id, or nothing when it is absent. Raises {@link ArgumentError} beyond 64 bits. */
+export const idMember = (name: string, id: bigint | undefined): string =>
+  id === undefined ? '' : `,"${name}":${checkedId(id)}`
+
+/** `,"dataType":...,"data":...`. Raises {@link ArgumentError} when the data is not of its type. */
+export function payloadMembers(payload: Payload): string {
+  return `,"dataType":"${payload.dataType}","data":${dataText(checkedPayload(payload))}`
+}
+
+function dataText(payload: Payload): string {
+  if (payload.dataType === 'json') return toJson(payload.data)
+  if (payload.dataType === 'text') return JSON.stringify(payload.data)
+  return `"${toBase64(payload.data)}"`
+}
+
+/** Whether a value is an object with members, not an array. */
+export const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isDataType = (value: unknown): value is Payload['dataType'] => DATA_TYPES.includes(value)
+
+function toId(digits: string | undefined): bigint | undefined {
+  if (digits === undefined || !/^\d{1,20}$/.test(digits)) return undefined
+  const id = BigInt(digits)
+  return id <= MAXIMUM_ID ? id : undefined
+}

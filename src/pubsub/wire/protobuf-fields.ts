@@ -1,0 +1,196 @@
+import { BinaryReader, BinaryWriter, type WireType } from '@bufbuild/protobuf/wire'
+import { fromUtf8 } from '../../bytes.js'
+import { PayloadError, reason } from '../../errors.js'
+import type { FrameData, Payload } from './frames.js'
+import { checkedId, checkedPayload, toJson } from './outgoing.js'
+import { UnreadableMessageError } from './unreadable-message.js'
+
+/** Name of the protobuf subprotocol in the WebSocket handshake. */
+export const PROTOBUF_SUBPROTOCOL = 'protobuf.reliable.webpubsub.azure.v1'
+
+// Tags as they are on the wire (package azure.webpubsub, webpubsub.v1.proto). They are octal because then the last
+// digit is the wire type (0 a varint, 2 a length and bytes), and what stands before it the number of the field.
+
+/** `UpstreamMessage`, by the type of the frame. */
+export const UPSTREAM = {
+  sendToGroup: 0o12,
+  event: 0o52,
+  joinGroup: 0o62,
+  leaveGroup: 0o72,
+  sequenceAck: 0o102,
+  ping: 0o112,
+} as const
+/** `SendToGroupMessage`; its first two fields are those of `JoinGroupMessage` and `LeaveGroupMessage`. */
+export const SEND_TO_GROUP = { group: 0o12, ackId: 0o20, data: 0o32, noEcho: 0o40 } as const
+/** `EventMessage`. */
+export const EVENT = { event: 0o12, data: 0o22, ackId: 0o30 } as const
+/** `SequenceAckMessage`. */
+export const SEQUENCE_ACK = { sequenceId: 0o10 } as const
+/** `DownstreamMessage`. */
+export const DOWNSTREAM = { ack: 0o12, data: 0o22, system: 0o32, pong: 0o42 } as const
+/** Of `DownstreamMessage` too: not understood, but numbered like messages. */
+export const GROUP_STATES = { update: 0o112, snapshot: 0o122 } as const
+/** `GroupStateUpdateMessage` and `GroupStateSnapshotMessage`. */
+export const GROUP_STATE = { sequenceId: 0o30 } as const
+/** `AckMessage`. */
+export const ACK = { ackId: 0o10, success: 0o20, error: 0o32 } as const
+/** `AckMessage.ErrorMessage`. */
+export const ACK_ERROR = { name: 0o12, message: 0o22 } as const
+/** `DataMessage`. */
+export const DATA = { from: 0o12, group: 0o22, data: 0o32, sequenceId: 0o40 } as const
+/** `SystemMessage`. */
+export const SYSTEM = { connected: 0o12, disconnected: 0o22 } as const
+/** `SystemMessage.ConnectedMessage`. */
+export const CONNECTED = { connectionId: 0o12, userId: 0o22, reconnectionToken: 0o32 } as const
+/** `SystemMessage.DisconnectedMessage`; it has no field 1. */
+export const DISCONNECTED = { reason: 0o22 } as const
+/** `MessageData`, by `dataType`. */
+export const MESSAGE_DATA = { text: 0o12, binary: 0o22, protobuf: 0o32, json: 0o42 } as const
+/** `google.protobuf.Any`. */
+export const ANY = { typeUrl: 0o12 } as const
+
+const NONE = new Uint8Array()
+
+/** Reads the fields of one message by their tags. What it raises for malformed bytes is any `Error`. */
+export class FieldReader extends BinaryReader {
+  /** Tag of the next field, or 0 when there is none. */
+  next(): number {
+    if (this.pos >= this.len) return 0
+    const [field, wireType] = this.tag()
+    return field * 8 + wireType
+  }
+
+  /** Passes over the field of a tag. One of another wire type than it should have is as good as unknown. */
+  skipField(tag: number): void {
+    const wireType: WireType = tag % 8
+    this.skip(wireType, Math.floor(tag / 8))
+  }
+
+  /** An unsigned 64-bit integer, exact. */
+  id(): bigint {
+    return BigInt(this.uint64())
+  }
+}
+
+/**
+ * The member of a `oneof` that counts: the last on the wire. Pieces of an embedded message are one message when it
+ * comes in several; protobuf says that they are merged.
+ */
+export class Member {
+  tag = 0
+  #bytes: Uint8Array = NONE
+  #pieces: BinaryWriter | undefined
+
+  /** A whole value, which replaces what there was. */
+  set(tag: number, bytes: Uint8Array): void {
+    this.tag = tag
+    this.#bytes = bytes
+    this.#pieces = undefined
+  }
+
+  /** An embedded message, or the next piece of it. */
+  add(tag: number, bytes: Uint8Array): void {
+    if (tag !== this.tag) {
+      this.set(tag, bytes)
+      return
+    }
+    // A frame can hold half a million pieces: kept one by one, they would take a hundred times its memory.
+    this.#pieces ??= new BinaryWriter().raw(this.#bytes)
+    this.#pieces.raw(bytes)
+  }
+
+  /** A view of the input unless the message came in pieces. */
+  get bytes(): Uint8Array {
+    if (this.#pieces !== undefined) this.set(this.tag, this.#pieces.finish())
+    return this.#bytes
+  }
+}
+
+/** The member of a message that is a single `oneof` of messages; its tag is 0 when none is known. */
+export function readOneof(bytes: Uint8Array, ...tags: readonly number[]): Member {
+  const member = new Member()
+  const reader = new FieldReader(bytes)
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tags.includes(tag)) member.add(tag, reader.bytes())
+    else reader.skipField(tag)
+  }
+  return member
+}
+
+/**
+ * What `read` makes of a binary frame. Whatever it raises becomes a {@link PayloadError}; so does text, and a frame of
+ * no bytes.
+ *
+ * @param excerpt - shows the malformed frame
+ */
+export function readFrame<T>(
+  data: FrameData,
+  read: (bytes: Uint8Array) => T,
+  excerpt = (bytes: Uint8Array): string => `${bytes.length} bytes`,
+): T {
+  if (!(data instanceof Uint8Array)) throw new PayloadError('Not a protobuf frame: a text WebSocket message')
+  if (data.length === 0) throw new PayloadError('Not a protobuf frame: no bytes')
+  try {
+    // A plain view, so that payloads do not come as whatever subclass the WebSocket has.
+    return read(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
+  } catch (cause) {
+    if (cause instanceof UnreadableMessageError) throw cause
+    throw new PayloadError(`Malformed protobuf frame: ${reason(cause)}, in ${excerpt(data)}`, { cause })
+  }
+}
+
+/**
+ * The payload of a `MessageData`, or `undefined` when it has none this side knows. Bytes are a view of the input.
+ *
+ * @param checkJson - looks at JSON text before it is parsed, and raises what is wrong with it
+ */
+export function readPayload(bytes: Uint8Array, checkJson?: (text: string) => void): Payload | undefined {
+  const member = readData(bytes)
+  switch (member.tag) {
+    case MESSAGE_DATA.text:
+      return { dataType: 'text', data: fromUtf8(member.bytes) }
+    case MESSAGE_DATA.binary:
+      return { dataType: 'binary', data: member.bytes }
+    case MESSAGE_DATA.protobuf:
+      return { dataType: 'protobuf', data: member.bytes }
+    case MESSAGE_DATA.json: {
+      const text = fromUtf8(member.bytes)
+      checkJson?.(text)
+      return { dataType: 'json', data: JSON.parse(text) }
+    }
+    default:
+      return undefined
+  }
+}
+
+function readData(bytes: Uint8Array): Member {
+  const member = new Member()
+  const reader = new FieldReader(bytes)
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === MESSAGE_DATA.protobuf) member.add(tag, reader.bytes())
+    else if (tag === MESSAGE_DATA.text || tag === MESSAGE_DATA.binary || tag === MESSAGE_DATA.json)
+      member.set(tag, reader.bytes())
+    else reader.skipField(tag)
+  }
+  return member
+}
+
+/** Writes a `MessageData` as a field. Raises {@link ArgumentError} when the data is not of its type. */
+export function writePayload(writer: BinaryWriter, tag: number, payload: Payload): void {
+  const { dataType, data } = checkedPayload(payload)
+  writer.uint32(tag).fork().uint32(MESSAGE_DATA[dataType])
+  if (dataType === 'json') writer.string(toJson(data))
+  else if (dataType === 'text') writer.string(data)
+  else writer.bytes(data)
+  writer.join()
+}
+
+/** Writes a string that has no presence of its own: an empty one is not written. */
+export function writeText(writer: BinaryWriter, tag: number, text: string | undefined): void {
+  if (text !== undefined && text !== '') writer.uint32(tag).string(text)
+}
+
+/** Writes an id that has presence: 0 is written. Raises {@link ArgumentError} beyond 64 bits. */
+export function writeId(writer: BinaryWriter, tag: number, id: bigint | undefined): void {
+  if (id !== undefined) writer.uint32(tag).uint64(checkedId(id))
+}

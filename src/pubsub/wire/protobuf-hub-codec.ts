@@ -1,0 +1,184 @@
+import { BinaryWriter } from '@bufbuild/protobuf/wire'
+import { toHex } from '../../bytes.js'
+import { PayloadError } from '../../errors.js'
+import type { AckError, DownFrame, FrameData, HubCodec, Payload, UnknownFrame, UpFrame } from './frames.js'
+import { nameProblem, nestingProblem, payloadProblem } from './hub-rules.js'
+import {
+  ACK,
+  ACK_ERROR,
+  CONNECTED,
+  DATA,
+  DISCONNECTED,
+  DOWNSTREAM,
+  EVENT,
+  FieldReader,
+  Member,
+  PROTOBUF_SUBPROTOCOL,
+  readFrame,
+  readOneof,
+  readPayload,
+  SEND_TO_GROUP,
+  SEQUENCE_ACK,
+  SYSTEM,
+  UPSTREAM,
+  writeId,
+  writePayload,
+  writeText,
+} from './protobuf-fields.js'
+
+/**
+ * The hub's half of `protobuf.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable
+ * protobuf WebSocket subprotocol", and `webpubsub.v1.proto`).
+ *
+ * - Ids are exact up to 2^64-1; an absent `ack_id` is not 0.
+ * - JSON goes and comes as `json_data`; what comes as `text_data` is text.
+ * - `fromUserId` of a message is not written: there is no field for it.
+ * - What has an unknown member is an `unknown` frame; unknown fields are passed over.
+ * - Nesting of JSON is limited to {@link MAXIMUM_NESTING} levels.
+ * - Bytes of a payload are a view of the frame's memory, unless the payload came in pieces.
+ *
+ * `encode` raises {@link ArgumentError}, `decode` {@link PayloadError}, as {@link HubCodec} tells.
+ *
+ * @example
+ * ```ts
+ * protobufHubCodec.encode({ type: 'pong' }) // 22 00
+ * ```
+ */
+export const protobufHubCodec: HubCodec = {
+  subprotocol: PROTOBUF_SUBPROTOCOL,
+  encode,
+  decode: data => readFrame(data, decode, excerpt),
+}
+
+const EXCERPT = 24
+
+const excerpt = (bytes: Uint8Array): string => toHex(bytes.subarray(0, EXCERPT)) + (bytes.length > EXCERPT ? '...' : '')
+
+function encode(frame: DownFrame): FrameData {
+  const writer = new BinaryWriter()
+  switch (frame.type) {
+    case 'connected':
+      writer.uint32(DOWNSTREAM.system).fork().uint32(SYSTEM.connected).fork()
+      writeText(writer, CONNECTED.connectionId, frame.connectionId)
+      writeText(writer, CONNECTED.userId, frame.userId)
+      writeText(writer, CONNECTED.reconnectionToken, frame.reconnectionToken)
+      return writer.join().join().finish()
+    case 'disconnected':
+      writer.uint32(DOWNSTREAM.system).fork().uint32(SYSTEM.disconnected).fork()
+      writeText(writer, DISCONNECTED.reason, frame.reason)
+      return writer.join().join().finish()
+    case 'ack':
+      writer.uint32(DOWNSTREAM.ack).fork()
+      writeAck(writer, frame.ackId, frame.success, frame.error)
+      return writer.join().finish()
+    case 'groupMessage':
+      writer.uint32(DOWNSTREAM.data).fork()
+      writeText(writer, DATA.from, 'group')
+      // It has presence: an empty name is written.
+      writer.uint32(DATA.group).string(frame.group)
+      return writeMessage(writer, frame.payload, frame.sequenceId)
+    case 'serverMessage':
+      writer.uint32(DOWNSTREAM.data).fork()
+      writeText(writer, DATA.from, 'server')
+      return writeMessage(writer, frame.payload, frame.sequenceId)
+    case 'pong':
+      return writer.uint32(DOWNSTREAM.pong).fork().join().finish()
+  }
+}
+
+function writeAck(writer: BinaryWriter, ackId: bigint, success: boolean, error: AckError | undefined): void {
+  writeId(writer, ACK.ackId, ackId || undefined)
+  if (success) writer.uint32(ACK.success).bool(true)
+  if (error === undefined) return
+  writer.uint32(ACK.error).fork()
+  writeText(writer, ACK_ERROR.name, error.name)
+  writeText(writer, ACK_ERROR.message, error.message)
+  writer.join()
+}
+
+function writeMessage(writer: BinaryWriter, payload: Payload, sequenceId: bigint | undefined): Uint8Array {
+  writePayload(writer, DATA.data, payload)
+  writeId(writer, DATA.sequenceId, sequenceId)
+  return writer.join().finish()
+}
+
+function decode(bytes: Uint8Array): UpFrame | UnknownFrame {
+  const member = readOneof(bytes, ...Object.values(UPSTREAM))
+  switch (member.tag) {
+    case UPSTREAM.joinGroup:
+      return { type: 'joinGroup', ...readRequest(member.bytes) }
+    case UPSTREAM.leaveGroup:
+      return { type: 'leaveGroup', ...readRequest(member.bytes) }
+    case UPSTREAM.sendToGroup:
+      return readSendToGroup(member.bytes)
+    case UPSTREAM.event:
+      return readEvent(member.bytes)
+    case UPSTREAM.sequenceAck:
+      return { type: 'sequenceAck', sequenceId: readSequenceId(member.bytes) }
+    case UPSTREAM.ping:
+      return { type: 'ping' }
+    default:
+      return { type: 'unknown' }
+  }
+}
+
+function readRequest(bytes: Uint8Array): { readonly group: string; readonly ackId: bigint | undefined } {
+  const reader = new FieldReader(bytes)
+  let group = ''
+  let ackId: bigint | undefined
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === SEND_TO_GROUP.group) group = reader.string(true)
+    else if (tag === SEND_TO_GROUP.ackId) ackId = reader.id()
+    else reader.skipField(tag)
+  }
+  refuse(nameProblem('group', group))
+  return { group, ackId }
+}
+
+function readSendToGroup(bytes: Uint8Array): UpFrame {
+  const reader = new FieldReader(bytes)
+  const data = new Member()
+  let noEcho = false
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === SEND_TO_GROUP.data) data.add(tag, reader.bytes())
+    else if (tag === SEND_TO_GROUP.noEcho) noEcho = reader.bool()
+    else reader.skipField(tag)
+  }
+  return { type: 'sendToGroup', ...readRequest(bytes), payload: checkedPayload(data.bytes), noEcho }
+}
+
+function readEvent(bytes: Uint8Array): UpFrame {
+  const reader = new FieldReader(bytes)
+  const data = new Member()
+  let event = ''
+  let ackId: bigint | undefined
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === EVENT.event) event = reader.string(true)
+    else if (tag === EVENT.data) data.add(tag, reader.bytes())
+    else if (tag === EVENT.ackId) ackId = reader.id()
+    else reader.skipField(tag)
+  }
+  refuse(nameProblem('event', event))
+  return { type: 'event', event, payload: checkedPayload(data.bytes), ackId }
+}
+
+function readSequenceId(bytes: Uint8Array): bigint {
+  const reader = new FieldReader(bytes)
+  let sequenceId = 0n
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === SEQUENCE_ACK.sequenceId) sequenceId = reader.id()
+    else reader.skipField(tag)
+  }
+  return sequenceId
+}
+
+function checkedPayload(bytes: Uint8Array): Payload {
+  const payload = readPayload(bytes, text => refuse(nestingProblem(text)))
+  if (payload === undefined) throw new PayloadError('data must be text, binary, protobuf or json')
+  refuse(payloadProblem(payload))
+  return payload
+}
+
+function refuse(problem: string | undefined): void {
+  if (problem !== undefined) throw new PayloadError(problem)
+}
