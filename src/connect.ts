@@ -1,10 +1,10 @@
 import type { MqttClient } from 'mqtt'
 import { type BackoffOptions, randomBytes } from './backoff.js'
 import { toHex, utf8 } from './bytes.js'
+import { checkFunction, checkPositiveInteger } from './check.js'
 import { StateStore } from './client.js'
 import { type Clock, systemClock } from './clock.js'
 import { ArgumentError, reason, shown } from './errors.js'
-import { checkPositiveInteger } from './keys/options.js'
 import type { Credentials } from './mqtt/mqttjs-options.js'
 import { openSession, shareSession } from './mqtt/mqttjs-session.js'
 import { backingOff, type ReconnectStrategy } from './mqtt/reconnect.js'
@@ -134,11 +134,6 @@ function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: nu
   const { initial, maximum } = backoff ?? {}
   if (initial !== undefined) checkPositiveInteger('reconnect.initial', initial)
   if (maximum !== undefined) checkPositiveInteger('reconnect.maximum', maximum)
-}
-
-function checkFunction(name: string, value: unknown): void {
-  if (typeof value === 'function') return
-  throw new ArgumentError(`Expected \`${name}\` to be a function, got \`${shown(value)}\` (${typeof value})`)
 }
 
 // The id is part of topic names, in which wildcards and NUL are not allowed (MQTT 5.0, section 4.7) and which have room

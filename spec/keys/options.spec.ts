@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { Hlc } from '../../src/hlc/hlc.js'
 import { number, text } from '../../src/keys/codec.js'
 import {
-  checkPositiveInteger,
   checkSetOptions,
   checkTimeout,
   checkToken,

@@ -1,3 +1,4 @@
+import { checkPositiveInteger } from '../check.js'
 import { ArgumentError, HlcError, shown } from '../errors.js'
 import { Hlc } from '../hlc/hlc.js'
 import type { WriteOptions } from '../store.js'
@@ -58,10 +59,4 @@ export function checkTimeout(timeout: number | undefined, byDefault: number): nu
   if (timeout === undefined) return byDefault
   checkPositiveInteger('timeout', timeout)
   return timeout
-}
-
-/** Throws {@link ArgumentError} unless the value is an integer greater than zero. */
-export function checkPositiveInteger(name: string, value: number): void {
-  if (Number.isSafeInteger(value) && value > 0) return
-  throw new ArgumentError(`Expected \`${name}\` to be a positive integer, got \`${shown(value)}\` (${typeof value})`)
 }

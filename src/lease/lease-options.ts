@@ -1,7 +1,7 @@
 import { randomBytes } from '../backoff.js'
 import { isWellFormed, toHex } from '../bytes.js'
+import { checkPositiveInteger } from '../check.js'
 import { ArgumentError, shown } from '../errors.js'
-import { checkPositiveInteger } from '../keys/options.js'
 
 /** How a lease is held. */
 export interface LeaseOptions {

@@ -1,7 +1,8 @@
 import { catchError, defer, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
+import { checkPositiveInteger } from '../check.js'
 import { ArgumentError, reason, StateStoreError, shown } from '../errors.js'
 import type { Key } from '../keys/key.js'
-import { checkPositiveInteger, checkSetOptions, checkTimeout, type SetOptions } from '../keys/options.js'
+import { checkSetOptions, checkTimeout, type SetOptions } from '../keys/options.js'
 import { pipeline } from './pipeline.js'
 import type { ErrorMode, Failed, Failure, OperatorOptions } from './target.js'
 

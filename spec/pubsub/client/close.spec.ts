@@ -1,0 +1,131 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { FakeSetting, URL } from '../support/fake-socket-client.js'
+
+let setting: FakeSetting
+
+beforeEach(() => {
+  setting = new FakeSetting()
+})
+
+const STATES: readonly (readonly [string, () => void])[] = [
+  ['opening a socket', () => undefined],
+  ['waiting for the first frame', () => setting.socket.accept()],
+  ['connected', () => setting.connect()],
+  ['recovering', () => setting.connect().socket.drop()],
+  [
+    'waiting for a sign of life',
+    () => {
+      setting.connect().socket.drop()
+      setting.socket.accept()
+    },
+  ],
+  [
+    'between attempts to recover',
+    () => {
+      setting.connect().socket.drop()
+      setting.socket.drop()
+    },
+  ],
+  ['between attempts to connect', () => setting.socket.drop()],
+]
+
+describe('closing', () => {
+  it.each(STATES)('when %s ends timers and attempts, and is told once', async (_, prepare) => {
+    prepare()
+    const closed = setting.client.close()
+    for (const socket of setting.network.sockets) socket.drop(1000)
+    await closed
+    await setting.client.close()
+    const attempts = setting.network.count
+    setting.clock.advance(600_000)
+    expect({ pending: setting.clock.pending, attempts: setting.network.count }).toEqual({ pending: 0, attempts })
+    expect(setting.states.filter(state => state === 'stopped')).toEqual(['stopped'])
+    expect(setting.status).toEqual({ state: 'stopped', code: 1000, reason: 'closed by its user', cause: undefined })
+  })
+
+  it('while a URL is asked for does not use it', async () => {
+    let asked = 0
+    setting = new FakeSetting({
+      url: () => {
+        asked++
+        return URL
+      },
+    })
+    await setting.client.close()
+    setting.clock.advance(60_000)
+    expect({ asked, sockets: setting.network.count, pending: setting.clock.pending }).toEqual({
+      asked: 1,
+      sockets: 0,
+      pending: 0,
+    })
+  })
+
+  it('ends the session at the hub: code 1000', () => {
+    void setting.connect().client.close()
+    expect(setting.socket.closings).toEqual([1000])
+  })
+
+  it('completes status, messages and errors, and fails what is not done', () => {
+    const { client } = setting.connect()
+    client.status$.subscribe({ complete: () => setting.log.push('status: complete') })
+    client.errors$.subscribe(setting.observer('errors'))
+    client.serverMessages$.subscribe(setting.observer('server'))
+    client.group('line').messages$.subscribe(setting.observer('line'))
+    client.group('line').gaps$.subscribe(setting.observer('gaps'))
+    client.group('line').send(1).subscribe(setting.observer('sent'))
+    setting.socket.drop()
+    client.group('line').send(2).subscribe(setting.observer('waiting'))
+    void client.close()
+    expect(setting.log.sort()).toEqual([
+      'errors: complete',
+      'gaps: complete',
+      'line: complete',
+      'sent: outcome-unknown',
+      'server: complete',
+      'status: complete',
+      'waiting: closed',
+    ])
+  })
+
+  it('leaves nothing to do for whoever comes later', async () => {
+    await Promise.all([setting.client.close(), setting.socket.drop(1006)])
+    setting.client.group('line').messages$.subscribe(setting.observer('messages'))
+    setting.client.group('line').send(1).subscribe(setting.observer('send'))
+    setting.client.status$.subscribe({ complete: () => setting.log.push('status: complete') })
+    expect(setting.log).toEqual(['messages: complete', 'send: closed', 'status: complete'])
+  })
+
+  it('waits for the socket, but not for ever', async () => {
+    setting.connect()
+    let done = false
+    const closed = setting.client.close().then(() => {
+      done = true
+    })
+    setting.clock.advance(1_999)
+    await Promise.resolve()
+    expect(done).toBe(false)
+    setting.clock.advance(1)
+    await closed
+    expect(setting.clock.pending).toBe(0)
+  })
+
+  it('happens at the end of a scope', async () => {
+    setting.connect()
+    {
+      await using client = setting.client
+      client.errors$.subscribe()
+      setting.clock.advance(0)
+      void Promise.resolve().then(() => setting.socket.drop(1000))
+    }
+    expect(setting.states.at(-1)).toBe('stopped')
+  })
+
+  it('by a subscriber in the middle of a message ends it there', () => {
+    setting
+      .connect()
+      .client.group('line')
+      .messages$.subscribe(() => void setting.client.close())
+    setting.socket.publish(1).publish(2)
+    expect(setting.states.filter(state => state === 'stopped')).toHaveLength(1)
+  })
+})

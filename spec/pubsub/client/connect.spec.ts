@@ -1,0 +1,187 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { START } from '../../support/manual-clock.js'
+import { FakeSetting, URL } from '../support/fake-socket-client.js'
+
+let setting: FakeSetting
+
+beforeEach(() => {
+  setting = new FakeSetting()
+})
+
+const settled = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve()
+}
+
+describe('connecting', () => {
+  it('offers exactly the reliable subprotocol at the URL', () => {
+    expect(setting.socket).toMatchObject({ url: URL, subprotocol: 'json.reliable.webpubsub.azure.v1' })
+  })
+
+  it('is connected with the first frame, not with the socket', () => {
+    setting.socket.accept()
+    expect(setting.states).toEqual(['connecting'])
+    setting.socket.greet('c1', 't1')
+    expect(setting.statuses).toEqual([
+      { state: 'connecting' },
+      { state: 'connected', connectionId: 'c1', userId: 'ann' },
+    ])
+  })
+
+  it('tells the latest status to whoever comes late', () => {
+    setting.connect()
+    setting.client.status$.subscribe(setting.observer('late'))
+    expect(setting.log).toEqual(['late: {"state":"connected","connectionId":"c1","userId":"ann"}'])
+  })
+
+  it('abandons an attempt whose handshake hangs', () => {
+    setting.clock.advance(9_999)
+    expect(setting.socket.closings).toEqual([])
+    setting.clock.advance(1)
+    expect(setting.socket.closings).toEqual([-1])
+    expect(setting.status).toEqual({
+      state: 'disconnected',
+      code: undefined,
+      reason: expect.stringContaining('no sign of life'),
+      retryAt: START + 11_000,
+      attempt: 2,
+    })
+  })
+
+  it('abandons an attempt whose first frame does not come', () => {
+    setting.clock.advance(5_000)
+    setting.socket.accept()
+    setting.clock.advance(5_000)
+    expect(setting.status).toMatchObject({ state: 'disconnected' })
+  })
+
+  it('ignores what an abandoned socket tells', () => {
+    setting.clock.advance(10_000)
+    setting.socket.accept().greet()
+    expect(setting.states).toEqual(['connecting', 'disconnected'])
+  })
+
+  it('tries again for ever, with pauses that grow', () => {
+    const pauses: number[] = []
+    for (let attempt = 1; attempt <= 20; attempt++) {
+      setting.socket.drop(1006, 'Unexpected server response: 502')
+      const { status } = setting
+      if (status?.state === 'disconnected') pauses.push(status.retryAt - setting.clock.now())
+      setting.clock.advance(attempt * 1_000)
+    }
+    expect(pauses).toEqual(Array.from({ length: 20 }, (_, i) => (i + 1) * 1_000))
+    expect(setting.network.count).toBe(21)
+  })
+
+  it('says why: the code and the reason of the close', () => {
+    setting.socket.accept().drop(1013, 'try again later')
+    expect(setting.status).toMatchObject({ state: 'disconnected', code: 1013, reason: 'try again later' })
+  })
+
+  it('gives the last words of the hub as the reason when the close has none', () => {
+    setting.socket.accept().receive({ type: 'system', event: 'disconnected', message: 'too many connections' })
+    setting.socket.drop(1000)
+    expect(setting.status).toMatchObject({ code: 1000, reason: 'too many connections' })
+    setting.clock.advance(1_000)
+    setting.socket.drop(1006)
+    expect(setting.status).toMatchObject({ code: 1006, reason: '' })
+  })
+})
+
+describe('a reconnect strategy', () => {
+  it('ends the client when it gives up, with the cause', () => {
+    setting = new FakeSetting({ reconnectStrategy: () => false })
+    setting.client.group('line').messages$.subscribe(setting.observer('messages'))
+    setting.client.group('line').send(1).subscribe(setting.observer('send'))
+    setting.socket.drop(1006, 'refused')
+    expect(setting.status).toMatchObject({ state: 'stopped', code: 1006, cause: { code: 'connection-lost' } })
+    expect(setting.log).toEqual(['send: closed', 'messages: closed'])
+    expect(setting.clock.pending).toBe(0)
+  })
+
+  it.each([
+    [
+      'throws',
+      (): number => {
+        throw new Error('broken')
+      },
+    ],
+    ['gives no number', (): number => Number.NaN],
+    ['gives a time in the past', (): number => -1],
+  ])('ends the client when it %s', (_, reconnectStrategy) => {
+    setting = new FakeSetting({ reconnectStrategy })
+    setting.socket.drop()
+    expect(setting.status).toMatchObject({ state: 'stopped', cause: { code: 'argument' } })
+  })
+
+  it('is asked with the attempt and the cause, not for the first attempt, and from 1 after a connection that held', () => {
+    const asked: string[] = []
+    setting = new FakeSetting({
+      reconnectStrategy: (attempt, cause) => {
+        asked.push(`${attempt} ${cause.code}`)
+        return 0
+      },
+    })
+    setting.socket.drop()
+    setting.connect().socket.drop(1008)
+    expect(asked).toEqual(['2 connection-lost', '1 connection-lost'])
+  })
+})
+
+describe('a URL callback', () => {
+  it('is asked for every new connection, never for a recovery', async () => {
+    let asked = 0
+    setting = new FakeSetting({ url: () => `wss://hub.example/client/hubs/h?access_token=${++asked}` })
+    await settled()
+    setting.connect().recover()
+    setting.clock.advance(6_000)
+    setting.socket.drop()
+    setting.socket.accept().drop(1008)
+    await settled()
+    expect(setting.network.sockets.map(({ url }) => url)).toEqual([
+      'wss://hub.example/client/hubs/h?access_token=1',
+      expect.not.stringContaining('access_token'),
+      expect.not.stringContaining('access_token'),
+      'wss://hub.example/client/hubs/h?access_token=2',
+    ])
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no token')
+      },
+      'no token',
+    ],
+    ['rejects', () => Promise.reject(new Error('no token')), 'no token'],
+    ['gives no WebSocket URL', () => 'https://hub.example', 'https://hub.example'],
+  ])('is asked again when it %s', async (_, url, reason) => {
+    setting = new FakeSetting({ url })
+    await settled()
+    expect(setting.status).toMatchObject({ state: 'disconnected', reason: expect.stringContaining(reason), attempt: 2 })
+    setting.clock.advance(1_000)
+    await settled()
+    expect(setting.status).toMatchObject({ state: 'disconnected', attempt: 3 })
+  })
+
+  it('is given up when it hangs, and its late answer is not used', async () => {
+    let answer: (url: string) => void = () => undefined
+    setting = new FakeSetting({
+      url: () =>
+        new Promise(resolve => {
+          answer = resolve
+        }),
+    })
+    await settled()
+    setting.clock.advance(10_000)
+    const late = answer
+    setting.clock.advance(1_000)
+    await settled()
+    late(URL)
+    await settled()
+    expect(setting.network.count).toBe(0)
+    answer(URL)
+    await settled()
+    expect(setting.network.count).toBe(1)
+  })
+})

@@ -1,0 +1,267 @@
+import type { Subscription } from 'rxjs'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { FakeSetting } from '../support/fake-socket-client.js'
+
+let setting: FakeSetting
+
+beforeEach(() => {
+  setting = new FakeSetting()
+})
+
+const listen = (group = 'line', name = group): Subscription =>
+  setting.client.group(group).messages$.subscribe(setting.observer(name))
+
+/** Joins and leaves on the latest socket, such as `+line` and `-line`. */
+const asked = (): string[] =>
+  setting.socket.frames.flatMap(({ type, group }) =>
+    type === 'joinGroup' ? [`+${group}`] : type === 'leaveGroup' ? [`-${group}`] : [],
+  )
+
+describe('the messages of a group', () => {
+  it('are asked for when the first comes, and no longer when the last goes', () => {
+    setting.connect()
+    const first = listen('line', 'a')
+    const second = listen('line', 'b')
+    setting.socket.ack(1)
+    first.unsubscribe()
+    expect(asked()).toEqual(['+line'])
+    second.unsubscribe()
+    expect(setting.socket.frames).toEqual([
+      { type: 'joinGroup', group: 'line', ackId: 1 },
+      { type: 'leaveGroup', group: 'line', ackId: 2 },
+    ])
+  })
+
+  it('go to all who listen, on whichever handle, and to them alone', () => {
+    setting.connect()
+    listen('line', 'a')
+    listen('line', 'b')
+    listen('other')
+    setting.socket.publish(1).publish(2, 'other').publish(3, 'stranger')
+    expect(setting.log).toEqual(['a: 1', 'b: 1', 'other: 2'])
+  })
+
+  it('carry data, type, sender and number', () => {
+    const messages: unknown[] = []
+    setting
+      .connect()
+      .client.group('line')
+      .messages$.subscribe(message => messages.push(message))
+    const common = { type: 'message', from: 'group', group: 'line' }
+    setting.socket.receive({ ...common, fromUserId: 'bob', dataType: 'binary', data: 'AQID', sequenceId: 1 })
+    setting.socket.receive({ ...common, dataType: 'text', data: 'x', sequenceId: 2 })
+    expect(messages).toEqual([
+      { group: 'line', fromUserId: 'bob', dataType: 'binary', data: new Uint8Array([1, 2, 3]), sequenceId: 1n },
+      { group: 'line', fromUserId: undefined, dataType: 'text', data: 'x', sequenceId: 2n },
+    ])
+  })
+
+  it('that come before the join is acknowledged are passed on', () => {
+    setting.connect()
+    listen()
+    setting.socket.publish(1).ack(1)
+    expect(setting.log).toEqual(['line: 1'])
+  })
+
+  it('wait for the connection', () => {
+    listen()
+    expect(setting.log).toEqual([])
+    setting.connect()
+    expect(asked()).toEqual(['+line'])
+  })
+
+  it('are not asked for when nobody listens any more once it is there', () => {
+    listen().unsubscribe()
+    setting.connect()
+    expect(asked()).toEqual([])
+  })
+
+  it('are asked for before anything that waits is sent', () => {
+    setting.client.group('line').send(1).subscribe()
+    listen()
+    setting.connect()
+    expect(setting.socket.frames.map(({ type }) => type)).toEqual(['joinGroup', 'sendToGroup'])
+  })
+
+  it('can be listened to again by one who is told that they failed', () => {
+    setting.connect()
+    setting.client.group('line').messages$.subscribe({ error: () => listen() })
+    setting.socket.ack(1, 'Forbidden')
+    expect(asked()).toEqual(['+line', '+line'])
+    setting.socket.ack(2).publish(1)
+    expect(setting.log).toEqual(['line: 1'])
+  })
+})
+
+describe('coming and going', () => {
+  it.each<[string, readonly ('come' | 'go')[], readonly string[]]>([
+    ['leaves after the join was answered', ['come', 'go'], ['+line', '-line']],
+    ['stays joined', ['come', 'go', 'come'], ['+line']],
+    ['leaves once', ['come', 'go', 'come', 'go'], ['+line', '-line']],
+  ])('faster than the hub answers %s', (_, steps, expected) => {
+    setting.connect()
+    let subscription: Subscription | undefined
+    for (const step of steps) {
+      if (step === 'come') subscription = listen()
+      else subscription?.unsubscribe()
+    }
+    expect(asked()).toEqual(['+line'])
+    setting.socket.ack(1).ack(2)
+    expect(asked()).toEqual(expected)
+  })
+
+  it('again while the leave is under way joins after it', () => {
+    setting.connect()
+    const first = listen()
+    setting.socket.ack(1)
+    first.unsubscribe()
+    listen()
+    expect(asked()).toEqual(['+line', '-line'])
+    setting.socket.ack(2)
+    expect(asked()).toEqual(['+line', '-line', '+line'])
+  })
+
+  it('during an outage asks for what is wanted once it is over', () => {
+    setting.connect()
+    const line = listen('line')
+    listen('kept')
+    setting.socket.ack(1).ack(2).drop()
+    line.unsubscribe()
+    listen('new')
+    listen('brief').unsubscribe()
+    setting.socket.accept().pong()
+    expect(asked()).toEqual(['-line', '+new'])
+  })
+
+  it('takes a request that was under way when the socket was lost up again, with its id', () => {
+    setting.connect()
+    listen()
+    setting.recover()
+    expect(setting.socket.of('joinGroup')).toEqual([{ type: 'joinGroup', group: 'line', ackId: 1 }])
+    setting.socket.ack(1, 'Duplicate').publish(1)
+    expect(setting.log).toEqual(['line: 1'])
+  })
+})
+
+describe('a new session', () => {
+  it('joins the groups that are wanted, once, and none that were left', () => {
+    setting.connect()
+    const left = listen('left')
+    listen('a')
+    listen('b')
+    setting.socket.ack(1).ack(2)
+    left.unsubscribe()
+    setting.socket.ack(4)
+    setting.reset()
+    expect(asked()).toEqual(['+a', '+b'])
+    expect(setting.socket.of('joinGroup').map(({ ackId }) => ackId)).toEqual([5, 6])
+  })
+
+  it('joins none that were left while there was none', () => {
+    setting.connect()
+    const line = listen()
+    setting.socket.ack(1).drop(1008)
+    line.unsubscribe()
+    setting.socket.accept().greet()
+    expect(asked()).toEqual([])
+  })
+
+  it('tells of the gap once the group is joined again', () => {
+    const gaps: unknown[] = []
+    setting.client.group('line').gaps$.subscribe(gap => gaps.push(gap))
+    setting.client.group('other').gaps$.subscribe(setting.observer('other'))
+    setting.connect()
+    listen()
+    setting.socket.ack(1).publish(1)
+    const heardAt = setting.clock.now()
+    setting.clock.advance(3_000)
+    setting.reset()
+    expect(gaps).toEqual([])
+    setting.clock.advance(500)
+    setting.socket.ack(2)
+    expect(gaps).toEqual([{ group: 'line', from: heardAt, to: heardAt + 3_500 }])
+    expect(setting.log).toEqual(['line: 1'])
+  })
+
+  it('tells of no gap to whoever was not there before', () => {
+    setting.client.group('line').gaps$.subscribe(setting.observer('gap'))
+    setting.connect()
+    const first = listen()
+    setting.socket.ack(1).drop(1008)
+    first.unsubscribe()
+    listen()
+    setting.socket.accept().greet().ack(2)
+    expect(setting.log).toEqual([])
+  })
+
+  it('does not keep what was asked in the old one', () => {
+    setting.connect()
+    listen()
+    setting.reset().socket.ack(1)
+    expect(setting.socket.of('joinGroup')).toEqual([{ type: 'joinGroup', group: 'line', ackId: 2 }])
+  })
+})
+
+describe('a refused group', () => {
+  it('fails all who listen, and is forgotten', () => {
+    setting.connect()
+    listen('line', 'a')
+    listen('line', 'b')
+    setting.socket.ack(1, 'Forbidden')
+    expect(setting.log).toEqual(['a: pubsub-refused', 'b: pubsub-refused'])
+    expect(setting.errors).toEqual([])
+    setting.reset()
+    expect(asked()).toEqual([])
+  })
+
+  it('that was joined before is reported, too: nobody goes deaf in silence', () => {
+    setting.connect()
+    listen()
+    setting.socket.ack(1)
+    setting.reset().socket.ack(2, 'Forbidden')
+    expect(setting.log).toEqual(['line: pubsub-refused'])
+    expect(setting.errors).toEqual(['pubsub-refused'])
+  })
+
+  it('that nobody wants any more fails nobody', () => {
+    setting.connect()
+    listen().unsubscribe()
+    setting.socket.ack(1, 'Forbidden')
+    expect(setting.log).toEqual([])
+    expect(asked()).toEqual(['+line'])
+  })
+
+  it('may be joined again, if only leaving it was refused', () => {
+    setting.connect()
+    const first = listen()
+    setting.socket.ack(1)
+    first.unsubscribe()
+    setting.socket.ack(2, 'Forbidden')
+    expect(setting.errors).toEqual(['pubsub-refused'])
+    listen()
+    expect(asked()).toEqual(['+line', '-line', '+line'])
+  })
+
+  it('for InternalServerError is asked for again', () => {
+    setting.connect()
+    listen()
+    setting.socket.ack(1, 'InternalServerError')
+    setting.clock.advance(1_000)
+    expect(setting.socket.of('joinGroup').map(({ ackId }) => ackId)).toEqual([1, 1])
+    setting.socket.ack(1)
+    expect(setting.log).toEqual([])
+  })
+})
+
+describe('a join that is not answered', () => {
+  it('is reported and asked for again', () => {
+    setting.connect()
+    listen()
+    for (let second = 0; second < 90; second++) {
+      setting.clock.advance(1_000)
+      setting.socket.pong()
+    }
+    expect(setting.errors).toEqual(['outcome-unknown'])
+    expect(setting.socket.of('joinGroup').map(({ ackId }) => ackId)).toEqual([1, 2])
+  })
+})

@@ -1,0 +1,184 @@
+import { map, NEVER, type Observable, type OperatorFunction, of, Subject } from 'rxjs'
+import { type Context, marbles } from 'rxjs-marbles'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Group } from '../../../src/pubsub/client/group.js'
+import { type SendingOptions, sendEvent, sendToGroup } from '../../../src/pubsub/client/operators.js'
+import type { GroupSendOptions, Sender } from '../../../src/pubsub/client/send.js'
+import { Requests } from '../../support/operator-requests.js'
+import { FakeSetting } from '../support/fake-socket-client.js'
+
+const cold = (m: Context, diagram: string) => m.cold<string>(diagram)
+
+/** A group whose sends are scripted by item. */
+function groupOf(requests: Requests): Group {
+  const send: Sender = ({ frame }) =>
+    requests
+      .of(String(frame.payload.data))
+      .pipe(map(letter => ({ ackId: BigInt(letter.charCodeAt(0)), duplicate: false })))
+  return new Group('line', { send, timeout: 90_000, messages: () => NEVER, gaps: () => NEVER })
+}
+
+/** `sendToGroup` with letters as results. */
+function sending(
+  requests: Requests,
+  options: GroupSendOptions & SendingOptions = {},
+): OperatorFunction<string, string> {
+  return source =>
+    source.pipe(
+      sendToGroup(groupOf(requests), options),
+      map(({ ackId }) => String.fromCharCode(Number(ackId))),
+    )
+}
+
+describe('sendToGroup', () => {
+  it(
+    'never ends while its source does not',
+    marbles(m => {
+      const source = cold(m, '-')
+      m.equal(source.pipe(sending(new Requests(m, {}))), '-')
+      m.expect(source).toHaveSubscriptions('^')
+    }),
+  )
+
+  it(
+    'completes with an empty source',
+    marbles(m => {
+      const source = cold(m, ' --|')
+      m.equal(source.pipe(sending(new Requests(m, {}))), '--|')
+      m.expect(source).toHaveSubscriptions('^-!')
+    }),
+  )
+
+  it(
+    'sends every item and completes when the last is acknowledged',
+    marbles(m => {
+      const requests = new Requests(m, { a: '--(a|)', b: '---(b|)' })
+      const source = cold(m, ' -a-b|')
+      m.equal(source.pipe(sending(requests)), '---a--(b|)')
+      requests.expect('a', '   -^-!')
+      requests.expect('b', '   ---^--!')
+      m.expect(source).toHaveSubscriptions('^---!')
+    }),
+  )
+
+  it(
+    'emits the results in the order of the source, whatever the order of the acknowledgements',
+    marbles(m => {
+      const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '---(c|)', d: '-(d|)' })
+      const source = cold(m, ' abc-------d|')
+      m.equal(source.pipe(sending(requests)), '-----(abc)-(d|)')
+    }),
+  )
+
+  it(
+    'has no more sends under way than it may, started in order',
+    marbles(m => {
+      const requests = new Requests(m, { a: '---(a|)', b: '--(b|)', c: '-(c|)' })
+      const source = cold(m, ' (abc|)')
+      m.equal(source.pipe(sending(requests, { concurrency: 1 })), '---a-b(c|)')
+      requests.expect('a', '   ^--!')
+      requests.expect('b', '   ---^-!')
+      requests.expect('c', '   -----^!')
+    }),
+  )
+
+  it(
+    'fails with a send that fails, and calls off all others',
+    marbles(m => {
+      const requests = new Requests(m, { a: '---(a|)', b: '-#', c: '(c|)' })
+      const source = cold(m, ' ab-c')
+      m.equal(source.pipe(sending(requests)), '--#')
+      requests.expect('a', '   ^-!')
+      requests.expect('b', '   -^!')
+      requests.expect('c')
+      m.expect(source).toHaveSubscriptions('^-!')
+    }),
+  )
+
+  it(
+    'fails with its source',
+    marbles(m => {
+      const requests = new Requests(m, { a: '---(a|)' })
+      const source = cold(m, ' a-#')
+      m.equal(source.pipe(sending(requests)), '--#')
+      requests.expect('a', '   ^-!')
+    }),
+  )
+
+  it(
+    'calls everything off when nobody listens any more',
+    marbles(m => {
+      const requests = new Requests(m, { a: '-----(a|)', b: '(b|)' })
+      const source = cold(m, ' a---b')
+      m.expect(source.pipe(sending(requests)), '--!').toBeObservable('-')
+      requests.expect('a', '   ^-!')
+      m.expect(source).toHaveSubscriptions('^-!')
+    }),
+  )
+
+  it(
+    'fails with overflow when more wait than may',
+    marbles(m => {
+      const requests = new Requests(m, { a: '-----(a|)', b: '', c: '' })
+      const codes = cold(m, '(abc)').pipe(sending(requests, { concurrency: 1, buffer: 1 }))
+      const seen: string[] = []
+      codes.subscribe({ error: error => seen.push(error.code) })
+      m.flush()
+      expect(seen).toEqual(['overflow'])
+    }),
+  )
+
+  it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])('throws for %j', options => {
+    const group = new Group('line', { send: () => NEVER, timeout: 1, messages: () => NEVER, gaps: () => NEVER })
+    expect(() => sendToGroup(group, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+})
+
+describe('on a connection', () => {
+  let setting: FakeSetting
+
+  beforeEach(() => {
+    setting = new FakeSetting().connect()
+  })
+
+  const observe = (stream$: Observable<unknown>): void => {
+    stream$.subscribe(setting.observer('out'))
+  }
+
+  it('items leave in their order, and results come in it', () => {
+    observe(of(1, 2, 3).pipe(sendToGroup(setting.client.group('line'), { noEcho: true })))
+    expect(setting.socket.of('sendToGroup').map(({ data, noEcho }) => [data, noEcho])).toEqual([
+      [1, true],
+      [2, true],
+      [3, true],
+    ])
+    setting.socket.ack(3).ack(1).ack(2)
+    expect(setting.log).toEqual(['out: acked 1', 'out: acked 2', 'out: acked 3', 'out: complete'])
+  })
+
+  it('events go to the server', () => {
+    observe(of({ button: 1 }).pipe(sendEvent(setting.client, 'click')))
+    setting.socket.ack(1)
+    expect(setting.socket.of('event')).toMatchObject([{ event: 'click', data: { button: 1 } }])
+    expect(setting.log).toEqual(['out: acked 1', 'out: complete'])
+  })
+
+  it('an item that cannot be sent fails the stream', () => {
+    observe(of(1, undefined).pipe(sendToGroup(setting.client.group('line'))))
+    expect(setting.log).toEqual(['out: argument'])
+  })
+
+  it('what waits for the connection is called off with the stream', () => {
+    const clicks$ = new Subject<number>()
+    setting.socket.drop()
+    const subscription = clicks$.pipe(sendEvent(setting.client, 'click')).subscribe()
+    clicks$.next(1)
+    subscription.unsubscribe()
+    setting.socket.accept().pong()
+    expect(setting.socket.of('event')).toEqual([])
+  })
+
+  it('a name that is none is thrown at once', () => {
+    expect(() => sendEvent(setting.client, ' ')).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+})

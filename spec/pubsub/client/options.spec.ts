@@ -1,0 +1,59 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { connectPubSub, type PubSubClient, type PubSubOptions, type UrlSource } from '../../../src/pubsub/index.js'
+import { ManualClock } from '../../support/manual-clock.js'
+
+const NOWHERE = 'ws://127.0.0.1:1/client/hubs/h'
+
+function open(url: UrlSource, options: PubSubOptions = {}): PubSubClient {
+  const clock = new ManualClock()
+  const client = connectPubSub(url, { clock, ...options })
+  onTestFinished(async () => {
+    const closed = client.close()
+    clock.advance(2_000)
+    await closed
+  })
+  return client
+}
+
+describe('connectPubSub', () => {
+  it.each<readonly [string, UrlSource, PubSubOptions]>([
+    ['a URL', NOWHERE, {}],
+    ['a function', () => NOWHERE, {}],
+    ['a function that promises', async () => NOWHERE, {}],
+    ['protobuf', NOWHERE, { protocol: 'protobuf' }],
+    ['no retries', NOWHERE, { retries: 0 }],
+    ['pauses of its own', NOWHERE, { reconnect: { initial: 5, maximum: 10 } }],
+  ])('takes %s', (_, url, options) => {
+    const states: string[] = []
+    open(url, options).status$.subscribe(({ state }) => states.push(state))
+    expect(states).toEqual(['connecting'])
+  })
+
+  it.each(['', 'hub.example', 'https://hub.example', '/client/hubs/h', 'mqtt://h'])('throws for the URL %j', url => {
+    expect(() => connectPubSub(url)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it.each<PubSubOptions>([
+    { recoveryWindow: 0 },
+    { connectTimeout: -1 },
+    { keepAlive: Number.NaN },
+    { timeout: Number.POSITIVE_INFINITY },
+    { queueLimit: 1.5 },
+    { retries: -1 },
+    { reconnect: { initial: 0 } },
+    { reconnect: { maximum: -1 } },
+  ])('throws for %j', options => {
+    expect(() => connectPubSub(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it('throws for a protocol and a strategy that are none', () => {
+    const wrong = [
+      JSON.parse('{"protocol":"xml"}'),
+      JSON.parse('{"reconnectStrategy":7}'),
+      JSON.parse('{"protocol":"constructor"}'),
+    ]
+    for (const options of wrong) {
+      expect(() => connectPubSub(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+    }
+  })
+})

@@ -1,0 +1,229 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { recoveryUrl } from '../../../src/pubsub/client/url.js'
+import { FakeSetting } from '../support/fake-socket-client.js'
+
+let setting: FakeSetting
+
+beforeEach(() => {
+  setting = new FakeSetting()
+})
+
+describe('the recovery URL', () => {
+  const key = { connectionId: 'a b/c+d', token: 'x=&y?' }
+  const recovery = 'awps_connection_id=a%20b%2Fc%2Bd&awps_reconnection_token=x%3D%26y%3F'
+
+  it.each([
+    ['wss://h/client/hubs/a', `wss://h/client/hubs/a?${recovery}`],
+    ['wss://h/client/hubs/a?access_token=t', `wss://h/client/hubs/a?${recovery}`],
+    ['wss://h/client/?hub=a&access_token=t', `wss://h/client/?hub=a&${recovery}`],
+    [
+      'wss://h/client/hubs/a?x=1%20+2&access_token=t&access_tokens=u',
+      `wss://h/client/hubs/a?x=1%20+2&access_tokens=u&${recovery}`,
+    ],
+    ['ws://h/client/hubs/a?awps_connection_id=old&awps_reconnection_token=old', `ws://h/client/hubs/a?${recovery}`],
+  ])('of %s has id and token percent-encoded, the rest as it was, and no access token', (url, expected) => {
+    expect(recoveryUrl(url, key)).toBe(expected)
+  })
+})
+
+describe('a lost socket', () => {
+  it('is recovered at once, with the same subprotocol', () => {
+    setting.connect().socket.drop(1006, 'reset')
+    expect(setting.network.count).toBe(2)
+    expect(setting.socket).toMatchObject({
+      url: 'wss://hub.example/client/hubs/h?awps_connection_id=c1&awps_reconnection_token=t1',
+      subprotocol: 'json.reliable.webpubsub.azure.v1',
+    })
+    const now = setting.clock.now()
+    expect(setting.status).toEqual({
+      state: 'recovering',
+      since: now,
+      attempt: 1,
+      deadline: now + 60_000,
+      cause: expect.objectContaining({ code: 'connection-lost', message: expect.stringContaining('1006: reset') }),
+    })
+  })
+
+  it.each([1000, 1001, 1005, 1006, 1011, 4000])('is recovered after code %i', code => {
+    setting.connect().socket.drop(code)
+    expect(setting.status).toMatchObject({ state: 'recovering' })
+  })
+
+  it('is recovered only when the hub gives a sign of life, for which it is asked', () => {
+    setting.connect().socket.drop()
+    setting.socket.accept()
+    expect(setting.socket.frames).toEqual([{ type: 'ping' }])
+    expect(setting.status).toMatchObject({ state: 'recovering' })
+    setting.socket.pong()
+    expect(setting.status).toEqual({ state: 'connected', connectionId: 'c1', userId: 'ann' })
+  })
+
+  it('takes a farewell for no sign of life', () => {
+    setting.connect().socket.drop()
+    setting.socket.accept().receive({ type: 'system', event: 'disconnected', message: 'expired' }).drop(1008)
+    expect(setting.states).toEqual(['connecting', 'connected', 'recovering', 'disconnected', 'connecting'])
+  })
+
+  it('gives up an attempt that stays silent, and tries again', () => {
+    setting.connect().socket.drop()
+    setting.socket.accept()
+    setting.clock.advance(10_000)
+    expect(setting.socket.closings).toEqual([-1])
+    expect(setting.status).toMatchObject({ state: 'recovering', attempt: 2 })
+    setting.clock.advance(1_000)
+    expect(setting.network.count).toBe(3)
+  })
+
+  it('sends no joins, and passes on what comes', () => {
+    setting.client.group('line').messages$.subscribe(setting.observer('line'))
+    setting.connect().socket.ack(1).publish(1)
+    setting.recover().socket.publish(2)
+    expect(setting.log).toEqual(['line: 1', 'line: 2'])
+    expect(setting.socket.of('joinGroup')).toEqual([])
+  })
+
+  it('uses the newest token', () => {
+    setting.connect().socket.greet('c1', 't2')
+    setting.socket.drop()
+    expect(setting.socket.url).toContain('awps_reconnection_token=t2')
+    setting.socket.accept().greet('c1', 't3').drop()
+    setting.clock.advance(1_000)
+    expect(setting.socket.url).toContain('awps_reconnection_token=t3')
+    expect(setting.states).toEqual(['connecting', 'connected', 'recovering', 'connected', 'recovering'])
+  })
+
+  it('cannot be recovered without a token', () => {
+    setting.socket.accept().receive({ type: 'system', event: 'connected', connectionId: 'c1' })
+    setting.clock.advance(6_000)
+    setting.socket.drop()
+    expect(setting.states).toEqual(['connecting', 'connected', 'disconnected', 'connecting'])
+  })
+
+  it('does not come back in a hot loop when the hub drops every recovered connection', () => {
+    setting.connect()
+    for (let round = 0; round < 4; round++) {
+      setting.socket.drop()
+      setting.clock.advance(round * 1_000)
+      setting.socket.accept().pong()
+    }
+    expect(setting.statuses.filter(({ state }) => state === 'recovering')).toMatchObject(
+      [1, 2, 3, 4].map(attempt => ({ attempt })),
+    )
+  })
+})
+
+describe('the recovery window', () => {
+  it.each([
+    ['HTTP errors', () => setting.socket.drop(1006, 'Unexpected server response: 502')],
+    ['refused connections', () => setting.socket.drop(1006, 'connect ECONNREFUSED')],
+  ])('is used up in spite of %s, then a new connection is made', (_, refuse) => {
+    setting.connect().socket.drop()
+    const lostAt = setting.clock.now()
+    while (setting.status?.state === 'recovering') {
+      refuse()
+      setting.clock.advance(500)
+    }
+    expect(setting.clock.now() - lostAt).toBe(60_000)
+    expect(setting.states.filter(state => state === 'disconnected')).toHaveLength(1)
+    expect(setting.network.count).toBeGreaterThan(8)
+    expect(setting.socket.url).toContain('access_token=secret')
+  })
+
+  it('can be chosen', () => {
+    setting = new FakeSetting({ recoveryWindow: 1_500 })
+    setting.connect().socket.drop()
+    setting.clock.advance(1_499)
+    expect(setting.status).toMatchObject({ state: 'recovering' })
+    setting.clock.advance(1)
+    expect(setting.status).toMatchObject({ state: 'connecting' })
+  })
+
+  it('closes the socket of an attempt under way', () => {
+    setting = new FakeSetting({ recoveryWindow: 1_500 })
+    setting.connect().socket.drop()
+    const attempt = setting.socket.accept()
+    setting.clock.advance(1_500)
+    expect(attempt.closings).toEqual([-1])
+    attempt.pong()
+    expect(setting.status).toMatchObject({ state: 'connecting' })
+  })
+
+  it('begins anew with every loss', () => {
+    setting.connect().recover()
+    setting.clock.advance(59_000)
+    setting.socket.pong().drop()
+    setting.clock.advance(2_000)
+    expect(setting.status).toMatchObject({ state: 'recovering' })
+  })
+})
+
+describe('1008', () => {
+  it('ends the recovery: disconnected once, then a new connection with a URL of its own', () => {
+    setting.connect().reset()
+    expect(setting.states).toEqual([
+      ...['connecting', 'connected', 'recovering'],
+      ...['disconnected', 'connecting', 'connected'],
+    ])
+    expect(setting.statuses[3]).toMatchObject({ code: 1008, reason: 'gone', attempt: 1 })
+    expect(setting.status).toMatchObject({ connectionId: 'c2' })
+  })
+
+  it('on a connection that works is followed by no recovery', () => {
+    setting.connect().socket.drop(1008, 'slow')
+    expect(setting.states).toEqual(['connecting', 'connected', 'disconnected', 'connecting'])
+  })
+
+  it('makes the numbers of messages start anew', () => {
+    setting.client.group('line').messages$.subscribe(setting.observer('line'))
+    setting.connect().socket.publish(1).publish(2)
+    setting.reset().socket.publish(1)
+    expect(setting.log).toEqual(['line: 1', 'line: 2', 'line: 1'])
+  })
+})
+
+describe('a half-open link', () => {
+  it('is pinged when nothing was heard for 20 s, and closed when nothing is heard for 20 s more', () => {
+    setting.socket.accept().greet()
+    const link = setting.socket
+    setting.clock.advance(19_999)
+    expect(link.of('ping')).toEqual([])
+    setting.clock.advance(1)
+    expect(link.of('ping')).toHaveLength(1)
+    setting.clock.advance(19_999)
+    expect(link.closings).toEqual([])
+    setting.clock.advance(1)
+    expect(link.closings).toEqual([-1])
+    expect(setting.status).toMatchObject({ state: 'recovering', attempt: 1 })
+  })
+
+  it('is alive as long as anything comes', () => {
+    setting.socket.accept().greet()
+    for (let round = 0; round < 10; round++) {
+      setting.clock.advance(19_000)
+      setting.socket.receive(round % 2 === 0 ? '}malformed{' : { type: 'pong' })
+    }
+    expect(setting.socket.of('ping')).toEqual([])
+  })
+
+  it('is left alone by what a given up socket still says', () => {
+    setting.client.group('line').messages$.subscribe(setting.observer('line'))
+    setting.socket.accept().greet()
+    const dead = setting.socket
+    setting.clock.advance(40_000)
+    dead.publish(1).drop(1008)
+    expect(setting.log).toEqual([])
+    setting.socket.accept().publish(1)
+    expect(setting.log).toEqual(['line: 1'])
+    expect(setting.status).toMatchObject({ state: 'connected' })
+  })
+
+  it('is asked at once when the computer has slept, and not given up unasked', () => {
+    setting.socket.accept().greet()
+    setting.clock.jump(3_600_000)
+    setting.clock.advance(20_000)
+    expect(setting.socket.of('ping')).toHaveLength(1)
+    expect(setting.status).toMatchObject({ state: 'connected' })
+    setting.clock.advance(20_000)
+    expect(setting.status).toMatchObject({ state: 'recovering' })
+  })
+})

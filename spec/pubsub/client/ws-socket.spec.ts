@@ -1,0 +1,125 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type WebSocket as Peer, WebSocketServer } from 'ws'
+import type { Socket } from '../../../src/pubsub/client/socket.js'
+import { openWebSocket } from '../../../src/pubsub/client/ws-socket.js'
+import type { FrameData } from '../../../src/pubsub/wire/frames.js'
+import { eventually } from '../../support/eventually.js'
+
+let http: Server
+let server: WebSocketServer
+let peers: Peer[]
+let received: unknown[]
+let log: (string | FrameData)[]
+
+beforeEach(async () => {
+  peers = []
+  received = []
+  // What the test before left to happen goes where it is not seen.
+  const own: (string | FrameData)[] = []
+  log = own
+  http = createServer((_, response) => response.writeHead(502).end())
+  server = new WebSocketServer({ server: http, path: '/hub' })
+  server.on('connection', peer => {
+    peers.push(peer)
+    peer.on('message', (data, isBinary) => received.push(isBinary ? data : String(data)))
+    peer.on('close', code => own.push(`server: ${code}`))
+  })
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+})
+
+afterEach(async () => {
+  for (const peer of peers) peer.terminate()
+  server.close()
+  http.close()
+  await once(http, 'close')
+})
+
+function urlOf(path: string): string {
+  const address = http.address()
+  return typeof address === 'object' ? `ws://127.0.0.1:${address?.port}${path}` : ''
+}
+
+function open(url: string): Socket {
+  const own = log
+  return openWebSocket(url, 'json.reliable.webpubsub.azure.v1', {
+    opened: () => own.push('opened'),
+    message: data => own.push(data),
+    closed: (code, reason) => own.push(`closed ${code} ${reason}`),
+  })
+}
+
+const logged = (count: number): Promise<void> => eventually(() => log.length >= count)
+
+describe('a WebSocket', () => {
+  it('offers its subprotocol, and says when it is open', async () => {
+    open(urlOf('/hub'))
+    expect(log).toEqual([])
+    await logged(1)
+    expect(log).toEqual(['opened'])
+    expect(peers[0]?.protocol).toBe('json.reliable.webpubsub.azure.v1')
+  })
+
+  it('carries text and bytes both ways', async () => {
+    const socket = open(urlOf('/hub'))
+    await logged(1)
+    peers[0]?.send('text')
+    peers[0]?.send(new Uint8Array([1, 2]))
+    socket.send('text')
+    socket.send(new Uint8Array([0, 3, 4]).subarray(1))
+    await eventually(() => log.length === 3 && received.length === 2)
+    expect(log).toEqual(['opened', 'text', new Uint8Array([1, 2])])
+    expect(received).toEqual(['text', Buffer.from([3, 4])])
+    expect(socket.bufferedAmount).toBe(0)
+  })
+
+  it.each([
+    [1008, 'gone', 'closed 1008 gone'],
+    [1000, '', 'closed 1000 '],
+  ])('tells the code and the reason of the hub: %i', async (code, reason, expected) => {
+    open(urlOf('/hub'))
+    await logged(1)
+    peers[0]?.close(code, reason)
+    await eventually(() => log.includes(expected))
+  })
+
+  it.each([
+    [1000, 'server: 1000'],
+    [undefined, 'server: 1005'],
+  ])('closes with the code %s', async (code, expected) => {
+    const socket = open(urlOf('/hub'))
+    await logged(1)
+    socket.close(code)
+    await eventually(() => log.includes(expected) && log.some(line => String(line).startsWith('closed')))
+  })
+
+  it('can be closed before it is open, and then only says that it is closed', async () => {
+    open(urlOf('/hub')).close(1000)
+    await logged(1)
+    expect(log).toEqual([expect.stringMatching(/^closed 1006/)])
+  })
+
+  it('says why it could not be opened: the answer was another', async () => {
+    open(urlOf('/other'))
+    await logged(1)
+    expect(log).toEqual([expect.stringMatching(/^closed 1006/)])
+  })
+
+  it('says that it could not be opened: nobody listens', async () => {
+    const url = urlOf('/hub')
+    http.close()
+    open(url)
+    await logged(1)
+    expect(log).toEqual([expect.stringMatching(/^closed 1006/)])
+    http.listen(0, '127.0.0.1')
+    await once(http, 'listening')
+  })
+
+  it('does not throw for a URL that is none', async () => {
+    open('wss://exa mple')
+    await logged(1)
+    expect(log).toEqual([expect.stringMatching(/^closed 1006 ./)])
+  })
+})

@@ -1,0 +1,95 @@
+import { PubSubClient, type PubSubClientSettings } from '../../../src/pubsub/client/client.js'
+import type { SendResult } from '../../../src/pubsub/client/events.js'
+import type { PubSubStatus } from '../../../src/pubsub/client/status.js'
+import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { FakeNetwork, type FakeSocket } from './fake-socket.js'
+
+/** Where the client under test connects to. */
+export const URL = 'wss://hub.example/client/hubs/h?access_token=secret'
+
+/** A client over fake sockets, on a clock that stands still, with pauses of a second, two, three... */
+export class FakeSetting {
+  readonly clock = new ManualClock()
+  readonly network = new FakeNetwork()
+  readonly client: PubSubClient
+  readonly statuses: PubSubStatus[] = []
+  /** Codes of what `errors$` told. */
+  readonly errors: string[] = []
+  /** What was observed, in order. */
+  readonly log: string[] = []
+
+  constructor(settings: Partial<PubSubClientSettings> = {}) {
+    const pause = (attempt: number): number => attempt * 1_000
+    this.client = new PubSubClient({
+      url: URL,
+      codec: jsonClientCodec,
+      clock: this.clock,
+      openSocket: this.network.open,
+      recoveryWindow: 60_000,
+      connectTimeout: 10_000,
+      keepAlive: 40_000,
+      timeout: 90_000,
+      queueLimit: 100,
+      retries: 3,
+      pause,
+      reconnectStrategy: attempt => (attempt === 1 ? 0 : pause(attempt - 1)),
+      ...settings,
+    })
+    this.client.status$.subscribe(status => this.statuses.push(status))
+    this.client.errors$.subscribe(error => this.errors.push(error.code))
+  }
+
+  /** The socket opened last. */
+  get socket(): FakeSocket {
+    return this.network.last
+  }
+
+  get states(): string[] {
+    return this.statuses.map(({ state }) => state)
+  }
+
+  get status(): PubSubStatus | undefined {
+    return this.statuses.at(-1)
+  }
+
+  /** Connects for the first time, to a connection that holds. */
+  connect(): this {
+    this.socket.accept().greet()
+    this.clock.advance(6_000)
+    return this
+  }
+
+  /** Breaks the connection, and is back in its session. */
+  recover(): this {
+    this.socket.drop()
+    this.socket.accept().pong()
+    return this
+  }
+
+  /** Breaks the connection, and the hub has forgotten the session; the next one is there. */
+  reset(connectionId = 'c2'): this {
+    this.socket.drop()
+    this.socket.accept().drop(1008, 'gone')
+    this.socket.accept().greet(connectionId, 't2')
+    return this
+  }
+
+  /** Logs how a stream goes on. */
+  readonly observer = (name: string) => ({
+    next: (value: unknown) => this.log.push(`${name}: ${show(value)}`),
+    error: (error: unknown) => this.log.push(`${name}: ${codeOf(error)}`),
+    complete: () => this.log.push(`${name}: complete`),
+  })
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : String(error)
+
+function show(value: unknown): string {
+  if (isResult(value)) return `acked ${value.ackId}${value.duplicate ? ' duplicate' : ''}`
+  return typeof value === 'object' && value !== null && 'data' in value ? String(value.data) : JSON.stringify(value)
+}
+
+const isResult = (value: unknown): value is SendResult =>
+  typeof value === 'object' && value !== null && 'duplicate' in value

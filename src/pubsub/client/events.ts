@@ -1,0 +1,108 @@
+import type { StateStoreError } from '../../errors.js'
+import type { ClientCodec, FrameData, Payload } from '../wire/frames.js'
+import type { PubSubStatus } from './status.js'
+
+/** How a machine behaves. Times in ms. Chance comes in through the pauses. */
+export interface MachineSettings {
+  readonly codec: ClientCodec
+  readonly recoveryWindow: number
+  readonly connectTimeout: number
+  readonly keepAlive: number
+  /** Most messages held: waiting, or not acknowledged. */
+  readonly queueLimit: number
+  /** How often a message is sent again after `InternalServerError`. */
+  readonly retries: number
+  /** ms a join or leave may take before it is asked for again. */
+  readonly timeout: number
+  /** Pause before an attempt to recover a session, and before a message is sent again; 1 for the first. */
+  readonly pause: (attempt: number) => number
+  /** Pause before a new connection; `false` ends the machine. */
+  readonly reconnectStrategy: ReconnectStrategy
+  /** Bytes the socket has not sent yet. */
+  readonly backlog: () => number
+}
+
+/**
+ * When to open a new connection after a session was lost or could not be opened: ms to wait, or `false` to give up, which
+ * stops the client with the cause. `attempt` is 1 for the first since the connection last held for five seconds. Not
+ * asked for recoveries, nor for the very first attempt.
+ */
+export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
+
+/** A message to send; its identity names it. */
+export interface SendRequest {
+  readonly frame: Outgoing
+  /** Whether the hub is to answer. */
+  readonly ack: boolean
+  /** ms until it has failed, wherever it is by then. */
+  readonly timeout: number
+  /** Send it again in another session when its fate in this one is unknown. */
+  readonly atLeastOnce: boolean
+}
+
+/** A message before it has an id. */
+export type Outgoing =
+  | { readonly type: 'sendToGroup'; readonly group: string; readonly payload: Payload; readonly noEcho: boolean }
+  | { readonly type: 'event'; readonly event: string; readonly payload: Payload }
+
+/** What became of a message that did not fail. */
+export interface SendResult {
+  /** Its number in the session; missing without acknowledgement. */
+  readonly ackId: bigint | undefined
+  /** The hub had it already: an earlier copy was processed, and its answer lost. It was delivered once. */
+  readonly duplicate: boolean
+}
+
+/** How a request ended. */
+export type Outcome =
+  | { readonly ok: true; readonly result: SendResult }
+  | { readonly ok: false; readonly error: StateStoreError }
+
+/** A message of a group. */
+export type GroupMessage = {
+  readonly group: string
+  /** Who sent it, if known. */
+  readonly fromUserId: string | undefined
+  /** Its number in the session, from 1. */
+  readonly sequenceId: bigint | undefined
+} & Payload
+
+/** A message of the application's server. */
+export type ServerMessage = { readonly sequenceId: bigint | undefined } & Payload
+
+/** A link is one attempt to connect and the socket it leads to; what belongs to an earlier one is late, and passed over. */
+export type MachineEvent =
+  | { readonly type: 'start' }
+  | { readonly type: 'close' }
+  /** A deadline has come. */
+  | { readonly type: 'tick' }
+  /** The computer has slept: what was alive may be dead. */
+  | { readonly type: 'woke' }
+  | { readonly type: 'url'; readonly link: number; readonly url: unknown }
+  | { readonly type: 'urlFailed'; readonly link: number; readonly error: unknown }
+  | { readonly type: 'opened'; readonly link: number }
+  | { readonly type: 'received'; readonly link: number; readonly data: FrameData }
+  | { readonly type: 'closed'; readonly link: number; readonly code: number; readonly reason: string }
+  | { readonly type: 'send'; readonly request: SendRequest }
+  /** Nobody waits for it any more. */
+  | { readonly type: 'forget'; readonly request: SendRequest }
+  | { readonly type: 'join'; readonly group: string }
+  | { readonly type: 'leave'; readonly group: string }
+
+/** What to do, in this order. Times in a status are those of the machine. */
+export type Action =
+  /** Ask for a fresh URL. */
+  | { readonly type: 'fetchUrl'; readonly link: number }
+  | { readonly type: 'open'; readonly link: number; readonly url: string }
+  | { readonly type: 'transmit'; readonly data: FrameData }
+  /** Close the socket of the last `open`; what it tells from now on is late. */
+  | { readonly type: 'close'; readonly code: number | undefined }
+  | { readonly type: 'status'; readonly status: PubSubStatus }
+  | { readonly type: 'settled'; readonly request: SendRequest; readonly outcome: Outcome }
+  | { readonly type: 'groupMessage'; readonly message: GroupMessage }
+  | { readonly type: 'serverMessage'; readonly message: ServerMessage }
+  /** The group cannot be joined, and is not any more. */
+  | { readonly type: 'groupFailed'; readonly group: string; readonly error: StateStoreError }
+  /** The group was joined again in another session; what was published since then is lost. */
+  | { readonly type: 'gap'; readonly group: string; readonly since: number }
+  | { readonly type: 'report'; readonly error: StateStoreError }

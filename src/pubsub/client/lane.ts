@@ -1,0 +1,47 @@
+import { Fifo } from '../../fifo.js'
+
+/** Whatever may stop waiting in the middle of a lane. */
+export interface Waiting {
+  readonly state: string
+}
+
+/**
+ * Items that wait for their turn, in their order, those whose state is `waiting`. One that has ceased to keeps its place
+ * only until there are many such, so that a lane never is longer than twice what waits in it.
+ */
+export class Lane<T extends Waiting> {
+  #items = new Fifo<T>()
+  #ceased = 0
+
+  /** How many wait. */
+  get length(): number {
+    return this.#items.length - this.#ceased
+  }
+
+  push(item: T): void {
+    this.#items.push(item)
+  }
+
+  /** Takes the first one that still waits. */
+  shift(): T | undefined {
+    for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) {
+      if (item.state === 'waiting') return item
+      this.#ceased--
+    }
+    return undefined
+  }
+
+  /** One of the items has ceased to wait. */
+  ceased(): void {
+    this.#ceased++
+    if (this.#ceased > this.length) this.prepend([])
+  }
+
+  /** Puts items before all others. */
+  prepend(first: readonly T[]): void {
+    const items = new Fifo<T>()
+    for (const item of first) items.push(item)
+    for (let item = this.shift(); item !== undefined; item = this.shift()) items.push(item)
+    this.#items = items
+  }
+}

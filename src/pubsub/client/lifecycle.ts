@@ -1,0 +1,234 @@
+import { type ClosedError, reason, type StateStoreError, shown } from '../../errors.js'
+import type { DownFrame } from '../wire/frames.js'
+import { closedBy } from './errors.js'
+import type { Action, MachineSettings } from './events.js'
+import { Link } from './link.js'
+import { closedWith, failure, type LinkEnd } from './link-end.js'
+import { Retries } from './retries.js'
+import { isWebSocketUrl, recoveryUrl } from './url.js'
+
+/** What else depends on the connection. */
+export interface LifecycleHost {
+  readonly act: (action: Action) => void
+  /** The hub listens: in a new session, or in the recovered one. */
+  readonly resumed: (now: number) => void
+  /** The socket is gone. */
+  readonly suspended: () => void
+  /** The session is gone; the hub was heard last at `since`. */
+  readonly sessionLost: (since: number, now: number) => void
+  readonly stopped: (error: ClosedError, now: number) => void
+}
+
+type Connected = Extract<DownFrame, { type: 'connected' }>
+
+/** The hub does not know the session, or not any more: the one answer that ends a recovery ("Reconnection"). */
+const SESSION_GONE = 1008
+const NORMAL = 1000
+const NEVER = Number.POSITIVE_INFINITY
+
+/**
+ * The life of a connection: connect; when the socket is lost, recover the session; when that is gone, connect anew;
+ * until stopped ("Reconnection"). Recovery is over when the hub closes with 1008 or its time is up; anything else, an
+ * HTTP error or a refused connection, is tried again. Pure; times in ms.
+ */
+export class Lifecycle {
+  readonly #settings: MachineSettings
+  readonly #host: LifecycleHost
+  readonly #link: Link
+  readonly #retries: Retries
+  #phase: 'idle' | 'connecting' | 'connected' | 'recovering' | 'waiting' | 'stopped' = 'idle'
+  #url = ''
+  #session: Connected | undefined
+  #recovery: { readonly since: number; readonly deadline: number; readonly heardAt: number } | undefined
+
+  constructor(settings: MachineSettings, host: LifecycleHost) {
+    this.#settings = settings
+    this.#host = host
+    this.#link = new Link(settings)
+    this.#retries = new Retries(settings)
+  }
+
+  /** When {@link tick} has something to do. */
+  get deadline(): number {
+    return Math.min(this.#link.deadline, this.#retries.at, this.#recovery?.deadline ?? NEVER)
+  }
+
+  start(now: number): void {
+    if (this.#phase !== 'idle') return
+    this.#retries.start()
+    this.#connect(now)
+  }
+
+  /** Ends everything, on purpose. */
+  close(now: number): void {
+    this.#stop({ code: NORMAL, reason: 'closed by its user' }, undefined, now)
+  }
+
+  tick(now: number): void {
+    const state = this.#link.check(now)
+    if (state === 'ping') this.#ping(now)
+    if (this.#recovery && this.#recovery.deadline <= now) {
+      this.#abandon()
+      this.#loseSession(failure(`The session was not recovered within ${this.#settings.recoveryWindow} ms`), now)
+    } else if (state === 'dead') {
+      this.#abandon()
+      this.#lost(failure('The hub gave no sign of life in time'), now)
+    } else if (this.#retries.at <= now) this.#retry(now)
+  }
+
+  /** What seems alive may be dead, and who waits has waited long enough. */
+  woke(now: number): void {
+    if (this.#link.stage === 'up') this.#ping(now)
+    if (this.#retries.at < NEVER) this.#retry(now)
+  }
+
+  gotUrl(link: number, url: unknown, now: number): void {
+    if (!this.#link.isAt(link, 'url')) return
+    if (!isWebSocketUrl(url)) {
+      this.#lost(failure(`Expected a ws: or wss: URL, got \`${shown(url)}\``), now)
+      return
+    }
+    this.#url = url
+    this.#link.advance('opening', now)
+    this.#host.act({ type: 'open', link, url })
+  }
+
+  gotNoUrl(link: number, error: unknown, now: number): void {
+    if (this.#link.isAt(link, 'url')) this.#lost(failure(`There is no URL: ${reason(error)}`, { cause: error }), now)
+  }
+
+  /** A socket that is open proves nothing; a recovered session has nothing to say by itself, so it is asked. */
+  opened(link: number, now: number): void {
+    if (!this.#link.isAt(link, 'opening')) return
+    this.#link.advance('proving', now)
+    if (this.#recovery) this.#ping(now)
+  }
+
+  /** Whether bytes that came are to be read. */
+  heard(link: number, now: number): boolean {
+    if (!this.#link.isAt(link, 'proving', 'up')) return false
+    this.#link.hear(now)
+    return true
+  }
+
+  /** The hub has sent something else than its farewell: the recovery is done. */
+  proven(now: number): void {
+    if (this.#recovery && this.#session) this.#up(this.#session, now)
+  }
+
+  /** The first one makes the session, a later one renews what recovers it. */
+  connected(frame: Connected, now: number): void {
+    if (this.#phase === 'connecting') this.#up(frame, now)
+    else this.#session = { ...frame, reconnectionToken: frame.reconnectionToken ?? this.#session?.reconnectionToken }
+  }
+
+  disconnected(farewell: string): void {
+    this.#link.farewell = farewell
+  }
+
+  closed(link: number, code: number, reason: string, now: number): void {
+    if (!this.#link.isAt(link, 'opening', 'proving', 'up')) return
+    this.#lost(closedWith(code, reason || this.#link.farewell), now)
+  }
+
+  #connect(now: number): void {
+    this.#phase = 'connecting'
+    this.#link.begin('url', now)
+    this.#host.act({ type: 'status', status: { state: 'connecting' } })
+    this.#host.act({ type: 'fetchUrl', link: this.#link.number })
+  }
+
+  #recover({ connectionId, reconnectionToken: token = '' }: Connected, now: number): void {
+    this.#link.begin('opening', now)
+    const url = recoveryUrl(this.#url, { connectionId, token })
+    this.#host.act({ type: 'open', link: this.#link.number, url })
+  }
+
+  #retry(now: number): void {
+    this.#retries.clear()
+    if (this.#recovery && this.#session) this.#recover(this.#session, now)
+    else this.#connect(now)
+  }
+
+  #up(session: Connected, now: number): void {
+    const { connectionId, userId } = session
+    this.#phase = 'connected'
+    this.#session = session
+    this.#recovery = undefined
+    this.#retries.up(now)
+    this.#link.advance('up', now)
+    this.#host.act({ type: 'status', status: { state: 'connected', connectionId, userId } })
+    this.#host.resumed(now)
+  }
+
+  #ping(now: number): void {
+    this.#link.pinged(now)
+    this.#host.act({ type: 'transmit', data: this.#settings.codec.encode({ type: 'ping' }) })
+  }
+
+  /** Closes the socket; without a code unless the session is to end, for 1000 makes the hub forget it. */
+  #abandon(code?: number): void {
+    const { stage } = this.#link
+    if (stage !== 'none' && stage !== 'url') this.#host.act({ type: 'close', code })
+    this.#link.drop()
+  }
+
+  /** The link is gone, or was not made. */
+  #lost(end: LinkEnd, now: number): void {
+    this.#link.drop()
+    if (this.#phase === 'connecting') {
+      this.#reconnect(end, now)
+      return
+    }
+    if (this.#phase === 'connected') this.#down(now)
+    if (end.code === SESSION_GONE || !this.#session?.reconnectionToken) this.#loseSession(end, now)
+    else this.#recoverLater(end.cause, now)
+  }
+
+  #down(now: number): void {
+    this.#phase = 'recovering'
+    this.#recovery = { since: now, deadline: now + this.#settings.recoveryWindow, heardAt: this.#link.heardAt }
+    this.#retries.down(now)
+    this.#host.suspended()
+  }
+
+  #recoverLater(cause: StateStoreError, now: number): void {
+    if (this.#recovery === undefined) return
+    this.#retries.recover(now)
+    const { since, deadline } = this.#recovery
+    const attempt = this.#retries.recoveries
+    this.#host.act({ type: 'status', status: { state: 'recovering', since, attempt, deadline, cause } })
+    if (this.#retries.at <= now) this.#retry(now)
+  }
+
+  #loseSession(end: LinkEnd, now: number): void {
+    const heardAt = this.#recovery?.heardAt ?? now
+    this.#session = undefined
+    this.#recovery = undefined
+    this.#host.sessionLost(heardAt, now)
+    this.#reconnect(end, now)
+  }
+
+  #reconnect(end: LinkEnd, now: number): void {
+    const final = this.#retries.connect(end.cause, now)
+    if (final) {
+      this.#stop(end, final, now)
+      return
+    }
+    this.#phase = 'waiting'
+    const { at: retryAt, connects: attempt } = this.#retries
+    const { code, reason } = end
+    this.#host.act({ type: 'status', status: { state: 'disconnected', code, reason, retryAt, attempt } })
+    if (retryAt <= now) this.#retry(now)
+  }
+
+  #stop({ code, reason }: Omit<LinkEnd, 'cause'>, cause: StateStoreError | undefined, now: number): void {
+    if (this.#phase === 'stopped') return
+    this.#phase = 'stopped'
+    this.#abandon(NORMAL)
+    this.#recovery = undefined
+    this.#retries.clear()
+    this.#host.stopped(closedBy(cause), now)
+    this.#host.act({ type: 'status', status: { state: 'stopped', code, reason, cause } })
+  }
+}

@@ -1,0 +1,206 @@
+import { type ClosedError, PayloadError, reason, StateStoreError } from '../../errors.js'
+import type { DownFrame, FrameData, UnknownFrame, UpFrame } from '../wire/frames.js'
+import type { UnreadableMessageError } from '../wire/unreadable-message.js'
+import type { Action, MachineEvent, MachineSettings, Outcome, SendRequest } from './events.js'
+import { Inbox } from './inbox.js'
+import { Lifecycle } from './lifecycle.js'
+import { Memberships } from './memberships.js'
+import { Outbox } from './outbox.js'
+import type { Posting } from './posting.js'
+
+/**
+ * The client's side of the reliable subprotocols: what happens goes in, what to do comes out. Neither sockets nor timers
+ * nor RxJS are known here, and time is what the caller says it is, so that a simulation can live through years of bad
+ * networks in seconds. Times in ms.
+ *
+ * Whoever drives it carries out the actions in their order, and sends a `tick` when {@link deadline} has come.
+ *
+ * @example
+ * ```ts
+ * const machine = new Machine(settings)
+ * for (const action of machine.handle({ type: 'start' }, clock.monotonic())) carryOut(action)
+ * ```
+ */
+export class Machine {
+  readonly #settings: MachineSettings
+  readonly #inbox = new Inbox()
+  readonly #outbox: Outbox
+  readonly #memberships: Memberships
+  readonly #lifecycle: Lifecycle
+  readonly #postings = new Map<SendRequest, Posting>()
+  #actions: Action[] = []
+  #closed: ClosedError | undefined
+
+  constructor(settings: MachineSettings) {
+    const act = (action: Action): void => {
+      this.#actions.push(action)
+    }
+    this.#settings = settings
+    this.#outbox = new Outbox(settings, data => act({ type: 'transmit', data }))
+    this.#memberships = new Memberships(this.#outbox, settings.timeout, act)
+    this.#lifecycle = new Lifecycle(settings, {
+      act,
+      resumed: now => this.#resumed(now),
+      suspended: () => this.#suspended(),
+      sessionLost: (since, now) => this.#sessionLost(since, now),
+      stopped: (error, now) => this.#stopped(error, now),
+    })
+  }
+
+  /** When it wants to be woken by a `tick`; `Infinity` for never. A tick that comes early does no harm. */
+  get deadline(): number {
+    return Math.min(this.#lifecycle.deadline, this.#inbox.deadline, this.#outbox.deadline)
+  }
+
+  /** What to do about what happened. Never throws, whatever the network brings. */
+  handle(event: MachineEvent, now: number): readonly Action[] {
+    this.#take(event, now)
+    const sequenceId = this.#inbox.take(now)
+    if (sequenceId !== undefined) this.#transmit({ type: 'sequenceAck', sequenceId })
+    const actions = this.#actions
+    this.#actions = []
+    return actions
+  }
+
+  #take(event: MachineEvent, now: number): void {
+    switch (event.type) {
+      case 'received':
+        this.#received(event.link, event.data, now)
+        break
+      case 'send':
+        this.#send(event.request, now)
+        break
+      case 'forget':
+        this.#forget(event.request)
+        break
+      case 'join':
+        this.#memberships.join(event.group, now)
+        break
+      case 'leave':
+        this.#memberships.leave(event.group, now)
+        break
+      case 'tick':
+        this.#lifecycle.tick(now)
+        this.#outbox.tick(now)
+        break
+      case 'opened':
+        this.#lifecycle.opened(event.link, now)
+        break
+      case 'closed':
+        this.#lifecycle.closed(event.link, event.code, event.reason, now)
+        break
+      case 'url':
+        this.#lifecycle.gotUrl(event.link, event.url, now)
+        break
+      case 'urlFailed':
+        this.#lifecycle.gotNoUrl(event.link, event.error, now)
+        break
+      case 'woke':
+        this.#lifecycle.woke(now)
+        break
+      case 'start':
+        this.#lifecycle.start(now)
+        break
+      case 'close':
+        this.#lifecycle.close(now)
+        break
+    }
+  }
+
+  #received(link: number, data: FrameData, now: number): void {
+    if (!this.#lifecycle.heard(link, now)) return
+    const frame = this.#read(data)
+    const isFault = frame instanceof StateStoreError
+    if (isFault || frame.type !== 'disconnected') this.#lifecycle.proven(now)
+    // The number counts even when nothing else of the frame is understood.
+    const sequenceId = 'sequenceId' in frame ? frame.sequenceId : undefined
+    if (sequenceId !== undefined && !this.#inbox.record(sequenceId, data.length, now)) return
+    if (isFault) this.#actions.push({ type: 'report', error: frame })
+    else this.#obey(frame, now)
+  }
+
+  /** What was sent, or why it cannot be read. */
+  #read(data: FrameData): DownFrame | UnknownFrame | UnreadableMessageError | StateStoreError {
+    try {
+      return this.#settings.codec.decode(data)
+    } catch (cause) {
+      return cause instanceof StateStoreError ? cause : new PayloadError(reason(cause), { cause })
+    }
+  }
+
+  #obey(frame: DownFrame | UnknownFrame, now: number): void {
+    switch (frame.type) {
+      case 'groupMessage': {
+        const { group, fromUserId, sequenceId, payload } = frame
+        this.#actions.push({ type: 'groupMessage', message: { group, fromUserId, sequenceId, ...payload } })
+        break
+      }
+      case 'serverMessage': {
+        const { sequenceId, payload } = frame
+        this.#actions.push({ type: 'serverMessage', message: { sequenceId, ...payload } })
+        break
+      }
+      case 'ack':
+        this.#outbox.acknowledged(frame.ackId, frame.success, frame.error, now)
+        break
+      case 'connected':
+        this.#lifecycle.connected(frame, now)
+        break
+      case 'disconnected':
+        this.#lifecycle.disconnected(frame.reason)
+        break
+      case 'pong':
+      case 'unknown':
+    }
+  }
+
+  #send(request: SendRequest, now: number): void {
+    const settled = (outcome: Outcome): void => {
+      this.#postings.delete(request)
+      this.#actions.push({ type: 'settled', request, outcome })
+    }
+    if (this.#closed) {
+      settled({ ok: false, error: this.#closed })
+      return
+    }
+    const posting = this.#outbox.post({ ...request, urgent: false, settled }, now)
+    if (posting && posting.state !== 'over') this.#postings.set(request, posting)
+  }
+
+  #forget(request: SendRequest): void {
+    const posting = this.#postings.get(request)
+    if (posting === undefined) return
+    this.#postings.delete(request)
+    this.#outbox.forget(posting)
+  }
+
+  // Groups before messages: what is sent next may be meant to come back.
+  #resumed(now: number): void {
+    this.#inbox.resume(now)
+    this.#memberships.resume(now)
+    this.#outbox.resume(now)
+  }
+
+  #suspended(): void {
+    this.#inbox.suspend()
+    this.#memberships.suspend()
+    this.#outbox.suspend()
+  }
+
+  #sessionLost(since: number, now: number): void {
+    this.#inbox.reset()
+    this.#memberships.sessionLost(since)
+    this.#outbox.sessionLost(now)
+  }
+
+  #stopped(error: ClosedError, now: number): void {
+    this.#closed = error
+    this.#suspended()
+    this.#memberships.close()
+    this.#outbox.close(error, now)
+  }
+
+  #transmit(frame: UpFrame): void {
+    this.#actions.push({ type: 'transmit', data: this.#settings.codec.encode(frame) })
+  }
+}

@@ -1,0 +1,142 @@
+import type { StateStoreError } from '../../errors.js'
+import type { Action, Outcome } from './events.js'
+import type { Outbox } from './outbox.js'
+import type { Posting } from './posting.js'
+
+interface Membership {
+  readonly group: string
+  wanted: boolean
+  /** What the hub knows, as far as it has answered. */
+  joined: boolean
+  /** What it was asked last and has not answered. */
+  asked: 'joinGroup' | 'leaveGroup' | undefined
+  posting: Posting | undefined
+  /** Since when messages are missed: the group was joined in a session that is lost. */
+  missedSince: number | undefined
+}
+
+/**
+ * Which groups are wanted and which are joined. One request per group is under way; its answer shows whether another one
+ * is needed, so that however often somebody comes and goes, it settles at what is wanted. A recovered session has kept
+ * its groups; in another one those are joined that are wanted then ("Reconnection"). Pure; times in ms.
+ */
+export class Memberships {
+  readonly #outbox: Outbox
+  readonly #timeout: number
+  readonly #act: (action: Action) => void
+  readonly #all = new Map<string, Membership>()
+  #live = false
+
+  constructor(outbox: Outbox, timeout: number, act: (action: Action) => void) {
+    this.#outbox = outbox
+    this.#timeout = timeout
+    this.#act = act
+  }
+
+  join(group: string, now: number): void {
+    const membership = this.#all.get(group) ?? newMembership(group)
+    this.#all.set(group, membership)
+    membership.wanted = true
+    this.#settle(membership, now)
+  }
+
+  leave(group: string, now: number): void {
+    const membership = this.#all.get(group)
+    if (membership === undefined) return
+    membership.wanted = false
+    membership.missedSince = undefined
+    this.#settle(membership, now)
+  }
+
+  /** The hub listens. */
+  resume(now: number): void {
+    this.#live = true
+    for (const membership of Array.from(this.#all.values())) this.#settle(membership, now)
+  }
+
+  /** The socket is gone; what was asked stays asked. */
+  suspend(): void {
+    this.#live = false
+  }
+
+  /** The session is gone, and all its groups with it. */
+  sessionLost(since: number): void {
+    for (const membership of Array.from(this.#all.values())) {
+      if (membership.posting) this.#outbox.forget(membership.posting)
+      membership.posting = undefined
+      membership.asked = undefined
+      if (membership.joined) membership.missedSince ??= since
+      membership.joined = false
+      if (!membership.wanted) this.#all.delete(membership.group)
+    }
+  }
+
+  /** Asks for nothing any more. */
+  close(): void {
+    this.suspend()
+    for (const { posting } of this.#all.values()) if (posting) this.#outbox.forget(posting)
+    this.#all.clear()
+  }
+
+  #settle(membership: Membership, now: number): void {
+    if (!this.#live || membership.asked) return
+    if (membership.wanted !== membership.joined) this.#ask(membership, now)
+    else if (!membership.wanted) this.#all.delete(membership.group)
+  }
+
+  #ask(membership: Membership, now: number): void {
+    const { group, wanted } = membership
+    const type = wanted ? 'joinGroup' : 'leaveGroup'
+    membership.asked = type
+    membership.posting = this.#outbox.post(
+      {
+        frame: { type, group },
+        ack: true,
+        timeout: this.#timeout,
+        atLeastOnce: false,
+        urgent: true,
+        settled: (outcome, then) => this.#answered(membership, outcome, then),
+      },
+      now,
+    )
+  }
+
+  #answered(membership: Membership, outcome: Outcome, now: number): void {
+    const joining = membership.asked === 'joinGroup'
+    membership.asked = undefined
+    membership.posting = undefined
+    if (outcome.ok && joining) this.#joined(membership)
+    else if (outcome.ok) membership.joined = false
+    else this.#failed(membership, joining, outcome.error)
+    this.#settle(membership, now)
+  }
+
+  #joined(membership: Membership): void {
+    const { group, missedSince } = membership
+    membership.joined = true
+    membership.missedSince = undefined
+    if (missedSince !== undefined) this.#act({ type: 'gap', group, since: missedSince })
+  }
+
+  #failed(membership: Membership, joining: boolean, error: StateStoreError): void {
+    const refused = joining && !isPassing(error)
+    if (!refused || membership.missedSince !== undefined) this.#act({ type: 'report', error })
+    // A group that may not be left is none of ours any more: what comes of it is dropped.
+    if (!joining && !isPassing(error)) membership.joined = false
+    if (!refused) return
+    if (membership.wanted) this.#act({ type: 'groupFailed', group: membership.group, error })
+    membership.wanted = false
+  }
+}
+
+/** Time ran out, here or on the wire: to be asked again. */
+const isPassing = ({ code }: StateStoreError): boolean => code === 'timeout' || code === 'outcome-unknown'
+
+const newMembership = (group: string): Membership => ({
+  group,
+  wanted: true,
+  joined: false,
+  asked: undefined,
+  posting: undefined,
+  missedSince: undefined,
+})

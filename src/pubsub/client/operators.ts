@@ -1,0 +1,90 @@
+import { defer, map, mergeMap, type Observable, type OperatorFunction, tap } from 'rxjs'
+import { checkPositiveInteger } from '../../check.js'
+import { OverflowError } from '../../errors.js'
+import { checkName } from './check.js'
+import type { PubSubClient } from './client.js'
+import type { SendResult } from './events.js'
+import type { Group } from './group.js'
+import type { GroupSendOptions, SendOptions } from './send.js'
+
+/** How items become sends. */
+export interface SendingOptions {
+  /** Most sends under way at a time. Default 64. */
+  readonly concurrency?: number
+  /** Most items that wait: for their turn, or with a result for that of an earlier one. One more fails the stream with `overflow`. Default 65,536. */
+  readonly buffer?: number
+}
+
+/**
+ * Sends every item to a group and emits the results in the order of the source, in which the items also leave. Up to
+ * `concurrency` sends are under way. Errors as {@link Group.send} does. Throws `argument` for wrong options.
+ *
+ * @example
+ * ```ts
+ * readings$.pipe(sendToGroup(client.group('line-1'), { noEcho: true })).subscribe()
+ * ```
+ */
+export function sendToGroup(
+  group: Group,
+  options: GroupSendOptions & SendingOptions = {},
+): OperatorFunction<unknown, SendResult> {
+  return inOrder(item => group.send(item, options), options)
+}
+
+/**
+ * Sends every item as an event to the application's server, like {@link sendToGroup}. Errors as
+ * {@link PubSubClient.sendEvent} does.
+ *
+ * @example
+ * ```ts
+ * clicks$.pipe(sendEvent(client, 'click')).subscribe()
+ * ```
+ */
+export function sendEvent(
+  client: PubSubClient,
+  name: string,
+  options: SendOptions & SendingOptions = {},
+): OperatorFunction<unknown, SendResult> {
+  checkName('an event', name)
+  return inOrder(item => client.sendEvent(name, item, options), options)
+}
+
+function inOrder<T, R>(send: (item: T) => Observable<R>, options: SendingOptions): OperatorFunction<T, R> {
+  const { concurrency = 64, buffer = 65_536 } = options
+  checkPositiveInteger('concurrency', concurrency)
+  checkPositiveInteger('buffer', buffer)
+  return source =>
+    defer(() => {
+      const results = new Results<R>()
+      let held = 0
+      const admit = (): void => {
+        if (++held > buffer + concurrency) throw new OverflowError('The buffer of the operator', buffer)
+      }
+      return source.pipe(
+        tap(admit),
+        mergeMap((item, index) => send(item).pipe(map(result => results.at(index, result))), concurrency),
+        mergeMap(ready => ready),
+        tap(() => held--),
+      )
+    })
+}
+
+/** Results that wait for those of earlier items. */
+class Results<R> {
+  readonly #waiting = new Map<number, R>()
+  #next = 0
+
+  /** Takes a result; gives those whose turn has come. */
+  at(index: number, result: R): readonly R[] {
+    const ready: R[] = []
+    this.#waiting.set(index, result)
+    for (let next = this.#take(); next !== undefined; next = this.#take()) ready.push(next)
+    return ready
+  }
+
+  #take(): R | undefined {
+    const next = this.#waiting.get(this.#next)
+    if (next !== undefined) this.#waiting.delete(this.#next++)
+    return next
+  }
+}

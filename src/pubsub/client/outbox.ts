@@ -1,0 +1,196 @@
+import { utf8 } from '../../bytes.js'
+import { DeadlineQueue } from '../../deadlines.js'
+import { ArgumentError, type ClosedError, OverflowError, reason, StateStoreError } from '../../errors.js'
+import type { AckError, FrameData } from '../wire/frames.js'
+import { PubSubRefusedError } from './errors.js'
+import type { MachineSettings } from './events.js'
+import { Lane } from './lane.js'
+import { type Draft, described, type Posting, timedOut, unanswered, unknownFate } from './posting.js'
+
+/** A hub takes frames of at most 1 MiB, and ends the session of whoever sends a larger one. */
+const LONGEST_FRAME = 1024 * 1024
+/** A hub remembers about 1,000 ids; with no more than these under way it recognises every copy. */
+const MOST_UNDER_WAY = 500
+/** With so many bytes in the socket all others wait. A WebSocket does not tell when they have left: it is asked, every so many ms. */
+const MOST_BACKLOG = 1024 * 1024
+const BACKLOG_POLL = 20
+
+/**
+ * What is to be sent, and what is sent and not acknowledged. A request keeps its id for ever: a copy sent after a
+ * recovery carries the same, so that the hub can tell it from a new one ("Publisher"). Pure; times in ms.
+ */
+export class Outbox {
+  readonly #settings: MachineSettings
+  readonly #transmit: (data: FrameData) => void
+  readonly #urgent = new Lane<Posting>()
+  readonly #line = new Lane<Posting>()
+  /** On the wire, in the order they were sent. */
+  readonly #sent = new Map<bigint, Posting>()
+  readonly #deadlines = new DeadlineQueue<Posting>()
+  readonly #retries = new DeadlineQueue<Posting>()
+  #lastId = 0n
+  /** Those that count towards the limit. */
+  #held = 0
+  #live = false
+  #pollAt = Number.POSITIVE_INFINITY
+
+  constructor(settings: MachineSettings, transmit: (data: FrameData) => void) {
+    this.#settings = settings
+    this.#transmit = transmit
+  }
+
+  /** When {@link tick} has something to do. */
+  get deadline(): number {
+    const { POSITIVE_INFINITY: never } = Number
+    return Math.min(this.#deadlines.peek()?.at ?? never, this.#retries.peek()?.at ?? never, this.#pollAt)
+  }
+
+  /** Sends a request as soon as may be. One that cannot be sent at all settles at once. */
+  post(draft: Draft, now: number): Posting | undefined {
+    const ackId = draft.ack ? ++this.#lastId : undefined
+    const data = this.#admit(draft, ackId)
+    if (data instanceof StateStoreError) {
+      draft.settled({ ok: false, error: data }, now)
+      return undefined
+    }
+    const lane = draft.urgent ? this.#urgent : this.#line
+    const posting: Posting = { draft, data, ackId, lane, state: 'waiting', strayed: false, failures: 0, ...NO_TIMES }
+    posting.deadline = this.#deadlines.add(now + draft.timeout, posting)
+    if (!draft.urgent) this.#held++
+    lane.push(posting)
+    this.#flush(now)
+    return posting
+  }
+
+  /** Nobody waits for it any more: it is not sent, or not sent again. */
+  forget(posting: Posting): void {
+    if (posting.state === 'over') return
+    if (posting.state === 'waiting') posting.lane.ceased()
+    posting.state = 'over'
+    if (!posting.draft.urgent) this.#held--
+    if (posting.deadline) this.#deadlines.remove(posting.deadline)
+    if (posting.retry) this.#retries.remove(posting.retry)
+    if (posting.ackId !== undefined) this.#sent.delete(posting.ackId)
+  }
+
+  /** Takes an answer; one to nothing is late. `Duplicate` is success: an earlier copy was processed ("Publisher"). */
+  acknowledged(ackId: bigint, success: boolean, error: AckError | undefined, now: number): void {
+    const posting = this.#sent.get(ackId)
+    if (posting === undefined) return
+    const { name = '', message = '' } = error ?? {}
+    if (success || name === 'Duplicate') this.#succeed(posting, !success, now)
+    else if (name === 'InternalServerError' && posting.failures < this.#settings.retries) this.#pause(posting, now)
+    else this.#fail(posting, new PubSubRefusedError(described(posting.draft.frame), { name, message }), now)
+    this.#flush(now)
+  }
+
+  tick(now: number): void {
+    for (let due = this.#retries.takeDue(now); due !== undefined; due = this.#retries.takeDue(now)) {
+      due.state = 'waiting'
+      due.lane = this.#urgent
+      this.#urgent.push(due)
+    }
+    for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
+      this.#fail(due, timedOut(due), now)
+    }
+    this.#flush(now)
+  }
+
+  /** The hub listens: in the session of before, to which copies of all that has no answer go, or in a new one. */
+  resume(now: number): void {
+    this.#live = true
+    for (const posting of this.#sent.values()) this.#transmit(posting.data)
+    this.#flush(now)
+  }
+
+  /** The socket is gone. */
+  suspend(): void {
+    this.#live = false
+    this.#pollAt = Number.POSITIVE_INFINITY
+  }
+
+  /** The session is gone, and with it what the hub knows of our ids: the fate of what was sent cannot be found out. */
+  sessionLost(now: number): void {
+    const again: Posting[] = []
+    for (const posting of Array.from(this.#sent.values())) {
+      if (posting.draft.atLeastOnce) again.push(posting)
+      else this.#fail(posting, unknownFate(posting, 'the session was lost before its acknowledgement came'), now)
+    }
+    this.#sent.clear()
+    for (const posting of again) {
+      posting.state = 'waiting'
+      posting.strayed = true
+      posting.lane = this.#line
+    }
+    this.#line.prepend(again)
+  }
+
+  /** Fails everything: what cannot have been processed with `error`. */
+  close(error: ClosedError, now: number): void {
+    this.suspend()
+    const never = Number.POSITIVE_INFINITY
+    for (let next = this.#deadlines.takeDue(never); next !== undefined; next = this.#deadlines.takeDue(never)) {
+      this.#fail(next, unanswered(next, 'the client was closed before its acknowledgement came', error), now)
+    }
+  }
+
+  /** The bytes of a request, or why it cannot be sent. */
+  #admit({ frame, urgent }: Draft, ackId: bigint | undefined): FrameData | StateStoreError {
+    const { codec, queueLimit } = this.#settings
+    if (this.#held >= queueLimit && !urgent) return new OverflowError('The queue of messages', queueLimit)
+    try {
+      const data = codec.encode(ackId === undefined ? frame : { ...frame, ackId })
+      if (!isTooLong(data)) return data
+      return new ArgumentError(`Expected at most ${LONGEST_FRAME} bytes in ${described(frame)}, got more`)
+    } catch (cause) {
+      return new ArgumentError(`Cannot encode ${described(frame)}: ${reason(cause)}`, { cause })
+    }
+  }
+
+  #flush(now: number): void {
+    if (!this.#live) return
+    this.#pollAt = Number.POSITIVE_INFINITY
+    while (this.#sent.size < MOST_UNDER_WAY && this.#urgent.length + this.#line.length > 0) {
+      if (this.#settings.backlog() > MOST_BACKLOG) {
+        this.#pollAt = now + BACKLOG_POLL
+        return
+      }
+      const next = this.#urgent.shift() ?? this.#line.shift()
+      if (next) this.#send(next, now)
+    }
+  }
+
+  #send(posting: Posting, now: number): void {
+    const { ackId, data } = posting
+    posting.state = 'sent'
+    this.#transmit(data)
+    if (ackId === undefined) this.#succeed(posting, false, now)
+    else this.#sent.set(ackId, posting)
+  }
+
+  /** The hub has not processed it: the same message, the same id, a little later ("Publisher"). */
+  #pause(posting: Posting, now: number): void {
+    if (posting.ackId !== undefined) this.#sent.delete(posting.ackId)
+    posting.state = 'pausing'
+    posting.failures++
+    posting.retry = this.#retries.add(now + this.#settings.pause(posting.failures), posting)
+  }
+
+  #succeed(posting: Posting, duplicate: boolean, now: number): void {
+    this.forget(posting)
+    posting.draft.settled({ ok: true, result: { ackId: posting.ackId, duplicate } }, now)
+  }
+
+  #fail(posting: Posting, error: StateStoreError, now: number): void {
+    this.forget(posting)
+    posting.draft.settled({ ok: false, error }, now)
+  }
+}
+
+const NO_TIMES = { deadline: undefined, retry: undefined }
+
+function isTooLong(data: FrameData): boolean {
+  if (typeof data !== 'string') return data.length > LONGEST_FRAME
+  // No code unit needs more than three bytes, so that most texts need not be encoded for this.
+  return data.length * 3 > LONGEST_FRAME && utf8(data).length > LONGEST_FRAME
+}

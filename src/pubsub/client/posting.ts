@@ -1,0 +1,66 @@
+import type { Deadline } from '../../deadlines.js'
+import { OutcomeUnknownError, type StateStoreError, TimeoutError } from '../../errors.js'
+import type { FrameData } from '../wire/frames.js'
+import type { Outcome, Outgoing } from './events.js'
+import type { Lane } from './lane.js'
+
+/** Whatever the hub may be asked to acknowledge. */
+export type Request = Outgoing | { readonly type: 'joinGroup' | 'leaveGroup'; readonly group: string }
+
+/** What to post, and whom to tell how it ended. */
+export interface Draft {
+  readonly frame: Request
+  /** Whether the hub is to answer. */
+  readonly ack: boolean
+  /** ms until it has failed. */
+  readonly timeout: number
+  /** Send it again in another session when its fate in this one is unknown. */
+  readonly atLeastOnce: boolean
+  /** Goes before all that is not, and beyond the limit of the queue. */
+  readonly urgent: boolean
+  readonly settled: (outcome: Outcome, now: number) => void
+}
+
+/** A request under way and what is known of it. Changed by the outbox alone. */
+export interface Posting {
+  readonly draft: Draft
+  readonly data: FrameData
+  /** Missing when the hub is not to answer. It names the request: every copy carries the same. */
+  readonly ackId: bigint | undefined
+  state: 'waiting' | 'sent' | 'pausing' | 'over'
+  /** Where it waits. */
+  lane: Lane<Posting>
+  /** A copy was sent in a session that is lost. */
+  strayed: boolean
+  /** How often the hub answered `InternalServerError`. */
+  failures: number
+  /** When it has failed. */
+  deadline: Deadline<Posting> | undefined
+  /** When its pause is over. */
+  retry: Deadline<Posting> | undefined
+}
+
+const TITLES = { sendToGroup: 'a send to group', joinGroup: 'joining group', leaveGroup: 'leaving group' }
+
+/** For people: what was asked. */
+export const described = (frame: Request): string =>
+  frame.type === 'event'
+    ? `the event ${JSON.stringify(frame.event)}`
+    : `${TITLES[frame.type]} ${JSON.stringify(frame.group)}`
+
+/** The fate of a copy cannot be found out. */
+export const unknownFate = ({ draft }: Posting, why: string): StateStoreError =>
+  new OutcomeUnknownError(why, undefined, {
+    what: described(draft.frame),
+    remedy: 'send it again only if it may arrive twice',
+  })
+
+/** What a request ends with that gets no answer: `error` if no copy of it can have been processed. */
+export const unanswered = (posting: Posting, why: string, error: StateStoreError): StateStoreError =>
+  posting.state === 'sent' || posting.strayed ? unknownFate(posting, why) : error
+
+/** What a request ends with whose time is over. */
+export function timedOut(posting: Posting): StateStoreError {
+  const { timeout } = posting.draft
+  return unanswered(posting, `no acknowledgement came within ${timeout} ms`, new TimeoutError(timeout))
+}
