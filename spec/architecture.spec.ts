@@ -3,7 +3,7 @@ import { dirname, join, normalize, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
 const SRC = new URL('../src', import.meta.url).pathname
-const BASE = ['errors', 'bytes', 'clock', 'backoff', 'deadlines', 'fifo']
+const BASE = ['errors', 'check', 'bytes', 'clock', 'backoff', 'deadlines', 'fifo']
 
 /** The law: what each folder (or file at the top) may import besides itself. `base` stands for {@link BASE}. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
@@ -31,6 +31,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'pubsub/index': ['base', 'pubsub/wire', 'pubsub/client'],
   'pubsub/hub': ['base', 'pubsub/wire'],
   'pubsub/server': ['base', 'pubsub/wire', 'pubsub/hub'],
+  bridge: ['base', 'hlc', 'keys', 'client', 'pubsub/hub'],
   cli: ['base', 'hlc', 'protocol', 'keys', 'client', 'connect', 'index', 'standalone', 'settings', 'status'],
 }
 
@@ -41,7 +42,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   ws: ['broker/broker.ts', 'pubsub/hub/pubsub-server.ts', 'pubsub/client/ws-socket.ts'],
 }
 
-const NODE_ONLY = ['broker', 'standalone', 'settings', 'cli', 'pubsub/hub', 'pubsub/server']
+const NODE_ONLY = ['broker', 'standalone', 'settings', 'cli', 'pubsub/hub', 'pubsub/server', 'bridge']
 const WITHOUT_RXJS = ['base', 'hlc', 'resp3', 'protocol', 'engine', 'mqtt', 'rpc', 'pubsub/wire']
 
 interface Import {

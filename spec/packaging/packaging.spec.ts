@@ -5,6 +5,8 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as client from '../../src/index.js'
+import * as pubsub from '../../src/pubsub/index.js'
+import * as hub from '../../src/pubsub/server.js'
 import * as settings from '../../src/settings.js'
 import * as server from '../../src/standalone.js'
 
@@ -14,7 +16,13 @@ const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const manifest: { version: string; exports: Record<string, string | { types: string; default: string }> } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 )
-const ENTRIES = { 'rx-statestore': client, 'rx-statestore/server': server, 'rx-statestore/settings': settings }
+const ENTRIES = {
+  'rx-statestore': client,
+  'rx-statestore/server': server,
+  'rx-statestore/settings': settings,
+  'rx-statestore/pubsub': pubsub,
+  'rx-statestore/pubsub/server': hub,
+}
 
 let home: string
 let files: string[]
@@ -78,7 +86,13 @@ describe('the package', () => {
       typeof target === 'string' ? [] : Object.values(target),
     )
     expect(targets.filter(target => !files.includes(target.replace('./', '')))).toEqual([])
-    expect(Object.keys(manifest.exports)).toEqual(['.', './server', './settings', './package.json'])
+    expect(Object.keys(manifest.exports)).toEqual([
+      '.',
+      ...Object.keys(ENTRIES)
+        .slice(1)
+        .map(name => name.replace('rx-statestore', '.')),
+      './package.json',
+    ])
   })
 
   it.each(Object.entries(ENTRIES))('gives %s to plain JavaScript', async (name, module) => {
@@ -112,12 +126,12 @@ describe('the package', () => {
     expect(stdout.trim()).toBe(manifest.version)
   })
 
-  it('does not pull Node into the client', async () => {
+  it.each(['rx-statestore', 'rx-statestore/pubsub'])('does not pull Node into %s', async name => {
     const script = `
       import { register } from 'node:module'
       const hooks = 'export async function resolve(name, context, next) { if (/^node:/.test(name) && /rx-statestore.dist/.test(context.parentURL ?? "")) throw new Error(name); return next(name, context) }'
       register('data:text/javascript,' + encodeURIComponent(hooks))
-      await import('rx-statestore')
+      await import('${name}')
       console.log('fine')`
     expect(await node('--input-type=module', '--eval', script)).toBe('fine\n')
   })

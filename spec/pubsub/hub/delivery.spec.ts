@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { openHub } from '../support/open-hub.js'
+import { RawPubSubClient } from '../support/raw-pubsub-client.js'
+
+async function openPair() {
+  const opened = await openHub()
+  const [ann, bob] = [await RawPubSubClient.connect(opened.hub.url), await RawPubSubClient.connect(opened.hub.url)]
+  return { ...opened, ann, bob }
+}
+
+const publish = (data: unknown, more: object = {}) => ({
+  type: 'sendToGroup',
+  group: 'g',
+  dataType: 'json',
+  data,
+  ...more,
+})
+
+describe('A hub', () => {
+  it('says first who the client is', async () => {
+    const { hub } = await openHub()
+    const client = await RawPubSubClient.connect(hub.url)
+    expect(client.frames).toEqual([
+      {
+        type: 'system',
+        event: 'connected',
+        userId: null,
+        connectionId: expect.stringMatching(/^[\w-]{22}$/),
+        reconnectionToken: expect.stringMatching(/^[\w-]{43}$/),
+      },
+    ])
+    expect(client.socket.protocol).toBe('json.reliable.webpubsub.azure.v1')
+  })
+
+  it('brings a message to the members of a group, numbered from 1, before the answer', async () => {
+    const { ann, bob } = await openPair()
+    await Promise.all([ann.join('g'), bob.join('g')])
+    expect(await ann.request(publish('one'))).toEqual({ type: 'ack', ackId: 2, success: true })
+    await ann.request(publish({ two: [2] }))
+    const expected = ['one', { two: [2] }].map((data, i) => ({
+      type: 'message',
+      from: 'group',
+      group: 'g',
+      dataType: 'json',
+      data,
+      sequenceId: i + 1,
+    }))
+    expect(await bob.received(2)).toEqual(expected)
+    expect(ann.messages).toEqual(expected)
+    expect(ann.frames.slice(-4).map(frame => frame['type'])).toEqual(['message', 'ack', 'message', 'ack'])
+  })
+
+  it('spares only the sending connection when asked to', async () => {
+    const { ann, bob } = await openPair()
+    await Promise.all([ann.join('g'), bob.join('g')])
+    await ann.request(publish('quiet', { noEcho: true }))
+    await ann.request(publish('loud'))
+    expect((await bob.received(2)).map(message => message['data'])).toEqual(['quiet', 'loud'])
+    expect(ann.messages.map(message => [message['data'], message['sequenceId']])).toEqual([['loud', 1]])
+  })
+
+  it('sends nothing more to whoever left, and lets anybody send who may', async () => {
+    const { ann, bob } = await openPair()
+    await bob.join('g')
+    await ann.request(publish('in'))
+    await bob.request({ type: 'leaveGroup', group: 'g' })
+    await ann.request(publish('out'))
+    await bob.settled()
+    expect(bob.messages.map(message => message['data'])).toEqual(['in'])
+  })
+
+  it('answers only what has an ackId, and that once', async () => {
+    const { ann } = await openPair()
+    ann.send({ type: 'joinGroup', group: 'g' })
+    ann.send(publish('x'))
+    ann.send({ ...publish('y'), ackId: 7 })
+    ann.send({ ...publish('y'), ackId: 7 })
+    ann.send({ type: 'leaveGroup', group: 'g', ackId: 7 })
+    await ann.settled()
+    expect(ann.frames.filter(frame => frame['type'] === 'ack')).toEqual([
+      { type: 'ack', ackId: 7, success: true },
+      ...Array(2).fill({
+        type: 'ack',
+        ackId: 7,
+        success: false,
+        error: { name: 'Duplicate', message: 'A request with this ackId was processed already' },
+      }),
+    ])
+    expect(ann.messages.map(message => message['data'])).toEqual(['x', 'y'])
+  })
+
+  it('answers a ping', async () => {
+    const { ann } = await openPair()
+    ann.send({ type: 'ping' })
+    expect(await ann.seen(frame => frame['type'] === 'pong')).toEqual({ type: 'pong' })
+  })
+
+  it('passes over a frame of a kind it does not know', async () => {
+    const { ann } = await openPair()
+    ann.send({ type: 'invoke', invocationId: '1' })
+    await ann.settled()
+    expect(ann.frames).toHaveLength(2)
+  })
+
+  it.each(['constructor', '__proto__', 'hasOwnProperty', 'a.b', '😀'])(
+    'has nothing against the group %s',
+    async group => {
+      const { ann, bob, hub } = await openPair()
+      await bob.join(group)
+      expect(await ann.request({ ...publish('x'), group })).toMatchObject({ success: true })
+      expect((await bob.received(1))[0]).toMatchObject({ group, data: 'x' })
+      expect(hub.sendToGroup(group, 'y')).toBe(1)
+    },
+  )
+})
+
+describe('A session', () => {
+  it('ends when the client closes with 1000', async () => {
+    const { ann, story } = await openPair()
+    ann.socket.close(1000)
+    await eventually(() => story.length === 3)
+    expect(story.at(-1)).toBe('disconnected anonymous: client')
+  })
+
+  it.each([1000, 1001])('did what it was asked before the close with %i', async code => {
+    const { ann, bob, hub } = await openPair()
+    await bob.join('g')
+    for (let i = 1; i <= 900; i++) for (let j = 0; j < 6; j++) ann.send(j === 0 ? publish(i) : { type: 'ping' })
+    ann.socket.close(code)
+    await bob.received(900)
+    expect(bob.messages.map(message => message['data'])).toEqual(Array.from({ length: 900 }, (_, i) => i + 1))
+    await eventually(() => hub.connections.filter(({ attached }) => attached).length === 1)
+    expect(hub.connections).toHaveLength(code === 1000 ? 1 : 2)
+  })
+
+  it.each([undefined, 1001, 3000])('outlives a close with %s', async code => {
+    const { ann, hub, story } = await openPair()
+    ann.socket.close(code)
+    await eventually(() => hub.connections.some(({ attached }) => !attached))
+    expect(story).toHaveLength(2)
+  })
+})

@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { GroupPattern } from '../../../src/pubsub/hub/group-pattern.js'
+
+const matches = (pattern: string, name: string) => GroupPattern.parse(pattern)?.matches(name)
+
+/** As the documentation says it, one character after the other; takes forever on long input. */
+function naive(pattern: string, name: string): boolean {
+  if (pattern === '') return name === ''
+  const [first = '', second = ''] = pattern
+  if (first === '\\' && '\\*?'.includes(second)) return name[0] === second && naive(pattern.slice(2), name.slice(1))
+  if (pattern.startsWith('**')) {
+    return naive(pattern.slice(2), name) || (name !== '' && naive(pattern, name.slice(1)))
+  }
+  if (first === '*')
+    return naive(pattern.slice(1), name) || (name !== '' && name[0] !== '.' && naive(pattern, name.slice(1)))
+  if (first === '?') return name !== '' && name[0] !== '.' && naive(pattern.slice(1), name.slice(1))
+  return name[0] === first && naive(pattern.slice(1), name.slice(1))
+}
+
+describe('A pattern of groups', () => {
+  it.each([
+    ['chat-*', 'chat-1', true],
+    ['chat-*', 'chat-', true],
+    ['chat-*', 'chat.1', false],
+    ['chat-*', 'xchat-1', false],
+    ['clientA.*', 'clientA.alpha', true],
+    ['clientA.*', 'clientA.alpha.room1', false],
+    ['clientA.**', 'clientA.alpha.room1', true],
+    ['clientA.**', 'clientB.anything', false],
+    ['clientA.rooms.?1', 'clientA.rooms.a1', true],
+    ['clientA.rooms.?1', 'clientA.rooms.1', false],
+    ['clientA.rooms.?1', 'clientA.rooms.a.1', false],
+    ['literal\\*star', 'literal*star', true],
+    ['literal\\*star', 'literalXstar', false],
+    ['a\\\\b', 'a\\b', true],
+    ['a\\b', 'a\\b', true],
+    ['?', '😀', true],
+    ['**a*', 'b.c.a', true],
+    ['*.**.?', 'a..b', true],
+  ])('%s and %s: %s', (pattern, name, expected) => {
+    expect(matches(pattern, name)).toBe(expected)
+  })
+
+  it('agrees with the plain reading of the documentation', () => {
+    const word = (characters: string[], maxLength: number) =>
+      fc.array(fc.constantFrom(...characters), { maxLength }).map(parts => parts.join(''))
+    fc.assert(
+      fc.property(
+        word(['a', 'b', '.', '?', '*', '**', '\\*', '\\\\', '\\?'], 7),
+        word(['a', 'b', '.', '*', '\\', '?'], 9),
+        (pattern, name) => {
+          const parsed = GroupPattern.parse(pattern)
+          fc.pre(parsed !== undefined)
+          expect(parsed?.matches(name)).toBe(naive(pattern, name))
+        },
+      ),
+      { numRuns: 3_000 },
+    )
+  })
+
+  it.each(['', '******', '**a**b**', 'a\\'])('is none: %s', pattern => {
+    expect(GroupPattern.parse(pattern)).toBeUndefined()
+  })
+
+  it('may have five stars', () => {
+    expect(matches('**a**b*', 'xa.bb')).toBe(true)
+    expect(matches('\\******', '*')).toBe(true)
+  })
+
+  it('costs no more than its length times that of the name', () => {
+    const name = `${'a'.repeat(1_023)}b`
+    expect(matches(`${'a'.repeat(200)}*${'a'.repeat(200)}**${'a'.repeat(200)}*${'a'.repeat(200)}*c`, name)).toBe(false)
+  })
+})

@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { RawSocket } from '../../support/raw-socket.js'
+import { openHub } from '../support/open-hub.js'
+import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
+
+/** A hub with a client that had better not notice anything. */
+async function open(options = {}) {
+  const opened = await openHub(options)
+  const witness = await RawPubSubClient.connect(opened.hub.url)
+  await witness.join('witness')
+  return { ...opened, witness }
+}
+
+async function expectUnharmed(witness: RawPubSubClient): Promise<void> {
+  const publish = { type: 'sendToGroup', group: 'witness', dataType: 'text', data: 'still here' }
+  expect(await witness.request(publish)).toMatchObject({ success: true })
+  expect(witness.messages.map(message => message['data'])).toEqual(['still here'])
+}
+
+const UPGRADE = [
+  'GET /client/hubs/chat HTTP/1.1',
+  'Host: localhost',
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  `Sec-WebSocket-Protocol: ${JSON_PROTOCOL}`,
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  '\r\n',
+].join('\r\n')
+
+describe('Whoever sends what is no frame', () => {
+  it.each<[string, string | Buffer, number]>([
+    ['nothing', '', 1007],
+    ['no JSON', 'hello', 1007],
+    ['a number', '7', 1007],
+    ['null', 'null', 1007],
+    ['an array', '[]', 1007],
+    ['a frame without a type', '{}', 1007],
+    ['a blank group', '{"type":"joinGroup","group":" "}', 1007],
+    ['a long group', `{"type":"joinGroup","group":"${'x'.repeat(1_025)}"}`, 1007],
+    ['a negative ackId', '{"type":"joinGroup","group":"g","ackId":-1}', 1007],
+    ['a deep value', `{"type":"sendToGroup","group":"g","data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 1007],
+    ['binary', Buffer.from('{"type":"ping"}'), 1003],
+    ['more than 1 MiB', `{"type":"ping","x":"${'x'.repeat(1024 * 1024)}"}`, 1009],
+  ])('loses the session, and nobody else does: %s', async (_, frame, code) => {
+    const { hub, witness, story } = await open()
+    const client = await RawPubSubClient.connect(hub.url)
+    client.socket.send(frame)
+    expect((await client.closed).code).toBe(code)
+    expect(story.at(-1)).toBe('disconnected anonymous: violation')
+    const back = await RawPubSubClient.recover(hub.url, client)
+    expect((await back.closed).code).toBe(1008)
+    await expectUnharmed(witness)
+  })
+
+  it.each<[string, Buffer]>([
+    ['an unknown kind', Buffer.from([0x8f, 0x80, 0, 0, 0, 0])],
+    ['no mask', Buffer.from([0x81, 0x01, 0x7b])],
+    ['no UTF-8', Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff])],
+    ['a length beyond everything', Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])],
+  ])('loses it also for a frame with %s', async (_, bytes) => {
+    const { server, witness, story } = await open()
+    const raw = await RawSocket.open(server.url)
+    await raw.write(UPGRADE)
+    await raw.write(bytes)
+    await raw.closed
+    await eventually(() => story.length === 3)
+    expect(story.at(-1)).toBe('disconnected anonymous: violation')
+    await expectUnharmed(witness)
+  })
+
+  it('does not get far: thousands of malformed frames', async () => {
+    const { hub, witness } = await open()
+    const clients = await Promise.all(Array.from({ length: 10 }, async () => RawPubSubClient.connect(hub.url)))
+    for (const client of clients) for (let i = 0; i < 1_000; i++) client.send(`{"type":"joinGroup","group":${i}`)
+    await expectUnharmed(witness)
+    const codes = await Promise.all(clients.map(async ({ closed }) => (await closed).code))
+    expect(new Set(codes)).toEqual(new Set([1007]))
+  })
+
+  it('harms nobody by half a handshake', async () => {
+    const { server, witness } = await open()
+    for (let length = 0; length < UPGRADE.length; length += 7) {
+      const raw = await RawSocket.open(server.url)
+      await raw.write(UPGRADE.slice(0, length))
+      raw.socket.resetAndDestroy()
+    }
+    await expectUnharmed(witness)
+  })
+})
+
+describe('Whoever sends a lot', () => {
+  it('waits for the others: a flood of joins', async () => {
+    const { hub, witness } = await open()
+    const client = await RawPubSubClient.connect(hub.url)
+    for (let i = 1; i <= 20_000; i++) client.send({ type: 'joinGroup', group: `g${i}`, ackId: i })
+    await expectUnharmed(witness)
+    await client.seen(frame => frame['ackId'] === 20_000)
+    const done = client.frames.filter(frame => frame['success'] === true)
+    expect([done.length, hub.connections.at(-1)?.groups.length]).toEqual([1_000, 1_000])
+  })
+
+  it('is not read from while it does not read: a flood of pings', async () => {
+    const { hub, witness } = await open({ idleTimeout: 10_000 })
+    const client = await RawPubSubClient.connect(hub.url)
+    client.socket.pause()
+    const ping = `{"type":"ping","x":"${'x'.repeat(10_000)}"}`
+    for (let i = 0; i < 3_000; i++) client.send(ping)
+    await expectUnharmed(witness)
+    client.socket.resume()
+    await client.seen(() => client.frames.length === 3_001)
+  })
+})
+
+describe('Whoever does not read', () => {
+  it('is cut off instead of answered without end: a flood of WebSocket pings', async () => {
+    const { server, witness } = await open()
+    const raw = await RawSocket.open(server.url)
+    await raw.write(UPGRADE)
+    await raw.received(100)
+    raw.socket.pause()
+    const pings = Buffer.concat(Array(8_000).fill(Buffer.from([0x89, 0x82, 0, 0, 0, 0, 0x68, 0x69])))
+    for (let i = 0; i < 100; i++) raw.socket.write(pings)
+    await raw.closed
+    await expectUnharmed(witness)
+  })
+
+  it('costs nobody else anything, and loses the session with message 1001', async () => {
+    const { hub, witness, story } = await open()
+    const [slow, quick] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(hub.url)]
+    await Promise.all([slow.join('g'), quick.join('g')])
+    slow.socket.pause()
+    const data = 'x'.repeat(10_000)
+    for (let i = 1; i <= 1_500; i++) {
+      hub.sendToGroup('g', data)
+      if (i % 100 > 0) continue
+      await quick.received(i)
+      quick.send({ type: 'sequenceAck', sequenceId: i })
+      await quick.settled()
+    }
+    expect(story.filter(line => line.startsWith('disconnected'))).toEqual(['disconnected anonymous: overflow'])
+    expect(hub.connections.map(({ connectionId }) => connectionId)).not.toContain(slow.connectionId)
+    slow.socket.resume()
+    expect((await slow.closed).code).toBe(1008)
+    await expectUnharmed(witness)
+  })
+
+  it('gets everything once it reads again', async () => {
+    const { hub } = await open()
+    const slow = await RawPubSubClient.connect(hub.url)
+    await slow.join('g')
+    slow.socket.pause()
+    for (let i = 1; i <= 900; i++) hub.sendToGroup('g', 'x'.repeat(10_000))
+    await new Promise(resolve => setImmediate(resolve))
+    slow.socket.resume()
+    await slow.received(900)
+    expect(slow.sequenceIds).toEqual(Array.from({ length: 900 }, (_, i) => i + 1))
+  })
+})

@@ -1,0 +1,280 @@
+import { describe, expect, it } from 'vitest'
+import { Dialect } from '../../../src/pubsub/hub/dialect.js'
+import type { EventRequest } from '../../../src/pubsub/hub/event-request.js'
+import { HubEngine } from '../../../src/pubsub/hub/hub-engine.js'
+import type { Identity } from '../../../src/pubsub/hub/identity.js'
+import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
+import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
+import { VirtualLink } from '../support/virtual-link.js'
+
+const json = new Dialect(jsonHubCodec)
+const protobuf = new Dialect(protobufHubCodec)
+const ANYTHING = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+
+function build({ handle = (_: EventRequest): boolean => false } = {}) {
+  let secrets = 0
+  const story: string[] = []
+  const engine = new HubEngine({
+    retention: 60_000,
+    idleTimeout: 100_000,
+    secret: bytes => `${++secrets}`.padStart(bytes, '0'),
+    listener: {
+      connected: ({ connectionId }) => void story.push(`connected ${Number(connectionId)}`),
+      disconnected: ({ connectionId }, reason) => void story.push(`${reason} ${Number(connectionId)}`),
+      event: handle,
+    },
+  })
+  const connect = (identity: Identity = {}, dialect = json) => {
+    const link = new VirtualLink()
+    const session = engine.connect(link, dialect, { roles: ANYTHING, groups: ['g'], ...identity }, 0)
+    const send = (frame: object, now = 0) => engine.receive(session, link, JSON.stringify(frame), now)
+    return { link, session, send }
+  }
+  const tellGroup = (count: number, from = 1): void => {
+    for (let i = from; i < from + count; i++) {
+      const payload = { dataType: 'json', data: i } as const
+      engine.deliver(engine.roster.ofGroup('g'), { type: 'groupMessage', group: 'g', payload })
+    }
+  }
+  return { engine, story, connect, tellGroup }
+}
+
+const claimOf = (link: VirtualLink) => {
+  const { connectionId, reconnectionToken } = link.parsed[0] ?? {}
+  return { connectionId: String(connectionId), token: String(reconnectionToken) }
+}
+
+describe('The rules of a hub', () => {
+  it('count how much work a frame was', () => {
+    const { connect } = build()
+    const [first] = [connect(), connect(), connect()]
+    expect(first.send({ type: 'ping' })).toBe(1)
+    expect(first.send({ type: 'sendToGroup', group: 'g', data: 1 })).toBe(4)
+  })
+
+  it('write no more to a link than it takes, and go on where they stopped', () => {
+    const { engine, connect, tellGroup } = build()
+    const { link, session } = connect()
+    tellGroup(2)
+    link.writable = false
+    tellGroup(3, 3)
+    expect(link.sequenceIds).toEqual([1, 2])
+    link.writable = true
+    engine.drained(session, link)
+    tellGroup(1, 6)
+    expect(link.sequenceIds).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
+  it('do not take an acknowledgement of what no link was given', () => {
+    const { engine, connect, tellGroup } = build()
+    const { link, session, send } = connect()
+    tellGroup(2)
+    link.writable = false
+    tellGroup(2, 3)
+    send({ type: 'sequenceAck', sequenceId: 3 })
+    link.writable = true
+    engine.drained(session, link)
+    const again = new VirtualLink()
+    engine.recover(claimOf(link), again, 0)
+    expect(again.sequenceIds).toEqual([1, 2, 3, 4])
+    expect(link.end).toBe('terminate')
+  })
+
+  it('keep the bytes of a message the same', () => {
+    const { engine, connect, tellGroup } = build()
+    for (const dialect of [json, protobuf]) {
+      const { link, session } = connect({}, dialect)
+      tellGroup(3)
+      const again = new VirtualLink()
+      session.resume(again)
+      expect(again.frames).toEqual(link.frames.slice(1))
+      engine.end(session, 'hub', 1000, '')
+    }
+  })
+
+  it('listen to the newest link only', () => {
+    const { engine, connect, tellGroup } = build()
+    const { link, session } = connect()
+    const again = new VirtualLink()
+    engine.recover(claimOf(link), again, 1)
+    engine.receive(session, link, '{"type":"ping"}', 2)
+    engine.receive(session, link, 'nonsense', 2)
+    engine.dropped(session, link, 1000, 3)
+    engine.violated(session, link)
+    engine.drained(session, link)
+    tellGroup(1)
+    expect([again.sequenceIds, link.frames.length, session.attached]).toEqual([[1], 1, true])
+  })
+
+  it('end a session that sends what is malformed or of the wrong kind', () => {
+    const { engine, connect, story } = build()
+    const [bad, wrong, binary] = [connect(), connect(), connect({}, protobuf)]
+    engine.receive(bad.session, bad.link, '{"type":', 0)
+    engine.receive(wrong.session, wrong.link, new Uint8Array([1]), 0)
+    engine.receive(binary.session, binary.link, '{}', 0)
+    expect(bad.link.end).toMatch(/^close 1007 ./)
+    expect([wrong.link.end, binary.link.end]).toEqual([
+      'close 1003 json.reliable.webpubsub.azure.v1 has no such kind of message',
+      'close 1003 protobuf.reliable.webpubsub.azure.v1 has no such kind of message',
+    ])
+    expect(story.slice(3)).toEqual(['violation 1', 'violation 3', 'violation 5'])
+  })
+
+  it('remember the last 1000 successful ids', () => {
+    const { connect } = build()
+    const { link, send } = connect()
+    for (let ackId = 0; ackId <= 1_000; ackId++) send({ type: 'joinGroup', group: 'g', ackId })
+    const answers = [1, 1_000, 0].map(ackId => {
+      send({ type: 'joinGroup', group: 'g', ackId })
+      return link.parsed.at(-1)?.['success']
+    })
+    expect(answers).toEqual([false, false, true])
+  })
+
+  it('do not remember what failed', () => {
+    const { connect } = build()
+    const { link, send, session } = connect({ roles: [] })
+    const frame = { type: 'sendToGroup', group: 'g', data: 1, ackId: 5 }
+    send(frame)
+    session.permissions.grant('sendToGroup', 'g')
+    send(frame)
+    expect(link.parsed.slice(1)).toMatchObject([
+      { ackId: 5, success: false, error: { name: 'Forbidden' } },
+      { type: 'message' },
+      { ackId: 5, success: true },
+    ])
+  })
+
+  it('let a connection be in 1000 groups', () => {
+    const { connect } = build()
+    const { link, send } = connect({ groups: [] })
+    for (let i = 1; i <= 1_001; i++) send({ type: 'joinGroup', group: `g${i}`, ackId: i })
+    const answers = link.parsed.slice(-2).map(answer => answer['success'])
+    expect(answers).toEqual([true, false])
+    send({ type: 'leaveGroup', group: 'g1' })
+    send({ type: 'joinGroup', group: 'other', ackId: 2_000 })
+    expect(link.parsed.at(-1)).toMatchObject({ ackId: 2_000, success: true })
+  })
+
+  it('take up no memory for what is over', () => {
+    const { engine, connect, tellGroup, story } = build()
+    const sessions = Array.from({ length: 10 }, () => connect({ userId: 'ann' }))
+    tellGroup(5)
+    for (const { session, link } of sessions) engine.dropped(session, link, 1006, 0)
+    expect(engine.nextDeadline).toBe(60_000)
+    engine.tick(59_999)
+    expect(engine.roster.all.size).toBe(10)
+    engine.tick(60_000)
+    expect([engine.roster.all.size, engine.roster.ofGroup('g').size, engine.roster.ofUser('ann').size]).toEqual([
+      0, 0, 0,
+    ])
+    expect(engine.nextDeadline).toBeUndefined()
+    expect(story.filter(line => line.startsWith('expired'))).toHaveLength(10)
+  })
+
+  it('know that a session is over even if nobody looked in time', () => {
+    const { engine, connect } = build()
+    const { link, session } = connect()
+    engine.dropped(session, link, 1006, 0)
+    expect(engine.recover(claimOf(link), new VirtualLink(), 60_000)).toBeUndefined()
+  })
+
+  it('ask a silent link for a sign of life, and close it without one', () => {
+    const { engine, connect } = build()
+    const [silent, alive] = [connect(), connect()]
+    engine.tick(50_000)
+    engine.alive(alive.session, alive.link, 50_001)
+    engine.tick(99_999)
+    expect([silent.link.pings, alive.link.pings, silent.link.end]).toEqual([1, 1, undefined])
+    engine.tick(100_000)
+    expect([silent.link.end, alive.link.end]).toEqual(['close 1001 PingTimeout', undefined])
+    engine.tick(100_001)
+    expect(alive.link.pings).toBe(2)
+    expect(engine.recover(claimOf(silent.link), new VirtualLink(), 159_999)).toBe(silent.session)
+  })
+
+  it('spare the others when one member overflows in the middle of a message', () => {
+    const { engine, connect, tellGroup, story } = build()
+    const members = Array.from({ length: 3 }, () => connect())
+    tellGroup(1_000)
+    for (const { session, link } of [members[0], members[2]].flatMap(member => member ?? [])) {
+      engine.receive(session, link, '{"type":"sequenceAck","sequenceId":1000}', 0)
+    }
+    tellGroup(1, 1_001)
+    expect(members.map(({ link }) => [link.end, link.sequenceIds.length])).toEqual([
+      [undefined, 1_001],
+      ['close 1008 too much is not acknowledged', 1_001],
+      [undefined, 1_001],
+    ])
+    expect(story.slice(3)).toEqual(['overflow 3'])
+  })
+})
+
+describe('An event', () => {
+  const event = (ackId?: number) => ({ type: 'event', event: 'e', data: 1, ackId })
+
+  it('is refused when nobody handles events', () => {
+    const { connect } = build()
+    const { link, send } = connect()
+    send(event(1))
+    expect(link.parsed[1]).toMatchObject({ ackId: 1, success: false, error: { name: 'NotFound' } })
+  })
+
+  it('waits for its decision, and is not asked twice', () => {
+    const asked: EventRequest[] = []
+    const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
+    const { link, send } = connect()
+    send(event(1))
+    send(event(1))
+    expect([asked.length, link.frames.length]).toEqual([1, 1])
+    const [request] = asked
+    if (request === undefined) throw new Error('not asked')
+    engine.events.accept(request, { dataType: 'json', data: 'hi' })
+    engine.events.refuse(request, { name: 'TooLate', message: '' })
+    send(event(1))
+    expect(link.parsed.slice(1)).toMatchObject([
+      { type: 'message', from: 'server', data: 'hi', sequenceId: 1 },
+      { ackId: 1, success: true },
+      { ackId: 1, success: false, error: { name: 'Duplicate' } },
+    ])
+  })
+
+  it('is refused in time when it is forgotten, and may come again', () => {
+    const asked: EventRequest[] = []
+    const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
+    const { link, send } = connect()
+    send(event(1), 1_000)
+    expect(engine.nextDeadline).toBe(31_000)
+    engine.tick(31_000)
+    expect(link.parsed[1]).toMatchObject({ ackId: 1, success: false, error: { name: 'Timeout' } })
+    send(event(1), 31_001)
+    expect(asked).toHaveLength(2)
+  })
+
+  it('is answered over the link there is by then', () => {
+    const asked: EventRequest[] = []
+    const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
+    const { link, send } = connect()
+    send(event(1))
+    const again = new VirtualLink()
+    engine.recover(claimOf(link), again, 1)
+    for (const request of asked) engine.events.accept(request)
+    expect(again.parsed).toEqual([{ type: 'ack', ackId: 1, success: true }])
+  })
+
+  it('is refused when a thousand of them wait', () => {
+    const { connect } = build({ handle: () => true })
+    const { link, send } = connect()
+    for (let i = 1; i <= 1_001; i++) send(event(i))
+    expect(link.parsed.slice(1)).toMatchObject([{ ackId: 1_001, error: { name: 'InternalServerError' } }])
+  })
+
+  it('without an ackId is not answered', () => {
+    const asked: EventRequest[] = []
+    const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
+    const { link, send } = connect()
+    send(event())
+    for (const request of asked) engine.events.accept(request)
+    expect([asked.length, link.frames.length, engine.nextDeadline]).toEqual([1, 1, 50_000])
+  })
+})

@@ -1,0 +1,119 @@
+import { WebPubSubClient, type WebPubSubClientOptions, WebPubSubJsonReliableProtocol } from '@azure/web-pubsub-client'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { layLink } from '../../support/link.js'
+import { openHub } from '../support/open-hub.js'
+
+const KEY = 'a key of no less than thirty-two bytes'
+const ROLES = ['webpubsub.joinLeaveGroup.news', 'webpubsub.sendToGroups.new?']
+
+/** The official client, with a network that can be broken between it and the hub. */
+async function openClient(userId = 'ann') {
+  const opened = await openHub({ authenticate: { key: KEY } })
+  const link = await layLink(opened.server.url)
+  const through = async (user: string): Promise<string> => {
+    const { url } = await opened.hub.token({ userId: user, roles: ROLES })
+    const target = new URL(url)
+    target.port = new URL(link.url).port
+    return target.href
+  }
+  const connect = async (user: string, options: WebPubSubClientOptions = {}) => {
+    const client = new WebPubSubClient(
+      { getClientAccessUrl: async () => through(user) },
+      { protocol: WebPubSubJsonReliableProtocol(), ...options },
+    )
+    const log: unknown[] = []
+    client.on('connected', event => log.push(['connected', event.userId]))
+    client.on('disconnected', () => log.push('disconnected'))
+    client.on('group-message', ({ message }) => log.push([message.group, message.dataType, message.data]))
+    client.on('server-message', ({ message }) => log.push(['server', message.dataType, message.data]))
+    onTestFinished(() => client.stop())
+    await client.start()
+    await eventually(() => log.length > 0)
+    return { client, log }
+  }
+  return { ...opened, link, connect, ...(await connect(userId)) }
+}
+
+describe('The official client', () => {
+  it('connects, joins, sends, receives and leaves', async () => {
+    const { hub, client, log, story } = await openClient()
+    expect(await client.joinGroup('news')).toMatchObject({ isDuplicated: false })
+    await client.sendToGroup('news', { a: 1 }, 'json')
+    await client.sendToGroup('news', 'text', 'text')
+    await client.sendToGroup('news', new Uint8Array([1, 2]).buffer, 'binary')
+    await client.sendToGroup('news', 'quiet', 'text', { noEcho: true })
+    hub.sendToUser('ann', 'hello')
+    hub.sendToGroup('news', 'from the application', { dataType: 'text' })
+    await eventually(() => log.length === 6)
+    await client.leaveGroup('news')
+    expect(hub.sendToGroup('news', 'gone')).toBe(0)
+    expect(log).toEqual([
+      ['connected', 'ann'],
+      ['news', 'json', { a: 1 }],
+      ['news', 'text', 'text'],
+      ['news', 'binary', new Uint8Array([1, 2]).buffer],
+      ['server', 'json', 'hello'],
+      ['news', 'text', 'from the application'],
+    ])
+    expect(story).toEqual(['connected ann'])
+  })
+
+  it('is refused what it may not, by name', async () => {
+    const { connect } = await openClient()
+    const { client } = await connect('bob', { messageRetryOptions: { maxRetries: 0 } })
+    for (const attempt of [client.joinGroup('old'), client.sendToGroup('old', 1, 'json')]) {
+      await expect(attempt).rejects.toMatchObject({ errorDetail: { name: 'Forbidden' } })
+    }
+  })
+
+  it('sends events and is answered', async () => {
+    const { hub, client, log } = await openClient()
+    hub.events$.subscribe(event => event.reply({ heard: event.payload.data }))
+    await client.sendEvent('say', 'hi', 'text')
+    await eventually(() => log.length === 2)
+    expect(log[1]).toEqual(['server', 'json', { heard: 'hi' }])
+  })
+
+  it('resends with the same ackId and learns that it was done', async () => {
+    const { client, log } = await openClient()
+    await client.joinGroup('news')
+    await client.sendToGroup('news', 1, 'json', { ackId: 77 })
+    expect(await client.sendToGroup('news', 1, 'json', { ackId: 77 })).toMatchObject({ isDuplicated: true })
+    await client.sendToGroup('news', 2, 'json')
+    await eventually(() => log.length === 3)
+    expect(log.slice(1)).toEqual([
+      ['news', 'json', 1],
+      ['news', 'json', 2],
+    ])
+  })
+
+  it('recovers from a broken network and misses nothing', async () => {
+    const { hub, client, log, link, story } = await openClient()
+    await client.joinGroup('news')
+    const { connectionId } = hub.connections[0] ?? {}
+    let sent = 0
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 50; i++) hub.sendToGroup('news', ++sent)
+      link.cut()
+      for (let i = 0; i < 50; i++) hub.sendToGroup('news', ++sent)
+      link.restore()
+      await eventually(() => hub.connections[0]?.attached === true && log.length === 1 + sent)
+    }
+    expect(log.slice(1)).toEqual(Array.from({ length: 300 }, (_, i) => ['news', 'json', i + 1]))
+    expect(hub.connections).toMatchObject([{ connectionId, groups: ['news'] }])
+    expect(story).toEqual(['connected ann'])
+  })
+
+  it('begins a new session when the old one is over, and joins its groups again', async () => {
+    const { hub, client, log, story } = await openClient()
+    await client.joinGroup('news')
+    const { connectionId = '' } = hub.connections[0] ?? {}
+    hub.closeConnection(connectionId, 'maintenance')
+    await eventually(() => log.length === 3)
+    hub.sendToGroup('news', 'again')
+    await eventually(() => log.length === 4)
+    expect(log).toEqual([['connected', 'ann'], 'disconnected', ['connected', 'ann'], ['news', 'json', 'again']])
+    expect(story).toEqual(['connected ann', 'disconnected ann: hub', 'connected ann'])
+  })
+})

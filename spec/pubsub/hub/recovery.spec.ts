@@ -1,0 +1,224 @@
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { openHub } from '../support/open-hub.js'
+import { RawPubSubClient, recoveryUrl } from '../support/raw-pubsub-client.js'
+
+async function openReader(options = {}) {
+  const opened = await openHub(options)
+  const reader = await RawPubSubClient.connect(opened.hub.url)
+  await reader.join('g')
+  const send = (from: number, to: number): void => {
+    for (let i = from; i <= to; i++) opened.hub.sendToGroup('g', i)
+  }
+  const away = async (): Promise<void> => {
+    reader.cut()
+    await eventually(() => opened.hub.connections.every(({ attached }) => !attached))
+  }
+  return { ...opened, reader, send, away }
+}
+
+const dataOf = (client: RawPubSubClient) => client.messages.map(message => message['data'])
+const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
+const GONE = { code: 1008, reason: 'there is no such session' }
+
+describe('A client that lost its connection', () => {
+  it('gets what it has not acknowledged, then what came while it was away, each once and in order', async () => {
+    const { hub, reader, send, away, story } = await openReader()
+    send(1, 7)
+    await reader.received(7)
+    reader.send({ type: 'sequenceAck', sequenceId: 2 })
+    await reader.settled()
+    await away()
+    send(8, 10)
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    await back.received(8)
+    send(11, 11)
+    await back.received(9)
+    expect(dataOf(back)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11])
+    expect(back.sequenceIds).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11])
+    expect(back.frames.filter(frame => frame['type'] === 'system')).toEqual([])
+    expect(story).toEqual(['connected anonymous'])
+  })
+
+  it('is still in its groups and still knows what it sent', async () => {
+    const { hub, reader, away } = await openReader()
+    const frame = { type: 'sendToGroup', group: 'g', dataType: 'text', data: 'once', ackId: 99 }
+    reader.send(frame)
+    await reader.received(1)
+    await away()
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    back.send(frame)
+    const answer = await back.seen(({ type }) => type === 'ack')
+    expect(answer).toMatchObject({ ackId: 99, success: false, error: { name: 'Duplicate' } })
+    expect(dataOf(back)).toEqual(['once'])
+  })
+
+  it('may acknowledge what the lost connection brought before it is repeated', async () => {
+    const { hub, reader, send, away } = await openReader()
+    send(1, 3)
+    await reader.received(3)
+    await away()
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    back.send({ type: 'sequenceAck', sequenceId: 3 })
+    send(4, 4)
+    await back.seen(({ sequenceId }) => sequenceId === 4)
+    const again = await RawPubSubClient.recover(hub.url, reader)
+    await again.received(1)
+    expect(again.sequenceIds).toEqual([4])
+  })
+
+  it('takes over while the hub still believes in the old connection', async () => {
+    const { hub, reader, send } = await openReader()
+    send(1, 3)
+    await reader.received(3)
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    send(4, 5)
+    await back.received(5)
+    expect(back.sequenceIds).toEqual([1, 2, 3, 4, 5])
+    expect((await reader.closed).code).toBe(1006)
+    await back.settled()
+    expect(hub.connections).toMatchObject([{ attached: true, connectionId: reader.connectionId }])
+  })
+
+  it('comes back again and again', async () => {
+    const { hub, reader, send } = await openReader()
+    const seen: unknown[] = []
+    for (let i = 1; i <= 20; i++) {
+      send(i, i)
+      const back = await RawPubSubClient.recover(hub.url, reader)
+      await back.received(1)
+      seen.push(...back.sequenceIds)
+      back.send({ type: 'sequenceAck', sequenceId: i })
+      await back.settled()
+    }
+    expect(seen).toEqual(upTo(20))
+  })
+
+  it('finds nothing once its time is over', async () => {
+    const { hub, reader, away, clock, story } = await openReader()
+    await away()
+    clock.advance(60_000)
+    expect(story.at(-1)).toBe('disconnected anonymous: expired')
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    expect(await back.closed).toEqual(GONE)
+  })
+
+  it('is still known just before', async () => {
+    const { hub, reader, away, clock, send } = await openReader({ retention: 5_000 })
+    await away()
+    clock.advance(4_999)
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    send(1, 1)
+    clock.advance(5_000)
+    expect(await back.received(1)).toHaveLength(1)
+  })
+
+  it('cannot be impersonated, and is not harmed by whoever tries', async () => {
+    const { server, hub, reader, send } = await openReader()
+    const { connectionId: id, reconnectionToken: token } = reader
+    const wrong = `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`
+    const attempts = [
+      recoveryUrl(hub.url, id, wrong),
+      recoveryUrl(hub.url, id, ''),
+      recoveryUrl(hub.url, id, token.slice(1)),
+      recoveryUrl(hub.url, 'somebody', token),
+      recoveryUrl(hub.url, '__proto__', token),
+      recoveryUrl(server.hub('other').url, id, token),
+      recoveryUrl(`${server.url}/client/hubs/unheard`, id, token),
+    ]
+    for (const url of attempts) expect(await (await RawPubSubClient.open(url)).closed).toEqual(GONE)
+    const other = await RawPubSubClient.open(recoveryUrl(hub.url, id, token), 'protobuf.reliable.webpubsub.azure.v1')
+    expect(await other.closed).toEqual(GONE)
+    send(1, 1)
+    expect(await reader.received(1)).toHaveLength(1)
+  })
+
+  it('is known at its hub in whatever case the name is written, without an access token', async () => {
+    const { server, hub, reader, send, away } = await openReader({ authenticate: async () => ({ groups: ['g'] }) })
+    await away()
+    const url = recoveryUrl(`${server.url}/client/hubs/CHAT`, reader.connectionId, reader.reconnectionToken)
+    const back = await RawPubSubClient.open(`${url}&access_token=nonsense`)
+    send(1, 1)
+    expect(await back.received(1)).toHaveLength(1)
+    expect(hub.connections).toHaveLength(1)
+  })
+})
+
+describe('An acknowledgement', () => {
+  it('releases everything up to its number', async () => {
+    const { hub, reader, send } = await openReader()
+    send(1, 10)
+    await reader.received(10)
+    for (const sequenceId of [6, 2, 0, 6]) reader.send({ type: 'sequenceAck', sequenceId })
+    await reader.settled()
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    await back.received(4)
+    expect(back.sequenceIds).toEqual([7, 8, 9, 10])
+  })
+
+  it('of what was never sent has no effect', async () => {
+    const { hub, reader, send } = await openReader()
+    send(1, 3)
+    await reader.received(3)
+    for (const id of ['4', '1000', '9007199254740993', '18446744073709551615']) {
+      reader.send(`{"type":"sequenceAck","sequenceId":${id}}`)
+    }
+    await reader.settled()
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    await back.received(3)
+    expect(back.sequenceIds).toEqual([1, 2, 3])
+  })
+})
+
+describe('A client that does not acknowledge', () => {
+  it('loses its session with message 1001, and nobody else does', async () => {
+    const { hub, reader, send, story } = await openReader()
+    const other = await RawPubSubClient.connect(hub.url)
+    await other.join('g')
+    send(1, 1_000)
+    await other.received(1_000)
+    other.send({ type: 'sequenceAck', sequenceId: 1_000 })
+    await other.settled()
+    expect(hub.connections).toHaveLength(2)
+    send(1_001, 1_002)
+    expect((await reader.closed).code).toBe(1008)
+    await other.received(1_002)
+    expect(story.at(-1)).toBe('disconnected anonymous: overflow')
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    expect(await back.closed).toEqual(GONE)
+  })
+
+  it('loses it with more than 16 MiB, also while it is away', async () => {
+    const { hub, away, story } = await openReader()
+    await away()
+    const data = 'x'.repeat(1024 * 1024)
+    for (let i = 0; i < 15; i++) hub.sendToGroup('g', data)
+    expect(story).toHaveLength(1)
+    hub.sendToGroup('g', data)
+    expect(story.at(-1)).toBe('disconnected anonymous: overflow')
+    expect(hub.connections).toEqual([])
+  })
+})
+
+describe('A client that says nothing', () => {
+  it('is kept while its socket answers', async () => {
+    const { reader, clock, hub } = await openReader({ idleTimeout: 10_000 })
+    for (let i = 0; i < 10; i++) {
+      const asked = new Promise(resolve => reader.socket.once('ping', resolve))
+      clock.advance(5_000)
+      await asked
+      await reader.settled()
+    }
+    expect(hub.connections).toMatchObject([{ attached: true }])
+  })
+
+  it('is cut off when it does not answer, and can come back', async () => {
+    const { reader, clock, hub, story, send } = await openReader({ idleTimeout: 10_000 })
+    clock.advance(10_000)
+    expect(await reader.closed).toEqual({ code: 1001, reason: 'PingTimeout' })
+    expect([hub.connections.map(({ attached }) => attached), story]).toEqual([[false], ['connected anonymous']])
+    send(1, 1)
+    const back = await RawPubSubClient.recover(hub.url, reader)
+    expect(await back.received(1)).toHaveLength(1)
+  })
+})

@@ -1,0 +1,29 @@
+import { onTestFinished } from 'vitest'
+import { type Hub, type PubSubServer, type ServePubSubOptions, servePubSub } from '../../../src/pubsub/server.js'
+import { ManualClock } from '../../support/manual-clock.js'
+
+/** What was said of the sessions of a hub, such as `connected ann` and `disconnected ann: expired`. */
+export type Story = string[]
+
+/** A server on a free port whose time stands still, with a hub `chat`; closed at the end of the test. */
+export async function openHub(options: Partial<ServePubSubOptions> = {}): Promise<{
+  server: PubSubServer
+  hub: Hub
+  clock: ManualClock
+  story: Story
+}> {
+  const clock = new ManualClock()
+  const server = await servePubSub({ port: 0, clock, authenticate: 'anonymous', ...options })
+  onTestFinished(async () => {
+    const closed = server.close()
+    clock.advance(10_000)
+    await closed
+  })
+  const hub = server.hub('chat')
+  const story: Story = []
+  hub.connections$.subscribe(event => {
+    const who = event.connection.userId ?? 'anonymous'
+    story.push(event.type === 'connected' ? `connected ${who}` : `disconnected ${who}: ${event.reason}`)
+  })
+  return { server, hub, clock, story }
+}

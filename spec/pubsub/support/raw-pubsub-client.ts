@@ -1,0 +1,148 @@
+import { onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
+
+export const JSON_PROTOCOL = 'json.reliable.webpubsub.azure.v1'
+
+/** A frame as it came, parsed. */
+export type RawFrame = Readonly<Record<string, unknown>>
+
+/** Why a socket was closed. */
+export interface RawClose {
+  readonly code: number
+  readonly reason: string
+}
+
+/** A client that knows JSON and WebSocket but no rules: it sends what it is told and keeps what comes. */
+export class RawPubSubClient {
+  readonly socket: WebSocket
+  readonly frames: RawFrame[] = []
+  readonly closed: Promise<RawClose>
+  readonly #waiting = new Set<() => void>()
+  #end: RawClose | undefined
+  #ackId = 0
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket
+    socket.on('error', () => undefined)
+    socket.on('message', data => {
+      this.frames.push(JSON.parse(String(data)))
+      this.#wake()
+    })
+    this.closed = new Promise(resolve => {
+      socket.once('close', (code, reason) => {
+        this.#end = { code, reason: reason.toString() }
+        resolve(this.#end)
+        this.#wake()
+      })
+    })
+  }
+
+  /** Opens a socket; cut at the end of the test. Rejects with the HTTP answer, such as `401 text`. */
+  static async open(url: string, protocols: string | readonly string[] = JSON_PROTOCOL): Promise<RawPubSubClient> {
+    const socket = new WebSocket(url, typeof protocols === 'string' ? [protocols] : [...protocols])
+    onTestFinished(() => socket.terminate())
+    const client = new RawPubSubClient(socket)
+    await new Promise<void>((resolve, reject) => {
+      socket.once('open', () => resolve())
+      socket.once('error', reject)
+      socket.once('unexpected-response', (_request, response) => {
+        let text = ''
+        response.on('data', data => {
+          text += String(data)
+        })
+        response.on('end', () => reject(new Error(`${response.statusCode} ${text.trim()}`)))
+      })
+    })
+    return client
+  }
+
+  /** Opens a socket and waits until it is connected. */
+  static async connect(url: string): Promise<RawPubSubClient> {
+    const client = await RawPubSubClient.open(url)
+    await client.seen(frame => frame['event'] === 'connected')
+    return client
+  }
+
+  /** Goes on with the session of another client. */
+  static async recover(url: string, former: RawPubSubClient): Promise<RawPubSubClient> {
+    return RawPubSubClient.open(recoveryUrl(url, former.connectionId, former.reconnectionToken))
+  }
+
+  get connectionId(): string {
+    return String(this.frames.find(frame => frame['event'] === 'connected')?.['connectionId'])
+  }
+
+  get reconnectionToken(): string {
+    return String(this.frames.find(frame => frame['event'] === 'connected')?.['reconnectionToken'])
+  }
+
+  /** Frames with data, in the order they came. */
+  get messages(): readonly RawFrame[] {
+    return this.frames.filter(frame => frame['type'] === 'message')
+  }
+
+  /** Their sequence ids. */
+  get sequenceIds(): readonly unknown[] {
+    return this.messages.map(message => message['sequenceId'])
+  }
+
+  send(frame: RawFrame | string): void {
+    this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
+  }
+
+  /** Sends a frame with a new ackId and waits for its ack. */
+  async request(frame: RawFrame): Promise<RawFrame> {
+    const ackId = ++this.#ackId
+    this.send({ ...frame, ackId })
+    return this.seen(answer => answer['type'] === 'ack' && answer['ackId'] === ackId)
+  }
+
+  async join(group: string): Promise<void> {
+    await this.request({ type: 'joinGroup', group })
+  }
+
+  /** The first frame, come or to come, that matches. */
+  async seen(matches: (frame: RawFrame) => boolean): Promise<RawFrame> {
+    for (;;) {
+      const found = this.frames.find(matches)
+      if (found !== undefined) return found
+      await this.#next()
+    }
+  }
+
+  /** So many messages, once they are there. */
+  async received(count: number): Promise<readonly RawFrame[]> {
+    while (this.messages.length < count) await this.#next()
+    return this.messages
+  }
+
+  /** Settles when everything the hub sent so far is there. */
+  async settled(): Promise<void> {
+    const pongs = this.frames.filter(frame => frame['type'] === 'pong').length
+    this.send({ type: 'ping' })
+    while (this.frames.filter(frame => frame['type'] === 'pong').length === pongs) await this.#next()
+  }
+
+  /** Cuts the connection without a close frame. */
+  cut(): void {
+    this.socket.terminate()
+  }
+
+  async #next(): Promise<void> {
+    if (this.#end !== undefined) throw new Error(`Closed with ${this.#end.code} ${this.#end.reason}`)
+    await new Promise<void>(resolve => this.#waiting.add(resolve))
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake()
+    this.#waiting.clear()
+  }
+}
+
+/** The URL that asks for a session. */
+export function recoveryUrl(url: string, connectionId: string, token: string): string {
+  const { origin, pathname } = new URL(url)
+  const query = new URLSearchParams({ awps_connection_id: connectionId, awps_reconnection_token: token })
+  // The origin of a WebSocket URL is `null` nowhere but in some browsers.
+  return `${origin}${pathname}?${query}`
+}

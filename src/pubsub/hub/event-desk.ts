@@ -1,0 +1,69 @@
+import { DeadlineQueue } from '../../deadlines.js'
+import type { AckError, Payload, UpFrame } from '../wire/frames.js'
+import { EventRequest } from './event-request.js'
+import { EVENT_TIMEOUT, MOST_UNDECIDED, REFUSALS } from './refusals.js'
+import type { Session } from './session.js'
+
+/** Where events wait until the application has decided on them. An event that it forgets is refused in time. */
+export class EventDesk {
+  readonly #handle: (request: EventRequest) => boolean
+  readonly #reply: (session: Session, payload: Payload) => void
+  readonly #waiting = new DeadlineQueue<EventRequest>()
+
+  /**
+   * @param handle - whether anybody takes the event, to decide now or later
+   * @param reply - sends an answer to the client; raises an error when it cannot be encoded
+   */
+  constructor(handle: (request: EventRequest) => boolean, reply: (session: Session, payload: Payload) => void) {
+    this.#handle = handle
+    this.#reply = reply
+  }
+
+  /** When {@link tick} has something to do next. */
+  get nextDeadline(): number | undefined {
+    return this.#waiting.peek()?.at
+  }
+
+  /** Takes an event of a client. */
+  ask(session: Session, frame: Extract<UpFrame, { type: 'event' }>, now: number): void {
+    const { event, payload, ackId } = frame
+    if (session.undecided.size >= MOST_UNDECIDED) {
+      session.answer(ackId, REFUSALS.busy)
+      return
+    }
+    const request = new EventRequest(session, event, payload, ackId)
+    if (ackId !== undefined) {
+      session.undecided.add(ackId)
+      request.deadline = this.#waiting.add(now + EVENT_TIMEOUT, request)
+    }
+    if (!this.#handle(request)) this.refuse(request, REFUSALS.unhandled)
+  }
+
+  /** Says that an event was processed, with an answer for the client if there is one. Only the first decision counts. */
+  accept(request: EventRequest, reply?: Payload): void {
+    if (request.settled) return
+    // Raises an error when it cannot be encoded; then the event waits for a better decision.
+    if (reply !== undefined) this.#reply(request.session, reply)
+    this.#settle(request)
+  }
+
+  /** Says that an event was not processed. Only the first decision counts. */
+  refuse(request: EventRequest, error: AckError): void {
+    if (!request.settled) this.#settle(request, error)
+  }
+
+  /** Refuses what the application has not decided on in time. */
+  tick(now: number): void {
+    for (let due = this.#waiting.takeDue(now); due !== undefined; due = this.#waiting.takeDue(now)) {
+      this.refuse(due, REFUSALS.undecided)
+    }
+  }
+
+  #settle(request: EventRequest, error?: AckError): void {
+    const { session, ackId, deadline } = request
+    request.settled = true
+    if (deadline) this.#waiting.remove(deadline)
+    if (ackId !== undefined) session.undecided.delete(ackId)
+    session.answer(ackId, error)
+  }
+}

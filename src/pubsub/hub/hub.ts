@@ -1,0 +1,164 @@
+import type { Observable } from 'rxjs'
+import { ArgumentError, StateStoreError, reason as words } from '../../errors.js'
+import type { Connection } from './connection.js'
+import type { DataFrame } from './dialect.js'
+import type { ConnectionEvent, HubDriver } from './hub-driver.js'
+import { MOST_GROUPS } from './identity.js'
+import { CLOSE } from './link.js'
+import { type MessageOptions, payloadOf, type SendOptions } from './message.js'
+import { checkGroup } from './names.js'
+import { PERMISSIONS, type Permission } from './permissions.js'
+import type { Session } from './session.js'
+import type { TokenOptions } from './tokens.js'
+import type { UserEvent } from './user-event.js'
+
+/** A URL for one client, and the access token in it. */
+export interface ClientAccess {
+  /** `ws://host:port/client/hubs/{hub}?access_token={token}` */
+  readonly url: string
+  readonly token: string
+}
+
+/**
+ * The application's side of a hub. Messages reach clients that are away as well: they wait for them, up to the limits of
+ * the session. What is said of a connection that is not there any more has no effect and returns `false` or 0.
+ *
+ * @example
+ * ```ts
+ * const hub = server.hub('chat')
+ * hub.connections$.subscribe(({ type, connection }) => console.log(type, connection.userId))
+ * hub.events$.subscribe(event => event.accept())
+ * hub.sendToGroup('kitchen', { temperature: 21 })
+ * ```
+ */
+export class Hub {
+  readonly name: string
+  /** Where clients connect: `ws://host:port/client/hubs/{hub}` */
+  readonly url: string
+  /** Sessions that begin and end. Hot. */
+  readonly connections$: Observable<ConnectionEvent>
+  /** Events from clients. Hot. While nobody subscribes, they are refused as `NotFound`. */
+  readonly events$: Observable<UserEvent>
+  readonly #driver: HubDriver
+  readonly #sign: (options: TokenOptions) => Promise<string>
+
+  constructor(name: string, url: string, driver: HubDriver, sign: (options: TokenOptions) => Promise<string>) {
+    this.name = name
+    this.url = url
+    this.#driver = driver
+    this.#sign = sign
+    this.connections$ = driver.connections$.asObservable()
+    this.events$ = driver.events$.asObservable()
+  }
+
+  /** The sessions there are, also those whose client is away for the moment. */
+  get connections(): readonly Connection[] {
+    return [...this.#driver.engine.roster.all]
+  }
+
+  /** Sends to everybody. Returns to how many; throws {@link ArgumentError} for data that cannot be sent. */
+  sendToAll(data: unknown, options: SendOptions = {}): number {
+    const targets = this.#driver.engine.roster.all
+    return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)
+  }
+
+  /** Sends to the members of a group. Returns to how many; throws {@link ArgumentError} as {@link sendToAll} does. */
+  sendToGroup(group: string, data: unknown, options: SendOptions = {}): number {
+    checkGroup(group)
+    const targets = this.#driver.engine.roster.ofGroup(group)
+    return this.#send(targets, { type: 'groupMessage', group, payload: payloadOf(data, options) }, options)
+  }
+
+  /** Sends to all connections of a user. Returns to how many; throws {@link ArgumentError} as {@link sendToAll} does. */
+  sendToUser(userId: string, data: unknown, options: SendOptions = {}): number {
+    const targets = this.#driver.engine.roster.ofUser(userId)
+    return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)
+  }
+
+  /** Sends to one connection. Returns whether it is there; throws {@link ArgumentError} as {@link sendToAll} does. */
+  sendToConnection(connectionId: string, data: unknown, options: MessageOptions = {}): boolean {
+    const frame: DataFrame = { type: 'serverMessage', payload: payloadOf(data, options) }
+    const session = this.#session(connectionId)
+    return session !== undefined && this.#send(new Set([session]), frame, {}) > 0
+  }
+
+  /** Makes a connection a member of a group. Throws {@link StateStoreError} `overflow` if it is in 1000 already. */
+  addToGroup(group: string, connectionId: string): boolean {
+    checkGroup(group)
+    const session = this.#session(connectionId)
+    if (session === undefined) return false
+    if (this.#driver.engine.roster.join(session, group)) return true
+    throw new StateStoreError(
+      'overflow',
+      `Connection ${connectionId} is in ${MOST_GROUPS} groups, the most there can be`,
+    )
+  }
+
+  /** Ends a membership, if there is one. */
+  removeFromGroup(group: string, connectionId: string): boolean {
+    checkGroup(group)
+    const session = this.#session(connectionId)
+    if (session !== undefined) this.#driver.engine.roster.leave(session, group)
+    return session !== undefined
+  }
+
+  /** Tells the client why, and ends its session for good. */
+  closeConnection(connectionId: string, reason = ''): boolean {
+    const session = this.#session(connectionId)
+    if (session === undefined) return false
+    session.send({ type: 'disconnected', reason })
+    this.#driver.engine.end(session, 'hub', CLOSE.normal, reason)
+    return true
+  }
+
+  /** Allows a connection something for one group, or without a group for all. */
+  grant(connectionId: string, permission: Permission, group?: string): boolean {
+    const session = this.#permitted(connectionId, permission, group)
+    session?.permissions.grant(permission, group)
+    return session !== undefined
+  }
+
+  /**
+   * Takes back what was granted for this very group, by role or by {@link grant}; what is allowed for all groups or by a
+   * pattern stays. Without a group, takes back everything.
+   */
+  revoke(connectionId: string, permission: Permission, group?: string): boolean {
+    const session = this.#permitted(connectionId, permission, group)
+    session?.permissions.revoke(permission, group)
+    return session !== undefined
+  }
+
+  /**
+   * Lets one client in: an access token for this hub. Needs a server with `authenticate: { key }`; rejects with
+   * {@link ArgumentError} without one.
+   *
+   * @example
+   * ```ts
+   * const { url } = await hub.token({ userId: 'ann', roles: ['webpubsub.sendToGroup.chat'], expiresIn: 60_000 })
+   * ```
+   */
+  async token(options: TokenOptions = {}): Promise<ClientAccess> {
+    const token = await this.#sign(options)
+    return { token, url: `${this.url}?access_token=${token}` }
+  }
+
+  #session(connectionId: string): Session | undefined {
+    return this.#driver.engine.roster.get(connectionId)
+  }
+
+  #permitted(connectionId: string, permission: Permission, group: string | undefined): Session | undefined {
+    if (!PERMISSIONS.includes(permission)) {
+      throw new ArgumentError(`Expected \`permission\` to be one of ${PERMISSIONS.join(', ')}, got \`${permission}\``)
+    }
+    if (group !== undefined) checkGroup(group)
+    return this.#session(connectionId)
+  }
+
+  #send(targets: ReadonlySet<Session>, frame: DataFrame, { exclude }: SendOptions): number {
+    try {
+      return this.#driver.engine.deliver(targets, frame, exclude && new Set(exclude))
+    } catch (cause) {
+      throw new ArgumentError(`The message cannot be sent: ${words(cause)}`, { cause })
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import { type Clock, systemClock } from '../../clock.js'
+import { ArgumentError, shown } from '../../errors.js'
+import { type Authenticate, checkAuthenticate } from './authenticate.js'
+import { checkHub } from './names.js'
+
+/** Options of `servePubSub`. */
+export interface ServePubSubOptions {
+  /** Who may connect; see {@link Authenticate}. */
+  readonly authenticate: Authenticate
+  /** Address to listen on. Default `127.0.0.1`: this machine only. */
+  readonly host?: string | undefined
+  /** TCP port, 0 for any free one. Default 8080. */
+  readonly port?: number | undefined
+  /** Where clients connect: `{path}/hubs/{hub}`. Default `/client`. */
+  readonly path?: string | undefined
+  /** Names of the hubs there are. Default any. */
+  readonly hubs?: readonly string[] | undefined
+  /** How long a session is kept for a client that lost its connection, ms. Default 60,000. */
+  readonly retention?: number | undefined
+  /** A network connection silent for that long is closed, the session kept, ms. Default 120,000. */
+  readonly idleTimeout?: number | undefined
+  /** Most sessions at all hubs, those without a network connection included. Default 10,000. */
+  readonly maxConnections?: number | undefined
+  /** Default the machine's. */
+  readonly clock?: Clock | undefined
+}
+
+/** Options with nothing missing. */
+export interface CheckedOptions {
+  readonly authenticate: Authenticate
+  readonly host: string
+  readonly port: number
+  readonly path: string
+  readonly hubs: readonly string[] | undefined
+  readonly retention: number
+  readonly idleTimeout: number
+  readonly maxConnections: number
+  readonly clock: Clock
+}
+
+/** Fills in what is missing. Throws {@link ArgumentError} for what is wrong. */
+export function checkOptions(options: ServePubSubOptions): CheckedOptions {
+  const { authenticate, host = '127.0.0.1', port = 8080, path = '/client', hubs, clock = systemClock } = options
+  const { retention = 60_000, idleTimeout = 120_000, maxConnections = 10_000 } = options
+  checkAuthenticate(authenticate)
+  check('port', port, 'a port number from 0 to 65535', Number.isInteger(port) && port >= 0 && port <= 65_535)
+  check('path', path, 'a path such as /client', /^(\/[\w.~-]+)+$/.test(path))
+  check('retention', retention, 'a number of ms, 0 or more', Number.isFinite(retention) && retention >= 0)
+  check('idleTimeout', idleTimeout, 'a positive number of ms', Number.isFinite(idleTimeout) && idleTimeout > 0)
+  check('maxConnections', maxConnections, 'a positive integer', Number.isInteger(maxConnections) && maxConnections > 0)
+  for (const hub of hubs ?? []) checkHub(hub)
+  return { authenticate, host, port, path, hubs, retention, idleTimeout, maxConnections, clock }
+}
+
+function check(name: string, value: unknown, expected: string, holds: boolean): void {
+  if (holds) return
+  throw new ArgumentError(`Expected \`${name}\` to be ${expected}, got \`${shown(value)}\` (${typeof value})`)
+}

@@ -1,0 +1,68 @@
+import { GroupPattern } from './group-pattern.js'
+
+/** What a connection may be allowed to do with groups. Events need no permission. */
+export type Permission = 'joinLeaveGroup' | 'sendToGroup'
+
+/** All of them. */
+export const PERMISSIONS: readonly Permission[] = ['joinLeaveGroup', 'sendToGroup']
+
+/** The roles that allow everything, for those who trust their clients. */
+export const ALL_ROLES: readonly string[] = PERMISSIONS.map(permission => `webpubsub.${permission}`)
+
+/**
+ * What one connection may do: the roles it came with, and what was granted and revoked since.
+ *
+ * | role | grants |
+ * | --- | --- |
+ * | `webpubsub.joinLeaveGroup`, `webpubsub.sendToGroup` | any group |
+ * | `webpubsub.joinLeaveGroup.<group>`, `webpubsub.sendToGroup.<group>` | that group |
+ * | `webpubsub.joinLeaveGroups.<pattern>`, `webpubsub.sendToGroups.<pattern>` | see {@link GroupPattern} |
+ *
+ * Any other role, or one with an invalid pattern, grants nothing. (Azure documentation, "Permissions".)
+ */
+export class Permissions {
+  readonly #grants: Record<Permission, Grants> = { joinLeaveGroup: new Grants(), sendToGroup: new Grants() }
+
+  constructor(roles: readonly string[] = []) {
+    for (const role of roles) for (const permission of PERMISSIONS) this.#add(permission, role)
+  }
+
+  allows(permission: Permission, group: string): boolean {
+    return this.#grants[permission].cover(group)
+  }
+
+  /** Allows it for one group, or without a group for all. */
+  grant(permission: Permission, group?: string): void {
+    const grants = this.#grants[permission]
+    if (group === undefined) grants.all = true
+    else grants.groups.add(group)
+  }
+
+  /** Takes back what was granted for this very group; without a group everything, also what came by roles. */
+  revoke(permission: Permission, group?: string): void {
+    if (group === undefined) this.#grants[permission] = new Grants()
+    else this.#grants[permission].groups.delete(group)
+  }
+
+  #add(permission: Permission, role: string): void {
+    const name = `webpubsub.${permission}`
+    if (role === name) this.grant(permission)
+    else if (role.startsWith(`${name}.`)) this.grant(permission, role.slice(name.length + 1))
+    else if (role.startsWith(`${name}s.`)) this.#grants[permission].addPattern(role.slice(name.length + 2))
+  }
+}
+
+class Grants {
+  all = false
+  readonly groups = new Set<string>()
+  readonly #patterns: GroupPattern[] = []
+
+  addPattern(text: string): void {
+    const pattern = GroupPattern.parse(text)
+    if (pattern) this.#patterns.push(pattern)
+  }
+
+  cover(group: string): boolean {
+    return this.all || this.groups.has(group) || this.#patterns.some(pattern => pattern.matches(group))
+  }
+}

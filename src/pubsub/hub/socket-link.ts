@@ -1,0 +1,163 @@
+import type { Duplex } from 'node:stream'
+import type { RawData, WebSocket } from 'ws'
+import { Fifo } from '../../fifo.js'
+import type { FrameData } from '../wire/frames.js'
+import type { CloseCode, Link } from './link.js'
+import type { Turns } from './turns.js'
+
+/** Unsent bytes above which nothing more is written to a socket, nor read from it. */
+const MOST_UNSENT = 256 * 1024
+/** Work done for one client in a turn of the event loop: frames taken and messages queued. */
+const WORK_PER_TURN = 1_000
+/** Longest reason of a close frame, bytes (RFC 6455, section 5.5). */
+const LONGEST_REASON = 123
+
+/** What the hub is told of a socket. */
+export interface SocketListener {
+  /** Takes a frame and says how much work that was. */
+  receive(frame: FrameData): number
+  /** A sign of life that is no frame. */
+  alive(): void
+  /** It takes more again. */
+  drained(): void
+  /** The client broke the rules of WebSocket. */
+  violated(): void
+  /** It is closed. */
+  gone(code: number): void
+}
+
+/**
+ * A WebSocket as a {@link Link}. What is written in one turn of the event loop leaves in one system call. A client that
+ * does not read is not read from, and one that sends a lot waits for its next turn, so that the others have theirs.
+ */
+export class SocketLink implements Link {
+  readonly #socket: WebSocket
+  readonly #stream: Duplex
+  readonly #turns: Turns
+  /** Frames for a later turn: no more than was read already when reading stopped. */
+  readonly #waiting = new Fifo<FrameData>()
+  #listener: SocketListener | undefined
+  #work = 0
+  #busy = false
+  #paused = false
+  #closedWith: number | undefined
+
+  /** @param stream - the connection below the socket */
+  constructor(socket: WebSocket, stream: Duplex, turns: Turns) {
+    this.#socket = socket
+    this.#stream = stream
+    this.#turns = turns
+    // Any other error shows as the end of the connection.
+    socket.on('error', error => {
+      if ('code' in error && String(error.code).startsWith('WS_ERR_')) this.#listener?.violated()
+    })
+  }
+
+  get writable(): boolean {
+    return this.#stream.writableLength < MOST_UNSENT
+  }
+
+  /** Begins to tell. */
+  listen(listener: SocketListener): void {
+    this.#listener = listener
+    this.#socket.on('message', (data, isBinary) => this.#take(frameOf(data, isBinary)))
+    this.#socket.on('ping', () => listener.alive())
+    this.#socket.on('pong', () => listener.alive())
+    this.#socket.on('close', code => {
+      this.#closedWith = code
+      this.#resume()
+    })
+    this.#stream.on('drain', () => {
+      listener.drained()
+      this.#resume()
+    })
+  }
+
+  send(frame: FrameData): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return
+    this.#enterTurn()
+    this.#socket.send(frame)
+  }
+
+  ping(): void {
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
+  }
+
+  close(code: CloseCode, reason: string): void {
+    this.#waiting.clear()
+    this.#enterTurn()
+    this.#socket.close(code, fitting(reason))
+    // Its answer has to be read.
+    this.#socket.resume()
+  }
+
+  terminate(): void {
+    this.#waiting.clear()
+    this.#socket.terminate()
+  }
+
+  /** Lets what was written leave, and goes on with what waits. */
+  endTurn(): void {
+    this.#busy = false
+    this.#work = 0
+    this.#stream.uncork()
+    while (this.#ready) {
+      const frame = this.#waiting.shift()
+      if (frame === undefined) break
+      this.#receive(frame)
+    }
+    this.#resume()
+  }
+
+  get #ready(): boolean {
+    return this.#work < WORK_PER_TURN && (this.writable || this.#closedWith !== undefined)
+  }
+
+  #take(frame: FrameData): void {
+    if (this.#ready && this.#waiting.length === 0) {
+      this.#receive(frame)
+      return
+    }
+    this.#waiting.push(frame)
+    this.#paused = true
+    this.#socket.pause()
+  }
+
+  #receive(frame: FrameData): void {
+    this.#enterTurn()
+    this.#work += this.#listener?.receive(frame) ?? 0
+  }
+
+  #resume(): void {
+    if (this.#busy || !this.#ready) return
+    if (this.#waiting.length > 0) {
+      this.#enterTurn()
+    } else if (this.#closedWith !== undefined) {
+      // What came before the end counts: only now it is over.
+      this.#listener?.gone(this.#closedWith)
+      this.#listener = undefined
+    } else if (this.#paused) {
+      this.#paused = false
+      this.#socket.resume()
+    }
+  }
+
+  #enterTurn(): void {
+    if (this.#busy) return
+    this.#busy = true
+    this.#stream.cork()
+    this.#turns.add(this)
+  }
+}
+
+function frameOf(data: RawData, isBinary: boolean): FrameData {
+  const bytes = Array.isArray(data) ? Buffer.concat(data) : data
+  if (isBinary) return bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes
+  return bytes.toString()
+}
+
+function fitting(reason: string): string {
+  let text = reason.slice(0, LONGEST_REASON)
+  while (Buffer.byteLength(text) > LONGEST_REASON) text = text.slice(0, -1)
+  return text
+}

@@ -1,0 +1,91 @@
+import { jwtVerify, SignJWT } from 'jose'
+import { utf8 } from '../../bytes.js'
+import { ArgumentError, PayloadError, reason } from '../../errors.js'
+import { type Identity, identityProblem } from './identity.js'
+
+/** Who a token is for; see {@link Identity}. */
+export interface TokenOptions extends Identity {
+  /** How long the token opens new connections, ms. Default one hour. Those that are open stay. */
+  readonly expiresIn?: number | undefined
+}
+
+/** Claims of access tokens besides the registered ones (Azure Web PubSub, access tokens). */
+const ROLE = 'role'
+const GROUP = 'webpubsub.group'
+/** The clocks of whoever signs and of the hub may differ by so much, s. */
+const CLOCK_SKEW = 300
+const DEFAULT_LIFETIME = 3_600_000
+/** RFC 7518, section 3.2: as long as the hash, bytes. */
+const SHORTEST_KEY = 32
+
+/** Signs and checks access tokens: JWT with HS256 (RFC 7519). */
+export class AccessTokens {
+  readonly #key: Uint8Array
+
+  /** Throws {@link ArgumentError} for a key of less than 32 bytes. A text stands for its UTF-8, as in Azure. */
+  constructor(key: string | Uint8Array) {
+    const bytes = typeof key === 'string' ? utf8(key) : key
+    if (!(bytes instanceof Uint8Array) || bytes.length < SHORTEST_KEY) {
+      throw new ArgumentError(`Expected \`authenticate.key\` to have at least ${SHORTEST_KEY} bytes`)
+    }
+    this.#key = new Uint8Array(bytes)
+  }
+
+  /**
+   * A token for an audience, such as `http://localhost/client/hubs/chat`. Rejects with {@link ArgumentError} for what
+   * nobody can be.
+   *
+   * @param now - ms since the Unix epoch
+   */
+  async sign(audience: string, options: TokenOptions, now: number): Promise<string> {
+    const { userId, roles = [], groups = [], expiresIn = DEFAULT_LIFETIME } = options
+    const problem = identityProblem(options)
+    if (problem !== undefined) throw new ArgumentError(`No token for this identity: ${problem}`)
+    if (!Number.isFinite(expiresIn) || expiresIn <= 0) {
+      throw new ArgumentError(`Expected \`expiresIn\` to be a positive number of ms, got \`${expiresIn}\``)
+    }
+    const token = new SignJWT({ [ROLE]: roles, [GROUP]: groups })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .setAudience(audience)
+      .setIssuedAt(Math.floor(now / 1000))
+      .setExpirationTime(Math.ceil((now + expiresIn) / 1000))
+    if (userId !== undefined) token.setSubject(userId)
+    return token.sign(this.#key)
+  }
+
+  /**
+   * Who a token is for. Rejects with {@link PayloadError} for one that is not signed with the key, is expired, for
+   * another audience, or says what cannot be.
+   *
+   * @param path - of the audience; its scheme and host do not count, as a proxy may stand before the hub
+   * @param now - ms since the Unix epoch
+   */
+  async verify(token: string, path: string, now: number): Promise<Identity> {
+    const { payload } = await jwtVerify(token, this.#key, {
+      algorithms: ['HS256'],
+      requiredClaims: ['exp'],
+      clockTolerance: CLOCK_SKEW,
+      currentDate: new Date(now),
+    }).catch(cause => {
+      throw new PayloadError(reason(cause), { cause })
+    })
+    if (!listOf(payload.aud).some(audience => pathOf(audience) === path)) {
+      throw new PayloadError(`the audience is not ${path}`)
+    }
+    const identity = { userId: payload.sub, roles: listOf(payload[ROLE]), groups: listOf(payload[GROUP]) }
+    const problem = identityProblem(identity)
+    if (problem !== undefined) throw new PayloadError(problem)
+    return identity
+  }
+}
+
+/** A claim that may be there several times, once or not at all. Other than strings count as none. */
+function listOf(claim: unknown): string[] {
+  const values: unknown[] = Array.isArray(claim) ? claim : [claim]
+  return values.filter(value => typeof value === 'string')
+}
+
+/** In lower case, as names of hubs are compared. */
+function pathOf(url: string): string | undefined {
+  return /^https?:\/\//i.test(url) && URL.canParse(url) ? new URL(url).pathname.toLowerCase() : undefined
+}
