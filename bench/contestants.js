@@ -1,6 +1,6 @@
 import mqtt from 'mqtt'
 import { bytes, connect, get, set } from 'rx-statestore'
-import { firstValueFrom, lastValueFrom, map, range } from 'rxjs'
+import { firstValueFrom, lastValueFrom, Subject, tap } from 'rxjs'
 
 const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
 
@@ -63,6 +63,27 @@ export async function handWritten(url, value) {
 }
 
 /**
+ * Feeds an operator so that always so many are in flight: every result lets the next item in, as the lanes above do.
+ *
+ * @param {number} inFlight
+ * @param {number} requests
+ * @param {Uint8Array} item
+ * @param {import('rxjs').OperatorFunction<Uint8Array, unknown>} operator
+ */
+function closedLoop(inFlight, requests, item, operator) {
+  /** @type {Subject<Uint8Array>} */
+  const items$ = new Subject()
+  let started = 0
+  const feed = () => {
+    if (started++ < requests) items$.next(item)
+    else items$.complete()
+  }
+  const done = lastValueFrom(items$.pipe(operator, tap(feed)))
+  for (let i = 0; i < inFlight; i++) feed()
+  return done
+}
+
+/**
  * This library: one-shot requests one at a time, operators for many in flight.
  *
  * @param {string} url
@@ -82,15 +103,7 @@ export async function ours(url, value) {
         return
       }
       const options = { concurrency: inFlight }
-      const request$ = range(requests)
-      if (verb === 'GET') await lastValueFrom(request$.pipe(get(key, options)))
-      else
-        await lastValueFrom(
-          request$.pipe(
-            map(() => value),
-            set(key, options),
-          ),
-        )
+      await closedLoop(inFlight, requests, value, verb === 'GET' ? get(key, options) : set(key, options))
     },
     close: () => store.close(),
   }

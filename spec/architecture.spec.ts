@@ -23,7 +23,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   index: ['base', 'hlc', 'mqtt', 'keys', 'lease', 'operators', 'status', 'client', 'connect'],
   engine: ['base', 'hlc', 'protocol'],
   server: ['base', 'protocol', 'engine'],
-  broker: [],
+  broker: ['base'],
   standalone: ['base', 'protocol', 'engine', 'server', 'broker'],
   settings: ['base', 'connect'],
   'pubsub/wire': ['base'],
@@ -37,7 +37,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
 /** Packages and the only places that may import them; types are free where they are part of the public face. */
 const PACKAGES: Record<string, readonly string[]> = {
-  mqtt: ['mqtt/mqttjs-session.ts'],
+  mqtt: ['mqtt/mqttjs-session.ts', 'mqtt/publisher.ts'],
   aedes: ['broker/broker.ts', 'broker/connection.ts'],
   ws: ['broker/broker.ts', 'pubsub/hub/pubsub-server.ts', 'pubsub/client/ws-socket.ts'],
 }

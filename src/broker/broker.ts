@@ -2,6 +2,7 @@ import { createServer as createHttpServer, type Server as HttpServer } from 'nod
 import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
 import { Aedes, type Client, type PublishPacket } from 'aedes'
 import { createWebSocketStream, WebSocketServer } from 'ws'
+import { coalesceWrites } from './coalesce.js'
 import { BrokerConnection, type Delivery, toPacket } from './connection.js'
 import { guardClientIds, guardTopics } from './hostile-names.js'
 import { boundSessions } from './session-bound.js'
@@ -83,7 +84,7 @@ export class Broker {
     this.#tcp = createTcpServer({ noDelay: true }, socket => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
-      this.#aedes.handle(socket)
+      this.#aedes.handle(coalesceWrites(socket))
     })
     this.#http = createHttpServer((_request, response) =>
       response.writeHead(426).end('This is an MQTT broker: use WebSocket\n'),
@@ -96,7 +97,7 @@ export class Broker {
     })
     this.#webSockets.on('connection', (socket, request) => {
       request.socket.setNoDelay(true)
-      this.#aedes.handle(createWebSocketStream(socket), request)
+      this.#aedes.handle(coalesceWrites(createWebSocketStream(socket)), request)
     })
     // Its server's errors arrive here as well; listening reports them.
     this.#webSockets.on('error', () => undefined)

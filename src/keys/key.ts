@@ -97,9 +97,10 @@ export class Key<T> {
     const timeout = checkTimeout(options.timeout, this.#source.host.timeout)
     return this.#source.host.store.get(this.#source.key, timeout).pipe(
       map(found => {
-        const base = { key: this.name, version: found?.version, source: 'snapshot' } as const
-        if (found === undefined) return { ...base, op: 'absent', value: undefined }
-        return { ...base, op: 'set', value: this.#source.value(found.value, found.version) }
+        const source = 'snapshot'
+        if (found === undefined) return { key: this.name, op: 'absent', value: undefined, version: undefined, source }
+        const { version } = found
+        return { key: this.name, op: 'set', value: this.#source.value(found.value, version), version, source }
       }),
     )
   }

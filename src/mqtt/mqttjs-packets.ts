@@ -1,6 +1,6 @@
 import type { IPublishPacket } from 'mqtt'
 import { utf8 } from '../bytes.js'
-import type { InboundMessage, OutboundRequest } from './session.js'
+import type { InboundMessage } from './session.js'
 
 /** A message as mqtt.js gives it; its `properties` may be missing. */
 export function toMessage({ topic, payload, properties }: IPublishPacket): InboundMessage {
@@ -13,16 +13,6 @@ export function toMessage({ topic, payload, properties }: IPublishPacket): Inbou
     userProperties: properties?.userProperties ?? {},
   }
 }
-
-/** The MQTT 5 properties of a request, as mqtt.js takes them. */
-export const toProperties = (request: OutboundRequest): object => ({
-  responseTopic: request.responseTopic,
-  correlationData: request.correlationData,
-  messageExpiryInterval: request.messageExpiry,
-  payloadFormatIndicator: false,
-  contentType: request.contentType,
-  userProperties: request.userProperties,
-})
 
 /** The MQTT reason code of an error of mqtt.js; those of the system have names. */
 export const numericCode = (error: Error): number | undefined =>

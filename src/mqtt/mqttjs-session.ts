@@ -1,22 +1,13 @@
-import mqtt, { type IConnackPacket, type IPublishPacket, type MqttClient } from 'mqtt'
+import mqtt, { type IConnackPacket, type IPublishPacket, type MqttClient, type Packet } from 'mqtt'
 import type { Clock } from '../clock.js'
-import {
-  ArgumentError,
-  ConnectionLostError,
-  ConnectionRefusedError,
-  RequestRejectedError,
-  reason,
-  type StateStoreError,
-} from '../errors.js'
-import { Coalescer } from './coalesce.js'
+import { ArgumentError, ConnectionLostError, ConnectionRefusedError, reason, type StateStoreError } from '../errors.js'
 import { Dialler, type Reconnecting } from './dialler.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
-import { numericCode, toMessage, toProperties } from './mqttjs-packets.js'
+import { numericCode, toMessage } from './mqttjs-packets.js'
+import { Publisher } from './publisher.js'
 import { isFatalReason, TAKEN_OVER } from './reconnect.js'
-import type { MqttSession, OutboundRequest, SessionListener } from './session.js'
+import type { Done, MqttSession, OutboundRequest, SessionListener } from './session.js'
 import { onWake } from './wake.js'
-
-type Done = (refusal: RequestRejectedError | undefined) => void
 
 const DEFAULT_RECEIVE_MAXIMUM = 65_535
 /** How long a polite end may take before the connection is cut, ms. */
@@ -52,9 +43,8 @@ class MqttJsSession implements MqttSession {
   /** Makes it come back; `undefined` when it is somebody else's. */
   readonly #dialler: Dialler | undefined
   readonly #clock: Clock
-  readonly #coalescer = new Coalescer()
+  readonly #publisher: Publisher
   readonly #filters = new Set<string>()
-  readonly #unacknowledged = new Set<number>()
   #listener: SessionListener | undefined
   #detach: () => void = () => undefined
   #cause: { readonly error: Error; readonly reasonCode: number | undefined } | undefined
@@ -62,6 +52,7 @@ class MqttJsSession implements MqttSession {
 
   constructor(client: MqttClient, reconnecting: Reconnecting | undefined, clock: Clock) {
     this.#client = client
+    this.#publisher = new Publisher(client)
     this.#dialler =
       reconnecting &&
       new Dialler(client, reconnecting, clock, {
@@ -78,6 +69,7 @@ class MqttJsSession implements MqttSession {
     const client = this.#client
     const handlers = {
       connect: (packet: IConnackPacket) => this.#connected(packet.sessionPresent, packet.properties),
+      packetreceive: (packet: Packet) => this.#publisher.received(packet),
       message: (_topic: string, _payload: Uint8Array, packet: IPublishPacket) =>
         this.#listener?.message(toMessage(packet)),
       disconnect: ({ reasonCode }: { reasonCode?: number }) => {
@@ -91,9 +83,11 @@ class MqttJsSession implements MqttSession {
     }
     client.on('connect', handlers.connect).on('message', handlers.message).on('disconnect', handlers.disconnect)
     client.on('error', handlers.error).on('close', handlers.close).on('end', handlers.end)
+    client.on('packetreceive', handlers.packetreceive)
     this.#detach = () => {
       client.off('connect', handlers.connect).off('message', handlers.message).off('disconnect', handlers.disconnect)
       client.off('error', handlers.error).off('close', handlers.close).off('end', handlers.end)
+      client.off('packetreceive', handlers.packetreceive)
       // A socket may still fail after us, and an 'error' that nobody hears ends the process.
       if (!this.shared) client.on('error', () => undefined)
     }
@@ -106,21 +100,7 @@ class MqttJsSession implements MqttSession {
   }
 
   publish(request: OutboundRequest, done: Done): void {
-    let id = 0
-    const acknowledged = (error?: Error | null): void => {
-      this.#unacknowledged.delete(id)
-      const code = error && numericCode(error)
-      // Without a reason code the connection broke, which is told elsewhere and is no answer.
-      if (error && code === undefined) return
-      done(error ? new RequestRejectedError(code ?? 0, `The broker refused the request: ${reason(error)}`) : undefined)
-    }
-    // mqtt.js takes any Uint8Array, but its types ask for Node's Buffer.
-    const args = [request.topic, request.payload, { qos: 1, properties: toProperties(request) }, acknowledged]
-    this.#coalescer.before(this.#client.stream)
-    Reflect.apply(this.#client.publish, this.#client, args)
-    id = this.#client.getLastMessageId()
-    // A shared client may be busy sending what it kept of its own; then the packet has no id yet.
-    if (this.#client.outgoing[id]?.cb === acknowledged) this.#unacknowledged.add(id)
+    this.#publisher.publish(request, done)
   }
 
   subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
@@ -143,13 +123,14 @@ class MqttJsSession implements MqttSession {
 
   close(): void {
     this.#dialler?.cancel()
+    this.#publisher.flush()
     if (this.shared) {
       if (this.#client.connected) this.#client.unsubscribe(Array.from(this.#filters))
       this.#ended(undefined)
       return
     }
     const client = this.#client
-    this.#forgetUnacknowledged()
+    this.#publisher.forget()
     if (!client.connected) {
       this.#abandon()
       this.#ended(undefined)
@@ -179,7 +160,7 @@ class MqttJsSession implements MqttSession {
   }
 
   #lost(): void {
-    this.#forgetUnacknowledged()
+    this.#publisher.forget()
     const cause = this.#cause
     this.#cause = undefined
     if (this.#client.disconnecting) return
@@ -222,23 +203,13 @@ class MqttJsSession implements MqttSession {
     if (this.#dialler?.dialled) this.#client.end(true)
   }
 
-  // mqtt.js would send what was not acknowledged again after a reconnect, and apply a write twice.
-  #forgetUnacknowledged(): void {
-    for (const id of this.#unacknowledged) {
-      const entry = this.#client.outgoing[id]
-      if (entry) entry.cb = () => undefined
-      this.#client.removeOutgoingMessage(id)
-    }
-    this.#unacknowledged.clear()
-  }
-
   #ended(cause: StateStoreError | undefined): void {
     const listener = this.#listener
     if (listener === undefined) return
     this.#listener = undefined
     this.#dialler?.cancel()
     this.#stopChecking()
-    this.#forgetUnacknowledged()
+    this.#publisher.forget()
     this.#detach()
     listener.closed(cause)
   }

@@ -21,6 +21,9 @@ export interface OutboundRequest {
   readonly userProperties: Record<string, string>
 }
 
+/** Told on the PUBACK, with an error if it carries a reason for refusal. */
+export type Done = (refusal: RequestRejectedError | undefined) => void
+
 /** What the broker said when it took the connection. */
 export interface ConnectionInfo {
   /** Whether it kept the MQTT session: answers and notifications of before may still come. */
@@ -59,10 +62,9 @@ export interface MqttSession {
   /** Starts to tell; called once. */
   open(listener: SessionListener): void
   /**
-   * Publishes while connected. `done` is called on the PUBACK, with an error if it carries a reason for refusal; never
-   * when the connection is lost first.
+   * Publishes while connected. `done` is never called when the connection is lost first.
    */
-  publish(request: OutboundRequest, done: (refusal: RequestRejectedError | undefined) => void): void
+  publish(request: OutboundRequest, done: Done): void
   /**
    * Subscribes with QoS 1 and calls `done` on the SUBACK with one MQTT 5 reason code per filter (below 128 is
    * granted); never when the connection is lost first.

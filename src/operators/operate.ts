@@ -1,4 +1,4 @@
-import { catchError, defer, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
+import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
 import { checkPositiveInteger } from '../check.js'
 import { ArgumentError, reason, StateStoreError, shown } from '../errors.js'
 import type { Key } from '../keys/key.js'
@@ -26,8 +26,14 @@ export function operate<T, V, R>(
   options: SetOptions & OperatorOptions<ErrorMode>,
 ): OperatorFunction<T, R | Failure> {
   checkOptions(options)
-  const attempt = ({ item, key, cause }: Keyed<T, V>): Observable<R> =>
-    defer(() => (key ? request(key, item) : throwError(() => cause)))
+  const attempt = ({ item, key, cause }: Keyed<T, V>): Observable<R> => {
+    if (key === undefined) return throwError(() => cause)
+    try {
+      return request(key, item)
+    } catch (error) {
+      return throwError(() => error)
+    }
+  }
   const forgiving = (keyed: Keyed<T, V>): Observable<R | Failure> =>
     attempt(keyed).pipe(catchError((cause: unknown) => of({ key: keyed.key?.name ?? '', error: asError(cause) })))
   const requestOf = options.onError === 'emit' ? forgiving : attempt

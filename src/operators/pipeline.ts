@@ -1,4 +1,12 @@
-import { defer, Observable, type OperatorFunction, Subject, type Subscriber, Subscription, takeUntil } from 'rxjs'
+import {
+  defer,
+  Observable,
+  type OperatorFunction,
+  Subject,
+  type Subscriber,
+  takeUntil,
+  type Unsubscribable,
+} from 'rxjs'
 import { OverflowError } from '../errors.js'
 import { Fifo } from '../fifo.js'
 
@@ -17,6 +25,8 @@ interface Slot<T, R> {
   readonly key: unknown
   state: 'waiting' | 'running' | 'done' | 'dropped'
   result: { readonly value: R } | undefined
+  /** What is under way, unless it ended at once. */
+  request: Unsubscribable | undefined
 }
 
 const CONCURRENCY = 64
@@ -40,7 +50,7 @@ export function pipeline<T, R>(
     new Observable<R>(subscriber => {
       const run = new Pipeline(request, options, subscriber)
       const ended = new Subject<void>()
-      subscriber.add(run.requests)
+      subscriber.add(run)
       // Before the source is subscribed: one that emits at once has to be stopped, too.
       subscriber.add(() => ended.next())
       source.pipe(takeUntil(ended)).subscribe({
@@ -51,8 +61,9 @@ export function pipeline<T, R>(
     })
 }
 
-class Pipeline<T, R> {
-  readonly requests = new Subscription()
+class Pipeline<T, R> implements Unsubscribable {
+  /** Not a `Subscription`, from which one is removed by looking at all. */
+  readonly #requests = new Set<Unsubscribable>()
   readonly #request: (item: T) => Observable<R>
   readonly #subscriber: Subscriber<R>
   readonly #concurrency: number
@@ -93,6 +104,11 @@ class Pipeline<T, R> {
     this.#subscriber.error(new OverflowError('The buffer of the operator', this.#buffer))
   }
 
+  unsubscribe(): void {
+    for (const request of this.#requests) request.unsubscribe()
+    this.#requests.clear()
+  }
+
   sourceCompleted(): void {
     this.#completed = true
     this.#drain()
@@ -100,7 +116,13 @@ class Pipeline<T, R> {
 
   #slotOf(item: T, keyOf: (item: T) => unknown): Slot<T, R> | undefined {
     try {
-      return { item, key: this.#latest ? keyOf(item) : undefined, state: 'waiting', result: undefined }
+      return {
+        item,
+        key: this.#latest ? keyOf(item) : undefined,
+        state: 'waiting',
+        result: undefined,
+        request: undefined,
+      }
     } catch (error) {
       this.#subscriber.error(error)
       return undefined
@@ -156,20 +178,21 @@ class Pipeline<T, R> {
       this.#newest.delete(slot.key)
       this.#busy.add(slot.key)
     }
-    const request = new Subscription()
-    this.requests.add(request)
-    request.add(
-      defer(() => this.#request(slot.item)).subscribe({
-        next: value => {
-          slot.result = { value }
-        },
-        error: error => this.#subscriber.error(error),
-        complete: () => {
-          this.requests.remove(request)
-          this.#finish(slot)
-        },
-      }),
-    )
+    const request = defer(() => this.#request(slot.item)).subscribe({
+      next: value => {
+        slot.result = { value }
+      },
+      error: error => this.#subscriber.error(error),
+      complete: () => {
+        if (slot.request) this.#requests.delete(slot.request)
+        this.#finish(slot)
+      },
+    })
+    if (request.closed) return
+    slot.request = request
+    this.#requests.add(request)
+    // Ended by what the request did when it was made.
+    if (this.#subscriber.closed) request.unsubscribe()
   }
 
   #finish(slot: Slot<T, R>): void {

@@ -42,9 +42,17 @@ export class CommandError extends Error {
   }
 }
 
+const VERBS = {
+  SET: utf8('SET'),
+  GET: utf8('GET'),
+  DEL: utf8('DEL'),
+  VDEL: utf8('VDEL'),
+  KEYNOTIFY: utf8('KEYNOTIFY'),
+}
+
 /** The payload of a request. */
 export function encodeCommand(command: Command): Uint8Array {
-  return encodeArray([utf8(command.verb), command.key, ...argumentsOf(command)])
+  return encodeArray([VERBS[command.verb], command.key, ...argumentsOf(command)])
 }
 
 function argumentsOf(command: Command): Uint8Array[] {

@@ -1,12 +1,43 @@
 import { concatBytes, utf8 } from '../bytes.js'
 
 const CRLF = utf8('\r\n')
+const [ASTERISK, DOLLAR, ZERO, CR, LF] = [0x2a, 0x24, 0x30, 0x0d, 0x0a]
 
 /** `*n` and n blobs: a request or a notification (state store protocol, "Request format"). */
 export function encodeArray(items: readonly Uint8Array[]): Uint8Array {
-  const parts: Uint8Array[] = [utf8(`*${items.length}\r\n`)]
-  for (const item of items) parts.push(utf8(`$${item.length}\r\n`), item, CRLF)
-  return concatBytes(parts)
+  let length = 1 + digitsOf(items.length) + 2
+  for (const item of items) length += 1 + digitsOf(item.length) + 2 + item.length + 2
+  const bytes = new Uint8Array(length)
+  let at = putHeader(bytes, 0, ASTERISK, items.length)
+  for (const item of items) {
+    at = putHeader(bytes, at, DOLLAR, item.length)
+    bytes.set(item, at)
+    at = putLineEnd(bytes, at + item.length)
+  }
+  return bytes
+}
+
+function putHeader(bytes: Uint8Array, at: number, type: number, value: number): number {
+  bytes[at] = type
+  const end = at + 1 + digitsOf(value)
+  let rest = value
+  for (let place = end - 1; place > at; place--) {
+    bytes[place] = ZERO + (rest % 10)
+    rest = Math.floor(rest / 10)
+  }
+  return putLineEnd(bytes, end)
+}
+
+function putLineEnd(bytes: Uint8Array, at: number): number {
+  bytes[at] = CR
+  bytes[at + 1] = LF
+  return at + 2
+}
+
+function digitsOf(value: number): number {
+  let digits = 1
+  for (let rest = value; rest >= 10; rest /= 10) digits++
+  return digits
 }
 
 /** `$length` and the bytes; `null` is the nil blob `$-1`. */
