@@ -15,7 +15,7 @@ describe('the command line', () => {
     const { code, stdout, stderr } = await execute(['--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'))
-    expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key.')
+    expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key, 4 lock lost.')
     expect(await execute(['help'])).toMatchObject({ code: 0, stdout })
   })
 

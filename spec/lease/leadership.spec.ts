@@ -13,10 +13,10 @@ const roles$ = (store: ReturnType<typeof leaseBench>['store']) =>
 
 describe('leadership', () => {
   it(
-    'leads while nobody else does, and says so once',
+    'follows nobody at first, leads while nobody else does, and says so once',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '+2', '+3'], get: ['me 1'] })
-      expect(transcript(m, roles$(store), 7_000)).toEqual(['0 leads with 1 as me'])
+      expect(transcript(m, roles$(store), 7_000)).toEqual(['0 follows undefined', '0 leads with 1 as me'])
     }),
   )
 
@@ -27,6 +27,7 @@ describe('leadership', () => {
       at(m, 1_000, () => session.notify('plant', { set: 'b' }, 6))
       at(m, 2_000, () => session.notify('plant', 'delete', 7))
       expect(transcript(m, roles$(store), 3_000)).toEqual([
+        '0 follows undefined',
         '0 follows a',
         '1000 follows b',
         `${2_000 + JITTER} leads with 9 as me`,
@@ -40,6 +41,7 @@ describe('leadership', () => {
       const { store, session } = leaseBench(m, { set: ['+1', '+8'], get: ['me 1'] })
       at(m, 1_000, () => session.notify('plant', 'delete', 7))
       expect(transcript(m, roles$(store), 2_000)).toEqual([
+        '0 follows undefined',
         '0 leads with 1 as me',
         '1000 follows undefined',
         `${1_000 + JITTER} leads with 8 as me`,
@@ -50,10 +52,10 @@ describe('leadership', () => {
   it(
     'leads through a reconnect that is shorter than the lease',
     marbles(m => {
-      const { store, session } = leaseBench(m, { set: ['+1', '+2', '+3', '+4', '+5'], get: ['me 1', 'me 2'] })
+      const { store, session } = leaseBench(m, { set: ['+1', '+2', '+3', '+4', '+5'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
       at(m, 5_000, () => session.connect())
-      expect(transcript(m, roles$(store), 9_500)).toEqual(['0 leads with 1 as me'])
+      expect(transcript(m, roles$(store), 9_500)).toEqual(['0 follows undefined', '0 leads with 1 as me'])
     }),
   )
 
@@ -63,6 +65,7 @@ describe('leadership', () => {
       const { store, sent } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       at(m, 1_000, () => void store.close())
       expect(transcript(m, roles$(store), 2_000)).toEqual([
+        '0 follows undefined',
         '0 leads with 1 as me',
         '1000 follows undefined',
         '1000 complete',
@@ -75,7 +78,7 @@ describe('leadership', () => {
     'errors as the lease does',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['-ERR not authorized'] })
-      expect(transcript(m, roles$(store), 10)).toEqual(['0 error not-authorized'])
+      expect(transcript(m, roles$(store), 10)).toEqual(['0 follows undefined', '0 error not-authorized'])
     }),
   )
 })

@@ -173,15 +173,50 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'survives a short outage with its token',
+    'survives a short outage with its token, renewed as soon as the watch is there again',
     marbles(m => {
-      const { store, session } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1', 'me 2'] })
+      const { store, session, sent } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
       at(m, 8_000, () => session.connect(true))
-      expect(transcript(m, states$(store), 8_500)).toEqual([
+      expect(transcript(m, states$(store), 8_500)).toEqual(['0 held 1 until 9000', '8000 held 1 until 17000'])
+      expect(sent().slice(3)).toEqual(['KEYNOTIFY', 'GET', CLAIM, 'VDEL me', 'KEYNOTIFY STOP'])
+    }),
+  )
+
+  it(
+    'ends when the key was gone during an outage, for another may have had it and used a newer token',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', ''] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      at(m, 5_000, () => session.connect())
+      expect(transcript(m, states$(store), 6_000)).toEqual([
         '0 held 1 until 9000',
-        '8000 held 1 until 12000',
-        '8000 held 1 until 15000',
+        '5000 lost: revoked',
+        `${5_000 + JITTER} held 9 until ${5_000 + JITTER + 9_000}`,
+      ])
+    }),
+  )
+
+  it(
+    'ends when the key is ours after an outage by a write that is none of its renewals',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', 'me 7'] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      at(m, 5_000, () => session.connect())
+      expect(transcript(m, states$(store), 5_001)).toEqual(['0 held 1 until 9000', '5000 lost: revoked'])
+    }),
+  )
+
+  it(
+    'ends when another had the key in between, even if that is heard after a renewal',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1'] })
+      at(m, 3_500, () => session.notify('line', { set: 'guest' }, 5))
+      expect(transcript(m, states$(store), 3_600)).toEqual([
+        '0 held 1 until 9000',
+        '3000 held 1 until 12000',
+        '3500 lost: taken',
+        '3500 waiting for guest',
       ])
     }),
   )
@@ -222,7 +257,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'is not lost by news from before its last renewal',
+    'is not lost by news from before it was acquired',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+10'], get: ['me 10'] })
       at(m, 1_000, () => session.notify('line', { set: 'former' }, 9))

@@ -5,6 +5,9 @@ import { fakeStore } from '../support/operator-session.js'
 
 describe('the arguments of a lease', () => {
   it.each<[string, unknown, RegExp]>([
+    ['no options', undefined, /options with a `duration`/],
+    ['options of nothing', null, /options with a `duration`/],
+    ['a bigint', { duration: 10n }, /`duration` to be a positive integer, got `10` \(bigint\)/],
     ['no duration', {}, /`duration` to be a positive integer, got `undefined`/],
     ['a duration of 0', { duration: 0 }, /`duration` to be a positive integer, got `0`/],
     ['a negative duration', { duration: -1 }, /`duration`/],

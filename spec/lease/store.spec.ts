@@ -90,6 +90,14 @@ describe('fenced', () => {
     await expect(late).rejects.toMatchObject({ code: 'fencing-token-stale' })
   })
 
+  it('refuses a missing token, which would be no fence', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    // @ts-expect-error as in untyped code that forgot it
+    expect(() => fenced(openClient(store.url), undefined)).toThrow(ArgumentError)
+    // @ts-expect-error no store
+    expect(() => fenced({}, '1:0:a')).toThrow(ArgumentError)
+  })
+
   it('refuses what is no token before anything is sent', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
@@ -117,14 +125,15 @@ describe('two clients and a lease', () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, b] = [openClient(store.url), openClient(store.url)]
     const leader = record(leadership(a, 'plant', { ...OPTIONS, holder: 'a' }))
-    await leader.until(({ values }) => values.length === 1)
+    await leader.until(({ values }) => values.at(-1)?.role === 'leader')
     const follower = record(leadership(b, 'plant', { ...OPTIONS, holder: 'b' }))
-    await follower.until(({ values }) => values.length === 1)
+    await follower.until(({ values }) => values.at(-1)?.leader === 'a')
     await a.close()
-    await follower.until(({ values }) => values.length === 2)
-    expect(leader.values.map(({ role }) => role)).toEqual(['leader', 'follower'])
+    await follower.until(({ values }) => values.at(-1)?.role === 'leader')
+    expect(leader.values.map(({ role }) => role)).toEqual(['follower', 'leader', 'follower'])
     expect(leader.completed).toBe(true)
     expect(follower.values).toMatchObject([
+      { role: 'follower', leader: undefined },
       { role: 'follower', leader: 'a' },
       { role: 'leader', leader: 'b' },
     ])

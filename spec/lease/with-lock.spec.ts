@@ -1,7 +1,7 @@
-import { NEVER, Observable, of, Subject } from 'rxjs'
+import { config, NEVER, Observable, of, Subject } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
-import { describe, expect, it } from 'vitest'
-import { LeaseLostError } from '../../src/errors.js'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { ArgumentError, LeaseLostError } from '../../src/errors.js'
 import { Hlc } from '../../src/hlc/hlc.js'
 import type { LeaseState } from '../../src/lease/lease-state.js'
 import { withLock } from '../../src/lease/with-lock.js'
@@ -18,6 +18,16 @@ const STATES: Record<string, LeaseState> = {
 }
 
 const leaseOf = (m: Context, diagram: string) => m.cold<LeaseState>(diagram, STATES)
+
+/** What RxJS reports next, instead of throwing it into the event loop. */
+function unhandledError(): Promise<unknown> {
+  onTestFinished(() => {
+    config.onUnhandledError = null
+  })
+  return new Promise(resolve => {
+    config.onUnhandledError = resolve
+  })
+}
 
 describe('withLock', () => {
   it(
@@ -138,5 +148,68 @@ describe('withLock', () => {
     states.next({ status: 'held', token: TWO, expiresAt: 20, holder: 'me' })
     expect(begun).toEqual([ONE])
     expect(states.observed).toBe(false)
+  })
+
+  it('errors with the loss although the teardown of the work throws, and does not begin again', async () => {
+    const reported = unhandledError()
+    const states = new Subject<LeaseState>()
+    const errors: unknown[] = []
+    let begun = 0
+    const work = new Observable(() => {
+      begun++
+      return () => {
+        throw new Error('teardown')
+      }
+    })
+    withLock(states, () => work).subscribe({ error: error => errors.push(error) })
+    states.next({ status: 'held', token: ONE, expiresAt: 10, holder: 'me' })
+    states.next({ status: 'lost', cause: LOST })
+    expect({ errors, begun, observed: states.observed }).toEqual({ errors: [LOST], begun: 1, observed: false })
+    expect(String(await reported)).toContain('teardown')
+  })
+
+  it('begins the next holding although the teardown of the last one throws', async () => {
+    const reported = unhandledError()
+    const states = new Subject<LeaseState>()
+    const begun: Hlc[] = []
+    const work = (token: Hlc): Observable<never> =>
+      new Observable(() => {
+        begun.push(token)
+        return () => {
+          throw new Error('teardown')
+        }
+      })
+    const subscription = withLock(states, work, { resume: true }).subscribe({ error: () => undefined })
+    states.next({ status: 'held', token: ONE, expiresAt: 10, holder: 'me' })
+    states.next({ status: 'held', token: TWO, expiresAt: 20, holder: 'me' })
+    expect(begun).toEqual([ONE, TWO])
+    expect(() => subscription.unsubscribe()).toThrow('teardown')
+    expect(String(await reported)).toContain('teardown')
+  })
+
+  it('does the work once for a lease that says everything at once', () => {
+    let begun = 0
+    const held = { status: 'held', expiresAt: 10, holder: 'me' } as const
+    const states = of<LeaseState[]>(
+      { ...held, token: ONE },
+      { status: 'waiting', holder: 'x' },
+      { ...held, token: TWO },
+    )
+    withLock(states, () => {
+      begun++
+      return of('done')
+    }).subscribe()
+    expect(begun).toBe(1)
+  })
+
+  it('refuses what is no work before anything is asked for', () => {
+    // @ts-expect-error as in untyped code that forgot it
+    expect(() => withLock(NEVER)).toThrow(ArgumentError)
+  })
+
+  it('has the type of whatever the work may emit', () => {
+    const either: Observable<number | string> = withLock(NEVER, token => (token.counter > 0 ? of(1) : ['a']))
+    const promised: Observable<number> = withLock(NEVER, async () => 1)
+    expect([either, promised]).toHaveLength(2)
   })
 })

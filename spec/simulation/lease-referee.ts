@@ -73,9 +73,9 @@ export class Referee {
     }
   }
 
-  /** Whether the lock key may have gone by force in the time of some belief that began then. */
-  disturbedSince(since: number): boolean {
-    return this.#disturbances.some(({ until }) => until >= since)
+  /** Whether the lock key may have gone by force just now, so that a holder need not have heard of it. */
+  get disturbed(): boolean {
+    return this.#disturbances.some(({ until }) => until >= this.#parts.time.now)
   }
 
   /** A contender was told something. `exact`: with the time at which it is over. */
@@ -130,7 +130,7 @@ export class Referee {
     if (this.#tokens.has(id)) this.#complain(who, `holds by ${token}, the token of another holding`)
     this.#tokens.add(id)
     const newest = this.#newest.get(change.life)
-    if (newest && token.compareTo(newest) < 0 && !this.#disturbed())
+    if (newest && token.compareTo(newest) < 0 && !this.disturbed)
       this.#complain(who, `holds by ${token}, older than ${newest} of a holding before`)
     if (newest === undefined || token.compareTo(newest) > 0) this.#newest.set(change.life, token)
   }
@@ -139,7 +139,7 @@ export class Referee {
     const { now } = this.#parts.time
     for (const [rival, { expiresAt }] of this.#beliefs) {
       const unaware = expiresAt === Number.POSITIVE_INFINITY && rival.frozen
-      if (rival === who || expiresAt <= now || unaware || this.#disturbed()) continue
+      if (rival === who || expiresAt <= now || unaware || this.disturbed) continue
       this.#complain(who, `holds, and so does ${rival.name} until ${expiresAt}`)
     }
   }
@@ -159,18 +159,13 @@ export class Referee {
   }
 
   #tooSoon(who: Believer, { expiresAt }: Belief): boolean {
-    return expiresAt > this.#parts.time.now && !who.clockWasSet && !this.#disturbed()
+    return expiresAt > this.#parts.time.now && !who.clockWasSet && !this.disturbed
   }
 
   #waits(who: Believer, holder: string): void {
     if (this.#beliefs.has(who)) this.#complain(who, 'waits, but was not told that the lease is lost')
     if (this.#waitsFor.get(who) === holder) this.#complain(who, `was told twice that ${holder} holds`)
     this.#waitsFor.set(who, holder)
-  }
-
-  #disturbed(): boolean {
-    const { now } = this.#parts.time
-    return this.#disturbances.some(({ from, until }) => from <= now && now <= until)
   }
 
   #complain(who: Believer, what: string): void {

@@ -67,7 +67,7 @@ export class LeaseWrites {
   #judgeRefusal(who: Believer, token: Hlc, since: number | undefined): void {
     const belief = this.#referee.beliefOf(who)
     if (belief === undefined || belief.since !== since || belief.token.compareTo(token) !== 0) return
-    if (this.#referee.valid(who) && !this.#referee.disturbedSince(belief.since))
+    if (this.#referee.valid(who) && !this.#referee.disturbed)
       this.#complain(`${who.name} holds the lease by ${token}, but may not write with it`)
   }
 }

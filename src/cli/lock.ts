@@ -25,14 +25,15 @@ RX_STATESTORE_FENCING_TOKEN, for 'set --ft' and whatever else can refuse a late 
 
 When the lock is lost, because it could not be renewed in time or was taken away, the command and what it started
 get SIGTERM, then SIGKILL. Signals are passed to them; they are a process group of their own, without a
-controlling terminal. If this process itself is killed, the command runs on: only the token protects from that.
+controlling terminal. If this process itself is killed or stopped, the command runs on: only the token
+protects from that.
 
 Exit code: that of the command, 128+n if a signal ended it, 127 if it was not found, 126 if it cannot be run;
 3 if somebody else has the lock, 4 if it was lost. Talk goes to stderr, and there is none while all is well.
 
 Examples:
   $ rx-statestore lock nightly-report -- ./report.sh
-  $ rx-statestore lock deploy --no-wait --holder "$USER" -- make deploy
+  $ rx-statestore lock deploy --no-wait --holder "$USER@$(hostname)/$$" -- make deploy
   $ rx-statestore lock line1-lock -- sh -c 'rx-statestore set line1 on --ft "$RX_STATESTORE_FENCING_TOKEN"'`
 
 /** Adds `lock NAME -- COMMAND`. */

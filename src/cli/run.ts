@@ -16,7 +16,7 @@ import { addWatch } from './watch.js'
 const NAME = 'rx-statestore'
 
 const HELP = `
-Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key.
+Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key, 4 lock lost.
 Data goes to stdout, talk to stderr. Run '${NAME} <command> --help' for options and examples.
 
 Example:

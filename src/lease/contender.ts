@@ -4,6 +4,7 @@ import { ClosedError, type LeaseLossReason, LeaseLostError, LockKeyError } from 
 import type { Hlc } from '../hlc/hlc.js'
 import { bytes } from '../keys/codec.js'
 import type { Entry } from '../keys/entry.js'
+import type { Freshness } from '../keys/freshness.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
 import type { KeyName } from '../store.js'
@@ -24,6 +25,7 @@ interface Seen {
 /** Those who wait come one after the other within this time, ms, when a lease becomes free. */
 const HERD = 50
 const FIRST_RETRY = 50
+const LONGEST_PATIENCE = 60_000
 
 /**
  * One subscriber of a lease: asks for it, keeps it, waits for it. It waits for the watch of the lock key; only when
@@ -37,9 +39,12 @@ export class Contender {
   readonly #holder: string
   #tenure: Tenure | undefined
   #request = Subscription.EMPTY
-  #watch = Subscription.EMPTY
   #cancelNext: () => void = () => undefined
   #seen: Seen | undefined
+  #isWatched = false
+  #gap = false
+  /** How often nothing was heard of the holder for as long as could be expected. */
+  #silences = 0
   /** The holder that was told last, while waiting. */
   #waitsFor: string | undefined
   #attempts = 0
@@ -63,12 +68,17 @@ export class Contender {
     this.#subscriber.add(() => this.#stop())
     this.#ask()
     if (this.#subscriber.closed) return
-    this.#watch = new Key(new KeySource(this.#key, bytes, this.#host)).entries$.subscribe({
-      next: entry => this.#hear(entry),
-      error: error => this.#fail(error),
-      complete: () => this.#finish(),
-    })
-    this.#subscriber.add(this.#watch)
+    const key = new Key(new KeySource(this.#key, bytes, this.#host))
+    this.#subscriber.add(
+      key.entries$.subscribe({
+        next: entry => this.#hear(entry),
+        error: error => this.#fail(error),
+        complete: () => this.#finish(),
+      }),
+    )
+    // After the entries: what a watch shows as live it has told before. Its end is theirs.
+    const watched = key.freshness$.subscribe({ next: freshness => this.#watched(freshness), error: () => undefined })
+    this.#subscriber.add(watched)
   }
 
   readonly #farewell = (): Observable<never> => {
@@ -95,11 +105,13 @@ export class Contender {
 
   #answered(answer: Claim): void {
     this.#attempts = 0
-    if (answer.applied) this.#acquired(answer)
-    else {
-      this.#mayHold = false
-      this.#wait(answer.version)
+    if (answer.applied) {
+      this.#acquired(answer)
+      return
     }
+    this.#mayHold = false
+    this.#wait(answer.version)
+    this.#silences++
   }
 
   #acquired(answer: Claim): void {
@@ -112,6 +124,7 @@ export class Contender {
       clock,
       renewEvery: this.#terms.renewEvery,
       claim: () => this.#claim(),
+      isWatched: () => this.#isWatched,
       renewed: () => this.#held(tenure),
       lost: (reason, cause) => this.#lost(reason, cause),
     })
@@ -145,6 +158,7 @@ export class Contender {
       this.#fail(error)
       return
     }
+    this.#silences = 0
     const { holder, version } = this.#seen
     if (this.#tenure) {
       if (holder !== this.#holder) this.#tenure.contradicted(version, holder === undefined ? 'revoked' : 'taken')
@@ -155,18 +169,30 @@ export class Contender {
     else if (holder === this.#holder && entry.source === 'resync') this.#ask()
   }
 
+  #watched({ state }: Freshness): void {
+    this.#isWatched = state === 'live'
+    if (!this.#isWatched) this.#gap = state === 'stale' || state === 'resyncing'
+    else if (this.#seen?.holder === this.#holder) this.#tenure?.watched(this.#seen.version, this.#gap)
+  }
+
   /** Waits for the holder, or not at all; `refused` is the version of the lock key that stood in the way. */
   #wait(refused: Hlc | undefined): void {
     const seen = this.#seen && !(refused && isOlder(this.#seen.version, refused)) ? this.#seen : undefined
     const other = seen?.holder === this.#holder ? undefined : seen?.holder
     const free = other === undefined && (seen !== undefined || refused === undefined)
-    this.#askAfter(free ? this.#jitter() : this.#terms.duration + this.#jitter())
+    this.#askAfter(free ? this.#jitter() : this.#patience() + this.#jitter())
     if (other !== undefined && other !== this.#waitsFor) this.#tell({ status: 'waiting', holder: other })
   }
 
   #askAfter(delay: number): void {
     this.#cancelNext()
     this.#cancelNext = this.#host.clock.schedule(delay, () => this.#ask())
+  }
+
+  /** Who holds it longer than we would, without a word, is not asked about again and again. */
+  #patience(): number {
+    const { duration } = this.#terms
+    return Math.max(duration, Math.min(duration * 2 ** this.#silences, LONGEST_PATIENCE))
   }
 
   #jitter(): number {

@@ -1,3 +1,4 @@
+import { ArgumentError, shown } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { checkToken } from '../keys/options.js'
 import type { KeyHost } from '../keys/source.js'
@@ -24,6 +25,9 @@ export class FencedStore extends StoreView {
  * ```
  */
 export function fenced(store: StoreView, token: Hlc | string): FencedStore {
+  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${shown(store)}\``)
+  // Only here: a write without a token is fine, a fence without one is not.
+  if (token === undefined) throw new ArgumentError('Expected a fencing token, got `undefined`')
   const host = store[HOST]
   return new FencedStore({
     store: host.store,

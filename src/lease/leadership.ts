@@ -1,4 +1,4 @@
-import { distinctUntilChanged, map, type Observable } from 'rxjs'
+import { distinctUntilChanged, map, type Observable, startWith } from 'rxjs'
 import type { Hlc } from '../hlc/hlc.js'
 import type { Lease } from './lease.js'
 import type { LeaseOptions } from './lease-options.js'
@@ -22,7 +22,7 @@ export type Leadership =
 /**
  * Election of one leader among all who call this with the same name: says who leads whenever that changes, us or others.
  * Follows first, and leads as soon as nobody else does. Unsubscribing, or closing the client, hands over at once; a leader
- * that dies is followed after `duration` at most. Never ends because of a lost connection; errors as the {@link Lease}.
+ * that dies is followed when its lease has run out. Never ends because of a lost connection; errors as the {@link Lease}.
  *
  * Two never believe to lead at the same time longer than their clocks drift apart in `duration`; what that means is in
  * docs/locking.md.
@@ -35,10 +35,13 @@ export type Leadership =
  * ```
  */
 export const leadership = (
-  store: { lease(name: string, options: LeaseOptions): Lease },
-  name: string,
+  store: { lease(name: string | Uint8Array, options: LeaseOptions): Lease },
+  name: string | Uint8Array,
   options: LeaseOptions,
-): Observable<Leadership> => store.lease(name, options).pipe(map(leadershipOf), distinctUntilChanged(isSame))
+): Observable<Leadership> =>
+  store.lease(name, options).pipe(map(leadershipOf), startWith(UNKNOWN), distinctUntilChanged(isSame))
+
+const UNKNOWN: Leadership = { role: 'follower', leader: undefined }
 
 function leadershipOf(state: LeaseState): Leadership {
   if (state.status === 'held') return { role: 'leader', leader: state.holder, token: state.token }

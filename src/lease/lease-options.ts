@@ -8,12 +8,12 @@ export interface LeaseOptions {
   /** ms after which a holder that is not heard of loses the lease. The store refuses nobody a long one: choose. */
   readonly duration: number
   /** ms between renewals; less than `duration`. Default a third of it, so that two may fail. */
-  readonly renewEvery?: number
+  readonly renewEvery?: number | undefined
   /**
    * Who holds it, as others see it. Default the client id and a random part of each subscription. Two who say the same
    * hold it together: choose a name of your own only where it is certain that there is one of it.
    */
-  readonly holder?: string
+  readonly holder?: string | undefined
 }
 
 /** Checked {@link LeaseOptions}. */
@@ -25,9 +25,13 @@ export interface LeaseTerms {
 
 /** Checks options before anything is sent. Throws {@link ArgumentError}. */
 export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
-  const { duration, renewEvery = Math.ceil(duration / 3), holder } = options
+  if (typeof options !== 'object' || options === null) {
+    throw new ArgumentError(`Expected options with a \`duration\` in ms, got \`${shown(options)}\``)
+  }
+  const { duration, holder } = options
   checkPositiveInteger('duration', duration)
   if (duration < 2) throw new ArgumentError('Expected `duration` to be at least 2 ms, or there is no time to renew')
+  const { renewEvery = Math.ceil(duration / 3) } = options
   checkPositiveInteger('renewEvery', renewEvery)
   if (renewEvery >= duration) {
     throw new ArgumentError(

@@ -1,13 +1,15 @@
-import { defer, distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
+import { distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
+import { LeaseLostError } from '../errors.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
 import type { KeyName } from '../store.js'
-import { claim, holderOf } from './claim.js'
+import { type Claim, claim, holderOf, isOver } from './claim.js'
 import { Contender } from './contender.js'
 import type { LeaseHost } from './lease-host.js'
 import { checkLeaseOptions, type LeaseOptions, type LeaseTerms, uniqueHolder } from './lease-options.js'
 import type { Acquisition, LeaseState } from './lease-state.js'
+import { release } from './release.js'
 
 /**
  * A lease on a lock key: an observable of where it stands. Whoever subscribes asks for it, waits for it, holds it and
@@ -51,19 +53,26 @@ export class Lease extends Observable<LeaseState> {
 
   /**
    * Asks once, and says at once whether it was free. What is acquired is neither renewed nor given back by itself: it
-   * runs out, or is given back with `store.deleteIf(name, holder, text)`. Cold; errors as a SET does and with `lock-key`.
+   * runs out, or is given back with `store.deleteIf(name, holder, text)`. When nobody waits for the answer any more, or
+   * it does not come, it is given back. Cold; errors as a SET does, with `lock-key`, and with `lease-lost` when the answer
+   * came too late.
    */
   tryAcquire(): Observable<Acquisition> {
-    return defer(() => {
+    return new Observable(subscriber => {
       const { duration, holder = uniqueHolder(this.#host.clientId) } = this.#terms
       const timeout = Math.min(this.#host.timeout, duration)
-      return claim(this.#host, this.#key, holder, { duration, timeout }).pipe(
-        switchMap(({ applied, version, expiry }) =>
-          applied
-            ? of({ acquired: true, token: version, expiresAt: expiry.monotonic, holder } as const)
-            : this.#refused(),
-        ),
+      let owed = true
+      subscriber.add(() => {
+        if (owed) release(this.#host, this.#key, holder, timeout)
+      })
+      const answer$ = claim(this.#host, this.#key, holder, { duration, timeout }).pipe(
+        switchMap(answer => {
+          if (answer.applied && isOver(answer.expiry, this.#host.clock)) throw new LeaseLostError('expired', this.name)
+          owed = false
+          return answer.applied ? of(acquired(answer, holder)) : this.#refused()
+        }),
       )
+      subscriber.add(answer$.subscribe(subscriber))
     })
   }
 
@@ -73,3 +82,10 @@ export class Lease extends Observable<LeaseState> {
       .pipe(map(found => ({ acquired: false, holder: found && holderOf(this.#key, found.value) })))
   }
 }
+
+const acquired = ({ version, expiry }: Claim, holder: string): Acquisition => ({
+  acquired: true,
+  token: version,
+  expiresAt: expiry.monotonic,
+  holder,
+})

@@ -1,6 +1,6 @@
-import { type Observable, Subscription } from 'rxjs'
+import { finalize, type Observable, Subscription } from 'rxjs'
 import type { Clock } from '../clock.js'
-import type { LeaseLossReason } from '../errors.js'
+import { type LeaseLossReason, OutcomeUnknownError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { type Claim, isOver, isPassing } from './claim.js'
 
@@ -11,6 +11,8 @@ export interface TenurePort {
   readonly renewEvery: number
   /** Claims the lock key once more. */
   readonly claim: () => Observable<Claim>
+  /** Whether the watch of the lock key would tell if somebody else came in between. */
+  readonly isWatched: () => boolean
   readonly renewed: () => void
   readonly lost: (reason: LeaseLossReason, cause?: unknown) => void
 }
@@ -19,11 +21,17 @@ export interface TenurePort {
  * One holding of a lease, from its acquisition until it is lost or ended. Renewals go out at their times whatever became
  * of those before: an answer may be late, or lost with a connection. It is over as soon as the time counted from the
  * last confirmed renewal is, whatever the network does.
+ *
+ * Nothing is renewed while the lock key is not watched. Its answer would not tell whether the key was still ours or was
+ * gone, and another's in between, whose token is newer than the one of this holding.
  */
 export class Tenure {
   readonly token: Hlc
   readonly #port: TenurePort
   readonly #renewals = new Subscription()
+  #underWay = 0
+  /** Whether a renewal was sent since the last confirmed one whose answer is lost: it may have been done. */
+  #doubt = false
   #confirmed: Claim
   #cancelRenewal: () => void
   #cancelExpiry: () => void
@@ -42,9 +50,18 @@ export class Tenure {
     return this.#confirmed.expiry.monotonic
   }
 
-  /** The watch says that the lock key is not ours: unless that was before the last renewal, the lease is lost. */
+  /** The watch says that the lock key is not ours, or was not: unless that was before this holding, it is lost. */
   contradicted(version: Hlc | undefined, reason: LeaseLossReason): void {
-    if (version === undefined || version.compareTo(this.#confirmed.version) > 0) this.#lose(reason)
+    if (version === undefined || version.compareTo(this.token) > 0) this.#lose(reason)
+  }
+
+  /** The watch can be relied on, maybe after a gap, and says that the lock key is ours with this version. */
+  watched(version: Hlc | undefined, gap: boolean): void {
+    if (this.#expired()) return
+    const isNewer = version !== undefined && version.compareTo(this.#confirmed.version) > 0
+    // Written in our name since, but by no renewal we know of: it was gone, and taken anew.
+    if (isNewer && this.#underWay === 0 && !this.#doubt) this.#lose('revoked')
+    else if (gap) this.#claim()
   }
 
   /** Ends it without a word. */
@@ -66,11 +83,21 @@ export class Tenure {
 
   #renew(): void {
     if (this.#expired()) return
+    if (this.#port.isWatched()) this.#claim()
+    else this.#cancelRenewal = this.#armRenewal()
+  }
+
+  #claim(): void {
+    this.#cancelRenewal()
     this.#cancelRenewal = this.#armRenewal()
-    const renewal = this.#port.claim().subscribe({
-      next: claim => this.#answered(claim),
-      error: error => this.#troubled(error),
-    })
+    this.#underWay++
+    const renewal = this.#port
+      .claim()
+      .pipe(finalize(() => this.#underWay--))
+      .subscribe({
+        next: claim => this.#answered(claim),
+        error: error => this.#troubled(error),
+      })
     this.#renewals.add(renewal)
   }
 
@@ -83,6 +110,7 @@ export class Tenure {
   #extend(claim: Claim): void {
     this.#confirmed = claim
     this.#trouble = undefined
+    this.#doubt = false
     this.#cancelExpiry()
     this.#cancelExpiry = this.#armExpiry()
     this.#port.renewed()
@@ -90,6 +118,7 @@ export class Tenure {
 
   #troubled(error: unknown): void {
     this.#trouble = error
+    this.#doubt ||= error instanceof OutcomeUnknownError
     if (!isPassing(error)) this.#lose('ended')
   }
 

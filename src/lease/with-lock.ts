@@ -1,4 +1,13 @@
-import { defer, Observable, type ObservableInput, type Subscriber, Subscription, type Unsubscribable } from 'rxjs'
+import {
+  defer,
+  Observable,
+  type ObservableInput,
+  type ObservedValueOf,
+  type Subscriber,
+  Subscription,
+  type Unsubscribable,
+} from 'rxjs'
+import { checkFunction } from '../check.js'
 import type { Hlc } from '../hlc/hlc.js'
 import type { LeaseState } from './lease-state.js'
 
@@ -11,7 +20,11 @@ export interface LockOptions {
 /**
  * Does the work while the lease is held: subscribes to it with the fencing token, and unsubscribes the moment the lease
  * is lost. Then it errors with `lease-lost`, or, with `resume`, waits for the lease again. When the work completes or
- * errors, so does this, and the lease is given back. Cold; errors as the lease does.
+ * errors, so does this, and the lease is given back. Cold; errors as the lease does, and with `lease-lost` when the client
+ * is closed while the work goes on.
+ *
+ * What cannot be unsubscribed goes on without the lock: a promise, and so an `async` function, as work has to look by
+ * itself.
  *
  * @example
  * ```ts
@@ -19,20 +32,26 @@ export interface LockOptions {
  * withLock(lease, token => recipe$.pipe(set(fenced(store, token).key('line-1\\recipe', text)))).subscribe()
  * ```
  */
-export function withLock<R>(
+export function withLock<O extends ObservableInput<unknown>>(
   lease: Observable<LeaseState>,
-  work: (token: Hlc) => ObservableInput<R>,
+  work: (token: Hlc) => O,
   { resume = false }: LockOptions = {},
-): Observable<R> {
+): Observable<ObservedValueOf<O>> {
+  checkFunction('work', work)
   return new Observable(subscriber => {
     const work$ = new Work(subscriber, work)
     // Before the lease, so that the work has stopped when the lease is given back.
     subscriber.add(work$)
     const holding = lease.subscribe({
       next: state => {
-        if (state.status === 'held') work$.begin(state.token)
-        else work$.stop()
-        if (state.status === 'lost' && !resume) subscriber.error(state.cause)
+        if (subscriber.closed) return
+        try {
+          if (state.status === 'held') work$.begin(state.token)
+          else work$.stop()
+        } finally {
+          // Also when the work's own teardown throws, which RxJS reports.
+          if (state.status === 'lost' && !resume) subscriber.error(state.cause)
+        }
       },
       error: error => subscriber.error(error),
       complete: () => subscriber.complete(),
@@ -42,13 +61,13 @@ export function withLock<R>(
 }
 
 /** The work of one holding after the other. */
-class Work<R> implements Unsubscribable {
-  readonly #subscriber: Subscriber<R>
-  readonly #work: (token: Hlc) => ObservableInput<R>
+class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
+  readonly #subscriber: Subscriber<ObservedValueOf<O>>
+  readonly #work: (token: Hlc) => O
   #token: Hlc | undefined
   #running = new Subscription()
 
-  constructor(subscriber: Subscriber<R>, work: (token: Hlc) => ObservableInput<R>) {
+  constructor(subscriber: Subscriber<ObservedValueOf<O>>, work: (token: Hlc) => O) {
     this.#subscriber = subscriber
     this.#work = work
   }
@@ -56,7 +75,14 @@ class Work<R> implements Unsubscribable {
   /** A renewal is no new holding: its token is the same. */
   begin(token: Hlc): void {
     if (this.#token === token) return
-    this.stop()
+    try {
+      this.stop()
+    } finally {
+      this.#start(token)
+    }
+  }
+
+  #start(token: Hlc): void {
     this.#token = token
     this.#running = new Subscription()
     this.#running.add(
