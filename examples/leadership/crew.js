@@ -38,7 +38,7 @@ export class Member {
   /** @param {import('./station.js').News} news */
   #hear(news) {
     if (news.role === 'leader') say(this.name, 'leads', { version: news.token, source: 'fencing token' })
-    else say(this.name, news.leader === undefined ? 'leads no more' : `follows ${clientOf(news.leader)}`)
+    else say(this.name, news.leader === undefined ? 'follows nobody yet' : `follows ${clientOf(news.leader)}`)
     this.news$.next(news)
   }
 }
