@@ -8,6 +8,8 @@ export interface Link {
   readonly connections: number
   /** Breaks all connections and refuses new ones. */
   cut(): void
+  /** Breaks all connections on the client's side only: the other side keeps its ends and does not notice. */
+  hangUp(): void
   /** Lets connections through again. */
   restore(): void
   /** Lets bytes pile up in one direction until {@link resume}. */
@@ -23,6 +25,7 @@ export async function layLink(url: string): Promise<Link> {
   let broken = false
   let connections = 0
   const pairs = new Set<{ readonly near: Socket; readonly far: Socket }>()
+  const orphans = new Set<Socket>()
   const server = createServer({ noDelay: true }, near => {
     if (broken) {
       near.destroy()
@@ -35,7 +38,7 @@ export async function layLink(url: string): Promise<Link> {
     const end = (): void => {
       pairs.delete(pair)
       near.destroy()
-      far.destroy()
+      if (!orphans.has(far)) far.destroy()
     }
     for (const socket of [near, far]) socket.on('error', end).on('close', end)
     near.pipe(far).pipe(near)
@@ -48,6 +51,7 @@ export async function layLink(url: string): Promise<Link> {
       near.destroy()
       far.destroy()
     }
+    for (const orphan of orphans) orphan.destroy()
   }
   onTestFinished(async () => {
     cut()
@@ -59,6 +63,16 @@ export async function layLink(url: string): Promise<Link> {
       return connections
     },
     cut,
+    hangUp: () => {
+      for (const { near, far } of pairs) {
+        orphans.add(far)
+        near.unpipe(far)
+        far.unpipe(near)
+        // What still comes is read, so that its end is seen, and lost.
+        far.resume()
+        near.destroy()
+      }
+    },
     restore: () => {
       broken = false
     },

@@ -132,6 +132,7 @@ export class Machine {
     switch (frame.type) {
       case 'groupMessage': {
         const { group, fromUserId, sequenceId, payload } = frame
+        this.#memberships.heard(group)
         this.#actions.push({ type: 'groupMessage', message: { group, fromUserId, sequenceId, ...payload } })
         break
       }

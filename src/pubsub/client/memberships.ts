@@ -6,8 +6,8 @@ import type { Posting } from './posting.js'
 interface Membership {
   readonly group: string
   wanted: boolean
-  /** What the hub knows, as far as it has answered. */
-  joined: boolean
+  /** What the hub knows; `undefined` when a request was sent whose answer did not come in time. */
+  joined: boolean | undefined
   /** What it was asked last and has not answered. */
   asked: 'joinGroup' | 'leaveGroup' | undefined
   posting: Posting | undefined
@@ -48,6 +48,12 @@ export class Memberships {
     this.#settle(membership, now)
   }
 
+  /** A message of a group came: it is joined, even if the answer that says so is lost or late. */
+  heard(group: string): void {
+    const membership = this.#all.get(group)
+    if (membership) this.#tellGap(membership)
+  }
+
   /** The hub listens. */
   resume(now: number): void {
     this.#live = true
@@ -62,10 +68,10 @@ export class Memberships {
   /** The session is gone, and all its groups with it. */
   sessionLost(since: number): void {
     for (const membership of Array.from(this.#all.values())) {
+      if (mayBeJoined(membership)) membership.missedSince ??= since
       if (membership.posting) this.#outbox.forget(membership.posting)
       membership.posting = undefined
       membership.asked = undefined
-      if (membership.joined) membership.missedSince ??= since
       membership.joined = false
       if (!membership.wanted) this.#all.delete(membership.group)
     }
@@ -112,14 +118,20 @@ export class Memberships {
   }
 
   #joined(membership: Membership): void {
-    const { group, missedSince } = membership
     membership.joined = true
+    this.#tellGap(membership)
+  }
+
+  #tellGap(membership: Membership): void {
+    const { group, missedSince } = membership
     membership.missedSince = undefined
     if (missedSince !== undefined) this.#act({ type: 'gap', group, since: missedSince })
   }
 
   #failed(membership: Membership, joining: boolean, error: StateStoreError): void {
     const refused = joining && !isPassing(error)
+    // It may have been done all the same: whatever is wanted has to be asked for.
+    if (error.code === 'outcome-unknown') membership.joined = undefined
     if (!refused || membership.missedSince !== undefined) this.#act({ type: 'report', error })
     // A group that may not be left is none of ours any more: what comes of it is dropped.
     if (!joining && !isPassing(error)) membership.joined = false
@@ -128,6 +140,10 @@ export class Memberships {
     membership.wanted = false
   }
 }
+
+/** Also when only the answer to the request to join was lost: messages may have come before it. */
+const mayBeJoined = ({ joined, asked, posting }: Membership): boolean =>
+  joined !== false || (asked === 'joinGroup' && posting?.state === 'sent')
 
 /** Time ran out, here or on the wire: to be asked again. */
 const isPassing = ({ code }: StateStoreError): boolean => code === 'timeout' || code === 'outcome-unknown'

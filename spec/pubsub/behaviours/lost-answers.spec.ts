@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { FakeSetting } from '../support/fake-socket-client.js'
+
+/** A client whose requests have a second, connected. */
+function open(): FakeSetting {
+  const setting = new FakeSetting({ timeout: 1_000 })
+  setting.socket.accept().greet()
+  return setting
+}
+
+const requests = ({ socket }: FakeSetting): string[] =>
+  socket.frames.map(({ type }) => String(type)).filter(type => type.endsWith('Group'))
+
+describe('a group whose answer did not come in time', () => {
+  it('is left when it is not wanted any more: the hub may have let us in', () => {
+    const setting = open()
+    const membership = setting.client.group('line').messages$.subscribe()
+    membership.unsubscribe()
+    expect(requests(setting)).toEqual(['joinGroup'])
+    setting.clock.advance(1_000)
+    expect(requests(setting)).toEqual(['joinGroup', 'leaveGroup'])
+    setting.socket.ack(2)
+    setting.clock.advance(10_000)
+    expect(requests(setting)).toEqual(['joinGroup', 'leaveGroup'])
+  })
+
+  it('is joined when it is wanted again: the hub may have let us go', () => {
+    const setting = open()
+    const { messages$ } = setting.client.group('line')
+    const membership = messages$.subscribe()
+    setting.socket.ack(1)
+    membership.unsubscribe()
+    messages$.subscribe()
+    expect(requests(setting)).toEqual(['joinGroup', 'leaveGroup'])
+    setting.clock.advance(1_000)
+    expect(requests(setting)).toEqual(['joinGroup', 'leaveGroup', 'joinGroup'])
+  })
+})
+
+describe('a group whose messages come before the answer to the join', () => {
+  it('has a gap when the session is lost by then', () => {
+    const setting = new FakeSetting().connect()
+    const line = setting.client.group('line')
+    line.messages$.subscribe(setting.observer('line'))
+    line.gaps$.subscribe(() => setting.log.push('gap'))
+    setting.socket.publish(1)
+    setting.reset()
+    expect(setting.log).toEqual(['line: 1'])
+    setting.socket.ack(2)
+    setting.socket.publish(1)
+    expect(setting.log).toEqual(['line: 1', 'gap', 'line: 1'])
+  })
+
+  it('has its gap told before them, once', () => {
+    const setting = new FakeSetting().connect()
+    const line = setting.client.group('line')
+    line.messages$.subscribe(setting.observer('line'))
+    line.gaps$.subscribe(() => setting.log.push('gap'))
+    setting.socket.ack(1).publish(1)
+    setting.reset()
+    setting.socket.publish(1)
+    setting.socket.ack(setting.socket.of('joinGroup').at(-1)?.['ackId'])
+    setting.socket.publish(2)
+    expect(setting.log).toEqual(['line: 1', 'gap', 'line: 1', 'line: 2'])
+  })
+})

@@ -1,0 +1,158 @@
+import { lastValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { record } from '../../support/open-client.js'
+import { atScriptedHub, atShippedHub, texts, upTo } from '../support/behaviour.js'
+import { CodecClient } from '../support/codec-client.js'
+import { PROTOCOLS } from '../support/scripted-hub.js'
+
+const BEYOND_DOUBLES = 2n ** 53n
+const MAXIMUM = 2n ** 64n - 1n
+
+describe.each(PROTOCOLS)('%s', protocol => {
+  it('9. Abrupt drop: recovery URL has both parameters, percent-encoded, same subprotocol; the token callback is not called.', async () => {
+    const { hub, reached, urlsAsked } = await atScriptedHub(protocol)
+    const first = (await hub.peer(1)).greet('a b/c+d', 'x=&y?')
+    await reached('connected')
+    first.drop()
+    const second = await hub.peer(2)
+    expect(second.url.search).toBe('?awps_connection_id=a%20b%2Fc%2Bd&awps_reconnection_token=x%3D%26y%3F')
+    expect([second.url.pathname, second.socket.protocol]).toEqual([first.url.pathname, first.socket.protocol])
+    second.oblige()
+    await reached('connected')
+    expect(urlsAsked()).toBe(1)
+  })
+
+  it('10. Recovery with 5 un-acked and 3 sent while detached: all 8 once, in order, numbering continuous.', async () => {
+    const { hub, link, open, joined, attached } = await atShippedHub(protocol)
+    const clock = new ManualClock()
+    const ann = open('ann', { clock })
+    const said = record(ann.client.group('g').messages$)
+    await joined()
+    for (let i = 1; i <= 5; i++) hub.sendToGroup('g', i)
+    await said.until(({ values }) => values.length === 5)
+    link.cut()
+    await attached(false)
+    // The first attempt fails, and the next one waits for its time.
+    await eventually(() => ann.statuses.some(status => status.state === 'recovering' && status.attempt === 2))
+    for (let i = 6; i <= 8; i++) hub.sendToGroup('g', i)
+    link.restore()
+    clock.advance(20)
+    await said.until(({ values }) => values.length === 8)
+    hub.sendToGroup('g', 9)
+    await said.until(({ values }) => values.length === 9)
+    expect(said.values.map(({ data }) => data)).toEqual(upTo(9))
+    expect(said.values.map(({ sequenceId }) => Number(sequenceId))).toEqual(upTo(9))
+  })
+
+  it('11. Redelivered ids <= largest are dropped and the largest is re-acked.', async () => {
+    const watched = await atScriptedHub(protocol)
+    const said = texts(watched)
+    const first = (await watched.hub.peer(1)).greet().oblige().publish(1n, 2n, 3n)
+    await eventually(() => said.length === 3)
+    first.drop()
+    const second = (await watched.hub.peer(2)).oblige()
+    await watched.reached('connected')
+    expect((await second.seen('sequenceAck'))[0]?.sequenceId).toBe(3n)
+    second.publish(2n, 3n, 4n)
+    await eventually(() => said.length > 3)
+    watched.clock.advance(1_000)
+    expect((await second.seen('sequenceAck', 2))[1]?.sequenceId).toBe(4n)
+    expect(said).toEqual(['1', '2', '3', '4'])
+  })
+
+  it('12. sequenceAck is cumulative: acking n releases all <= n; an ack for the future or the past is harmless.', async () => {
+    const { hub, server } = await atShippedHub(protocol)
+    const reader = await CodecClient.join(`${server.url}/client/hubs/chat`, protocol)
+    for (let i = 1; i <= 10; i++) hub.sendToGroup('g', i)
+    await reader.received(10)
+    for (const sequenceId of [6n, 2n, 0n, 11n, 1_000n, BEYOND_DOUBLES + 1n, MAXIMUM]) {
+      reader.send({ type: 'sequenceAck', sequenceId })
+    }
+    await reader.settled()
+    const back = reader.recover()
+    expect(await back.received(4)).toEqual([7n, 8n, 9n, 10n])
+  })
+
+  it('13. Ids 2^53+1 .. 2^53+3 and 2^64-1 survive exactly, in both codecs.', async () => {
+    const ids = [1n, 2n, 3n].map(i => BEYOND_DOUBLES + i).concat(MAXIMUM)
+    const watched = await atScriptedHub(protocol)
+    const said = record(watched.client.group('g').messages$)
+    const peer = (await watched.hub.peer(1)).greet()
+    await peer.seen('joinGroup')
+    for (const [i, id] of ids.entries()) {
+      peer.publish(id)
+      await said.until(({ values }) => values.length === i + 1)
+      watched.clock.advance(1_000)
+      expect((await peer.seen('sequenceAck', i + 1)).at(-1)?.sequenceId).toBe(id)
+    }
+    expect(said.values.map(({ sequenceId }) => sequenceId)).toEqual(ids)
+    const { server } = await atShippedHub(protocol)
+    const sender = await CodecClient.join(`${server.url}/client/hubs/chat`, protocol)
+    for (const ackId of ids) sender.send({ type: 'joinGroup', group: 'g', ackId })
+    await sender.settled()
+    expect(sender.acks.slice(1)).toMatchObject(ids.map(ackId => ({ ackId, success: true })))
+  })
+
+  it('14. Burst of 5000 messages faster than the ack tick: never 1000 un-acked.', async () => {
+    const watched = await atScriptedHub(protocol)
+    const said = texts(watched)
+    const peer = (await watched.hub.peer(1)).greet()
+    await peer.seen('joinGroup')
+    peer.publish(...upTo(5_000).map(BigInt))
+    await eventually(() => peer.of('sequenceAck').at(-1)?.sequenceId === 5_000n)
+    const acked = peer.of('sequenceAck').map(({ sequenceId }) => Number(sequenceId))
+    const steps = acked.map((id, i) => id - (acked[i - 1] ?? 0))
+    expect([said.length, Math.max(...steps) <= 100]).toEqual([5_000, true])
+    const { hub, open, joined, story } = await atShippedHub(protocol)
+    const reader = texts(open('ann', { clock: new ManualClock() }))
+    await joined()
+    for (let sent = 500; sent <= 5_000; sent += 500) {
+      for (let i = 0; i < 500; i++) hub.sendToGroup('g', i)
+      await eventually(() => reader.length === sent)
+    }
+    expect(story).toEqual(['connected ann'])
+  })
+
+  it('15. Client that never acks: at message 1001 (and at 16 MB) it is closed 1008, its session gone, other members unaffected.', async () => {
+    const { hub, server, open, joined, story } = await atShippedHub(protocol)
+    const others = texts(open('bob'))
+    await joined('g', 'bob')
+    const url = `${server.url}/client/hubs/chat`
+    const reader = await CodecClient.join(url, protocol)
+    for (let sent = 0; sent < 1_000; sent += 250) {
+      for (let i = 0; i < 250; i++) hub.sendToGroup('g', i)
+      await eventually(() => others.length === sent + 250)
+    }
+    await reader.received(1_000)
+    expect(story).toEqual(['connected bob', 'connected ann'])
+    hub.sendToGroup('g', 'one too many')
+    expect(story.at(-1)).toBe('disconnected ann: overflow')
+    expect([await reader.closed(), await reader.recover().closed()]).toEqual([1008, 1008])
+    const glutton = await CodecClient.join(url, protocol)
+    for (let i = 1; i <= 16; i++) {
+      hub.sendToGroup('g', 'x'.repeat(1024 * 1024))
+      await eventually(() => others.length === 1_001 + i)
+    }
+    expect([await glutton.closed(), await glutton.recover().closed()]).toEqual([1008, 1008])
+    expect(hub.connections.map(({ userId }) => userId)).toEqual(['bob'])
+  })
+
+  it('16. Lost ack, session recovered: resend uses the same ackId, hub answers Duplicate, caller sees success, subscribers got one copy.', async () => {
+    const { open, joined, link, hub } = await atShippedHub(protocol)
+    const direct = await CodecClient.join(hub.url, protocol)
+    const ann = open('ann')
+    await ann.reached('connected')
+    await joined()
+    const earlier = await lastValueFrom(ann.client.group('g').send('first'))
+    link.stall('down')
+    const result = lastValueFrom(ann.client.group('g').send('second'))
+    await direct.received(2)
+    link.cut()
+    link.restore()
+    expect(await result).toEqual({ ackId: (earlier.ackId ?? 0n) + 1n, duplicate: true })
+    await lastValueFrom(ann.client.group('g').send('third'))
+    expect(await direct.received(3)).toEqual([1n, 2n, 3n])
+  })
+})

@@ -1,0 +1,233 @@
+import { lastValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { PubSubRefusedError } from '../../../src/pubsub/index.js'
+import { eventually } from '../../support/eventually.js'
+import { record } from '../../support/open-client.js'
+import { atScriptedHub, atShippedHub, texts, upTo, watch } from '../support/behaviour.js'
+import { CodecClient } from '../support/codec-client.js'
+import { PROTOCOLS } from '../support/scripted-hub.js'
+
+/** After so many ms a connection has held, and the next one is tried without a pause. */
+const STABLE = 6_000
+
+const failure = (of: Promise<unknown>): Promise<unknown> =>
+  of.then(
+    () => undefined,
+    error => error,
+  )
+
+describe.each(PROTOCOLS)('%s', protocol => {
+  it('17. InternalServerError then success: same ackId reused; Forbidden: no retry.', async () => {
+    const { hub, client, clock } = await atScriptedHub(protocol)
+    const peer = (await hub.peer(1)).greet()
+    const good = lastValueFrom(client.sendEvent('good', 1))
+    await peer.seen('event')
+    const scheduled = clock.scheduled
+    peer.ack(1n, 'InternalServerError')
+    await eventually(() => clock.scheduled > scheduled)
+    clock.advance(1_000)
+    await peer.seen('event', 2)
+    peer.ack(1n)
+    expect(await good).toEqual({ ackId: 1n, duplicate: false })
+    const bad = failure(lastValueFrom(client.sendEvent('bad', 2)))
+    await peer.seen('event', 3)
+    peer.ack(2n, 'Forbidden')
+    expect(await bad).toBeInstanceOf(PubSubRefusedError)
+    clock.advance(15_000)
+    client.sendEvent('last', 3).subscribe({ error: () => undefined })
+    await peer.seen('event', 4)
+    expect(peer.of('event').map(({ event, ackId }) => [event, ackId])).toEqual([
+      ['good', 1n],
+      ['good', 1n],
+      ['bad', 2n],
+      ['last', 3n],
+    ])
+  })
+
+  it('18. Drop, then 1008 on recovery: exactly one `disconnected`, then a new connection with a fresh URL, sequenceId reset.', async () => {
+    const watched = await atScriptedHub(protocol)
+    const said = texts(watched)
+    const first = (await watched.hub.peer(1)).greet().oblige()
+    await first.seen('joinGroup')
+    first.publish(1n, 2n)
+    await eventually(() => said.length === 2)
+    watched.clock.advance(STABLE)
+    first.drop()
+    ;(await watched.hub.peer(2)).socket.close(1008, 'gone')
+    const third = (await watched.hub.peer(3)).oblige().greet('c2', 't2').publish(1n)
+    await eventually(() => said.length === 3)
+    expect(third.url.search).toBe('?access_token=2')
+    expect(watched.states().slice(2)).toEqual(['recovering', 'disconnected', 'connecting', 'connected'])
+    expect(watched.statuses[3]).toMatchObject({ code: 1008, reason: 'gone' })
+    expect(said).toEqual(['1', '2', '1'])
+  })
+
+  it('19. After 18: acked groups rejoined once, left groups not; a refused rejoin raises its event; `connected` fires with the new id.', async () => {
+    const watched = await atScriptedHub(protocol)
+    const { client, hub } = watched
+    const left = client.group('left').messages$.subscribe()
+    const [kept, refused] = [texts(watched, 'g'), texts(watched, 'refused')]
+    const gaps = record(client.group('g').gaps$)
+    const first = (await hub.peer(1)).greet().oblige()
+    await first.seen('joinGroup', 3)
+    left.unsubscribe()
+    await first.seen('leaveGroup')
+    watched.clock.advance(STABLE)
+    first.drop()
+    ;(await hub.peer(2)).socket.close(1008, 'gone')
+    const third = (await hub.peer(3)).greet('c2', 't2')
+    const joins = await third.seen('joinGroup', 2)
+    for (const { group, ackId } of joins) third.ack(ackId, group === 'refused' ? 'Forbidden' : undefined)
+    third.publish(1n)
+    await eventually(() => kept.length === 1 && refused.length === 1)
+    expect(joins.map(({ group }) => group).sort()).toEqual(['g', 'refused'])
+    expect([third.of('joinGroup').length, refused, watched.errors]).toEqual([2, ['pubsub-refused'], ['pubsub-refused']])
+    expect([gaps.values.length, watched.statuses.at(-1)]).toMatchObject([1, { connectionId: 'c2' }])
+  })
+
+  it('20. After a plain recovery: no `connected` event, no joins sent, group messages still arrive.', async () => {
+    const watched = await atScriptedHub(protocol)
+    const said = texts(watched)
+    const first = (await watched.hub.peer(1)).greet().oblige()
+    await first.seen('joinGroup')
+    first.publish(1n)
+    await eventually(() => said.length === 1)
+    first.drop()
+    const second = (await watched.hub.peer(2)).oblige()
+    await watched.reached('connected')
+    second.publish(2n)
+    await eventually(() => said.length === 2)
+    expect([second.of('joinGroup'), watched.statuses.at(-1)]).toMatchObject([[], { connectionId: 'c1' }])
+    const { hub, link, open, joined, attached, story } = await atShippedHub(protocol)
+    const reader = texts(open())
+    await joined()
+    link.cut()
+    await attached(false)
+    link.restore()
+    await attached(true)
+    hub.sendToGroup('g', 'still here')
+    await eventually(() => reader.length === 1)
+    expect(story).toEqual(['connected ann'])
+  })
+
+  it.each([['502'], ['404'], ['refused TCP']])(
+    '21. HTTP 502/404 or refused TCP during recovery: keeps trying until the window ends, then reconnects; window configurable. (%s)',
+    async how => {
+      const watched = await atScriptedHub(protocol, { recoveryWindow: 5_000 })
+      const { hub, clock, statuses, states } = watched
+      const first = (await hub.peer(1)).greet()
+      await watched.reached('connected')
+      clock.advance(STABLE)
+      const lostAt = clock.now()
+      if (how === 'refused TCP') await hub.shut()
+      else hub.door = Number(how)
+      first.drop()
+      const failures = (): number => statuses.filter(({ state }) => state === 'recovering').length
+      for (let attempt = 2; states().at(-1) !== 'connecting'; attempt++) {
+        await eventually(() => failures() >= attempt)
+        clock.advance(1_000)
+      }
+      expect([clock.now() - lostAt >= 5_000, clock.now() - lostAt < 6_000, failures() >= 5]).toEqual([true, true, true])
+      hub.door = 'open'
+      if (how === 'refused TCP') await hub.listen()
+      // The attempt under way may or may not find it open.
+      await eventually(() => hub.peers.length === 2 || states().at(-1) === 'disconnected')
+      clock.advance(1_000)
+      ;(await hub.peer(2)).greet('c2')
+      await watched.reached('connected')
+      expect(statuses.at(-1)).toMatchObject({ connectionId: 'c2' })
+    },
+  )
+
+  it('22. Retention expiry at the hub: valid token after the window is rejected with 1008; wrong token, id or hub is too, without harming the live session.', async () => {
+    const { hub, server, clock, attached, story } = await atShippedHub(protocol)
+    const url = `${server.url}/client/hubs/chat`
+    const reader = await CodecClient.join(url, protocol)
+    const attempts = [
+      reader.recover({ token: 'wrong' }),
+      reader.recover({ id: 'somebody' }),
+      reader.recover({ url: `${server.url}/client/hubs/other` }),
+    ]
+    expect(await Promise.all(attempts.map(attempt => attempt.closed()))).toEqual([1008, 1008, 1008])
+    hub.sendToGroup('g', 1)
+    expect(await reader.received(1)).toEqual([1n])
+    reader.cut()
+    await attached(false)
+    clock.advance(59_999)
+    const back = reader.recover()
+    expect(await back.received(1)).toEqual([1n])
+    back.cut()
+    await attached(false)
+    clock.advance(60_000)
+    expect(await reader.recover().closed()).toBe(1008)
+    expect(story).toEqual(['connected ann', 'disconnected ann: expired'])
+  })
+
+  it('23. Recovery while the old socket is still open: new socket takes over, no message lost or doubled.', async () => {
+    const { hub, link, open, joined, story } = await atShippedHub(protocol)
+    const ann = open()
+    const said = texts(ann)
+    await joined()
+    const send = (from: number, to: number): void => {
+      for (let i = from; i <= to; i++) hub.sendToGroup('g', i)
+    }
+    send(1, 3)
+    await eventually(() => said.length === 3)
+    const { connections } = link
+    link.hangUp()
+    send(4, 6)
+    expect(hub.connections).toMatchObject([{ attached: true }])
+    await eventually(() => said.length === 6)
+    send(7, 9)
+    await eventually(() => said.length === 9)
+    await lastValueFrom(ann.client.group('g').send(10))
+    await eventually(() => said.length === 10)
+    expect([said, link.connections, story]).toEqual([upTo(10), connections + 1, ['connected ann']])
+  })
+
+  it('24. Half-open link: pings go out, idle timeout closes, recovery follows; a hung connect attempt is abandoned.', async () => {
+    const { hub, clock, statuses, reached } = await atScriptedHub(protocol)
+    const peer = (await hub.peer(1)).greet()
+    await reached('connected')
+    clock.advance(20_000)
+    await peer.seen('ping')
+    hub.door = 'hanging'
+    clock.advance(20_000)
+    await eventually(() => hub.refused === 1 && peer.closedWith !== undefined)
+    expect(peer.closedWith).toBe(1005)
+    clock.advance(10_000)
+    expect(statuses.at(-1)).toMatchObject({ state: 'recovering', attempt: 2 })
+    hub.door = 'open'
+    clock.advance(1_000)
+    ;(await hub.peer(2)).oblige()
+    await reached('connected')
+    expect(statuses.at(-1)).toMatchObject({ connectionId: 'c1' })
+  })
+
+  it.each(['connecting', 'connected', 'recovering', 'disconnected'] as const)(
+    '25. stop() in each state ends timers and attempts, fires `stopped` once, and start() works again. (%s)',
+    async state => {
+      const watched = await atScriptedHub(protocol, { reconnectStrategy: () => 1_000 })
+      const { hub, clock, states, client } = watched
+      const peer = await hub.peer(1)
+      if (state !== 'connecting') {
+        peer.greet()
+        await watched.reached('connected')
+        hub.door = 'hanging'
+        if (state === 'recovering') peer.drop()
+        if (state === 'disconnected') peer.socket.close(1008)
+      }
+      await watched.reached(state)
+      if (state === 'recovering') await eventually(() => hub.refused === 1)
+      await client.close()
+      expect([states().at(-1), clock.pending]).toEqual(['stopped', 0])
+      clock.advance(120_000)
+      expect(states().filter(name => name === 'stopped')).toHaveLength(1)
+      hub.door = 'open'
+      const before = hub.peers.length
+      const again = watch(hub.url, { protocol })
+      ;(await hub.peer(before + 1)).greet('c2')
+      await again.reached('connected')
+    },
+  )
+})

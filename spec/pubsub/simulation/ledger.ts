@@ -1,0 +1,109 @@
+import type { DataFrame } from '../../../src/pubsub/hub/dialect.js'
+
+/** A message that the hub queued for a session; its place in the list is its number, less one. */
+export interface Queued {
+  readonly id: number
+  /** Missing for one of the server. */
+  readonly group: string | undefined
+  readonly at: number
+}
+
+/** A message or an event that a client sent. */
+export interface Sent {
+  readonly id: number
+  readonly kind: 'message' | 'event'
+  readonly sender: string
+  readonly how: 'plain' | 'noEcho' | 'atLeastOnce' | 'noAck'
+  /** How it ended: `acked`, or the code of its error. */
+  outcome: string
+  /** It was on its way when its session was lost, its time was over or its client was closed. */
+  excused: () => boolean
+}
+
+/** All that truly happened at the hub, whatever clients believe. */
+export class Ledger {
+  readonly sent = new Map<number, Sent>()
+  readonly complaints: string[] = []
+  readonly #queued = new Map<string, Queued[]>()
+  readonly #times = new Map<number, number>()
+  /** The youngest message of each sender that was published. */
+  readonly #youngest = new Map<string, number>()
+  #lastId = 0
+
+  nextId(): number {
+    return ++this.#lastId
+  }
+
+  /** Messages and events that came through. */
+  get processed(): number {
+    return this.#times.size
+  }
+
+  complain(what: string): void {
+    this.complaints.push(what)
+  }
+
+  /** The hub published a message. */
+  published(frame: DataFrame, sessions: readonly string[], at: number): void {
+    const id = Number(frame.payload.data)
+    const group = frame.type === 'groupMessage' ? frame.group : undefined
+    for (const session of sessions) this.queuedFor(session).push({ id, group, at })
+    const sent = this.sent.get(id)
+    if (sent && !this.#times.has(id)) this.#judgeOrder(sent)
+    this.processedOnceMore(id)
+  }
+
+  processedOnceMore(id: number): void {
+    this.#times.set(id, this.timesOf(id) + 1)
+  }
+
+  timesOf(id: number): number {
+    return this.#times.get(id) ?? 0
+  }
+
+  queuedFor(session: string): Queued[] {
+    const known = this.#queued.get(session)
+    if (known) return known
+    const queued: Queued[] = []
+    this.#queued.set(session, queued)
+    return queued
+  }
+
+  /** Whether senders were told the truth. */
+  judgeSent(): void {
+    for (const sent of this.sent.values()) {
+      const times = this.timesOf(sent.id)
+      const [least, most] = boundsOf(sent)
+      if (times < least || times > most) {
+        this.complain(`${nameOf(sent)} ended as ${sent.outcome}, but was processed ${times} times`)
+      }
+      if (sent.outcome === 'outcome-unknown' && !sent.excused()) this.complain(`${nameOf(sent)} need not be unknown`)
+    }
+  }
+
+  #judgeOrder(sent: Sent): void {
+    const { id, sender } = sent
+    if (id < (this.#youngest.get(sender) ?? 0)) this.complain(`${nameOf(sent)} was published after a younger one`)
+    else this.#youngest.set(sender, id)
+  }
+}
+
+const nameOf = ({ kind, id, sender, how }: Sent): string => `${kind} ${id} of ${sender} (${how})`
+
+/** How often it may have been processed. */
+function boundsOf({ outcome, how }: Sent): readonly [least: number, most: number] {
+  const most = how === 'atLeastOnce' ? Number.POSITIVE_INFINITY : 1
+  switch (outcome) {
+    case 'acked':
+      return [how === 'noAck' ? 0 : 1, most]
+    case 'outcome-unknown':
+      return [0, most]
+    case 'timeout':
+    case 'closed':
+    case 'pubsub-refused':
+      return [0, 0]
+    default:
+      // Nothing else may come of it.
+      return [1, 0]
+  }
+}

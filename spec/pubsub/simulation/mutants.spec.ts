@@ -1,0 +1,149 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Action } from '../../../src/pubsub/client/events.js'
+import type { Link } from '../../../src/pubsub/hub/link.js'
+import { scheduleOf } from './schedule.js'
+import { simulate } from './simulate.js'
+import { newIdOnResend } from './tamper.js'
+import type { Sabotage } from './world.js'
+
+/** What is different from the shipped client and hub. */
+interface Mutation extends Sabotage {
+  readonly inbox?: 'takes all for new' | 'goes on counting in a new session'
+  readonly client?: 'keeps gaps to itself' | 'does not join again' | 'does not send again'
+  readonly recentIds?: 'forgets'
+  readonly requests?: 'remembers what failed'
+  readonly session?: 'repeats nothing'
+}
+
+const switchedOff = vi.hoisted((): { mutation: Mutation } => ({ mutation: {} }))
+
+vi.mock('../../../src/pubsub/client/inbox.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../../src/pubsub/client/inbox.js')>()
+  class Inbox extends original.Inbox {
+    override record(...what: Parameters<InstanceType<typeof original.Inbox>['record']>): boolean {
+      return super.record(...what) || switchedOff.mutation.inbox === 'takes all for new'
+    }
+
+    override reset(): void {
+      if (switchedOff.mutation.inbox === 'goes on counting in a new session') this.suspend()
+      else super.reset()
+    }
+  }
+  return { ...original, Inbox }
+})
+
+vi.mock('../../../src/pubsub/client/memberships.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../../src/pubsub/client/memberships.js')>()
+  type Host = ConstructorParameters<typeof original.Memberships>
+  class Memberships extends original.Memberships {
+    constructor(outbox: Host[0], timeout: Host[1], act: Host[2]) {
+      super(outbox, timeout, (action: Action) => {
+        if (action.type !== 'gap' || switchedOff.mutation.client !== 'keeps gaps to itself') act(action)
+      })
+    }
+
+    override sessionLost(since: number): void {
+      if (switchedOff.mutation.client !== 'does not join again') super.sessionLost(since)
+    }
+  }
+  return { ...original, Memberships }
+})
+
+vi.mock('../../../src/pubsub/client/outbox.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../../src/pubsub/client/outbox.js')>()
+  class Outbox extends original.Outbox {
+    constructor(...[settings, transmit]: ConstructorParameters<typeof original.Outbox>) {
+      super(settings, data => {
+        if (!this.resuming || switchedOff.mutation.client !== 'does not send again') transmit(data)
+      })
+    }
+
+    private resuming = false
+
+    override resume(now: number): void {
+      this.resuming = true
+      super.resume(now)
+      this.resuming = false
+    }
+  }
+  return { ...original, Outbox }
+})
+
+vi.mock('../../../src/pubsub/hub/recent-ids.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../../src/pubsub/hub/recent-ids.js')>()
+  class RecentIds extends original.RecentIds {
+    override has(id: bigint): boolean {
+      return switchedOff.mutation.recentIds !== 'forgets' && super.has(id)
+    }
+  }
+  return { ...original, RecentIds }
+})
+
+vi.mock('../../../src/pubsub/hub/requests.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../../src/pubsub/hub/requests.js')>()
+  class Requests extends original.Requests {
+    override handle(...what: Parameters<InstanceType<typeof original.Requests>['handle']>): void {
+      super.handle(...what)
+      const [{ recent }, { ackId }] = what
+      if (switchedOff.mutation.requests && ackId !== undefined && !recent.has(ackId)) recent.add(ackId)
+    }
+  }
+  return { ...original, Requests }
+})
+
+vi.mock('../../../src/pubsub/hub/session.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../../src/pubsub/hub/session.js')>()
+  class Session extends original.Session {
+    #delivered = 0
+
+    override deliver(...what: Parameters<InstanceType<typeof original.Session>['deliver']>): void {
+      this.#delivered++
+      super.deliver(...what)
+    }
+
+    override resume(link: Link): void {
+      // Whatever was written counts as received.
+      const last = switchedOff.mutation.session === 'repeats nothing' ? this.#delivered : 0
+      for (let id = 1; id <= last; id++) this.acknowledge(BigInt(id))
+      super.resume(link)
+    }
+  }
+  return { ...original, Session }
+})
+
+const MUTATIONS: Record<string, Mutation> = {
+  'repeated messages taken for new ones': { inbox: 'takes all for new' },
+  'numbers not reset in a new session': { inbox: 'goes on counting in a new session' },
+  'gaps not told': { client: 'keeps gaps to itself' },
+  'groups not joined again in a new session': { client: 'does not join again' },
+  'nothing sent again after a recovery': { client: 'does not send again' },
+  'new ackId for a message sent again': { tamper: newIdOnResend },
+  'ids of processed requests forgotten by the hub': { recentIds: 'forgets' },
+  'ids remembered by the hub before the request succeeded': { requests: 'remembers what failed' },
+  'nothing repeated by the hub after a recovery': { session: 'repeats nothing' },
+  'live messages before repeated ones': { hub: 'replay before live traffic' },
+}
+
+const MOST_SCHEDULES = 2_000
+
+/** How many schedules it takes until somebody objects, and the objection. */
+function caughtAfter(sabotage: Sabotage): { schedules: number; objection: string } | undefined {
+  for (let seed = 1; seed <= MOST_SCHEDULES; seed++) {
+    const [objection] = simulate(scheduleOf(seed), sabotage).violations
+    if (objection !== undefined) return { schedules: seed, objection }
+  }
+  return undefined
+}
+
+describe('somebody objects when a safeguard of pub/sub is switched off', () => {
+  afterEach(() => {
+    switchedOff.mutation = {}
+  })
+
+  it.each(Object.entries(MUTATIONS))('%s', { timeout: 60_000 }, (name, mutation) => {
+    switchedOff.mutation = mutation
+    const caught = caughtAfter(mutation)
+    console.info(`${name}: caught after ${caught?.schedules} schedules: ${caught?.objection}`)
+    expect(caught).toBeDefined()
+  })
+})

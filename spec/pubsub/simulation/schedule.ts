@@ -1,0 +1,128 @@
+import { Random } from '../../simulation/random.js'
+import type { Conditions } from './pipe.js'
+
+/** What a client or the application does, and what befalls them, `at` ms after the start. */
+export type Action = { readonly at: number } & (
+  | {
+      readonly type: 'send'
+      readonly client: number
+      readonly group: number
+      readonly count: number
+      readonly how: 'plain' | 'noEcho' | 'atLeastOnce' | 'noAck'
+    }
+  | { readonly type: 'event' | 'cut' | 'kick' | 'reopen'; readonly client: number }
+  | { readonly type: 'join' | 'leave'; readonly client: number; readonly group: number }
+  | { readonly type: 'publish'; readonly group: number; readonly count: number }
+  | { readonly type: 'tellAll' }
+  | { readonly type: 'halfOpen'; readonly client: number; readonly direction: 'up' | 'down' | 'both' }
+  | { readonly type: 'stall'; readonly client: number; readonly direction: 'up' | 'down'; readonly duration: number }
+  | {
+      readonly type: 'freeze'
+      readonly client: number
+      readonly duration: number
+      readonly first: 'timers' | 'messages'
+    }
+  | { readonly type: 'restart'; readonly outage: number }
+)
+
+export interface ClientPlan {
+  readonly protocol: 'json' | 'protobuf'
+  /** As in the options of the client, ms. */
+  readonly recoveryWindow: number
+  readonly keepAlive: number
+  readonly connectTimeout: number
+  readonly timeout: number
+}
+
+/** Everything that happens in a simulation, given by its seed. */
+export interface Schedule {
+  readonly seed: number
+  readonly clients: readonly ClientPlan[]
+  readonly retention: number
+  readonly idleTimeout: number
+  readonly conditions: Conditions
+  readonly actions: readonly Action[]
+}
+
+/** ms in which things go wrong; after that the world behaves. */
+export const TROUBLE = 8_000
+export const GROUPS = 2
+/** Longer than a simulation. */
+export const AGES = 90_000
+/** More than the hub keeps for a client that does not acknowledge. */
+const FLOOD = 1_100
+
+const WAYS = ['plain', 'plain', 'plain', 'noEcho', 'atLeastOnce', 'noAck'] as const
+
+/** The schedule of a seed. */
+export function scheduleOf(seed: number): Schedule {
+  const random = new Random(seed)
+  const clients = Array.from({ length: random.int(2, 3) }, () => planOf(random))
+  const conditions = conditionsOf(random)
+  // A burst is where races live: actions crowd around a few moments.
+  const moments = Array.from({ length: 3 }, () => random.int(0, TROUBLE - 1_000))
+  const actions = Array.from({ length: random.int(8, 28) }, () => {
+    const near = random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 80)
+    return actionOf(random, random.chance(0.4) ? random.int(0, TROUBLE) : near, clients.length)
+  })
+  const joins = clients.map((_, client): Action => ({ at: 0, type: 'join', client, group: random.int(0, GROUPS - 1) }))
+  return {
+    seed,
+    clients,
+    retention: random.pick([300, 2_000, 6_000]),
+    idleTimeout: random.pick([3_000, 8_000]),
+    conditions,
+    actions: [...joins, ...actions].sort((a, b) => a.at - b.at),
+  }
+}
+
+const planOf = (random: Random): ClientPlan => ({
+  protocol: random.pick(['json', 'protobuf']),
+  recoveryWindow: random.pick([400, 3_000, 8_000]),
+  keepAlive: random.pick([1_000, 3_000]),
+  connectTimeout: random.pick([300, 1_500]),
+  timeout: random.pick([300, 2_000, AGES, AGES]),
+})
+
+function conditionsOf(random: Random): Conditions {
+  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
+  return {
+    latency: random.pick([0, 2, 20, 80]),
+    breakage: bad(0.5, random.pick([0.01, 0.05])),
+    refused: bad(0.3, 0.3),
+    hanging: bad(0.3, 0.2),
+    clientNotice: random.pick([0, 20, 400]),
+    hubNotice: random.pick([0, 20, 400, 2_500]),
+    window: random.pick([1, 4, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]),
+    faulty: bad(0.5, 0.4),
+    thinking: random.pick([0, 30, 400]),
+  }
+}
+
+function actionOf(random: Random, at: number, clients: number): Action {
+  const client = random.int(0, clients - 1)
+  const group = random.int(0, GROUPS - 1)
+  const dice = random.int(1, 1_000)
+  if (dice <= 350) {
+    return { at, type: 'send', client, group, count: random.pick([1, 2, 5]), how: random.pick([...WAYS]) }
+  }
+  if (dice <= 430) return { at, type: 'event', client }
+  if (dice <= 510) return { at, type: 'publish', group, count: random.pick([1, 3, 10]) }
+  if (dice <= 530) return { at, type: 'tellAll' }
+  if (dice <= 620) return { at, type: 'join', client, group }
+  if (dice <= 670) return { at, type: 'leave', client, group }
+  if (dice <= 830) return { at, type: 'cut', client }
+  if (dice <= 890) return { at, type: 'halfOpen', client, direction: random.pick(['up', 'down', 'both']) }
+  if (dice <= 930) {
+    return { at, type: 'stall', client, direction: random.pick(['up', 'down']), duration: random.int(10, 1_500) }
+  }
+  if (dice <= 950) {
+    return { at, type: 'freeze', client, duration: random.pick([200, 1_500, 12_000]), first: freezer(random) }
+  }
+  if (dice <= 965) return { at, type: 'kick', client }
+  if (dice <= 975) return { at, type: 'reopen', client }
+  if (dice <= 979) return { at, type: 'publish', group, count: random.pick([150, FLOOD]) }
+  return { at, type: 'restart', outage: random.int(0, 600) }
+}
+
+const freezer = (random: Random): 'timers' | 'messages' => random.pick(['timers', 'messages'])

@@ -1,0 +1,194 @@
+import type { Observable, Subscription } from 'rxjs'
+import { backoff } from '../../../src/backoff.js'
+import { PubSubClient } from '../../../src/pubsub/client/client.js'
+import type { SendResult } from '../../../src/pubsub/client/events.js'
+import type { Socket, SocketHandlers } from '../../../src/pubsub/client/socket.js'
+import type { PubSubStatus } from '../../../src/pubsub/client/status.js'
+import { StateStoreError } from '../../../src/pubsub/index.js'
+import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
+import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
+import { EventLoop } from '../../simulation/event-loop.js'
+import type { Ledger, Sent } from './ledger.js'
+import type { Nature } from './pipe.js'
+import type { ClientPlan } from './schedule.js'
+import type { SimHub } from './sim-hub.js'
+import type { Tamper } from './tamper.js'
+import { Wire } from './wire.js'
+import { Witness } from './witness.js'
+
+/** Where and among whom a client lives. */
+export interface Place {
+  readonly nature: Nature
+  readonly hub: SimHub
+  readonly ledger: Ledger
+  /** Makes what changes the sockets of a client. */
+  readonly tamper: (() => Tamper) | undefined
+}
+
+interface Subscribed {
+  readonly witness: Witness
+  readonly subscription: Subscription
+}
+
+/** The shipped client with a socket and a clock of the simulation, and witnesses of all it says. */
+export class SimClient {
+  readonly name: string
+  readonly loop: EventLoop
+  closed = false
+  readonly #plan: ClientPlan
+  readonly #place: Place
+  readonly #client: PubSubClient
+  readonly #tamper: Tamper | undefined
+  readonly #groups = new Map<string, Subscribed>()
+  readonly #serverMessages: Witness
+  readonly #witnesses: Witness[] = []
+  #wire: Wire | undefined
+  #status: PubSubStatus = { state: 'connecting' }
+  /** The session it was in last. */
+  #session: string | undefined
+  /** When sessions were lost, ms. */
+  readonly #losses: number[] = []
+
+  constructor(name: string, plan: ClientPlan, place: Place) {
+    const { nature, ledger } = place
+    this.name = name
+    this.#plan = plan
+    this.#place = place
+    this.#tamper = place.tamper?.()
+    this.loop = new EventLoop(nature.time, 0)
+    const pause = (attempt: number): number => backoff(attempt, { initial: 50, maximum: 1_000 })
+    this.#client = new PubSubClient({
+      ...plan,
+      url: `ws://hub/client/hubs/h?user=${name}`,
+      codec: plan.protocol === 'json' ? jsonClientCodec : protobufClientCodec,
+      clock: this.loop.clock(),
+      openSocket: (url, _subprotocol, handlers) => this.#open(url, handlers),
+      queueLimit: 10_000,
+      retries: 3,
+      pause,
+      reconnectStrategy: attempt => (attempt === 1 ? 0 : pause(attempt - 1)),
+    })
+    this.#serverMessages = new Witness(ledger, name, undefined, 0)
+    this.#client.status$.subscribe(status => this.#note(status))
+    this.#client.errors$.subscribe(({ code, message }) => {
+      // A join or a leave may take longer than its time; then it is asked for again.
+      if (code !== 'timeout' && code !== 'outcome-unknown') ledger.complain(`${name} reports ${message}`)
+    })
+    this.#client.serverMessages$.subscribe(message => this.#serverMessages.take(message, this.#session ?? ''))
+  }
+
+  /** The session it is in, if it is connected. */
+  get connectionId(): string | undefined {
+    return this.#status.state === 'connected' ? this.#status.connectionId : undefined
+  }
+
+  /** Names of the groups it wants to be in. */
+  get wanted(): readonly string[] {
+    return Array.from(this.#groups.keys())
+  }
+
+  join(group: string): void {
+    if (this.closed || this.#groups.has(group)) return
+    const { ledger, nature } = this.#place
+    const witness = new Witness(ledger, this.name, group, nature.time.now)
+    this.#witnesses.push(witness)
+    const { messages$, gaps$ } = this.#client.group(group)
+    const subscription = gaps$.subscribe(() => witness.gap())
+    const error = (cause: unknown): void => ledger.complain(`${this.name} cannot be in ${group}: ${cause}`)
+    subscription.add(messages$.subscribe({ next: message => witness.take(message, this.#session ?? ''), error }))
+    this.#groups.set(group, { witness, subscription })
+  }
+
+  leave(group: string): void {
+    this.#groups.get(group)?.subscription.unsubscribe()
+    this.#groups.delete(group)
+  }
+
+  send(group: string, how: Sent['how']): void {
+    const id = this.#place.ledger.nextId()
+    const options = { noEcho: how === 'noEcho', atLeastOnce: how === 'atLeastOnce', ack: how !== 'noAck' }
+    this.#follow(this.#client.group(group).send(id, options), { id, kind: 'message', how })
+  }
+
+  sendEvent(): void {
+    const id = this.#place.ledger.nextId()
+    this.#follow(this.#client.sendEvent('e', id), { id, kind: 'event', how: 'plain' })
+  }
+
+  cut(): void {
+    this.#wire?.cut()
+  }
+
+  halfOpen(direction: 'up' | 'down' | 'both'): void {
+    this.#wire?.silence(direction)
+  }
+
+  stall(direction: 'up' | 'down', duration: number): void {
+    this.#wire?.[direction].stall(duration)
+  }
+
+  close(): void {
+    this.closed = true
+    void this.#client.close()
+    this.#groups.clear()
+  }
+
+  /** At the end of everything, while it is still connected or after it was closed. */
+  judge(): void {
+    const lasting = new Set(Array.from(this.#groups.values(), ({ witness }) => witness))
+    if (!this.closed) lasting.add(this.#serverMessages)
+    for (const witness of [...this.#witnesses, this.#serverMessages]) {
+      witness.judge(lasting.has(witness) ? this.connectionId : undefined, this.#losses.length)
+    }
+  }
+
+  #open(url: string, handlers: SocketHandlers): Socket {
+    const { nature, hub } = this.#place
+    const { opened, message, closed } = handlers
+    const own: SocketHandlers = {
+      opened: () => this.loop.run(() => opened()),
+      message: data => this.loop.run(() => message(data)),
+      closed: (code, reason) => this.loop.run(() => closed(code, reason)),
+    }
+    const [changed, change] = this.#tamper?.(own) ?? [own, (socket: Socket) => socket]
+    const wire = new Wire(nature, changed)
+    this.#wire = wire
+    const { random, conditions } = nature
+    if (random.chance(conditions.hanging)) wire.silence('both')
+    else if (random.chance(conditions.refused)) wire.cut()
+    else wire.up.push(() => hub.accept(wire, url, this.#plan.protocol))
+    return change(wire.near)
+  }
+
+  #follow(result: Observable<SendResult>, what: Pick<Sent, 'id' | 'kind' | 'how'>): void {
+    const { nature, ledger } = this.#place
+    const sent: Sent = { ...what, sender: this.name, outcome: 'pending', excused: () => false }
+    ledger.sent.set(sent.id, sent)
+    const since = nature.time.now
+    result.subscribe({
+      next: () => {
+        sent.outcome = 'acked'
+      },
+      error: error => {
+        sent.outcome = error instanceof StateStoreError ? error.code : String(error)
+        const { now } = nature.time
+        const isOver = this.closed || now - since >= this.#plan.timeout
+        sent.excused = () => isOver || this.#losses.some(at => since <= at && at <= now)
+      },
+    })
+  }
+
+  #note(status: PubSubStatus): void {
+    const former = this.#status
+    this.#status = status
+    if (status.state === 'disconnected' && this.#session !== undefined) {
+      this.#losses.push(this.#place.nature.time.now)
+      this.#session = undefined
+    }
+    if (status.state !== 'connected') return
+    if (this.#session !== undefined && this.#session !== status.connectionId) {
+      this.#place.ledger.complain(`${this.name} was ${former.state} and is in another session, unannounced`)
+    }
+    this.#session = status.connectionId
+  }
+}

@@ -1,0 +1,192 @@
+import { type DataFrame, Dialect } from '../../../src/pubsub/hub/dialect.js'
+import type { EventRequest } from '../../../src/pubsub/hub/event-request.js'
+import { readHandshake } from '../../../src/pubsub/hub/handshake.js'
+import { type Claim, HubEngine, type HubEngineOptions } from '../../../src/pubsub/hub/hub-engine.js'
+import { CLOSE } from '../../../src/pubsub/hub/link.js'
+import type { Session } from '../../../src/pubsub/hub/session.js'
+import type { FrameData } from '../../../src/pubsub/wire/frames.js'
+import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
+import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
+import type { Ledger } from './ledger.js'
+import type { Nature } from './pipe.js'
+import type { Wire } from './wire.js'
+
+/** A safeguard of the hub that is switched off from outside. */
+export type HubSabotage = 'replay before live traffic'
+
+const DIALECTS = { json: new Dialect(jsonHubCodec), protobuf: new Dialect(protobufHubCodec) }
+const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+
+/** The shipped engine, watched by the ledger. */
+class RecordedEngine extends HubEngine {
+  readonly #ledger: Ledger
+  readonly #nature: Nature
+
+  constructor(options: HubEngineOptions, ledger: Ledger, nature: Nature) {
+    super(options)
+    this.#ledger = ledger
+    this.#nature = nature
+  }
+
+  override deliver(targets: ReadonlySet<Session>, frame: DataFrame, spared?: ReadonlySet<string>): number {
+    const getters = Array.from(targets, ({ connectionId }) => connectionId).filter(id => !spared?.has(id))
+    const deliveries = super.deliver(targets, frame, spared)
+    if (deliveries !== getters.length) this.#ledger.complain(`delivered to ${deliveries}, not ${getters.length}`)
+    this.#ledger.published(frame, getters, this.#nature.time.now)
+    return deliveries
+  }
+}
+
+/** A hub on virtual time, which can lose everything. */
+export class SimHub {
+  engine: HubEngine
+  readonly #nature: Nature
+  readonly #ledger: Ledger
+  readonly #limits: Pick<HubEngineOptions, 'retention' | 'idleTimeout'>
+  readonly #sabotage: HubSabotage | undefined
+  #wires = new Set<Wire>()
+  #running = true
+  #secrets = 0
+  #armedFor = Number.POSITIVE_INFINITY
+  #disarm: (() => void) | undefined
+
+  constructor(
+    nature: Nature,
+    ledger: Ledger,
+    limits: Pick<HubEngineOptions, 'retention' | 'idleTimeout'>,
+    sabotage?: HubSabotage,
+  ) {
+    this.#nature = nature
+    this.#ledger = ledger
+    this.#limits = limits
+    this.#sabotage = sabotage
+    this.engine = this.#emptyEngine()
+  }
+
+  /** Whether a timer runs. */
+  get armed(): boolean {
+    return this.#disarm !== undefined
+  }
+
+  /** Takes a connection. */
+  accept(wire: Wire, url: string, protocol: 'json' | 'protobuf'): void {
+    const { pathname, search } = new URL(url)
+    const handshake = readHandshake(pathname + search, {}, '/client')
+    if (!this.#running || 'status' in handshake) {
+      wire.cut()
+      return
+    }
+    this.#wires.add(wire)
+    wire.down.push(() => wire.near.opened())
+    const session = this.#attach(wire, handshake.claim, handshake.query.get('user') ?? '', protocol)
+    if (session) this.#bind(session, wire)
+    else wire.far.close(CLOSE.policy, 'there is no such session')
+    this.#arm()
+  }
+
+  /** Sends a message of the application to a group, or to everybody. */
+  publish(group?: string): void {
+    const payload = { dataType: 'json', data: this.#ledger.nextId() } as const
+    const { roster } = this.engine
+    if (group === undefined) this.engine.deliver(roster.all, { type: 'serverMessage', payload })
+    else this.engine.deliver(roster.ofGroup(group), { type: 'groupMessage', group, payload })
+    this.#arm()
+  }
+
+  /** The application ends a session. */
+  kick(userId: string): void {
+    for (const session of Array.from(this.engine.roster.ofUser(userId))) {
+      session.send({ type: 'disconnected', reason: 'kicked' })
+      this.engine.end(session, 'hub', CLOSE.normal, 'kicked')
+    }
+  }
+
+  /** Loses all sessions and all connections. */
+  restart(outage: number): void {
+    for (const wire of this.#wires) wire.cut()
+    this.#wires = new Set()
+    this.#running = false
+    this.#disarm?.()
+    this.#disarm = undefined
+    this.#armedFor = Number.POSITIVE_INFINITY
+    this.engine = this.#emptyEngine()
+    this.#nature.time.after(outage, () => {
+      this.#running = true
+    })
+  }
+
+  #emptyEngine(): HubEngine {
+    const secret = (bytes: number): string => `${++this.#secrets}`.padStart(bytes, '0')
+    const nothing = (): void => undefined
+    const listener = { connected: nothing, disconnected: nothing, event: (of: EventRequest) => this.#decideLater(of) }
+    return new RecordedEngine({ ...this.#limits, secret, listener }, this.#ledger, this.#nature)
+  }
+
+  #attach(wire: Wire, claim: Claim | undefined, userId: string, protocol: 'json' | 'protobuf'): Session | undefined {
+    const { now } = this.#nature.time
+    if (!claim) return this.engine.connect(wire.far, DIALECTS[protocol], { userId, roles: ROLES }, now)
+    if (this.#sabotage !== 'replay before live traffic') return this.engine.recover(claim, wire.far, now)
+    const replayed: FrameData[] = []
+    wire.far.outgoing = data => replayed.push(data)
+    const session = this.engine.recover(claim, wire.far, now)
+    wire.far.outgoing = (data, send) => {
+      send(data)
+      for (const late of replayed.splice(0)) send(late)
+    }
+    return session
+  }
+
+  #bind(session: Session, wire: Wire): void {
+    const { engine } = this
+    const { far: link } = wire
+    const current = (task: (now: number) => void): void => {
+      if (this.engine !== engine) return
+      task(this.#nature.time.now)
+      this.#arm()
+    }
+    link.listener = {
+      receive: data => current(now => engine.receive(session, link, data, now)),
+      alive: () => current(now => engine.alive(session, link, now)),
+      drained: () => current(() => engine.drained(session, link)),
+      gone: code => {
+        this.#wires.delete(wire)
+        current(now => engine.dropped(session, link, code, now))
+      },
+    }
+  }
+
+  #decideLater(request: EventRequest): boolean {
+    const { engine } = this
+    const { time, random, conditions } = this.#nature
+    const isFaulty = random.chance(conditions.faulty)
+    const decide = (): void => {
+      if (this.engine !== engine || request.settled) return
+      if (isFaulty) engine.events.refuse(request, { name: 'InternalServerError', message: 'not now' })
+      else {
+        this.#ledger.processedOnceMore(Number(request.payload.data))
+        engine.events.accept(request)
+      }
+      this.#arm()
+    }
+    const delay = random.int(0, conditions.thinking)
+    if (delay === 0) decide()
+    else time.after(delay, decide)
+    return true
+  }
+
+  #arm(): void {
+    const { time } = this.#nature
+    const deadline = this.engine.nextDeadline ?? Number.POSITIVE_INFINITY
+    if (deadline >= this.#armedFor) return
+    this.#disarm?.()
+    this.#armedFor = deadline
+    this.#disarm = time.clock().schedule(deadline - time.now, () => this.#tick())
+  }
+
+  #tick(): void {
+    this.#armedFor = Number.POSITIVE_INFINITY
+    this.#disarm = undefined
+    this.engine.tick(this.#nature.time.now)
+    this.#arm()
+  }
+}

@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest'
+import { simulateAll } from './simulate.js'
+
+const SEED = process.env['SEED']
+const SCHEDULES = SEED === undefined ? 3_000 : 1
+const FIRST = SEED === undefined ? 1 : Number(SEED)
+
+it(`the pub/sub client and hub keep their promises in ${SCHEDULES} simulated disasters`, { timeout: 300_000 }, () => {
+  const { failure, total } = simulateAll(FIRST, SCHEDULES)
+  console.info(`${SCHEDULES} schedules from seed ${FIRST}: ${JSON.stringify(total)}`)
+  expect(failure).toBeUndefined()
+})

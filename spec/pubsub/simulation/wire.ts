@@ -1,0 +1,162 @@
+import type { Socket, SocketHandlers } from '../../../src/pubsub/client/socket.js'
+import type { CloseCode, Link } from '../../../src/pubsub/hub/link.js'
+import type { FrameData } from '../../../src/pubsub/wire/frames.js'
+import { type Nature, Pipe } from './pipe.js'
+
+/** A socket that was lost without a close frame; one that was closed without a code (RFC 6455, section 7.4.1). */
+const ABNORMAL = 1006
+const NO_CODE = 1005
+/** How long a client waits for the answer to its close frame, ms. */
+const CLOSE_PATIENCE = 1_500
+/** A frame that has not left counts for so many bytes: a client may hold four before it has to wait. */
+const BYTES_PER_FRAME = 300_000
+
+/** What the hub is told of a connection. */
+export interface HubListener {
+  receive(data: FrameData): void
+  alive(): void
+  drained(): void
+  gone(code: number): void
+}
+
+/** A WebSocket between a client and the hub, as both see it. */
+export class Wire {
+  readonly near: NearEnd
+  readonly far: FarEnd
+  readonly up: Pipe
+  readonly down: Pipe
+  readonly #nature: Nature
+  #cut = false
+
+  constructor(nature: Nature, handlers: SocketHandlers) {
+    this.#nature = nature
+    this.up = new Pipe(nature, () => this.cut())
+    this.down = new Pipe(
+      nature,
+      () => this.cut(),
+      () => this.far.listener?.drained(),
+    )
+    this.near = new NearEnd(this, nature, handlers)
+    this.far = new FarEnd(this, nature)
+  }
+
+  /** Breaks it; both sides notice in their own time. */
+  cut(): void {
+    if (this.#cut) return
+    this.#cut = true
+    this.silence('both')
+    const { time, random, conditions } = this.#nature
+    time.after(random.int(0, conditions.clientNotice), () => this.near.ended(ABNORMAL, ''))
+    time.after(random.int(0, conditions.hubNotice), () => this.far.ended(ABNORMAL))
+  }
+
+  /** Leaves it half-open: what is sent vanishes, and nobody is told. */
+  silence(direction: 'up' | 'down' | 'both'): void {
+    if (direction !== 'down') this.up.dead = true
+    if (direction !== 'up') this.down.dead = true
+  }
+}
+
+/** The client's end. */
+export class NearEnd implements Socket {
+  readonly #wire: Wire
+  readonly #nature: Nature
+  readonly #handlers: SocketHandlers
+  #open = true
+  #closing = false
+
+  constructor(wire: Wire, nature: Nature, handlers: SocketHandlers) {
+    this.#wire = wire
+    this.#nature = nature
+    this.#handlers = handlers
+  }
+
+  get bufferedAmount(): number {
+    return this.#wire.up.underWay * BYTES_PER_FRAME
+  }
+
+  opened(): void {
+    if (this.#open) this.#handlers.opened()
+  }
+
+  send(data: FrameData): void {
+    if (this.#open && !this.#closing) this.#wire.up.push(() => this.#wire.far.take(data))
+  }
+
+  close(code: number = NO_CODE): void {
+    if (!this.#open || this.#closing) return
+    this.#closing = true
+    this.#wire.up.push(() => {
+      this.#wire.far.ended(code)
+      this.#wire.down.push(() => this.ended(code, ''))
+    })
+    this.#nature.time.after(CLOSE_PATIENCE, () => {
+      this.ended(ABNORMAL, '')
+      this.#wire.cut()
+    })
+  }
+
+  take(data: FrameData): void {
+    if (this.#open) this.#handlers.message(data)
+  }
+
+  ended(code: number, reason: string): void {
+    if (!this.#open) return
+    this.#open = false
+    this.#handlers.closed(code, reason)
+  }
+}
+
+/** The hub's end. */
+export class FarEnd implements Link {
+  listener: HubListener | undefined
+  /** What changes the frames on their way out, if anything does. */
+  outgoing: ((data: FrameData, send: (data: FrameData) => void) => void) | undefined
+  readonly #wire: Wire
+  readonly #nature: Nature
+  #open = true
+
+  constructor(wire: Wire, nature: Nature) {
+    this.#wire = wire
+    this.#nature = nature
+  }
+
+  get writable(): boolean {
+    return this.#wire.down.underWay < this.#nature.conditions.window
+  }
+
+  send(data: FrameData): void {
+    if (!this.#open) return
+    const send = (frame: FrameData): void => this.#wire.down.push(() => this.#wire.near.take(frame))
+    if (this.outgoing) this.outgoing(data, send)
+    else send(data)
+  }
+
+  /** Any WebSocket answers by itself. */
+  ping(): void {
+    const { up, down } = this.#wire
+    down.push(() => up.push(() => this.listener?.alive()))
+  }
+
+  close(code: CloseCode, reason: string): void {
+    if (!this.#open) return
+    this.#wire.down.push(() => this.#wire.near.ended(code, reason))
+    this.ended(code)
+  }
+
+  terminate(): void {
+    this.ended(ABNORMAL)
+    this.#wire.cut()
+  }
+
+  take(data: FrameData): void {
+    if (this.#open) this.listener?.receive(data)
+  }
+
+  ended(code: number): void {
+    if (!this.#open) return
+    this.#open = false
+    // The hub is told in a later turn, never while it closes.
+    this.#nature.time.after(0, () => this.listener?.gone(code))
+  }
+}

@@ -1,0 +1,87 @@
+import type { GroupMessage, ServerMessage } from '../../../src/pubsub/client/events.js'
+import type { Ledger } from './ledger.js'
+
+interface Visit {
+  readonly session: string
+  /** Numbers of the messages that came, in their order. */
+  readonly numbers: number[]
+}
+
+/**
+ * Holds one subscription to its promises, message by message: what the hub queued for the session comes once, in its
+ * order, without holes; and the loss of a session is announced.
+ */
+export class Witness {
+  readonly group: string | undefined
+  #gaps = 0
+  /** Whether a gap was told since the last message. */
+  #told = false
+  /** When it was subscribed to, ms. */
+  readonly #since: number
+  readonly #name: string
+  readonly #ledger: Ledger
+  readonly #visits: Visit[] = []
+
+  constructor(ledger: Ledger, name: string, group: string | undefined, since: number) {
+    this.#ledger = ledger
+    this.#name = name
+    this.group = group
+    this.#since = since
+  }
+
+  /** Messages were missed. */
+  gap(): void {
+    this.#gaps++
+    this.#told = true
+  }
+
+  /** Takes a message, and the session in which it came. */
+  take({ sequenceId, data }: GroupMessage | ServerMessage, session: string): void {
+    const number = Number(sequenceId)
+    const queued = this.#ledger.queuedFor(session)[number - 1]
+    if (queued?.id !== data || queued?.group !== this.group) {
+      this.#complain(`got ${data} as ${number} of session ${Number(session)}, which the hub never sent it`)
+      return
+    }
+    const visit = this.#visitOf(session)
+    const last = visit.numbers.at(-1) ?? 0
+    if (number <= last) this.#complain(`got ${number} after ${last} in session ${Number(session)}`)
+    visit.numbers.push(number)
+    this.#told = false
+  }
+
+  /** At the end. `session`: the one that lasts, if the subscription does. */
+  judge(session: string | undefined, sessionsLost: number): void {
+    for (const visit of this.#visits) this.#judgeHoles(visit, visit.session === session)
+    if (session !== undefined && !this.#visits.some(visit => visit.session === session)) {
+      this.#judgeHoles({ session, numbers: [] }, true)
+    }
+    if (this.group === undefined) return
+    if (this.#gaps > sessionsLost) this.#complain(`${sessionsLost} sessions lost, told of ${this.#gaps} gaps`)
+  }
+
+  #visitOf(session: string): Visit {
+    const latest = this.#visits.at(-1)
+    if (latest?.session === session) return latest
+    if (latest && !this.#told && this.group !== undefined) this.#complain('is in a new session and was told of no gap')
+    if (this.#visits.some(visit => visit.session === session)) this.#complain(`is back in session ${Number(session)}`)
+    const visit: Visit = { session, numbers: [] }
+    this.#visits.push(visit)
+    return visit
+  }
+
+  #judgeHoles({ session, numbers }: Visit, complete: boolean): void {
+    const came = new Set(numbers)
+    const last = complete ? Number.POSITIVE_INFINITY : (numbers.at(-1) ?? 0)
+    const missing = this.#ledger
+      .queuedFor(session)
+      .map(({ group, at }, i) => ({ number: i + 1, isOurs: group === this.group && at > this.#since }))
+      .filter(({ number, isOurs }) => isOurs && number < last && !came.has(number))
+    const [first] = missing
+    if (first) this.#complain(`missed ${missing.length} messages of session ${Number(session)}, first ${first.number}`)
+  }
+
+  #complain(what: string): void {
+    this.#ledger.complain(`${this.#name} ${this.group ?? 'from the server'}: ${what}`)
+  }
+}

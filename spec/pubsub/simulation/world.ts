@@ -1,0 +1,165 @@
+import { Random } from '../../simulation/random.js'
+import { VirtualTime } from '../../simulation/virtual-time.js'
+import { Ledger } from './ledger.js'
+import { CALM, type Nature } from './pipe.js'
+import { type Action, GROUPS, type Schedule, TROUBLE } from './schedule.js'
+import { type Place, SimClient } from './sim-client.js'
+import { type HubSabotage, SimHub } from './sim-hub.js'
+
+/** What came of a simulation. */
+export interface Verdict {
+  readonly violations: readonly string[]
+  /** Messages and events that were processed. */
+  readonly processed: number
+  /** How often sends ended how. */
+  readonly outcomes: Readonly<Record<string, number>>
+}
+
+/** What is switched off from outside. */
+export interface Sabotage {
+  readonly hub?: HubSabotage
+  readonly tamper?: NonNullable<Place['tamper']>
+}
+
+/** Long enough for every timeout, backoff and expiry of the troubled time, and for whoever was frozen. */
+const SETTLE = 22_000
+/** Long enough for a message, and for a client to be closed. */
+const MOMENT = 4_000
+
+const groupName = (group: number): string => `group${group}`
+
+/** A hub, clients and a network on virtual time. */
+export class World {
+  readonly #schedule: Schedule
+  readonly #nature: Nature
+  readonly #ledger = new Ledger()
+  readonly #hub: SimHub
+  readonly #place: Place
+  /** The client of each plan, and all that ever were. */
+  readonly #clients: SimClient[] = []
+  readonly #everyone: SimClient[] = []
+
+  constructor(schedule: Schedule, sabotage: Sabotage = {}) {
+    const { seed, conditions, clients } = schedule
+    this.#schedule = schedule
+    this.#nature = { time: new VirtualTime(), random: new Random(seed ^ 0x5eed), conditions: { ...conditions } }
+    this.#hub = new SimHub(this.#nature, this.#ledger, schedule, sabotage.hub)
+    this.#place = { nature: this.#nature, hub: this.#hub, ledger: this.#ledger, tamper: sabotage.tamper }
+    for (const i of clients.keys()) this.#open(i)
+  }
+
+  run(): Verdict {
+    const { time, conditions } = this.#nature
+    for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
+    time.runUntil(TROUBLE)
+    Object.assign(conditions, CALM)
+    time.runUntil(TROUBLE + SETTLE)
+    this.#judgeConvergence()
+    time.runUntil(TROUBLE + SETTLE + MOMENT)
+    for (const client of this.#everyone) client.judge()
+    for (const client of this.#clients) client.close()
+    time.runUntil(TROUBLE + SETTLE + 2 * MOMENT)
+    this.#judgeEnd()
+    this.#ledger.judgeSent()
+    return this.#verdict()
+  }
+
+  #open(i: number): void {
+    const plan = this.#schedule.clients[i]
+    if (plan === undefined) return
+    const client = new SimClient(`client${i}.${this.#everyone.length}`, plan, this.#place)
+    this.#clients[i] = client
+    this.#everyone.push(client)
+  }
+
+  #do(action: Action): void {
+    switch (action.type) {
+      case 'publish':
+        for (let i = 0; i < action.count; i++) this.#hub.publish(groupName(action.group))
+        break
+      case 'tellAll':
+        this.#hub.publish()
+        break
+      case 'restart':
+        this.#hub.restart(action.outage)
+        break
+      default: {
+        const client = this.#clients[action.client]
+        if (client) this.#befall(client, action)
+      }
+    }
+  }
+
+  #befall(client: SimClient, action: Extract<Action, { client: number }>): void {
+    switch (action.type) {
+      case 'send':
+        for (let i = 0; i < action.count; i++) client.send(groupName(action.group), action.how)
+        break
+      case 'event':
+        client.sendEvent()
+        break
+      case 'join':
+        client.join(groupName(action.group))
+        break
+      case 'leave':
+        client.leave(groupName(action.group))
+        break
+      case 'cut':
+        client.cut()
+        break
+      case 'kick':
+        this.#hub.kick(client.name)
+        break
+      case 'halfOpen':
+        client.halfOpen(action.direction)
+        break
+      case 'stall':
+        client.stall(action.direction, action.duration)
+        break
+      case 'freeze':
+        client.loop.freeze(action.duration, action.first)
+        break
+      case 'reopen':
+        client.close()
+        this.#open(action.client)
+        break
+    }
+  }
+
+  /** Everybody is where it wants to be, and hears what is said now. */
+  #judgeConvergence(): void {
+    const { roster } = this.#hub.engine
+    const complain = (what: string): void => this.#ledger.complain(what)
+    const living = this.#clients.map(({ connectionId }) => connectionId)
+    for (const { name, connectionId } of this.#clients) if (!connectionId) complain(`${name} is not connected`)
+    const sessions = Array.from(roster.all, ({ connectionId }) => connectionId)
+    if (!sameItems(sessions, living)) complain(`the hub has sessions ${sessions}, the clients are in ${living}`)
+    for (let i = 0; i < GROUPS; i++) {
+      const group = groupName(i)
+      const members = Array.from(roster.ofGroup(group), ({ connectionId }) => connectionId)
+      const wanting = this.#clients.filter(({ wanted }) => wanted.includes(group))
+      const wanted = wanting.map(({ connectionId }) => connectionId)
+      if (!sameItems(members, wanted)) complain(`${group} has members ${members}, wanted by ${wanted}`)
+      this.#hub.publish(group)
+      for (const client of this.#clients) client.send(group, 'plain')
+    }
+  }
+
+  #judgeEnd(): void {
+    for (const { name, loop } of this.#everyone) {
+      if (loop.timers > 0) this.#ledger.complain(`${name} left ${loop.timers} timers`)
+    }
+    const { roster, nextDeadline } = this.#hub.engine
+    if (roster.all.size > 0) this.#ledger.complain(`${roster.all.size} sessions are left at the hub`)
+    if (nextDeadline !== undefined) this.#ledger.complain('the hub still waits for something')
+  }
+
+  #verdict(): Verdict {
+    const outcomes: Record<string, number> = {}
+    for (const { outcome } of this.#ledger.sent.values()) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+    return { violations: this.#ledger.complaints, processed: this.#ledger.processed, outcomes }
+  }
+}
+
+const sameItems = (some: readonly unknown[], others: readonly unknown[]): boolean =>
+  some.length === others.length && some.every(item => others.includes(item))

@@ -1,0 +1,89 @@
+import { onTestFinished } from 'vitest'
+import { connectPubSub, type PubSubClient, type PubSubOptions, type PubSubStatus } from '../../../src/pubsub/index.js'
+import type { ServePubSubOptions } from '../../../src/pubsub/server.js'
+import { eventually } from '../../support/eventually.js'
+import { type Link, layLink } from '../../support/link.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openHub } from './open-hub.js'
+import { type Protocol, ScriptedHub } from './scripted-hub.js'
+
+/** A client and all it said of its connection. */
+export interface Watched {
+  readonly client: PubSubClient
+  readonly statuses: readonly PubSubStatus[]
+  /** Names of the states so far. */
+  readonly states: () => readonly string[]
+  /** Settles when the latest state is this one. */
+  readonly reached: (state: PubSubStatus['state']) => Promise<void>
+  /** Codes of what `errors$` told. */
+  readonly errors: readonly string[]
+}
+
+/** The shipped client, closed at the end of the test. */
+export function watch(url: string | (() => string), options: PubSubOptions = {}): Watched {
+  const client = connectPubSub(url, { reconnect: { initial: 5, maximum: 20 }, ...options })
+  const statuses: PubSubStatus[] = []
+  const errors: string[] = []
+  client.status$.subscribe(status => statuses.push(status))
+  client.errors$.subscribe(({ code }) => errors.push(code))
+  onTestFinished(async () => {
+    const closed = client.close()
+    if (options.clock instanceof ManualClock) options.clock.advance(2_000)
+    await closed
+  })
+  const states = () => statuses.map(({ state }) => state)
+  return { client, statuses, states, errors, reached: state => eventually(() => states().at(-1) === state) }
+}
+
+/** The shipped client at a hub that does what the test says. Its time stands still. */
+export async function atScriptedHub(protocol: Protocol, options: PubSubOptions = {}) {
+  const hub = await ScriptedHub.open(protocol)
+  const clock = new ManualClock()
+  let asked = 0
+  const url = (): string => {
+    asked++
+    return `${hub.url}?access_token=${asked}`
+  }
+  const reconnect = { initial: 1_000, maximum: 1_000 }
+  const watched = watch(url, { protocol, clock, reconnect, ...options })
+  return { hub, clock, ...watched, urlsAsked: () => asked }
+}
+
+/** Texts of the messages of the group `g`, as they come. */
+export function texts({ client }: Watched, group = 'g'): unknown[] {
+  const said: unknown[] = []
+  const subscription = client.group(group).messages$.subscribe({
+    next: ({ data }) => said.push(data),
+    error: error => said.push(error.code),
+  })
+  onTestFinished(() => subscription.unsubscribe())
+  return said
+}
+
+/** The shipped hub, behind a network that can be broken. Everybody may do everything. */
+export async function atShippedHub(protocol: Protocol, options: Partial<ServePubSubOptions> = {}) {
+  const roles = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+  const opened = await openHub({
+    authenticate: ({ query }) => ({ userId: query.get('user') ?? 'ann', roles }),
+    ...options,
+  })
+  const link = await layLink(opened.server.url)
+  const urlOf = (user: string): string => `${through(opened.hub.url, link)}?user=${user}`
+  const open = (user = 'ann', more: PubSubOptions = {}): Watched => watch(urlOf(user), { protocol, ...more })
+  /** Settles when a user's client is a member. */
+  const joined = (group = 'g', user = 'ann'): Promise<void> =>
+    eventually(() => opened.hub.connections.some(({ userId, groups }) => userId === user && groups.includes(group)))
+  const attached = (is: boolean): Promise<void> =>
+    eventually(() => opened.hub.connections.every(connection => connection.attached === is))
+  return { ...opened, link, urlOf, open, joined, attached }
+}
+
+/** A URL, by way of a link. */
+export function through(url: string, link: Link): string {
+  const target = new URL(url)
+  target.port = new URL(link.url).port
+  return target.href
+}
+
+/** 1 to `count`. */
+export const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1)
