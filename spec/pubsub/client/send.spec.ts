@@ -337,3 +337,45 @@ describe('the time of a send', () => {
     expect(setting.log).toEqual(['a: timeout'])
   })
 })
+
+describe('a send before the codec is loaded', () => {
+  const late = () => {
+    let loaded = (): void => undefined
+    let failed = (_error: Error): void => undefined
+    const ready = new Promise<void>((resolve, reject) => {
+      loaded = resolve
+      failed = reject
+    })
+    setting = new FakeSetting({ ready: () => ready })
+    setting.connect()
+    return { loaded: () => loaded(), failed: () => failed(new Error('offline')) }
+  }
+  const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+  it('waits, and keeps its place', async () => {
+    const { loaded } = late()
+    send(1)
+    send(2)
+    expect(sentData()).toEqual([])
+    loaded()
+    await turn()
+    expect(sentData()).toEqual([1, 2])
+  })
+
+  it('is forgotten when it is unsubscribed', async () => {
+    const { loaded } = late()
+    send(1).unsubscribe()
+    send(2)
+    loaded()
+    await turn()
+    expect(sentData()).toEqual([2])
+  })
+
+  it('fails when the codec cannot be loaded', async () => {
+    const { failed } = late()
+    send(1)
+    failed()
+    await turn()
+    expect(setting.log).toEqual([expect.stringContaining('connection-lost')])
+  })
+})

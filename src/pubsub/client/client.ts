@@ -1,6 +1,6 @@
 import { BehaviorSubject, defer, EMPTY, filter, finalize, Observable, Subject, type Subscriber, throwError } from 'rxjs'
 import type { Clock } from '../../clock.js'
-import type { StateStoreError } from '../../errors.js'
+import { ConnectionLostError, type StateStoreError } from '../../errors.js'
 import { checkName } from './check.js'
 import { Driver, type UrlSource } from './driver.js'
 import { closedBy } from './errors.js'
@@ -25,6 +25,8 @@ export interface PubSubClientSettings extends Omit<MachineSettings, 'backlog'> {
   readonly url: UrlSource
   readonly clock: Clock
   readonly openSocket: OpenSocket
+  /** Loads what the codec needs before anything is sent. Without it the codec is there. */
+  readonly ready?: () => Promise<void>
 }
 
 /**
@@ -45,6 +47,7 @@ export class PubSubClient implements AsyncDisposable {
   readonly #driver: Driver
   readonly #groupHost: GroupHost
   readonly #clock: Clock
+  readonly #ready: (() => Promise<void>) | undefined
   readonly #status$ = new BehaviorSubject<PubSubStatus>({ state: 'connecting' })
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #serverMessages$ = new Subject<ServerMessage>()
@@ -58,6 +61,7 @@ export class PubSubClient implements AsyncDisposable {
     const machine = new Machine({ ...settings, backlog: () => this.#driver.backlog })
     const { subprotocol } = codec
     this.#clock = clock
+    this.#ready = settings.ready
     this.#driver = new Driver({ machine, clock, openSocket, subprotocol, url, tell: action => this.#tell(action) })
     this.#groupHost = {
       timeout,
@@ -116,11 +120,19 @@ export class PubSubClient implements AsyncDisposable {
     return new Observable(subscriber => {
       // Its own for every subscription: it names the message.
       const request = { ...draft }
-      this.#sends.set(request, subscriber)
+      const post = (): void => {
+        if (subscriber.closed) return
+        this.#sends.set(request, subscriber)
+        this.#driver.dispatch({ type: 'send', request })
+      }
       subscriber.add(() => {
         if (this.#sends.delete(request)) this.#driver.dispatch({ type: 'forget', request })
       })
-      this.#driver.dispatch({ type: 'send', request })
+      if (this.#ready === undefined) post()
+      else
+        this.#ready().then(post, cause =>
+          subscriber.error(new ConnectionLostError('The codec cannot be loaded', { cause })),
+        )
     })
   }
 

@@ -2,9 +2,8 @@ import { type BackoffOptions, backoff } from '../../backoff.js'
 import { checkFunction, checkPositiveInteger } from '../../check.js'
 import { type Clock, systemClock } from '../../clock.js'
 import { ArgumentError, shown } from '../../errors.js'
-import type { ClientCodec } from '../wire/frames.js'
 import { jsonClientCodec } from '../wire/json-client-codec.js'
-import { protobufClientCodec } from '../wire/protobuf-client-codec.js'
+import { LateCodec } from '../wire/late-codec.js'
 import { PubSubClient } from './client.js'
 import type { UrlSource } from './driver.js'
 import type { ReconnectStrategy } from './events.js'
@@ -62,20 +61,20 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   if (retries !== 0) checkPositiveInteger('retries', retries)
   checkBackoff(reconnect)
   checkFunction('reconnectStrategy', reconnectStrategy)
-  const behaviour = { ...numbers, retries, pause, reconnectStrategy, codec: codecOf(protocol) }
-  return new PubSubClient({ ...behaviour, url, clock, openSocket: openWebSocket })
+  const behaviour = { ...numbers, retries, pause, reconnectStrategy, clock, openSocket: openWebSocket }
+  if (protocol === 'json') return new PubSubClient({ ...behaviour, url, codec: jsonClientCodec })
+  if (protocol !== 'protobuf') {
+    throw new ArgumentError(`Expected \`protocol\` to be 'json' or 'protobuf', got \`${shown(protocol)}\``)
+  }
+  const codec = new LateCodec('protobuf.reliable.webpubsub.azure.v1', loadProtobuf)
+  const ready = (): Promise<void> => codec.load()
+  return new PubSubClient({ ...behaviour, url: () => ready().then(() => resolve(url)), codec, ready })
 }
 
-function codecOf(protocol: 'json' | 'protobuf'): ClientCodec {
-  switch (protocol) {
-    case 'json':
-      return jsonClientCodec
-    case 'protobuf':
-      return protobufClientCodec
-    default:
-      throw new ArgumentError(`Expected \`protocol\` to be 'json' or 'protobuf', got \`${shown(protocol)}\``)
-  }
-}
+// Half as much again as all the rest, and most do not need it.
+const loadProtobuf = () => import('../wire/protobuf-client-codec.js').then(module => module.protobufClientCodec)
+
+const resolve = (url: UrlSource): string | Promise<string> => (typeof url === 'function' ? url() : url)
 
 function checkUrl(url: UrlSource): void {
   if (typeof url === 'function' || isWebSocketUrl(url)) return

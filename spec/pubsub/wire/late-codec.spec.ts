@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest'
+import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
+import { LateCodec } from '../../../src/pubsub/wire/late-codec.js'
+
+describe('a codec that is loaded late', () => {
+  it('is what was loaded, and is loaded once', async () => {
+    let loads = 0
+    const codec = new LateCodec('name', async () => {
+      loads++
+      return jsonClientCodec
+    })
+    await codec.load()
+    await codec.load()
+    expect(loads).toBe(1)
+    expect(codec.subprotocol).toBe('name')
+    expect(codec.encode({ type: 'ping' })).toBe(jsonClientCodec.encode({ type: 'ping' }))
+    expect(codec.decode('{"type":"pong"}')).toEqual({ type: 'pong' })
+  })
+
+  it('is not used before', () => {
+    const codec = new LateCodec('name', async () => jsonClientCodec)
+    expect(() => codec.encode({ type: 'ping' })).toThrow('not loaded')
+    expect(() => codec.decode('{"type":"pong"}')).toThrow('not loaded')
+  })
+
+  it('may be loaded again after it failed', async () => {
+    let fails = true
+    const codec = new LateCodec('name', () => {
+      if (fails) return Promise.reject(new Error('offline'))
+      return Promise.resolve(jsonClientCodec)
+    })
+    await expect(codec.load()).rejects.toThrow('offline')
+    fails = false
+    await codec.load()
+    expect(codec.decode('{"type":"pong"}')).toEqual({ type: 'pong' })
+  })
+})
