@@ -1,6 +1,27 @@
 import { Pace } from './pace.js'
 
-/** @typedef {import('./participant.js').Participant} Participant */
+/**
+ * Whoever has a link that may be broken, and can be replaced.
+ *
+ * @typedef {object} Victim
+ * @property {import('./proxy.js').Link | undefined} link
+ * @property {() => Promise<void>} rebirth
+ */
+
+/**
+ * What can be killed and started again.
+ *
+ * @typedef {object} Service
+ * @property {() => Promise<void>} kill
+ * @property {() => Promise<void>} start
+ */
+
+/**
+ * @typedef {object} Surroundings
+ * @property {{ stress: number }} options
+ * @property {import('./complaints.js').Complaints} complaints
+ * @property {Pick<import('./counts.js').Counts, 'cuts' | 'refusals' | 'stalls' | 'halfCloses' | 'throttles' | 'splits' | 'rebirths'>} counts
+ */
 
 /** How often a fault comes to one link, and to the store, ms. */
 const FAULT_EVERY = 1_500
@@ -22,12 +43,13 @@ export class Faults {
   #restarting = false
 
   /**
-   * @param {import('./participant.js').World} world
-   * @param {import('./supervisor.js').Supervisor} supervisor
-   * @param {readonly Participant[]} participants
+   * @param {Surroundings} world
+   * @param {Service} supervisor
+   * @param {readonly Victim[]} participants
    * @param {import('./random.js').Random} random
+   * @param {number} [killEvery] - ms between two ends of the service
    */
-  constructor(world, supervisor, participants, random) {
+  constructor(world, supervisor, participants, random, killEvery = KILL_EVERY) {
     const { stress } = world.options
     this.#world = world
     this.#supervisor = supervisor
@@ -38,7 +60,7 @@ export class Faults {
     )
     this.#paces = [
       ...faults,
-      new Pace(random.fork(), KILL_EVERY / stress, () => this.#track(this.#killStore())),
+      new Pace(random.fork(), killEvery / stress, () => this.#track(this.#killStore())),
       new Pace(random.fork(), REBIRTH_EVERY / stress, () => this.#track(this.#replaceClient())),
     ]
   }

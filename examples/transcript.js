@@ -2,6 +2,9 @@ import pc from 'picocolors'
 
 const COLOURS = {
   store: pc.magenta,
+  hub: pc.magenta,
+  ann: pc.cyan,
+  bob: pc.green,
   panel: pc.cyan,
   thermostat: pc.green,
   link: pc.red,

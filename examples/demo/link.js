@@ -1,9 +1,9 @@
 import { connect, createServer } from 'node:net'
 
 /**
- * A network cable between a client and the store that can be cut: a TCP proxy.
+ * A network cable between a client and a server that can be cut: a TCP proxy.
  *
- * @param {number} port - port of the store
+ * @param {number} port - port of the server
  */
 export async function layLink(port) {
   let cut = false
@@ -23,12 +23,14 @@ export async function layLink(port) {
   })
   await new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(undefined)))
   const address = server.address()
+  const ownPort = typeof address === 'object' ? (address?.port ?? 0) : 0
   const cutNow = () => {
     cut = true
     for (const socket of sockets) socket.destroy()
   }
   return {
-    url: `mqtt://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    port: ownPort,
+    url: `mqtt://127.0.0.1:${ownPort}`,
     cut: cutNow,
     restore: () => {
       cut = false

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as bridge from '../../src/bridge/index.js'
 import * as client from '../../src/index.js'
 import * as pubsub from '../../src/pubsub/index.js'
 import * as hub from '../../src/pubsub/server.js'
@@ -22,6 +23,7 @@ const ENTRIES = {
   'rx-statestore/settings': settings,
   'rx-statestore/pubsub': pubsub,
   'rx-statestore/pubsub/server': hub,
+  'rx-statestore/bridge': bridge,
 }
 
 let home: string
@@ -144,8 +146,18 @@ describe.each([
       /written \d+:\d+:StateStore\n[\s\S]*set point 22\n$/,
       /^connecting\n/,
       /\[ true, true \]/,
-      /^fencing-token-stale\nleader\n$/,
+      /^fencing-token-stale\nfollower\nleader\n$/,
+      /^speed 12\n\{\n {2}type: 'entry',[\s\S]*value: 21,[\s\S]*source: 'snapshot'\n\}\n$/,
       /^1 set\n$/,
+    ],
+  },
+  {
+    file: 'docs/pubsub.md',
+    outputs: [
+      /^ann says \{ celsius: 21 \}\n$/,
+      /^connected\nanswer 42\nNotFound\n(disconnected\n)?$/,
+      /^line-1 was missed for [\d.]+ ms: read it anew\n$/,
+      /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\\\\setPoint' \]\n$/,
     ],
   },
   { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },

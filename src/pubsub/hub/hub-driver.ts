@@ -5,7 +5,9 @@ import type { FrameData } from '../wire/frames.js'
 import type { Connection, EndReason } from './connection.js'
 import type { Dialect } from './dialect.js'
 import type { EventRequest } from './event-request.js'
-import { type Claim, HubEngine, type HubListener } from './hub-engine.js'
+import { type GroupAction, GroupGuards } from './group-guard.js'
+import { type Claim, HubEngine } from './hub-engine.js'
+import type { HubListener } from './hub-listener.js'
 import type { Identity } from './identity.js'
 import { CLOSE, type Link } from './link.js'
 import type { Session } from './session.js'
@@ -15,6 +17,13 @@ import { UserEvent } from './user-event.js'
 export type ConnectionEvent =
   | { readonly type: 'connected'; readonly connection: Connection }
   | { readonly type: 'disconnected'; readonly connection: Connection; readonly reason: EndReason }
+
+/** A connection became a member of a group, or is none any more, for whatever reason. */
+export interface MembershipEvent {
+  readonly type: 'joined' | 'left'
+  readonly connection: Connection
+  readonly group: string
+}
 
 export interface HubDriverOptions {
   readonly retention: number
@@ -26,7 +35,9 @@ export interface HubDriverOptions {
 export class HubDriver implements HubListener {
   readonly engine: HubEngine
   readonly connections$ = new Subject<ConnectionEvent>()
+  readonly memberships$ = new Subject<MembershipEvent>()
   readonly events$ = new Subject<UserEvent>()
+  readonly guards = new GroupGuards()
   readonly #clock: Clock
   #armedFor = Number.POSITIVE_INFINITY
   #disarm: (() => void) | undefined
@@ -38,12 +49,24 @@ export class HubDriver implements HubListener {
     this.engine = new HubEngine({ retention, idleTimeout, secret, listener: this })
   }
 
-  connected(connection: Session): void {
+  connected(connection: Connection): void {
     this.connections$.next({ type: 'connected', connection })
   }
 
-  disconnected(connection: Session, reason: EndReason): void {
+  disconnected(connection: Connection, reason: EndReason): void {
     this.connections$.next({ type: 'disconnected', connection, reason })
+  }
+
+  joined(connection: Connection, group: string): void {
+    this.memberships$.next({ type: 'joined', connection, group })
+  }
+
+  left(connection: Connection, group: string): void {
+    this.memberships$.next({ type: 'left', connection, group })
+  }
+
+  allows(connection: Connection, action: GroupAction, group: string): boolean | undefined {
+    return this.guards.decide(connection, action, group)
   }
 
   event(request: EventRequest): boolean {
@@ -87,6 +110,7 @@ export class HubDriver implements HubListener {
     this.#closed = true
     this.#disarm?.()
     this.connections$.complete()
+    this.memberships$.complete()
     this.events$.complete()
   }
 

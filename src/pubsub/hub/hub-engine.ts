@@ -4,31 +4,15 @@ import type { FrameData, Payload, UnknownFrame, UpFrame } from '../wire/frames.j
 import type { EndReason } from './connection.js'
 import type { DataFrame, Dialect } from './dialect.js'
 import { EventDesk } from './event-desk.js'
-import type { EventRequest } from './event-request.js'
 import { fanOut } from './fan-out.js'
+import type { HubEngineOptions, HubListener } from './hub-listener.js'
 import type { Identity } from './identity.js'
 import { CLOSE, type CloseCode, type Link } from './link.js'
 import { Requests } from './requests.js'
 import { Roster } from './roster.js'
 import { Session } from './session.js'
 
-/** Whoever wants to know what happens at a hub. May call the engine back. */
-export interface HubListener {
-  connected(session: Session): void
-  disconnected(session: Session, reason: EndReason): void
-  /** Whether anybody takes the event, to settle it now or later. */
-  event(request: EventRequest): boolean
-}
-
-export interface HubEngineOptions {
-  /** How long a session without a link is kept, ms. */
-  readonly retention: number
-  /** A link silent for that long is closed, ms; it is asked for a sign of life after half of it. */
-  readonly idleTimeout: number
-  /** Makes ids and tokens that cannot be guessed, base64url. */
-  readonly secret: (bytes: number) => string
-  readonly listener: HubListener
-}
+export type { HubEngineOptions } from './hub-listener.js'
 
 /** What a client shows to get its session back. */
 export interface Claim {
@@ -66,9 +50,12 @@ export class HubEngine {
       request => options.listener.event(request),
       (session, payload) => this.tell(session, payload),
     )
-    this.#requests = new Requests(this.roster, this.events, (targets, frame, spared) =>
-      this.deliver(targets, frame, spared),
-    )
+    this.#requests = new Requests(this.roster, this.events, {
+      deliver: (targets, frame, spared) => this.deliver(targets, frame, spared),
+      join: (session, group) => this.join(session, group),
+      leave: (session, group) => this.leave(session, group),
+      allows: (session, action, group) => options.listener.allows?.(session, action, group),
+    })
   }
 
   /** When {@link tick} has something to do next. */
@@ -86,7 +73,23 @@ export class HubEngine {
     session.open(link)
     for (const group of identity.groups ?? []) this.roster.join(session, group)
     this.#listener.connected(session)
+    for (const group of session.groups) this.#tellJoined(session, group)
     return session
+  }
+
+  /** Makes a session a member of a group, if it is not in too many already. */
+  join(session: Session, group: string): boolean {
+    const wasMember = session.joined.has(group)
+    const isMember = this.roster.join(session, group)
+    if (isMember && !wasMember) this.#listener.joined?.(session, group)
+    return isMember
+  }
+
+  /** Ends a membership, if there is one. */
+  leave(session: Session, group: string): void {
+    if (!session.joined.has(group)) return
+    this.roster.leave(session, group)
+    this.#listener.left?.(session, group)
   }
 
   /** The session a claim is right for. */
@@ -160,6 +163,7 @@ export class HubEngine {
     if (session.deadline) this.#deadlines.remove(session.deadline)
     session.detach()?.close(code, text)
     session.dispose()
+    for (const group of session.groups) this.#listener.left?.(session, group)
     this.#listener.disconnected(session, reason)
   }
 
@@ -180,6 +184,11 @@ export class HubEngine {
   tell(session: Session, payload: Payload): boolean {
     if (this.roster.get(session.connectionId) !== session) return false
     return this.deliver(new Set([session]), { type: 'serverMessage', payload }) > 0
+  }
+
+  /** Whoever was told of the session may have ended it, or its membership, already. */
+  #tellJoined(session: Session, group: string): void {
+    if (this.roster.ofGroup(group).has(session)) this.#listener.joined?.(session, group)
   }
 
   #decode(session: Session, data: FrameData): UpFrame | UnknownFrame | undefined {

@@ -1,8 +1,10 @@
 import type { Observable } from 'rxjs'
+import { checkFunction } from '../../check.js'
 import { ArgumentError, StateStoreError, reason as words } from '../../errors.js'
 import type { Connection } from './connection.js'
 import type { DataFrame } from './dialect.js'
-import type { ConnectionEvent, HubDriver } from './hub-driver.js'
+import type { GroupGuard } from './group-guard.js'
+import type { ConnectionEvent, HubDriver, MembershipEvent } from './hub-driver.js'
 import { MOST_GROUPS } from './identity.js'
 import { CLOSE } from './link.js'
 import { type MessageOptions, payloadOf, type SendOptions } from './message.js'
@@ -37,6 +39,11 @@ export class Hub {
   readonly url: string
   /** Sessions that begin and end. Hot. */
   readonly connections$: Observable<ConnectionEvent>
+  /**
+   * Who joins and leaves groups, for whatever reason. Hot. `joined` comes before any later message to the group, and
+   * before the client's request is answered; the groups a connection comes with are told after its `connected`.
+   */
+  readonly memberships$: Observable<MembershipEvent>
   /** Events from clients. Hot. While nobody subscribes, they are refused as `NotFound`. */
   readonly events$: Observable<UserEvent>
   readonly #driver: HubDriver
@@ -48,6 +55,7 @@ export class Hub {
     this.#driver = driver
     this.#sign = sign
     this.connections$ = driver.connections$.asObservable()
+    this.memberships$ = driver.memberships$.asObservable()
     this.events$ = driver.events$.asObservable()
   }
 
@@ -69,6 +77,17 @@ export class Hub {
     return this.#send(targets, { type: 'groupMessage', group, payload: payloadOf(data, options) }, options)
   }
 
+  /**
+   * Sends a message of a group to one of its members only, in the order of everything else it gets. Returns whether it
+   * is one; throws {@link ArgumentError} as {@link sendToAll} does.
+   */
+  sendToMember(group: string, connectionId: string, data: unknown, options: MessageOptions = {}): boolean {
+    checkGroup(group)
+    const frame: DataFrame = { type: 'groupMessage', group, payload: payloadOf(data, options) }
+    const session = this.#session(connectionId)
+    return session?.joined.has(group) === true && this.#send(new Set([session]), frame, {}) > 0
+  }
+
   /** Sends to all connections of a user. Returns to how many; throws {@link ArgumentError} as {@link sendToAll} does. */
   sendToUser(userId: string, data: unknown, options: SendOptions = {}): number {
     const targets = this.#driver.engine.roster.ofUser(userId)
@@ -87,7 +106,7 @@ export class Hub {
     checkGroup(group)
     const session = this.#session(connectionId)
     if (session === undefined) return false
-    if (this.#driver.engine.roster.join(session, group)) return true
+    if (this.#driver.engine.join(session, group)) return true
     throw new StateStoreError(
       'overflow',
       `Connection ${connectionId} is in ${MOST_GROUPS} groups, the most there can be`,
@@ -98,8 +117,22 @@ export class Hub {
   removeFromGroup(group: string, connectionId: string): boolean {
     checkGroup(group)
     const session = this.#session(connectionId)
-    if (session !== undefined) this.#driver.engine.roster.leave(session, group)
+    if (session !== undefined) this.#driver.engine.leave(session, group)
     return session !== undefined
+  }
+
+  /**
+   * Has a function decide what clients may do with groups, before their permissions count; see {@link GroupGuard}. The
+   * returned function ends that. What the application does itself is not asked for.
+   *
+   * @example
+   * ```ts
+   * hub.guard(({ userId }, action, group) => (group === `inbox:${userId}` ? action !== 'send' : undefined))
+   * ```
+   */
+  guard(decide: GroupGuard): () => void {
+    checkFunction('decide', decide)
+    return this.#driver.guards.add(decide)
   }
 
   /** Tells the client why, and ends its session for good. */

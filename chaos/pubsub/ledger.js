@@ -1,0 +1,138 @@
+import { now } from '../now.js'
+import { Numbers } from './numbers.js'
+
+/** What became of a message, as its sender was told. */
+export const OUTCOMES = /** @type {const} */ ([
+  'pending',
+  'acked',
+  'unknown',
+  'timeout',
+  'closed',
+  'overflow',
+  'cancelled',
+  'refused',
+])
+/** @typedef {(typeof OUTCOMES)[number]} Outcome */
+
+/** Outcomes of which the sender was told that nobody gets the message. */
+const NOT_DELIVERED = ['timeout', 'closed', 'overflow', 'refused']
+
+/** Group of what is sent to the hub itself: an event. */
+export const EVENT = -1
+
+/** Every message there is: who sent it, what he was told, and where it has its place in its group. */
+export class Ledger {
+  #authors = new Numbers()
+  #groups = new Numbers()
+  #sentAt = new Numbers()
+  #outcomes = new Numbers()
+  /** How often the hub published it, as its witness saw, or took it. */
+  #published = new Numbers()
+  #places = new Numbers()
+  #lives = new Numbers()
+  /** Messages in the order the hub published them, by its life and group. @type {Map<string, Numbers>} */
+  #orders = new Map()
+  #complaints
+
+  /** @param {import('../complaints.js').Complaints} complaints */
+  constructor(complaints) {
+    this.#complaints = complaints
+  }
+
+  get size() {
+    return this.#authors.length
+  }
+
+  /**
+   * A message that is about to be sent; its number.
+   *
+   * @param {number} author - of whom its messages come in order
+   * @param {number} group
+   */
+  register(author, group) {
+    this.#authors.push(author)
+    this.#groups.push(group)
+    this.#outcomes.push(0)
+    this.#published.push(0)
+    this.#places.push(-1)
+    this.#lives.push(-1)
+    return this.#sentAt.push(now())
+  }
+
+  /** @param {number} id @param {Outcome} outcome */
+  settle(id, outcome) {
+    this.#outcomes.set(id, OUTCOMES.indexOf(outcome))
+  }
+
+  /** The hub has taken an event. @param {number} id */
+  took(id) {
+    this.#published.set(id, this.#published.at(id) + 1)
+  }
+
+  /**
+   * The hub has published a message.
+   *
+   * @param {number} life - of the hub
+   * @param {number} group
+   * @param {number} id
+   */
+  publish(life, group, id) {
+    this.took(id)
+    this.#lives.set(id, life)
+    this.#places.set(id, this.orderOf(life, group).push(id))
+  }
+
+  /** @param {number} life @param {number} group */
+  orderOf(life, group) {
+    const key = `${life} ${group}`
+    const order = this.#orders.get(key) ?? new Numbers()
+    this.#orders.set(key, order)
+    return order
+  }
+
+  /** Place among the messages of its group in a life of the hub; -1 if there is none. @param {number} id @param {number} life */
+  placeOf(id, life) {
+    return this.#lives.at(id) === life ? this.#places.at(id) : -1
+  }
+
+  /** @param {number} id */
+  sentAt(id) {
+    return this.#sentAt.at(id)
+  }
+
+  /** How many had each outcome. */
+  get tally() {
+    const counts = new Map(OUTCOMES.map(outcome => [outcome, 0]))
+    for (const index of this.#outcomes.all) {
+      const outcome = OUTCOMES[index] ?? 'pending'
+      counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+    }
+    return /** @type {Record<Outcome, number>} */ (Object.fromEntries(counts))
+  }
+
+  /** Whether what the senders were told is true, and the order theirs. */
+  judge() {
+    for (let id = 0; id < this.size; id++) this.#judgeMessage(id)
+    for (const [key, order] of this.#orders) {
+      /** @type {Map<number, number>} */
+      const latest = new Map()
+      for (const id of order.all) {
+        const author = this.#authors.at(id)
+        if ((latest.get(author) ?? -1) >= id)
+          this.#complaints.add('order of a sender', `${id} in life and group ${key}`)
+        latest.set(author, id)
+      }
+    }
+  }
+
+  /** @param {number} id */
+  #judgeMessage(id) {
+    const outcome = OUTCOMES[this.#outcomes.at(id)] ?? 'pending'
+    const times = this.#published.at(id)
+    const what = `${this.#groups.at(id) === EVENT ? 'event' : 'message'} ${id}, ${outcome}, taken ${times} times`
+    if (outcome === 'pending') this.#complaints.add('no outcome', what)
+    if (outcome === 'acked' && times === 0) this.#complaints.add('acknowledged and lost', what)
+    if (NOT_DELIVERED.includes(outcome) && times > 0) this.#complaints.add('failed and delivered', what)
+    if (times > 1) this.#complaints.add('taken twice', what)
+  }
+}

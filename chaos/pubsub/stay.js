@@ -1,0 +1,58 @@
+import { Numbers } from './numbers.js'
+
+/**
+ * What one client saw of one group in one session.
+ *
+ * @typedef {object} Stay
+ * @property {string} client
+ * @property {string} connectionId
+ * @property {number} life - of the hub
+ * @property {number} group
+ * @property {Numbers} seen - messages, in the order they came
+ * @property {number} joinedAt - when the hub made it a member; Infinity if it did not
+ * @property {boolean} owed - whether an earlier session was lost of which it has not been told yet
+ */
+
+/**
+ * @param {Pick<Stay, 'client' | 'connectionId' | 'life' | 'group' | 'owed'>} beginning
+ * @returns {Stay}
+ */
+export const newStay = beginning => ({ ...beginning, seen: new Numbers(), joinedAt: Number.POSITIVE_INFINITY })
+
+/**
+ * Compares what was seen in a stay with what the hub published: no hole, nothing twice, nothing in another order; nothing
+ * missing that was sent after the hub had made the client a member; and nothing missing at the end, if it is still there.
+ *
+ * @param {Stay} stay
+ * @param {object} world
+ * @param {import('./ledger.js').Ledger} world.ledger
+ * @param {import('./counts.js').Counts} world.counts
+ * @param {import('../complaints.js').Complaints} world.complaints
+ * @param {boolean} isLast - whether the session lives on, and all is quiet
+ */
+export function judgeStay(stay, { ledger, counts, complaints }, isLast) {
+  const { client, connectionId, life, group, seen, joinedAt } = stay
+  const order = ledger.orderOf(life, group)
+  const about = `${client} in group ${group}, session ${connectionId.slice(0, 6)}, ${seen.length} messages seen`
+  const places = Array.from(seen.all, id => ledger.placeOf(id, life))
+  const first = places[0] ?? (isLast ? order.length : 0)
+  if (places.includes(-1)) complaints.add('nobody else saw it', about)
+  for (let place = 0; place < first; place++) {
+    if (ledger.sentAt(order.at(place)) <= joinedAt) continue
+    counts.losses++
+    complaints.add('lost at the beginning', `${about}: message ${order.at(place)}`)
+  }
+  const known = new Set()
+  for (const [i, place] of places.entries()) {
+    const expected = (places[i - 1] ?? place - 1) + 1
+    if (known.has(place)) counts.duplicates++
+    else if (place < expected) counts.reorderings++
+    else counts.losses += place - expected
+    if (place !== expected) complaints.add('a hole, a double or a wrong order', `${about}: ${expected}, not ${place}`)
+    known.add(place)
+  }
+  const rest = isLast && places.length > 0 ? order.length - 1 - (places.at(-1) ?? 0) : 0
+  counts.losses += rest
+  if (rest > 0) complaints.add('lost at the end', `${about}: ${rest} messages`)
+  if (isLast && stay.owed) complaints.add('a loss that was not announced', about)
+}

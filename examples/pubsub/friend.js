@@ -1,0 +1,41 @@
+import { connectPubSub } from 'rx-statestore/pubsub'
+import { say } from '../transcript.js'
+
+/** What everybody talks in. */
+export const GROUP = 'kitchen'
+
+/** Somebody who listens to a group, and notes what was said there. */
+export class Friend {
+  /** What arrived, in the order it did. @type {unknown[]} */
+  heard = []
+  /** @type {import('rx-statestore/pubsub').Gap[]} */
+  gaps = []
+  #name
+
+  /**
+   * @param {'ann' | 'bob'} name
+   * @param {() => Promise<string>} url - asked for anew for every session
+   */
+  constructor(name, url) {
+    this.#name = name
+    this.client = connectPubSub(url, { recoveryWindow: 5_000, reconnect: { initial: 50, maximum: 200 } })
+    this.group = this.client.group(GROUP)
+    this.group.messages$.subscribe(({ data }) => {
+      this.heard.push(data)
+      say(name, `hears ${JSON.stringify(data)}`)
+    })
+    this.group.gaps$.subscribe(gap => {
+      this.gaps.push(gap)
+      say(name, `has missed what was said for ${Math.round(gap.to - gap.from)} ms`)
+    })
+    this.client.status$.subscribe(status => this.#show(status))
+  }
+
+  /** @param {import('rx-statestore/pubsub').PubSubStatus} status */
+  #show(status) {
+    const { state } = status
+    if (state === 'connected') say(this.#name, `is connected: session ${status.connectionId.slice(0, 6)}`)
+    // Every attempt is told; the first will do.
+    else if (state !== 'recovering' || status.attempt === 1) say(this.#name, `is ${state}`)
+  }
+}

@@ -1,0 +1,152 @@
+import { type Observable, Subject, Subscription } from 'rxjs'
+import { ArgumentError, reason, type StateStoreError } from '../errors.js'
+import type { StoreView } from '../keys/store-view.js'
+import type { GroupAction } from '../pubsub/hub/group-guard.js'
+import type { Hub } from '../pubsub/hub/hub.js'
+import type { MembershipEvent } from '../pubsub/hub/hub-driver.js'
+import { failureOf } from './messages.js'
+import { type BridgeClient, type BridgeOptions, type CheckedOptions, checkOptions } from './options.js'
+import { Topic, type TopicHost } from './topic.js'
+import { Writer } from './writer.js'
+
+/** Keys of a store as groups of a hub; see {@link bridge}. */
+export class Bridge implements Disposable {
+  /** What went wrong without anybody to tell: watches that ended, values that cannot be sent, callbacks that raised. Hot. */
+  readonly errors$: Observable<StateStoreError>
+  readonly #store: StoreView
+  readonly #options: CheckedOptions
+  readonly #host: TopicHost
+  readonly #topics = new Map<string, Topic>()
+  readonly #errors$ = new Subject<StateStoreError>()
+  readonly #running = new Subscription()
+
+  /** Use {@link bridge}. */
+  constructor(store: StoreView, hub: Hub, options: CheckedOptions) {
+    const report = (error: StateStoreError): void => this.#errors$.next(error)
+    this.errors$ = this.#errors$.asObservable()
+    this.#store = store
+    this.#options = options
+    this.#host = { hub, report, ended: topic => this.#forget(topic) }
+    const writer = new Writer(store, options, report)
+    this.#running.add(hub.guard((connection, action, group) => this.#decide(connection, action, group)))
+    this.#running.add(hub.events$.subscribe(event => writer.take(event)))
+    this.#running.add(hub.memberships$.subscribe({ next: event => this.#changed(event), complete: () => this.close() }))
+    for (const connection of hub.connections) {
+      for (const group of connection.groups) this.#changed({ type: 'joined', connection, group })
+    }
+  }
+
+  /** Names of the keys that somebody follows now. */
+  get keys(): readonly string[] {
+    return Array.from(this.#topics.keys(), group => this.#keyOf(group))
+  }
+
+  /**
+   * Ends all watches. Groups keep their members and hear nothing more; events are not answered any more; writes under
+   * way are. Store and hub stay open. May be called again.
+   */
+  close(): void {
+    this.#running.unsubscribe()
+    for (const topic of this.#topics.values()) topic.stop()
+    this.#topics.clear()
+    this.#errors$.complete()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  #changed({ type, connection: { connectionId }, group }: MembershipEvent): void {
+    const key = this.#keyOf(group)
+    if (!group.startsWith(this.#options.prefix) || key === '') return
+    if (type === 'joined') this.#joined(group, key, connectionId)
+    else this.#left(group, connectionId)
+  }
+
+  #joined(group: string, key: string, connectionId: string): void {
+    const topic = this.#topics.get(group)
+    if (topic !== undefined) {
+      topic.welcome(connectionId)
+      return
+    }
+    const opened = this.#open(group, key)
+    if (opened === undefined) return
+    this.#topics.set(group, opened)
+    opened.welcome(connectionId)
+    opened.start()
+  }
+
+  #open(group: string, key: string): Topic | undefined {
+    const { hub, report } = this.#host
+    try {
+      return new Topic(group, this.#store.key(key, this.#options.codecOf(key)), this.#host)
+    } catch (cause) {
+      const error = new ArgumentError(`Key ${JSON.stringify(key)} cannot be watched: ${reason(cause)}`, { cause })
+      report(error)
+      hub.sendToGroup(group, { type: 'error', key, error: failureOf(error) })
+      return undefined
+    }
+  }
+
+  #left(group: string, connectionId: string): void {
+    const topic = this.#topics.get(group)
+    topic?.members.delete(connectionId)
+    if (topic?.members.size === 0) this.#forget(topic)
+  }
+
+  #forget(topic: Topic): void {
+    topic.stop()
+    this.#topics.delete(topic.group)
+  }
+
+  /** Clients may not publish what would look like news of the store. */
+  #decide(client: BridgeClient, action: GroupAction, group: string): boolean | undefined {
+    const { prefix, read } = this.#options
+    if (!group.startsWith(prefix)) return undefined
+    const key = this.#keyOf(group)
+    if (action === 'leave') return true
+    if (action === 'send' || key === '') return false
+    return read && this.#mayRead(read, client, key)
+  }
+
+  #mayRead(read: NonNullable<BridgeOptions['read']>, client: BridgeClient, key: string): boolean {
+    try {
+      return read(client, key)
+    } catch (cause) {
+      this.#host.report(
+        new ArgumentError(`\`read\` raised an error for key ${JSON.stringify(key)}: ${reason(cause)}`, { cause }),
+      )
+      return false
+    }
+  }
+
+  #keyOf(group: string): string {
+    return group.slice(this.#options.prefix.length)
+  }
+}
+
+/**
+ * Lets clients of a hub read and write keys of a store: for browsers, which do not speak MQTT.
+ *
+ * - **Reading.** Whoever joins group `key:{key}` is sent the current entry, then every change, as JSON
+ *   ({@link KeyMessage}); in order, and nothing in between is left out. All of them share one watch of the key, from the
+ *   first to the last member; clients that are away are members until their session ends.
+ * - **Writing.** The events `key:set` ({@link KeySet}) and `key:delete` ({@link KeyDelete}) are acknowledged when the
+ *   write was applied. Otherwise they are refused: with the code of the store's error, `argument` for what is no write,
+ *   `NotApplied` for a condition that did not hold, `Forbidden` for who may not.
+ * - Nobody but the bridge can send to these groups. Other events are left to the application.
+ *
+ * Throws `argument` for wrong options. Ends with the hub.
+ *
+ * @example
+ * ```ts
+ * const hub = server.hub('panel')
+ * using keys = bridge(store, hub, {
+ *   read: ({ userId }) => userId !== undefined,
+ *   write: ({ userId }, key) => userId === 'ann' && key.startsWith('thermostat1\\'),
+ * })
+ * ```
+ */
+export function bridge(store: StoreView, hub: Hub, options: BridgeOptions = {}): Bridge {
+  return new Bridge(store, hub, checkOptions(options))
+}

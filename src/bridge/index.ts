@@ -1,0 +1,6 @@
+export { ArgumentError, StateStoreError } from '../errors.js'
+export { base64 } from './base64.js'
+export { Bridge, bridge } from './bridge.js'
+export type { KeyEntry, KeyFailure, KeyFreshness, KeyMessage, KeyWritten } from './messages.js'
+export type { BridgeClient, BridgeOptions, WriteOperation } from './options.js'
+export type { KeyDelete, KeySet } from './write-request.js'
