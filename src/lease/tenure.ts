@@ -108,9 +108,11 @@ export class Tenure {
   }
 
   #extend(claim: Claim): void {
+    const isLonger = claim.expiry.monotonic > this.expiresAt
     this.#confirmed = claim
     this.#trouble = undefined
     this.#doubt = false
+    if (!isLonger) return
     this.#cancelExpiry()
     this.#cancelExpiry = this.#armExpiry()
     this.#port.renewed()
