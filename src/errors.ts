@@ -68,8 +68,12 @@ export class ServiceError extends StateStoreError {
   readonly text: string
   readonly key: string | undefined
 
-  constructor(code: ServiceErrorCode, text: string, key?: string) {
-    super(code, `The state store refused the request${forKey(key)}: ${text}`)
+  /** @param advice - what to do about it, where the text alone does not tell */
+  constructor(code: ServiceErrorCode, text: string, key?: string, advice?: string) {
+    super(
+      code,
+      `The state store refused the request${forKey(key)}: ${text}${advice === undefined ? '' : `; ${advice}`}`,
+    )
     this.text = text
     this.key = key
   }

@@ -5,7 +5,7 @@ import { Hlc } from './hlc/hlc.js'
 import { HlcClock } from './hlc/hlc-clock.js'
 import { type Command, encodeCommand, type SetCondition } from './protocol/commands.js'
 import { PROPERTY, PROTOCOL_VERSION } from './protocol/properties.js'
-import { readConditional, readDeleted, readValue, readWatched } from './protocol/replies.js'
+import { type Page, readConditional, readDeleted, readPage, readValue, readWatched } from './protocol/replies.js'
 import type { Invoker, RpcReply } from './rpc/invoker.js'
 
 /** A key as the store sees it, and as people do. */
@@ -15,6 +15,9 @@ export interface KeyName {
   readonly id: string
   readonly text: string
 }
+
+/** Commands that may be sent twice. */
+const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'SCAN']
 
 /** What a read found. */
 export interface Found {
@@ -110,19 +113,24 @@ export class Store {
     )
   }
 
+  /** SCAN: a page of the keys that fit a glob, the first or the one after `token`. */
+  scan(glob: Uint8Array, token: Uint8Array | undefined, timeout: number): Observable<Page> {
+    return this.#invoke({ verb: 'SCAN', glob, token }, undefined, timeout, {}, readPage)
+  }
+
   #invoke<T>(
     command: Command,
-    key: KeyName,
+    key: KeyName | undefined,
     timeout: number,
     options: WriteOptions,
     read: (payload: Uint8Array, version: Hlc | undefined) => T,
   ): Observable<T> {
     return new Observable<T>(subscriber =>
       this.#invoker.send({
-        key: key.text,
+        key: key?.text,
         payload: encodeCommand(command),
         timeout,
-        repeatable: command.verb === 'GET' || command.verb === 'KEYNOTIFY',
+        repeatable: REPEATABLE.includes(command.verb),
         userProperties: () => this.#properties(options),
         succeeded: reply => {
           const result = attempt(() => read(reply.payload, versionOf(reply)))

@@ -40,7 +40,19 @@ export type TimeStep =
   | { readonly advance: number; readonly told?: Tellings }
   | { readonly jump: number; readonly told?: Tellings }
 
-export type Step = RequestStep | TimeStep
+/** A whole scan, page by page until no token comes: which keys it finds, each once, in any order. */
+export interface ScanStep {
+  readonly scan: string
+  readonly finds: readonly string[]
+  /** What may or may not be found: it came or went after the scan began. */
+  readonly mayFind?: readonly string[]
+  /** What is done after the first page, which must not be the last. */
+  readonly meanwhile?: readonly (RequestStep | TimeStep)[]
+  /** Default `alice`. */
+  readonly from?: ClientName
+}
+
+export type Step = RequestStep | TimeStep | ScanStep
 
 /** What the store has to do, as data. It begins empty, at 1696374425000 ms. */
 export interface ConformanceCase {
@@ -58,6 +70,9 @@ export const ABSENT = '$-1\r\n'
 
 /** Reply with a value. */
 export const value = (text: string): string => `$${text.length}\r\n${text}\r\n`
+
+/** Reply with a page of a scan that is the last. */
+export const lastPage = (...keys: readonly string[]): string => `*1\r\n*${keys.length}\r\n${keys.map(value).join('')}`
 
 /** Reply with an error. */
 export const error = (text: string): string => `-ERR ${text}\r\n`

@@ -4,10 +4,11 @@ import { ERRORS } from './errors.js'
 import { EXPIRY } from './expiry.js'
 import { FENCING } from './fencing.js'
 import { NOTIFICATIONS } from './notifications.js'
+import { SCAN } from './scan.js'
 import { VALUES } from './values.js'
 import { VERSIONS } from './versions.js'
 
-/** What a state store has to do, sections 2 to 5 of the protocol page, as data: the same for every way to run one. */
+/** What a state store has to do, sections 2 to 6 of the protocol page, as data: the same for every way to run one. */
 export const CONFORMANCE: Readonly<Record<string, readonly ConformanceCase[]>> = {
   values: VALUES,
   'NX and NEX': CONDITIONS,
@@ -15,5 +16,6 @@ export const CONFORMANCE: Readonly<Record<string, readonly ConformanceCase[]>> =
   versions: VERSIONS,
   'fencing tokens': FENCING,
   notifications: NOTIFICATIONS,
+  scan: SCAN,
   errors: ERRORS,
 }

@@ -67,7 +67,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     'keynotify k',
     'Get k',
     'MGET k',
-    'SCAN *',
+    'scan *',
     'FLUSHALL now',
     'GET\0 k',
     ['', 'k'],
@@ -89,6 +89,8 @@ export const ERRORS: readonly ConformanceCase[] = [
     'VDEL k v w',
     'KEYNOTIFY',
     'KEYNOTIFY k STOP now',
+    'SCAN',
+    'SCAN * token more',
   ]),
   refusesAll('options that SET does not have, has twice, or has against each other', SYNTAX, [
     'SET k w XX',

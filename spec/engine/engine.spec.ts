@@ -134,7 +134,25 @@ describe('Hostile requests', () => {
 
   it('10,000 random requests never throw, and each has an answer', () => {
     const word = fc.oneof(
-      fc.constantFrom('SET', 'GET', 'DEL', 'VDEL', 'KEYNOTIFY', 'STOP', 'NX', 'NEX', 'PX', '1', 'k', '', '\xff'),
+      fc.constantFrom(
+        'SET',
+        'GET',
+        'DEL',
+        'VDEL',
+        'KEYNOTIFY',
+        'SCAN',
+        '*',
+        '[a-',
+        '[^\\',
+        'STOP',
+        'NX',
+        'NEX',
+        'PX',
+        '1',
+        'k',
+        '',
+        '\xff',
+      ),
       fc.string(),
     )
     const wellFormed = fc.array(word, { maxLength: 8 }).map(words => Buffer.from(resp3(words)))
@@ -153,7 +171,7 @@ describe('Hostile requests', () => {
     fc.assert(
       fc.property(payload, clock, clock, (bytesSent, timestamp, fencingToken) => {
         const answer = engine.handle({ payload: bytesSent, timestamp, fencingToken }, 'client', START)
-        expect(textOfReply(answer)).toMatch(/^[-+:$][\s\S]*\r\n$/)
+        expect(textOfReply(answer)).toMatch(/^[-+:$*][\s\S]*\r\n$/)
       }),
       { numRuns: 10_000 },
     )

@@ -146,6 +146,7 @@ describe.each([
       /written \d+:\d+:StateStore\n[\s\S]*set point 22\n$/,
       /^connecting\n/,
       /\[ true, true \]/,
+      /^\[ 'pump' \]\nthermostat1\\setPoint\n$/,
       /^fencing-token-stale\nfollower\nleader\n$/,
       /^speed 12\n\{\n {2}type: 'entry',[\s\S]*value: 21,[\s\S]*source: 'snapshot'\n\}\n$/,
       /^1 set\n$/,

@@ -54,6 +54,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   fc.record({ verb: fc.constantFrom('GET', 'DEL'), key: anyKey }),
   fc.record({ verb: fc.constant('VDEL'), key: anyKey, value: anyData }),
   fc.record({ verb: fc.constant('KEYNOTIFY'), key: anyKey, stop: fc.boolean() }),
+  fc.record({ verb: fc.constant('SCAN'), glob: anyData, token: fc.option(anyData, { nil: undefined }) }),
 )
 
 describe('encodeCommand', () => {
@@ -75,6 +76,8 @@ describe('encodeCommand', () => {
       { verb: 'KEYNOTIFY', key: utf8('SOMEKEY'), stop: true },
       '*3\r\n$9\r\nKEYNOTIFY\r\n$7\r\nSOMEKEY\r\n$4\r\nSTOP\r\n',
     ],
+    [{ verb: 'SCAN', glob: utf8('a*'), token: undefined }, '*2\r\n$4\r\nSCAN\r\n$2\r\na*\r\n'],
+    [{ verb: 'SCAN', glob: utf8('a*'), token: utf8('t') }, '*3\r\n$4\r\nSCAN\r\n$2\r\na*\r\n$1\r\nt\r\n'],
   ])('spells command %# as the protocol does', (command, payload) => {
     expect(fromUtf8(encodeCommand(command))).toBe(payload)
   })
@@ -90,7 +93,7 @@ describe('encodeCommand', () => {
 })
 
 describe('parseCommand', () => {
-  it('reads SET, GET, DEL, VDEL and KEYNOTIFY', () => {
+  it('reads SET, GET, DEL, VDEL, KEYNOTIFY and SCAN', () => {
     const key = utf8('k')
     expect(parseCommand(request('SET', 'k', 'v'))).toEqual(set())
     expect(parseCommand(request('GET', 'k'))).toEqual({ verb: 'GET', key })
@@ -98,6 +101,8 @@ describe('parseCommand', () => {
     expect(parseCommand(request('VDEL', 'k', 'v'))).toEqual({ verb: 'VDEL', key, value: utf8('v') })
     expect(parseCommand(request('KEYNOTIFY', 'k'))).toEqual({ verb: 'KEYNOTIFY', key, stop: false })
     expect(parseCommand(request('KEYNOTIFY', 'k', 'STOP'))).toEqual({ verb: 'KEYNOTIFY', key, stop: true })
+    expect(parseCommand(request('SCAN', 'k'))).toEqual({ verb: 'SCAN', glob: key, token: undefined })
+    expect(parseCommand(request('SCAN', '', ''))).toEqual({ verb: 'SCAN', glob: utf8(''), token: utf8('') })
   })
 
   it('reads keys and values that are no text', () => {
@@ -222,7 +227,7 @@ describe('parseCommand', () => {
     ['', 'k'],
     [''],
     ['MGET', 'k'],
-    ['SCAN', '*'],
+    ['scan', '*'],
     ['PING'],
     ['constructor', 'k', 'v'],
     ['__proto__', 'k', 'v'],
@@ -251,6 +256,8 @@ describe('parseCommand', () => {
     ['KEYNOTIFY'],
     ['KEYNOTIFY', 'k', 'STOP', 'STOP'],
     ['KEYNOTIFY', 'k', 'x', 'y'],
+    ['SCAN'],
+    ['SCAN', '*', 't', 'u'],
   ])('counts the arguments of %s %s %s %s', (...words) => {
     expect(() => parseCommand(request(...words))).toThrow(refusal('wrong-argument-count'))
   })

@@ -8,6 +8,7 @@ import {
   type Reply,
   readConditional,
   readDeleted,
+  readPage,
   readValue,
   readWatched,
 } from '../../src/protocol/replies.js'
@@ -34,6 +35,12 @@ describe('encodeReply', () => {
     [{ type: 'count', count: 0 }, ':0\r\n', ':0\r\n'],
     [{ type: 'count', count: 1 }, ':1\r\n', ':1\r\n'],
     [{ type: 'refused' }, ':-1\r\n', '-1\r\n'],
+    [{ type: 'page', keys: [], token: undefined }, '*1\r\n*0\r\n', '*1\r\n*0\r\n'],
+    [
+      { type: 'page', keys: [utf8('ab')], token: utf8('') },
+      '*2\r\n*1\r\n$2\r\nab\r\n$0\r\n\r\n',
+      '*2\r\n*1\r\n$2\r\nab\r\n$0\r\n\r\n',
+    ],
     [{ type: 'error', code: 'syntax-error' }, '-ERR syntax error\r\n', '-ERR: syntax error\r\n'],
     [{ type: 'error', code: 'key-empty' }, '-ERR the key length is zero\r\n', '-ERR: the key length is zero\r\n'],
   ])('spells %j as the field (%j) or as the documents (%j) do', (reply, field, documented) => {
@@ -150,6 +157,48 @@ describe('readWatched', () => {
       expect(() => read(readWatched, payload)).toThrow(UNEXPECTED)
     },
   )
+})
+
+describe('readPage', () => {
+  it('reads keys of any bytes, with a token or without', () => {
+    const anyKeys = fc.array(fc.uint8Array({ minLength: 1 }), { maxLength: 5 })
+    fc.assert(
+      fc.property(anyKeys, fc.option(fc.uint8Array(), { nil: undefined }), (keys, token) => {
+        expect(readPage(encodeReply({ type: 'page', keys, token }))).toEqual({ keys, token })
+      }),
+    )
+  })
+
+  it.each([
+    ['no array', '$1\r\na\r\n'],
+    ['an empty array', '*0\r\n'],
+    ['keys without the array around', '*1\r\n$1\r\na\r\n'],
+    ['three parts', '*3\r\n*0\r\n$1\r\nt\r\n$1\r\nt\r\n'],
+    ['a key that is nil', '*1\r\n*1\r\n$-1\r\n'],
+    ['a key of no bytes', '*1\r\n*1\r\n$0\r\n\r\n'],
+    ['a key that is an array', '*1\r\n*1\r\n*0\r\n'],
+    ['a key that is a number', '*1\r\n*1\r\n:1\r\n'],
+    ['a token that is nil', '*2\r\n*0\r\n$-1\r\n'],
+    ['a token that is an array', '*2\r\n*0\r\n*0\r\n'],
+    ['fewer keys than announced', '*1\r\n*2\r\n$1\r\na\r\n'],
+    ['a hostile number of keys', '*1\r\n*99999999\r\n$1\r\na\r\n'],
+    ['bytes after the end', '*1\r\n*0\r\n\r\n'],
+    ['nothing', ''],
+    ['+OK', '+OK\r\n'],
+  ])('refuses %s', (_, payload) => {
+    expect(() => readPage(utf8(payload))).toThrow(UNEXPECTED)
+  })
+
+  it.each([
+    ['-ERR unknown command\r\n', 'unknown-command', 'it has no SCAN and cannot list its keys'],
+    ['-ERR: unknown command\r\n', 'unknown-command', 'it has no SCAN and cannot list its keys'],
+    ['-ERR syntax error\r\n', 'syntax-error', 'scan again'],
+    ['-ERR not authorized\r\n', 'not-authorized', 'not authorized'],
+    ['-1\r\n', 'service-unknown', '1'],
+  ])('raises ServiceError with advice for %j', (payload, code, end) => {
+    const raised = { name: 'ServiceError', code, key: undefined, message: expect.stringMatching(new RegExp(`${end}$`)) }
+    expect(() => readPage(utf8(payload))).toThrow(expect.objectContaining(raised))
+  })
 })
 
 describe.each(READERS)('%s', (_, reader) => {

@@ -4,7 +4,14 @@ import { concatBytes, toBinaryString, utf8 } from '../../src/bytes.js'
 import { PayloadError, ServiceError } from '../../src/errors.js'
 import { CommandError, encodeCommand, parseCommand } from '../../src/protocol/commands.js'
 import { encodeNotification, parseNotification } from '../../src/protocol/notifications.js'
-import { readConditional, readDeleted, readValue, readWatched } from '../../src/protocol/replies.js'
+import {
+  encodeReply,
+  readConditional,
+  readDeleted,
+  readPage,
+  readValue,
+  readWatched,
+} from '../../src/protocol/replies.js'
 import { decode, decodeReply, type Resp3 } from '../../src/resp3/decode.js'
 
 const LARGEST = Number.MAX_SAFE_INTEGER
@@ -298,6 +305,10 @@ describe('whatever arrives', () => {
     encodeCommand({ verb: 'GET', key }),
     encodeCommand({ verb: 'VDEL', key, value: utf8('') }),
     encodeCommand({ verb: 'KEYNOTIFY', key, stop: true }),
+    encodeCommand({ verb: 'SCAN', glob: key, token: utf8('\r\n') }),
+    encodeReply({ type: 'page', keys: [], token: undefined }),
+    encodeReply({ type: 'page', keys: [key, utf8('\r\n')], token: undefined }),
+    encodeReply({ type: 'page', keys: [key], token: utf8('*1\r\n') }),
     encodeNotification({ op: 'set', value: utf8('21') }),
     encodeNotification({ op: 'delete' }),
     ...['+OK', ':0', ':1', ':-1', '$2\r\n21', '-ERR the quota has been exceeded'].map(line => utf8(`${line}\r\n`)),
@@ -363,6 +374,7 @@ describe('whatever arrives', () => {
     { name: 'readValue', read: bytes => readValue(bytes, 'key'), isOwn: isReplyError, accepted: 0 },
     { name: 'readDeleted', read: bytes => readDeleted(bytes, 'key'), isOwn: isReplyError, accepted: 0 },
     { name: 'readWatched', read: bytes => readWatched(bytes, 'key'), isOwn: isReplyError, accepted: 0 },
+    { name: 'readPage', read: readPage, isOwn: isReplyError, accepted: 0 },
   ]
 
   it('is read or refused with an error of the library, a million times', () => {

@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import type { Dialect } from '../../src/protocol/replies.js'
-import type { ClientName, ClockValue, ConformanceCase, RequestStep, Step, Tellings, Told } from '../cases/case.js'
+import type {
+  ClientName,
+  ClockValue,
+  ConformanceCase,
+  RequestStep,
+  ScanStep,
+  Step,
+  Tellings,
+  TimeStep,
+  Told,
+} from '../cases/case.js'
 import { CONFORMANCE } from '../cases/conformance.js'
 import { ManualClock, START } from '../support/manual-clock.js'
 import { isNewer, partsOf } from '../support/version.js'
@@ -63,10 +73,33 @@ class Run {
   async against(open: (options: TargetOptions) => Promise<Target>): Promise<void> {
     const target = await open({ clock: this.#clock, clients: this.#clients, maxKeys: this.#case.maxKeys })
     for (const [index, step] of this.#case.steps.entries()) {
-      const label = `step ${index + 1}: ${JSON.stringify(step).slice(0, 120)}`
-      if ('send' in step) await this.#request(target, step, label)
-      else await this.#time(target, step, label)
+      await this.#step(target, step, `step ${index + 1}: ${JSON.stringify(step).slice(0, 120)}`)
     }
+  }
+
+  async #step(target: Target, step: Step, label: string): Promise<void> {
+    if ('send' in step) await this.#request(target, step, label)
+    else if ('scan' in step) await this.#scan(target, step, label)
+    else await this.#time(target, step, label)
+  }
+
+  async #scan(target: Target, step: ScanStep, label: string): Promise<void> {
+    const { from = 'alice', mayFind = [], meanwhile = [] } = step
+    const found: string[] = []
+    let token: string | undefined
+    do {
+      const payload = resp3(['SCAN', step.scan, ...(token === undefined ? [] : [token])])
+      const timestamp = `${this.#clock.now()}:0:${from}`
+      const response = await target.send(from, { payload, timestamp, fencingToken: undefined })
+      expect(response.version, label).toBeUndefined()
+      const page = pageOf(textOf(response.payload))
+      if (token === undefined && meanwhile.length > 0) expect(page.token, `${label}: a token`).toBeDefined()
+      if (token === undefined) for (const next of meanwhile) await this.#step(target, next, `${label}, meanwhile`)
+      found.push(...page.keys)
+      token = page.token
+    } while (token !== undefined)
+    expect(found.filter(key => !mayFind.includes(key)).sort(), label).toEqual([...step.finds].sort())
+    expect(new Set(found).size, `${label}: each once`).toBe(found.length)
   }
 
   async #request(target: Target, step: RequestStep, label: string): Promise<void> {
@@ -79,7 +112,7 @@ class Run {
     await this.#checkTold(target, step.told ?? {}, label, version => version === response.version)
   }
 
-  async #time(target: Target, step: Exclude<Step, RequestStep>, label: string): Promise<void> {
+  async #time(target: Target, step: TimeStep, label: string): Promise<void> {
     if ('jump' in step) this.#clock.jump(step.jump)
     else target.advance(step.advance)
     const before = this.#newest
@@ -160,8 +193,32 @@ function payloadOf(send: RequestStep['send']): Buffer {
   return 'payload' in send ? bytes(send.payload) : resp3(send)
 }
 
+/** A page of a scan, taken apart without the code under test. */
+function pageOf(reply: string): { readonly keys: readonly string[]; readonly token: string | undefined } {
+  let rest = reply
+  const read = (type: string): number => {
+    const end = rest.indexOf('\r\n')
+    expect(rest.slice(0, 1), JSON.stringify(reply.slice(0, 80))).toBe(type)
+    const number = Number(rest.slice(1, end))
+    rest = rest.slice(end + 2)
+    return number
+  }
+  const blob = (): string => {
+    const length = read('$')
+    const text = rest.slice(0, length)
+    rest = rest.slice(length + 2)
+    return text
+  }
+  const parts = read('*')
+  const keys = Array.from({ length: read('*') }, blob)
+  const token = parts === 2 ? blob() : undefined
+  expect(rest).toBe('')
+  return { keys, token }
+}
+
 function clientsOf(steps: readonly Step[]): ClientName[] {
   const names = new Set<ClientName>(['alice'])
-  for (const step of steps) if ('send' in step && step.from !== undefined) names.add(step.from)
+  for (const step of steps)
+    if (!('advance' in step) && !('jump' in step) && step.from !== undefined) names.add(step.from)
   return [...names]
 }

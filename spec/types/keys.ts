@@ -15,6 +15,7 @@ import {
   json,
   Key,
   number,
+  type Scan,
   type SetResult,
   StateStore,
   StateStoreError,
@@ -31,6 +32,10 @@ export function keys(): void {
   expectTypeOf(store.key('k')).toEqualTypeOf<Key<Uint8Array>>()
   expectTypeOf(store.key('k', number)).toEqualTypeOf<Key<number>>()
   expectTypeOf(store.key(new Uint8Array(1), text)).toEqualTypeOf<Key<string>>()
+  expectTypeOf(store.scan()).toEqualTypeOf<Scan<Uint8Array>>()
+  expectTypeOf(store.scan('k*', number)).toExtend<Observable<Key<number>> & AsyncIterable<Key<number>>>()
+  // @ts-expect-error options come after a codec
+  store.scan('k*', { timeout: 1 })
   expectTypeOf(store.key('k', json(asset))).toEqualTypeOf<Key<{ name: string }>>()
   expectTypeOf(store.key('k', json<number[]>())).toEqualTypeOf<Key<number[]>>()
   // @ts-expect-error a codec, not the name of one

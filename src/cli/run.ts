@@ -5,6 +5,7 @@ import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'
 import { addGet } from './get.js'
 import type { Io } from './io.js'
+import { addKeys } from './keys.js'
 import { addLock } from './lock.js'
 import { addServe } from './serve.js'
 import { addSet } from './set.js'
@@ -38,7 +39,7 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
 
 function programOf(io: Io): Command {
   const program = new Command(NAME)
-  program.description('State store over MQTT 5: run one, read, write and watch keys, run commands under a lock.')
+  program.description('State store over MQTT 5: run one, read, write, list and watch keys, run commands under a lock.')
   program.version(packageVersion()).enablePositionalOptions().exitOverride()
   program.configureOutput({
     writeOut: text => void io.stdout.write(text),
@@ -46,7 +47,7 @@ function programOf(io: Io): Command {
     getOutHelpWidth: () => io.stdout.columns ?? 100,
   })
   addConnectionFlags(program, true)
-  for (const add of [addServe, addGet, addSet, addDel, addVdel, addWatch, addLock]) add(program, io)
+  for (const add of [addServe, addGet, addSet, addDel, addVdel, addKeys, addWatch, addLock]) add(program, io)
   return program.addHelpText('after', HELP)
 }
 

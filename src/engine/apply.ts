@@ -1,6 +1,6 @@
 import { sameBytes } from '../bytes.js'
 import type { Hlc } from '../hlc/hlc.js'
-import type { Command, SetCommand } from '../protocol/commands.js'
+import type { KeyCommand, SetCommand } from '../protocol/commands.js'
 import type { Notification } from '../protocol/notifications.js'
 import type { Reply } from '../protocol/replies.js'
 import type { KnownServiceErrorCode } from '../protocol/service-errors.js'
@@ -33,8 +33,8 @@ export interface Clocks {
   readonly fencingToken: Hlc | undefined
 }
 
-/** Commands that look at a record; KEYNOTIFY looks at registrations only. */
-export type RecordCommand = Exclude<Command, { verb: 'KEYNOTIFY' }>
+/** Commands that look at a record; KEYNOTIFY looks at registrations only, SCAN at all keys. */
+export type RecordCommand = Exclude<KeyCommand, { verb: 'KEYNOTIFY' }>
 
 /**
  * The store's rules for one key, as a pure function: (record, command, clocks) to (record, reply, change).

@@ -8,7 +8,9 @@ import type { Notification } from '../protocol/notifications.js'
 import type { Reply } from '../protocol/replies.js'
 import type { KnownServiceErrorCode } from '../protocol/service-errors.js'
 import { apply, type Outcome, type RecordCommand, type StoredRecord } from './apply.js'
+import { KeyOrder } from './key-order.js'
 import { type RawRequest, readRequest, type StoreRequest } from './request.js'
+import { scanPage } from './scan.js'
 import { Watchers } from './watchers.js'
 
 /** A change of a key, to be told to its watchers. */
@@ -33,6 +35,8 @@ export interface EngineOptions {
 
 interface Slot {
   readonly key: Uint8Array
+  /** Its place in the order in which keys came. */
+  readonly number: number
   readonly record: StoredRecord
   readonly deadline: Deadline<string> | undefined
 }
@@ -54,8 +58,11 @@ export class Engine<C> {
   readonly watchers: Watchers<C> = new Watchers<C>()
   readonly #maxKeys: number
   readonly #slots = new Map<string, Slot>()
+  readonly #order = new KeyOrder()
   readonly #expiries = new DeadlineQueue<string>()
   #last = new Hlc(0, 0, NODE_ID)
+  /** Time of the first request, ms: tells this store from the one that had its place before. */
+  #born: number | undefined
 
   constructor(options: EngineOptions = {}) {
     this.#maxKeys = options.maxKeys ?? 1_000_000
@@ -84,6 +91,7 @@ export class Engine<C> {
   /** Answers a request at store time `now` (ms). Never throws for what a client sent. */
   handle(raw: RawRequest, connection: C, now: number): Answer {
     const expired = this.expire(now)
+    this.#born ??= now
     try {
       return this.#answer(readRequest(raw, now), connection, now, expired)
     } catch (error) {
@@ -98,6 +106,7 @@ export class Engine<C> {
       const slot = this.#slots.get(id)
       if (slot === undefined) continue
       this.#slots.delete(id)
+      this.#order.remove(slot.number)
       // Nobody asked for it, so nobody can be refused: an expiry gets a version even if the wall clock was set back.
       this.#last = advance(this.#last, now, NODE_ID, Number.POSITIVE_INFINITY)
       changes.push({ key: slot.key, notification: { op: 'delete' }, version: this.#last })
@@ -107,6 +116,9 @@ export class Engine<C> {
 
   #answer(request: StoreRequest, connection: C, now: number, expired: Change[]): Answer {
     const { command } = request
+    if (command.verb === 'SCAN') {
+      return { reply: scanPage(this.#order, String(this.#born), command), version: undefined, changes: expired }
+    }
     const id = toBinaryString(command.key)
     if (command.verb === 'KEYNOTIFY') {
       return { reply: this.#keynotify(connection, id, command), version: undefined, changes: expired }
@@ -142,12 +154,14 @@ export class Engine<C> {
     if (old?.deadline) this.#expiries.remove(old.deadline)
     if (record === undefined) {
       this.#slots.delete(id)
+      if (old) this.#order.remove(old.number)
       return
     }
     const deadline = record.expiresAt === undefined ? undefined : this.#expiries.add(record.expiresAt, id)
     // The request's bytes are views of a network buffer that may be much larger; a record must not keep it alive.
     const own = { ...record, value: new Uint8Array(record.value) }
-    this.#slots.set(id, { key: old?.key ?? new Uint8Array(key), record: own, deadline })
+    const ownKey = old?.key ?? new Uint8Array(key)
+    this.#slots.set(id, { key: ownKey, number: old?.number ?? this.#order.add(ownKey), record: own, deadline })
   }
 
   #keynotify(connection: C, id: string, { key, stop }: KeynotifyCommand): Reply {

@@ -55,6 +55,11 @@ export class Key<T> {
     return this.#source.key.text
   }
 
+  /** The key as the store has it; a copy. */
+  get bytes(): Uint8Array {
+    return new Uint8Array(this.#source.key.bytes)
+  }
+
   /** Base16 of the key's bytes: tells keys apart whose names look alike. */
   get id(): string {
     return this.#source.key.id

@@ -4,6 +4,7 @@ import type { Entry } from './entry.js'
 import { type DeleteResult, Key, type SetResult } from './key.js'
 import { toKeyName } from './key-name.js'
 import type { DeleteOptions, RequestOptions, SetOptions } from './options.js'
+import { Scan } from './scan.js'
 import { type KeyHost, KeySource } from './source.js'
 import { watchAll } from './watch-all.js'
 
@@ -41,6 +42,28 @@ export abstract class StoreView {
    */
   watchAll<T>(keys$: Observable<Iterable<string | Uint8Array>>, codec: Codec<T>): Observable<Entry<T>> {
     return watchAll(keys$.pipe(map(names => Array.from(names, name => this.key(name, codec)))))
+  }
+
+  /**
+   * Lists the keys that fit a glob (state store protocol in the field: SCAN), page by page and in no particular order, as
+   * handles that cost nothing until they are used. `*` stands for any bytes, `?` for one, `[a-z]` and `[^a-z]` for one of
+   * these or one but these; `\` takes what follows for itself, so a `\` of a key is doubled: see {@link escapeGlob}.
+   *
+   * With the store of this package, a key that exists from beginning to end comes once, no key comes twice, and what is
+   * written meanwhile may be missing. A page that got lost with the connection is asked for again.
+   *
+   * Cold. Throws `argument` for an empty glob. Errors with `unknown-command` when the store cannot list its keys,
+   * `syntax-error` when it was restarted meanwhile, `timeout` (of a page), `closed` or what else the store answers.
+   *
+   * @example
+   * ```ts
+   * store.scan('asset/*', json<Asset>()).pipe(mergeMap(key => key.get(), 64)).subscribe(entry => show(entry))
+   * ```
+   */
+  scan(glob?: string | Uint8Array): Scan<Uint8Array>
+  scan<T>(glob: string | Uint8Array, codec: Codec<T>, options?: RequestOptions): Scan<T>
+  scan(glob: string | Uint8Array = '*', codec: Codec<unknown> = bytes, options: RequestOptions = {}): unknown {
+    return new Scan(glob, codec, options, this[HOST])
   }
 
   /** Reads a key once; see {@link Key.get}. */

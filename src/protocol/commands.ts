@@ -24,12 +24,23 @@ export interface KeynotifyCommand {
   readonly stop: boolean
 }
 
-/** A request of the state store protocol ("Request format" and "KEYNOTIFY request message"). */
+/** Lists keys. Not in the documents, but in the field: a glob, and the token of the page before if there was one. */
+export interface ScanCommand {
+  readonly verb: 'SCAN'
+  readonly glob: Uint8Array
+  readonly token: Uint8Array | undefined
+}
+
+/** A command about one key. */
+export type KeyCommand = Exclude<Command, ScanCommand>
+
+/** A request of the state store protocol ("Request format" and "KEYNOTIFY request message"), or SCAN. */
 export type Command =
   | SetCommand
   | { readonly verb: 'GET' | 'DEL'; readonly key: Uint8Array }
   | { readonly verb: 'VDEL'; readonly key: Uint8Array; readonly value: Uint8Array }
   | KeynotifyCommand
+  | ScanCommand
 
 /** A request that is no command; `code` says which error the store answers. */
 export class CommandError extends Error {
@@ -48,11 +59,13 @@ const VERBS = {
   DEL: utf8('DEL'),
   VDEL: utf8('VDEL'),
   KEYNOTIFY: utf8('KEYNOTIFY'),
+  SCAN: utf8('SCAN'),
 }
 
 /** The payload of a request. */
 export function encodeCommand(command: Command): Uint8Array {
-  return encodeArray([VERBS[command.verb], command.key, ...argumentsOf(command)])
+  const subject = command.verb === 'SCAN' ? command.glob : command.key
+  return encodeArray([VERBS[command.verb], subject, ...argumentsOf(command)])
 }
 
 function argumentsOf(command: Command): Uint8Array[] {
@@ -63,6 +76,8 @@ function argumentsOf(command: Command): Uint8Array[] {
       return [command.value]
     case 'KEYNOTIFY':
       return command.stop ? [utf8('STOP')] : []
+    case 'SCAN':
+      return command.token === undefined ? [] : [command.token]
     default:
       return []
   }
@@ -85,7 +100,8 @@ export function parseCommand(payload: Uint8Array): Command {
   const [key, ...rest] = args
   if (key === undefined) throw new CommandError('wrong-argument-count')
   const command = parse(key, rest)
-  if (key.length === 0) throw new CommandError('key-empty')
+  // A glob of no bytes is legal: it is the name of no key.
+  if (command.verb !== 'SCAN' && key.length === 0) throw new CommandError('key-empty')
   return command
 }
 
@@ -151,6 +167,10 @@ const PARSERS: Record<string, Parser | undefined> = Object.assign(Object.create(
     exactly(1, rest)
     if (textOf(option) !== 'STOP') throw new CommandError('syntax-error')
     return { verb: 'KEYNOTIFY', key, stop: true }
+  },
+  SCAN: (glob: Uint8Array, [token, ...rest]: readonly Uint8Array[]): Command => {
+    exactly(0, rest)
+    return { verb: 'SCAN', glob, token }
   },
 })
 

@@ -1,6 +1,6 @@
-import { PayloadError } from '../errors.js'
+import { PayloadError, type ServiceErrorCode } from '../errors.js'
 import { decodeReply, type Resp3 } from '../resp3/decode.js'
-import { encodeBlob, encodeError, encodeInteger, encodeSimple } from '../resp3/encode.js'
+import { encodeArray, encodeBlob, encodeError, encodeInteger, encodeNested, encodeSimple } from '../resp3/encode.js'
 import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from './service-errors.js'
 
 /**
@@ -8,6 +8,13 @@ import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from './serv
  * `documented` as the protocol page prints it.
  */
 export type Dialect = 'field' | 'documented'
+
+/** Some of the keys that SCAN finds; without a token they are the last. It may be empty and yet have a token. */
+export interface Page {
+  readonly keys: readonly Uint8Array[]
+  /** Opaque: what the request for the next page carries. */
+  readonly token: Uint8Array | undefined
+}
 
 /** What the store answers, before it is spelled. */
 export type Reply =
@@ -17,6 +24,7 @@ export type Reply =
   | { readonly type: 'count'; readonly count: 0 | 1 }
   /** A condition (NX, NEX, the value of VDEL) did not hold. */
   | { readonly type: 'refused' }
+  | (Page & { readonly type: 'page' })
   | { readonly type: 'error'; readonly code: KnownServiceErrorCode }
 
 const SPELLING = {
@@ -37,6 +45,8 @@ export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Arra
       return encodeInteger(reply.count)
     case 'refused':
       return SPELLING[dialect].refused
+    case 'page':
+      return encodeNested([encodeArray(reply.keys), ...(reply.token ? [encodeBlob(reply.token)] : [])])
     case 'error':
       return encodeError(SPELLING[dialect].errorPrefix + SERVICE_ERRORS[reply.code])
   }
@@ -76,6 +86,31 @@ export function readWatched(payload: Uint8Array, key: string): boolean {
   if (reply.type === 'integer' && reply.value === 0) return false
   throw unexpected(reply, key)
 }
+
+const SCAN_ADVICE: Partial<Record<ServiceErrorCode, string>> = {
+  'unknown-command': 'it has no SCAN and cannot list its keys',
+  'syntax-error': 'either it cannot read the glob, or it was started anew since the scan began: scan again',
+}
+
+/** Reads the answer to SCAN. */
+export function readPage(payload: Uint8Array): Page {
+  const reply = decodeReply(payload)
+  if (reply.type === 'error') throw serviceError(reply.text, undefined, SCAN_ADVICE)
+  const [list, token, ...more] = reply.type === 'array' ? reply.items : []
+  if (list?.type !== 'array' || more.length > 0) throw notAPage(reply)
+  const keys = list.items.map(item => bytesOf(item, reply))
+  // No key has no bytes; whatever asked for it would be refused as a wrong call.
+  if (keys.some(key => key.length === 0)) throw notAPage(reply)
+  return { keys, token: token && bytesOf(token, reply) }
+}
+
+function bytesOf(item: Resp3, reply: Resp3): Uint8Array {
+  if (item.type !== 'blob' || item.bytes === null) throw notAPage(reply)
+  return item.bytes
+}
+
+const notAPage = ({ type }: Resp3): PayloadError =>
+  new PayloadError(`The state store's answer to SCAN is no page of keys (${type})`)
 
 function readReply(payload: Uint8Array, key: string): Resp3 {
   const reply = decodeReply(payload)

@@ -31,9 +31,16 @@ const CODES = new Map<string, ServiceErrorCode>(
   Object.entries(SERVICE_ERRORS).map(([code, text]) => [text, code as KnownServiceErrorCode]),
 )
 
-/** The error for a reply `-{line}`: `ERR text`, `ERR: text` or anything else, kept word by word. */
-export function serviceError(line: string, key?: string): ServiceError {
+/**
+ * The error for a reply `-{line}`: `ERR text`, `ERR: text` or anything else, kept word by word. `advice` says what a code
+ * means for the request at hand.
+ */
+export function serviceError(
+  line: string,
+  key?: string,
+  advice: Partial<Record<ServiceErrorCode, string>> = {},
+): ServiceError {
   const text = line.replace(/^ERR(?:: *| +|$)/, '').trimEnd()
-  const code = text.startsWith(STALE_TOKEN_START) ? 'fencing-token-stale' : CODES.get(text)
-  return new ServiceError(code ?? 'service-unknown', text, key)
+  const code = text.startsWith(STALE_TOKEN_START) ? 'fencing-token-stale' : (CODES.get(text) ?? 'service-unknown')
+  return new ServiceError(code, text, key, advice[code])
 }

@@ -17,6 +17,10 @@ export function encodeArray(items: readonly Uint8Array[]): Uint8Array {
   return bytes
 }
 
+/** `*n` and n values that are encoded already. */
+export const encodeNested = (values: readonly Uint8Array[]): Uint8Array =>
+  concatBytes([utf8(`*${values.length}\r\n`), ...values])
+
 function putHeader(bytes: Uint8Array, at: number, type: number, value: number): number {
   bytes[at] = type
   const end = at + 1 + digitsOf(value)

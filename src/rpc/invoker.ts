@@ -20,8 +20,8 @@ export interface RpcReply {
 
 /** A request and where its answer goes; exactly one of the two functions is called, unless it is cancelled. */
 export interface RpcRequest {
-  /** The key, for messages to people. */
-  readonly key: string
+  /** The key, for messages to people; none when the request is not about one. */
+  readonly key: string | undefined
   readonly payload: Uint8Array
   /** ms until the request has failed, wherever it is by then. */
   readonly timeout: number
@@ -285,5 +285,5 @@ function timedOut(pending: Pending): StateStoreError {
 
 const tooLarge = ({ key, payload }: RpcRequest, maximum: number | undefined): ArgumentError =>
   new ArgumentError(
-    `A request of ${payload.length} bytes for key ${JSON.stringify(key)} is too large: the broker takes packets of at most ${maximum} bytes`,
+    `A request of ${payload.length} bytes${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} is too large: the broker takes packets of at most ${maximum} bytes`,
   )

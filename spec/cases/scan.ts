@@ -1,0 +1,168 @@
+import { type ConformanceCase, DELETED, EVERY_BYTE, lastPage, MALFORMED_TIMESTAMP, OK, SYNTAX } from './case.js'
+
+const set = (key: string, ...options: readonly string[]) =>
+  ({ send: ['SET', key, 'v', ...options], reply: OK, version: 'new' }) as const
+const del = (key: string) => ({ send: ['DEL', key], reply: DELETED, version: 'new' }) as const
+
+/** So long that a page cannot hold all ten. */
+const long = (name: string): string => name.repeat(20_000)
+const LONG_KEYS = Array.from('abcdefghij', long)
+
+const BORN = '1696374425000'
+const NO_TOKENS = [
+  '',
+  'token',
+  '0',
+  '0:0:0',
+  BORN,
+  `${BORN}:2:1`,
+  `${BORN}:0:9`,
+  `${BORN}:-1:1`,
+  `${BORN}:0:1 `,
+  EVERY_BYTE,
+]
+
+/** What is in a store, and what a glob finds of it. */
+const KEYS = [
+  'a',
+  'b',
+  'A',
+  'ab',
+  'abc',
+  'a*c',
+  'a\\c',
+  'a\nc',
+  '-',
+  '*',
+  '\\',
+  ']',
+  '^',
+  '!',
+  '[a]',
+  '\xff\x00',
+  EVERY_BYTE,
+]
+const GLOBS: readonly (readonly [glob: string, finds: readonly string[]])[] = [
+  ['*', KEYS],
+  ['**', KEYS],
+  ['?', ['b', '-', '*', '\\', ']', '^', '!', 'a', 'A']],
+  ['a', ['a']],
+  ['a*', ['a', 'ab', 'abc', 'a*c', 'a\\c', 'a\nc']],
+  ['*c', ['abc', 'a*c', 'a\\c', 'a\nc']],
+  ['a?c', ['abc', 'a*c', 'a\\c', 'a\nc']],
+  ['a\\*c', ['a*c']],
+  ['a\\\\c', ['a\\c']],
+  ['[ab]', ['a', 'b']],
+  ['[a-c]', ['a', 'b']],
+  ['[c-a]', ['a', 'b']],
+  ['[^a-z]', ['-', '*', '\\', ']', '^', '!', 'A']],
+  ['[!a-z]', ['-', '*', '\\', ']', '^', '!', 'A']],
+  ['[a\\]]', ['a', ']']],
+  ['[\\^a]', ['^', 'a']],
+  ['[a-]', ['a', '-']],
+  ['[*]', ['*']],
+  ['[ab', ['a', 'b']],
+  ['[]', []],
+  ['[^]', ['b', '-', '*', '\\', ']', '^', '!', 'a', 'A']],
+  ['\\[a]', ['[a]']],
+  ['\\', ['\\']],
+  ['\\a', ['a']],
+  ['\xff?', ['\xff\x00']],
+  ['[\x80-\xff]*', ['\xff\x00']],
+  ['*\xff', [EVERY_BYTE]],
+  ['', []],
+]
+
+/** SCAN (section 6 of the protocol page; the globs are those of Redis, with `!` besides `^`). */
+export const SCAN: readonly ConformanceCase[] = [
+  {
+    name: 'finds nothing in an empty store, and what was written in another',
+    steps: [
+      { send: 'SCAN *', reply: lastPage(), version: 'none' },
+      set('k'),
+      { send: 'SCAN *', reply: lastPage('k'), version: 'none' },
+      { send: 'SCAN *', reply: lastPage('k'), version: 'none', from: 'bob', ts: null },
+      { send: 'SCAN x*', reply: lastPage(), version: 'none' },
+      del('k'),
+      { send: 'SCAN *', reply: lastPage(), version: 'none' },
+    ],
+  },
+  {
+    name: 'matches globs byte by byte',
+    steps: [...KEYS.map(key => set(key)), ...GLOBS.map(([scan, finds]) => ({ scan, finds }))],
+  },
+  {
+    name: 'finds a key once, however often it was written',
+    steps: [
+      set('a'),
+      set('b'),
+      set('a'),
+      { scan: '*', finds: ['a', 'b'] },
+      del('a'),
+      set('a'),
+      { scan: '*', finds: ['a', 'b'] },
+    ],
+  },
+  {
+    name: 'finds no expired key',
+    steps: [set('a', 'PX', '10'), set('b', 'PX', '11'), { advance: 10 }, { scan: '*', finds: ['b'] }],
+  },
+  {
+    name: 'needs no fencing token',
+    steps: [
+      { ...set('a'), ft: 0 },
+      { scan: '*', finds: ['a'] },
+    ],
+  },
+  {
+    name: 'finds keys that are too many for a page',
+    steps: [...LONG_KEYS.map(key => set(key)), { scan: '*', finds: LONG_KEYS }, { scan: 'c*', finds: [long('c')] }],
+  },
+  {
+    name: 'finds what exists all the while, whatever comes and goes',
+    steps: [
+      ...LONG_KEYS.map(key => set(key)),
+      {
+        scan: '*',
+        finds: LONG_KEYS.slice(2, 9),
+        mayFind: [long('a'), long('b'), long('j'), 'new'],
+        meanwhile: [del(long('a')), del(long('j')), set('new'), set(long('c')), del(long('b')), set(long('b'))],
+      },
+    ],
+  },
+  {
+    name: 'goes on when what it found last is gone',
+    steps: [
+      ...LONG_KEYS.map(key => set(key)),
+      {
+        scan: '*',
+        finds: [long('i'), long('j')],
+        mayFind: LONG_KEYS.slice(0, 8),
+        meanwhile: LONG_KEYS.slice(0, 8).map(del),
+      },
+    ],
+  },
+  {
+    name: 'goes on when what comes next has expired',
+    steps: [
+      ...LONG_KEYS.map(key => set(key, 'PX', key.startsWith('j') ? '20' : '10')),
+      { scan: '*', finds: [long('j')], mayFind: LONG_KEYS.slice(0, 9), meanwhile: [{ advance: 10 }] },
+    ],
+  },
+  {
+    name: 'refuses what is no token, and goes on',
+    steps: [
+      set('k'),
+      ...NO_TOKENS.map(token => ({ send: ['SCAN', '*', token], reply: SYNTAX, version: 'none' }) as const),
+      { send: 'SCAN *', reply: lastPage('k'), version: 'none' },
+    ],
+  },
+  {
+    name: 'refuses a glob that is too long, and looks at clocks as GET does',
+    steps: [
+      { send: ['SCAN', '*'.repeat(1_024)], reply: lastPage(), version: 'none' },
+      { send: ['SCAN', '*'.repeat(1_025)], reply: SYNTAX, version: 'none' },
+      { send: 'SCAN *', ts: 'now', reply: MALFORMED_TIMESTAMP, version: 'none' },
+    ],
+  },
+]

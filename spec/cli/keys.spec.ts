@@ -1,0 +1,112 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { RunningStore } from '../../src/standalone.js'
+import { eventually } from '../support/eventually.js'
+import { layLink } from '../support/link.js'
+import { ManualClock } from '../support/manual-clock.js'
+import { RawClient } from '../support/raw-client.js'
+import { command } from '../support/words.js'
+import { execute, openStore, start } from './test-io.js'
+
+const sorted = (text: string): string[] => text.split('\n').slice(0, -1).sort()
+
+describe('keys', () => {
+  let store: RunningStore
+  let url: readonly string[]
+
+  beforeEach(async () => {
+    store = await openStore()
+    url = ['--url', store.url]
+    for (const key of ['asset/1', 'asset/2', 'a\\b', 'two\nlines']) await execute(['set', key, 'v', ...url])
+  })
+
+  const setBinary = async (): Promise<void> => {
+    const client = await RawClient.ready(store.url, 'binary')
+    await client.request(command('SET \xff\x00 v'), { timestamp: `${Date.now()}:0:binary` })
+    await client.end()
+  }
+
+  it('prints one key per line', async () => {
+    const { code, stdout, stderr } = await execute(['keys', ...url])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(sorted(stdout)).toEqual(['a\\b', 'asset/1', 'asset/2', 'two\\nlines'])
+  })
+
+  it('prints the keys that fit a glob, and nothing when there are none', async () => {
+    expect(sorted((await execute(['keys', 'asset/*', ...url])).stdout)).toEqual(['asset/1', 'asset/2'])
+    expect(sorted((await execute(['keys', 'a\\\\*', ...url])).stdout)).toEqual(['a\\b'])
+    expect(await execute(['keys', 'x*', ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  })
+
+  it('prints objects with --json, which tell binary keys from text', async () => {
+    await setBinary()
+    await execute(['set', '0xFF00', 'v', ...url])
+    const { stdout } = await execute(['keys', '--json', ...url])
+    const keys = ['0xFF00', 'a\\b', 'asset/1', 'asset/2', 'two\nlines'].map(key => ({ key }))
+    expect(sorted(stdout).map(line => JSON.parse(line))).toEqual([...keys, { keyHex: 'FF00' }])
+    expect(sorted((await execute(['keys', '[^0a-z]*', ...url])).stdout)).toEqual(['0xFF00'])
+  })
+
+  it('counts with --count', async () => {
+    expect(await execute(['keys', '--count', ...url])).toMatchObject({ code: 0, stdout: '4\n' })
+    expect(await execute(['keys', 'x', '--count', ...url])).toMatchObject({ code: 0, stdout: '0\n' })
+    expect(await execute(['keys', 'asset/*', '--count', '--json', ...url])).toMatchObject({ stdout: '{"count":2}\n' })
+  })
+
+  it('prints thousands, page by page', async () => {
+    const client = await RawClient.ready(store.url, 'many')
+    const names = Array.from({ length: 2_500 }, (_, index) => `many/${String(index).padStart(4, '0')}`)
+    const timestamp = `${Date.now()}:0:many`
+    await Promise.all(names.map(async name => client.request(command(`SET ${name} v`), { timestamp })))
+    expect(sorted((await execute(['keys', 'many/*', ...url])).stdout)).toEqual(names)
+    expect(await execute(['keys', 'many/*', '--count', ...url])).toMatchObject({ stdout: '2500\n' })
+    await client.end()
+  })
+
+  it('tells on a terminal how far it is once it takes long, and clears that', async () => {
+    const link = await layLink(store.url)
+    const clock = new ManualClock()
+    link.cut()
+    const { stdout, stderr, exit } = start(['keys', '--count', '--url', link.url], { columns: 80, clock })
+    await eventually(() => clock.pending > 0)
+    clock.advance(999)
+    expect(stderr.text).toBe('')
+    clock.advance(1)
+    expect(stderr.text).toBe('\r\u001b[K0 keys')
+    link.restore()
+    expect(await exit).toBe(0)
+    expect([stdout.text, clock.pending]).toEqual(['4\n', 0])
+    expect(stderr.text).toBe('\r\u001b[K0 keys\r\u001b[K')
+  })
+
+  it('tells nothing on a terminal that shows the keys, nor into a pipe', async () => {
+    for (const [args, world] of [
+      [['keys'], { columns: 80 }],
+      [['keys', '--count'], {}],
+    ] as const) {
+      const clock = new ManualClock()
+      const { stderr, exit } = start([...args, ...url], { ...world, clock })
+      expect(await exit).toBe(0)
+      expect([clock.scheduled, stderr.text]).toEqual([0, ''])
+    }
+  })
+
+  it('ends with 1 and one line when the store cannot list keys', async () => {
+    const { code, stderr } = await execute(['keys', '*'.repeat(2_000), ...url])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^rx-statestore: The state store refused the request: syntax error; [^\n]+\n$/)
+  })
+
+  it('ends with 1 when there is no broker, with 2 for an empty glob or too many', async () => {
+    const { code, stderr } = await execute(['keys', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^rx-statestore: cannot reach [^\n]+\n$/)
+    expect(await execute(['keys', '', ...url])).toMatchObject({ code: 2, stdout: '' })
+    expect(await execute(['keys', 'a', 'b', ...url])).toMatchObject({ code: 2, stdout: '' })
+  })
+
+  it('ends quietly when nobody reads, and asks for no more', async () => {
+    const { stdout, exit } = start(['keys', ...url])
+    stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+    expect(await exit).toBe(0)
+  })
+})

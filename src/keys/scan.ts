@@ -1,0 +1,89 @@
+import { concatMap, defer, EMPTY, firstValueFrom, map, Observable, of, repeat, tap } from 'rxjs'
+import { isWellFormed, utf8 } from '../bytes.js'
+import { ArgumentError, shown } from '../errors.js'
+import type { Codec } from './codec.js'
+import { Key } from './key.js'
+import { toKeyName } from './key-name.js'
+import { checkTimeout, type RequestOptions } from './options.js'
+import { type KeyHost, KeySource } from './source.js'
+
+/**
+ * The keys of the store that fit a glob, as handles: made by {@link StoreView.scan}. Cold: every subscriber scans anew,
+ * and asks for a page only when all keys of the one before were emitted and it still wants more.
+ *
+ * As an observable it emits as fast as the store answers, for RxJS has no back pressure. As an async iterable it asks for
+ * a page only when the one before is used up:
+ *
+ * @example
+ * ```ts
+ * for await (const key of store.scan('asset/*', json<Asset>())) await firstValueFrom(key.get())
+ * ```
+ */
+export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>> {
+  readonly #glob: Uint8Array
+  readonly #codec: Codec<T>
+  readonly #timeout: number
+  readonly #host: KeyHost
+
+  /** Use {@link StoreView.scan}. */
+  constructor(glob: string | Uint8Array, codec: Codec<T>, options: RequestOptions, host: KeyHost) {
+    super(subscriber => this.#keys().subscribe(subscriber))
+    this.#glob = toGlob(glob)
+    this.#codec = codec
+    this.#timeout = checkTimeout(options.timeout, host.timeout)
+    this.#host = host
+  }
+
+  /** Rejects with what the observable would error with. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Key<T>, void> {
+    let token: Uint8Array | undefined
+    do {
+      const page = await firstValueFrom(this.#page(token))
+      for (const key of page.keys) yield this.#key(key)
+      token = page.token
+    } while (token !== undefined)
+  }
+
+  #keys(): Observable<Key<T>> {
+    return defer(() => {
+      let token: Uint8Array | undefined
+      return defer(() => this.#page(token)).pipe(
+        tap(page => {
+          token = page.token
+        }),
+        concatMap(({ keys }) => keys),
+        map(key => this.#key(key)),
+        repeat({ delay: () => (token === undefined ? EMPTY : of(token)) }),
+      )
+    })
+  }
+
+  #page(token: Uint8Array | undefined): ReturnType<KeyHost['store']['scan']> {
+    return this.#host.store.scan(this.#glob, token, this.#timeout)
+  }
+
+  #key(bytes: Uint8Array): Key<T> {
+    return new Key(new KeySource(toKeyName(bytes), this.#codec, this.#host))
+  }
+}
+
+/**
+ * A glob that fits this text and nothing else, to make one of a name that is not known beforehand, or that has `\`.
+ *
+ * @example
+ * ```ts
+ * store.scan(`${escapeGlob('thermostat1\\')}*`) // all keys that begin with `thermostat1\`
+ * ```
+ */
+export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^!-]/g, '\\$&')
+
+function toGlob(glob: string | Uint8Array): Uint8Array {
+  if (typeof glob !== 'string' && !(glob instanceof Uint8Array)) {
+    throw new ArgumentError(`Expected the glob to be a string or a Uint8Array, got \`${shown(glob)}\` (${typeof glob})`)
+  }
+  if (glob.length === 0) throw new ArgumentError('Expected the glob to have at least one byte; `*` fits all keys')
+  if (typeof glob === 'string' && !isWellFormed(glob)) {
+    throw new ArgumentError(`Expected the glob to be text of whole characters, got ${JSON.stringify(glob)}`)
+  }
+  return typeof glob === 'string' ? utf8(glob) : new Uint8Array(glob)
+}
