@@ -11,3 +11,9 @@ export function checkFunction(name: string, value: unknown): void {
   if (typeof value === 'function') return
   throw new ArgumentError(`Expected \`${name}\` to be a function, got \`${shown(value)}\` (${typeof value})`)
 }
+
+/** Throws {@link ArgumentError} unless the value is an object. */
+export function checkObject(name: string, value: unknown): void {
+  if (typeof value === 'object' && value !== null) return
+  throw new ArgumentError(`Expected \`${name}\` to be an object, got \`${shown(value)}\` (${typeof value})`)
+}

@@ -104,9 +104,18 @@ describe('closing', () => {
     setting.clock.advance(1_999)
     await Promise.resolve()
     expect(done).toBe(false)
+    expect(setting.socket.terminated).toBe(false)
     setting.clock.advance(1)
     await closed
-    expect(setting.clock.pending).toBe(0)
+    expect([setting.clock.pending, setting.socket.terminated]).toEqual([0, true])
+  })
+
+  it('does not cut off a hub that answers', async () => {
+    const closed = setting.connect().client.close()
+    setting.socket.drop(1000)
+    await closed
+    setting.clock.advance(10_000)
+    expect(setting.socket.terminated).toBe(false)
   })
 
   it('happens at the end of a scope', async () => {

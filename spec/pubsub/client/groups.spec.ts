@@ -223,6 +223,36 @@ describe('a refused group', () => {
     expect(setting.errors).toEqual(['pubsub-refused'])
   })
 
+  it('that was joined before may be joined anew by whoever hears of the report', () => {
+    setting.connect()
+    const first = listen()
+    setting.client.errors$.subscribe(() => {
+      first.unsubscribe()
+      listen('line', 'again')
+    })
+    setting.socket.ack(1)
+    setting.reset().socket.ack(2, 'Forbidden')
+    expect(asked()).toEqual(['+line', '+line'])
+    setting.socket.ack(3).publish(1)
+    expect(setting.log).toEqual(['line: pubsub-refused', 'again: 1'])
+  })
+
+  it('fails nobody who came after the answer, however late it is told', () => {
+    setting.connect()
+    let first = listen()
+    const other = setting.client.group('other')
+    other.messages$.subscribe({
+      error: () => {
+        setting.socket.ack(1, 'Forbidden')
+        first.unsubscribe()
+        first = listen('line', 'again')
+      },
+    })
+    setting.socket.ack(2, 'Forbidden').ack(3).publish(1)
+    expect(asked()).toEqual(['+line', '+other', '+line'])
+    expect(setting.log).toEqual(['again: 1'])
+  })
+
   it('that nobody wants any more fails nobody', () => {
     setting.connect()
     listen().unsubscribe()

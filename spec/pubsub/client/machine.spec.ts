@@ -56,6 +56,7 @@ function eventOf(text: string): MachineEvent {
     case 'forget':
       return { type, request: REQUEST }
     case 'join':
+      return { type, group: 'g', member: REQUEST }
     case 'leave':
       return { type, group: 'g' }
     case 'start':

@@ -178,6 +178,18 @@ describe('on a connection', () => {
     expect(setting.socket.of('event')).toEqual([])
   })
 
+  it('what is no group, no client or no option is thrown at once, not with the first item', () => {
+    const line = setting.client.group('line')
+    const wrong = ['{"timeout":0}', '{"ack":"no"}', '{"noEcho":"false"}', 'null'].map(text => JSON.parse(text))
+    const calls = [
+      ...[JSON.parse('"g"'), JSON.parse('null'), JSON.parse('{}')].map(none => () => sendToGroup(none)),
+      ...[JSON.parse('"c"'), JSON.parse('null'), JSON.parse('{}')].map(none => () => sendEvent(none, 'x')),
+      ...wrong.map(options => () => sendToGroup(line, options)),
+      () => sendEvent(setting.client, 'x', { timeout: -1 }),
+    ]
+    for (const call of calls) expect(call).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
   it('a name that is none is thrown at once', () => {
     expect(() => sendEvent(setting.client, ' ')).toThrow(expect.objectContaining({ code: 'argument' }))
   })

@@ -51,6 +51,9 @@ describe('connectPubSub', () => {
       JSON.parse('{"protocol":"xml"}'),
       JSON.parse('{"reconnectStrategy":7}'),
       JSON.parse('{"protocol":"constructor"}'),
+      ...['null', '5', '{"clock":{}}', '{"clock":null}', '{"reconnect":null}', '{"reconnect":5}'].map(text =>
+        JSON.parse(text),
+      ),
     ]
     for (const options of wrong) {
       expect(() => connectPubSub(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))

@@ -64,6 +64,28 @@ describe('a lost socket', () => {
     expect(setting.states).toEqual(['connecting', 'connected', 'recovering', 'disconnected', 'connecting'])
   })
 
+  it('shows why the hub closed it, when the session turns out to be gone', () => {
+    setting.connect().socket.receive({ type: 'system', event: 'disconnected', message: 'licence expired' }).drop(1000)
+    setting.socket.accept().drop(1008, 'there is no such session')
+    expect(setting.statuses[3]).toMatchObject({ state: 'disconnected', code: 1008, reason: 'licence expired' })
+  })
+
+  it('shows it also when there is no other attempt, and when its time is over', () => {
+    setting = new FakeSetting({ reconnectStrategy: () => false, recoveryWindow: 5_000 })
+    setting.connect().socket.receive({ type: 'system', event: 'disconnected', message: 'licence expired' }).drop(1000)
+    setting.clock.advance(5_000)
+    expect(setting.status).toMatchObject({ state: 'stopped', code: undefined, reason: 'licence expired' })
+  })
+
+  it('forgets why the hub closed it once it is recovered', () => {
+    setting.connect().socket.receive({ type: 'system', event: 'disconnected', message: 'moving' }).drop(1001)
+    setting.socket.accept().pong()
+    setting.clock.advance(6_000)
+    setting.socket.drop()
+    setting.socket.accept().drop(1008, 'gone')
+    expect(setting.statuses.filter(({ state }) => state === 'disconnected')).toMatchObject([{ reason: 'gone' }])
+  })
+
   it('gives up an attempt that stays silent, and tries again', () => {
     setting.connect().socket.drop()
     setting.socket.accept()
@@ -90,6 +112,28 @@ describe('a lost socket', () => {
     setting.clock.advance(1_000)
     expect(setting.socket.url).toContain('awps_reconnection_token=t3')
     expect(setting.states).toEqual(['connecting', 'connected', 'recovering', 'connected', 'recovering'])
+  })
+
+  it.each([
+    ['recovered', () => setting.socket.drop(), ['recovering', 'disconnected', 'connected']],
+    ['that works', () => undefined, ['disconnected', 'connected']],
+  ])('%s by a hub that begins another session is a session lost, which is told', (_, lose, states) => {
+    const { client } = setting
+    client.group('line').messages$.subscribe(setting.observer('line'))
+    client.group('line').gaps$.subscribe(() => setting.log.push('gap'))
+    setting.connect().socket.ack(1).publish(1).publish(2)
+    client.group('line').send(1).subscribe(setting.observer('sent'))
+    lose()
+    if (states.length === 3) setting.socket.accept()
+    setting.socket.greet('c2', 't2').publish(1)
+    expect(setting.states.slice(2)).toEqual(states)
+    expect(setting.statuses.at(-2)).toMatchObject({ reason: 'The hub began another session', attempt: 1 })
+    expect(setting.status).toMatchObject({ connectionId: 'c2' })
+    expect(setting.log).toEqual(['line: 1', 'line: 2', 'sent: outcome-unknown', 'gap', 'line: 1'])
+    expect(setting.socket.of('joinGroup').map(({ ackId }) => ackId)).toContain(3)
+    setting.clock.advance(6_000)
+    setting.socket.drop()
+    expect(setting.socket.url).toContain('awps_connection_id=c2&awps_reconnection_token=t2')
   })
 
   it('cannot be recovered without a token', () => {

@@ -17,6 +17,9 @@ const send = (data: unknown, options: SendOptions = {}) =>
     .send(data, options)
     .subscribe(setting.observer(`${data}`))
 
+/** Arrays in arrays. */
+const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+
 const sentData = (): unknown[] => setting.socket.of('sendToGroup').map(({ data }) => data)
 
 describe('a send', () => {
@@ -25,7 +28,12 @@ describe('a send', () => {
     ['a text as json', 'x', {}, { dataType: 'json', data: 'x' }],
     ['a text as text', 'x', { dataType: 'text' }, { dataType: 'text', data: 'x' }],
     ['bytes as binary', new Uint8Array([1, 2, 3]), {}, { dataType: 'binary', data: 'AQID' }],
-    ['an Any as protobuf', new Uint8Array([1]), { dataType: 'protobuf' }, { dataType: 'protobuf', data: 'AQ==' }],
+    [
+      'an Any as protobuf',
+      new Uint8Array([10, 1, 120]),
+      { dataType: 'protobuf' },
+      { dataType: 'protobuf', data: 'CgF4' },
+    ],
     ['without an echo', 1, { noEcho: true }, { data: 1, noEcho: true }],
   ])('has the frame of the protocol: %s', (_, data, options, members) => {
     setting.connect().client.group('line').send(data, options).subscribe()
@@ -107,6 +115,35 @@ describe('a send', () => {
     expect(setting.socket.frames).toHaveLength(501)
   })
 
+  it('that nobody is to acknowledge needs no place among those, nor do joins, but it does not overtake', () => {
+    setting = new FakeSetting({ queueLimit: 1_000 }).connect()
+    for (let n = 1; n <= 500; n++) send(n)
+    send('free', { ack: false })
+    expect(sentData().at(-1)).toBe('free')
+    for (let n = 0; n < 101; n++) setting.client.group(`g${n}`).messages$.subscribe()
+    expect(setting.socket.of('joinGroup')).toHaveLength(100)
+    setting.socket.ack(501)
+    expect(setting.socket.of('joinGroup')).toHaveLength(101)
+    send('next')
+    send('last', { ack: false })
+    expect(sentData().at(-1)).toBe('free')
+    for (let n = 502; n <= 601; n++) setting.socket.ack(n)
+    setting.socket.ack(1)
+    expect(sentData().slice(-2)).toEqual(['next', 'last'])
+  })
+
+  it('is not made with more than 64 MiB held', () => {
+    setting = new FakeSetting({ queueLimit: 1_000 })
+    for (let n = 0; n < 64; n++) setting.client.group('line').send('x'.repeat(1_000_000)).subscribe()
+    const large = setting.client.group('line').send('x'.repeat(1_000_000))
+    const [held, over] = [large.subscribe(setting.observer('held')), setting.observer('over')]
+    for (let n = 0; n < 4; n++) large.subscribe(over)
+    expect(setting.log).toEqual(['over: overflow', 'over: overflow'])
+    held.unsubscribe()
+    large.subscribe(setting.observer('room'))
+    expect(setting.log).toHaveLength(2)
+  })
+
   it('waits while the socket is full', () => {
     setting.connect().socket.bufferedAmount = 2 ** 20 + 1
     send('a', { ack: false })
@@ -151,6 +188,7 @@ describe('wrong arguments fail before anything is sent', () => {
     ['half a surrogate pair', '\uD800', { dataType: 'text' }],
     ['binary that is none', 'AQID', { dataType: 'binary' }],
     ['protobuf that is none', {}, { dataType: 'protobuf' }],
+    ['protobuf that is no Any', new Uint8Array([1]), { dataType: 'protobuf' }],
     ['undefined', undefined, {}],
     ['null, for which hubs end the session', null, {}],
     ['a function', () => 1, {}],
@@ -174,6 +212,13 @@ describe('wrong arguments fail before anything is sent', () => {
         return cycle
       })(),
     ],
+    ['what becomes null: NaN', Number.NaN],
+    ['what becomes null: an invalid date', new Date(Number.NaN)],
+    ['what becomes null: as it says', { toJSON: () => null }],
+    ['what becomes {}: a map', new Map([[1, 2]])],
+    ['what becomes {}: a set', new Set([1])],
+    ['what becomes {}: a blob', new Blob(['x'])],
+    ['what is nested deeper than the hub takes', nested(512)],
     ['more than a frame holds', 'x'.repeat(2 ** 20)],
     ['more bytes than a frame holds', 'ä'.repeat(2 ** 19)],
   ])('raised: %s', (_, data) => {
@@ -182,7 +227,25 @@ describe('wrong arguments fail before anything is sent', () => {
     expect(setting.socket.frames).toEqual([])
   })
 
-  it.each(['', ' ', 'x'.repeat(1_025)])('thrown: a group or an event named %j', name => {
+  it.each<[string, unknown]>([
+    ['an empty object', {}],
+    ['an empty object of a class', new (class Reading {})()],
+    ['an object without a prototype', Object.create(null)],
+    ['nesting that the hub takes', nested(511)],
+    ['null inside of an object', { celsius: Number.NaN }],
+  ])('not at all: %s', (_, data) => {
+    setting.connect().client.group('line').send(data).subscribe(setting.observer('send'))
+    expect([setting.log, setting.socket.frames.length]).toEqual([[], 1])
+  })
+
+  it.each(['null', '5', '{"noEcho":"false"}', '{"ack":"no"}', '{"atLeastOnce":1}'])('thrown: the options %s', text => {
+    const options = JSON.parse(text)
+    expect(() => setting.client.group('line').send(1, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+    if (text.includes('noEcho')) return
+    expect(() => setting.client.sendEvent('e', 1, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it.each(['', ' ', '\ud800', 'x'.repeat(1_025)])('thrown: a group or an event named %j', name => {
     expect(() => setting.client.group(name)).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(() => setting.client.sendEvent(name, 1)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
@@ -282,6 +345,30 @@ describe('an outage', () => {
     setting.socket.drop(1008)
     setting.socket.accept().greet()
     expect(sentData()).toEqual(['a', 'b', 'c'])
+  })
+
+  it('that ends three sessions fails what was on the wire in each: it may be what they were lost for', () => {
+    setting.connect()
+    send('a', { atLeastOnce: true })
+    for (let session = 2; session <= 3; session++) {
+      setting.reset().clock.advance(6_000)
+      expect([setting.log, sentData()]).toEqual([[], ['a']])
+    }
+    setting.reset()
+    expect(setting.log).toEqual(['a: outcome-unknown'])
+    expect(sentData()).toEqual([])
+  })
+
+  it('that ends many sessions while it waits does not count', () => {
+    setting = new FakeSetting()
+    setting.socket.accept().greet()
+    for (let n = 0; n < 4; n++) {
+      setting.socket.drop(1008)
+      setting.clock.advance(10_000)
+      if (n === 0) send('a', { atLeastOnce: true })
+    }
+    setting.socket.accept().greet('c3', 't3')
+    expect(sentData()).toEqual(['a'])
   })
 
   it('that is not recovered does not harm what the hub had failed to process', () => {

@@ -95,6 +95,20 @@ describe('a WebSocket', () => {
     await eventually(() => log.includes(expected) && log.some(line => String(line).startsWith('closed')))
   })
 
+  it('can be let go when nobody answers its close frame', async () => {
+    const socket = open(urlOf('/hub'))
+    await logged(1)
+    peers[0]?.pause()
+    socket.close(1000)
+    socket.terminate()
+    await logged(2)
+    expect(log).toEqual(['opened', expect.stringMatching(/^closed 1006/)])
+  })
+
+  it('can be let go before it is there', () => {
+    expect(() => open(urlOf('/hub')).terminate()).not.toThrow()
+  })
+
   it('can be closed before it is open, and then only says that it is closed', async () => {
     open(urlOf('/hub')).close(1000)
     await logged(1)

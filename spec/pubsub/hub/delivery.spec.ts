@@ -126,10 +126,10 @@ describe('A session', () => {
   it.each([1000, 1001])('did what it was asked before the close with %i', async code => {
     const { ann, bob, hub } = await openPair()
     await bob.join('g')
-    for (let i = 1; i <= 900; i++) for (let j = 0; j < 6; j++) ann.send(j === 0 ? publish(i) : { type: 'ping' })
+    for (let i = 1; i <= 450; i++) for (let j = 0; j < 12; j++) ann.send(j === 0 ? publish(i) : { type: 'ping' })
     ann.socket.close(code)
-    await bob.received(900)
-    expect(bob.messages.map(message => message['data'])).toEqual(Array.from({ length: 900 }, (_, i) => i + 1))
+    await bob.received(450)
+    expect(bob.messages.map(message => message['data'])).toEqual(Array.from({ length: 450 }, (_, i) => i + 1))
     await eventually(() => hub.connections.filter(({ attached }) => attached).length === 1)
     expect(hub.connections).toHaveLength(code === 1000 ? 1 : 2)
   })

@@ -1,6 +1,7 @@
 import { SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
 import type { Identity } from '../../../src/pubsub/server.js'
+import { eventually } from '../../support/eventually.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
@@ -81,6 +82,42 @@ describe('The handshake', () => {
     expect(await refusal).toMatch(/^503 /)
   })
 
+  it('lets back in who has a session, however many strangers are waiting', async () => {
+    let asked = 0
+    const { hub, server } = await openHub({
+      authenticate: async ({ query }) => {
+        if (query.has('known')) return {}
+        asked++
+        return new Promise<never>(() => undefined)
+      },
+    })
+    const client = await RawPubSubClient.connect(`${hub.url}?known`)
+    const strangers = Array.from({ length: 1_000 }, () => refusalOf(hub.url).catch(() => 'cut'))
+    await eventually(() => asked === 1_000)
+    expect(await refusalOf(`${hub.url}?known`)).toMatch(/^503 /)
+    client.cut()
+    const back = await RawPubSubClient.recover(hub.url, client)
+    await back.settled()
+    expect(hub.connections).toMatchObject([{ connectionId: client.connectionId, attached: true }])
+    await server.close()
+    await Promise.all(strangers)
+  })
+
+  it('is cut when the server closes', async () => {
+    let asked = false
+    const { hub, server, clock } = await openHub({
+      authenticate: async () => {
+        asked = true
+        return new Promise<never>(() => undefined)
+      },
+    })
+    const refusal = refusalOf(hub.url)
+    await eventually(() => asked)
+    await server.close()
+    expect(await refusal).toMatch(/socket hang up|ECONNRESET/)
+    expect(clock.pending).toBe(0)
+  })
+
   it('survives clients that hang up in the middle', async () => {
     const { hub, server } = await openHub({ authenticate: async () => ({}) })
     for (let i = 0; i < 20; i++) {
@@ -107,6 +144,13 @@ describe('An access token', () => {
     expect(client.messages).toMatchObject([{ fromUserId: '__proto__' }])
     expect(hub.sendToUser('__proto__', 1)).toBe(1)
     expect(hub.sendToUser('constructor', 1)).toBe(0)
+  })
+
+  it.each(['a`b', 'a,b', 'a.b', 'a[b]', 'A_b'])('does for the hub %s', async name => {
+    const { server } = await openHub({ authenticate: { key: KEY } })
+    const { url } = await server.hub(name).token({ userId: 'ann' })
+    const client = await RawPubSubClient.connect(url)
+    expect(client.frames[0]).toMatchObject({ userId: 'ann' })
   })
 
   it('may come in the header', async () => {
@@ -202,6 +246,7 @@ describe('A function that authenticates', () => {
     ['raises an error', () => JSON.parse('nonsense')],
     ['knows nobody', () => JSON.parse('null')],
     ['has a wrong identity', () => ({ groups: [''] })],
+    ['has roles that are no array', () => JSON.parse('{"roles":"x"}')],
   ])('that %s lets nobody in', async (_, authenticate) => {
     const { hub } = await openHub({ authenticate })
     expect(await refusalOf(hub.url)).toMatch(/^500 /)

@@ -38,6 +38,7 @@ export function newIdOnResend(): Tamper {
       },
       send: data => send(socket, data),
       close: code => socket.close(code),
+      terminate: () => socket.terminate(),
     })
     return [{ ...handlers, message }, change]
   }

@@ -96,6 +96,10 @@ export class NearEnd implements Socket {
     })
   }
 
+  terminate(): void {
+    this.#wire.cut()
+  }
+
   take(data: FrameData): void {
     if (this.#open) this.#handlers.message(data)
   }

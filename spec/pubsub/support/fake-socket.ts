@@ -12,6 +12,7 @@ export class FakeSocket implements Socket {
   readonly sent: FrameData[] = []
   /** Codes of every `close`; -1 for none. */
   readonly closings: number[] = []
+  terminated = false
   bufferedAmount = 0
   readonly #handlers: SocketHandlers
 
@@ -37,6 +38,10 @@ export class FakeSocket implements Socket {
 
   close(code?: number): void {
     this.closings.push(code ?? -1)
+  }
+
+  terminate(): void {
+    this.terminated = true
   }
 
   /** The handshake is done. */

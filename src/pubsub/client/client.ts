@@ -76,8 +76,8 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   /**
-   * A group of the hub; it is not joined before its messages are subscribed to. Throws `argument` for a blank name, and
-   * for one of more than 1,024 characters.
+   * A group of the hub; it is not joined before its messages are subscribed to. Throws `argument` for a blank name, for
+   * one of more than 1,024 characters, and for one with half a surrogate pair.
    *
    * @example
    * ```ts
@@ -99,8 +99,9 @@ export class PubSubClient implements AsyncDisposable {
    */
   sendEvent(name: string, data: unknown, options: SendOptions = {}): Observable<SendResult> {
     checkName('an event', name)
+    const sending = sendingOf(options, this.#groupHost.timeout)
     const frame = { type: 'event', event: name, payload: toPayload(data, options.dataType) } as const
-    return this.#send({ frame, ...sendingOf(options, this.#groupHost.timeout) })
+    return this.#send({ frame, ...sending })
   }
 
   /**
@@ -148,7 +149,7 @@ export class PubSubClient implements AsyncDisposable {
   #join(group: string): Subject<GroupMessage> {
     const messages = new Subject<GroupMessage>()
     this.#groups.set(group, messages)
-    this.#driver.dispatch({ type: 'join', group })
+    this.#driver.dispatch({ type: 'join', group, member: messages })
     return messages
   }
 
@@ -170,7 +171,7 @@ export class PubSubClient implements AsyncDisposable {
         this.#settle(action.request, action.outcome)
         break
       case 'groupFailed':
-        this.#failGroup(action.group, action.error)
+        this.#failGroup(action.group, action.member, action.error)
         break
       case 'gap':
         this.#gaps$.next({ group: action.group, from: action.since + this.#wallOffset(), to: this.#clock.now() })
@@ -196,10 +197,11 @@ export class PubSubClient implements AsyncDisposable {
     subscriber.complete()
   }
 
-  #failGroup(group: string, error: StateStoreError): void {
+  #failGroup(group: string, member: object, error: StateStoreError): void {
     const messages = this.#groups.get(group)
+    if (messages !== member) return
     this.#groups.delete(group)
-    messages?.error(error)
+    messages.error(error)
   }
 
   #show(status: PubSubStatus): void {

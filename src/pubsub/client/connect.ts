@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../clock.js'
 import { ArgumentError, shown } from '../../errors.js'
 import { jsonClientCodec } from '../wire/json-client-codec.js'
 import { LateCodec } from '../wire/late-codec.js'
+import { checkHas, checkObject } from './check.js'
 import { PubSubClient } from './client.js'
 import type { UrlSource } from './driver.js'
 import type { ReconnectStrategy } from './events.js'
@@ -22,7 +23,7 @@ export interface PubSubOptions {
   readonly keepAlive?: number
   /** ms until a send has failed, outages included. Default: 30 s longer than the recovery window, 90,000. */
   readonly timeout?: number
-  /** Most sends held at a time, waiting or not acknowledged; one more fails with `overflow`. Default 10,000. */
+  /** Most sends held at a time, waiting or not acknowledged; one more fails with `overflow`, and so does what makes more than 64 MiB together. Default 10,000. */
   readonly queueLimit?: number
   /** How often a send is tried again that the hub answers with `InternalServerError`. Default 3. */
   readonly retries?: number
@@ -50,6 +51,7 @@ export interface PubSubOptions {
  */
 export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubSubClient {
   checkUrl(url)
+  checkObject('options', options)
   const { protocol = 'json', reconnect = {}, clock = systemClock } = options
   const { recoveryWindow = 60_000, connectTimeout = 10_000, keepAlive = 40_000 } = options
   const { timeout = recoveryWindow + 30_000, queueLimit = 10_000, retries = 3 } = options
@@ -59,7 +61,9 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   const numbers = { recoveryWindow, connectTimeout, keepAlive, timeout, queueLimit }
   for (const [name, value] of Object.entries(numbers)) checkPositiveInteger(name, value)
   if (retries !== 0) checkPositiveInteger('retries', retries)
+  checkObject('reconnect', reconnect)
   checkBackoff(reconnect)
+  checkHas('clock', clock, ['now', 'monotonic', 'schedule'])
   checkFunction('reconnectStrategy', reconnectStrategy)
   const behaviour = { ...numbers, retries, pause, reconnectStrategy, clock, openSocket: openWebSocket }
   if (protocol === 'json') return new PubSubClient({ ...behaviour, url, codec: jsonClientCodec })

@@ -32,6 +32,8 @@ export class Driver {
   readonly #actions = new Fifo<Action>()
   #running = false
   #socket: Socket | undefined
+  /** The latest one that was closed here. */
+  #closing: Socket | undefined
   /** Settles when the latest socket is closed. */
   #gone: Promise<void> = Promise.resolve()
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
@@ -60,7 +62,11 @@ export class Driver {
     this.dispatch({ type: 'close' })
     let cancel = (): void => undefined
     const patience = new Promise<void>(resolve => {
-      cancel = this.#settings.clock.schedule(PATIENCE, resolve)
+      cancel = this.#settings.clock.schedule(PATIENCE, () => {
+        // Behind a half-open link no answer comes, and the process could not end.
+        this.#closing?.terminate()
+        resolve()
+      })
     })
     await Promise.race([this.#gone, patience])
     cancel()
@@ -76,6 +82,7 @@ export class Driver {
         break
       case 'close':
         this.#socket?.close(action.code)
+        this.#closing = this.#socket
         this.#socket = undefined
         return
       case 'fetchUrl':

@@ -8,7 +8,7 @@ export interface MachineSettings {
   readonly recoveryWindow: number
   readonly connectTimeout: number
   readonly keepAlive: number
-  /** Most messages held: waiting, or not acknowledged. */
+  /** Most messages held: waiting, or not acknowledged. Of at most 64 MiB together. */
   readonly queueLimit: number
   /** How often a message is sent again after `InternalServerError`. */
   readonly retries: number
@@ -86,7 +86,8 @@ export type MachineEvent =
   | { readonly type: 'send'; readonly request: SendRequest }
   /** Nobody waits for it any more. */
   | { readonly type: 'forget'; readonly request: SendRequest }
-  | { readonly type: 'join'; readonly group: string }
+  /** The identity of a member names a membership, so that its failure does not hit a later one. */
+  | { readonly type: 'join'; readonly group: string; readonly member: object }
   | { readonly type: 'leave'; readonly group: string }
 
 /** What to do, in this order. Times in a status are those of the machine. */
@@ -102,7 +103,12 @@ export type Action =
   | { readonly type: 'groupMessage'; readonly message: GroupMessage }
   | { readonly type: 'serverMessage'; readonly message: ServerMessage }
   /** The group cannot be joined, and is not any more. */
-  | { readonly type: 'groupFailed'; readonly group: string; readonly error: StateStoreError }
+  | {
+      readonly type: 'groupFailed'
+      readonly group: string
+      readonly member: object
+      readonly error: StateStoreError
+    }
   /** The group was joined again in another session; what was published since then is lost. */
   | { readonly type: 'gap'; readonly group: string; readonly since: number }
   | { readonly type: 'report'; readonly error: StateStoreError }

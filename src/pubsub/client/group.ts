@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs'
 import type { GroupMessage, SendResult } from './events.js'
 import { toPayload } from './payload.js'
-import { type GroupSendOptions, type Sender, sendingOf } from './send.js'
+import { type GroupSendOptions, noEchoOf, type Sender, sendingOf } from './send.js'
 
 /** Messages that were missed: published to a group between two sessions. */
 export interface Gap {
@@ -50,8 +50,8 @@ export class Group {
    * unsubscribes calls off what has not left yet.
    *
    * Errors: `timeout` (certainly not delivered), `outcome-unknown` (on the wire, and the session lost or no answer in
-   * time), `pubsub-refused`, `overflow`, `closed`, `argument` for data without an encoding or longer than 1 MiB. Throws
-   * `argument` for other wrong data or options.
+   * time), `pubsub-refused`, `overflow`, `closed`, `argument` for data without an encoding, longer than 1 MiB, or for
+   * which a hub ends the session. Throws `argument` for other wrong data or options.
    *
    * @example
    * ```ts
@@ -60,8 +60,9 @@ export class Group {
    */
   send(data: unknown, options: GroupSendOptions = {}): Observable<SendResult> {
     const { send, timeout } = this.#host
+    const sending = sendingOf(options, timeout)
     const payload = toPayload(data, options.dataType)
-    const frame = { type: 'sendToGroup', group: this.name, payload, noEcho: options.noEcho ?? false } as const
-    return send({ frame, ...sendingOf(options, timeout) })
+    const frame = { type: 'sendToGroup', group: this.name, payload, noEcho: noEchoOf(options) } as const
+    return send({ frame, ...sending })
   }
 }

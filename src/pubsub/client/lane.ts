@@ -22,6 +22,16 @@ export class Lane<T extends Waiting> {
     this.#items.push(item)
   }
 
+  /** The first one that still waits, which stays. */
+  peek(): T | undefined {
+    for (let item = this.#items.peek(); item !== undefined; item = this.#items.peek()) {
+      if (item.state === 'waiting') return item
+      this.#items.shift()
+      this.#ceased--
+    }
+    return undefined
+  }
+
   /** Takes the first one that still waits. */
   shift(): T | undefined {
     for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) {

@@ -1,27 +1,13 @@
-import { type ClosedError, reason, type StateStoreError, shown } from '../../errors.js'
-import type { DownFrame } from '../wire/frames.js'
+import { reason, type StateStoreError, shown } from '../../errors.js'
 import { closedBy } from './errors.js'
-import type { Action, MachineSettings } from './events.js'
+import type { MachineSettings } from './events.js'
+import type { Connected, LifecycleHost, Recovery } from './lifecycle-host.js'
 import { Link } from './link.js'
-import { closedWith, failure, type LinkEnd } from './link-end.js'
+import { afterFarewell, closedWith, failure, type LinkEnd } from './link-end.js'
 import { Retries } from './retries.js'
 import { isWebSocketUrl, recoveryUrl } from './url.js'
 
-/** What else depends on the connection. */
-export interface LifecycleHost {
-  readonly act: (action: Action) => void
-  /** The hub listens: in a new session, or in the recovered one. */
-  readonly resumed: (now: number) => void
-  /** The socket is gone. */
-  readonly suspended: () => void
-  /** The session is gone; the hub was heard last at `since`. */
-  readonly sessionLost: (since: number, now: number) => void
-  readonly stopped: (error: ClosedError, now: number) => void
-}
-
-type Connected = Extract<DownFrame, { type: 'connected' }>
-
-/** The hub does not know the session, or not any more: the one answer that ends a recovery ("Reconnection"). */
+/** The session is gone: the one answer that ends a recovery ("Reconnection"). */
 const SESSION_GONE = 1008
 const NORMAL = 1000
 const NEVER = Number.POSITIVE_INFINITY
@@ -39,7 +25,7 @@ export class Lifecycle {
   #phase: 'idle' | 'connecting' | 'connected' | 'recovering' | 'waiting' | 'stopped' = 'idle'
   #url = ''
   #session: Connected | undefined
-  #recovery: { readonly since: number; readonly deadline: number; readonly heardAt: number } | undefined
+  #recovery: Recovery | undefined
 
   constructor(settings: MachineSettings, host: LifecycleHost) {
     this.#settings = settings
@@ -111,15 +97,19 @@ export class Lifecycle {
     return true
   }
 
-  /** The hub has sent something else than its farewell: the recovery is done. */
+  /** The hub has sent something else than a farewell or the name of a session: the recovery is done. */
   proven(now: number): void {
     if (this.#recovery && this.#session) this.#up(this.#session, now)
   }
 
-  /** The first one makes the session, a later one renews what recovers it. */
+  /** The first one makes the session, a later one renews what recovers it, unless it is of another session. */
   connected(frame: Connected, now: number): void {
     if (this.#phase === 'connecting') this.#up(frame, now)
-    else this.#session = { ...frame, reconnectionToken: frame.reconnectionToken ?? this.#session?.reconnectionToken }
+    else if (frame.connectionId !== this.#session?.connectionId) this.#replaced(frame, now)
+    else {
+      this.proven(now)
+      this.#session = { ...frame, reconnectionToken: frame.reconnectionToken ?? this.#session.reconnectionToken }
+    }
   }
 
   disconnected(farewell: string): void {
@@ -128,7 +118,7 @@ export class Lifecycle {
 
   closed(link: number, code: number, reason: string, now: number): void {
     if (!this.#link.isAt(link, 'opening', 'proving', 'up')) return
-    this.#lost(closedWith(code, reason || this.#link.farewell), now)
+    this.#lost(closedWith(code, this.#link.farewell || reason), now)
   }
 
   #connect(now: number): void {
@@ -187,7 +177,8 @@ export class Lifecycle {
 
   #down(now: number): void {
     this.#phase = 'recovering'
-    this.#recovery = { since: now, deadline: now + this.#settings.recoveryWindow, heardAt: this.#link.heardAt }
+    const { heardAt, farewell } = this.#link
+    this.#recovery = { since: now, deadline: now + this.#settings.recoveryWindow, heardAt, farewell }
     this.#retries.down(now)
     this.#host.suspended()
   }
@@ -202,22 +193,43 @@ export class Lifecycle {
   }
 
   #loseSession(end: LinkEnd, now: number): void {
+    const { farewell = '' } = this.#recovery ?? {}
+    this.#endSession(now)
+    this.#reconnect(afterFarewell(farewell, end), now)
+  }
+
+  #endSession(now: number): void {
     const heardAt = this.#recovery?.heardAt ?? now
     this.#session = undefined
     this.#recovery = undefined
     this.#host.sessionLost(heardAt, now)
-    this.#reconnect(end, now)
+  }
+
+  /** The hub went on with another session: that of before is lost, whatever its numbers look like. */
+  #replaced(session: Connected, now: number): void {
+    if (this.#phase === 'connected') {
+      this.#retries.down(now)
+      this.#host.suspended()
+    }
+    const attempt = this.#retries.connects + 1
+    const reason = this.#recovery?.farewell || 'The hub began another session'
+    this.#endSession(now)
+    this.#host.act({
+      type: 'status',
+      status: { state: 'disconnected', code: undefined, reason, retryAt: now, attempt },
+    })
+    this.#up(session, now)
   }
 
   #reconnect(end: LinkEnd, now: number): void {
-    const final = this.#retries.connect(end.cause, now)
+    const { code, reason, cause } = end
+    const final = this.#retries.connect(cause, now)
     if (final) {
       this.#stop(end, final, now)
       return
     }
     this.#phase = 'waiting'
     const { at: retryAt, connects: attempt } = this.#retries
-    const { code, reason } = end
     this.#host.act({ type: 'status', status: { state: 'disconnected', code, reason, retryAt, attempt } })
     if (retryAt <= now) this.#retry(now)
   }

@@ -15,6 +15,12 @@ export const closedWith = (code: number, reason: string): LinkEnd => ({
   cause: new ConnectionLostError(`The connection to the hub was closed (${code}${reason && `: ${reason}`})`),
 })
 
+/** What the hub said before it closed the link that led to this end says more than how the last attempt failed. */
+export function afterFarewell(farewell: string, end: LinkEnd): LinkEnd {
+  if (farewell === '') return end
+  return end.code === undefined ? { ...end, reason: farewell } : closedWith(end.code, farewell)
+}
+
 /** Given up here. */
 export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({
   code: undefined,

@@ -74,7 +74,7 @@ export class Machine {
         this.#forget(event.request)
         break
       case 'join':
-        this.#memberships.join(event.group, now)
+        this.#memberships.join(event.group, event.member, now)
         break
       case 'leave':
         this.#memberships.leave(event.group, now)
@@ -111,7 +111,7 @@ export class Machine {
     if (!this.#lifecycle.heard(link, now)) return
     const frame = this.#read(data)
     const isFault = frame instanceof StateStoreError
-    if (isFault || frame.type !== 'disconnected') this.#lifecycle.proven(now)
+    if (isFault || (frame.type !== 'disconnected' && frame.type !== 'connected')) this.#lifecycle.proven(now)
     // The number counts even when nothing else of the frame is understood.
     const sequenceId = 'sequenceId' in frame ? frame.sequenceId : undefined
     if (sequenceId !== undefined && !this.#inbox.record(sequenceId, data.length, now)) return

@@ -5,6 +5,8 @@ import type { Posting } from './posting.js'
 
 interface Membership {
   readonly group: string
+  /** Who joined last. */
+  member: object
   wanted: boolean
   /** What the hub knows; `undefined` when a request was sent whose answer did not come in time. */
   joined: boolean | undefined
@@ -33,9 +35,10 @@ export class Memberships {
     this.#act = act
   }
 
-  join(group: string, now: number): void {
-    const membership = this.#all.get(group) ?? newMembership(group)
+  join(group: string, member: object, now: number): void {
+    const membership = this.#all.get(group) ?? newMembership(group, member)
     this.#all.set(group, membership)
+    membership.member = member
     membership.wanted = true
     this.#settle(membership, now)
   }
@@ -132,12 +135,13 @@ export class Memberships {
     const refused = joining && !isPassing(error)
     // It may have been done all the same: whatever is wanted has to be asked for.
     if (error.code === 'outcome-unknown') membership.joined = undefined
-    if (!refused || membership.missedSince !== undefined) this.#act({ type: 'report', error })
+    const { group, member, wanted, missedSince } = membership
+    // First, so that whoever hears of it below may join anew.
+    if (refused && wanted) this.#act({ type: 'groupFailed', group, member, error })
+    if (!refused || missedSince !== undefined) this.#act({ type: 'report', error })
     // A group that may not be left is none of ours any more: what comes of it is dropped.
     if (!joining && !isPassing(error)) membership.joined = false
-    if (!refused) return
-    if (membership.wanted) this.#act({ type: 'groupFailed', group: membership.group, error })
-    membership.wanted = false
+    if (refused) membership.wanted = false
   }
 }
 
@@ -148,8 +152,9 @@ const mayBeJoined = ({ joined, asked, posting }: Membership): boolean =>
 /** Time ran out, here or on the wire: to be asked again. */
 const isPassing = ({ code }: StateStoreError): boolean => code === 'timeout' || code === 'outcome-unknown'
 
-const newMembership = (group: string): Membership => ({
+const newMembership = (group: string, member: object): Membership => ({
   group,
+  member,
   wanted: true,
   joined: false,
   asked: undefined,

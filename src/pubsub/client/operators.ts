@@ -1,11 +1,11 @@
 import { defer, map, mergeMap, type Observable, type OperatorFunction, tap } from 'rxjs'
 import { checkPositiveInteger } from '../../check.js'
 import { OverflowError } from '../../errors.js'
-import { checkName } from './check.js'
+import { checkHas, checkName } from './check.js'
 import type { PubSubClient } from './client.js'
 import type { SendResult } from './events.js'
 import type { Group } from './group.js'
-import type { GroupSendOptions, SendOptions } from './send.js'
+import { type GroupSendOptions, noEchoOf, type SendOptions, sendingOf } from './send.js'
 
 /** How items become sends. */
 export interface SendingOptions {
@@ -28,6 +28,9 @@ export function sendToGroup(
   group: Group,
   options: GroupSendOptions & SendingOptions = {},
 ): OperatorFunction<unknown, SendResult> {
+  checkHas('group', group, ['send'])
+  checkSending(options)
+  noEchoOf(options)
   return inOrder(item => group.send(item, options), options)
 }
 
@@ -45,9 +48,14 @@ export function sendEvent(
   name: string,
   options: SendOptions & SendingOptions = {},
 ): OperatorFunction<unknown, SendResult> {
+  checkHas('client', client, ['sendEvent'])
   checkName('an event', name)
+  checkSending(options)
   return inOrder(item => client.sendEvent(name, item, options), options)
 }
+
+/** At once, not with the first item. */
+const checkSending = (options: SendOptions): unknown => sendingOf(options, 1)
 
 function inOrder<T, R>(send: (item: T) => Observable<R>, options: SendingOptions): OperatorFunction<T, R> {
   const { concurrency = 64, buffer = 65_536 } = options

@@ -6,11 +6,18 @@ import { PubSubRefusedError } from './errors.js'
 import type { MachineSettings } from './events.js'
 import { Lane } from './lane.js'
 import { type Draft, described, type Posting, timedOut, unanswered, unknownFate } from './posting.js'
+import { toSentJson } from './sent-json.js'
 
 /** A hub takes frames of at most 1 MiB, and ends the session of whoever sends a larger one. */
 const LONGEST_FRAME = 1024 * 1024
 /** A hub remembers about 1,000 ids; with no more than these under way it recognises every copy. */
 const MOST_UNDER_WAY = 500
+/** So many joins and leaves go beyond that, so that what is not decided of messages does not keep them. */
+const MOST_URGENT = 100
+/** Bytes, or characters, of all that is held. */
+const MOST_HELD = 64 * 1024 * 1024
+/** What was on the wire when so many sessions were lost may be what they were lost for. */
+const MOST_LOSSES = 3
 /** With so many bytes in the socket all others wait. A WebSocket does not tell when they have left: it is asked, every so many ms. */
 const MOST_BACKLOG = 1024 * 1024
 const BACKLOG_POLL = 20
@@ -23,6 +30,8 @@ export class Outbox {
   readonly #settings: MachineSettings
   readonly #transmit: (data: FrameData) => void
   readonly #urgent = new Lane<Posting>()
+  /** What the hub could not process and is sent again. */
+  readonly #again = new Lane<Posting>()
   readonly #line = new Lane<Posting>()
   /** On the wire, in the order they were sent. */
   readonly #sent = new Map<bigint, Posting>()
@@ -31,6 +40,8 @@ export class Outbox {
   #lastId = 0n
   /** Those that count towards the limit. */
   #held = 0
+  #heldBytes = 0
+  #urgentSent = 0
   #live = false
   #pollAt = Number.POSITIVE_INFINITY
 
@@ -54,9 +65,9 @@ export class Outbox {
       return undefined
     }
     const lane = draft.urgent ? this.#urgent : this.#line
-    const posting: Posting = { draft, data, ackId, lane, state: 'waiting', strayed: false, failures: 0, ...NO_TIMES }
+    const posting: Posting = { draft, data, ackId, lane, state: 'waiting', losses: 0, failures: 0, ...NO_TIMES }
     posting.deadline = this.#deadlines.add(now + draft.timeout, posting)
-    if (!draft.urgent) this.#held++
+    this.#hold(posting, 1)
     lane.push(posting)
     this.#flush(now)
     return posting
@@ -67,10 +78,10 @@ export class Outbox {
     if (posting.state === 'over') return
     if (posting.state === 'waiting') posting.lane.ceased()
     posting.state = 'over'
-    if (!posting.draft.urgent) this.#held--
+    this.#hold(posting, -1)
     if (posting.deadline) this.#deadlines.remove(posting.deadline)
     if (posting.retry) this.#retries.remove(posting.retry)
-    if (posting.ackId !== undefined) this.#sent.delete(posting.ackId)
+    this.#unsent(posting)
   }
 
   /** Takes an answer; one to nothing is late. `Duplicate` is success: an earlier copy was processed ("Publisher"). */
@@ -87,8 +98,8 @@ export class Outbox {
   tick(now: number): void {
     for (let due = this.#retries.takeDue(now); due !== undefined; due = this.#retries.takeDue(now)) {
       due.state = 'waiting'
-      due.lane = this.#urgent
-      this.#urgent.push(due)
+      due.lane = due.draft.urgent ? this.#urgent : this.#again
+      due.lane.push(due)
     }
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
       this.#fail(due, timedOut(due), now)
@@ -113,13 +124,13 @@ export class Outbox {
   sessionLost(now: number): void {
     const again: Posting[] = []
     for (const posting of Array.from(this.#sent.values())) {
-      if (posting.draft.atLeastOnce) again.push(posting)
-      else this.#fail(posting, unknownFate(posting, 'the session was lost before its acknowledgement came'), now)
+      posting.losses++
+      if (posting.draft.atLeastOnce && posting.losses < MOST_LOSSES) again.push(posting)
+      else this.#fail(posting, unknownFate(posting, lossOf(posting)), now)
     }
     this.#sent.clear()
     for (const posting of again) {
       posting.state = 'waiting'
-      posting.strayed = true
       posting.lane = this.#line
     }
     this.#line.prepend(again)
@@ -139,7 +150,10 @@ export class Outbox {
     const { codec, queueLimit } = this.#settings
     if (this.#held >= queueLimit && !urgent) return new OverflowError('The queue of messages', queueLimit)
     try {
-      const data = codec.encode(ackId === undefined ? frame : { ...frame, ackId })
+      const data = codec.encode(ackId === undefined ? frame : { ...frame, ackId }, toSentJson)
+      if (!urgent && this.#heldBytes + data.length > MOST_HELD) {
+        return new OverflowError('The queue of messages, in bytes', MOST_HELD)
+      }
       if (!isTooLong(data)) return data
       return new ArgumentError(`Expected at most ${LONGEST_FRAME} bytes in ${described(frame)}, got more`)
     } catch (cause) {
@@ -150,27 +164,50 @@ export class Outbox {
   #flush(now: number): void {
     if (!this.#live) return
     this.#pollAt = Number.POSITIVE_INFINITY
-    while (this.#sent.size < MOST_UNDER_WAY && this.#urgent.length + this.#line.length > 0) {
+    for (let lane = this.#next(); lane !== undefined; lane = this.#next()) {
       if (this.#settings.backlog() > MOST_BACKLOG) {
         this.#pollAt = now + BACKLOG_POLL
         return
       }
-      const next = this.#urgent.shift() ?? this.#line.shift()
+      const next = lane.shift()
       if (next) this.#send(next, now)
     }
+  }
+
+  /** Where the next one waits that may go. What has no id needs no place, but does not overtake. */
+  #next(): Lane<Posting> | undefined {
+    const isRoom = this.#sent.size < MOST_UNDER_WAY
+    if (this.#urgent.length > 0) return isRoom || this.#urgentSent < MOST_URGENT ? this.#urgent : undefined
+    if (isRoom && this.#again.length > 0) return this.#again
+    const first = this.#line.peek()
+    return first && (isRoom || first.ackId === undefined) ? this.#line : undefined
+  }
+
+  #hold({ draft, data }: Posting, count: 1 | -1): void {
+    if (draft.urgent) return
+    this.#held += count
+    this.#heldBytes += count * data.length
+  }
+
+  #unsent({ ackId, draft }: Posting): void {
+    if (ackId !== undefined && this.#sent.delete(ackId) && draft.urgent) this.#urgentSent--
   }
 
   #send(posting: Posting, now: number): void {
     const { ackId, data } = posting
     posting.state = 'sent'
     this.#transmit(data)
-    if (ackId === undefined) this.#succeed(posting, false, now)
-    else this.#sent.set(ackId, posting)
+    if (ackId === undefined) {
+      this.#succeed(posting, false, now)
+      return
+    }
+    this.#sent.set(ackId, posting)
+    if (posting.draft.urgent) this.#urgentSent++
   }
 
   /** The hub has not processed it: the same message, the same id, a little later ("Publisher"). */
   #pause(posting: Posting, now: number): void {
-    if (posting.ackId !== undefined) this.#sent.delete(posting.ackId)
+    this.#unsent(posting)
     posting.state = 'pausing'
     posting.failures++
     posting.retry = this.#retries.add(now + this.#settings.pause(posting.failures), posting)
@@ -186,6 +223,9 @@ export class Outbox {
     posting.draft.settled({ ok: false, error }, now)
   }
 }
+
+const lossOf = ({ losses }: Posting): string =>
+  `${losses === 1 ? 'the session was' : `${losses} sessions were`} lost before its acknowledgement came`
 
 const NO_TIMES = { deadline: undefined, retry: undefined }
 

@@ -1,11 +1,13 @@
 import { isWellFormed } from '../../bytes.js'
 import { ArgumentError, shown } from '../../errors.js'
+import { isAny } from '../wire/any.js'
 import type { Payload } from '../wire/frames.js'
 
 /**
  * The payload of some data: bytes travel as `binary`, anything else as `json`, unless the type is given. `protobuf` data
  * is a serialized `google.protobuf.Any`. Throws {@link ArgumentError} for data that is not of its type, and for what
- * has no JSON; `null` is refused by Web PubSub, which ends the session of whoever sends it.
+ * has no JSON; `null` is refused by Web PubSub, which ends the session of whoever sends it. What only its JSON text
+ * shows, such as a cycle, is left to {@link toSentJson}.
  */
 export function toPayload(data: unknown, dataType: Payload['dataType'] | undefined): Payload {
   switch (dataType ?? (data instanceof Uint8Array ? 'binary' : 'json')) {
@@ -19,8 +21,8 @@ export function toPayload(data: unknown, dataType: Payload['dataType'] | undefin
       if (data instanceof Uint8Array) return { dataType: 'binary', data }
       throw unfit('binary', 'a Uint8Array', data)
     case 'protobuf':
-      if (data instanceof Uint8Array) return { dataType: 'protobuf', data }
-      throw unfit('protobuf', 'a Uint8Array', data)
+      if (data instanceof Uint8Array && isAny(data)) return { dataType: 'protobuf', data }
+      throw unfit('protobuf', 'the bytes of a google.protobuf.Any', data)
     default:
       throw new ArgumentError(
         `Expected \`dataType\` to be 'json', 'text', 'binary' or 'protobuf', got \`${shown(dataType)}\``,

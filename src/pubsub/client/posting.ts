@@ -30,8 +30,8 @@ export interface Posting {
   state: 'waiting' | 'sent' | 'pausing' | 'over'
   /** Where it waits. */
   lane: Lane<Posting>
-  /** A copy was sent in a session that is lost. */
-  strayed: boolean
+  /** How many sessions were lost while a copy was on the wire. */
+  losses: number
   /** How often the hub answered `InternalServerError`. */
   failures: number
   /** When it has failed. */
@@ -57,7 +57,7 @@ export const unknownFate = ({ draft }: Posting, why: string): StateStoreError =>
 
 /** What a request ends with that gets no answer: `error` if no copy of it can have been processed. */
 export const unanswered = (posting: Posting, why: string, error: StateStoreError): StateStoreError =>
-  posting.state === 'sent' || posting.strayed ? unknownFate(posting, why) : error
+  posting.state === 'sent' || posting.losses > 0 ? unknownFate(posting, why) : error
 
 /** What a request ends with whose time is over. */
 export function timedOut(posting: Posting): StateStoreError {

@@ -16,6 +16,8 @@ export interface Socket {
   send(data: FrameData): void
   /** Closes with a code, 1000 or 3000 to 4999, or without any. May be called at any time, and again. */
   close(code?: number): void
+  /** Lets go of a socket that was closed and waits for an answer in vain, where the platform can. */
+  terminate(): void
 }
 
 /** Opens a WebSocket and offers one subprotocol. A failure is told by `closed`, never thrown. */

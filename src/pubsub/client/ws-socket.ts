@@ -6,6 +6,9 @@ import type { OpenSocket, Socket, SocketHandlers } from './socket.js'
 /** How a socket ends that was not opened (RFC 6455, section 7.4.1). */
 const ABNORMAL = 1006
 
+/** A half-open link may take two seconds to close, not thirty, in which the process could not end. Types of `ws` lack it. */
+const OPTIONS = { followRedirects: false, closeTimeout: 2_000 }
+
 /** Opens the WebSocket of the platform: of browsers and of Node from 22 on, else that of the package `ws`. */
 export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
   const socket = new LateSocket(handlers)
@@ -19,7 +22,7 @@ export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
 async function create(url: string, subprotocol: string): Promise<WebSocket | PackagedSocket> {
   if ('WebSocket' in globalThis) return new WebSocket(url, subprotocol)
   const ws = await import('ws')
-  return new ws.WebSocket(url, subprotocol)
+  return new ws.WebSocket(url, subprotocol, OPTIONS)
 }
 
 /** A socket that can be closed before it is there. */
@@ -43,6 +46,11 @@ class LateSocket implements Socket {
   close(code?: number): void {
     this.#ended = { code }
     this.#socket?.close(code)
+  }
+
+  terminate(): void {
+    // Browsers do it by themselves.
+    if (this.#socket && 'terminate' in this.#socket) this.#socket.terminate()
   }
 
   attach(socket: WebSocket | PackagedSocket): void {

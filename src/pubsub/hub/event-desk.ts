@@ -1,14 +1,16 @@
 import { DeadlineQueue } from '../../deadlines.js'
 import type { AckError, Payload, UpFrame } from '../wire/frames.js'
 import { EventRequest } from './event-request.js'
-import { EVENT_TIMEOUT, MOST_UNDECIDED, REFUSALS } from './refusals.js'
+import { EVENT_TIMEOUT, REFUSALS } from './refusals.js'
 import type { Session } from './session.js'
+import { Undecided } from './undecided.js'
 
 /** Where events wait until the application has decided on them. An event that it forgets is refused in time. */
 export class EventDesk {
   readonly #handle: (request: EventRequest) => boolean
   readonly #reply: (session: Session, payload: Payload) => void
   readonly #waiting = new DeadlineQueue<EventRequest>()
+  readonly #undecided = new Map<Session, Undecided>()
 
   /**
    * @param handle - whether anybody takes the event, to decide now or later
@@ -24,16 +26,25 @@ export class EventDesk {
     return this.#waiting.peek()?.at
   }
 
-  /** Takes an event of a client. */
-  ask(session: Session, frame: Extract<UpFrame, { type: 'event' }>, now: number): void {
+  /** Whether an event is on the way to its answer. */
+  waits(session: Session, ackId: bigint): boolean {
+    return this.#undecided.get(session)?.has(ackId) === true
+  }
+
+  /**
+   * Takes an event of a client.
+   *
+   * @param size - of the frame, bytes or characters
+   */
+  ask(session: Session, frame: Extract<UpFrame, { type: 'event' }>, size: number, now: number): void {
     const { event, payload, ackId } = frame
-    if (session.undecided.size >= MOST_UNDECIDED) {
+    if (this.#undecided.get(session)?.full(size)) {
       session.answer(ackId, REFUSALS.busy)
       return
     }
-    const request = new EventRequest(session, event, payload, ackId)
+    const request = new EventRequest(session, event, payload, ackId, size)
     if (ackId !== undefined) {
-      session.undecided.add(ackId)
+      this.#keep(ackId, request)
       request.deadline = this.#waiting.add(now + EVENT_TIMEOUT, request)
     }
     if (!this.#handle(request)) this.refuse(request, REFUSALS.unhandled)
@@ -52,6 +63,15 @@ export class EventDesk {
     if (!request.settled) this.#settle(request, error)
   }
 
+  /** Lets go of the events of a session that has ended: there is nobody to answer. */
+  forget(session: Session): void {
+    for (const request of this.#undecided.get(session)?.all ?? []) {
+      request.settled = true
+      if (request.deadline) this.#waiting.remove(request.deadline)
+    }
+    this.#undecided.delete(session)
+  }
+
   /** Refuses what the application has not decided on in time. */
   tick(now: number): void {
     for (let due = this.#waiting.takeDue(now); due !== undefined; due = this.#waiting.takeDue(now)) {
@@ -59,11 +79,17 @@ export class EventDesk {
     }
   }
 
+  #keep(ackId: bigint, request: EventRequest): void {
+    const undecided = this.#undecided.get(request.session) ?? new Undecided()
+    this.#undecided.set(request.session, undecided)
+    undecided.add(ackId, request)
+  }
+
   #settle(request: EventRequest, error?: AckError): void {
     const { session, ackId, deadline } = request
     request.settled = true
     if (deadline) this.#waiting.remove(deadline)
-    if (ackId !== undefined) session.undecided.delete(ackId)
+    if (ackId !== undefined) this.#undecided.get(session)?.remove(ackId)
     session.answer(ackId, error)
   }
 }

@@ -8,15 +8,18 @@ export class EventRequest {
   readonly event: string
   readonly payload: Payload
   readonly ackId: bigint | undefined
+  /** Of its frame: bytes, or characters of text. */
+  readonly size: number
   /** When it is answered without the application; only if an answer was asked for. */
   deadline: Deadline<EventRequest> | undefined
   /** Whether it is decided. */
   settled = false
 
-  constructor(session: Session, event: string, payload: Payload, ackId: bigint | undefined) {
+  constructor(session: Session, event: string, payload: Payload, ackId: bigint | undefined, size: number) {
     this.session = session
     this.event = event
     this.payload = payload
     this.ackId = ackId
+    this.size = size
   }
 }

@@ -9,6 +9,8 @@ export interface FanOut {
   readonly deliveries: number
   /** Those for whom it was one too many. */
   readonly overflowed: readonly Session[]
+  /** Those that had better be waited for before they overflow. */
+  readonly lagging: readonly Session[]
 }
 
 /**
@@ -21,18 +23,20 @@ export function fanOut(targets: ReadonlySet<Session>, frame: DataFrame, spared?:
   const encoded = new Map<Dialect, NumberedFrame>()
   for (const { dialect } of targets) if (!encoded.has(dialect)) encoded.set(dialect, encode(dialect, frame))
   let deliveries = 0
-  const overflowed: Session[] = []
+  const [overflowed, lagging]: [Session[], Session[]] = [[], []]
   for (const session of targets) {
     const message = encoded.get(session.dialect)
     if (message === undefined || spared?.has(session.connectionId)) continue
     session.deliver(message)
     deliveries++
     if (session.overflowed) overflowed.push(session)
+    else if (session.lagging) lagging.push(session)
   }
-  return { deliveries, overflowed }
+  return { deliveries, overflowed, lagging }
 }
 
-function encode(dialect: Dialect, frame: DataFrame): NumberedFrame {
+/** Encodes a message; raises an error when that cannot be, or when it is too large for anybody. */
+export function encode(dialect: Dialect, frame: DataFrame): NumberedFrame {
   const message = dialect.encodeOnce(frame)
   // It would end every session it is queued for.
   if (message.sizeAt(1) > MOST_UNACKED_BYTES) {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Claim } from './hub-engine.js'
+import type { Claim } from './identity.js'
 import { hubKey, isHubName } from './names.js'
 
 /** What a client asks for in its HTTP request. */

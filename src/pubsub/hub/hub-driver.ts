@@ -6,10 +6,11 @@ import type { Connection, EndReason } from './connection.js'
 import type { Dialect } from './dialect.js'
 import type { EventRequest } from './event-request.js'
 import { type GroupAction, GroupGuards } from './group-guard.js'
-import { type Claim, HubEngine } from './hub-engine.js'
+import { HubEngine } from './hub-engine.js'
 import type { HubListener } from './hub-listener.js'
-import type { Identity } from './identity.js'
+import type { Claim, Identity } from './identity.js'
 import { CLOSE, type Link } from './link.js'
+import { Pacing, type Source } from './pacing.js'
 import type { Session } from './session.js'
 import { UserEvent } from './user-event.js'
 
@@ -39,6 +40,7 @@ export class HubDriver implements HubListener {
   readonly events$ = new Subject<UserEvent>()
   readonly guards = new GroupGuards()
   readonly #clock: Clock
+  readonly #pacing: Pacing
   #armedFor = Number.POSITIVE_INFINITY
   #disarm: (() => void) | undefined
   #closed = false
@@ -46,6 +48,7 @@ export class HubDriver implements HubListener {
   constructor(options: HubDriverOptions) {
     const { retention, idleTimeout, clock } = options
     this.#clock = clock
+    this.#pacing = new Pacing(clock)
     this.engine = new HubEngine({ retention, idleTimeout, secret, listener: this })
   }
 
@@ -87,8 +90,11 @@ export class HubDriver implements HubListener {
     return session
   }
 
-  receive(session: Session, link: Link, frame: FrameData): number {
+  receive(session: Session, link: Link & Source, frame: FrameData): number {
     const work = this.engine.receive(session, link, frame, this.#clock.monotonic())
+    const { lagging } = this.engine
+    if (lagging.length > 0) this.#pacing.hold(session, link, lagging)
+    this.#pacing.review(session)
     this.#arm()
     return work
   }
@@ -99,6 +105,7 @@ export class HubDriver implements HubListener {
 
   dropped(session: Session, link: Link, code: number): void {
     this.engine.dropped(session, link, code, this.#clock.monotonic())
+    this.#pacing.review(session)
     this.#arm()
   }
 
@@ -108,6 +115,7 @@ export class HubDriver implements HubListener {
       this.engine.end(session, 'shutdown', CLOSE.goingAway, 'the server is shutting down')
     }
     this.#closed = true
+    this.#pacing.close()
     this.#disarm?.()
     this.connections$.complete()
     this.memberships$.complete()

@@ -6,19 +6,13 @@ import type { DataFrame, Dialect } from './dialect.js'
 import { EventDesk } from './event-desk.js'
 import { fanOut } from './fan-out.js'
 import type { HubEngineOptions, HubListener } from './hub-listener.js'
-import type { Identity } from './identity.js'
+import type { Claim, Identity } from './identity.js'
 import { CLOSE, type CloseCode, type Link } from './link.js'
 import { Requests } from './requests.js'
 import { Roster } from './roster.js'
 import { Session } from './session.js'
 
 export type { HubEngineOptions } from './hub-listener.js'
-
-/** What a client shows to get its session back. */
-export interface Claim {
-  readonly connectionId: string
-  readonly token: string
-}
 
 const ID_BYTES = 16
 const TOKEN_BYTES = 32
@@ -37,6 +31,8 @@ const TOKEN_BYTES = 32
 export class HubEngine {
   readonly roster = new Roster()
   readonly events: EventDesk
+  /** After {@link receive}: sessions that lag behind with what was sent, for which the sender had better wait. */
+  lagging: readonly Session[] = []
   readonly #options: HubEngineOptions
   readonly #listener: HubListener
   readonly #deadlines = new DeadlineQueue<Session>()
@@ -114,11 +110,12 @@ export class HubEngine {
    * @returns how much work it was: 1, and 1 for each message queued
    */
   receive(session: Session, link: Link, data: FrameData, now: number): number {
+    this.lagging = []
     if (session.link !== link) return 1
     session.heardAt = now
     const before = this.#deliveries
     const frame = this.#decode(session, data)
-    if (frame !== undefined) this.#handle(session, frame, now)
+    if (frame !== undefined) this.#handle(session, frame, data.length, now)
     return 1 + this.#deliveries - before
   }
 
@@ -161,10 +158,12 @@ export class HubEngine {
     if (this.roster.get(session.connectionId) !== session) return
     this.roster.remove(session)
     if (session.deadline) this.#deadlines.remove(session.deadline)
-    session.detach()?.close(code, text)
+    const link = session.detach()
+    this.events.forget(session)
     session.dispose()
     for (const group of session.groups) this.#listener.left?.(session, group)
     this.#listener.disconnected(session, reason)
+    link?.close(code, text)
   }
 
   /**
@@ -174,8 +173,9 @@ export class HubEngine {
    * @returns how many sessions it was queued for
    */
   deliver(targets: ReadonlySet<Session>, frame: DataFrame, spared?: ReadonlySet<string>): number {
-    const { deliveries, overflowed } = fanOut(targets, frame, spared)
+    const { deliveries, overflowed, lagging } = fanOut(targets, frame, spared)
     this.#deliveries += deliveries
+    if (lagging.length > 0) this.lagging = lagging
     for (const session of overflowed) this.end(session, 'overflow', CLOSE.policy, 'too much is not acknowledged')
     return deliveries
   }
@@ -204,7 +204,7 @@ export class HubEngine {
     }
   }
 
-  #handle(session: Session, frame: UpFrame | UnknownFrame, now: number): void {
+  #handle(session: Session, frame: UpFrame | UnknownFrame, size: number, now: number): void {
     switch (frame.type) {
       case 'unknown':
         return
@@ -215,7 +215,7 @@ export class HubEngine {
         session.acknowledge(frame.sequenceId)
         return
       default:
-        this.#requests.handle(session, frame, now)
+        this.#requests.handle(session, frame, size, now)
     }
   }
 

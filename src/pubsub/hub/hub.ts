@@ -1,18 +1,22 @@
 import type { Observable } from 'rxjs'
 import { checkFunction } from '../../check.js'
-import { ArgumentError, StateStoreError, reason as words } from '../../errors.js'
+import { ArgumentError, StateStoreError, shown, reason as words } from '../../errors.js'
+import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import type { Connection } from './connection.js'
-import type { DataFrame } from './dialect.js'
+import { type DataFrame, Dialect } from './dialect.js'
+import { encode } from './fan-out.js'
 import type { GroupGuard } from './group-guard.js'
 import type { ConnectionEvent, HubDriver, MembershipEvent } from './hub-driver.js'
 import { MOST_GROUPS } from './identity.js'
 import { CLOSE } from './link.js'
-import { type MessageOptions, payloadOf, type SendOptions } from './message.js'
+import { excludedOf, type MessageOptions, payloadOf, type SendOptions } from './message.js'
 import { checkGroup } from './names.js'
 import { PERMISSIONS, type Permission } from './permissions.js'
 import type { Session } from './session.js'
 import type { TokenOptions } from './tokens.js'
 import type { UserEvent } from './user-event.js'
+
+const ANY_DIALECT = new Dialect(jsonHubCodec)
 
 /** A URL for one client, and the access token in it. */
 export interface ClientAccess {
@@ -64,13 +68,20 @@ export class Hub {
     return [...this.#driver.engine.roster.all]
   }
 
-  /** Sends to everybody. Returns to how many; throws {@link ArgumentError} for data that cannot be sent. */
+  /**
+   * Sends to everybody. Returns to how many; throws {@link ArgumentError} for data that cannot be sent. Nothing slows the
+   * application down: more than 1000 messages (or 16 MiB) at once end the session of everybody who cannot acknowledge in
+   * between.
+   */
   sendToAll(data: unknown, options: SendOptions = {}): number {
     const targets = this.#driver.engine.roster.all
     return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)
   }
 
-  /** Sends to the members of a group. Returns to how many; throws {@link ArgumentError} as {@link sendToAll} does. */
+  /**
+   * Sends to the members of a group. Returns to how many; throws {@link ArgumentError} as {@link sendToAll} does. More
+   * than 1000 messages at once end the session of every member that cannot acknowledge in between, as there.
+   */
   sendToGroup(group: string, data: unknown, options: SendOptions = {}): number {
     checkGroup(group)
     const targets = this.#driver.engine.roster.ofGroup(group)
@@ -85,7 +96,7 @@ export class Hub {
     checkGroup(group)
     const frame: DataFrame = { type: 'groupMessage', group, payload: payloadOf(data, options) }
     const session = this.#session(connectionId)
-    return session?.joined.has(group) === true && this.#send(new Set([session]), frame, {}) > 0
+    return this.#send(new Set(session?.joined.has(group) ? [session] : []), frame, {}) > 0
   }
 
   /** Sends to all connections of a user. Returns to how many; throws {@link ArgumentError} as {@link sendToAll} does. */
@@ -98,7 +109,7 @@ export class Hub {
   sendToConnection(connectionId: string, data: unknown, options: MessageOptions = {}): boolean {
     const frame: DataFrame = { type: 'serverMessage', payload: payloadOf(data, options) }
     const session = this.#session(connectionId)
-    return session !== undefined && this.#send(new Set([session]), frame, {}) > 0
+    return this.#send(new Set(session ? [session] : []), frame, {}) > 0
   }
 
   /** Makes a connection a member of a group. Throws {@link StateStoreError} `overflow` if it is in 1000 already. */
@@ -135,8 +146,10 @@ export class Hub {
     return this.#driver.guards.add(decide)
   }
 
-  /** Tells the client why, and ends its session for good. */
+  /** Tells the client why, and ends its session for good. Throws {@link ArgumentError} for a reason that is no string. */
   closeConnection(connectionId: string, reason = ''): boolean {
+    if (typeof reason !== 'string')
+      throw new ArgumentError(`Expected \`reason\` to be a string, got \`${shown(reason)}\``)
     const session = this.#session(connectionId)
     if (session === undefined) return false
     session.send({ type: 'disconnected', reason })
@@ -187,9 +200,12 @@ export class Hub {
     return this.#session(connectionId)
   }
 
-  #send(targets: ReadonlySet<Session>, frame: DataFrame, { exclude }: SendOptions): number {
+  #send(targets: ReadonlySet<Session>, frame: DataFrame, options: SendOptions): number {
+    const excluded = excludedOf(options)
     try {
-      return this.#driver.engine.deliver(targets, frame, exclude && new Set(exclude))
+      // What cannot be sent is wrong also while nobody is there to get it.
+      if (targets.size === 0) encode(ANY_DIALECT, frame)
+      return this.#driver.engine.deliver(targets, frame, excluded)
     } catch (cause) {
       throw new ArgumentError(`The message cannot be sent: ${words(cause)}`, { cause })
     }

@@ -1,3 +1,4 @@
+import { checkFunction, checkObject } from '../../check.js'
 import { type Clock, systemClock } from '../../clock.js'
 import { ArgumentError, shown } from '../../errors.js'
 import { type Authenticate, checkAuthenticate } from './authenticate.js'
@@ -40,15 +41,22 @@ export interface CheckedOptions {
 
 /** Fills in what is missing. Throws {@link ArgumentError} for what is wrong. */
 export function checkOptions(options: ServePubSubOptions): CheckedOptions {
+  checkObject('options', options)
   const { authenticate, host = '127.0.0.1', port = 8080, path = '/client', hubs, clock = systemClock } = options
   const { retention = 60_000, idleTimeout = 120_000, maxConnections = 10_000 } = options
   checkAuthenticate(authenticate)
+  check('host', host, 'an address such as 127.0.0.1', typeof host === 'string' && host !== '')
   check('port', port, 'a port number from 0 to 65535', Number.isInteger(port) && port >= 0 && port <= 65_535)
   check('path', path, 'a path such as /client', /^(\/[\w.~-]+)+$/.test(path))
   check('retention', retention, 'a number of ms, 0 or more', Number.isFinite(retention) && retention >= 0)
   check('idleTimeout', idleTimeout, 'a positive number of ms', Number.isFinite(idleTimeout) && idleTimeout > 0)
   check('maxConnections', maxConnections, 'a positive integer', Number.isInteger(maxConnections) && maxConnections > 0)
+  check('hubs', hubs, 'an array of names', hubs === undefined || Array.isArray(hubs))
   for (const hub of hubs ?? []) checkHub(hub)
+  checkObject('clock', clock)
+  checkFunction('clock.now', clock.now)
+  checkFunction('clock.monotonic', clock.monotonic)
+  checkFunction('clock.schedule', clock.schedule)
   return { authenticate, host, port, path, hubs, retention, idleTimeout, maxConnections, clock }
 }
 

@@ -10,6 +10,7 @@ import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
 import { type Authenticator, authenticatorOf } from './authenticate.js'
 import { Dialect } from './dialect.js'
 import { type Handshake, type Refusal, readHandshake } from './handshake.js'
+import { Handshakes, MOST_HANDSHAKES } from './handshakes.js'
 import { Hub } from './hub.js'
 import type { HubDriver } from './hub-driver.js'
 import { Hubs } from './hubs.js'
@@ -25,14 +26,21 @@ import { Turns } from './turns.js'
 
 /** Largest frame of a client, bytes. (Service limits.) */
 const LARGEST_FRAME = 1024 * 1024
-/** How long a handshake may take, and how many may be going on. */
-const HANDSHAKE_TIMEOUT = 10_000
-const MOST_HANDSHAKES = 1_000
+/** How long the head of a request may take, and how often it is looked after, ms. */
+const HEAD_TIMEOUT = 10_000
+const HEAD_CHECKS = 1_000
+/** Connections beyond the sessions there may be: those in a handshake, and as many that come back. */
+const SPARE_CONNECTIONS = 2 * MOST_HANDSHAKES
 /** How long a client may take to answer a close frame, ms. */
 const CLOSE_TIMEOUT = 2_000
 
 const BUSY: Refusal = { status: 503, text: 'There are too many connections; try again later' }
 
+/** What a client wants, in a subprotocol there is. */
+interface Asked {
+  readonly handshake: Handshake
+  readonly agreement: Agreement
+}
 /** Begins or goes on with a session, once the socket is there. */
 type Attach = (link: SocketLink) => void
 interface Admission {
@@ -53,7 +61,7 @@ export class PubSubServer implements AsyncDisposable {
   readonly #turns = new Turns()
   readonly #http: Server
   readonly #webSockets: WebSocketServer
-  #handshakes = 0
+  readonly #handshakes: Handshakes
   #closed: Promise<void> | undefined
 
   private constructor(options: CheckedOptions) {
@@ -65,8 +73,13 @@ export class PubSubServer implements AsyncDisposable {
     this.#authenticate = authenticatorOf(tokens, path, clock)
     const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT }
     this.#webSockets = new WebSocketServer(settings)
-    this.#http = createServer({ headersTimeout: HANDSHAKE_TIMEOUT, requestTimeout: HANDSHAKE_TIMEOUT })
-    this.#http.maxConnections = options.maxConnections + MOST_HANDSHAKES
+    this.#handshakes = new Handshakes(clock)
+    this.#http = createServer({
+      headersTimeout: HEAD_TIMEOUT,
+      requestTimeout: HEAD_TIMEOUT,
+      connectionsCheckingInterval: HEAD_CHECKS,
+    })
+    this.#http.maxConnections = options.maxConnections + SPARE_CONNECTIONS
     this.#http.on('request', (_request, response) => {
       response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
     })
@@ -120,6 +133,7 @@ export class PubSubServer implements AsyncDisposable {
   async #close(): Promise<void> {
     const closed = once(this.#http, 'close')
     this.#http.close()
+    this.#handshakes.close()
     for (const hub of this.#hubs.all) hub.close()
     const open = Array.from(this.#webSockets.clients, async socket => once(socket, 'close'))
     await within(CLOSE_TIMEOUT, this.#options.clock, Promise.all(open))
@@ -131,29 +145,30 @@ export class PubSubServer implements AsyncDisposable {
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     // It is the loss of its client only.
     stream.on('error', () => undefined)
-    if (this.#closed !== undefined || this.#handshakes >= MOST_HANDSHAKES) {
-      refuse(stream, BUSY)
-      return
-    }
-    this.#handshakes++
-    void within(HANDSHAKE_TIMEOUT, this.#options.clock, this.#admit(request)).then((admission = BUSY) => {
-      this.#handshakes--
+    const settle = (admission: Admission | Refusal): void => {
       if ('status' in admission) refuse(stream, admission)
       else this.#accept(request, stream, head, admission)
-    })
+    }
+    const asked = this.#read(request)
+    if ('status' in asked) settle(asked)
+    // Who comes back is known already, and does not wait behind strangers.
+    else if (asked.handshake.claim !== undefined) settle(this.#recovery(asked))
+    else if (this.#closed !== undefined || this.#handshakes.full) settle(BUSY)
+    else void this.#handshakes.wait(stream, this.#admit(asked, request)).then((admission = BUSY) => settle(admission))
   }
 
-  async #admit(request: IncomingMessage): Promise<Admission | Refusal> {
+  #read(request: IncomingMessage): Asked | Refusal {
     const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
     if ('status' in handshake) return handshake
     const agreement = agree(handshake.subprotocols, this.#dialects)
-    if (agreement === undefined) {
-      const known = this.#dialects.map(({ name }) => name).join(' or ')
-      return { status: 400, text: `Offer the subprotocol ${known}` }
-    }
-    if (handshake.claim !== undefined) return this.#recovery(handshake, agreement)
+    if (agreement !== undefined) return { handshake, agreement }
+    const known = this.#dialects.map(({ name }) => name).join(' or ')
+    return { status: 400, text: `Offer the subprotocol ${known}` }
+  }
+
+  async #admit({ handshake, agreement }: Asked, { headers }: IncomingMessage): Promise<Admission | Refusal> {
     if (!this.#hubs.allows(handshake.hub)) return { status: 404, text: `There is no hub ${handshake.hub}` }
-    const identity = await this.#authenticate(handshake, request.headers)
+    const identity = await this.#authenticate(handshake, headers)
     if ('status' in identity) return identity
     return {
       name: agreement.name,
@@ -166,7 +181,7 @@ export class PubSubServer implements AsyncDisposable {
   }
 
   /** A client that wants what is not there is let in all the same: only a close code tells it that this is final. */
-  #recovery({ hub, claim, subprotocols }: Handshake, fallback: Agreement): Admission {
+  #recovery({ handshake: { hub, claim, subprotocols }, agreement: fallback }: Asked): Admission {
     const driver = this.#hubs.find(hub)
     const wanted = claim && driver?.engine.find(claim)
     const agreement = wanted && agree(subprotocols, [wanted.dialect])

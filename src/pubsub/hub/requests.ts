@@ -39,12 +39,13 @@ export class Requests {
     this.#work = work
   }
 
-  handle(session: Session, request: Request, now: number): void {
+  /** @param size - of the frame, bytes or characters */
+  handle(session: Session, request: Request, size: number, now: number): void {
     const { ackId } = request
     // Its answer is on the way.
-    if (ackId !== undefined && session.undecided.has(ackId)) return
+    if (ackId !== undefined && this.#events.waits(session, ackId)) return
     if (ackId !== undefined && session.recent.has(ackId)) session.answer(ackId, REFUSALS.duplicate)
-    else if (request.type === 'event') this.#events.ask(session, request, now)
+    else if (request.type === 'event') this.#events.ask(session, request, size, now)
     else session.answer(ackId, this.#perform(session, request))
   }
 

@@ -10,6 +10,9 @@ import { Unacked } from './unacked.js'
 
 /** Most ids of successful requests that are remembered. (Client specification, "Deduplication".) */
 const MOST_RECENT_IDS = 1_000
+/** Shares of its limit: unacknowledged above the first it lags behind, up to the second it has caught up. */
+const LAGGING = 0.5
+const CAUGHT_UP = 0.25
 
 /**
  * A client's state at the hub: what survives the loss of its network connection. It writes to the link it is attached
@@ -24,8 +27,6 @@ export class Session implements Connection {
   readonly joined = new Set<string>()
   /** Ids of requests that succeeded. */
   readonly recent = new RecentIds(MOST_RECENT_IDS)
-  /** Ids of events that the application has not decided on. */
-  readonly undecided = new Set<bigint>()
   /** When a frame came last, ms of the hub's clock. */
   heardAt = 0
   /** When the hub looks at it next. */
@@ -37,6 +38,7 @@ export class Session implements Connection {
   #next = 1
   /** Highest number ever written to any link. */
   #written = 0
+  #laggingAbove = LAGGING
 
   constructor(connectionId: string, token: string, dialect: Dialect, identity: Identity) {
     this.connectionId = connectionId
@@ -65,6 +67,26 @@ export class Session implements Connection {
   /** Whether more is unacknowledged than the hub keeps. */
   get overflowed(): boolean {
     return this.#unacked.overflowed
+  }
+
+  /** How much of what may be unacknowledged is; 1 is all. */
+  get backlog(): number {
+    return this.#unacked.share
+  }
+
+  /** Whether senders had better wait for it. Whoever is away is not waited for. */
+  get lagging(): boolean {
+    return this.attached && this.backlog > this.#laggingAbove
+  }
+
+  /** Whether there is no reason any more to wait for it. */
+  get caughtUp(): boolean {
+    return !this.attached || this.backlog <= CAUGHT_UP
+  }
+
+  /** It was waited for long enough: not again before it is further behind. */
+  excuse(): void {
+    this.#laggingAbove = this.backlog + CAUGHT_UP
   }
 
   /** Compares in a time that does not tell how much of the token was right. */
@@ -125,6 +147,7 @@ export class Session implements Connection {
     this.#unacked.acknowledge(Number(id))
     // A client that recovers may acknowledge what the former link brought before it is repeated.
     this.#next = Math.max(this.#next, this.#unacked.first)
+    if (this.caughtUp) this.#laggingAbove = LAGGING
   }
 
   /** Writes a frame without a number; it is lost when there is no link. */
@@ -146,6 +169,5 @@ export class Session implements Connection {
   /** Lets go of everything that takes memory. */
   dispose(): void {
     this.#unacked.clear()
-    this.undecided.clear()
   }
 }

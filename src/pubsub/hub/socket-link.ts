@@ -3,6 +3,7 @@ import type { RawData, WebSocket } from 'ws'
 import { Fifo } from '../../fifo.js'
 import type { FrameData } from '../wire/frames.js'
 import type { CloseCode, Link } from './link.js'
+import type { Source } from './pacing.js'
 import type { Turns } from './turns.js'
 
 /** Unsent bytes above which nothing more is written to a socket, nor read from it. */
@@ -28,9 +29,10 @@ export interface SocketListener {
 
 /**
  * A WebSocket as a {@link Link}. What is written in one turn of the event loop leaves in one system call. A client that
- * does not read is not read from, and one that sends a lot waits for its next turn, so that the others have theirs.
+ * does not read is not read from, and one that sends a lot waits for its next turn, so that the others have theirs. While it
+ * is held, nothing is taken from it but what is left after its end.
  */
-export class SocketLink implements Link {
+export class SocketLink implements Link, Source {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #turns: Turns
@@ -40,6 +42,7 @@ export class SocketLink implements Link {
   #work = 0
   #busy = false
   #paused = false
+  #held = false
   #closedWith: number | undefined
 
   /** @param stream - the connection below the socket */
@@ -96,6 +99,15 @@ export class SocketLink implements Link {
     this.#socket.terminate()
   }
 
+  hold(): void {
+    this.#held = true
+  }
+
+  release(): void {
+    this.#held = false
+    this.#resume()
+  }
+
   /** Lets what was written leave, and goes on with what waits. */
   endTurn(): void {
     this.#busy = false
@@ -110,7 +122,7 @@ export class SocketLink implements Link {
   }
 
   get #ready(): boolean {
-    return this.#work < WORK_PER_TURN && (this.writable || this.#closedWith !== undefined)
+    return this.#work < WORK_PER_TURN && ((this.writable && !this.#held) || this.#closedWith !== undefined)
   }
 
   #take(frame: FrameData): void {

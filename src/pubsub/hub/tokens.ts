@@ -1,5 +1,6 @@
 import { jwtVerify, SignJWT } from 'jose'
 import { utf8 } from '../../bytes.js'
+import { checkObject } from '../../check.js'
 import { ArgumentError, PayloadError, reason } from '../../errors.js'
 import { type Identity, identityProblem } from './identity.js'
 
@@ -38,6 +39,7 @@ export class AccessTokens {
    * @param now - ms since the Unix epoch
    */
   async sign(audience: string, options: TokenOptions, now: number): Promise<string> {
+    checkObject('options', options)
     const { userId, roles = [], groups = [], expiresIn = DEFAULT_LIFETIME } = options
     const problem = identityProblem(options)
     if (problem !== undefined) throw new ArgumentError(`No token for this identity: ${problem}`)
@@ -85,7 +87,13 @@ function listOf(claim: unknown): string[] {
   return values.filter(value => typeof value === 'string')
 }
 
-/** In lower case, as names of hubs are compared. */
+/** Decoded and in lower case, as names of hubs are compared. */
 function pathOf(url: string): string | undefined {
-  return /^https?:\/\//i.test(url) && URL.canParse(url) ? new URL(url).pathname.toLowerCase() : undefined
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined
+  try {
+    return decodeURIComponent(new URL(url).pathname).toLowerCase()
+  } catch {
+    // Whatever is meant, no hub is called so.
+    return undefined
+  }
 }

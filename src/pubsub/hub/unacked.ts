@@ -28,6 +28,11 @@ export class Unacked {
     return this.#frames.length > MOST_UNACKED_MESSAGES || this.#bytes > MOST_UNACKED_BYTES
   }
 
+  /** How much of what may be unacknowledged is, 0 for nothing; above 1 it has overflowed. */
+  get share(): number {
+    return Math.max(this.#frames.length / MOST_UNACKED_MESSAGES, this.#bytes / MOST_UNACKED_BYTES)
+  }
+
   /** Numbers a message and keeps it. */
   add(frame: NumberedFrame): void {
     this.#frames.push(frame)

@@ -66,12 +66,19 @@ export interface UnknownFrame {
 /** What a WebSocket carries: text or binary messages. */
 export type FrameData = string | Uint8Array
 
+/** Gives the JSON text of a value, or raises what is wrong with it. */
+export type JsonWriter = (value: unknown) => string
+
 /** The client's half of a subprotocol. */
 export interface ClientCodec {
   /** Name offered in the WebSocket handshake. */
   readonly subprotocol: string
-  /** Raises {@link ArgumentError} for what has no form on the wire, such as cyclic JSON or an id beyond 64 bits. */
-  encode(frame: UpFrame): FrameData
+  /**
+   * Raises {@link ArgumentError} for what has no form on the wire, such as cyclic JSON or an id beyond 64 bits.
+   *
+   * @param jsonOf - writes the data of type `json`. Default: whatever JSON has
+   */
+  encode(frame: UpFrame, jsonOf?: JsonWriter): FrameData
   /**
    * Raises {@link PayloadError} for whatever is no frame, and its kind {@link UnreadableMessageError} for a message
    * that cannot be read but whose number can: it was received, so the number counts. Bytes of a payload may be a view

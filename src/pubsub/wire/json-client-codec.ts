@@ -1,4 +1,4 @@
-import type { AckError, ClientCodec, DownFrame, FrameData, UnknownFrame, UpFrame } from './frames.js'
+import type { AckError, ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
 import { idMember, isObject, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
 import { checkedName } from './outgoing.js'
 import { readNumbered } from './unreadable-message.js'
@@ -21,7 +21,7 @@ import { readNumbered } from './unreadable-message.js'
  */
 export const jsonClientCodec: ClientCodec = { subprotocol: JSON_SUBPROTOCOL, encode, decode }
 
-function encode(frame: UpFrame): string {
+function encode(frame: UpFrame, jsonOf?: JsonWriter): string {
   switch (frame.type) {
     case 'joinGroup':
     case 'leaveGroup':
@@ -29,11 +29,11 @@ function encode(frame: UpFrame): string {
     case 'sendToGroup': {
       const noEcho = frame.noEcho ? ',"noEcho":true' : ''
       const head = `"type":"sendToGroup"${nameMember('group', frame.group)}${idMember('ackId', frame.ackId)}`
-      return `{${head}${noEcho}${payloadMembers(frame.payload)}}`
+      return `{${head}${noEcho}${payloadMembers(frame.payload, jsonOf)}}`
     }
     case 'event': {
       const head = `"type":"event"${nameMember('event', frame.event)}${idMember('ackId', frame.ackId)}`
-      return `{${head}${payloadMembers(frame.payload)}}`
+      return `{${head}${payloadMembers(frame.payload, jsonOf)}}`
     }
     case 'sequenceAck':
       return `{"type":"sequenceAck"${idMember('sequenceId', frame.sequenceId)}}`

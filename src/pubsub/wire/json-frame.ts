@@ -1,6 +1,6 @@
 import { PayloadError, reason } from '../../errors.js'
 import { fromBase64, toBase64 } from './base64.js'
-import type { FrameData, Payload } from './frames.js'
+import type { FrameData, JsonWriter, Payload } from './frames.js'
 import { numberText } from './json-scan.js'
 import { checkedId, checkedPayload, MAXIMUM_ID, toJson } from './outgoing.js'
 
@@ -92,13 +92,17 @@ export class JsonFrame {
 export const idMember = (name: string, id: bigint | undefined): string =>
   id === undefined ? '' : `,"${name}":${checkedId(id)}`
 
-/** `,"dataType":...,"data":...`. Raises {@link ArgumentError} when the data is not of its type. */
-export function payloadMembers(payload: Payload): string {
-  return `,"dataType":"${payload.dataType}","data":${dataText(checkedPayload(payload))}`
+/**
+ * `,"dataType":...,"data":...`. Raises {@link ArgumentError} when the data is not of its type.
+ *
+ * @param jsonOf - writes data of type `json`
+ */
+export function payloadMembers(payload: Payload, jsonOf: JsonWriter = toJson): string {
+  return `,"dataType":"${payload.dataType}","data":${dataText(checkedPayload(payload), jsonOf)}`
 }
 
-function dataText(payload: Payload): string {
-  if (payload.dataType === 'json') return toJson(payload.data)
+function dataText(payload: Payload, jsonOf: JsonWriter): string {
+  if (payload.dataType === 'json') return jsonOf(payload.data)
   if (payload.dataType === 'text') return JSON.stringify(payload.data)
   return `"${toBase64(payload.data)}"`
 }

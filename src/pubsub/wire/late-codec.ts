@@ -1,5 +1,5 @@
 import { ClosedError } from '../../errors.js'
-import type { ClientCodec, DownFrame, FrameData, UnknownFrame, UpFrame } from './frames.js'
+import type { ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
 
 /**
  * A codec that is loaded when it is asked for, so that whoever speaks another subprotocol need not download it.
@@ -25,8 +25,8 @@ export class LateCodec implements ClientCodec {
     this.#codec ??= await this.#fetch()
   }
 
-  encode(frame: UpFrame): FrameData {
-    return this.#loaded.encode(frame)
+  encode(frame: UpFrame, jsonOf?: JsonWriter): FrameData {
+    return this.#loaded.encode(frame, jsonOf)
   }
 
   decode(data: FrameData): DownFrame | UnknownFrame {

@@ -1,6 +1,6 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { PayloadError } from '../../errors.js'
-import type { AckError, ClientCodec, DownFrame, FrameData, UnknownFrame, UpFrame } from './frames.js'
+import type { AckError, ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
 import { checkedName } from './outgoing.js'
 import {
   ACK,
@@ -52,7 +52,7 @@ export const protobufClientCodec: ClientCodec = {
   decode: data => readFrame(data, decode),
 }
 
-function encode(frame: UpFrame): FrameData {
+function encode(frame: UpFrame, jsonOf?: JsonWriter): FrameData {
   const writer = new BinaryWriter().uint32(UPSTREAM[frame.type]).fork()
   switch (frame.type) {
     case 'joinGroup':
@@ -63,12 +63,12 @@ function encode(frame: UpFrame): FrameData {
     case 'sendToGroup':
       writeText(writer, SEND_TO_GROUP.group, checkedName(frame.group))
       writeId(writer, SEND_TO_GROUP.ackId, frame.ackId)
-      writePayload(writer, SEND_TO_GROUP.data, frame.payload)
+      writePayload(writer, SEND_TO_GROUP.data, frame.payload, jsonOf)
       if (frame.noEcho) writer.uint32(SEND_TO_GROUP.noEcho).bool(true)
       break
     case 'event':
       writeText(writer, EVENT.event, checkedName(frame.event))
-      writePayload(writer, EVENT.data, frame.payload)
+      writePayload(writer, EVENT.data, frame.payload, jsonOf)
       writeId(writer, EVENT.ackId, frame.ackId)
       break
     case 'sequenceAck':

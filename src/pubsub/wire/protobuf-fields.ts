@@ -1,7 +1,7 @@
 import { BinaryReader, BinaryWriter, type WireType } from '@bufbuild/protobuf/wire'
 import { fromUtf8 } from '../../bytes.js'
 import { PayloadError, reason } from '../../errors.js'
-import type { FrameData, Payload } from './frames.js'
+import type { FrameData, JsonWriter, Payload } from './frames.js'
 import { checkedId, checkedPayload, toJson } from './outgoing.js'
 import { UnreadableMessageError } from './unreadable-message.js'
 
@@ -46,8 +46,6 @@ export const CONNECTED = { connectionId: 0o12, userId: 0o22, reconnectionToken: 
 export const DISCONNECTED = { reason: 0o22 } as const
 /** `MessageData`, by `dataType`. */
 export const MESSAGE_DATA = { text: 0o12, binary: 0o22, protobuf: 0o32, json: 0o42 } as const
-/** `google.protobuf.Any`. */
-export const ANY = { typeUrl: 0o12 } as const
 
 const NONE = new Uint8Array()
 
@@ -175,11 +173,15 @@ function readData(bytes: Uint8Array): Member {
   return member
 }
 
-/** Writes a `MessageData` as a field. Raises {@link ArgumentError} when the data is not of its type. */
-export function writePayload(writer: BinaryWriter, tag: number, payload: Payload): void {
+/**
+ * Writes a `MessageData` as a field. Raises {@link ArgumentError} when the data is not of its type.
+ *
+ * @param jsonOf - writes data of type `json`
+ */
+export function writePayload(writer: BinaryWriter, tag: number, payload: Payload, jsonOf: JsonWriter = toJson): void {
   const { dataType, data } = checkedPayload(payload)
   writer.uint32(tag).fork().uint32(MESSAGE_DATA[dataType])
-  if (dataType === 'json') writer.string(toJson(data))
+  if (dataType === 'json') writer.string(jsonOf(data))
   else if (dataType === 'text') writer.string(data)
   else writer.bytes(data)
   writer.join()

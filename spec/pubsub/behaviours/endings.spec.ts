@@ -1,0 +1,60 @@
+import { lastValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { atScriptedHub, atShippedHub, texts } from '../support/behaviour.js'
+import { PROTOCOLS } from '../support/scripted-hub.js'
+
+const tcpSockets = (): number => process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
+
+describe.each(PROTOCOLS)('%s', protocol => {
+  it('why the application closed a connection is what its client shows', async () => {
+    const { hub, open } = await atShippedHub(protocol)
+    const { reached, statuses, states } = open()
+    await reached('connected')
+    hub.closeConnection(hub.connections[0]?.connectionId ?? '', 'licence expired')
+    await eventually(() => states().includes('disconnected'))
+    expect(statuses.find(({ state }) => state === 'disconnected')).toMatchObject({ reason: 'licence expired' })
+  })
+
+  it('a hub that answers a recovery with another session has lost the first, and the client says so', async () => {
+    const watched = await atScriptedHub(protocol)
+    const said = texts(watched)
+    const gaps: string[] = []
+    watched.client.group('g').gaps$.subscribe(({ group }) => gaps.push(group))
+    const first = (await watched.hub.peer(1)).greet().oblige().publish(1n, 2n)
+    await first.seen('joinGroup')
+    await eventually(() => said.length === 2)
+    first.drop()
+    const second = (await watched.hub.peer(2)).oblige().greet('c2', 't2')
+    await second.seen('joinGroup')
+    second.publish(1n)
+    await eventually(() => said.length === 3)
+    expect(watched.states().slice(2)).toEqual(['recovering', 'disconnected', 'connected'])
+    expect([said, gaps, watched.statuses.at(-1)]).toMatchObject([['1', '2', '1'], ['g'], { connectionId: 'c2' }])
+  })
+
+  it('a payload for which the hub would end the session does not leave', async () => {
+    const { open, hub } = await atShippedHub(protocol)
+    const { client, reached, states } = open()
+    await reached('connected')
+    const levels = (count: number): unknown => JSON.parse('['.repeat(count) + ']'.repeat(count))
+    const refused = lastValueFrom(client.group('g').send(levels(512)))
+    await expect(refused).rejects.toMatchObject({ code: 'argument' })
+    await lastValueFrom(client.group('g').send(levels(511)))
+    const any = Uint8Array.of(0x0a, 1, 0x78)
+    await lastValueFrom(client.group('g').send(any, { dataType: 'protobuf' }))
+    expect([states(), hub.connections.length]).toEqual([['connecting', 'connected'], 1])
+  })
+
+  it('closing behind a hub that answers nothing leaves no socket behind that keeps the process alive', async () => {
+    const { hub, clock, client, reached } = await atScriptedHub(protocol)
+    const peer = (await hub.peer(1)).greet()
+    await reached('connected')
+    peer.socket.pause()
+    const before = tcpSockets()
+    const closed = client.close()
+    clock.advance(2_000)
+    await closed
+    await eventually(() => tcpSockets() < before)
+  })
+})

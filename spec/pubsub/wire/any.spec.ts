@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isAny } from '../../../src/pubsub/wire/any.js'
+import { FieldReader } from '../../../src/pubsub/wire/protobuf-fields.js'
+import { hex } from './protobuf-vectors.js'
+
+/** What a protobuf reader says. */
+function isReadable(bytes: Uint8Array): boolean {
+  const reader = new FieldReader(bytes)
+  try {
+    for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+      if (tag === 0o12) reader.string(true)
+      else reader.skipField(tag)
+    }
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('a google.protobuf.Any', () => {
+  it.each([
+    ['nothing', ''],
+    ['type URL and value', '0a0178120101'],
+    ['unknown fields of all wire types', '18ff01210102030405060708 2a0100 3d01020304'.replaceAll(' ', '')],
+    ['a group with a group', '1b230a01ff241c'],
+  ])('is %s', (_, bytes) => {
+    expect([isAny(hex(bytes)), isReadable(hex(bytes))]).toEqual([true, true])
+  })
+
+  it.each([
+    ['the number 0', '01'],
+    ['a wire type there is not', '0e'],
+    ['a tag that ends too early', '80'],
+    ['bytes that end too early', '0a0278'],
+    ['a number that ends too early', '18ff'],
+    ['a type URL that is not UTF-8', '0a01ff'],
+    ['a group without an end', '1b'],
+    ['a group with the end of another', '1b24'],
+    ['the end of no group', '1c'],
+    ['a tag beyond 32 bits', 'ffffffff7f00'],
+  ])('is not what has %s', (_, bytes) => {
+    expect([isAny(hex(bytes)), isReadable(hex(bytes))]).toEqual([false, false])
+  })
+
+  it('is not what has groups without end', () => {
+    expect(isAny(new Uint8Array(100_000).fill(0x1b))).toBe(false)
+  })
+
+  it('is, of all that is short, nothing that a protobuf reader cannot read', () => {
+    const byte = fc.oneof(fc.constantFrom(0x0a, 0x12, 0x1b, 0x1c, 0x18, 0x21, 0x3d, 0x80, 0x01, 0x02), fc.nat(255))
+    fc.assert(
+      fc.property(fc.array(byte, { maxLength: 12 }), bytes => {
+        const any = Uint8Array.from(bytes)
+        if (isAny(any)) expect(isReadable(any)).toBe(true)
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+})

@@ -1,0 +1,93 @@
+import { fromUtf8 } from '../../bytes.js'
+
+/** Groups nested deeper than this are taken for an attack, as protobuf readers do. */
+const MAXIMUM_GROUPS = 100
+/** Tag of `google.protobuf.Any.type_url`. */
+const TYPE_URL = 0o12
+
+/**
+ * Whether bytes are a serialized `google.protobuf.Any`: well-formed protobuf whose type URL, if any, is UTF-8. Knows
+ * no more of protobuf than that, so that whoever speaks JSON need not load the rest.
+ *
+ * @example
+ * ```ts
+ * isAny(Uint8Array.of(0x0a, 1, 0x78)) // true: the type URL is 'x'
+ * ```
+ */
+export function isAny(bytes: Uint8Array): boolean {
+  const fields = new Fields(bytes)
+  try {
+    while (fields.at < bytes.length) fields.pass(fields.tag(), 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Walks over fields. Raises any `Error` where there is none. */
+class Fields {
+  at = 0
+  readonly #bytes: Uint8Array
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  tag(): number {
+    const tag = this.#varint()
+    if (tag < 8 || tag > 0xffff_ffff || tag % 8 > 5) throw new RangeError('no tag')
+    return tag
+  }
+
+  pass(tag: number, groups: number): void {
+    switch (tag % 8) {
+      case 0:
+        this.#varint()
+        break
+      case 1:
+        this.#skip(8)
+        break
+      case 2:
+        this.#passBytes(tag, groups)
+        break
+      case 3:
+        this.#passGroup(tag, groups + 1)
+        break
+      case 5:
+        this.#skip(4)
+        break
+      default:
+        throw new RangeError('the end of no group')
+    }
+  }
+
+  #passBytes(tag: number, groups: number): void {
+    const length = this.#varint()
+    const start = this.at
+    this.#skip(length)
+    if (tag === TYPE_URL && groups === 0) fromUtf8(this.#bytes.subarray(start, this.at))
+  }
+
+  #passGroup(start: number, groups: number): void {
+    if (groups > MAXIMUM_GROUPS) throw new RangeError('too many groups')
+    // The tag of its end is that of its start and one more.
+    for (let tag = this.tag(); tag !== start + 1; tag = this.tag()) this.pass(tag, groups)
+  }
+
+  #skip(length: number): void {
+    this.at += length
+    if (this.at > this.#bytes.length) throw new RangeError('too short')
+  }
+
+  /** Beyond 2^53 it is not exact, which nobody needs. */
+  #varint(): number {
+    let value = 0
+    for (let factor = 1; factor < 2 ** 70; factor *= 128) {
+      const byte = this.#bytes[this.at++]
+      if (byte === undefined) throw new RangeError('too short')
+      value += (byte % 128) * factor
+      if (byte < 128) return value
+    }
+    throw new RangeError('too long')
+  }
+}
