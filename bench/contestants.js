@@ -1,6 +1,7 @@
 import mqtt from 'mqtt'
 import { bytes, connect, get, set } from 'rx-statestore'
-import { firstValueFrom, lastValueFrom, Subject, tap } from 'rxjs'
+import { firstValueFrom } from 'rxjs'
+import { closedLoop, lanes } from './closed-loop.js'
 
 const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
 
@@ -19,7 +20,7 @@ const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invok
  * @returns {Promise<Contestant>}
  */
 export async function handWritten(url, value) {
-  const client = await mqtt.connectAsync(url, { protocolVersion: 5, clientId: 'bench-loop' })
+  const client = await mqtt.connectAsync(url, { protocolVersion: 5, clientId: 'bench-loop', reconnectPeriod: 0 })
   const { stream } = client
   if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
   const responseTopic = 'clients/bench-loop/services/statestore/_any_/command/invoke/response'
@@ -31,6 +32,12 @@ export async function handWritten(url, value) {
     waiting.get(id)?.()
     waiting.delete(id)
   })
+  let lost = () => {}
+  /** @type {Promise<never>} */
+  const cut = new Promise((_resolve, reject) => {
+    lost = () => reject(new Error('the loop lost its connection, and with it what it waits for'))
+  })
+  client.once('close', lost)
   let last = 0
   const payloads = {
     SET: Buffer.concat([
@@ -51,36 +58,12 @@ export async function handWritten(url, value) {
     })
   return {
     name: 'mqtt.js loop',
-    run: async (verb, inFlight, requests) => {
-      let started = 0
-      const lane = async () => {
-        while (started++ < requests) await request(verb)
-      }
-      await Promise.all(Array.from({ length: inFlight }, lane))
+    run: (verb, inFlight, requests) => Promise.race([cut, lanes(inFlight, requests, () => request(verb))]),
+    close: () => {
+      client.off('close', lost)
+      return client.endAsync()
     },
-    close: () => client.endAsync(),
   }
-}
-
-/**
- * Feeds an operator so that always so many are in flight: every result lets the next item in, as the lanes above do.
- *
- * @param {number} inFlight
- * @param {number} requests
- * @param {Uint8Array} item
- * @param {import('rxjs').OperatorFunction<Uint8Array, unknown>} operator
- */
-function closedLoop(inFlight, requests, item, operator) {
-  /** @type {Subject<Uint8Array>} */
-  const items$ = new Subject()
-  let started = 0
-  const feed = () => {
-    if (started++ < requests) items$.next(item)
-    else items$.complete()
-  }
-  const done = lastValueFrom(items$.pipe(operator, tap(feed)))
-  for (let i = 0; i < inFlight; i++) feed()
-  return done
 }
 
 /**

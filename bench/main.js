@@ -1,65 +1,56 @@
-// Requests per second of this library against a hand-written loop, on the same store, in turns.
-import { fork } from 'node:child_process'
+// Ratios, measured side by side; see README.md.
 import { writeFileSync } from 'node:fs'
-import { handWritten, ours } from './contestants.js'
+import { availableParallelism } from 'node:os'
+import { measureClient } from './client.js'
+import { measurePeers } from './peers.js'
+import { measurePubSub } from './pubsub.js'
+import { printTable, progress } from './report.js'
+import { measureStore } from './store.js'
 import { measureWatch } from './watch.js'
 
-const quick = process.argv.includes('--quick')
-const ROUNDS = quick ? 3 : 7
-const REQUESTS = quick ? { 1: 500, 256: 5_000 } : { 1: 4_000, 256: 40_000 }
-const SIZES = quick ? [16] : [16, 1024]
+const args = process.argv.slice(2)
+const quick = args.includes('--quick')
+/** @type {import('./rounds.js').Effort} */
+const effort = quick ? { quick, rounds: 3, ms: 60 } : { quick, rounds: 7, ms: 250 }
+/** @type {string[]} */
+const missing = []
 
-/** @param {string} text */
-const progress = text => process.stderr.isTTY && process.stderr.write(`\r${text.padEnd(50)}\r`)
-
-/** @param {number[]} numbers */
-const median = numbers => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN
-
-const child = fork(new URL('./store-process.js', import.meta.url).pathname)
-const url = await new Promise(resolve => child.once('message', resolve))
-/** @type {{ verb: string, size: number, inFlight: number, loop: number, ours: number, ratio: number, spread: number }[]} */
-const rows = []
-
-for (const size of SIZES) {
-  const contestants = [await handWritten(url, new Uint8Array(size)), await ours(url, new Uint8Array(size))]
-  for (const verb of /** @type {const} */ (['SET', 'GET'])) {
-    for (const inFlight of /** @type {const} */ ([1, 256])) {
-      const requests = REQUESTS[inFlight]
-      /** @type {number[][]} */
-      const rates = contestants.map(() => [])
-      for (const { run } of contestants) await run(verb, inFlight, requests / 5)
-      for (let round = 0; round < ROUNDS; round++) {
-        for (const [i, { run }] of contestants.entries()) {
-          progress(`${verb} ${size} B, ${inFlight} in flight: round ${round + 1} of ${ROUNDS}`)
-          const started = performance.now()
-          await run(verb, inFlight, requests)
-          rates[i]?.push((requests / (performance.now() - started)) * 1000)
-        }
-      }
-      const [loop = [], own = []] = rates
-      const ratios = own.map((rate, i) => rate / (loop[i] ?? Number.NaN))
-      const spread = Math.max(...ratios) - Math.min(...ratios)
-      rows.push({ verb, size, inFlight, loop: median(loop), ours: median(own), ratio: median(ratios), spread })
-    }
-  }
-  for (const { close } of contestants) await close()
+/** @type {Record<string, () => Promise<import('./report.js').Table[]>>} */
+const SECTIONS = {
+  client: () => measureClient(effort),
+  peers: () => measurePeers(effort, complaint => missing.push(complaint)),
+  store: () => measureStore(effort),
+  watch: () => measureWatch(effort),
+  pubsub: () => measurePubSub(effort),
 }
-const keys = quick ? 1_000 : 10_000
-progress(`${keys} watched keys`)
-const watch = await measureWatch(url, keys, clientId => child.send({ cut: clientId }))
-child.disconnect()
-progress('')
-
-const line = (/** @type {(string | number)[]} */ cells) =>
-  cells.map((cell, i) => String(cell).padStart(i === 0 ? 4 : 13)).join('')
-console.log(line(['verb', 'bytes', 'in flight', 'mqtt.js loop', 'ours', 'ratio', 'spread']))
-for (const row of rows) {
-  const rates = [row.loop, row.ours].map(rate => `${Math.round(rate)}/s`)
-  console.log(line([row.verb, row.size, row.inFlight, ...rates, `${row.ratio.toFixed(2)}x`, row.spread.toFixed(2)]))
+const only = args.filter(arg => !arg.startsWith('--'))
+const unknown = [...only.filter(name => !(name in SECTIONS)), ...args.filter(arg => /^--(?!quick$)/.test(arg))]
+if (unknown.length > 0) {
+  console.error(
+    `Unknown: ${unknown.join(', ')}. Usage: npm run bench -- [--quick] [${Object.keys(SECTIONS).join('] [')}]`,
+  )
+  process.exit(2)
 }
-console.log(`\n${keys} watched keys, ${watch.bytesPerKey} bytes of heap each`)
-for (const [phase, ms] of Object.entries(watch.phases)) console.log(`${phase.padEnd(22)}${String(ms).padStart(7)} ms`)
-writeFileSync(
-  new URL('./results.json', import.meta.url),
-  `${JSON.stringify({ quick, rounds: ROUNDS, rows, watch }, null, 2)}\n`,
-)
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => process.exit(130))
+
+const started = performance.now()
+/** @type {Record<string, import('./report.js').Table[]>} */
+const sections = {}
+for (const [name, measure] of Object.entries(SECTIONS)) {
+  if (only.length > 0 && !only.includes(name)) continue
+  const tables = await measure()
+  sections[name] = tables
+  progress('')
+  for (const table of tables) printTable(table)
+}
+const seconds = Math.round((performance.now() - started) / 1000)
+console.log(`\n${seconds} s, ${effort.rounds} rounds, Node ${process.version}, ${availableParallelism()} cores`)
+if (missing.length > 0) {
+  console.log(`Not compared with ${missing.join('; ')}`)
+  // There everything is installed, so that something is broken.
+  if (process.env['CI'] === 'true') process.exitCode = 1
+}
+const results = { ...effort, seconds, node: process.version, cores: availableParallelism(), missing, sections }
+writeFileSync(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)
+// A closed etcd3 goes on trying to reconnect.
+process.exit()

@@ -1,9 +1,23 @@
 // A store in a process of its own, so that client and store have a core each.
 import { serve } from 'rx-statestore/server'
 
-const store = await serve({ port: 0, wsPort: 0 })
-process.send?.(store.url)
-process.on('message', message => {
-  if (typeof message === 'object' && message !== null && 'cut' in message) store.cut(String(message.cut))
-})
+const store = await serve({ port: 0, wsPort: 0, maxKeys: 2_000_000 })
+
+/** Collects twice: what finalizers let go of is gone only then. */
+function heldBytes() {
+  globalThis.gc?.()
+  globalThis.gc?.()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** @param {object} question */
+function answer(question) {
+  if ('cut' in question) return store.cut(String(question.cut))
+  if ('type' in question && question.type === 'heap') return heldBytes()
+  return { ...store.stats }
+}
+
+process.on('message', question => process.send?.(answer(Object(question))))
 process.on('disconnect', () => void store.close())
+process.send?.(store.url)

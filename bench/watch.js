@@ -1,5 +1,8 @@
+// Many watched keys in one client.
 import { connect, get, number, set } from 'rx-statestore'
-import { firstValueFrom, from, lastValueFrom, range } from 'rxjs'
+import { firstValueFrom, lastValueFrom, range } from 'rxjs'
+import { startStore } from './child.js'
+import { bytes, median, ms, progress, spread, times } from './report.js'
 
 /**
  * Resolves when all watched keys of a client are in step with the store.
@@ -22,64 +25,131 @@ const heap = () => {
   return process.memoryUsage().heapUsed
 }
 
+const PHASES = /** @type {const} */ ([
+  'start',
+  'change all',
+  'reconnect and resync',
+  'twice as many requests',
+  'one request each',
+  'end',
+])
+
+/** @typedef {(typeof PHASES)[number]} Phase */
+
 /**
- * What many watched keys cost: ms for each phase, bytes of heap per key, and the resync as a multiple of as many
- * pipelined requests.
- *
- * @param {string} url
- * @param {number} keys
- * @param {(clientId: string) => void} cut - breaks the client's connection
+ * @param {import('./rounds.js').Effort} effort
+ * @returns {Promise<import('./report.js').Table[]>}
  */
-export async function measureWatch(url, keys, cut) {
-  const clientId = 'bench-watch'
-  const store = connect(url, { clientId, reconnect: { initial: 1, maximum: 1 } })
-  const writer = connect(url, { clientId: 'bench-writer' })
-  const names = Array.from({ length: keys }, (_, i) => `asset/${i}`)
-  const handles = names.map(name => store.key(name, number))
-  /** @type {Record<string, number>} */
-  const phases = {}
-  /** @param {string} name @param {() => Promise<unknown>} phase */
-  const timed = async (name, phase) => {
-    const started = performance.now()
-    await phase()
-    phases[name] = Math.round(performance.now() - started)
+export async function measureWatch({ quick, rounds }) {
+  const keys = quick ? 1_000 : 10_000
+  const server = await startStore()
+  const bench = new WatchBench(server, keys)
+  for (let round = 0; round <= rounds; round++) await bench.round(round)
+  await bench.writer.close()
+  await server.close()
+  const timings = bench.timings.slice(1)
+  const perKey = bench.bytesPerKey.slice(1)
+  const rows = PHASES.map(phase => {
+    const took = timings.map(timing => timing[phase])
+    const [least, most] = [Math.min(...took), Math.max(...took)]
+    return { phase, median: ms(median(took)), least: ms(least), most: ms(most) }
+  })
+  const ratios = timings.map(timing => timing['reconnect and resync'] / timing['twice as many requests'])
+  const shown = keys.toLocaleString('en')
+  return [
+    { title: `Watch of ${shown} keys`, rows },
+    {
+      title: `Watch of ${shown} keys, what must come out`,
+      rows: [
+        { what: 'resync / as many pipelined requests', median: times(median(ratios)), spread: times(spread(ratios)) },
+        { what: 'heap per watched key', median: bytes(median(perKey)), spread: bytes(spread(perKey)) },
+      ],
+    },
+  ]
+}
+
+class WatchBench {
+  /** @type {Record<Phase, number>[]} */
+  timings = []
+  /** @type {number[]} */
+  bytesPerKey = []
+
+  /** @param {import('./child.js').Child & { url: string }} server @param {number} keys */
+  constructor(server, keys) {
+    this.server = server
+    this.writer = connect(server.url, { clientId: 'bench-writer' })
+    this.names = Array.from({ length: keys }, (_, i) => `asset/${i}`)
   }
-  // The first watch pays for code and caches that all later ones share.
-  await firstValueFrom(store.key('warm up', number).value$)
-  const before = heap()
-  let changes = 0
-  /** @type {import('rxjs').Subscription[]} */
-  let subscriptions = []
-  await timed('start', async () => {
-    subscriptions = handles.map(key => key.value$.subscribe(() => changes++))
-    await synced(store, keys)
-  })
-  const bytesPerKey = Math.round((heap() - before) / keys)
-  await timed('change all', async () => {
-    const goal = changes + keys
-    await lastValueFrom(
-      from(names.map((_, i) => i)).pipe(set(writer, i => names[i] ?? '', number, { concurrency: 256 })),
-    )
-    while (changes < goal) await new Promise(resolve => setImmediate(resolve))
-  })
-  await timed('reconnect and resync', async () => {
+
+  /**
+   * With a client of its own, so that nothing of the round before is taken for what a watch costs.
+   *
+   * @param {number} round
+   */
+  async round(round) {
+    /** @type {Record<string, number>} */
+    const took = {}
+    /** @param {Phase} name @param {() => Promise<unknown>} phase */
+    const timed = async (name, phase) => {
+      progress(`watch of ${this.names.length} keys, round ${round}: ${name}`)
+      const started = performance.now()
+      await phase()
+      took[name] = performance.now() - started
+    }
+    const { names, server } = this
+    const clientId = `bench-watch-${round}`
+    const store = connect(server.url, { clientId, reconnect: { initial: 1, maximum: 1 } })
+    // The first watch pays for what all later ones share.
+    await firstValueFrom(store.key('marker', number).value$)
+    let changes = 0
+    const before = heap()
+    /** @type {import('rxjs').Subscription[]} */
+    let subscriptions = []
+    await timed('start', async () => {
+      subscriptions = names.map(name => store.key(name, number).value$.subscribe(() => changes++))
+      await synced(store, names.length)
+    })
+    this.bytesPerKey.push((heap() - before) / names.length)
+    await timed('change all', async () => {
+      const goal = changes + names.length
+      await this.#writeAll(round)
+      while (changes < goal) await new Promise(resolve => setImmediate(resolve))
+    })
+    await timed('reconnect and resync', () => this.#resync(store, clientId))
+    await timed('twice as many requests', () => this.#readAll(store, 2))
+    await timed('one request each', () => this.#readAll(store, 1))
+    await timed('end', async () => {
+      for (const subscription of subscriptions) subscription.unsubscribe()
+      await firstValueFrom(store.key('marker', number).get())
+    })
+    await store.close()
+    this.timings.push(/** @type {Record<Phase, number>} */ (took))
+  }
+
+  /** @param {number} round */
+  #writeAll(round) {
+    const { names, writer } = this
+    const first = round * names.length
+    const nameOf = (/** @type {number} */ value) => names[value - first] ?? ''
+    return lastValueFrom(range(first, names.length).pipe(set(writer, nameOf, number, { concurrency: 256 })))
+  }
+
+  /** @param {import('rx-statestore').StateStore} store @param {string} clientId */
+  async #resync(store, clientId) {
     const away = new Promise(resolve => {
       const subscription = store.status$.subscribe(({ state }) => {
         if (state === 'reconnecting') resolve(queueMicrotask(() => subscription.unsubscribe()))
       })
     })
-    cut(clientId)
+    await this.server.ask({ cut: clientId })
     await away
-    await synced(store, keys)
-  })
-  await timed('as many requests', async () => {
-    await lastValueFrom(range(2 * keys).pipe(get(store, i => names[i % keys] ?? '', number, { concurrency: 128 })))
-  })
-  await timed('end', async () => {
-    for (const subscription of subscriptions) subscription.unsubscribe()
-    await firstValueFrom(store.key('marker', number).get())
-  })
-  await store.close()
-  await writer.close()
-  return { phases, bytesPerKey }
+    await synced(store, this.names.length)
+  }
+
+  /** @param {import('rx-statestore').StateStore} store @param {number} times */
+  #readAll(store, times) {
+    const { names } = this
+    const read = get(store, (/** @type {number} */ i) => names[i % names.length] ?? '', number, { concurrency: 128 })
+    return lastValueFrom(range(times * names.length).pipe(read))
+  }
 }

@@ -1,0 +1,38 @@
+import { lastValueFrom, Subject, tap } from 'rxjs'
+
+/**
+ * Feeds an operator so that always so many are in flight: every result lets the next item in, as {@link lanes} do.
+ *
+ * @template T
+ * @param {number} inFlight
+ * @param {number} count
+ * @param {T} item
+ * @param {import('rxjs').OperatorFunction<T, unknown>} operator
+ */
+export function closedLoop(inFlight, count, item, operator) {
+  /** @type {Subject<T>} */
+  const items$ = new Subject()
+  let started = 0
+  const feed = () => {
+    if (started++ < count) items$.next(item)
+    else items$.complete()
+  }
+  const done = lastValueFrom(items$.pipe(operator, tap(feed)))
+  for (let i = 0; i < Math.min(inFlight, count); i++) feed()
+  return done
+}
+
+/**
+ * The same for promises.
+ *
+ * @param {number} inFlight
+ * @param {number} count
+ * @param {() => PromiseLike<unknown>} request
+ */
+export async function lanes(inFlight, count, request) {
+  let started = 0
+  const lane = async () => {
+    while (started++ < count) await request()
+  }
+  await Promise.all(Array.from({ length: inFlight }, lane))
+}

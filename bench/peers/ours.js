@@ -1,0 +1,37 @@
+import { connect, get, set, text } from 'rx-statestore'
+import { firstValueFrom } from 'rxjs'
+import { startStore } from '../child.js'
+import { closedLoop, lanes } from '../closed-loop.js'
+import { KEY, VALUE, WATCHED } from './peer.js'
+
+/** @returns {Promise<import('./peer.js').Peer>} */
+export async function startOurs() {
+  const server = await startStore()
+  const store = connect(server.url, { clientId: 'bench-ours', sessionExpiry: 0 })
+  const key = store.key(KEY, text)
+  const watched = store.key(WATCHED, text)
+  await firstValueFrom(key.set(VALUE))
+  await firstValueFrom(watched.set(VALUE))
+  let watchers = 0
+  return {
+    name: 'rx-statestore',
+    run: (verb, inFlight, count) => {
+      if (inFlight === 1)
+        return lanes(1, count, () => (verb === 'SET' ? firstValueFrom(key.set(VALUE)) : firstValueFrom(key.get())))
+      const options = { concurrency: inFlight }
+      return closedLoop(inFlight, count, VALUE, verb === 'SET' ? set(key, options) : get(key, options))
+    },
+    change: value => firstValueFrom(watched.set(value)),
+    watch: async seen => {
+      const client = connect(server.url, { clientId: `bench-watcher-${watchers++}`, sessionExpiry: 0 })
+      const { value$ } = client.key(WATCHED, text)
+      value$.subscribe(value => seen(value ?? ''))
+      await firstValueFrom(value$)
+      return () => client.close()
+    },
+    close: async () => {
+      await store.close()
+      await server.close()
+    },
+  }
+}

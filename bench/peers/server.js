@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const PATIENCE = 20_000
+
+/** A port that is free at the moment. */
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return address !== null && typeof address === 'object' ? address.port : 0
+}
+
+/** A folder for what a server insists on writing: in memory where there is such a place, as our store keeps nothing. */
+export function scratch() {
+  for (const parent of ['/dev/shm', tmpdir()]) {
+    try {
+      const folder = mkdtempSync(join(parent, 'rx-statestore-bench-'))
+      process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+      return folder
+    } catch {
+      // The next place will do.
+    }
+  }
+  throw new Error('there is nowhere to write')
+}
+
+/**
+ * Starts the server of a Debian package and waits until it listens. It ends with us, however we end.
+ *
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {number} port
+ * @returns {Promise<() => Promise<void>>} ends it
+ */
+export async function startServer(command, args, port) {
+  // Not every login has the folders of services on its path.
+  const env = { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin` }
+  const child = spawn(command, args, { env, stdio: 'ignore' })
+  /** @type {Promise<never>} */
+  const failed = new Promise((_resolve, reject) => {
+    child.once('error', () => reject(new Error(`${command} is not installed: apt-get install ${command}`)))
+    child.once('exit', code => reject(new Error(`${command} ended with exit code ${code}`)))
+  })
+  const kill = () => void child.kill('SIGKILL')
+  // Before its folder goes, into which it would write again.
+  process.prependOnceListener('exit', kill)
+  await Promise.race([failed, listening(port)])
+  failed.catch(() => undefined)
+  return async () => {
+    const exited = once(child, 'exit')
+    kill()
+    await exited
+    process.off('exit', kill)
+  }
+}
+
+/** @param {number} port */
+async function listening(port) {
+  for (const end = Date.now() + PATIENCE; Date.now() < end; await sleep(50)) {
+    const socket = connect(port, '127.0.0.1')
+    const open = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    socket.destroy()
+    if (open) return
+  }
+  throw new Error(`nothing listens on port ${port}`)
+}

@@ -1,0 +1,192 @@
+// Reliable pub/sub against a plain WebSocket that carries the same frames.
+import { once } from 'node:events'
+import { connectPubSub } from 'rx-statestore/pubsub'
+import { Subscription } from 'rxjs'
+import { WebSocket } from 'ws'
+import { start } from './child.js'
+import { median, ms, perSecond, progress, spread, times } from './report.js'
+import { compare, medianRate, takeTurns } from './rounds.js'
+
+/** Messages asked for at a time, twice that under way: a hub ends a session with 1,000 unacknowledged. */
+const PORTION = 400
+/** Messages that wait for a client that is away; there is room for 1,000. */
+const AWAY = 900
+/** Recoveries that make 10,000 messages, and a few more. */
+const RECOVERIES = 12
+
+/**
+ * Somebody who receives messages.
+ *
+ * @typedef {object} Receiver
+ * @property {string} name
+ * @property {(count: number) => Promise<void>} run - has so many sent, in portions, and resolves with the last
+ * @property {() => Promise<unknown>} close
+ */
+
+/**
+ * Asks for the next portion when the one before it is here: the same for all of them.
+ *
+ * @param {(count: number) => void} ask
+ */
+function portions(ask) {
+  let received = 0
+  let total = 0
+  let asked = 0
+  let finish = () => {}
+  const more = () => {
+    const count = Math.min(PORTION, total - asked)
+    asked += count
+    if (count > 0) ask(count)
+  }
+  return {
+    received: () => {
+      received++
+      if (received === total) finish()
+      else if (received % PORTION === 0) more()
+    },
+    /** @param {number} count @returns {Promise<void>} */
+    run: count =>
+      new Promise(resolve => {
+        received = 0
+        asked = 0
+        total = count
+        finish = resolve
+        more()
+        more()
+      }),
+  }
+}
+
+/** @param {string} url @param {'json' | 'protobuf'} protocol */
+function ours(url, protocol) {
+  const client = connectPubSub(url, { protocol, reconnect: { initial: 1, maximum: 1 } })
+  const { received, run } = portions(count => client.sendEvent('more', count).subscribe())
+  const failed = new Promise((_resolve, reject) => client.errors$.subscribe(reject))
+  client.group('bench').messages$.subscribe(received)
+  /** @type {Receiver} */
+  const receiver = {
+    name: 'rx-statestore',
+    run: async count => void (await Promise.race([run(count), failed])),
+    close: () => client.close(),
+  }
+  return { ...receiver, client }
+}
+
+/**
+ * @param {string} url
+ * @param {string} name
+ * @param {(data: string) => unknown} read
+ * @returns {Promise<Receiver>}
+ */
+async function plain(url, name, read) {
+  const socket = new WebSocket(url)
+  await once(socket, 'open')
+  const { received, run } = portions(count => socket.send(String(count)))
+  socket.on('message', data => {
+    read(data.toString())
+    received()
+  })
+  return { name, run, close: async () => socket.close() }
+}
+
+/**
+ * @param {import('./rounds.js').Effort} effort
+ * @returns {Promise<import('./report.js').Table[]>}
+ */
+export async function measurePubSub(effort) {
+  const child = await start('./hub-process.js')
+  const urls = Object(child.ready)
+  /** @type {import('./report.js').Table} */
+  const rates = { title: 'Reliable pub/sub, messages from hub to client', rows: [] }
+  /** @type {import('./report.js').Table} */
+  const recoveries = { title: `Recovery of ${AWAY} messages that waited`, rows: [] }
+  for (const protocol of /** @type {const} */ (['json', 'protobuf'])) {
+    rates.rows.push(...(await measureRate(protocol, urls, effort)))
+    recoveries.rows.push(...(await measureRecovery(protocol, urls, child)))
+  }
+  await child.close()
+  return [rates, recoveries]
+}
+
+/** @param {'json' | 'protobuf'} protocol @param {{ hub: string, plain: string }} urls @param {import('./rounds.js').Effort} effort */
+async function measureRate(protocol, urls, effort) {
+  const receivers = [ours(urls.hub, protocol), await plain(`${urls.plain}/${protocol}`, 'ws', () => undefined)]
+  // What whoever uses plain frames has to do next, too.
+  if (protocol === 'json') receivers.push(await plain(`${urls.plain}/json`, 'ws and JSON.parse', JSON.parse))
+  const all = await takeTurns(`messages, ${protocol}`, receivers, effort, 10 * PORTION)
+  for (const { close } of receivers) await close()
+  return receivers.map(({ name }, i) => {
+    const { ratio, spread } = compare(all[0] ?? [], all[i] ?? [])
+    const compared = i === 0 ? { 'ours / theirs': '', spread: '' } : { 'ours / theirs': ratio, spread }
+    return { receiver: name, frames: protocol, rate: medianRate(all[i] ?? []), ...compared }
+  })
+}
+
+/**
+ * From the new connection of a client that was cut off until it has all that waited, against a new plain connection that
+ * gets as many frames at once.
+ *
+ * @param {'json' | 'protobuf'} protocol
+ * @param {{ hub: string, plain: string }} urls
+ * @param {import('./child.js').Child} child
+ */
+async function measureRecovery(protocol, urls, child) {
+  const receiver = ours(urls.hub, protocol)
+  await receiver.run(PORTION)
+  /** @type {number[][]} */
+  const took = [[], []]
+  for (let round = 0; round < RECOVERIES; round++) {
+    progress(`recovery, ${protocol}: ${round + 1} of ${RECOVERIES}`)
+    took[0]?.push(await sinceAccepted(child, 'hub', recover(receiver.client, child)))
+    took[1]?.push(await sinceAccepted(child, 'plain', receive(`${urls.plain}/${protocol}?at-once=${AWAY}`)))
+  }
+  await receiver.close()
+  const ratios = took[0]?.map((own, round) => (took[1]?.[round] ?? Number.NaN) / own) ?? []
+  return ['rx-statestore', 'ws, not recovered but sent'].map((name, i) => {
+    const rates = took[i]?.map(time => (AWAY / time) * 1000) ?? []
+    const total = took[i]?.reduce((sum, time) => sum + time) ?? Number.NaN
+    const ratio = { 'ours / theirs': times(median(ratios)), spread: times(spread(ratios)) }
+    const measured = { median: ms(median(took[i] ?? [])), rate: perSecond(median(rates)) }
+    const compared = i === 0 ? { 'ours / theirs': '', spread: '' } : ratio
+    return {
+      client: name,
+      frames: protocol,
+      ...measured,
+      '10,000': ms((total * 10_000) / (AWAY * RECOVERIES)),
+      ...compared,
+    }
+  })
+}
+
+/** @param {import('./child.js').Child} child @param {'hub' | 'plain'} side @param {Promise<bigint>} received */
+async function sinceAccepted(child, side, received) {
+  const end = await received
+  return Number(end - BigInt(String(await child.ask({ acceptedBy: side })))) / 1e6
+}
+
+/** @param {import('rx-statestore/pubsub').PubSubClient} client @param {import('./child.js').Child} child */
+async function recover(client, child) {
+  let received = 0
+  let subscription = new Subscription()
+  /** @type {Promise<bigint>} */
+  const all = new Promise(resolve => {
+    subscription = client.group('bench').messages$.subscribe(() => {
+      if (++received === AWAY) resolve(process.hrtime.bigint())
+    })
+  })
+  await child.ask({ cutAndPublish: AWAY })
+  return all.finally(() => subscription.unsubscribe())
+}
+
+/** @param {string} url @returns {Promise<bigint>} */
+function receive(url) {
+  return new Promise(resolve => {
+    const socket = new WebSocket(url)
+    let received = 0
+    socket.on('message', () => {
+      if (++received < AWAY) return
+      resolve(process.hrtime.bigint())
+      socket.close()
+    })
+  })
+}

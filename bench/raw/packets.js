@@ -1,0 +1,82 @@
+// The few MQTT 5 packets a load generator needs, as bytes (MQTT 5.0, sections 3.1, 3.3 and 3.8).
+
+const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
+
+/** @param {string} clientId */
+export const responseTopic = clientId => `clients/${clientId}/services/statestore/_any_/command/invoke/response`
+
+/** @param {number} number - up to 16,383 */
+const length = number => (number < 128 ? Buffer.of(number) : Buffer.of((number & 127) | 128, number >> 7))
+
+/** @param {string} value */
+const text = value => Buffer.concat([Buffer.of(value.length >> 8, value.length & 255), Buffer.from(value)])
+
+/** @param {number} header @param {readonly Uint8Array[]} parts */
+function packet(header, parts) {
+  const body = Buffer.concat(parts)
+  return Buffer.concat([Buffer.of(header), length(body.length), body])
+}
+
+/** Clean start, no keep-alive. @param {string} clientId */
+export const connectPacket = clientId =>
+  packet(0x10, [text('MQTT'), Buffer.of(5, 2, 0, 0), Buffer.of(0), text(clientId)])
+
+/** With QoS 0, so that nothing has to be acknowledged. @param {string} filter */
+export const subscribePacket = filter => packet(0x82, [Buffer.of(0, 1), Buffer.of(0), text(filter), Buffer.of(0)])
+
+/**
+ * A request to the store, and where in it the packet id is.
+ *
+ * @param {string} clientId
+ * @param {readonly string[]} command
+ */
+export function requestPacket(clientId, command) {
+  const properties = Buffer.concat([
+    Buffer.of(0x08),
+    text(responseTopic(clientId)),
+    Buffer.of(0x09, 0, 16),
+    Buffer.alloc(16),
+    Buffer.of(0x26),
+    text('__ts'),
+    text(`${Date.now()}:0:bench`),
+  ])
+  const payload = [`*${command.length}\r\n`, ...command.map(word => `$${word.length}\r\n${word}\r\n`)].join('')
+  const topic = text(INVOKE)
+  const body = [topic, Buffer.of(0, 1), length(properties.length), properties, Buffer.from(payload)]
+  const bytes = packet(0x32, body)
+  return { bytes, idAt: bytes.indexOf(topic) + topic.length }
+}
+
+/** Counts the PUBLISH packets in a stream of bytes without looking into them. */
+export class PublishCounter {
+  /** Bytes of the present packet still to come. */
+  #rest = 0
+  #header = 0
+  /** Of a length that is being read: how far to shift the next byte; -1 before a packet. */
+  #shift = -1
+
+  /** @param {Buffer} chunk */
+  count(chunk) {
+    let found = 0
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#shift < 0 && this.#rest > 0) {
+        const step = Math.min(this.#rest, chunk.length - at)
+        this.#rest -= step
+        at += step
+      } else if (this.#shift < 0) {
+        this.#header = chunk[at++] ?? 0
+        this.#shift = 0
+      } else {
+        this.#length(chunk[at++] ?? 0)
+      }
+      if (this.#shift < 0 && this.#rest === 0 && this.#header >> 4 === 3) found++
+    }
+    return found
+  }
+
+  /** @param {number} byte */
+  #length(byte) {
+    this.#rest |= (byte & 127) << this.#shift
+    this.#shift = byte & 128 ? this.#shift + 7 : -1
+  }
+}

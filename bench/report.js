@@ -1,0 +1,65 @@
+/**
+ * A measured number and its unit; times and ratios keep two decimals in print.
+ *
+ * @typedef {{ value: number, unit: '/s' | 'x' | 'ms' | 'B' }} Quantity
+ * @typedef {string | number | Quantity} Cell
+ * @typedef {{ title: string, rows: Record<string, Cell>[] }} Table
+ */
+
+/** @param {Quantity['unit']} unit @returns {(value: number) => Quantity} */
+const quantity = unit => value => ({ value, unit })
+export const perSecond = quantity('/s')
+export const times = quantity('x')
+export const ms = quantity('ms')
+export const bytes = quantity('B')
+
+/** @param {readonly number[]} numbers @param {number} share - 0.5 for the median */
+export function quantile(numbers, share) {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+/** @param {readonly number[]} numbers */
+export const median = numbers => quantile(numbers, 0.5)
+
+/** @param {readonly number[]} numbers */
+export const spread = numbers => Math.max(...numbers) - Math.min(...numbers)
+
+/** @param {Cell} cell */
+function print(cell) {
+  if (typeof cell !== 'object') return typeof cell === 'number' ? cell.toLocaleString('en') : cell
+  const { value, unit } = cell
+  if (unit === 'x') return `${value.toFixed(2)}x`
+  if (unit === 'ms') return `${value.toFixed(value < 100 ? 2 : 0)} ms`
+  return `${Math.round(value).toLocaleString('en')}${unit === 'B' ? ' B' : unit}`
+}
+
+/**
+ * The first column to the left, all others to the right.
+ *
+ * @param {Table} table
+ */
+export function printTable({ title, rows }) {
+  const columns = Object.keys(rows[0] ?? {})
+  const lines = [columns, ...rows.map(row => columns.map(column => print(row[column] ?? '')))]
+  const widths = columns.map((_, i) => Math.max(...lines.map(line => line[i]?.length ?? 0)))
+  const pad = (/** @type {string} */ cell, /** @type {number} */ i) =>
+    i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)
+  console.log(`\n${title}`)
+  for (const line of lines) console.log(`  ${line.map(pad).join('  ')}`)
+}
+
+const started = performance.now()
+
+/**
+ * What goes on at the moment, in one line that changes; silent where nobody looks.
+ *
+ * @param {string} text
+ */
+export function progress(text) {
+  if (!process.stderr.isTTY) return
+  const seconds = ((performance.now() - started) / 1000).toFixed(0).padStart(4)
+  process.stderr.write(
+    text === '' ? `\r${' '.repeat(100)}\r` : `\r${`${seconds} s  ${text}`.padEnd(100).slice(0, 100)}`,
+  )
+}

@@ -1,0 +1,56 @@
+// What the browser entries weigh, and whether that is within budgets.json; exits with 1 if not.
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import { rolldown } from 'rolldown'
+import { bytes, printTable } from './report.js'
+
+/** What the application has anyway, or a browser never loads. */
+const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^ws$/]
+const ENTRIES = ['.', './pubsub']
+
+/** @type {Record<string, { budget: number, goal?: number }>} */
+const budgets = JSON.parse(readFileSync(new URL('./budgets.json', import.meta.url), 'utf8'))
+
+/**
+ * Bundles everything an entry exports, minified, by whether it is loaded at once or on demand.
+ *
+ * @param {string} entry
+ */
+async function bundle(entry) {
+  const input = entry.replace('.', 'rx-statestore')
+  const build = await rolldown({ input, external: EXTERNAL, platform: 'browser', treeshake: true })
+  const { output } = await build.generate({ format: 'esm', minify: true })
+  await build.close()
+  const chunks = output.filter(file => file.type === 'chunk')
+  const atOnce = new Set()
+  /** @param {string} name */
+  const load = name => {
+    const chunk = chunks.find(({ fileName }) => fileName === name)
+    if (chunk === undefined || atOnce.has(chunk)) return
+    atOnce.add(chunk)
+    for (const imported of chunk.imports) load(imported)
+  }
+  for (const chunk of chunks) if (chunk.isEntry) load(chunk.fileName)
+  return { atOnce: chunks.filter(chunk => atOnce.has(chunk)), later: chunks.filter(chunk => !atOnce.has(chunk)) }
+}
+
+/** @param {string} name @param {readonly { code: string }[]} chunks */
+function row(name, chunks) {
+  const { budget = 0, goal } = budgets[name] ?? {}
+  const size = (/** @type {(code: string) => number} */ of) => chunks.reduce((sum, { code }) => sum + of(code), 0)
+  const zipped = size(code => gzipSync(code, { level: 9 }).length)
+  const cells = { entry: name, minified: bytes(size(code => Buffer.byteLength(code))), 'min + gzip': bytes(zipped) }
+  return { ...cells, budget: bytes(budget), goal: goal ? bytes(goal) : '', verdict: zipped > budget ? 'TOO BIG' : 'ok' }
+}
+
+const rows = []
+for (const entry of ENTRIES) {
+  const { atOnce, later } = await bundle(entry)
+  rows.push(row(entry, atOnce))
+  if (later.length > 0) rows.push(row(`${entry}, protobuf`, later))
+}
+printTable({ title: 'Bundle sizes, without mqtt, rxjs and ws', rows })
+if (rows.some(({ verdict }) => verdict !== 'ok')) {
+  console.error('\nOver budget; the budgets are in bench/budgets.json')
+  process.exitCode = 1
+}
