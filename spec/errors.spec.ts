@@ -7,8 +7,6 @@ import {
   ConnectionRefusedError,
   DecodeError,
   HlcError,
-  LeaseLostError,
-  LockKeyError,
   OutcomeUnknownError,
   OverflowError,
   PayloadError,
@@ -19,6 +17,7 @@ import {
   TimeoutError,
 } from '../src/errors.js'
 import { text } from '../src/keys/codec.js'
+import { LeaseLostError, LockKeyError } from '../src/lease/errors.js'
 import { fakeStore } from './support/operator-session.js'
 
 const cause = new RangeError('out of order')

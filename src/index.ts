@@ -10,9 +10,6 @@ export {
   DecodeError,
   type ErrorCode,
   HlcError,
-  type LeaseLossReason,
-  LeaseLostError,
-  LockKeyError,
   OutcomeUnknownError,
   OverflowError,
   PayloadError,
@@ -30,6 +27,7 @@ export { type DeleteResult, Key, type SetResult } from './keys/key.js'
 export type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
 export { escapeGlob, Scan } from './keys/scan.js'
 export { StoreView } from './keys/store-view.js'
+export { type LeaseLossReason, LeaseLostError, LockKeyError } from './lease/errors.js'
 export { FencedStore, fenced } from './lease/fenced.js'
 export { type Leadership, leadership } from './lease/leadership.js'
 export { Lease } from './lease/lease.js'

@@ -46,6 +46,29 @@ describe('a lease asked for while the client is being closed', () => {
   )
 })
 
+describe('an attempt to acquire while the client is being closed', () => {
+  it(
+    'is refused, for it would be left behind',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['+1'], get: ['me 1'], delay: 10 })
+      const codes: string[] = []
+      store.lease('lock', lease).subscribe()
+      m.scheduler.schedule(() => void store.close(), 1_000)
+      m.scheduler.schedule(
+        () =>
+          void store
+            .lease('other', lease)
+            .tryAcquire()
+            .subscribe({ error: ({ code }) => codes.push(code) }),
+        1_005,
+      )
+      m.flush()
+      expect(codes).toEqual(['closed'])
+      expect(sent().filter(request => request.startsWith('SET'))).toHaveLength(1)
+    }),
+  )
+})
+
 describe('a lease that somebody else took', () => {
   it(
     'is given back nevertheless, for a renewal on its way may have made it ours again',

@@ -1,10 +1,11 @@
 import { catchError, defer, map, type Observable, type OperatorFunction } from 'rxjs'
 import { utf8 } from '../bytes.js'
 import type { Clock } from '../clock.js'
-import { type ErrorCode, LockKeyError, PayloadError, StateStoreError } from '../errors.js'
+import { type ErrorCode, PayloadError, StateStoreError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { text } from '../keys/codec.js'
 import type { KeyName, Written } from '../store.js'
+import { LockKeyError } from './errors.js'
 import type { LeaseHost } from './lease-host.js'
 
 /** A time that is over as soon as one of two clocks says so: a machine that slept stops the monotonic one. */

@@ -1,6 +1,5 @@
 import { EMPTY, type Observable, type Subscriber, Subscription } from 'rxjs'
-import { backoff } from '../backoff.js'
-import { ClosedError, type LeaseLossReason, LeaseLostError, LockKeyError } from '../errors.js'
+import { ClosedError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { bytes } from '../keys/codec.js'
 import type { Entry } from '../keys/entry.js'
@@ -9,9 +8,11 @@ import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
 import type { KeyName } from '../store.js'
 import { type Claim, claim, holderOf, isOver, isPassing } from './claim.js'
+import { type LeaseLossReason, LeaseLostError, LockKeyError } from './errors.js'
 import type { LeaseHost } from './lease-host.js'
 import { type LeaseTerms, uniqueHolder } from './lease-options.js'
 import type { LeaseState } from './lease-state.js'
+import { Pace } from './pace.js'
 import { release } from './release.js'
 import { Tenure } from './tenure.js'
 
@@ -21,11 +22,6 @@ interface Seen {
   readonly holder: string | undefined
   readonly version: Hlc | undefined
 }
-
-/** Those who wait come one after the other within this time, ms, when a lease becomes free. */
-const HERD = 50
-const FIRST_RETRY = 50
-const LONGEST_PATIENCE = 60_000
 
 /**
  * One subscriber of a lease: asks for it, keeps it, waits for it. It waits for the watch of the lock key; only when
@@ -37,17 +33,15 @@ export class Contender {
   readonly #host: LeaseHost
   readonly #subscriber: Subscriber<LeaseState>
   readonly #holder: string
+  readonly #pace: Pace
   #tenure: Tenure | undefined
   #request = Subscription.EMPTY
   #cancelNext: () => void = () => undefined
   #seen: Seen | undefined
   #isWatched = false
   #gap = false
-  /** How often nothing was heard of the holder for as long as could be expected. */
-  #silences = 0
   /** The holder that was told last, while waiting. */
   #waitsFor: string | undefined
-  #attempts = 0
   /** Whether the lock key may hold our name, so that it has to be given back; true until an answer says otherwise. */
   #mayHold = false
 
@@ -56,6 +50,7 @@ export class Contender {
     this.#terms = terms
     this.#host = host
     this.#subscriber = subscriber
+    this.#pace = new Pace(terms.duration)
     this.#holder = terms.holder ?? uniqueHolder(host.clientId)
   }
 
@@ -104,20 +99,20 @@ export class Contender {
   }
 
   #answered(answer: Claim): void {
-    this.#attempts = 0
+    this.#pace.answered()
     if (answer.applied) {
       this.#acquired(answer)
       return
     }
     this.#mayHold = false
     this.#wait(answer.version)
-    this.#silences++
+    this.#pace.inVain()
   }
 
   #acquired(answer: Claim): void {
     const { clock } = this.#host
     if (isOver(answer.expiry, clock)) {
-      this.#askAfter(this.#pause())
+      this.#askAfter(this.#pace.retry())
       return
     }
     const tenure = new Tenure(answer, {
@@ -139,7 +134,7 @@ export class Contender {
     }
     // Without a connection there is nothing to tell that `status$` does not; a store that refuses nobody would notice.
     if (error.code !== 'timeout') this.#host.report(error)
-    this.#askAfter(this.#pause())
+    this.#askAfter(this.#pace.retry())
   }
 
   #lost(reason: LeaseLossReason, cause: unknown): void {
@@ -158,7 +153,7 @@ export class Contender {
       this.#fail(error)
       return
     }
-    this.#silences = 0
+    this.#pace.heard()
     const { holder, version } = this.#seen
     if (this.#tenure) {
       if (holder !== this.#holder) this.#tenure.contradicted(version, holder === undefined ? 'revoked' : 'taken')
@@ -180,28 +175,13 @@ export class Contender {
     const seen = this.#seen && !(refused && isOlder(this.#seen.version, refused)) ? this.#seen : undefined
     const other = seen?.holder === this.#holder ? undefined : seen?.holder
     const free = other === undefined && (seen !== undefined || refused === undefined)
-    this.#askAfter(free ? this.#jitter() : this.#patience() + this.#jitter())
+    this.#askAfter(free ? this.#pace.soon() : this.#pace.patience())
     if (other !== undefined && other !== this.#waitsFor) this.#tell({ status: 'waiting', holder: other })
   }
 
   #askAfter(delay: number): void {
     this.#cancelNext()
     this.#cancelNext = this.#host.clock.schedule(delay, () => this.#ask())
-  }
-
-  /** Who holds it longer than we would, without a word, is not asked about again and again. */
-  #patience(): number {
-    const { duration } = this.#terms
-    return Math.max(duration, Math.min(duration * 2 ** this.#silences, LONGEST_PATIENCE))
-  }
-
-  #jitter(): number {
-    return backoff(1, { initial: Math.min(HERD, this.#terms.duration / 10) })
-  }
-
-  #pause(): number {
-    this.#attempts++
-    return backoff(this.#attempts, { initial: FIRST_RETRY, maximum: this.#terms.duration })
   }
 
   #held({ token, expiresAt }: Tenure): void {

@@ -1,6 +1,6 @@
 import { randomBytes } from '../backoff.js'
 import { isWellFormed, toHex } from '../bytes.js'
-import { checkPositiveInteger } from '../check.js'
+import { checkObject, checkPositiveInteger } from '../check.js'
 import { ArgumentError, shown } from '../errors.js'
 
 /** How a lease is held. */
@@ -25,9 +25,7 @@ export interface LeaseTerms {
 
 /** Checks options before anything is sent. Throws {@link ArgumentError}. */
 export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
-  if (typeof options !== 'object' || options === null) {
-    throw new ArgumentError(`Expected options with a \`duration\` in ms, got \`${shown(options)}\``)
-  }
+  checkObject('options', options)
   const { duration, holder } = options
   checkPositiveInteger('duration', duration)
   if (duration < 2) throw new ArgumentError('Expected `duration` to be at least 2 ms, or there is no time to renew')

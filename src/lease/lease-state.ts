@@ -1,5 +1,5 @@
-import type { LeaseLostError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
+import type { LeaseLostError } from './errors.js'
 
 /** Where a lease stands. */
 export type LeaseState =

@@ -1,11 +1,12 @@
 import { distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
-import { LeaseLostError } from '../errors.js'
+import { ClosedError } from '../errors.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
 import type { KeyName } from '../store.js'
 import { type Claim, claim, holderOf, isOver } from './claim.js'
 import { Contender } from './contender.js'
+import { LeaseLostError } from './errors.js'
 import type { LeaseHost } from './lease-host.js'
 import { checkLeaseOptions, type LeaseOptions, type LeaseTerms, uniqueHolder } from './lease-options.js'
 import type { Acquisition, LeaseState } from './lease-state.js'
@@ -59,6 +60,10 @@ export class Lease extends Observable<LeaseState> {
    */
   tryAcquire(): Observable<Acquisition> {
     return new Observable(subscriber => {
+      if (this.#host.isLeaving()) {
+        subscriber.error(new ClosedError())
+        return
+      }
       const { duration, holder = uniqueHolder(this.#host.clientId) } = this.#terms
       const timeout = Math.min(this.#host.timeout, duration)
       let owed = true

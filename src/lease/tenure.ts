@@ -1,8 +1,9 @@
 import { finalize, type Observable, Subscription } from 'rxjs'
 import type { Clock } from '../clock.js'
-import { type LeaseLossReason, OutcomeUnknownError } from '../errors.js'
+import { OutcomeUnknownError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { type Claim, isOver, isPassing } from './claim.js'
+import type { LeaseLossReason } from './errors.js'
 
 /** What a tenure needs, and whom it tells. */
 export interface TenurePort {
