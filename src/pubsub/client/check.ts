@@ -1,4 +1,5 @@
 import { isWellFormed } from '../../bytes.js'
+import { checkObject } from '../../check.js'
 import { ArgumentError, shown } from '../../errors.js'
 
 /** Web PubSub takes group names of at most so many characters. */
@@ -9,12 +10,6 @@ export function checkName(what: string, name: string): void {
   if (typeof name === 'string' && name.trim() !== '' && name.length <= LONGEST_NAME && isWellFormed(name)) return
   const got = shown(name).slice(0, 80)
   throw new ArgumentError(`Expected the name of ${what}, 1 to ${LONGEST_NAME} characters, got \`${got}\``)
-}
-
-/** Throws {@link ArgumentError} unless the value is an object: callers without types pass anything. */
-export function checkObject(name: string, value: unknown): void {
-  if (typeof value === 'object' && value !== null) return
-  throw new ArgumentError(`Expected \`${name}\` to be an object, got \`${shown(value)}\` (${typeof value})`)
 }
 
 /** Throws {@link ArgumentError} unless the value is an object that has these methods. */

@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs'
-import { checkPositiveInteger } from '../../check.js'
+import { checkObject, checkPositiveInteger } from '../../check.js'
 import { ArgumentError } from '../../errors.js'
 import type { Payload } from '../wire/frames.js'
-import { checkFlag, checkObject } from './check.js'
+import { checkFlag } from './check.js'
 import type { SendRequest, SendResult } from './events.js'
 
 /** Options of every send. */
