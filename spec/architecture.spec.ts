@@ -31,7 +31,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'pubsub/index': ['base', 'pubsub/wire', 'pubsub/client'],
   'pubsub/hub': ['base', 'pubsub/wire'],
   'pubsub/server': ['base', 'pubsub/wire', 'pubsub/hub'],
-  bridge: ['base', 'hlc', 'keys', 'client', 'pubsub/hub'],
+  bridge: ['base', 'hlc', 'keys', 'client', 'pubsub/wire', 'pubsub/hub'],
   cli: ['base', 'hlc', 'protocol', 'keys', 'client', 'connect', 'index', 'standalone', 'settings', 'status'],
 }
 

@@ -1,5 +1,6 @@
 import { ArgumentError } from '../errors.js'
 import type { Codec } from '../keys/codec.js'
+import { fromBase64, toBase64 } from '../pubsub/wire/base64.js'
 
 /**
  * Any bytes, as Base64 text (RFC 4648, section 4, padded): for keys whose values are not JSON.
@@ -11,10 +12,12 @@ import type { Codec } from '../keys/codec.js'
  */
 export const base64: Codec<string> = {
   encode(value) {
-    const bytes = Buffer.from(String(value), 'base64')
-    // Buffer passes over whatever is no Base64.
-    if (bytes.toString('base64') !== value) throw new ArgumentError('Expected the value to be Base64 text, padded')
-    return new Uint8Array(bytes)
+    const bytes = typeof value === 'string' ? fromBase64(value) : undefined
+    // What comes back has to be what was given, left-over bits included.
+    if (bytes === undefined || toBase64(bytes) !== value) {
+      throw new ArgumentError('Expected the value to be Base64 text, padded')
+    }
+    return bytes
   },
-  decode: bytes => Buffer.from(bytes).toString('base64'),
+  decode: toBase64,
 }
