@@ -1,0 +1,130 @@
+/**
+ * What the console's page and the process that serves it say to each other over HTTP, below `/api/`. It carries what the
+ * state store protocol does not; keys and values go over MQTT. Types alone, so that the page can share them.
+ *
+ * Every request has `Authorization: Bearer` and the token printed at start; without it the answer is 401, for what is
+ * wrong otherwise 4xx, both with {@link Problem}. Times are ms since the Unix epoch on the store's clock; binary keys are
+ * Base16, as in {@link Key.id}.
+ */
+
+/** GET /api/store: what does not change while the store runs. */
+export interface StoreFacts {
+  /** `mqtt://` and `ws://` addresses of the broker. */
+  readonly url: string
+  readonly wsUrl: string
+  /** Whether there is a seed to reset to. */
+  readonly seeded: boolean
+  /** Version of this package. */
+  readonly version: string
+}
+
+/**
+ * GET /api/stream: an answer that does not end, one JSON object per line (`application/x-ndjson`): a pulse at once and
+ * then every second, clients at once and whenever they or their number of watches are different, at most once a second.
+ */
+export type StreamLine = Pulse | Clients
+
+/** The last second of the store. */
+export interface Pulse {
+  readonly type: 'pulse'
+  readonly at: number
+  readonly startedAt: number
+  /** Until when the store is frozen, if it is. */
+  readonly frozenUntil?: number
+  readonly keys: number
+  readonly watches: number
+  readonly connections: number
+  /** Counts of the second before. */
+  readonly requests: number
+  readonly errors: number
+  readonly notifications: number
+  /** Rises when a key is made or removed, and starts over when the store does: time to list the keys again. */
+  readonly keyspace: number
+}
+
+/** Who is connected. */
+export interface Clients {
+  readonly type: 'clients'
+  readonly clients: readonly ClientFacts[]
+}
+
+export interface ClientFacts {
+  readonly clientId: string
+  /** When it connected. */
+  readonly since: number
+  /** Number of keys it watches. */
+  readonly watches: number
+}
+
+/** POST /api/keys `{ ids }`, at most 1,000 of them: what a GET does not tell. Keys that do not exist are left out. */
+export interface KeysAnswer {
+  readonly keys: readonly KeyFacts[]
+}
+
+export interface KeyFacts {
+  readonly id: string
+  readonly version: string
+  /** Length of the value, bytes. */
+  readonly size: number
+  readonly expiresAt?: number
+  readonly fencingToken?: string
+  readonly watchers: number
+}
+
+/** POST /api/client `{ clientId }`: the keys a client watches, at most 1,000 of `watches`. */
+export interface ClientAnswer {
+  readonly clientId: string
+  readonly watches: number
+  readonly ids: readonly string[]
+}
+
+/** POST /api/cut `{ clientId }`: cuts its network connection without a word. 404 when there is no such client. */
+export interface CutRequest {
+  readonly clientId: string
+}
+
+/** POST /api/freeze `{ ms }`, 0 to go on at once, at most 600,000: connections stay open, and nothing moves. */
+export interface FreezeRequest {
+  readonly ms: number
+}
+
+/** POST /api/restart `{ keys }`: ends all connections and starts anew on the same ports. */
+export interface RestartRequest {
+  /** `kept`: as a store with its data on disk does; `lost`: as one without. */
+  readonly keys: 'kept' | 'lost'
+}
+
+/** POST /api/reset: deletes what is not in the seed, and sets what is. */
+export interface ResetAnswer {
+  readonly deleted: number
+  readonly set: number
+}
+
+/**
+ * GET /api/dump, and the body of POST /api/load: a line per key. `value` is text, `bytes` Base64 where it is no UTF-8; so
+ * are `key` and `keyBytes`.
+ */
+export interface DumpLine {
+  readonly key?: string
+  readonly keyBytes?: string
+  readonly value?: string
+  readonly bytes?: string
+  readonly version?: string
+  readonly expiresAt?: number
+  readonly fencingToken?: string
+}
+
+/** The answer to POST /api/load. */
+export interface LoadAnswer {
+  readonly loaded: number
+  /** How many of them kept the version of the dump; the others were older than what the store has given out. */
+  readonly versionsKept: number
+  /** How many were expired already. */
+  readonly expired: number
+}
+
+/** Why a request was refused. */
+export interface Problem {
+  readonly code: string
+  readonly message: string
+}
