@@ -12,7 +12,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   hlc: ['base'],
   resp3: ['base'],
   protocol: ['base', 'hlc', 'resp3'],
-  mqtt: ['base'],
+  packet: ['base'],
+  mqtt: ['base', 'packet'],
   rpc: ['base', 'mqtt'],
   store: ['base', 'hlc', 'protocol', 'rpc'],
   keys: ['base', 'hlc', 'protocol', 'mqtt', 'store'],
@@ -23,7 +24,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   index: ['base', 'hlc', 'mqtt', 'keys', 'lease', 'operators', 'status', 'client', 'connect'],
   engine: ['base', 'hlc', 'protocol'],
   server: ['base', 'protocol', 'engine'],
-  broker: ['base'],
+  broker: ['base', 'packet'],
   standalone: ['base', 'protocol', 'engine', 'server', 'broker'],
   settings: ['base', 'connect'],
   'pubsub/wire': ['base'],
@@ -43,7 +44,7 @@ const PACKAGES: Record<string, readonly string[]> = {
 }
 
 const NODE_ONLY = ['broker', 'standalone', 'settings', 'cli', 'pubsub/hub', 'pubsub/server', 'bridge']
-const WITHOUT_RXJS = ['base', 'hlc', 'resp3', 'protocol', 'engine', 'mqtt', 'rpc', 'pubsub/wire']
+const WITHOUT_RXJS = ['base', 'hlc', 'resp3', 'protocol', 'engine', 'packet', 'mqtt', 'rpc', 'pubsub/wire']
 
 interface Import {
   readonly from: string

@@ -1,7 +1,8 @@
-import { type MqttClient, type Packet, ReasonCodes } from 'mqtt'
+// By its default alone: the build for browsers exports nothing else.
+import mqtt, { type MqttClient, type Packet } from 'mqtt'
 import { RequestRejectedError } from '../errors.js'
 import { Outbox } from './outbox.js'
-import { PublishEncoder } from './publish-packet.js'
+import { PublishEncoder } from '../packet/publish-encoder.js'
 import type { Done, OutboundRequest } from './session.js'
 
 type Puback = Extract<Packet, { cmd: 'puback' }>
@@ -74,6 +75,6 @@ export class Publisher {
 }
 
 function refusal(code: number): RequestRejectedError {
-  const [, words = `reason ${code}`] = Object.entries(ReasonCodes).find(([known]) => Number(known) === code) ?? []
+  const [, words = `reason ${code}`] = Object.entries(mqtt.ReasonCodes).find(([known]) => Number(known) === code) ?? []
   return new RequestRejectedError(code, `The broker refused the request: ${words}`)
 }

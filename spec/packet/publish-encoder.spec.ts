@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
-import { PublishEncoder } from '../../src/mqtt/publish-packet.js'
 import type { OutboundRequest } from '../../src/mqtt/session.js'
+import { PublishEncoder } from '../../src/packet/publish-encoder.js'
 
 const REQUEST: OutboundRequest = {
   topic: 'statestore/v1/command/invoke',
