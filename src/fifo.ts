@@ -10,7 +10,7 @@
  * ```
  */
 export class Fifo<T> {
-  #items: T[] = []
+  #items: (T | undefined)[] = []
   #head = 0
 
   get length(): number {
@@ -29,8 +29,10 @@ export class Fifo<T> {
   /** Takes the first item. */
   shift(): T | undefined {
     if (this.#head === this.#items.length) return undefined
-    const item = this.#items[this.#head++]
-    // What was taken is let go in batches, so that each item is moved once on average.
+    const item = this.#items[this.#head]
+    // Let go at once: what an array that has lived long still holds lives on with it.
+    this.#items[this.#head++] = undefined
+    // The others move up in batches, each of them once on average.
     if (this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0

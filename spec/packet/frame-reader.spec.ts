@@ -75,11 +75,14 @@ describe('FrameReader', () => {
     expect(concatBytes(reader.read(bytes.subarray(100)))).toEqual(bytes.subarray(100))
   })
 
-  it('holds a copy of what is not complete', () => {
+  it.each([
+    ['Uint8Array', (bytes: Uint8Array) => bytes.slice(0, 3)],
+    ['Buffer', (bytes: Uint8Array) => Buffer.from(bytes.slice(0, 3))],
+  ])('holds a copy of what is not complete in a %s', (_name, read) => {
     const taker = new Taker()
     const reader = new FrameReader(taker)
     const bytes = bytesOf({ cmd: 'puback', messageId: 258, reasonCode: 0 })
-    const network = bytes.slice(0, 3)
+    const network = read(bytes)
     expect(reader.read(network)).toEqual([])
     network.fill(0)
     expect(reader.read(bytes.slice(3))).toEqual([])

@@ -1,4 +1,5 @@
 import type { IClientOptions } from 'mqtt'
+import { otherIds } from './packet-ids.js'
 
 /** Who connects; what is missing is not sent. */
 export interface Credentials {
@@ -38,6 +39,7 @@ export function toClientOptions(options: MqttConnectOptions): IClientOptions {
     manualConnect: true,
     reconnectPeriod: 0,
     resubscribe: false,
+    messageIdProvider: otherIds(),
     // The largest number means for ever (MQTT 5.0, section 3.1.2.11.2).
     properties: { sessionExpiryInterval: Math.min(Math.ceil(options.sessionExpiry / 1000), 2 ** 32 - 1) },
   }

@@ -2,14 +2,15 @@ import mqtt, { type IConnackPacket, type IPublishPacket, type MqttClient, type P
 import type { Clock } from '../clock.js'
 import { ArgumentError, ConnectionLostError, ConnectionRefusedError, reason, type StateStoreError } from '../errors.js'
 import { Dialler, type Reconnecting } from './dialler.js'
+import { Inbox } from './inbox.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { numericCode, toMessage } from './mqttjs-packets.js'
+import { MOST_OWN_IDS, OwnPacketIds, SharedPacketIds } from './packet-ids.js'
 import { Publisher } from './publisher.js'
 import { isFatalReason, TAKEN_OVER } from './reconnect.js'
 import type { Done, MqttSession, OutboundRequest, SessionListener } from './session.js'
 import { onWake } from './wake.js'
 
-const DEFAULT_RECEIVE_MAXIMUM = 65_535
 /** How long a polite end may take before the connection is cut, ms. */
 const CLOSE_TIMEOUT = 1_000
 /** How long the answer to SUBSCRIBE may take before the connection is given up, ms. */
@@ -44,6 +45,8 @@ class MqttJsSession implements MqttSession {
   readonly #dialler: Dialler | undefined
   readonly #clock: Clock
   readonly #publisher: Publisher
+  /** Reads our messages itself; what comes over somebody else's connection may be theirs. */
+  readonly #inbox: Inbox | undefined
   readonly #filters = new Set<string>()
   #listener: SessionListener | undefined
   #detach: () => void = () => undefined
@@ -52,7 +55,8 @@ class MqttJsSession implements MqttSession {
 
   constructor(client: MqttClient, reconnecting: Reconnecting | undefined, clock: Clock) {
     this.#client = client
-    this.#publisher = new Publisher(client)
+    this.#publisher = new Publisher(client, reconnecting ? new OwnPacketIds() : new SharedPacketIds(client))
+    this.#inbox = reconnecting && this.#ownInbox()
     this.#dialler =
       reconnecting &&
       new Dialler(client, reconnecting, clock, {
@@ -146,6 +150,21 @@ class MqttJsSession implements MqttSession {
     client.end(false, { properties: { sessionExpiryInterval: 0 } })
   }
 
+  #ownInbox(): Inbox {
+    const inbox = new Inbox({
+      published: message => {
+        if (message.qos === 1) this.#publisher.acknowledge(message.packetId)
+        // A copy: a value that is kept must not keep alive the network buffer it came in.
+        const { topic, correlationData, contentType, userProperties } = message
+        const payload = message.payload.slice()
+        this.#listener?.message({ topic, payload, correlationData, contentType, userProperties })
+      },
+      acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
+    })
+    onStream(this.#client, stream => inbox.attach(stream))
+    return inbox
+  }
+
   #connected(sessionPresent: boolean, properties: IConnackPacket['properties'] | undefined): void {
     const { stream } = this.#client
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
@@ -154,9 +173,10 @@ class MqttJsSession implements MqttSession {
     this.#dialler?.connected()
     this.#listener?.connected({
       sessionPresent,
-      receiveMaximum: properties?.receiveMaximum ?? DEFAULT_RECEIVE_MAXIMUM,
+      receiveMaximum: Math.min(properties?.receiveMaximum ?? MOST_OWN_IDS, MOST_OWN_IDS),
       maximumPacketSize: properties?.maximumPacketSize,
     })
+    this.#inbox?.ready()
   }
 
   #lost(): void {
@@ -213,4 +233,15 @@ class MqttJsSession implements MqttSession {
     this.#detach()
     listener.closed(cause)
   }
+}
+
+/** mqtt.js tells nobody of the stream of a new connection before it reads from it itself. */
+function onStream(client: MqttClient, made: (stream: unknown) => void): void {
+  const build: unknown = Reflect.get(client, 'streamBuilder')
+  if (typeof build !== 'function') throw new Error('mqtt.js has no streamBuilder')
+  Reflect.set(client, 'streamBuilder', (...args: unknown[]): unknown => {
+    const stream: unknown = Reflect.apply(build, client, args)
+    made(stream)
+    return stream
+  })
 }

@@ -1,4 +1,3 @@
-import { concatBytes } from '../bytes.js'
 import { afterIo } from '../clock.js'
 
 /** What a client's stream can do; a browser's need not be able to cork. */
@@ -10,6 +9,8 @@ interface Stream {
 
 /** As much leaves without waiting for the end of the turn, bytes. */
 const LARGEST_PIECE = 8_192
+/** Memory is taken in blocks, bytes: one for each packet is a good part of what garbage collection has to do. */
+const BLOCK = 16_384
 
 /**
  * Lets what is written in one turn of the event loop leave as one piece: one system call over TCP, one frame over
@@ -17,15 +18,24 @@ const LARGEST_PIECE = 8_192
  */
 export class Outbox {
   #stream: Stream | undefined
-  #packets: Uint8Array[] = []
-  #bytes = 0
+  #block = new Uint8Array(0)
+  /** What waits in the block. */
+  #from = 0
+  #to = 0
 
   /** Adds a packet to what leaves at the end of this turn. */
   add(stream: Stream, packet: Uint8Array): void {
+    this.room(stream, packet.length).set(packet)
+  }
+
+  /** Memory for a packet that leaves at the end of this turn, to be filled at once. */
+  room(stream: Stream, bytes: number): Uint8Array {
     this.hold(stream)
-    if (this.#bytes + packet.length > LARGEST_PIECE) this.#release()
-    this.#packets.push(packet)
-    this.#bytes += packet.length
+    if (this.#to - this.#from + bytes > LARGEST_PIECE) this.#release()
+    if (this.#to + bytes > this.#block.length) this.#renew(bytes)
+    const at = this.#to
+    this.#to += bytes
+    return this.#block.subarray(at, this.#to)
   }
 
   /** Holds back what others write to the stream until the end of this turn. */
@@ -54,12 +64,18 @@ export class Outbox {
     this.#stream?.cork?.()
   }
 
+  #renew(bytes: number): void {
+    this.#write()
+    this.#block = new Uint8Array(Math.max(BLOCK, bytes))
+    this.#from = 0
+    this.#to = 0
+  }
+
+  /** What is written belongs to the stream; the rest of the block is still ours. */
   #write(): void {
-    if (this.#packets.length === 0) return
-    const packets = this.#packets
-    this.#packets = []
-    this.#bytes = 0
-    const [first] = packets
-    this.#stream?.write(first !== undefined && packets.length === 1 ? first : concatBytes(packets))
+    if (this.#to === this.#from) return
+    const piece = this.#block.subarray(this.#from, this.#to)
+    this.#from = this.#to
+    this.#stream?.write(piece)
   }
 }

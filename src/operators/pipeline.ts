@@ -1,10 +1,10 @@
 import {
-  defer,
   Observable,
   type OperatorFunction,
   Subject,
   type Subscriber,
   takeUntil,
+  throwError,
   type Unsubscribable,
 } from 'rxjs'
 import { OverflowError } from '../errors.js'
@@ -62,8 +62,6 @@ export function pipeline<T, R>(
 }
 
 class Pipeline<T, R> implements Unsubscribable {
-  /** Not a `Subscription`, from which one is removed by looking at all. */
-  readonly #requests = new Set<Unsubscribable>()
   readonly #request: (item: T) => Observable<R>
   readonly #subscriber: Subscriber<R>
   readonly #concurrency: number
@@ -105,8 +103,8 @@ class Pipeline<T, R> implements Unsubscribable {
   }
 
   unsubscribe(): void {
-    for (const request of this.#requests) request.unsubscribe()
-    this.#requests.clear()
+    // Not a `Subscription` of all requests, from which one is removed by looking at all.
+    for (let slot = this.#order.shift(); slot !== undefined; slot = this.#order.shift()) slot.request?.unsubscribe()
   }
 
   sourceCompleted(): void {
@@ -178,21 +176,28 @@ class Pipeline<T, R> implements Unsubscribable {
       this.#newest.delete(slot.key)
       this.#busy.add(slot.key)
     }
-    const request = defer(() => this.#request(slot.item)).subscribe({
+    const request = this.#requestOf(slot.item).subscribe({
       next: value => {
         slot.result = { value }
       },
       error: error => this.#subscriber.error(error),
       complete: () => {
-        if (slot.request) this.#requests.delete(slot.request)
+        slot.request = undefined
         this.#finish(slot)
       },
     })
     if (request.closed) return
     slot.request = request
-    this.#requests.add(request)
     // Ended by what the request did when it was made.
     if (this.#subscriber.closed) request.unsubscribe()
+  }
+
+  #requestOf(item: T): Observable<R> {
+    try {
+      return this.#request(item)
+    } catch (error) {
+      return throwError(() => error)
+    }
   }
 
   #finish(slot: Slot<T, R>): void {

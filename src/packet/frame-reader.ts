@@ -38,7 +38,9 @@ export class FrameReader {
   /** Takes the next bytes; returns what is not taken. */
   read(chunk: Uint8Array): Uint8Array[] {
     const rest: Uint8Array[] = []
-    const bytes = this.#held === 0 ? chunk : this.#complete(chunk)
+    // Of a Buffer, `slice` is no copy.
+    const plain = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    const bytes = this.#held === 0 ? plain : this.#complete(plain)
     if (bytes !== undefined) this.#cut(bytes, rest)
     return rest
   }

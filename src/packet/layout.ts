@@ -60,3 +60,14 @@ export function endOfPacket(bytes: Uint8Array, start: number): number | undefine
   }
   return Number.POSITIVE_INFINITY
 }
+
+/** Where the content of a packet begins, after its type and length. */
+export function startOfContent(frame: Uint8Array): number {
+  let at = 1
+  while (at < LONGEST_HEADER && (frame[at] ?? 0) > 127) at++
+  return at + 1
+}
+
+/** PUBACK with success (MQTT 5.0, section 3.4). */
+export const pubackOf = (packetId: number): Uint8Array =>
+  new Uint8Array([PACKET.puback << 4, 2, packetId >> 8, packetId & 0xff])

@@ -1,6 +1,6 @@
-import { fromUtf8, sameBytes } from '../bytes.js'
+import { fromUtf8 } from '../bytes.js'
 import { PayloadError } from '../errors.js'
-import { endOfPacket, FLAG, LONGEST_HEADER, PUBLISH_PROPERTY, uint16 } from './layout.js'
+import { endOfPacket, FLAG, LONGEST_HEADER, PUBLISH_PROPERTY, startOfContent, uint16 } from './layout.js'
 import type { InboundPublish } from './publish.js'
 
 type UserProperties = Record<string, string | readonly string[]>
@@ -56,8 +56,7 @@ export class PublishDecoder {
     if (qos > FLAG.qos1 || endOfPacket(frame, 0) !== frame.length) return undefined
     this.#bytes = frame
     this.#end = frame.length
-    this.#at = 1
-    this.#varint()
+    this.#at = startOfContent(frame)
     const topic = this.#text(LONGEST_KNOWN_TOPIC)
     const packetId = qos === 0 ? 0 : this.#uint16()
     if (topic === '' || (qos !== 0 && packetId === 0)) return undefined
@@ -150,15 +149,23 @@ export class PublishDecoder {
   }
 
   #text(longestKnown: number): string {
-    const bytes = this.#binary()
-    const { length } = bytes
-    if (length === 0 || length > longestKnown) return fromUtf8(bytes)
-    const slot = (length * 31 + (bytes[length - 1] ?? 0) * 7 + (bytes[length >> 1] ?? 0)) & (SLOTS - 1)
+    const length = this.#uint16()
+    const at = this.#take(length)
+    if (length === 0 || length > longestKnown) return fromUtf8(this.#bytes.subarray(at, at + length))
+    const last = at + length - 1
+    const slot = (length * 31 + (this.#bytes[last] ?? 0) * 7 + (this.#bytes[at + (length >> 1)] ?? 0)) & (SLOTS - 1)
     const known = this.#known[slot]
-    if (known !== undefined && sameBytes(known.bytes, bytes)) return known.text
+    if (known !== undefined && this.#holds(known.bytes, at, length)) return known.text
+    const bytes = this.#bytes.slice(at, at + length)
     const text = fromUtf8(bytes)
-    this.#known[slot] = { bytes: bytes.slice(), text }
+    this.#known[slot] = { bytes, text }
     return text
+  }
+
+  #holds(bytes: Uint8Array, at: number, length: number): boolean {
+    if (bytes.length !== length) return false
+    for (let i = 0; i < length; i++) if (bytes[i] !== this.#bytes[at + i]) return false
+    return true
   }
 }
 

@@ -4,6 +4,8 @@ import type { Publish } from './publish.js'
 
 const encoder = new TextEncoder()
 
+const ownMemory = (bytes: number): Uint8Array => new Uint8Array(bytes)
+
 /**
  * Encodes MQTT 5 PUBLISH packets (MQTT 5.0, section 3.3), neither repeated nor retained. mqtt-packet, which mqtt.js and
  * aedes use, writes each in some thirty pieces, which is a third of a busy process's time; here a packet is one piece.
@@ -18,14 +20,18 @@ export class PublishEncoder {
   #at = 0
   #topic = { text: '', bytes: utf8('') }
 
-  /** The whole packet; `packetId` is 1 to 65,535 for QoS 1, and 0 stands for QoS 0. */
-  encode(publish: Publish, packetId: number): Uint8Array {
+  /**
+   * The whole packet; `packetId` is 1 to 65,535 for QoS 1, and 0 stands for QoS 0.
+   *
+   * @param room - gives the memory for it, as many bytes as it is told; default memory of its own
+   */
+  encode(publish: Publish, packetId: number, room: (bytes: number) => Uint8Array = ownMemory): Uint8Array {
     const properties = this.#properties(publish)
     const topic = this.#topicBytes(publish.topic)
     const { payload } = publish
     const idSize = packetId === 0 ? 0 : 2
     const remaining = 2 + topic.length + idSize + sizeOfVarint(properties.length) + properties.length + payload.length
-    const packet = new Uint8Array(1 + sizeOfVarint(remaining) + remaining)
+    const packet = room(1 + sizeOfVarint(remaining) + remaining)
     packet[0] = (PACKET.publish << 4) | (packetId === 0 ? 0 : FLAG.qos1)
     let at = putVarint(packet, 1, remaining)
     at = putUint16(packet, at, topic.length)

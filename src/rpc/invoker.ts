@@ -1,6 +1,5 @@
-import { randomBytes } from '../backoff.js'
 import type { Clock } from '../clock.js'
-import { type Deadline, DeadlineQueue } from '../deadlines.js'
+import type { Deadline } from '../deadlines.js'
 import {
   ArgumentError,
   type ClosedError,
@@ -11,6 +10,9 @@ import {
   TimeoutError,
 } from '../errors.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
+import { SlotMap } from '../slot-map.js'
+import { Correlation } from './correlation.js'
+import { Timeouts } from './timeouts.js'
 
 /** An answer. */
 export interface RpcReply {
@@ -48,13 +50,12 @@ interface Pending {
   readonly expiry: number
   /** Until it has its answer. */
   deadline: Deadline<Pending> | undefined
-  /** Number in the correlation data once it is on the wire. */
+  /** Once it is on the wire: its place among those that are, and its number, which no other had in this place. */
+  place: number
   id: number | undefined
 }
 
 const OK = '200'
-const CORRELATION_LENGTH = 16
-const COUNTER_OFFSET = 10
 /** MQTT has 32 bits for it, s. */
 const LONGEST_EXPIRY = 2 ** 32 - 1
 /** What a PUBLISH needs besides its payload, generously, bytes. */
@@ -72,15 +73,14 @@ export class Invoker {
   readonly #topics: RpcTopics
   readonly #clock: Clock
   readonly #limit: number
-  readonly #origin = randomBytes(COUNTER_OFFSET)
-  readonly #deadlines = new DeadlineQueue<Pending>()
+  readonly #correlation = new Correlation()
+  readonly #timeouts: Timeouts<Pending>
   #waiting = new Set<Pending>()
-  readonly #sent = new Map<number, Pending>()
+  readonly #sent = new SlotMap<Pending>()
   #counter = 0
   #unacknowledged = 0
   #connection: ConnectionInfo | undefined
   #epoch = 0
-  #timer: { readonly at: number; readonly cancel: () => void } | undefined
   #closed: ClosedError | undefined
 
   /** @param limit - most requests held at a time; one more fails with {@link OverflowError} */
@@ -89,6 +89,7 @@ export class Invoker {
     this.#topics = topics
     this.#clock = clock
     this.#limit = limit
+    this.#timeouts = new Timeouts(clock, pending => this.#fail(pending, timedOut(pending)))
   }
 
   /** Requests that have no answer yet. */
@@ -106,15 +107,19 @@ export class Invoker {
       request.failed(new OverflowError('The queue of requests', this.#limit))
       return () => undefined
     }
-    const pending = this.#enqueue(request)
-    this.#flush()
+    const expiry = this.#clock.monotonic() + request.timeout
+    const pending: Pending = { request, expiry, place: 0, id: undefined, deadline: undefined }
+    pending.deadline = this.#timeouts.add(expiry, pending)
+    const connection = this.#waiting.size === 0 ? this.#freeConnection : undefined
+    if (connection === undefined) this.#waiting.add(pending)
+    else this.#dispatch(pending, connection)
     return () => this.#forget(pending)
   }
 
   /** The connection is there. Answers of before can come only in a session that the broker kept. */
   connected(info: ConnectionInfo): void {
     if (info.sessionPresent) return
-    for (const pending of Array.from(this.#sent.values())) {
+    for (const pending of this.#onTheWire()) {
       this.#fail(pending, unknown(pending, 'the connection broke and the broker lost the session'))
     }
   }
@@ -131,9 +136,9 @@ export class Invoker {
     this.#epoch++
     this.#unacknowledged = 0
     const again: Pending[] = []
-    for (const [id, pending] of this.#sent) {
+    for (const pending of this.#onTheWire()) {
       if (!pending.request.repeatable) continue
-      this.#sent.delete(id)
+      this.#sent.delete(pending.place)
       pending.id = undefined
       again.push(pending)
     }
@@ -144,7 +149,7 @@ export class Invoker {
   close(error: ClosedError): void {
     this.#closed = error
     this.#connection = undefined
-    for (const pending of [...this.#sent.values(), ...this.#waiting]) {
+    for (const pending of [...this.#onTheWire(), ...this.#waiting]) {
       const onTheWire = pending.id !== undefined && !pending.request.repeatable
       this.#fail(pending, onTheWire ? unknown(pending, 'the client was closed before its answer came') : error)
     }
@@ -152,9 +157,9 @@ export class Invoker {
 
   /** Takes a message of the response topic; one that answers nothing is late, and dropped. */
   received(message: InboundMessage): void {
-    const id = this.#idOf(message.correlationData)
-    const pending = id === undefined ? undefined : this.#sent.get(id)
-    if (pending === undefined) return
+    const place = this.#correlation.placeOf(message.correlationData)
+    const pending = place === undefined ? undefined : this.#sent.get(place)
+    if (pending?.id === undefined || !this.#correlation.isNumber(message.correlationData, pending.id)) return
     const status = message.userProperties[this.#topics.status] ?? OK
     if (status === OK) {
       this.#forget(pending)
@@ -166,37 +171,36 @@ export class Invoker {
     this.#fail(pending, new RequestRejectedError(Number(status), explanation, pending.request.key))
   }
 
-  #enqueue(request: RpcRequest): Pending {
-    const expiry = this.#clock.monotonic() + request.timeout
-    const pending: Pending = { request, expiry, id: undefined, deadline: undefined }
-    pending.deadline = this.#deadlines.add(expiry, pending)
-    this.#waiting.add(pending)
-    this.#armTimer()
-    return pending
+  /** In the order in which they were sent. */
+  #onTheWire(): Pending[] {
+    return this.#sent.values.sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
+  }
+
+  /** The connection, if the broker takes another request. */
+  get #freeConnection(): ConnectionInfo | undefined {
+    const connection = this.#connection
+    return connection && this.#unacknowledged < connection.receiveMaximum ? connection : undefined
   }
 
   #flush(): void {
-    const connection = this.#connection
-    if (connection === undefined) return
     for (const pending of this.#waiting) {
-      if (this.#unacknowledged >= connection.receiveMaximum) return
+      const connection = this.#freeConnection
+      if (connection === undefined) return
       this.#waiting.delete(pending)
-      if (
-        pending.request.payload.length + PACKET_OVERHEAD >
-        (connection.maximumPacketSize ?? Number.POSITIVE_INFINITY)
-      ) {
-        this.#fail(pending, tooLarge(pending.request, connection.maximumPacketSize))
-      } else {
-        this.#transmit(pending)
-      }
+      this.#dispatch(pending, connection)
     }
+  }
+
+  #dispatch(pending: Pending, { maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
+    if (pending.request.payload.length + PACKET_OVERHEAD <= maximumPacketSize) this.#transmit(pending)
+    else this.#fail(pending, tooLarge(pending.request, maximumPacketSize))
   }
 
   #transmit(pending: Pending): void {
     const { request } = pending
     const id = ++this.#counter
     pending.id = id
-    this.#sent.set(id, pending)
+    pending.place = this.#sent.add(pending)
     this.#unacknowledged++
     const epoch = this.#epoch
     const left = pending.expiry - this.#clock.monotonic()
@@ -205,7 +209,7 @@ export class Invoker {
         topic: this.#topics.request,
         payload: request.payload,
         responseTopic: this.#topics.response,
-        correlationData: this.#correlation(id),
+        correlationData: this.#correlation.encode(pending.place, id),
         messageExpiry: Math.min(LONGEST_EXPIRY, Math.max(1, Math.ceil(left / 1000))),
         contentType: this.#topics.contentType,
         userProperties: request.userProperties(),
@@ -225,53 +229,11 @@ export class Invoker {
 
   #forget(pending: Pending): boolean {
     if (pending.deadline === undefined) return false
-    this.#deadlines.remove(pending.deadline)
+    this.#timeouts.remove(pending.deadline)
     pending.deadline = undefined
-    this.#waiting.delete(pending)
-    if (pending.id !== undefined) this.#sent.delete(pending.id)
-    if (this.#deadlines.size === 0) this.#disarmTimer()
+    if (pending.id === undefined) this.#waiting.delete(pending)
+    else this.#sent.delete(pending.place)
     return true
-  }
-
-  // One timer for all; it may ring too early, for a request that is done, but never too late.
-  #armTimer(): void {
-    const earliest = this.#deadlines.peek()
-    if (earliest === undefined || (this.#timer && this.#timer.at <= earliest.at)) return
-    this.#disarmTimer()
-    const cancel = this.#clock.schedule(earliest.at - this.#clock.monotonic(), () => this.#timeOut())
-    this.#timer = { at: earliest.at, cancel }
-  }
-
-  #disarmTimer(): void {
-    this.#timer?.cancel()
-    this.#timer = undefined
-  }
-
-  #timeOut(): void {
-    this.#timer = undefined
-    const now = this.#clock.monotonic()
-    for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
-      this.#forget(due)
-      due.request.failed(timedOut(due))
-    }
-    this.#armTimer()
-  }
-
-  /** 16 bytes, as the official clients demand: ours alone, then a counter. */
-  #correlation(id: number): Uint8Array {
-    const bytes = new Uint8Array(CORRELATION_LENGTH)
-    bytes.set(this.#origin)
-    const view = new DataView(bytes.buffer)
-    view.setUint16(COUNTER_OFFSET, Math.floor(id / 2 ** 32))
-    view.setUint32(COUNTER_OFFSET + 2, id >>> 0)
-    return bytes
-  }
-
-  #idOf(correlation: Uint8Array | undefined): number | undefined {
-    if (correlation?.length !== CORRELATION_LENGTH) return undefined
-    for (let i = 0; i < COUNTER_OFFSET; i++) if (correlation[i] !== this.#origin[i]) return undefined
-    const view = new DataView(correlation.buffer, correlation.byteOffset, CORRELATION_LENGTH)
-    return view.getUint16(COUNTER_OFFSET) * 2 ** 32 + view.getUint32(COUNTER_OFFSET + 2)
   }
 }
 
@@ -283,7 +245,7 @@ function timedOut(pending: Pending): StateStoreError {
   return unknown(pending, `no answer came within ${request.timeout} ms`)
 }
 
-const tooLarge = ({ key, payload }: RpcRequest, maximum: number | undefined): ArgumentError =>
+const tooLarge = ({ key, payload }: RpcRequest, maximum: number): ArgumentError =>
   new ArgumentError(
     `A request of ${payload.length} bytes${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} is too large: the broker takes packets of at most ${maximum} bytes`,
   )
