@@ -1,6 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { concatBytes, displayText, fromHex, fromUtf8, sameBytes, toBinaryString, toHex, utf8 } from '../src/bytes.js'
+import {
+  concatBytes,
+  displayText,
+  fromHex,
+  fromUtf8,
+  keepable,
+  sameBytes,
+  toBinaryString,
+  toHex,
+  utf8,
+} from '../src/bytes.js'
 import { PayloadError } from '../src/errors.js'
 
 // Every code point but lone surrogates, which have no UTF-8.
@@ -185,5 +195,19 @@ describe('toBinaryString', () => {
     const text = toBinaryString(bytes)
     expect(text).toHaveLength(length)
     expect(bytes.every((byte, i) => text.charCodeAt(i) === byte)).toBe(true)
+  })
+})
+
+describe('keepable', () => {
+  it('copies a small part of much memory', () => {
+    const network = new Uint8Array(1_000).fill(7)
+    const kept = keepable(network.subarray(10, 20))
+    network.fill(0)
+    expect([kept, kept.buffer.byteLength]).toEqual([new Uint8Array(10).fill(7), 10])
+  })
+
+  it('does not copy what is most of its memory', () => {
+    const large = new Uint8Array(1_000)
+    expect(keepable(large.subarray(100)).buffer).toBe(large.buffer)
   })
 })

@@ -50,6 +50,10 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return true
 }
 
+/** Bytes to keep: a copy when they are a small part of memory that would be kept with them. */
+export const keepable = (bytes: Uint8Array): Uint8Array =>
+  2 * bytes.byteLength >= bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+
 /** One byte string of several. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   let length = 0

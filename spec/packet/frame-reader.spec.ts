@@ -75,18 +75,15 @@ describe('FrameReader', () => {
     expect(concatBytes(reader.read(bytes.subarray(100)))).toEqual(bytes.subarray(100))
   })
 
-  it.each([
-    ['Uint8Array', (bytes: Uint8Array) => bytes.slice(0, 3)],
-    ['Buffer', (bytes: Uint8Array) => Buffer.from(bytes.slice(0, 3))],
-  ])('holds a copy of what is not complete in a %s', (_name, read) => {
+  it('gives plain arrays, whose slices are copies, when it reads Buffers', () => {
     const taker = new Taker()
     const reader = new FrameReader(taker)
-    const bytes = bytesOf({ cmd: 'puback', messageId: 258, reasonCode: 0 })
-    const network = read(bytes)
-    expect(reader.read(network)).toEqual([])
-    network.fill(0)
-    expect(reader.read(bytes.slice(3))).toEqual([])
-    expect(taker.taken).toEqual([bytes])
+    const bytes = Buffer.from(bytesOf({ cmd: 'puback', messageId: 258, reasonCode: 0 }))
+    for (const piece of [bytes.subarray(0, 3), bytes.subarray(3)]) expect(reader.read(piece)).toEqual([])
+    expect(reader.read(bytes)).toEqual([])
+    bytes.fill(0)
+    const expected = bytesOf({ cmd: 'puback', messageId: 258, reasonCode: 0 })
+    expect(taker.taken).toEqual([expected, expected])
   })
 
   it('does not hold a packet of more than 1 MiB, and goes on after it', () => {

@@ -1,4 +1,5 @@
 import mqtt, { type IConnackPacket, type IPublishPacket, type MqttClient, type Packet } from 'mqtt'
+import { keepable } from '../bytes.js'
 import type { Clock } from '../clock.js'
 import { ArgumentError, ConnectionLostError, ConnectionRefusedError, reason, type StateStoreError } from '../errors.js'
 import { Dialler, type Reconnecting } from './dialler.js'
@@ -154,9 +155,8 @@ class MqttJsSession implements MqttSession {
     const inbox = new Inbox({
       published: message => {
         if (message.qos === 1) this.#publisher.acknowledge(message.packetId)
-        // A copy: a value that is kept must not keep alive the network buffer it came in.
         const { topic, correlationData, contentType, userProperties } = message
-        const payload = message.payload.slice()
+        const payload = keepable(message.payload)
         this.#listener?.message({ topic, payload, correlationData, contentType, userProperties })
       },
       acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),

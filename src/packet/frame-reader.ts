@@ -35,10 +35,10 @@ export class FrameReader {
     this.#taker = taker
   }
 
-  /** Takes the next bytes; returns what is not taken. */
+  /** Takes the next bytes, which must not change any more; returns what is not taken. */
   read(chunk: Uint8Array): Uint8Array[] {
     const rest: Uint8Array[] = []
-    // Of a Buffer, `slice` is no copy.
+    // Of a Buffer, `slice` is no copy, which whoever takes a packet may need.
     const plain = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     const bytes = this.#held === 0 ? plain : this.#complete(plain)
     if (bytes !== undefined) this.#cut(bytes, rest)
@@ -46,8 +46,7 @@ export class FrameReader {
   }
 
   #complete(chunk: Uint8Array): Uint8Array | undefined {
-    // A copy: the memory it came in may be used again.
-    this.#pieces.push(chunk.slice())
+    this.#pieces.push(chunk)
     this.#held += chunk.length
     if (this.#held < this.#needed) return undefined
     const bytes = concatBytes(this.#pieces)
@@ -64,7 +63,7 @@ export class FrameReader {
       const wanted = this.#taker.wants((bytes[at] ?? 0) >> 4)
       const end = endOfPacket(bytes, at)
       if (end === undefined || (wanted && end > bytes.length && end - at <= LARGEST_FRAME)) {
-        this.#hold(bytes.slice(at), end === undefined ? bytes.length - at + 1 : end - at)
+        this.#hold(bytes.subarray(at), end === undefined ? bytes.length - at + 1 : end - at)
         break
       }
       if (wanted && end <= bytes.length && this.#taker.take(bytes.subarray(at, end))) {
