@@ -1,12 +1,13 @@
-// What the browser entries weigh, and whether that is within budgets.json; exits with 1 if not.
-import { readFileSync } from 'node:fs'
+// What the browser entries and the console's page weigh, and whether that is within budgets.json; exits with 1 if not.
+import { readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { bytes, printTable } from './report.js'
 
 /** What the application has anyway, or a browser never loads. */
-const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^ws$/]
-const ENTRIES = ['.', './pubsub']
+const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^react($|\/)/, /^ws$/]
+const ENTRIES = ['.', './react', './pubsub']
+const PAGE = new URL('../dist/console/page/', import.meta.url)
 
 /** @type {Record<string, { budget: number, goal?: number }>} */
 const budgets = JSON.parse(readFileSync(new URL('./budgets.json', import.meta.url), 'utf8'))
@@ -18,7 +19,14 @@ const budgets = JSON.parse(readFileSync(new URL('./budgets.json', import.meta.ur
  */
 async function bundle(entry) {
   const input = entry.replace('.', 'rx-statestore')
-  const build = await rolldown({ input, external: EXTERNAL, platform: 'browser', treeshake: true })
+  const build = await rolldown({
+    input,
+    external: EXTERNAL,
+    platform: 'browser',
+    treeshake: true,
+    // That it may drop 'use client', which frameworks read before bundling.
+    onLog: (level, log, handler) => log.code === 'MODULE_LEVEL_DIRECTIVE' || handler(level, log),
+  })
   const { output } = await build.generate({ format: 'esm', minify: true })
   await build.close()
   const chunks = output.filter(file => file.type === 'chunk')
@@ -32,6 +40,16 @@ async function bundle(entry) {
   }
   for (const chunk of chunks) if (chunk.isEntry) load(chunk.fileName)
   return { atOnce: chunks.filter(chunk => atOnce.has(chunk)), later: chunks.filter(chunk => !atOnce.has(chunk)) }
+}
+
+/** The files of the console's page, as they were built, by whether its HTML asks for them. */
+function page() {
+  const files = readdirSync(PAGE, { recursive: true, encoding: 'utf8' })
+    .filter(file => /\.\w+$/.test(file))
+    .map(file => ({ file, code: readFileSync(new URL(file, PAGE), 'utf8') }))
+  const html = files.find(({ file }) => file === 'index.html')?.code ?? ''
+  const asked = new Set(['index.html', ...Array.from(html.matchAll(/(?:src|href)="\.\/([^"]+)"/g), ([, file]) => file)])
+  return { atOnce: files.filter(({ file }) => asked.has(file)), later: files.filter(({ file }) => !asked.has(file)) }
 }
 
 /** @param {string} name @param {readonly { code: string }[]} chunks */
@@ -49,8 +67,11 @@ for (const entry of ENTRIES) {
   rows.push(row(entry, atOnce))
   if (later.length > 0) rows.push(row(`${entry}, protobuf`, later))
 }
-printTable({ title: 'Bundle sizes, without mqtt, rxjs and ws', rows })
-if (rows.some(({ verdict }) => verdict !== 'ok')) {
+printTable({ title: 'Bundle sizes, without mqtt, rxjs, react and ws', rows })
+const { atOnce, later } = page()
+const pageRows = [row('console, at once', atOnce), row('console, on demand', later)]
+printTable({ title: 'The console, with all it loads', rows: pageRows })
+if ([...rows, ...pageRows].some(({ verdict }) => verdict !== 'ok')) {
   console.error('\nOver budget; the budgets are in bench/budgets.json')
   process.exitCode = 1
 }

@@ -1,6 +1,6 @@
 // Many watched keys in one client.
 import { connect, get, number, set } from 'rx-statestore'
-import { firstValueFrom, lastValueFrom, range } from 'rxjs'
+import { concat, firstValueFrom, lastValueFrom, NEVER, of, range } from 'rxjs'
 import { startStore } from './child.js'
 import { bytes, median, ms, progress, spread, times } from './report.js'
 
@@ -48,7 +48,7 @@ export async function measureWatch({ quick, rounds }) {
   await bench.writer.close()
   await server.close()
   const timings = bench.timings.slice(1)
-  const perKey = bench.bytesPerKey.slice(1)
+  const [inGroup, alone] = [bench.bytesPerKey.slice(1), bench.bytesPerSubscription.slice(1)]
   const rows = PHASES.map(phase => {
     const took = timings.map(timing => timing[phase])
     const [least, most] = [Math.min(...took), Math.max(...took)]
@@ -62,7 +62,8 @@ export async function measureWatch({ quick, rounds }) {
       title: `Watch of ${shown} keys, what must come out`,
       rows: [
         { what: 'resync / as many pipelined requests', median: times(median(ratios)), spread: times(spread(ratios)) },
-        { what: 'heap per watched key', median: bytes(median(perKey)), spread: bytes(spread(perKey)) },
+        { what: 'heap per watched key', median: bytes(median(inGroup)), spread: bytes(spread(inGroup)) },
+        { what: 'with a subscription each', median: bytes(median(alone)), spread: bytes(spread(alone)) },
       ],
     },
   ]
@@ -73,6 +74,8 @@ class WatchBench {
   timings = []
   /** @type {number[]} */
   bytesPerKey = []
+  /** @type {number[]} */
+  bytesPerSubscription = []
 
   /** @param {import('./child.js').Child & { url: string }} server @param {number} keys */
   constructor(server, keys) {
@@ -103,12 +106,9 @@ class WatchBench {
     await firstValueFrom(store.key('marker', number).value$)
     let changes = 0
     const before = heap()
-    /** @type {import('rxjs').Subscription[]} */
-    let subscriptions = []
-    await timed('start', async () => {
-      subscriptions = names.map(name => store.key(name, number).value$.subscribe(() => changes++))
-      await synced(store, names.length)
-    })
+    const all$ = store.watchAll(concat(of(names), NEVER), number)
+    const all = all$.subscribe(() => changes++)
+    await timed('start', () => synced(store, names.length))
     this.bytesPerKey.push((heap() - before) / names.length)
     await timed('change all', async () => {
       const goal = changes + names.length
@@ -119,9 +119,13 @@ class WatchBench {
     await timed('twice as many requests', () => this.#readAll(store, 2))
     await timed('one request each', () => this.#readAll(store, 1))
     await timed('end', async () => {
-      for (const subscription of subscriptions) subscription.unsubscribe()
+      all.unsubscribe()
       await firstValueFrom(store.key('marker', number).get())
     })
+    const without = heap()
+    for (const name of names) store.key(name, number).value$.subscribe(() => changes++)
+    await synced(store, names.length)
+    this.bytesPerSubscription.push((heap() - without) / names.length)
     await store.close()
     this.timings.push(/** @type {Record<Phase, number>} */ (took))
   }

@@ -1,6 +1,7 @@
 import { of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import {
+  AbortError,
   ArgumentError,
   ClosedError,
   ConnectionLostError,
@@ -29,6 +30,7 @@ const ERRORS: readonly { readonly name: string; readonly code: string; readonly 
   { name: 'TimeoutError', code: 'timeout', error: new TimeoutError(500, 'k') },
   { name: 'OutcomeUnknownError', code: 'outcome-unknown', error: new OutcomeUnknownError('text', 'k') },
   { name: 'ClosedError', code: 'closed', error: new ClosedError() },
+  { name: 'AbortError', code: 'aborted', error: new AbortError(cause) },
   { name: 'OverflowError', code: 'overflow', error: new OverflowError('The queue', 7) },
   { name: 'ConnectionRefusedError', code: 'connection-refused', error: new ConnectionRefusedError('text', 135) },
   { name: 'ConnectionLostError', code: 'connection-lost', error: new ConnectionLostError() },
@@ -69,6 +71,7 @@ describe('an error has a cause if there is one', () => {
     new StateStoreError('payload', 'text', { cause }),
     new ArgumentError('text', { cause }),
     new ClosedError('text', { cause }),
+    new AbortError(cause),
     new ConnectionRefusedError('text', 135, { cause }),
     new ConnectionLostError('text', { cause }),
     new PayloadError('text', { cause }),

@@ -1,4 +1,4 @@
-import { BehaviorSubject, merge, type Observable, Subject } from 'rxjs'
+import { merge, type Observable, ReplaySubject, Subject } from 'rxjs'
 import type { Clock } from './clock.js'
 import { ClosedError, RequestRejectedError, type StateStoreError } from './errors.js'
 import { toKeyName } from './keys/key-name.js'
@@ -22,6 +22,8 @@ export interface ClientSettings {
   readonly stopDelay: number
 }
 
+const CONNECTING: Status = { state: 'connecting' }
+
 /** MQTT 5.0, section 3.9.3: reason codes from here on are refusals. */
 const FIRST_REFUSAL = 128
 
@@ -33,12 +35,14 @@ export class StateStore extends StoreView implements AsyncDisposable {
   override readonly [HOST]: LeaseHost
   /** MQTT client id. */
   readonly clientId: string
-  /** State of the connection, the latest first; completes after `closed`. */
+  /** State of the connection, the latest first; completes after `closed`, which late subscribers get, too. */
   readonly status$: Observable<Status>
   /** Faults that end no stream: values that do not decode, malformed messages. Hot; nothing is lost by not listening. */
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
-  readonly #status$ = new BehaviorSubject<Status>({ state: 'connecting' })
+  /** Not a BehaviorSubject: whoever comes after the end shall hear of it. */
+  readonly #status$ = new ReplaySubject<Status>(1)
+  #status: Status = CONNECTING
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #responseTopic: string
   readonly #notificationPrefix: string
@@ -57,6 +61,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     const { clock, timeout, queueLimit, stopDelay } = settings
     this.clientId = clientId
     this.status$ = this.#status$.asObservable()
+    this.#tell(CONNECTING)
     this.errors$ = this.#errors$.asObservable()
     this.#session = session
     this.#responseTopic = responseTopic(clientId)
@@ -133,7 +138,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   /** Whoever holds a lease gives it back first, so that others need not wait until it runs out. */
   #sayFarewell(): void {
     const farewells = Array.from(this.#farewells, farewell => farewell())
-    if (farewells.length === 0 || this.#status$.value.state !== 'connected') this.#leave()
+    if (farewells.length === 0 || this.#status.state !== 'connected') this.#leave()
     else merge(...farewells).subscribe({ complete: () => this.#leave() })
   }
 
@@ -162,7 +167,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       this.#session.close()
       return
     }
-    this.#status$.next(this.#connectedStatus())
+    this.#tell(this.#connectedStatus())
     this.#invoker.ready(info)
     if (notifications < FIRST_REFUSAL) this.#registry.connected(!info.sessionPresent)
     else
@@ -175,11 +180,16 @@ export class StateStore extends StoreView implements AsyncDisposable {
     if (this.#ending) return
     this.#registry.disconnected()
     this.#invoker.disconnected()
-    this.#status$.next({ state: 'reconnecting', cause, attempt, retryAt })
+    this.#tell({ state: 'reconnecting', cause, attempt, retryAt })
   }
 
   #progress(): void {
-    if (this.#status$.value.state === 'connected' && !this.#ending) this.#status$.next(this.#connectedStatus())
+    if (this.#status.state === 'connected' && !this.#ending) this.#tell(this.#connectedStatus())
+  }
+
+  #tell(status: Status): void {
+    this.#status = status
+    this.#status$.next(status)
   }
 
   #connectedStatus(): Status {
@@ -194,7 +204,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #end(cause: StateStoreError | undefined): void {
     this.#ending = true
     this.#release(cause)
-    this.#status$.next({ state: 'closed', cause })
+    this.#tell({ state: 'closed', cause })
     this.#status$.complete()
     this.#errors$.complete()
     this.#resolveClosed()

@@ -7,6 +7,7 @@ export type ErrorCode =
   | 'timeout'
   | 'outcome-unknown'
   | 'closed'
+  | 'aborted'
   | 'overflow'
   | 'connection-refused'
   | 'connection-lost'
@@ -120,6 +121,18 @@ export class ClosedError extends StateStoreError {
 
   constructor(message = 'The client is closed; connect again to go on', options?: ErrorOptions) {
     super('closed', message, options)
+  }
+}
+
+/**
+ * The caller's `AbortSignal` was aborted; `cause` is the signal's reason. As with unsubscribing, nothing is sent any more,
+ * and a write that was sent may have been applied. Its name is that of the platform's own, by which callers know it.
+ */
+export class AbortError extends StateStoreError {
+  override readonly name = 'AbortError'
+
+  constructor(cause: unknown) {
+    super('aborted', `Aborted by the caller: ${reason(cause)}`, { cause })
   }
 }
 

@@ -3,6 +3,7 @@ export { StateStore } from './client.js'
 export { type Clock, systemClock } from './clock.js'
 export { type ClientOptions, type ConnectOptions, connect } from './connect.js'
 export {
+  AbortError,
   ArgumentError,
   ClosedError,
   ConnectionLostError,
@@ -20,6 +21,7 @@ export {
   TimeoutError,
 } from './errors.js'
 export { Hlc } from './hlc/hlc.js'
+export type { AbortOptions } from './keys/abort.js'
 export { boolean, bytes, type Codec, json, number, text } from './keys/codec.js'
 export type { Entry } from './keys/entry.js'
 export type { Freshness } from './keys/freshness.js'

@@ -49,6 +49,25 @@ describe('closing', () => {
     await expect(firstValueFrom(key.get())).rejects.toMatchObject({ code: 'closed' })
   })
 
+  it('is told to those who ask for the status afterwards', async () => {
+    const { session, client } = scripted()
+    session.connect()
+    await client.close()
+    expect(record(client.status$)).toMatchObject({ values: [{ state: 'closed', cause: undefined }], completed: true })
+  })
+
+  it('leaves no value that would pass for live', async () => {
+    const { store } = await openStore(real)
+    const clock = new ManualClock()
+    const client = openClient(store.url, { clock })
+    const known = record(client.key('a', text).freshness$)
+    await known.until(({ values }) => values.at(-1)?.state === 'live')
+    const read = record(client.key('a', text).freshness$)
+    await client.close()
+    expect(known.values.at(-1)).toEqual({ state: 'stale', since: clock.now() })
+    expect(read).toMatchObject({ values: [{ state: 'live' }, { state: 'stale' }], completed: true })
+  })
+
   it('happens at the end of a block', async () => {
     const { store } = await openStore(real)
     const status: string[] = []

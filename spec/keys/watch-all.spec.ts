@@ -1,4 +1,4 @@
-import { EMPTY, firstValueFrom, NEVER, of, Subject, throwError } from 'rxjs'
+import { BehaviorSubject, EMPTY, firstValueFrom, NEVER, of, Subject, take, throwError } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { systemClock, text } from '../../src/index.js'
 import { openClient, record } from '../support/open-client.js'
@@ -35,6 +35,36 @@ describe('watching a changing set of keys', () => {
     all.unsubscribe()
     await firstValueFrom(client.key('a', text).set('1'))
     await alone.until(({ values }) => values.length === 2)
+  })
+
+  it('follows a set that an entry brings about while another one is joined', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const known = record(client.watchAll(of(['a', 'b', 'c']), text))
+    await known.until(({ values }) => values.length === 3)
+    const keys$ = new BehaviorSubject(['a', 'b', 'c'])
+    const seen: string[] = []
+    const subscription = client.watchAll(keys$, text).subscribe(({ key }) => {
+      seen.push(key)
+      if (key === 'a') keys$.next(['c'])
+    })
+    expect(seen).toEqual(['a', 'c'])
+    known.unsubscribe()
+    await vi.waitFor(() => expect(store.stats.watches).toBe(1))
+    subscription.unsubscribe()
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+
+  it('emits nothing more once an entry made its subscriber leave', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const known = record(client.watchAll(of(['a', 'b']), text))
+    await known.until(({ values }) => values.length === 2)
+    const first = record(client.watchAll(of(['a', 'b']), text).pipe(take(1)))
+    expect(first.values.map(({ key }) => key)).toEqual(['a'])
+    await firstValueFrom(client.key('a', text).set('1'))
+    await known.until(({ values }) => values.length === 3)
+    expect(first.values).toHaveLength(1)
   })
 
   it('ends all watches when it is unsubscribed', async () => {

@@ -20,6 +20,7 @@ import {
   StateStore,
   StateStoreError,
   type Status,
+  set,
   text,
 } from '../../src/index.js'
 
@@ -54,6 +55,8 @@ export function watching(): void {
   expectTypeOf(key.entries$).toEqualTypeOf<Observable<Entry<number>>>()
   expectTypeOf(key.freshness$).toEqualTypeOf<Observable<Freshness>>()
   expectTypeOf(key.errors$).toEqualTypeOf<Observable<DecodeError>>()
+  expectTypeOf(key).toExtend<AsyncIterable<Entry<number>>>()
+  expectTypeOf(key.entries()).toEqualTypeOf<AsyncIterableIterator<Entry<number>, undefined>>()
   expectTypeOf(store.status$).toEqualTypeOf<Observable<Status>>()
   expectTypeOf(store.errors$).toEqualTypeOf<Observable<StateStoreError>>()
   key.value$.subscribe(value => {
@@ -84,6 +87,12 @@ export function requests(): void {
   expectTypeOf(key.delete()).toEqualTypeOf<Observable<DeleteResult>>()
   expectTypeOf(key.deleteIf(1)).toEqualTypeOf<Observable<DeleteResult>>()
   expectTypeOf(store.get('k', text)).toEqualTypeOf<Observable<Entry<string>>>()
+  const { signal } = new AbortController()
+  expectTypeOf(key.set(1, { signal, expiresIn: 5 })).toEqualTypeOf<Observable<SetResult>>()
+  // @ts-expect-error a signal, not its controller
+  key.get({ signal: new AbortController() })
+  // @ts-expect-error operators are ended by unsubscribing
+  set(key, { signal })
   // @ts-expect-error a value is needed
   key.set()
   // @ts-expect-error to delete a key, use delete()

@@ -87,7 +87,8 @@ export const boolean: Codec<boolean> = {
 export function json<S extends StandardSchemaV1>(schema: S): Codec<StandardSchemaV1.InferOutput<S>>
 export function json<T>(): Codec<T>
 export function json(schema?: StandardSchemaV1): Codec<unknown> {
-  return {
+  const codec: Codec<unknown> & { readonly [SCHEMA]: unknown } = {
+    [SCHEMA]: schema ?? json,
     encode(value) {
       const encoded = stringify(value)
       if (encoded === undefined) throw wrongType('a JSON value', value)
@@ -98,7 +99,13 @@ export function json(schema?: StandardSchemaV1): Codec<unknown> {
       return schema ? validated(schema, parsed) : parsed
     },
   }
+  return codec
 }
+
+const SCHEMA: unique symbol = Symbol('schema')
+
+/** What tells codecs apart: two codecs of JSON with the same schema, or with none, are as one. */
+export const identityOf = <T>(codec: Codec<T>): unknown => (SCHEMA in codec ? codec[SCHEMA] : codec)
 
 function stringify(value: unknown): string | undefined {
   try {

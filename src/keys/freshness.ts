@@ -20,3 +20,7 @@ export function freshnessOf({ phase, synced, known }: WatchState, lostAt: number
   if (!known) return CONNECTING
   return phase === 'offline' ? { state: 'stale', since: lostAt } : RESYNCING
 }
+
+/** Freshness of a watch that has ended: nothing will come any more. */
+export const endedFreshness = ({ known }: WatchState, lostAt: number): Freshness =>
+  known ? { state: 'stale', since: lostAt } : CONNECTING

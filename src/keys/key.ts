@@ -1,9 +1,12 @@
 import { filter, map, Observable } from 'rxjs'
 import type { DecodeError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
+import type { Written } from '../store.js'
+import { type AbortOptions, abortable, checkSignal } from './abort.js'
 import { encodeFor } from './codec.js'
 import type { Entry } from './entry.js'
 import type { Freshness } from './freshness.js'
+import { Latest } from './latest.js'
 import { EntryListener, FreshnessListener, ValueListener } from './listeners.js'
 import {
   checkSetOptions,
@@ -13,7 +16,7 @@ import {
   type RequestOptions,
   type SetOptions,
 } from './options.js'
-import type { KeySource } from './source.js'
+import { type KeySource, SOURCE } from './source.js'
 
 /** What a write came to. */
 export interface SetResult {
@@ -41,28 +44,28 @@ export interface DeleteResult {
  * await firstValueFrom(setPoint.set(21.5))
  * ```
  */
-export class Key<T> {
-  readonly #source: KeySource<T>
+export class Key<T> implements AsyncIterable<Entry<T>> {
+  readonly [SOURCE]: KeySource<T>
   #entries$: Observable<Entry<T>> | undefined = undefined
   #value$: Observable<T | undefined> | undefined = undefined
 
   constructor(source: KeySource<T>) {
-    this.#source = source
+    this[SOURCE] = source
   }
 
   /** The key; one that is no UTF-8 text as `0x` and Base16. */
   get name(): string {
-    return this.#source.key.text
+    return this[SOURCE].key.text
   }
 
   /** The key as the store has it; a copy. */
   get bytes(): Uint8Array {
-    return new Uint8Array(this.#source.key.bytes)
+    return new Uint8Array(this[SOURCE].key.bytes)
   }
 
   /** Base16 of the key's bytes: tells keys apart whose names look alike. */
   get id(): string {
-    return this.#source.key.id
+    return this[SOURCE].key.id
   }
 
   /**
@@ -71,19 +74,22 @@ export class Key<T> {
    * `request-rejected` or `closed` alone, completes when the client is closed.
    */
   get entries$(): Observable<Entry<T>> {
-    this.#entries$ ??= new Observable(subscriber => new EntryListener(this.#source, subscriber).join())
+    this.#entries$ ??= new Observable(subscriber => new EntryListener(this[SOURCE], subscriber).join())
     return this.#entries$
   }
 
   /** The values of {@link entries$}: `undefined` while there is no such key. Values that do not decode are left out. */
   get value$(): Observable<T | undefined> {
-    this.#value$ ??= new Observable(subscriber => new ValueListener(this.#source, subscriber).join())
+    this.#value$ ??= new Observable(subscriber => new ValueListener(this[SOURCE], subscriber).join())
     return this.#value$
   }
 
-  /** Whether the value can be relied on. Watches the key as the others do. */
+  /**
+   * Whether the value can be relied on, at once and then whenever that changes. Watches the key as the others do; ends as
+   * they do, with `stale` if there is a value.
+   */
   get freshness$(): Observable<Freshness> {
-    return new Observable(subscriber => new FreshnessListener(this.#source, subscriber).join())
+    return new Observable(subscriber => new FreshnessListener(this[SOURCE], subscriber).join())
   }
 
   /** Values that did not decode. Watches the key as the others do. */
@@ -95,51 +101,76 @@ export class Key<T> {
   }
 
   /**
-   * Reads the key once. Cold: asks on every subscription. Errors with `timeout`, `decode`, `closed` or what the store
-   * answers; an absent key is an entry, not an error.
+   * The entries as an async iterable, for those who avoid Rx. A loop that is slower than the changes gets the latest
+   * entry when it asks for the next: what came meanwhile is merged into that one, so versions rise and nothing piles up.
+   * The watch begins with the loop and ends with it, however it is left. The loop ends when the client is closed, and
+   * throws what {@link entries$} errors with, or `aborted`.
+   *
+   * @example
+   * ```ts
+   * for await (const entry of key.entries({ signal })) await show(entry.value)
+   * ```
    */
-  get(options: RequestOptions = {}): Observable<Entry<T>> {
-    const timeout = checkTimeout(options.timeout, this.#source.host.timeout)
-    return this.#source.host.store.get(this.#source.key, timeout).pipe(
+  entries(options: AbortOptions = {}): AsyncIterableIterator<Entry<T>, undefined> {
+    return new Latest(abortable(this.entries$, checkSignal(options.signal)))
+  }
+
+  /** The same as {@link entries}: `for await (const entry of key)`. */
+  [Symbol.asyncIterator](): AsyncIterator<Entry<T>, undefined> {
+    return this.entries()
+  }
+
+  /**
+   * Reads the key once. Cold: asks on every subscription. Errors with `timeout`, `decode`, `aborted`, `closed` or what
+   * the store answers; an absent key is an entry, not an error.
+   */
+  get(options: RequestOptions & AbortOptions = {}): Observable<Entry<T>> {
+    const { host, key } = this[SOURCE]
+    const signal = checkSignal(options.signal)
+    return abortable(host.store.get(key, checkTimeout(options.timeout, host.timeout)), signal).pipe(
       map(found => {
         const source = 'snapshot'
         if (found === undefined) return { key: this.name, op: 'absent', value: undefined, version: undefined, source }
         const { version } = found
-        return { key: this.name, op: 'set', value: this.#source.value(found.value, version), version, source }
+        return { key: this.name, op: 'set', value: this[SOURCE].value(found.value, version), version, source }
       }),
     )
   }
 
   /**
    * Writes the value. Cold: writes on every subscription. Throws `argument` at once for wrong options or a value the
-   * codec refuses; errors with `timeout` (not written), `outcome-unknown`, `closed` or what the store answers.
+   * codec refuses; errors with `timeout` (not written), `outcome-unknown`, `aborted` (written or not, once it was sent),
+   * `closed` or what the store answers.
    */
-  set(value: T, options: SetOptions = {}): Observable<SetResult> {
-    const { host } = this.#source
+  set(value: T, options: SetOptions & AbortOptions = {}): Observable<SetResult> {
+    const { host, key, codec } = this[SOURCE]
     const write = checkSetOptions(options, host.fencingToken)
     const timeout = checkTimeout(options.timeout, host.timeout)
-    return host.store
-      .set(this.#source.key, encodeFor(this.name, this.#source.codec, value), write, timeout)
-      .pipe(map(({ applied, version }) => ({ key: this.name, applied, version })))
+    const signal = checkSignal(options.signal)
+    return abortable(host.store.set(key, encodeFor(this.name, codec, value), write, timeout), signal).pipe(
+      map(({ applied, version }) => ({ key: this.name, applied, version })),
+    )
   }
 
   /** Deletes the key. Cold; errors as {@link set} does. */
-  delete(options: DeleteOptions = {}): Observable<DeleteResult> {
-    const token = checkToken(options.fencingToken) ?? this.#source.host.fencingToken
-    const timeout = checkTimeout(options.timeout, this.#source.host.timeout)
-    return this.#source.host.store.delete(this.#source.key, token, timeout).pipe(map(written => this.#deleted(written)))
+  delete(options: DeleteOptions & AbortOptions = {}): Observable<DeleteResult> {
+    const { host, key } = this[SOURCE]
+    const token = checkToken(options.fencingToken) ?? host.fencingToken
+    const timeout = checkTimeout(options.timeout, host.timeout)
+    return this.#deleted(host.store.delete(key, token, timeout), options)
   }
 
   /** Deletes the key if it holds this value. Cold; errors as {@link set} does. */
-  deleteIf(value: T, options: DeleteOptions = {}): Observable<DeleteResult> {
-    const token = checkToken(options.fencingToken) ?? this.#source.host.fencingToken
-    const timeout = checkTimeout(options.timeout, this.#source.host.timeout)
-    return this.#source.host.store
-      .deleteIf(this.#source.key, encodeFor(this.name, this.#source.codec, value), token, timeout)
-      .pipe(map(written => this.#deleted(written)))
+  deleteIf(value: T, options: DeleteOptions & AbortOptions = {}): Observable<DeleteResult> {
+    const { host, key, codec } = this[SOURCE]
+    const token = checkToken(options.fencingToken) ?? host.fencingToken
+    const timeout = checkTimeout(options.timeout, host.timeout)
+    return this.#deleted(host.store.deleteIf(key, encodeFor(this.name, codec, value), token, timeout), options)
   }
 
-  #deleted({ applied, version }: { applied: boolean; version: Hlc | undefined }): DeleteResult {
-    return { key: this.name, deleted: applied, version }
+  #deleted(written$: Observable<Written>, { signal }: AbortOptions): Observable<DeleteResult> {
+    return abortable(written$, checkSignal(signal)).pipe(
+      map(({ applied, version }) => ({ key: this.name, deleted: applied, version })),
+    )
   }
 }

@@ -1,30 +1,20 @@
 import { map, type Observable, type Subscription } from 'rxjs'
 import { backoff } from '../backoff.js'
 import { fromHex } from '../bytes.js'
-import type { Clock } from '../clock.js'
 import { type ClosedError, type ErrorCode, reason, ServiceError, StateStoreError } from '../errors.js'
 import type { InboundMessage } from '../mqtt/session.js'
 import { parseNotification } from '../protocol/notifications.js'
-import { type KeyName, type Store, versionOf } from '../store.js'
-import { freshnessOf } from './freshness.js'
-import { reconcile, type WatchEvent } from './reconcile.js'
+import { type KeyName, versionOf } from '../store.js'
+import { endedFreshness, type Freshness, freshnessOf } from './freshness.js'
+import { type RawEntry, reconcile, type WatchEvent } from './reconcile.js'
+import type { RegistryOptions } from './registry-options.js'
 import { Turns } from './turns.js'
 import { Watch, type WatchObserver } from './watch.js'
 
-/** What a registry needs to know. */
-export interface RegistryOptions {
-  readonly store: Store
-  readonly clock: Clock
-  /** Everything of a notification topic before the key. */
-  readonly notificationPrefix: string
-  /** ms a KEYNOTIFY or GET of a watch may take before it is tried again. */
-  readonly timeout: number
-  /** ms a registration outlives its last subscriber. */
-  readonly stopDelay: number
-  /** The number of watched keys changed, or of those that are {@link Registry.synced}. */
-  readonly changed: () => void
-  /** Faults that end no stream: malformed notifications, failed STOPs. */
-  readonly report: (error: StateStoreError) => void
+/** What a watch knows of its key. */
+export interface Known {
+  readonly raw: RawEntry | undefined
+  readonly freshness: Freshness
 }
 
 type Request = 'KEYNOTIFY' | 'GET'
@@ -101,6 +91,12 @@ export class Registry {
     else this.#end(watch, undefined)
   }
 
+  /** What is known of a key now, if anybody listens to it. */
+  peek({ id }: KeyName): Known | undefined {
+    const watch = this.#watches.get(id)
+    return watch && { raw: watch.state.entry, freshness: freshnessOf(watch.state, this.#lostAt) }
+  }
+
   /** The notification topic is subscribed. `fresh`: the broker kept nothing of an earlier connection. */
   connected(fresh: boolean): void {
     this.#connection = { fresh }
@@ -163,6 +159,8 @@ export class Registry {
     this.#synced -= Number(watch.state.synced)
     this.#options.changed()
     if (this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
+    const lostAt = watch.state.synced ? this.#options.clock.now() : this.#lostAt
+    watch.tell(watch.state.entry, endedFreshness(watch.state, lostAt))
     watch.end(error)
   }
 

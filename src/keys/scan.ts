@@ -1,6 +1,7 @@
 import { concatMap, defer, EMPTY, firstValueFrom, map, Observable, of, repeat, tap } from 'rxjs'
 import { isWellFormed, utf8 } from '../bytes.js'
-import { ArgumentError, shown } from '../errors.js'
+import { AbortError, ArgumentError, shown } from '../errors.js'
+import { type AbortOptions, abortable, checkSignal } from './abort.js'
 import type { Codec } from './codec.js'
 import { Key } from './key.js'
 import { toKeyName } from './key-name.js'
@@ -23,14 +24,16 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
   readonly #glob: Uint8Array
   readonly #codec: Codec<T>
   readonly #timeout: number
+  readonly #signal: AbortSignal | undefined
   readonly #host: KeyHost
 
   /** Use {@link StoreView.scan}. */
-  constructor(glob: string | Uint8Array, codec: Codec<T>, options: RequestOptions, host: KeyHost) {
-    super(subscriber => this.#keys().subscribe(subscriber))
+  constructor(glob: string | Uint8Array, codec: Codec<T>, options: RequestOptions & AbortOptions, host: KeyHost) {
+    super(subscriber => abortable(this.#keys(), this.#signal).subscribe(subscriber))
     this.#glob = toGlob(glob)
     this.#codec = codec
     this.#timeout = checkTimeout(options.timeout, host.timeout)
+    this.#signal = checkSignal(options.signal)
     this.#host = host
   }
 
@@ -38,8 +41,11 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
   async *[Symbol.asyncIterator](): AsyncGenerator<Key<T>, void> {
     let token: Uint8Array | undefined
     do {
-      const page = await firstValueFrom(this.#page(token))
-      for (const key of page.keys) yield this.#key(key)
+      const page = await firstValueFrom(abortable(this.#page(token), this.#signal))
+      for (const key of page.keys) {
+        if (this.#signal?.aborted) throw new AbortError(this.#signal.reason)
+        yield this.#key(key)
+      }
       token = page.token
     } while (token !== undefined)
   }

@@ -17,6 +17,9 @@ export interface KeyHost {
   readonly fencingToken?: Hlc | undefined
 }
 
+/** Where the library finds what a key is made of; not for users. */
+export const SOURCE: unique symbol = Symbol('source')
+
 /** A key with its codec, where its client is: what a handle and its listeners share. */
 export class KeySource<T> {
   readonly key: KeyName
@@ -35,21 +38,14 @@ export class KeySource<T> {
   entry(raw: RawEntry): Entry<T> {
     if (this.#entry === undefined || this.#raw !== raw) {
       this.#raw = raw
-      this.#entry = this.#decode(raw)
+      this.#entry = this.decode(raw)
+      if (this.#entry.op === 'invalid') this.host.report(this.#entry.error)
     }
     return this.#entry
   }
 
-  /** The value of stored bytes. Raises {@link DecodeError} for whatever the codec throws. */
-  value(bytes: Uint8Array, version: Hlc | undefined): T {
-    try {
-      return this.codec.decode(bytes)
-    } catch (cause) {
-      throw new DecodeError(this.key.text, version?.toString(), cause)
-    }
-  }
-
-  #decode({ op, value, version, source }: RawEntry): Entry<T> {
+  /** The same, but decoded anew and without a word to anybody. */
+  decode({ op, value, version, source }: RawEntry): Entry<T> {
     const key = this.key.text
     if (op !== 'set' || value === undefined) {
       return { key, op: op === 'delete' ? op : 'absent', value: undefined, version, source }
@@ -58,8 +54,16 @@ export class KeySource<T> {
       return { key, op, value: this.value(value, version), version, source }
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error
-      this.host.report(error)
       return { key, op: 'invalid', value: undefined, error, version, source }
+    }
+  }
+
+  /** The value of stored bytes. Raises {@link DecodeError} for whatever the codec throws. */
+  value(bytes: Uint8Array, version: Hlc | undefined): T {
+    try {
+      return this.codec.decode(bytes)
+    } catch (cause) {
+      throw new DecodeError(this.key.text, version?.toString(), cause)
     }
   }
 }

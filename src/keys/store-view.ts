@@ -1,4 +1,5 @@
 import { map, type Observable } from 'rxjs'
+import type { AbortOptions } from './abort.js'
 import { bytes, type Codec } from './codec.js'
 import type { Entry } from './entry.js'
 import { type DeleteResult, Key, type SetResult } from './key.js'
@@ -53,7 +54,7 @@ export abstract class StoreView {
    * written meanwhile may be missing. A page that got lost with the connection is asked for again.
    *
    * Cold. Throws `argument` for an empty glob. Errors with `unknown-command` when the store cannot list its keys,
-   * `syntax-error` when it was restarted meanwhile, `timeout` (of a page), `closed` or what else the store answers.
+   * `syntax-error` when it was restarted meanwhile, `timeout` (of a page), `aborted`, `closed` or what else the store answers.
    *
    * @example
    * ```ts
@@ -61,28 +62,42 @@ export abstract class StoreView {
    * ```
    */
   scan(glob?: string | Uint8Array): Scan<Uint8Array>
-  scan<T>(glob: string | Uint8Array, codec: Codec<T>, options?: RequestOptions): Scan<T>
-  scan(glob: string | Uint8Array = '*', codec: Codec<unknown> = bytes, options: RequestOptions = {}): unknown {
+  scan<T>(glob: string | Uint8Array, codec: Codec<T>, options?: RequestOptions & AbortOptions): Scan<T>
+  scan(
+    glob: string | Uint8Array = '*',
+    codec: Codec<unknown> = bytes,
+    options: RequestOptions & AbortOptions = {},
+  ): unknown {
     return new Scan(glob, codec, options, this[HOST])
   }
 
   /** Reads a key once; see {@link Key.get}. */
-  get<T>(name: string | Uint8Array, codec: Codec<T>, options?: RequestOptions): Observable<Entry<T>> {
+  get<T>(name: string | Uint8Array, codec: Codec<T>, options?: RequestOptions & AbortOptions): Observable<Entry<T>> {
     return this.key(name, codec).get(options)
   }
 
   /** Writes a key once; see {@link Key.set}. */
-  set<T>(name: string | Uint8Array, value: T, codec: Codec<T>, options?: SetOptions): Observable<SetResult> {
+  set<T>(
+    name: string | Uint8Array,
+    value: T,
+    codec: Codec<T>,
+    options?: SetOptions & AbortOptions,
+  ): Observable<SetResult> {
     return this.key(name, codec).set(value, options)
   }
 
   /** Deletes a key; see {@link Key.delete}. */
-  delete(name: string | Uint8Array, options?: DeleteOptions): Observable<DeleteResult> {
+  delete(name: string | Uint8Array, options?: DeleteOptions & AbortOptions): Observable<DeleteResult> {
     return this.key(name).delete(options)
   }
 
   /** Deletes a key if it holds the value; see {@link Key.deleteIf}. */
-  deleteIf<T>(name: string | Uint8Array, value: T, codec: Codec<T>, options?: DeleteOptions): Observable<DeleteResult> {
+  deleteIf<T>(
+    name: string | Uint8Array,
+    value: T,
+    codec: Codec<T>,
+    options?: DeleteOptions & AbortOptions,
+  ): Observable<DeleteResult> {
     return this.key(name, codec).deleteIf(value, options)
   }
 }

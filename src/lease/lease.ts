@@ -1,5 +1,6 @@
 import { distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
 import { ClosedError } from '../errors.js'
+import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
@@ -58,8 +59,9 @@ export class Lease extends Observable<LeaseState> {
    * it does not come, it is given back. Cold; errors as a SET does, with `lock-key`, and with `lease-lost` when the answer
    * came too late.
    */
-  tryAcquire(): Observable<Acquisition> {
-    return new Observable(subscriber => {
+  tryAcquire(options: AbortOptions = {}): Observable<Acquisition> {
+    const signal = checkSignal(options.signal)
+    const attempt$ = new Observable<Acquisition>(subscriber => {
       if (this.#host.isLeaving()) {
         subscriber.error(new ClosedError())
         return
@@ -79,6 +81,7 @@ export class Lease extends Observable<LeaseState> {
       )
       subscriber.add(answer$.subscribe(subscriber))
     })
+    return abortable(attempt$, signal)
   }
 
   #refused(): Observable<Acquisition> {

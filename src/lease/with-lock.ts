@@ -8,11 +8,13 @@ import {
   type Unsubscribable,
 } from 'rxjs'
 import { checkFunction } from '../check.js'
+import { AbortError, type StateStoreError } from '../errors.js'
 import type { Hlc } from '../hlc/hlc.js'
+import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import type { LeaseState } from './lease-state.js'
 
 /** Options of {@link withLock}. */
-export interface LockOptions {
+export interface LockOptions extends AbortOptions {
   /** Wait for the lock again and start the work anew when it was lost, instead of an error. Default `false`. */
   readonly resume?: boolean
 }
@@ -23,22 +25,25 @@ export interface LockOptions {
  * errors, so does this, and the lease is given back. Cold; errors as the lease does, and with `lease-lost` when the client
  * is closed while the work goes on.
  *
- * What cannot be unsubscribed goes on without the lock: a promise, and so an `async` function, as work has to look by
- * itself.
+ * What cannot be unsubscribed, a promise, is told by the signal: it is aborted the moment the work has to stop, with the
+ * loss as its reason, or with `aborted` when nobody waits for the work any more. An `async` function that neither passes
+ * it on nor looks at it goes on without the lock.
  *
  * @example
  * ```ts
  * const lease = store.lease('line-1', { duration: 10_000 })
  * withLock(lease, token => recipe$.pipe(set(fenced(store, token).key('line-1\\recipe', text)))).subscribe()
+ * await lastValueFrom(withLock(lease, (token, signal) => fetch(`/recipe?token=${token}`, { signal })))
  * ```
  */
 export function withLock<O extends ObservableInput<unknown>>(
   lease: Observable<LeaseState>,
-  work: (token: Hlc) => O,
-  { resume = false }: LockOptions = {},
+  work: (token: Hlc, signal: AbortSignal) => O,
+  { resume = false, signal }: LockOptions = {},
 ): Observable<ObservedValueOf<O>> {
   checkFunction('work', work)
-  return new Observable(subscriber => {
+  checkSignal(signal)
+  const locked$ = new Observable<ObservedValueOf<O>>(subscriber => {
     const work$ = new Work(subscriber, work)
     // Before the lease, so that the work has stopped when the lease is given back.
     subscriber.add(work$)
@@ -47,7 +52,7 @@ export function withLock<O extends ObservableInput<unknown>>(
         if (subscriber.closed) return
         try {
           if (state.status === 'held') work$.begin(state.token)
-          else work$.stop()
+          else work$.stop(state.status === 'lost' ? state.cause : undefined)
         } finally {
           // Also when the work's own teardown throws, which RxJS reports.
           if (state.status === 'lost' && !resume) subscriber.error(state.cause)
@@ -58,16 +63,18 @@ export function withLock<O extends ObservableInput<unknown>>(
     })
     subscriber.add(holding)
   })
+  return abortable(locked$, signal)
 }
 
 /** The work of one holding after the other. */
 class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
   readonly #subscriber: Subscriber<ObservedValueOf<O>>
-  readonly #work: (token: Hlc) => O
+  readonly #work: (token: Hlc, signal: AbortSignal) => O
   #token: Hlc | undefined
   #running = new Subscription()
+  #aborter: AbortController | undefined
 
-  constructor(subscriber: Subscriber<ObservedValueOf<O>>, work: (token: Hlc) => O) {
+  constructor(subscriber: Subscriber<ObservedValueOf<O>>, work: (token: Hlc, signal: AbortSignal) => O) {
     this.#subscriber = subscriber
     this.#work = work
   }
@@ -84,19 +91,35 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
 
   #start(token: Hlc): void {
     this.#token = token
+    const aborter = new AbortController()
+    this.#aborter = aborter
     this.#running = new Subscription()
     this.#running.add(
-      defer(() => this.#work(token)).subscribe({
+      defer(() => this.#work(token, aborter.signal)).subscribe({
         next: value => this.#subscriber.next(value),
-        error: error => this.#subscriber.error(error),
-        complete: () => this.#subscriber.complete(),
+        error: error => {
+          this.#aborter = undefined
+          this.#subscriber.error(error)
+        },
+        complete: () => {
+          this.#aborter = undefined
+          this.#subscriber.complete()
+        },
       }),
     )
   }
 
-  stop(): void {
+  /** Work that ended by itself is not told to stop. */
+  stop(cause: StateStoreError = new AbortError('nobody waits for the work any more')): void {
+    const aborter = this.#aborter
+    this.#aborter = undefined
     this.#token = undefined
-    this.#running.unsubscribe()
+    try {
+      this.#running.unsubscribe()
+    } finally {
+      // Afterwards, for what fails because of the signal is no result.
+      aborter?.abort(cause)
+    }
   }
 
   unsubscribe(): void {

@@ -1,0 +1,14 @@
+import type { RunningStore } from '../../src/standalone.js'
+import { record } from './open-client.js'
+
+/** Requests that clients have sent since now, in words such as `KEYNOTIFY setPoint STOP`. */
+export function requestsOf(store: RunningStore, isOne: (clientId: string) => boolean): () => readonly string[] {
+  const { values } = record(store.requests$)
+  return () => values.filter(({ clientId }) => isOne(clientId)).map(({ payload }) => inWords(payload))
+}
+
+// `*2`, `$3`, `GET`, `$1`, `a` and an empty one.
+function inWords(payload: Uint8Array): string {
+  const lines = new TextDecoder().decode(payload).split('\r\n').slice(0, -1)
+  return lines.filter((_, i) => i > 0 && i % 2 === 0).join(' ')
+}

@@ -1,0 +1,57 @@
+import { createServer } from 'node:http'
+import { build, type Plugin } from 'vite'
+import { onTestFinished } from 'vitest'
+
+const at = (path: string): string => new URL(`../../${path}`, import.meta.url).pathname
+
+const PACKAGE = [
+  { find: /^rx-statestore$/, replacement: at('src/index.ts') },
+  { find: /^rx-statestore\/react$/, replacement: at('src/react/index.ts') },
+]
+/** What bundlers take for a browser. */
+const MQTT = { find: /^mqtt$/, replacement: at('node_modules/mqtt/dist/mqtt.esm.js') }
+
+/** How a program is bundled. */
+export interface BundleOptions {
+  readonly plugins?: readonly Plugin[]
+  /** For Node, with packages left out, instead of a browser. Default `false`. */
+  readonly isServer?: boolean
+}
+
+/**
+ * Bundles a program, with this package under its name, and as developers run it: with everything that frameworks check
+ * while somebody develops.
+ */
+export async function bundle(entry: string, { plugins = [], isServer = false }: BundleOptions = {}): Promise<string> {
+  const built = await build({
+    configFile: false,
+    root: at('.'),
+    logLevel: 'error',
+    mode: 'development',
+    define: isServer ? {} : { 'process.env.NODE_ENV': '"development"' },
+    plugins: [...plugins],
+    resolve: { alias: isServer ? PACKAGE : [...PACKAGE, MQTT] },
+    build: { write: false, minify: false, target: 'es2022', ssr: isServer, rolldownOptions: { input: entry } },
+  })
+  const outputs = 'output' in built ? built.output : Array.isArray(built) ? built.flatMap(({ output }) => output) : []
+  const [chunk, ...others] = outputs.filter(output => output.type === 'chunk')
+  if (chunk === undefined || others.length > 0) throw new Error(`Expected one file of ${entry}, got ${outputs.length}`)
+  return chunk.code
+}
+
+/** Serves a page that runs a program, until the end of the test; the result is its address. */
+export async function servePage(program: string, body = '<main id="root"></main>'): Promise<string> {
+  const head = '<meta charset="utf-8"><title>A page</title><link rel="icon" href="data:,">'
+  const page = `<!doctype html><html lang="en">${head}${body}<script type="module" src="/program.js"></script></html>`
+  const server = createServer((request, response) => {
+    const isProgram = request.url === '/program.js'
+    response.setHeader('content-type', isProgram ? 'text/javascript' : 'text/html').end(isProgram ? program : page)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+  })
+  const address = server.address()
+  return `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}/`
+}

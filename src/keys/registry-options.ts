@@ -1,0 +1,19 @@
+import type { Clock } from '../clock.js'
+import type { StateStoreError } from '../errors.js'
+import type { Store } from '../store.js'
+
+/** What a registry needs to know. */
+export interface RegistryOptions {
+  readonly store: Store
+  readonly clock: Clock
+  /** Everything of a notification topic before the key. */
+  readonly notificationPrefix: string
+  /** ms a KEYNOTIFY or GET of a watch may take before it is tried again. */
+  readonly timeout: number
+  /** ms a registration outlives its last subscriber. */
+  readonly stopDelay: number
+  /** The number of watched keys changed, or of those that are synced. */
+  readonly changed: () => void
+  /** Faults that end no stream: malformed notifications, failed STOPs. */
+  readonly report: (error: StateStoreError) => void
+}
