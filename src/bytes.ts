@@ -27,7 +27,8 @@ export const displayText = (bytes: Uint8Array): string => lossyDecoder.decode(by
 /** Upper-case Base16 (RFC 4648, section 8), as notification topics carry client ids and keys. */
 export function toHex(bytes: Uint8Array): string {
   const digits = new Uint8Array(2 * bytes.length)
-  for (const [i, byte] of bytes.entries()) {
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i] ?? 0
     digits[2 * i] = HEX_DIGITS.charCodeAt(byte >> 4)
     digits[2 * i + 1] = HEX_DIGITS.charCodeAt(byte & 15)
   }
@@ -69,8 +70,18 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
 
 /** A string with one code unit per byte, to use arbitrary bytes as the key of a `Map`. */
 export function toBinaryString(bytes: Uint8Array): string {
-  if (bytes.length <= 4096) return String.fromCharCode(...bytes)
+  if (bytes.length <= 4096) return charactersOf(bytes)
   let text = ''
-  for (let at = 0; at < bytes.length; at += 4096) text += String.fromCharCode(...bytes.subarray(at, at + 4096))
+  for (let at = 0; at < bytes.length; at += 4096) text += charactersOf(bytes.subarray(at, at + 4096))
   return text
 }
+
+/** The bytes of {@link toBinaryString}. */
+export function fromBinaryString(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length)
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i)
+  return bytes
+}
+
+// Spread, they would be walked through one by one.
+const charactersOf = (codes: Uint8Array): string => Reflect.apply(String.fromCharCode, undefined, codes)

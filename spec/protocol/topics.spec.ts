@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromHex, utf8 } from '../../src/bytes.js'
+import { fromHex, toHex, utf8 } from '../../src/bytes.js'
 import {
   INVOKE_TOPIC,
   isAllowedResponseTopic,
   notificationFilter,
   notificationPrefix,
-  notificationTopic,
   RESERVED_RESPONSE_PREFIX,
   responseTopic,
 } from '../../src/protocol/topics.js'
@@ -29,8 +28,10 @@ describe('responseTopic', () => {
   })
 })
 
-describe('notificationTopic', () => {
-  it('spells client id and key in upper-case Base16', () => {
+describe('notificationPrefix', () => {
+  const notificationTopic = (clientId: string, key: Uint8Array): string => notificationPrefix(clientId) + toHex(key)
+
+  it('spells the client id in upper-case Base16, as the key after it', () => {
     expect(notificationTopic('client-id1', utf8('SOMEKEY'))).toBe(`${NOTIFY}534F4D454B4559`)
   })
 

@@ -3,7 +3,7 @@ import type { InboundMessage, OutboundRequest } from '../../src/mqtt/session.js'
 import { StateStoreService } from '../../src/server/service.js'
 import {
   type Connection,
-  type Outgoing,
+  type Content,
   type RequestReport,
   StateStoreServer,
 } from '../../src/server/state-store-server.js'
@@ -72,7 +72,7 @@ class SimConnection implements Connection {
     return false
   }
 
-  deliver({ topic, payload, correlationData, contentType, userProperties }: Outgoing): void {
+  deliver(topic: string, { payload, correlationData, contentType, userProperties }: Content): void {
     const { random, conditions, history } = this.#setting
     if (correlationData && random.chance(conditions.lostReply)) return
     const message = { topic, payload, correlationData, contentType, userProperties }
@@ -170,7 +170,7 @@ export class SimBroker {
   /** Stops; all connections are gone. */
   stop(keepData: boolean, keepSessions: boolean): void {
     this.up = false
-    this.#server.close()
+    this.#server.pause()
     for (const connection of Array.from(this.#connections.values())) {
       connection.end.wire.cut()
       this.#drop(connection)

@@ -71,7 +71,7 @@ export class LeaseWorld {
     Object.assign(conditions, CALM)
     time.runUntil(time.now + 2 * this.#longest + RECOVERY)
     this.#judgeOrder('at the end of the trouble')
-    this.#useForce()
+    this.#endByForce()
     this.#leave()
     this.#close()
     this.#judgeRest()
@@ -181,7 +181,7 @@ export class LeaseWorld {
   }
 
   /** Somebody deletes the lock key: the watch tells its holder. */
-  #useForce(): void {
+  #endByForce(): void {
     const { time } = this.#setting
     const client = this.#clients.find(({ closed }) => !closed)
     if (client === undefined || this.#holder() === undefined) return

@@ -83,7 +83,12 @@ export async function layLink(url: string): Promise<Link> {
       }
     },
     resume: () => {
-      for (const { near, far } of pairs) near.pipe(far).pipe(near)
+      for (const { near, far } of pairs) {
+        // What is piped twice arrives twice.
+        near.unpipe(far)
+        far.unpipe(near)
+        near.pipe(far).pipe(near)
+      }
     },
     redirect: elsewhere => {
       target = new URL(elsewhere)

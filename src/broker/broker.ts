@@ -1,106 +1,72 @@
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
-import { Aedes, type Client, type PublishPacket } from 'aedes'
-import { createWebSocketStream, WebSocketServer } from 'ws'
-import { coalesceWrites } from './coalesce.js'
-import { BrokerConnection, type Delivery, toPacket } from './connection.js'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Client, PublishPacket } from 'aedes'
+import type { Publish } from '../packet/publish.js'
+import { PublishEncoder } from '../packet/publish-encoder.js'
+import { AedesClient } from './aedes-client.js'
+import { BrokerConnection, type Shared } from './connection.js'
+import { FastPath } from './fast-path.js'
+import type { BrokerHandler } from './handler.js'
 import { guardClientIds, guardTopics } from './hostile-names.js'
+import { InterceptingAedes } from './intercepting-aedes.js'
+import { Lane } from './lane.js'
+import { type Addresses, Listeners } from './listeners.js'
+import { messageOf, toPacket } from './message.js'
+import { MOST_SESSIONS, OfflineSessions } from './offline-sessions.js'
+import { Outflow } from './outflow.js'
+import { replaceMethod } from './replace-method.js'
+import { Session } from './session.js'
 import { boundSessions } from './session-bound.js'
+import { SocketGate } from './socket-gate.js'
+import { Subscriptions } from './subscriptions.js'
+import { Tap } from './tap.js'
 
-/** Why a PUBLISH is refused; with `disconnect`, an MQTT 5 reason code, the connection ends as well. */
-export interface PublishRefusal {
-  readonly reason: string
-  readonly disconnect?: number
-}
+export type { BrokerHandler, PublishRefusal } from './handler.js'
+export type { InboundMessage } from './message.js'
 
-/** What a broker asks of whoever it works for. */
-export interface BrokerHandler {
-  /** Whether and why a PUBLISH is refused. */
-  refuse(connection: BrokerConnection, packet: PublishPacket): PublishRefusal | undefined
-  /** Takes a PUBLISH for itself; then it is not forwarded to subscribers. */
-  take(connection: BrokerConnection, packet: PublishPacket): boolean
-  maySubscribe(connection: BrokerConnection, filter: string): boolean
-  disconnected(connection: BrokerConnection): void
-}
-
-export interface BrokerOptions {
-  readonly host: string
-  /** TCP port, 0 for any. */
-  readonly port: number
-  /** WebSocket port, 0 for any. */
-  readonly wsPort: number
+export interface BrokerOptions extends Addresses {
   /** Largest packet a client may send, bytes. */
   readonly maximumPacketSize: number
 }
-
-export type { PublishPacket } from 'aedes'
-
-type Done = (error?: Error) => void
 
 /** How long a connection may take to say CONNECT, and how long a full socket may stay full, ms. */
 const CONNECT_TIMEOUT = 10_000
 const DRAIN_TIMEOUT = 5_000
 /** Every message is compared with the subscriptions of its receiver. */
 const MOST_SUBSCRIPTIONS = 1_000
-/** How much larger than a packet a WebSocket frame may be, bytes. */
+/** How much larger than a packet a WebSocket frame may be, which may hold several (MQTT 5.0, section 6), bytes. */
 const LARGEST_FRAME_MARGIN = 1024 * 1024
-/** Sessions end a day after their connection at the latest, s; so many are kept. */
+/** Sessions end a day after their connection at the latest, s. */
 const LONGEST_SESSION = 86_400
-const MOST_SESSIONS = 10_000
 /** MQTT 5.0, section 2.4: Server shutting down. */
 const SHUTTING_DOWN = 139
 
-// aedes calls this method for what clients publish; its declared type leaves the client out.
-class InterceptingAedes extends Aedes {
-  intercept: (packet: PublishPacket, client: Client) => boolean = () => false
-
-  override publish(packet: PublishPacket, client: Client | Done | null, done?: Done): void {
-    if (client !== null && typeof client === 'object' && this.intercept(packet, client)) {
-      done?.()
-      return
-    }
-    Reflect.apply(super.publish, this, [packet, client, done])
-  }
-}
-
 /** An MQTT 5 broker over TCP and WebSocket. It knows nothing of a state store. */
 export class Broker {
+  /** Lets all connections stand still, or cuts them. */
+  readonly gate: SocketGate
   readonly #options: BrokerOptions
   readonly #handler: BrokerHandler
+  /** Those whose client is known. */
   readonly #connections = new Map<Client, BrokerConnection>()
-  readonly #nextNumber: () => number
+  /** All of them, also those whose last will is still to be published. */
+  readonly #all = new WeakMap<Client, BrokerConnection>()
+  readonly #offline = new OfflineSessions()
+  readonly #shared: Shared
   readonly #aedes: InterceptingAedes
-  readonly #tcp: TcpServer
-  readonly #sockets = new Set<Socket>()
-  readonly #http: HttpServer
-  readonly #webSockets: WebSocketServer
+  readonly #listeners: Listeners
 
   private constructor(options: BrokerOptions, handler: BrokerHandler) {
     this.#options = options
     this.#handler = handler
     let deliveries = 0
-    this.#nextNumber = () => ++deliveries
+    this.#shared = { encoder: new PublishEncoder(), nextNumber: () => ++deliveries }
     this.#aedes = this.#createAedes()
-    this.#tcp = createTcpServer({ noDelay: true }, socket => {
-      this.#sockets.add(socket)
-      socket.once('close', () => this.#sockets.delete(socket))
-      this.#aedes.handle(coalesceWrites(socket))
-    })
-    this.#http = createHttpServer((_request, response) =>
-      response.writeHead(426).end('This is an MQTT broker: use WebSocket\n'),
+    this.#listeners = new Listeners(options.maximumPacketSize + LARGEST_FRAME_MARGIN, (stream, socket, request) =>
+      this.#accept(stream, socket, request),
     )
-    this.#webSockets = new WebSocketServer({
-      server: this.#http,
-      // A frame may hold several packets (MQTT 5.0, section 6).
-      maxPayload: options.maximumPacketSize + LARGEST_FRAME_MARGIN,
-      handleProtocols: protocols => (protocols.has('mqtt') ? 'mqtt' : false),
-    })
-    this.#webSockets.on('connection', (socket, request) => {
-      request.socket.setNoDelay(true)
-      this.#aedes.handle(coalesceWrites(createWebSocketStream(socket)), request)
-    })
-    // Its server's errors arrive here as well; listening reports them.
-    this.#webSockets.on('error', () => undefined)
+    this.gate = new SocketGate(this.#listeners.servers)
   }
 
   /** Starts a broker; rejects when an address is taken. */
@@ -109,8 +75,7 @@ export class Broker {
     await broker.#aedes.listen()
     boundSessions(Object(Reflect.get(broker.#aedes, 'persistence')), clientId => broker.#overflowed(clientId))
     try {
-      await listen(broker.#tcp, options.port, options.host)
-      await listen(broker.#http, options.wsPort, options.host)
+      await broker.#listeners.listen(options)
     } catch (error) {
       await broker.close()
       throw error
@@ -119,11 +84,11 @@ export class Broker {
   }
 
   get port(): number {
-    return portOf(this.#tcp)
+    return this.#listeners.port
   }
 
   get wsPort(): number {
-    return portOf(this.#http)
+    return this.#listeners.wsPort
   }
 
   /** Open connections. */
@@ -136,46 +101,72 @@ export class Broker {
   }
 
   /** Publishes to all subscribers of the topic. */
-  publish(message: Delivery): void {
-    this.#aedes.publish(toPacket(message), () => undefined)
+  publish(message: Publish): void {
+    this.#aedes.publish(toPacket(message.topic, message), () => undefined)
   }
 
   /** Tells every client that the broker shuts down, and frees the ports. */
   async close(): Promise<void> {
+    this.gate.thaw()
     for (const connection of this.#connections.values())
       connection.disconnect(SHUTTING_DOWN, 'the broker is shutting down')
     await new Promise<void>(resolve => this.#aedes.close(resolve))
-    for (const socket of this.#webSockets.clients) socket.terminate()
-    for (const socket of this.#sockets) socket.destroy()
-    this.#http.closeAllConnections()
-    await Promise.all([closeServer(this.#tcp), closeServer(this.#http)])
+    await this.#listeners.close()
   }
 
   #createAedes(): InterceptingAedes {
-    const aedes = new InterceptingAedes({
+    const options = {
       connectTimeout: CONNECT_TIMEOUT,
       drainTimeout: DRAIN_TIMEOUT,
       maximumPacketSize: this.#options.maximumPacketSize,
       sessionExpiryIntervalLimit: LONGEST_SESSION,
       pendingSessionsLimit: MOST_SESSIONS,
-      authorizePublish: (client, packet, done) => (client ? this.#authorize(client, packet, done) : done(null)),
-      preConnect: (client, _packet, done) => {
-        guardTopics(client)
-        done(null, true)
+    }
+    const aedes = new InterceptingAedes(
+      {
+        ...options,
+        authorizePublish: (client, packet, done) => (client ? this.#authorize(client, packet, done) : done(null)),
+        authorizeSubscribe: (client, subscription, done) => {
+          done(null, this.#maySubscribe(client, subscription.topic) ? subscription : null)
+        },
       },
-      authorizeSubscribe: (client, subscription, done) => {
-        done(null, this.#maySubscribe(client, subscription.topic) ? subscription : null)
-      },
-    })
+      (packet, client) => this.#intercept(packet, client),
+    )
     guardClientIds(aedes)
-    aedes.intercept = (packet, client) => this.#handler.take(this.#connectionOf(client), packet)
     aedes.on('client', client => this.#register(client))
-    // aedes takes its time to empty the queue of a session that ended, and would send the rest to the next one.
     aedes.on('connackSent', ({ sessionPresent }, client) => {
+      // aedes takes its time to empty the queue of a session that ended, and would send the rest to the next one.
       if (!sessionPresent) Object.assign(client, { _cleanStart: true })
+      this.#connectionOf(client).connected(sessionPresent)
     })
     aedes.on('clientDisconnect', client => this.#forget(client))
+    // aedes calls it when a session ends.
+    replaceMethod(aedes, '_wipeSession', wipe => (client: Client) => {
+      this.#offline.take(client.id)
+      wipe(client)
+    })
     return aedes
+  }
+
+  #accept(stream: Duplex, socket: Socket, request?: IncomingMessage): void {
+    const tap = new Tap(stream)
+    const outflow = new Outflow(stream, socket, () => path.taken())
+    const lane = new Lane(stream, outflow, tap)
+    const client = this.#aedes.handle(lane, request)
+    const aedes = new AedesClient(client)
+    const subscriptions = new Subscriptions()
+    guardTopics(client, subscriptions.byFilter)
+    const connection = new BrokerConnection(aedes, outflow, subscriptions, this.#shared)
+    this.#all.set(client, connection)
+    const paths = { connection, aedes, lane, outflow, tap }
+    const path: FastPath = new FastPath(paths, this.#handler, this.#options.maximumPacketSize)
+    path.attach(stream)
+  }
+
+  #intercept(packet: PublishPacket, client: Client): boolean {
+    if (packet.topic !== this.#handler.topic) return false
+    this.#handler.take(this.#connectionOf(client), messageOf(packet))
+    return true
   }
 
   #maySubscribe(client: Client, filter: string): boolean {
@@ -191,7 +182,7 @@ export class Broker {
 
   #authorize(client: Client, packet: PublishPacket, done: (error?: Error | null) => void): void {
     const connection = this.#connectionOf(client)
-    const refusal = this.#handler.refuse(connection, packet)
+    const refusal = this.#handler.refuse(connection, messageOf(packet))
     if (refusal === undefined) {
       done(null)
       return
@@ -203,10 +194,9 @@ export class Broker {
   }
 
   #connectionOf(client: Client): BrokerConnection {
-    const known = this.#connections.get(client)
-    if (known) return known
-    // Not registered yet, or forgotten already: a last will is published after that.
-    return new BrokerConnection(client, this.#nextNumber)
+    const connection = this.#all.get(client)
+    if (connection === undefined) throw new Error('aedes has a client of its own')
+    return connection
   }
 
   /** One connection per client id (MQTT 5.0, section 3.1.4): several that come at once escape aedes. */
@@ -218,32 +208,20 @@ export class Broker {
     }
     // It may be gone before it is there.
     if (client.conn.destroyed) return
-    this.#connections.set(client, new BrokerConnection(client, this.#nextNumber))
+    const connection = this.#connectionOf(client)
+    connection.begin(this.#offline.take(client.id) ?? new Session())
+    this.#connections.set(client, connection)
+    this.#handler.connected(connection)
     // aedes does not tell the end of a connection that ended while it was taken over.
     client.conn.once('close', () => this.#forget(client))
   }
 
   #forget(client: Client): void {
     const connection = this.#connections.get(client)
+    if (connection === undefined) return
     this.#connections.delete(client)
-    if (connection) this.#handler.disconnected(connection)
+    const session = connection.finish()
+    if (session !== undefined) this.#offline.put(client.id, session)
+    this.#handler.disconnected(connection)
   }
-}
-
-const listen = (server: TcpServer | HttpServer, port: number, host: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-
-// A server that never listened reports an error on close, which says nothing new.
-const closeServer = (server: TcpServer | HttpServer): Promise<void> =>
-  new Promise(resolve => server.close(() => resolve()))
-
-function portOf(server: TcpServer | HttpServer): number {
-  const address: AddressInfo | string | null = server.address()
-  return address !== null && typeof address === 'object' ? address.port : 0
 }

@@ -1,3 +1,5 @@
+import { replaceMethod } from './replace-method.js'
+
 /** Most messages and bytes that wait for one session's acknowledgement. */
 export const MOST_QUEUED_MESSAGES = 10_000
 export const MOST_QUEUED_BYTES = 8 * 1024 * 1024
@@ -25,45 +27,40 @@ export function boundSessions(persistence: object, overflow: (clientId: string) 
       overflow(clientId)
       return false
     }
-    queues.set(clientId, { messages: queue.messages + 1, bytes: queue.bytes + sizeOf(packet) })
+    queues.set(clientId, { messages: queue.messages + 1, bytes: queue.bytes + sizeOf(packet.topic, packet.payload) })
     return true
   }
   const release = (clientId: string, packet: Queued): void => {
     const queue = queues.get(clientId)
     if (queue === undefined) return
     if (queue.messages === 1) queues.delete(clientId)
-    else queues.set(clientId, { messages: queue.messages - 1, bytes: queue.bytes - sizeOf(packet) })
+    else
+      queues.set(clientId, { messages: queue.messages - 1, bytes: queue.bytes - sizeOf(packet.topic, packet.payload) })
   }
 
-  replace(persistence, 'outgoingEnqueue', enqueue => async (sub: { clientId: string }, packet: Queued) => {
+  replaceMethod(persistence, 'outgoingEnqueue', enqueue => async (sub: { clientId: string }, packet: Queued) => {
     if (admit(sub.clientId, packet)) await enqueue(sub, packet)
   })
-  replace(persistence, 'outgoingEnqueueCombi', enqueue => async (subs: { clientId: string }[], packet: Queued) => {
-    await enqueue(
-      subs.filter(({ clientId }) => admit(clientId, packet)),
-      packet,
-    )
-  })
-  replace(persistence, 'outgoingClearMessageId', clear => async (client: { id: string }, packet: unknown) => {
+  replaceMethod(
+    persistence,
+    'outgoingEnqueueCombi',
+    enqueue => async (subs: { clientId: string }[], packet: Queued) => {
+      await enqueue(
+        subs.filter(({ clientId }) => admit(clientId, packet)),
+        packet,
+      )
+    },
+  )
+  replaceMethod(persistence, 'outgoingClearMessageId', clear => async (client: { id: string }, packet: unknown) => {
     const cleared = await clear(client, packet)
     if (isQueued(cleared)) release(client.id, cleared)
     return cleared
   })
 }
 
-const sizeOf = ({ topic, payload }: Queued): number => topic.length + payload.length + OVERHEAD
+/** What a message counts, bytes. */
+export const sizeOf = (topic: string, payload: { readonly length: number }): number =>
+  topic.length + payload.length + OVERHEAD
 
 const isQueued = (packet: unknown): packet is Queued =>
   typeof packet === 'object' && packet !== null && 'topic' in packet && 'payload' in packet
-
-type Method = (...args: unknown[]) => unknown
-
-function replace(target: object, name: string, wrap: (original: Method) => (...args: never[]) => unknown): void {
-  const original: unknown = Reflect.get(target, name)
-  if (typeof original !== 'function') throw new Error(`aedes' persistence has no ${name}`)
-  Reflect.set(
-    target,
-    name,
-    wrap((...args) => Reflect.apply(original, target, args)),
-  )
-}

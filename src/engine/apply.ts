@@ -74,7 +74,8 @@ function fence(guard: Hlc | undefined, token: Hlc | undefined): KnownServiceErro
   return token.compareTo(guard) < 0 ? 'fencing-token-stale' : undefined
 }
 
-const newer = (guard: Hlc | undefined, token: Hlc | undefined): Hlc | undefined =>
+/** The newer of two fencing tokens: what protects a key never gets older. */
+export const newer = (guard: Hlc | undefined, token: Hlc | undefined): Hlc | undefined =>
   guard && (token === undefined || guard.compareTo(token) > 0) ? guard : token
 
 const unchanged = (record: StoredRecord | undefined, reply: Reply): Outcome => ({

@@ -6,10 +6,10 @@ const FEW = 64
  * at any time, whatever came and went in between, and whoever does so leaves nothing behind. Adding is O(1) on average,
  * removing and going on O(log n); a key that goes leaves a gap, and gaps are closed when they are more than the keys.
  */
-export class KeyOrder {
+export class KeyOrder<K> {
   /** Rising, in step with the keys. */
   #numbers: number[] = []
-  #keys: (Uint8Array | undefined)[] = []
+  #keys: (K | undefined)[] = []
   #gaps = 0
   #last = 0
 
@@ -18,8 +18,8 @@ export class KeyOrder {
     return this.#last
   }
 
-  /** Puts a key last and gives it its number. It keeps the bytes, not a copy. */
-  add(key: Uint8Array): number {
+  /** Puts a key last and gives it its number. */
+  add(key: K): number {
     this.#last++
     this.#numbers.push(this.#last)
     this.#keys.push(key)
@@ -39,7 +39,7 @@ export class KeyOrder {
    * Shows the keys numbered `from` to `to`, until `visit` refuses one or `limit` places, gaps included, were looked at.
    * Returns the number to go on from, `undefined` when nothing is left.
    */
-  walk(from: number, to: number, limit: number, visit: (key: Uint8Array) => boolean): number | undefined {
+  walk(from: number, to: number, limit: number, visit: (key: K) => boolean): number | undefined {
     const start = this.#indexOf(from)
     for (let at = start; ; at++) {
       const number = this.#numbers[at]

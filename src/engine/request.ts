@@ -19,9 +19,11 @@ export interface StoreRequest {
   readonly fencingToken: Hlc | undefined
 }
 
-// A reading at the drift limit with a counter near the end would stop every writer for a minute: the store's counter
-// grows past the largest it accepts. Honest counters are small, they start over every millisecond.
-const LARGEST_COUNTER = 2 ** 32 - 1
+/**
+ * A reading at the drift limit with a counter near the end would stop every writer for a minute: the store's counter
+ * grows past the largest it accepts. Honest counters are small, they start over every millisecond.
+ */
+export const LARGEST_COUNTER = 2 ** 32 - 1
 
 /** Reads a request at store time `now` (ms). Raises {@link CommandError} with the code of the store's answer. */
 export function readRequest(raw: RawRequest, now: number): StoreRequest {

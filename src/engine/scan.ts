@@ -1,4 +1,4 @@
-import { toBinaryString, utf8 } from '../bytes.js'
+import { fromBinaryString, toBinaryString, utf8 } from '../bytes.js'
 import { CommandError, type ScanCommand } from '../protocol/commands.js'
 import type { Reply } from '../protocol/replies.js'
 import { compileGlob } from './glob.js'
@@ -23,21 +23,22 @@ interface Rest {
 }
 
 /**
- * A page of a scan. The store keeps nothing of it: the token holds the place to go on from and the newest key when the
+ * A page of a scan over keys that are binary strings. The store keeps nothing of it: the token holds the place to go on from and the newest key when the
  * scan began. So a scan ends, however fast keys come, and what comes after it began is left out; a key that exists
  * all the while is in one page, and no key is in two. `store` tells this store from one that had its place before; a token
  * of another, or one that is none, raises `syntax-error`.
  *
  * A page ends when it is full, and when it has cost enough: then it may be empty and yet not the last.
  */
-export function scanPage(order: KeyOrder, store: string, { glob, token }: ScanCommand): Reply {
+export function scanPage(order: KeyOrder<string>, store: string, { glob, token }: ScanCommand): Reply {
   const { words, matches } = compileGlob(glob)
   const { from, to } = token === undefined ? { from: 0, to: order.last } : readToken(token, store, order.last)
   const keys: Uint8Array[] = []
   let [bytes, work] = [0, 0]
-  const visit = (key: Uint8Array): boolean => {
-    const cost = (key.length + 1) * words
+  const visit = (id: string): boolean => {
+    const cost = (id.length + 1) * words
     if (work > 0 && work + cost > MOST_WORK) return false
+    const key = fromBinaryString(id)
     const fits = matches(key)
     if (fits && keys.length > 0 && (keys.length >= MOST_KEYS || bytes + key.length + KEY_OVERHEAD > MOST_BYTES)) {
       return false

@@ -17,6 +17,16 @@ export class Watchers<C> {
     return this.#byConnection.get(connection)?.size ?? 0
   }
 
+  /** The keys a connection watches, in the order they came. */
+  keysOf(connection: C): Iterable<string> {
+    return this.#byConnection.get(connection) ?? []
+  }
+
+  /** Number of connections that watch a key. */
+  countFor(key: string): number {
+    return this.#byKey.get(key)?.size ?? 0
+  }
+
   /** Whoever watches a key, in the order they came. */
   of(key: string): Iterable<C> {
     return this.#byKey.get(key) ?? []

@@ -5,8 +5,11 @@ import { endOfPacket } from './layout.js'
 export interface FrameTaker {
   /** Whether packets of a type (MQTT 5.0, section 2.1.2) are of interest at all. */
   wants(type: number): boolean
-  /** Takes a packet, or leaves it to whoever reads the rest. The bytes are a view of what was read. */
-  take(frame: Uint8Array): boolean
+  /**
+   * Takes a packet, or leaves it to whoever reads the rest. The bytes are a view of what was read. `behind`: something
+   * that came before it is left already, and not passed on yet.
+   */
+  take(frame: Uint8Array, behind: boolean): boolean
 }
 
 /** A larger packet is left to whoever reads the rest, bytes: the memory for its pieces is theirs. */
@@ -24,6 +27,7 @@ const LARGEST_FRAME = 1024 * 1024
  */
 export class FrameReader {
   readonly #taker: FrameTaker
+  readonly #largest: number
   /** Pieces of a packet that is not complete, and how long they have to be until there is something to see, bytes. */
   #pieces: Uint8Array[] = []
   #held = 0
@@ -31,8 +35,10 @@ export class FrameReader {
   /** Rest of a packet that is passed on in pieces, bytes. */
   #passing = 0
 
-  constructor(taker: FrameTaker) {
+  /** @param largest - packet that is offered, bytes; default and most 1 MiB */
+  constructor(taker: FrameTaker, largest: number = LARGEST_FRAME) {
     this.#taker = taker
+    this.#largest = Math.min(largest, LARGEST_FRAME)
   }
 
   /** Takes the next bytes, which must not change any more; returns what is not taken. */
@@ -62,11 +68,12 @@ export class FrameReader {
     while (at < bytes.length) {
       const wanted = this.#taker.wants((bytes[at] ?? 0) >> 4)
       const end = endOfPacket(bytes, at)
-      if (end === undefined || (wanted && end > bytes.length && end - at <= LARGEST_FRAME)) {
+      if (end === undefined || (wanted && end > bytes.length && end - at <= this.#largest)) {
         this.#hold(bytes.subarray(at), end === undefined ? bytes.length - at + 1 : end - at)
         break
       }
-      if (wanted && end <= bytes.length && this.#taker.take(bytes.subarray(at, end))) {
+      const offered = wanted && end <= bytes.length && end - at <= this.#largest
+      if (offered && this.#taker.take(bytes.subarray(at, end), at > passed || rest.length > 0)) {
         if (at > passed) rest.push(bytes.subarray(passed, at))
         passed = end
       }

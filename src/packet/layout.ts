@@ -1,5 +1,5 @@
 /** Packet types, in the high half of the first byte (MQTT 5.0, section 2.1.2). */
-export const PACKET = { connack: 2, publish: 3, puback: 4 } as const
+export const PACKET = { connack: 2, publish: 3, puback: 4, pingreq: 12, pingresp: 13 } as const
 
 /** Bits of the first byte of a PUBLISH (MQTT 5.0, section 3.3.1). */
 export const FLAG = { retain: 0b0001, qos: 0b0110, qos1: 0b0010, dup: 0b1000 } as const

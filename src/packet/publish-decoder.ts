@@ -14,11 +14,6 @@ interface Properties {
   readonly userProperties: UserProperties
 }
 
-interface Known {
-  readonly bytes: Uint8Array
-  readonly text: string
-}
-
 /** Longer texts are not likely to come again, unless they are topics; a power of two of slots. */
 const LONGEST_KNOWN = 24
 const LONGEST_KNOWN_TOPIC = 256
@@ -34,8 +29,8 @@ const SLOTS = 64
  * ```
  */
 export class PublishDecoder {
-  /** Texts that came before: names of properties and topics come with every packet. */
-  readonly #known = new Array<Known | undefined>(SLOTS).fill(undefined)
+  /** Texts of ASCII that came before: names of properties and topics come with every packet. */
+  readonly #known = new Array<string | undefined>(SLOTS).fill(undefined)
   #bytes: Uint8Array = new Uint8Array(0)
   #at = 0
   #end = 0
@@ -151,20 +146,23 @@ export class PublishDecoder {
   #text(longestKnown: number): string {
     const length = this.#uint16()
     const at = this.#take(length)
-    if (length === 0 || length > longestKnown) return fromUtf8(this.#bytes.subarray(at, at + length))
-    const last = at + length - 1
-    const slot = (length * 31 + (this.#bytes[last] ?? 0) * 7 + (this.#bytes[at + (length >> 1)] ?? 0)) & (SLOTS - 1)
+    if (length === 0) return ''
+    if (length > longestKnown) return fromUtf8(this.#bytes.subarray(at, at + length))
+    const slot = (length * 31 + this.#byteAt(at + length - 1) * 7 + this.#byteAt(at + (length >> 1))) & (SLOTS - 1)
     const known = this.#known[slot]
-    if (known !== undefined && this.#holds(known.bytes, at, length)) return known.text
-    const bytes = this.#bytes.slice(at, at + length)
-    const text = fromUtf8(bytes)
-    this.#known[slot] = { bytes, text }
+    if (known?.length === length && this.#spells(known, at)) return known
+    const text = fromUtf8(this.#bytes.subarray(at, at + length))
+    // Of ASCII alone as many bytes as characters.
+    if (text.length === length) this.#known[slot] = text
     return text
   }
 
-  #holds(bytes: Uint8Array, at: number, length: number): boolean {
-    if (bytes.length !== length) return false
-    for (let i = 0; i < length; i++) if (bytes[i] !== this.#bytes[at + i]) return false
+  #byteAt(at: number): number {
+    return this.#bytes[at] ?? 0
+  }
+
+  #spells(ascii: string, at: number): boolean {
+    for (let i = 0; i < ascii.length; i++) if (ascii.charCodeAt(i) !== this.#bytes[at + i]) return false
     return true
   }
 }

@@ -1,6 +1,5 @@
 /** What a PUBLISH carries, as far as requests, responses and notifications need it (MQTT 5.0, section 3.3). */
-export interface Publish {
-  readonly topic: string
+export interface Content {
   readonly payload: Uint8Array
   readonly contentType?: string | undefined
   readonly responseTopic?: string | undefined
@@ -8,6 +7,11 @@ export interface Publish {
   /** s */
   readonly messageExpiry?: number | undefined
   readonly userProperties: Readonly<Record<string, string>>
+}
+
+/** A PUBLISH: a content and where it goes. */
+export interface Publish extends Content {
+  readonly topic: string
 }
 
 /** A PUBLISH that came. Its bytes are views of what was read. */

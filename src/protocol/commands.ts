@@ -1,4 +1,4 @@
-import { fromUtf8, toBinaryString, utf8 } from '../bytes.js'
+import { toBinaryString, utf8 } from '../bytes.js'
 import { PayloadError } from '../errors.js'
 import { decode } from '../resp3/decode.js'
 import { encodeArray } from '../resp3/encode.js'
@@ -108,8 +108,17 @@ export function parseCommand(payload: Uint8Array): Command {
 // No command has more than eight; millions would cost time and memory before they are found to be too many.
 const MOST_ITEMS = 16
 
+const LONGEST_COUNT = 18
+
+/** The number in `*number\r`; 0 when it does not begin like that, which is found out soon enough. */
 function declaredItems(payload: Uint8Array): number {
-  return Number(/^\*(\d+)\r/.exec(toBinaryString(payload.subarray(0, 20)))?.[1] ?? 0)
+  let items = 0
+  for (let at = 1; at <= LONGEST_COUNT && payload[0] === 0x2a; at++) {
+    const digit = (payload[at] ?? 0) - 0x30
+    if (digit < 0 || digit > 9) return payload[at] === 0x0d ? items : 0
+    items = 10 * items + digit
+  }
+  return 0
 }
 
 function readStrings(payload: Uint8Array): Uint8Array[] {
@@ -126,14 +135,10 @@ function readStrings(payload: Uint8Array): Uint8Array[] {
   }
 }
 
-const textOf = (bytes: Uint8Array): string => {
-  try {
-    return fromUtf8(bytes)
-  } catch {
-    // Not UTF-8 is no word of the protocol, and no error of its own.
-    return ''
-  }
-}
+/** Words of the protocol and its numbers are ASCII, and no longer than this. */
+const LONGEST_WORD = 16
+
+const textOf = (bytes: Uint8Array): string => (bytes.length <= LONGEST_WORD ? toBinaryString(bytes) : '')
 
 const exactly = (count: number, rest: readonly Uint8Array[]): void => {
   if (rest.length !== count) throw new CommandError('wrong-argument-count')

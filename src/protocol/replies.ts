@@ -27,22 +27,26 @@ export type Reply =
   | (Page & { readonly type: 'page' })
   | { readonly type: 'error'; readonly code: KnownServiceErrorCode }
 
+const OK = encodeSimple('OK')
+const ABSENT = encodeBlob(null)
+const COUNT = [encodeInteger(0), encodeInteger(1)] as const
+
 const SPELLING = {
   field: { refused: encodeInteger(-1), errorPrefix: 'ERR ' },
   documented: { refused: encodeError('1'), errorPrefix: 'ERR: ' },
 } as const
 
-/** The payload of a response ("Response format"). */
+/** The payload of a response ("Response format"), which is not to be changed: it may be a constant. */
 export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Array {
   switch (reply.type) {
     case 'ok':
-      return encodeSimple('OK')
+      return OK
     case 'value':
       return encodeBlob(reply.value)
     case 'absent':
-      return encodeBlob(null)
+      return ABSENT
     case 'count':
-      return encodeInteger(reply.count)
+      return COUNT[reply.count]
     case 'refused':
       return SPELLING[dialect].refused
     case 'page':

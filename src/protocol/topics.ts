@@ -12,13 +12,12 @@ export const RESERVED_RESPONSE_PREFIX = `clients/${STORE}`
 export const responseTopic = (clientId: string): string =>
   `clients/${clientId}/services/statestore/_any_/command/invoke/response`
 
-/** Everything below which a client's notifications arrive, ending in `/`; the key follows in Base16. */
+/**
+ * Everything below which a client's notifications arrive, ending in `/`; the key follows in Base16 (state store protocol,
+ * "KEYNOTIFY notification topics and lifecycle").
+ */
 export const notificationPrefix = (clientId: string): string =>
   `${RESERVED_RESPONSE_PREFIX}/${toHex(utf8(clientId))}/command/notify/`
-
-/** Topic of the notifications of one key (state store protocol, "KEYNOTIFY notification topics and lifecycle"). */
-export const notificationTopic = (clientId: string, key: Uint8Array): string =>
-  notificationPrefix(clientId) + toHex(key)
 
 /** What a client subscribes to once, for all its keys. */
 export const notificationFilter = (clientId: string): string => `${notificationPrefix(clientId)}+`

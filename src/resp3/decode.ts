@@ -11,6 +11,10 @@ export type Resp3 =
 
 const CR = 0x0d
 const LF = 0x0a
+const [ARRAY, BLOB] = [0x2a, 0x24]
+const [ZERO, NINE] = [0x30, 0x39]
+/** Digits and line end. */
+const LONGEST_PLAIN = 9
 const MAXIMUM_DEPTH = 4
 // The shortest thing an array can hold is "+\r\n".
 const SMALLEST_ITEM = 3
@@ -56,11 +60,17 @@ class Decoder {
   #value(depth: number): Resp3 {
     if (depth > MAXIMUM_DEPTH) throw fault('nested too deep', this.#at)
     const type = this.#input[this.#at]
+    const count = type === ARRAY || type === BLOB ? this.#plainCount() : undefined
+    if (count !== undefined) {
+      return type === ARRAY
+        ? { type: 'array', items: this.#items(count, depth) }
+        : { type: 'blob', bytes: this.#blob(count) }
+    }
     const line = this.#line()
     switch (type) {
-      case 0x2a: // *
+      case ARRAY:
         return { type: 'array', items: this.#items(this.#count(line), depth) }
-      case 0x24: // $
+      case BLOB:
         return { type: 'blob', bytes: line === '-1' ? null : this.#blob(this.#count(line)) }
       case 0x2b: // +
         return { type: 'simple', text: line }
@@ -108,6 +118,21 @@ class Decoder {
   #unendedLine(start: number): string {
     this.#at = this.#input.length
     return displayText(this.#input.subarray(start))
+  }
+
+  /** Reads the line of a small count, as nearly all are; `undefined` for another line, and then reads nothing. */
+  #plainCount(): number | undefined {
+    let count = 0
+    for (let at = this.#at + 1; at <= this.#at + LONGEST_PLAIN; at++) {
+      const byte = this.#input[at] ?? 0
+      if (byte === CR && at > this.#at + 1 && this.#input[at + 1] === LF) {
+        this.#at = at + 2
+        return count
+      }
+      if (byte < ZERO || byte > NINE) return undefined
+      count = 10 * count + byte - ZERO
+    }
+    return undefined
   }
 
   #count(line: string): number {

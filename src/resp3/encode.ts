@@ -1,6 +1,5 @@
 import { concatBytes, utf8 } from '../bytes.js'
 
-const CRLF = utf8('\r\n')
 const [ASTERISK, DOLLAR, ZERO, CR, LF] = [0x2a, 0x24, 0x30, 0x0d, 0x0a]
 
 /** `*n` and n blobs: a request or a notification (state store protocol, "Request format"). */
@@ -45,8 +44,14 @@ function digitsOf(value: number): number {
 }
 
 /** `$length` and the bytes; `null` is the nil blob `$-1`. */
-export const encodeBlob = (bytes: Uint8Array | null): Uint8Array =>
-  bytes === null ? utf8('$-1\r\n') : concatBytes([utf8(`$${bytes.length}\r\n`), bytes, CRLF])
+export function encodeBlob(bytes: Uint8Array | null): Uint8Array {
+  if (bytes === null) return utf8('$-1\r\n')
+  const blob = new Uint8Array(1 + digitsOf(bytes.length) + 2 + bytes.length + 2)
+  const at = putHeader(blob, 0, DOLLAR, bytes.length)
+  blob.set(bytes, at)
+  putLineEnd(blob, at + bytes.length)
+  return blob
+}
 
 /** `+text`. */
 export const encodeSimple = (text: string): Uint8Array => utf8(`+${text}\r\n`)

@@ -19,6 +19,18 @@ export function responseRefusal(clientId: string, topic: string): string | undef
   return isResponseTopic(topic) ? 'this is the response topic of another client' : publishRefusal(topic)
 }
 
+/** {@link responseRefusal} of many requests: most clients ask for one topic again and again. */
+export class ResponseTopics {
+  readonly #allowed = new WeakMap<object, string>()
+
+  refusal(client: { readonly clientId: string }, topic: string): string | undefined {
+    if (this.#allowed.get(client) === topic) return undefined
+    const refusal = responseRefusal(client.clientId, topic)
+    if (refusal === undefined) this.#allowed.set(client, topic)
+    return refusal
+  }
+}
+
 /** Whether a client may subscribe to a filter: to the store's notifications only to its own. */
 export function maySubscribe(clientId: string, filter: string): boolean {
   if (filter === INVOKE_TOPIC) return false
@@ -38,4 +50,5 @@ function isOwn(clientId: string, path: string, rest: string): boolean {
 
 /** MQTT 5.0, section 4.7.3: at least one character, no NUL, at most 65,535 bytes. */
 export const isTopicName = (topic: string): boolean =>
-  topic !== '' && !topic.includes('\0') && utf8(topic).length <= LONGEST_TOPIC
+  // One UTF-16 unit becomes three bytes of UTF-8 at most.
+  topic !== '' && !topic.includes('\0') && (3 * topic.length <= LONGEST_TOPIC || utf8(topic).length <= LONGEST_TOPIC)

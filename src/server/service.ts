@@ -16,7 +16,7 @@ export interface InvokeRequest {
 /** A response, and the changes to tell to watchers. */
 export interface InvokeResponse {
   readonly payload: Uint8Array
-  readonly userProperties: Record<string, string>
+  readonly userProperties: Readonly<Record<string, string>>
   readonly changes: readonly Change[]
   /** What the engine said; `undefined` when the request was refused before it got there. */
   readonly reply: Reply | undefined
@@ -45,7 +45,7 @@ export class StateStoreService<C> {
     const { userProperties } = request
     if (request.qos !== 1) return badRequest('a request must be published with QoS 1', 'QoS', String(request.qos))
     const version = single(userProperties[PROPERTY.protocolVersion]) ?? PROTOCOL_VERSION
-    if (!/^1\.\d+$/.test(version)) return wrongVersion(version)
+    if (version !== PROTOCOL_VERSION && !/^1\.\d+$/.test(version)) return wrongVersion(version)
     const answer = this.#engine.handle(
       {
         payload: request.payload,
@@ -55,10 +55,9 @@ export class StateStoreService<C> {
       connection,
       this.#clock.now(),
     )
-    const properties = answer.version ? { [PROPERTY.timestamp]: String(answer.version) } : {}
     return {
       payload: encodeReply(answer.reply, this.#dialect),
-      userProperties: { ...properties, ...envelope(STATUS.ok) },
+      userProperties: answer.version === undefined ? ANSWERED : answeredWith(String(answer.version)),
       changes: answer.changes,
       reply: answer.reply,
     }
@@ -67,6 +66,16 @@ export class StateStoreService<C> {
 
 const envelope = (status: number): Record<string, string> => ({
   [PROPERTY.status]: String(status),
+  [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
+  [PROPERTY.sourceId]: 'StateStore',
+})
+
+const ANSWERED = envelope(STATUS.ok)
+
+// Written out: it is done for every request.
+const answeredWith = (version: string): Record<string, string> => ({
+  [PROPERTY.timestamp]: version,
+  [PROPERTY.status]: '200',
   [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
   [PROPERTY.sourceId]: 'StateStore',
 })

@@ -1,41 +1,25 @@
 import type { Subject } from 'rxjs'
 import type { Clock } from '../clock.js'
-import type { Change, Engine } from '../engine/engine.js'
-import { encodeNotification } from '../protocol/notifications.js'
-import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../protocol/properties.js'
+import type { Change, Engine, Restoration } from '../engine/engine.js'
+import type { Restored } from '../engine/restore.js'
+import { CONTENT_TYPE } from '../protocol/properties.js'
 import type { Dialect, Reply } from '../protocol/replies.js'
-import { INVOKE_TOPIC, isAllowedResponseTopic, notificationTopic } from '../protocol/topics.js'
-import { isTopicName, maySubscribe, publishRefusal, responseRefusal } from './access.js'
+import { INVOKE_TOPIC, isAllowedResponseTopic } from '../protocol/topics.js'
+import { maySubscribe, publishRefusal, ResponseTopics } from './access.js'
+import type { Connection, Content, Outgoing } from './connection.js'
+import { Notifier } from './notifier.js'
 import type { StateStoreService, UserProperties } from './service.js'
+
+export type { Connection, Content, Outgoing } from './connection.js'
 
 /** A PUBLISH on its way in or out, without the packet around it. */
 export interface Message {
   readonly topic: string
   readonly payload: Uint8Array
   readonly qos: 0 | 1 | 2
-  readonly responseTopic: string | undefined
-  readonly correlationData: Uint8Array | undefined
+  readonly responseTopic?: string | undefined
+  readonly correlationData?: Uint8Array | undefined
   readonly userProperties: UserProperties
-}
-
-/** What the store sends. */
-export interface Outgoing {
-  readonly topic: string
-  readonly payload: Uint8Array
-  readonly correlationData?: Uint8Array
-  readonly contentType: string
-  readonly userProperties: Record<string, string>
-}
-
-/** A client's connection, as far as the store has to do with it. */
-export interface Connection {
-  readonly clientId: string
-  /** Whether it is still open. */
-  readonly open: boolean
-  /** Whether one of its subscriptions matches the topic. */
-  subscribes(topic: string): boolean
-  /** Delivers to this connection, QoS 1. */
-  deliver(message: Outgoing): void
 }
 
 /** Why a PUBLISH is refused; with `disconnect`, an MQTT 5 reason code, the connection ends as well. */
@@ -80,10 +64,12 @@ export class StateStoreServer {
   readonly #engine: Engine<Connection>
   readonly #service: StateStoreService<Connection>
   readonly #options: StateStoreServerOptions
+  readonly #responseTopics = new ResponseTopics()
+  readonly #notifier: Notifier
   readonly #requests$: Subject<RequestReport>
   #cancelExpiry: (() => void) | undefined
   #armedFor: number | undefined
-  #closed = false
+  #paused = false
 
   constructor(
     engine: Engine<Connection>,
@@ -95,11 +81,12 @@ export class StateStoreServer {
     this.#service = service
     this.#requests$ = requests$
     this.#options = options
+    this.#notifier = new Notifier(options.dialect, options.notifications === 'subscribed')
   }
 
   /** Why a PUBLISH must not be accepted, if so. A forbidden response topic ends the connection as well. */
   refuse(connection: Connection, message: Message): Refusal | undefined {
-    const reason = this.#objection(connection.clientId, message)
+    const reason = this.#objection(connection, message)
     if (reason === undefined) return undefined
     const forbidden =
       message.topic === INVOKE_TOPIC && message.responseTopic && !isAllowedResponseTopic(message.responseTopic)
@@ -120,8 +107,7 @@ export class StateStoreServer {
     // A last will is published when its connection is gone: it may change keys, but there is nobody to notify.
     if (!connection.open) this.#engine.watchers.drop(connection)
     this.#report(connection, message, response.reply)
-    this.#respond(connection, {
-      topic: responseTopic,
+    this.#respond(connection, responseTopic, {
       payload: response.payload,
       correlationData,
       contentType: CONTENT_TYPE,
@@ -137,43 +123,44 @@ export class StateStoreServer {
     this.#engine.watchers.drop(connection)
   }
 
-  /** Stops the expiry timer. */
-  close(): void {
-    this.#closed = true
-    this.#cancelExpiry?.()
-    this.#cancelExpiry = undefined
-    this.#armedFor = undefined
+  /** Stores records of a dump and tells watchers; see {@link Engine.restore}. */
+  restore(items: Iterable<Restored>, replace: boolean): Restoration {
+    const now = this.#options.clock.now()
+    this.#notify(this.#engine.expire(now))
+    const restoration = this.#engine.restore(items, now, replace)
+    this.#notify(restoration.changes)
+    this.#armExpiry()
+    return restoration
   }
 
-  #objection(clientId: string, { topic, responseTopic, correlationData }: Message): string | undefined {
+  /** Lets nothing expire of itself any more. */
+  pause(): void {
+    this.#paused = true
+    this.#armExpiry()
+  }
+
+  /** Lets expire what is due by now, and goes on. */
+  resume(): void {
+    this.#paused = false
+    this.#armExpiry()
+  }
+
+  #objection(connection: Connection, { topic, responseTopic, correlationData }: Message): string | undefined {
     if (topic !== INVOKE_TOPIC) return publishRefusal(topic)
     if (responseTopic === undefined) return 'a state store request needs a response topic'
     if (!isAllowedResponseTopic(responseTopic)) return 'this response topic is not allowed in a state store request'
     if (correlationData === undefined) return 'a state store request needs correlation data'
-    return responseRefusal(clientId, responseTopic)
+    return this.#responseTopics.refusal(connection, responseTopic)
   }
 
-  #respond(connection: Connection, response: Outgoing): void {
-    if (connection.subscribes(response.topic)) connection.deliver(response)
-    else this.#options.publish(response)
+  #respond(connection: Connection, topic: string, response: Content): void {
+    if (connection.subscribes(topic)) connection.deliver(topic, response)
+    else this.#options.publish({ topic, ...response })
   }
 
   #notify(changes: readonly Change[]): void {
-    for (const { key, notification, version } of changes) {
-      const payload = encodeNotification(notification, this.#options.dialect)
-      for (const watcher of this.#engine.watchersOf(key)) {
-        const topic = notificationTopic(watcher.clientId, key)
-        // A long key has a topic that MQTT cannot carry.
-        if (!isTopicName(topic)) continue
-        if (this.#options.notifications === 'subscribed' && !watcher.subscribes(topic)) continue
-        this.counters.notifications++
-        watcher.deliver({
-          topic,
-          payload,
-          contentType: CONTENT_TYPE,
-          userProperties: { [PROPERTY.timestamp]: String(version), [PROPERTY.protocolVersion]: PROTOCOL_VERSION },
-        })
-      }
+    for (const change of changes) {
+      this.counters.notifications += this.#notifier.notify(change, this.#engine.watchersOf(change.key))
     }
   }
 
@@ -190,7 +177,7 @@ export class StateStoreServer {
 
   // One timer, for the earliest deadline of all keys.
   #armExpiry(): void {
-    const deadline = this.#closed ? undefined : this.#engine.nextDeadline
+    const deadline = this.#paused ? undefined : this.#engine.nextDeadline
     if (deadline === this.#armedFor) return
     this.#cancelExpiry?.()
     this.#armedFor = deadline

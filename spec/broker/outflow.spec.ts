@@ -1,0 +1,130 @@
+import { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Outflow } from '../../src/broker/outflow.js'
+
+/** An outflow into a stream that takes what it is given only when it is told to. */
+function noting() {
+  const calls: Buffer[] = []
+  const waiting: (() => void)[] = []
+  const stream = new Duplex({
+    read: () => undefined,
+    write: (chunk, _encoding, done) => {
+      calls.push(chunk)
+      waiting.push(done)
+    },
+    writev: (chunks, done) => {
+      for (const { chunk } of chunks) calls.push(chunk)
+      waiting.push(done)
+    },
+  })
+  let taken = 0
+  const outflow = new Outflow(stream, new Socket(), () => taken++)
+  const take = (): void => {
+    for (const done of waiting.splice(0)) done()
+  }
+  return { stream, outflow, calls, take, taken: () => taken }
+}
+
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
+
+describe('What is written to a connection', () => {
+  it('leaves as one piece at the end of the turn', async () => {
+    const { outflow, calls, take } = noting()
+    outflow.write(bytes(1, 2))
+    outflow.room(2).set([3, 4])
+    outflow.write(bytes(5))
+    expect([calls, outflow.unsent]).toEqual([[], 5])
+    await turn()
+    expect([calls, outflow.unsent]).toEqual([[Buffer.from([1, 2, 3, 4, 5])], 5])
+    take()
+    await turn()
+    expect(outflow.unsent).toBe(0)
+  })
+
+  it('leaves at once when that is asked for', () => {
+    const { outflow, calls } = noting()
+    outflow.hold()
+    outflow.write(bytes(1))
+    outflow.flush()
+    expect(calls).toEqual([Buffer.from([1])])
+  })
+
+  it('waits together while the network does not take what it has, and then leaves as one piece', async () => {
+    const { outflow, calls, take, taken } = noting()
+    outflow.write(bytes(1))
+    await turn()
+    for (const value of [2, 3]) {
+      outflow.write(bytes(value))
+      await turn()
+    }
+    expect([calls.length, outflow.unsent, taken()]).toEqual([1, 3, 0])
+    take()
+    await turn()
+    expect([calls.map(call => [...call]), taken()]).toEqual([[[1], [2, 3]], 1])
+  })
+
+  it('keeps every byte in its place, whatever is written in whatever turns', async () => {
+    const piece = fc.oneof(
+      fc.uint8Array({ maxLength: 60 }),
+      fc.constantFrom(500, 15_000, 16_384, 16_385, 70_000).map(length => new Uint8Array(length).fill(length)),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.record({ piece, turn: fc.boolean() }), { maxLength: 40 }), async steps => {
+        const { outflow, calls, take } = noting()
+        for (const step of steps) {
+          outflow.write(step.piece)
+          if (!step.turn) continue
+          await turn()
+          take()
+        }
+        for (let i = 0; i < 3 + steps.length; i++) {
+          await turn()
+          take()
+        }
+        expect(Buffer.concat(calls).equals(Buffer.concat(steps.map(step => step.piece)))).toBe(true)
+        expect([outflow.unsent, outflow.full]).toEqual([0, false])
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('is not copied when it is large', async () => {
+    const { outflow, calls, take } = noting()
+    const large = new Uint8Array(20_000)
+    outflow.write(bytes(1))
+    outflow.write(large)
+    await turn()
+    take()
+    await turn()
+    expect([outflow.isLarge(large), calls.at(-1)?.buffer]).toEqual([true, large.buffer])
+  })
+
+  it('is too much from 64 KiB on', async () => {
+    const { outflow, take } = noting()
+    outflow.write(new Uint8Array(65_536))
+    expect(outflow.full).toBe(false)
+    outflow.write(bytes(1))
+    expect(outflow.full).toBe(true)
+    await turn()
+    expect(outflow.full).toBe(true)
+    for (let i = 0; i < 3; i++) {
+      take()
+      await turn()
+    }
+    expect(outflow.full).toBe(false)
+  })
+
+  it('goes with a connection that is destroyed', async () => {
+    const { stream, outflow, calls } = noting()
+    stream.on('error', () => undefined)
+    outflow.write(bytes(1))
+    stream.destroy()
+    await turn()
+    outflow.write(bytes(2))
+    await turn()
+    expect([calls, outflow.unsent]).toEqual([[], 0])
+  })
+})

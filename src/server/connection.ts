@@ -1,0 +1,23 @@
+/** What the store sends. */
+export interface Content {
+  readonly payload: Uint8Array
+  readonly correlationData?: Uint8Array
+  readonly contentType: string
+  readonly userProperties: Readonly<Record<string, string>>
+}
+
+/** A content and where it goes. */
+export interface Outgoing extends Content {
+  readonly topic: string
+}
+
+/** A client's connection, as far as the store has to do with it. */
+export interface Connection {
+  readonly clientId: string
+  /** Whether it is still open. */
+  readonly open: boolean
+  /** Whether one of its subscriptions matches the topic. */
+  subscribes(topic: string): boolean
+  /** Delivers to this connection, QoS 1. A content that goes to several connections is one object. */
+  deliver(topic: string, content: Content): void
+}

@@ -1,0 +1,151 @@
+import type { Observable } from 'rxjs'
+import type { DumpLine } from '../dump/dump-line.js'
+import type { RequestReport } from '../server/state-store-server.js'
+
+/** A glance at a running store. */
+export interface StoreStats {
+  readonly keys: number
+  readonly watches: number
+  readonly connections: number
+  /** Counts since the start. */
+  readonly requests: number
+  readonly errors: number
+  readonly notifications: number
+}
+
+/** A client that is connected. */
+export interface ConnectedClient {
+  readonly clientId: string
+  /** Since when it is connected, ms since the Unix epoch. */
+  readonly since: number
+  /** Number of keys it watches. */
+  readonly watches: number
+}
+
+/** What the store holds of a key. */
+export interface StoredKey {
+  readonly value: Uint8Array
+  /** Such as `1696374425000:1:StateStore`. */
+  readonly version: string
+  /** When the key is gone, ms since the Unix epoch. */
+  readonly expiresAt: number | undefined
+  /** Writes must carry this token or a newer one. */
+  readonly fencingToken: string | undefined
+  /** Number of clients that watch it. */
+  readonly watchers: number
+}
+
+/** How a store comes back; see {@link RunningStore.restart}. */
+export interface RestartOptions {
+  /**
+   * `kept`: with all keys, their versions, expiry and fencing tokens, as a store with its data on disk. `lost`: empty, as
+   * a store without.
+   */
+  readonly keys: 'kept' | 'lost'
+}
+
+/** How lines are loaded; see {@link RunningStore.load}. */
+export interface LoadOptions {
+  /** Delete every key that is not among the lines. Default `false`. */
+  readonly replace?: boolean
+}
+
+/** What {@link RunningStore.load} came to, in keys. */
+export interface LoadResult {
+  readonly loaded: number
+  /** How many of them kept the version of their line. */
+  readonly versionsKept: number
+  /** Those whose time was over already; they were left alone. */
+  readonly expired: number
+  /** Those that were deleted because of `replace`. */
+  readonly deleted: number
+}
+
+/** A running store; see {@link serve}. */
+export interface RunningStore extends AsyncDisposable {
+  /** `mqtt://host:port` */
+  readonly url: string
+  /** `ws://host:port` */
+  readonly wsUrl: string
+  /** When it started, or was restarted last, ms since the Unix epoch. */
+  readonly startedAt: number
+  /** Starts over with a restart. */
+  readonly stats: StoreStats
+  /** Rises when a key is made or removed, and starts over when all keys are lost: time to list the keys again. */
+  readonly keyspace: number
+  /** Every request, as it is answered. Hot. */
+  readonly requests$: Observable<RequestReport>
+  /** Client ids of the open connections. */
+  readonly clientIds: readonly string[]
+  /** The open connections. */
+  readonly clients: readonly ConnectedClient[]
+  /** Until when it is frozen, ms since the Unix epoch, if it is. */
+  readonly frozenUntil: number | undefined
+
+  /** What the store holds of a key, if anything. No request: it counts nowhere, and no client sees it. */
+  peek(key: string | Uint8Array): StoredKey | undefined
+
+  /** The keys a client watches, in the order it asked for them; none for a client that is not connected. */
+  watchedBy(clientId: string): Iterable<Uint8Array>
+
+  /** Cuts the network connections of a client without a word; whether there was one. For trying out reconnects. */
+  cut(clientId: string): boolean
+
+  /**
+   * Lets the store stand still for so many ms, as a process that is stopped: connections stay open, but nothing is read,
+   * answered, notified or expires; new connections are taken and wait. Then it goes on where it stood. 0 lets it go on at
+   * once. What ends meanwhile for want of an answer ends on the client's side: requests time out, and a client that pings
+   * gives up and connects anew. Throws `argument` for anything but a whole number of ms, `closed` after `close` and
+   * during a restart.
+   *
+   * @example
+   * ```ts
+   * store.freeze(3_000) // the app under test shows that it waits, and gets its answers in three seconds
+   * ```
+   */
+  freeze(ms: number): void
+
+  /**
+   * Lets the store die and start anew on the same ports: all connections end without a word, MQTT sessions and what waits
+   * in them are gone, and so are the registrations of watches. Resolves when it listens again. Rejects with `argument`
+   * for wrong options, `closed` after `close`, or the system's error when a port was taken meanwhile; then it may be
+   * tried again.
+   *
+   * @example
+   * ```ts
+   * await store.restart({ keys: 'lost' }) // the app under test connects anew, and sees that its keys are absent
+   * ```
+   */
+  restart(options: RestartOptions): Promise<void>
+
+  /**
+   * All keys as they are at this moment, one line for each; `JSON.stringify` makes NDJSON of them. For one iteration.
+   *
+   * @example
+   * ```ts
+   * expect([...store.dump()]).toMatchObject([{ key: 'setPoint', value: '21.5' }])
+   * ```
+   */
+  dump(): Iterable<DumpLine>
+
+  /**
+   * Sets the keys of a dump: lines as text, or as objects. All or nothing, in one step, and whoever watches the keys is
+   * told. A key keeps the version of its line if that is newer than every version the store has given out; else it gets a
+   * new one, so that no watch sees versions go back. So a new store that loads a dump is what the dumped one was.
+   * A key's fencing token becomes that of its line, unless its own is newer; none is asked for.
+   * Rejects with `argument` and the number of the line for what is no line of a dump, `quota-exceeded` when that would be
+   * too many keys, `overflow` for more than 1 GiB, `closed` after `close`, or with what the lines raise.
+   *
+   * @example
+   * ```ts
+   * await store.load([{ key: 'setPoint', value: '21.5' }], { replace: true }) // what a test begins with
+   * ```
+   */
+  load(
+    lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
+    options?: LoadOptions,
+  ): Promise<LoadResult>
+
+  /** Disconnects all clients and frees the ports. All keys are lost. */
+  close(): Promise<void>
+}

@@ -1,0 +1,53 @@
+import { type DumpRecord, readDumpLine, wrongLine } from '../dump/codec.js'
+import type { DumpLine } from '../dump/dump-line.js'
+import { ArgumentError, StateStoreError } from '../errors.js'
+import { MAXIMUM_DRIFT } from '../hlc/hlc-clock.js'
+
+/** Most that is gathered for one load, bytes, with what a record costs besides its key and value. */
+const MOST_BYTES = 1024 * 1024 * 1024
+const OVERHEAD = 500
+
+/**
+ * The records of a dump, all of them, so that one bad line spoils nothing. Raises {@link ArgumentError} with the number
+ * of the line, `overflow` when there is too much, and what the lines raise themselves.
+ *
+ * @param now - wall time, ms
+ */
+export async function stage(
+  lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
+  now: number,
+): Promise<DumpRecord[]> {
+  try {
+    return await gather(lines, now)
+  } catch (error) {
+    if (!(error instanceof ArgumentError)) throw error
+    throw new ArgumentError(`${error.message}; nothing was loaded`, { cause: error })
+  }
+}
+
+async function gather(
+  lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
+  now: number,
+): Promise<DumpRecord[]> {
+  const records: DumpRecord[] = []
+  let [number, bytes] = [0, 0]
+  for await (const line of lines) {
+    const record = read(line, ++number, now)
+    if (record === undefined) continue
+    bytes += record.key.length + record.value.length + OVERHEAD
+    if (bytes > MOST_BYTES) {
+      throw new StateStoreError('overflow', `line ${number}: the dump has more than 1 GiB; nothing was loaded`)
+    }
+    records.push(record)
+  }
+  return records
+}
+
+function read(line: DumpLine | string, number: number, now: number): DumpRecord | undefined {
+  const record = readDumpLine(line, number)
+  // Nobody could write the key: the store refuses such a token.
+  if (record?.fencingToken && record.fencingToken.wallClock - now > MAXIMUM_DRIFT) {
+    throw wrongLine(number, "its `fencingToken` is ahead of this machine's clock")
+  }
+  return record
+}
