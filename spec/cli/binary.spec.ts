@@ -98,6 +98,29 @@ describe('the built binary', () => {
     expect(stdout.equals(BINARY)).toBe(true)
   })
 
+  it('serves a console, by which all keys are saved and restored', async () => {
+    const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0')
+    const printed: string[] = []
+    lines.on('line', line => printed.push(line))
+    while (printed.length < 2) await once(lines, 'line')
+    const [url = '', link = ''] = [/mqtt:\S+/.exec(`${printed[0]}`)?.[0], /http:\S+/.exec(`${printed[1]}`)?.[0]]
+    await execute(['set', 'k', '--file', '-', '--url', url, '--px', '100000'], BINARY)
+    const { code, stdout: dump } = await execute(['dump', '--console', link])
+    expect(code).toBe(0)
+    const [line] = String(dump).split('\n')
+    expect(JSON.parse(`${line}`)).toMatchObject({
+      key: 'k',
+      expiresAt: expect.any(Number),
+      version: expect.any(String),
+    })
+    await execute(['del', 'k', '--url', url])
+    const loaded = await execute(['load', '--console', link], dump)
+    expect(loaded).toMatchObject({ code: 0, stderr: '' })
+    expect((await execute(['get', 'k', '--url', url])).stdout.equals(BINARY)).toBe(true)
+    child.kill('SIGINT')
+    expect(await exit).toEqual([0, null])
+  })
+
   it('runs a command under a lock, with the same streams', async () => {
     const { url } = await openStore()
     const words = ['lock', 'l', '--url', url, '--', process.execPath, '-e', 'process.stdin.pipe(process.stdout)']

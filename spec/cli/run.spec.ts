@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { execute } from './test-io.js'
 
-const COMMANDS = ['serve', 'get', 'set', 'del', 'vdel', 'keys', 'watch', 'lock']
+const COMMANDS = ['serve', 'get', 'set', 'del', 'vdel', 'keys', 'dump', 'load', 'watch', 'lock']
 
 describe('the command line', () => {
   it('prints its version', async () => {

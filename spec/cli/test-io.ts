@@ -89,7 +89,7 @@ export function start(args: readonly string[], world: TestWorld = {}): Running {
     interrupt$: signal$,
     signal$,
     clock: { now: () => NOW, schedule: (delay, task) => clock.schedule(delay, task) },
-    readStdin: async () => (typeof stdin === 'string' ? utf8(stdin) : stdin),
+    stdin: piecesOf(typeof stdin === 'string' ? utf8(stdin) : stdin),
     spawn: (command, args, options) => spawnInto({ stdout, stderr }, command, args, options),
   }
   const exit = run(args, io)
@@ -99,6 +99,10 @@ export function start(args: readonly string[], world: TestWorld = {}): Running {
     await exit
   })
   return { stdout, stderr, exit, interrupt }
+}
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let from = 0; from < bytes.length; from += 10_000) yield bytes.subarray(from, from + 10_000)
 }
 
 /** A real process that writes into what the command writes to. */

@@ -15,6 +15,11 @@ export interface ConnectionFlags {
   readonly json?: true
 }
 
+/** Flags of commands that may ask a console. */
+export interface ConsoleFlags {
+  readonly console?: string
+}
+
 /** Flags of commands with a value. */
 export interface ValueFlags {
   readonly hex?: true
@@ -49,6 +54,14 @@ export function addConnectionFlags(command: Command, hidden: boolean): Command {
   add('--json', 'one JSON object per line').helpGroup('Options:')
   return command
 }
+
+/** Adds the flag `--console`. */
+export const addConsoleFlag = (command: Command): Command =>
+  command.addOption(
+    new Option('--console <url>', 'address of the console, with its token (else RX_STATESTORE_CONSOLE)').conflicts(
+      'url',
+    ),
+  )
 
 /** Parses a flag that is a positive integer. */
 export function positiveInteger(text: string): number {

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fromEvent, map, merge, type Observable } from 'rxjs'
-import { concatBytes } from '../bytes.js'
 import { type Clock, systemClock } from '../clock.js'
 import type { Environment } from '../settings.js'
 
@@ -23,7 +22,8 @@ export interface Io {
   readonly interrupt$: Observable<unknown>
   /** All that a terminal or another process may want of a command that we run. As usual while nobody subscribes. */
   readonly signal$: Observable<NodeJS.Signals>
-  readStdin(): Promise<Uint8Array>
+  /** What comes on stdin; to be read once. */
+  readonly stdin: AsyncIterable<Uint8Array>
   /** Starts a process that reads and writes where this one does. Throws, or lets it emit `error`, when it cannot. */
   spawn(command: string, args: readonly string[], options: SpawnOptions): ChildProcess
 }
@@ -49,7 +49,10 @@ export function processIo(): Io {
     clock: systemClock,
     interrupt$: merge(fromEvent(process, 'SIGINT'), fromEvent(process, 'SIGTERM')),
     signal$: merge(...SIGNALS.map(signal => fromEvent(process, signal).pipe(map(() => signal)))),
-    readStdin: async () => concatBytes(await process.stdin.toArray()),
+    // Looking at it opens it.
+    get stdin() {
+      return process.stdin
+    },
     spawn: (command, args, options) => spawn(command, args, { ...options, stdio: 'inherit' }),
   }
 }

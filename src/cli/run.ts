@@ -1,11 +1,13 @@
 import { Command, CommanderError } from 'commander'
 import { reason } from '../errors.js'
 import { addDel } from './del.js'
+import { addDump } from './dump.js'
 import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'
 import { addGet } from './get.js'
 import type { Io } from './io.js'
 import { addKeys } from './keys.js'
+import { addLoad } from './load.js'
 import { addLock } from './lock.js'
 import { addServe } from './serve.js'
 import { addSet } from './set.js'
@@ -39,7 +41,9 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
 
 function programOf(io: Io): Command {
   const program = new Command(NAME)
-  program.description('State store over MQTT 5: run one, read, write, list and watch keys, run commands under a lock.')
+  program.description(
+    'State store over MQTT 5: run one, read, write, list, watch, save and restore keys, run commands under a lock.',
+  )
   program.version(packageVersion()).enablePositionalOptions().exitOverride()
   program.configureOutput({
     writeOut: text => void io.stdout.write(text),
@@ -47,7 +51,8 @@ function programOf(io: Io): Command {
     getOutHelpWidth: () => io.stdout.columns ?? 100,
   })
   addConnectionFlags(program, true)
-  for (const add of [addServe, addGet, addSet, addDel, addVdel, addKeys, addWatch, addLock]) add(program, io)
+  for (const add of [addServe, addGet, addSet, addDel, addVdel, addKeys, addDump, addLoad, addWatch, addLock])
+    add(program, io)
   return program.addHelpText('after', HELP)
 }
 

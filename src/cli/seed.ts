@@ -1,13 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { from, lastValueFrom, mergeMap } from 'rxjs'
 import { reason } from '../errors.js'
-import { connect, text } from '../index.js'
+import type { DumpLine } from '../standalone.js'
 import { EXIT, Failure } from './failure.js'
 
-/** Keys and their values, as text. */
-export type Seed = readonly (readonly [key: string, value: string])[]
-
-const CONCURRENCY = 128
+/** Keys to begin with, and their values as text. */
+export type Seed = readonly DumpLine[]
 
 /** Reads a seed: a JSON object of values by key. A string is stored as it is, anything else as JSON text. */
 export async function readSeed(file: string): Promise<Seed> {
@@ -19,7 +16,10 @@ export async function readSeed(file: string): Promise<Seed> {
     throw new Failure(EXIT.usage, `the seed ${file} must be a JSON object of values by key`)
   }
   if (Object.hasOwn(seed, '')) throw new Failure(EXIT.usage, `the seed ${file} has an empty key`)
-  return Object.entries(seed).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
+  return Object.entries(seed).map(([key, value]) => ({
+    key,
+    value: typeof value === 'string' ? value : JSON.stringify(value),
+  }))
 }
 
 function parse(content: string, file: string): unknown {
@@ -27,16 +27,5 @@ function parse(content: string, file: string): unknown {
     return JSON.parse(content)
   } catch (cause) {
     throw new Failure(EXIT.usage, `the seed ${file} is not JSON: ${reason(cause)}`, { cause })
-  }
-}
-
-/** Writes a seed to the store at a URL. */
-export async function plant(seed: Seed, url: string): Promise<void> {
-  const store = connect(url, { clientId: 'rx-statestore-seed' })
-  try {
-    const written$ = from(seed).pipe(mergeMap(([key, value]) => store.set(key, value, text), CONCURRENCY))
-    await lastValueFrom(written$, { defaultValue: undefined })
-  } finally {
-    await store.close()
   }
 }

@@ -23,6 +23,9 @@ export function colorsFor(sink: Sink, env: Environment): Colors {
   return createColors(sink.isTTY === true && TERM !== 'dumb')
 }
 
+/** So many of something: `1 key`, `2 keys`. */
+export const counted = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`
+
 /** Local time of day with milliseconds. */
 export function timeOfDay(now: number): string {
   const date = new Date(now)

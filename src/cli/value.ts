@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { fromHex, fromUtf8, toHex, utf8 } from '../bytes.js'
+import { concatBytes, fromHex, fromUtf8, toHex, utf8 } from '../bytes.js'
 import { reason } from '../errors.js'
 import { EXIT, Failure } from './failure.js'
 import type { ValueFlags } from './flags.js'
@@ -34,12 +34,18 @@ export async function writeValue(value: Uint8Array, { hex, file }: ValueFlags, i
 }
 
 async function contentOf(file: string, io: Io): Promise<Uint8Array> {
-  if (file === STANDARD_STREAM) return io.readStdin()
+  if (file === STANDARD_STREAM) return allOf(io.stdin)
   try {
     return await readFile(file)
   } catch (cause) {
     throw new Failure(EXIT.usage, `cannot read the value: ${reason(cause)}`, { cause })
   }
+}
+
+async function allOf(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of source) chunks.push(chunk)
+  return concatBytes(chunks)
 }
 
 // Bytes that are no text are no Base16 either, and are reported as such.

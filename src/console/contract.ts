@@ -3,8 +3,9 @@
  * state store protocol does not; keys and values go over MQTT. Types alone, so that the page can share them.
  *
  * Every request has `Authorization: Bearer` and the token printed at start; without it the answer is 401, for what is
- * wrong otherwise 4xx, both with {@link Problem}. Times are ms since the Unix epoch on the store's clock; binary keys are
- * Base16, as in {@link Key.id}.
+ * wrong otherwise 4xx, when there is too much under way, or no store, 503; all with {@link Problem}. A request without an
+ * answer of its own is answered with `{}`. Times are ms since the Unix epoch on the store's clock; binary keys are Base16,
+ * as in {@link Key.id}.
  */
 
 /** GET /api/store: what does not change while the store runs. */
@@ -42,7 +43,7 @@ export interface Pulse {
   readonly keyspace: number
 }
 
-/** Who is connected. */
+/** Who is connected; of more than 1,000 those that came first. */
 export interface Clients {
   readonly type: 'clients'
   readonly clients: readonly ClientFacts[]
@@ -94,7 +95,7 @@ export interface RestartRequest {
   readonly keys: 'kept' | 'lost'
 }
 
-/** POST /api/reset: deletes what is not in the seed, and sets what is. */
+/** POST /api/reset: deletes what is not in the seed, and sets what is. 409 when there is no seed. */
 export interface ResetAnswer {
   readonly deleted: number
   readonly set: number
@@ -102,17 +103,9 @@ export interface ResetAnswer {
 
 /**
  * GET /api/dump, and the body of POST /api/load: a line per key. `value` is text, `bytes` Base64 where it is no UTF-8; so
- * are `key` and `keyBytes`.
+ * are `key` and `keyBytes`. A load is all or nothing; {@link Problem.message} names the line that is wrong.
  */
-export interface DumpLine {
-  readonly key?: string
-  readonly keyBytes?: string
-  readonly value?: string
-  readonly bytes?: string
-  readonly version?: string
-  readonly expiresAt?: number
-  readonly fencingToken?: string
-}
+export type { DumpLine } from '../dump/dump-line.js'
 
 /** The answer to POST /api/load. */
 export interface LoadAnswer {
@@ -125,6 +118,7 @@ export interface LoadAnswer {
 
 /** Why a request was refused. */
 export interface Problem {
+  /** `token`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, or a code of the library. */
   readonly code: string
   readonly message: string
 }

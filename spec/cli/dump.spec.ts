@@ -1,0 +1,220 @@
+import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { dirname } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { layLink } from '../support/link.js'
+import { ManualClock } from '../support/manual-clock.js'
+import { openConsole, scratch } from './open-console.js'
+import { execute, NOW, openStore, start } from './test-io.js'
+
+const linesOf = (text: string): unknown[] =>
+  text
+    .split('\n')
+    .slice(0, -1)
+    .map(line => JSON.parse(line))
+/** Lines by key: they come in no particular order. */
+const byKey = (lines: Iterable<unknown>): Record<string, unknown> =>
+  Object.fromEntries(Array.from(lines, line => [String(Object(line).key ?? Object(line).keyBytes), line]))
+
+const TOKEN = '1696374425000:1:lock'
+const LINES = [
+  { key: 'a\\b', value: 'text' },
+  { key: 'expires', value: '', expiresAt: NOW + 365 * 86_400_000_000, fencingToken: TOKEN },
+  { keyBytes: '/wA=', bytes: '/g==' },
+]
+
+/** A server that is no console. */
+async function impostor(answer: (server: Server) => void): Promise<string> {
+  const server = createServer()
+  answer(server)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = Object(server.address()) as AddressInfo
+  return `http://127.0.0.1:${port}/#token=x`
+}
+
+describe('dump', () => {
+  it('prints every key with all there is to it, by way of the console', async () => {
+    const { store, link } = await openConsole()
+    await store.load(LINES)
+    const { code, stdout, stderr } = await execute(['dump', '--console', link])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(linesOf(stdout)).toEqual([...store.dump()])
+    expect(linesOf(stdout)).toMatchObject(LINES)
+  })
+
+  it('finds the console in the environment', async () => {
+    const { store, link } = await openConsole()
+    await store.load(LINES)
+    const { code, stdout } = await execute(['dump'], { env: { RX_STATESTORE_CONSOLE: link } })
+    expect([code, linesOf(stdout)]).toEqual([0, [...store.dump()]])
+  })
+
+  it('prints values and versions of any store, and says what is left out', async () => {
+    const store = await openStore()
+    await store.load(LINES)
+    const { code, stdout, stderr } = await execute(['dump', '--url', store.url])
+    expect([code, stderr]).toEqual([
+      0,
+      'expiry and fencing tokens are left out, as no console was asked; see --console\n',
+    ])
+    const expected = [...store.dump()].map(({ expiresAt: _, fencingToken: __, ...line }) => line)
+    expect(byKey(linesOf(stdout))).toEqual(byKey(expected))
+  })
+
+  it('asks the store that --url names, whatever the environment says', async () => {
+    const [{ link }, other] = [await openConsole(), await openStore()]
+    await other.load([{ key: 'other', value: '' }])
+    const { stdout } = await execute(['dump', '--url', other.url], { env: { RX_STATESTORE_CONSOLE: link } })
+    expect(linesOf(stdout)).toMatchObject([{ key: 'other' }])
+  })
+
+  it('has thousands of keys, either way', async () => {
+    const { store, link } = await openConsole()
+    await store.load(Array.from({ length: 5_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(100) })))
+    expect(linesOf((await execute(['dump', '--console', link])).stdout)).toHaveLength(5_000)
+    expect(byKey(linesOf((await execute(['dump', '--url', store.url])).stdout))).toEqual(byKey(store.dump()))
+  })
+
+  it('of nothing is empty', async () => {
+    const { store, link } = await openConsole()
+    expect(await execute(['dump', '--console', link])).toMatchObject({ code: 0, stdout: '' })
+    expect(await execute(['dump', '--url', store.url])).toMatchObject({ code: 0, stdout: '' })
+  })
+
+  it('writes a file, and says how many keys it has', async () => {
+    const { store, link } = await openConsole()
+    await store.load(LINES)
+    const file = await scratch('keys.ndjson')
+    expect(await execute(['dump', '--console', link, '--file', file])).toMatchObject({ code: 0, stdout: '3 keys\n' })
+    expect(linesOf(await readFile(file, 'utf8'))).toEqual([...store.dump()])
+    const json = ['dump', '--url', store.url, '--file', file, '--json']
+    expect(await execute(json)).toMatchObject({ code: 0, stdout: '{"keys":3}\n' })
+    expect(await readdir(dirname(file))).toEqual(['keys.ndjson'])
+    const { stdout } = await execute(['dump', '--console', link, '--file', '-'])
+    expect(linesOf(stdout)).toEqual([...store.dump()])
+  })
+
+  it('leaves the file alone that is there when it breaks off', async () => {
+    const file = await scratch('keys.ndjson')
+    await writeFile(file, 'good')
+    const link = await impostor(server =>
+      server.on('request', (_, response) => {
+        response.writeHead(200).write('{"key":"a","value":""}\n{"key":"b","va', () => response.destroy())
+      }),
+    )
+    const { code, stdout, stderr } = await execute(['dump', '--console', link, '--file', file])
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toBe('rx-statestore: the dump is not complete, it broke off after 1 key: aborted\n')
+    expect(await readFile(file, 'utf8')).toBe('good')
+    expect(await readdir(dirname(file))).toEqual(['keys.ndjson'])
+  })
+
+  it('writes through a link, and into what is no file', async () => {
+    const { store, link } = await openConsole()
+    await store.load(LINES)
+    const file = await scratch('keys.ndjson')
+    await symlink(file, `${file}.link`)
+    expect(await execute(['dump', '--console', link, '--file', `${file}.link`])).toMatchObject({ code: 0 })
+    expect(linesOf(await readFile(file, 'utf8'))).toHaveLength(3)
+    expect((await lstat(`${file}.link`)).isSymbolicLink()).toBe(true)
+    expect(await execute(['dump', '--console', link, '--file', '/dev/null'])).toMatchObject({ code: 0 })
+    expect((await lstat('/dev/null')).isCharacterDevice()).toBe(true)
+  })
+
+  it('ends with 1 and tells how far it came when the store goes away meanwhile', async () => {
+    const store = await openStore()
+    await store.load(Array.from({ length: 3_000 }, (_, at) => ({ key: `key/${at}`, value: '' })))
+    const link = await layLink(store.url)
+    const { stdout, stderr, exit } = start(['dump', '--url', link.url, '--timeout', '500'])
+    await stdout.line(/key/)
+    link.cut()
+    expect(await exit).toBe(1)
+    expect(stderr.lines.at(-1)).toMatch(/^rx-statestore: the dump is not complete, it broke off after \d+ keys: /)
+  })
+
+  it('ends quietly when nobody reads', async () => {
+    const { store, link } = await openConsole()
+    await store.load(LINES)
+    const { stdout, stderr, exit } = start(['dump', '--console', link])
+    stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+    expect([await exit, stderr.text]).toEqual([0, ''])
+  })
+
+  it('tells on a terminal how far it is', async () => {
+    const store = await openStore()
+    const link = await layLink(store.url)
+    link.cut()
+    const clock = new ManualClock()
+    const file = await scratch('keys.ndjson')
+    const { stderr, exit } = start(['dump', '--url', link.url, '--file', file], { columns: 80, clock })
+    await stderr.line(/left out/)
+    clock.advance(1_000)
+    expect(stderr.text).toContain('0 keys')
+    link.restore()
+    expect(await exit).toBe(0)
+  })
+
+  it.each([
+    [
+      'a token that is wrong',
+      (link: string) => `${link.slice(0, -1)}`,
+      /^rx-statestore: The token is missing or wrong; [^\n]+\n$/,
+    ],
+    [
+      'nobody there',
+      () => 'http://127.0.0.1:1/#token=x',
+      /^rx-statestore: cannot reach the console at http:\/\/127\.0\.0\.1:1: [^\n]+\n$/,
+    ],
+  ])('ends with 1 and one line for %s', async (_, address, words) => {
+    const { link } = await openConsole()
+    const { code, stdout, stderr } = await execute(['dump', '--console', address(link)])
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(words)
+  })
+
+  it('ends with 1 and one line for somebody else', async () => {
+    const link = await impostor(server =>
+      server.on('request', (_, response) => void response.writeHead(418).end('teapot')),
+    )
+    const { code, stderr } = await execute(['dump', '--console', link])
+    expect([code, stderr]).toEqual([1, "rx-statestore: the console answered 418 I'm a Teapot\n"])
+  })
+
+  it('ends with 1 for a store that cannot be reached, and leaves no file', async () => {
+    const file = await scratch('keys.ndjson')
+    const { code, stderr } = await execute(['dump', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50', '--file', file])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/\nrx-statestore: cannot reach mqtt:[^\n]+\n$/)
+    expect(await readdir(dirname(file))).toEqual([])
+  })
+
+  it.each([
+    ['an address without a token', ['--console', 'http://127.0.0.1:8080/']],
+    ['an address that is none', ['--console', 'here']],
+    ['an address of something else', ['--console', 'mqtt://127.0.0.1/#token=x']],
+    ['a console and a store', ['--console', 'http://127.0.0.1:1/#token=x', '--url', 'mqtt://127.0.0.1:1']],
+    ['an argument', ['keys.ndjson']],
+    ['a file that cannot be', ['--file', '/nowhere/at/all', '--console', 'http://127.0.0.1:1/#token=x']],
+  ])('ends with 2 for %s', async (_, args) => {
+    const { code, stderr } = await execute(['dump', ...args])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore dump --help\n$/)
+    expect(stderr).not.toContain('token=x')
+  })
+
+  it('ends with 2 for a folder, and for a wrong environment', async () => {
+    const folder = await scratch('folder')
+    await mkdir(folder)
+    expect(await execute(['dump', '--console', 'http://127.0.0.1:1/#token=x', '--file', folder])).toMatchObject({
+      code: 2,
+    })
+    const { code, stderr } = await execute(['dump'], { env: { RX_STATESTORE_CONSOLE: 'http://127.0.0.1:1' } })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^rx-statestore: RX_STATESTORE_CONSOLE must be [^\n]+\n$/)
+  })
+})

@@ -1,0 +1,174 @@
+import { writeFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import type { DumpLine } from '../../src/standalone.js'
+import { layLink } from '../support/link.js'
+import { openConsole, scratch } from './open-console.js'
+import { execute, NOW, openStore, start } from './test-io.js'
+
+const ndjson = (lines: readonly object[]): string => lines.map(line => `${JSON.stringify(line)}\n`).join('')
+const many = (count: number) => Array.from({ length: count }, (_, at) => ({ key: `key/${at}`, value: String(at) }))
+/** Lines by key: they come in no particular order. */
+const byKey = (lines: Iterable<DumpLine>): Record<string, DumpLine> =>
+  Object.fromEntries(Array.from(lines, line => [line.key ?? `${line.keyBytes}`, line]))
+
+/** Far from now, and from the time that is printed. */
+const LATER = Date.now() + 86_400_000
+
+describe('load', () => {
+  const LINES = [
+    { key: 'a\\b', value: 'text', version: '1696374425000:1:StateStore' },
+    { key: 'expires', value: '', version: '1696374425000:2:StateStore', expiresAt: LATER },
+    { keyBytes: '/wA=', bytes: '/g==', version: '1696374425000:0:S', fencingToken: '5:0:lock' },
+  ]
+  const OVER = { key: 'over', value: '', expiresAt: 17 }
+
+  it('restores what was dumped, by way of the console', async () => {
+    const { store, link } = await openConsole()
+    const stdin = ndjson([...LINES, OVER])
+    const { code, stdout, stderr } = await execute(['load', '--console', link], { stdin })
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: '3 keys loaded, 3 with the version of the dump; 1 had expired\n',
+      stderr: '',
+    })
+    expect(byKey(store.dump())).toEqual(byKey(LINES))
+  })
+
+  it('reads a file, finds the console in the environment, and prints an object with --json', async () => {
+    const { store, link } = await openConsole()
+    const file = await scratch('keys.ndjson')
+    await writeFile(file, ndjson(LINES))
+    const env = { RX_STATESTORE_CONSOLE: link }
+    const answer = { loaded: 3, versionsKept: 3, expired: 0 }
+    expect(await execute(['load', file, '--json'], { env })).toMatchObject({
+      code: 0,
+      stdout: `${JSON.stringify(answer)}\n`,
+    })
+    expect(byKey(store.dump())).toEqual(byKey(LINES))
+    const again = await execute(['load', file], { env })
+    expect(again).toMatchObject({ code: 0, stdout: '3 keys loaded, 0 with the version of the dump\n' })
+  })
+
+  it('makes one store of another, dump and load by way of either', async () => {
+    const [from, to] = [await openConsole(), await openConsole()]
+    await from.store.load([...LINES, ...many(2_000)])
+    const { stdout: dump } = await execute(['dump', '--console', from.link])
+    expect(await execute(['load', '--console', to.link], { stdin: dump })).toMatchObject({ code: 0 })
+    expect(byKey(to.store.dump())).toEqual(byKey(from.store.dump()))
+    const other = await openStore()
+    expect(await execute(['load', '--url', other.url], { stdin: dump })).toMatchObject({ code: 0 })
+    const values = ({ store }: { readonly store: typeof other }) =>
+      byKey(Array.from(store.dump(), ({ version: _, expiresAt: __, ...line }) => line))
+    expect(values({ store: other })).toEqual(values(from))
+  })
+
+  it('sets the keys of any store, with expiry and fencing token, and says that versions are new', async () => {
+    const store = await openStore()
+    const stdin = ndjson([...LINES, OVER, { key: 'soon', value: '', expiresAt: NOW + 60_000 }])
+    const { code, stdout, stderr } = await execute(['load', '--url', store.url], { stdin })
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: '4 keys loaded; 1 had expired\n',
+      stderr: 'versions are new, as no console was asked; see --console\n',
+    })
+    expect(store.peek(Uint8Array.of(0xff, 0))).toMatchObject({ fencingToken: '5:0:lock', value: Uint8Array.of(0xfe) })
+    const left = (store.peek('soon')?.expiresAt ?? 0) - Date.now()
+    expect(left > 0 && left <= 60_000).toBe(true)
+    expect(store.peek('a\\b')?.version).not.toBe('1696374425000:1:StateStore')
+  })
+
+  it('lets the later line of a key count, either way', async () => {
+    const { store, link } = await openConsole()
+    const stdin = ndjson([...many(300), ...many(300).map(({ key }) => ({ key, value: 'later' }))])
+    for (const args of [
+      ['--console', link],
+      ['--url', store.url],
+    ]) {
+      expect(await execute(['load', ...args], { stdin })).toMatchObject({ code: 0 })
+      expect(new Set([...store.dump()].map(({ value }) => value))).toEqual(new Set(['later']))
+      await store.load([], { replace: true })
+    }
+  })
+
+  it('of nothing is nothing', async () => {
+    const { store, link } = await openConsole()
+    const stdout = '0 keys loaded, 0 with the version of the dump\n'
+    expect(await execute(['load', '--console', link])).toMatchObject({ code: 0, stdout })
+    expect(await execute(['load', '--url', store.url], { stdin: '\n\n' })).toMatchObject({
+      code: 0,
+      stdout: '0 keys loaded\n',
+    })
+  })
+
+  it.each([
+    ['no JSON', '{"key":', 'it is no JSON'],
+    ['a line that is cut off', '{"key":"k","value":"v', 'it is no JSON'],
+    ['no value', '{"key":"k"}', 'it needs either `value` or `bytes`'],
+    ['what nobody reads', '{"key":"k","value":"v","px":5}', 'it has an unknown member "px"'],
+  ])('says which line is wrong, and how many keys are loaded: %s', async (_, bad, words) => {
+    const { store, link } = await openConsole()
+    const before = ndjson(many(1_000))
+    const whole = await execute(['load', '--console', link], { stdin: `${before}\n${bad}\n${before}` })
+    expect(whole).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `rx-statestore: line 1002: ${words}; nothing was loaded\n`,
+    })
+    expect(store.stats.keys).toBe(0)
+    const { code, stderr } = await execute(['load', '--url', store.url], { stdin: `${before}\n${bad}\n` })
+    const [, count] = /\nrx-statestore: line 1002: .*; (\d+) keys loaded before\n$/.exec(stderr) ?? []
+    expect([code, Number(count)]).toEqual([1, store.stats.keys])
+    const first = await execute(['load', '--url', store.url], { stdin: bad })
+    expect(first.stderr).toContain(`rx-statestore: line 1: ${words}; nothing was loaded\n`)
+  })
+
+  it('stops sending when the console refuses, however much there is', async () => {
+    const { store, link } = await openConsole()
+    const stdin = `nonsense\n${ndjson(many(300_000))}`
+    expect(await execute(['load', '--console', link], { stdin })).toMatchObject({
+      code: 1,
+      stderr: 'rx-statestore: line 1: it is no JSON; nothing was loaded\n',
+    })
+    const wrong = await execute(['load', '--console', link.slice(0, -1)], { stdin })
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('The token is missing or wrong')])
+    expect(store.stats.keys).toBe(0)
+  })
+
+  it('says how many keys are loaded when the store refuses one, or goes away', async () => {
+    const full = await openStore({ maxKeys: 700 })
+    const { code, stderr } = await execute(['load', '--url', full.url], { stdin: ndjson(many(1_000)) })
+    const [, count] = /: the quota has been exceeded; (\d+) keys loaded before\n$/.exec(stderr) ?? []
+    expect(code).toBe(1)
+    expect(Number(count)).toBeGreaterThanOrEqual(512)
+    expect(Number(count)).toBeLessThanOrEqual(full.stats.keys)
+    const store = await openStore()
+    const link = await layLink(store.url)
+    link.cut()
+    const running = start(['load', '--url', link.url, '--timeout', '300'], { stdin: ndjson(many(10)) })
+    expect(await running.exit).toBe(1)
+    expect(running.stderr.lines.at(-1)).toMatch(/^rx-statestore: .*; nothing was loaded$/)
+  })
+
+  it('takes no more keys than the store may hold, by way of the console', async () => {
+    const { store, link } = await openConsole({ maxKeys: 2 })
+    const { code, stderr } = await execute(['load', '--console', link], { stdin: ndjson(many(3)) })
+    const words = 'Nothing was loaded: that would be more keys than 2, the quota has been exceeded'
+    expect([code, stderr, store.stats.keys]).toEqual([1, `rx-statestore: ${words}\n`, 0])
+  })
+
+  it.each([
+    ['a file that is not there', ['/nowhere/at/all']],
+    ['two files', ['a', 'b']],
+    ['an address without a token', ['--console', 'http://127.0.0.1:1/']],
+  ])('ends with 2 for %s', async (_, args) => {
+    const { code, stderr } = await execute(['load', ...args])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore load --help\n$/)
+  })
+
+  it('ends with 1 for a folder', async () => {
+    const { link } = await openConsole()
+    const { code, stderr } = await execute(['load', '/', '--console', link])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^rx-statestore: EISDIR[^\n]*\n$/)])
+  })
+})

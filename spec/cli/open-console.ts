@@ -1,0 +1,24 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { ConsoleServer } from '../../src/console/console-server.js'
+import type { RunningStore, ServeOptions } from '../../src/standalone.js'
+import { openStore } from './test-io.js'
+
+/** A store with a console; both closed at the end of the test. */
+export async function openConsole(
+  options: ServeOptions = {},
+): Promise<{ readonly store: RunningStore; readonly server: ConsoleServer; readonly link: string }> {
+  const store = await openStore(options)
+  const server = await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '' })
+  onTestFinished(async () => server.close())
+  return { store, server, link: server.link }
+}
+
+/** A name in a folder of its own, gone at the end of the test. */
+export async function scratch(name: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
+  onTestFinished(async () => rm(folder, { recursive: true }))
+  return join(folder, name)
+}

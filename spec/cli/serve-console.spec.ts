@@ -1,0 +1,111 @@
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { scratch } from './open-console.js'
+import { execute, jsonOf, type Running, start } from './test-io.js'
+
+const ANY_PORT = ['--port', '0', '--ws-port', '0']
+
+/** Address and token of the console that a running command has printed. */
+async function consoleOf({
+  stdout,
+}: Running): Promise<{ readonly url: URL; ask(path: string, body?: object): Promise<Response> }> {
+  const line = await stdout.line(/^console on http:\/\/[^ ]+\/#token=[\w-]{43}$/)
+  const url = new URL(line.replace('console on ', ''))
+  const headers = { authorization: `Bearer ${url.hash.replace('#token=', '')}` }
+  const ask = async (path: string, body?: object): Promise<Response> =>
+    fetch(new URL(path, url), body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers })
+  return { url, ask }
+}
+
+async function takenPort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+describe('serve --console', () => {
+  it('prints one address that lets one in, and ends with the store', async () => {
+    const running = start(['serve', ...ANY_PORT, '--console', '0'])
+    const line = await running.stdout.line(/^listening on /)
+    const { url, ask } = await consoleOf(running)
+    expect(url.hostname).toBe('127.0.0.1')
+    expect(await (await ask('api/store')).json()).toMatchObject({ url: /mqtt:\S+/.exec(line)?.[0], seeded: false })
+    expect((await fetch(new URL('api/store', url))).status).toBe(401)
+    running.interrupt()
+    expect(await running.exit).toBe(0)
+    await expect(ask('api/store')).rejects.toThrow()
+  })
+
+  it('prints the address with --json, too', async () => {
+    const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--json'])
+    const { console } = Object(jsonOf(await stdout.line(/./)))
+    expect(console).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/)
+  })
+
+  it('survives a restart of the store, and resets to the seed', async () => {
+    const file = await scratch('seed.json')
+    await writeFile(file, JSON.stringify({ a: 'text', b: 21.5 }))
+    const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])
+    const line = await running.stdout.line(/^listening on .*, with 2 keys to begin with$/)
+    const [url = ''] = /mqtt:\S+(?= and)/.exec(line) ?? []
+    const { ask } = await consoleOf(running)
+    expect(await (await ask('api/store')).json()).toMatchObject({ seeded: true })
+    await execute(['set', 'a', 'changed', '--url', url])
+    await execute(['set', 'more', 'v', '--url', url])
+    expect((await ask('api/restart', { keys: 'kept' })).status).toBe(200)
+    expect(await execute(['get', 'a', '--url', url])).toMatchObject({ stdout: 'changed' })
+    expect(await (await ask('api/reset', {})).json()).toEqual({ deleted: 1, set: 2 })
+    expect(await execute(['get', 'a', '--url', url])).toMatchObject({ stdout: 'text' })
+    expect(await execute(['get', 'more', '--url', url])).toMatchObject({ code: 3 })
+    expect((await ask('api/restart', { keys: 'lost' })).status).toBe(200)
+    expect(await execute(['get', 'b', '--url', url])).toMatchObject({ code: 3 })
+    await ask('api/reset', {})
+    expect(await execute(['get', 'b', '--url', url])).toMatchObject({ stdout: '21.5' })
+  })
+
+  it('can be reset to a seed of nothing', async () => {
+    const file = await scratch('seed.json')
+    await writeFile(file, '{}')
+    const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])
+    const { ask } = await consoleOf(running)
+    expect(await (await ask('api/reset', {})).json()).toEqual({ deleted: 0, set: 0 })
+  })
+
+  it('listens where --console-host says', async () => {
+    const running = start(['serve', ...ANY_PORT, '--console', '0', '--console-host', '0.0.0.0'])
+    const { url, ask } = await consoleOf(running)
+    expect(url.hostname).toBe('127.0.0.1')
+    expect((await ask('api/store')).status).toBe(200)
+  })
+
+  it('ends with 1, and frees the ports of the store, when its port is in use', async () => {
+    const [port, own] = [String(await takenPort()), ['--port', '0', '--ws-port', '0']]
+    const { code, stdout, stderr } = await execute(['serve', ...own, '--console', port])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe(
+      `rx-statestore: cannot listen: port ${port} is in use (EADDRINUSE); choose another with --console\n`,
+    )
+  })
+
+  it.each([
+    ['a port out of range', ['--console', '65536']],
+    ['a port that is no number', ['--console', 'yes']],
+    ['--console-host alone', ['--console-host', '127.0.0.1']],
+    ['a --console-host of nothing', ['--console', '0', '--console-host', '']],
+  ])('ends with 2 for %s', async (_, args) => {
+    const { code, stderr } = await execute(['serve', ...ANY_PORT, ...args])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore serve --help\n$/)
+  })
+
+  it('is not there unless it is asked for', async () => {
+    const running = start(['serve', ...ANY_PORT])
+    await running.stdout.line(/^listening on /)
+    running.interrupt()
+    await running.exit
+    expect(running.stdout.text).not.toContain('console')
+  })
+})

@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { dots, MEMORY, NO_BEATS, withBeat } from '../../../console/src/model/beats.js'
+import { spark } from '../../../console/src/model/spark.js'
+import { scrollToShow, visibleRows } from '../../../console/src/model/window.js'
+
+describe('The rows to be seen', () => {
+  const viewport = { scrollTop: 0, height: 340, rowHeight: 34, count: 2_000 }
+
+  it('are those in the window, and some around', () => {
+    expect(visibleRows(viewport)).toEqual({ first: 0, end: 16 })
+    expect(visibleRows({ ...viewport, scrollTop: 3_400 })).toEqual({ first: 94, end: 116 })
+    expect(visibleRows({ ...viewport, scrollTop: 3_410 }, 0)).toEqual({ first: 100, end: 111 })
+  })
+
+  it('end with the list', () => {
+    expect(visibleRows({ ...viewport, scrollTop: 67_660 })).toEqual({ first: 1_984, end: 2_000 })
+    expect(visibleRows({ ...viewport, count: 3 })).toEqual({ first: 0, end: 3 })
+  })
+
+  it('are none of an empty list, or of one that became shorter than where it was scrolled to', () => {
+    expect(visibleRows({ ...viewport, count: 0 })).toEqual({ first: 0, end: 0 })
+    expect(visibleRows({ ...viewport, scrollTop: 60_000, count: 10 })).toEqual({ first: 10, end: 10 })
+  })
+
+  it('have room for every row that is to be seen', () => {
+    const numbers = { scrollTop: fc.integer({ min: -50, max: 90_000 }), height: fc.integer({ min: 0, max: 2_000 }) }
+    fc.assert(
+      fc.property(fc.record({ ...numbers, count: fc.nat(3_000) }), ({ scrollTop, height, count }) => {
+        const { first, end } = visibleRows({ scrollTop, height, count, rowHeight: 34 })
+        expect(0 <= first && first <= end && end <= count).toBe(true)
+        expect(end - first).toBeLessThanOrEqual(Math.ceil(height / 34) + 14)
+        const seen = Array.from({ length: count }, (_, row) => row).filter(
+          row => (row + 1) * 34 > Math.max(0, scrollTop) && row * 34 < scrollTop + height,
+        )
+        expect(seen.every(row => first <= row && row < end)).toBe(true)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('are reached by the shortest way', () => {
+    const there = { ...viewport, scrollTop: 340 }
+    expect(scrollToShow(12, there)).toBe(340)
+    expect(scrollToShow(9, there)).toBe(306)
+    expect(scrollToShow(20, there)).toBe(374)
+  })
+})
+
+describe('Marbles', () => {
+  it('are one for changes that are close', () => {
+    const beats = [1_000, 1_900, 2_600, 9_000].reduce((kept, at) => withBeat(kept, 'set', at), NO_BEATS)
+    expect(beats).toEqual({ sets: [0, 2_500, 7_500], deletes: [] })
+  })
+
+  it('are of two kinds', () => {
+    expect(withBeat(withBeat(NO_BEATS, 'set', 0), 'delete', 0)).toEqual({ sets: [0], deletes: [0] })
+  })
+
+  it('are forgotten after a minute, so that there is an end of them', () => {
+    const times = Array.from({ length: 10_000 }, (_, i) => i * 100)
+    const { sets } = times.reduce((kept, at) => withBeat(kept, 'set', at), NO_BEATS)
+    expect(sets.length).toBeLessThanOrEqual(MEMORY / 2_500 + 1)
+  })
+
+  it('move to the left, and out', () => {
+    expect(dots([10_000], 10_000, 128, 8, 4)).toBe('M124 8h0')
+    expect(dots([10_000], 40_000, 128, 8, 4)).toBe('M64 8h0')
+    expect(dots([10_000], 70_000, 128, 8, 4)).toBe('')
+  })
+})
+
+describe('A small chart', () => {
+  it('has its newest value at the right, and the highest at the top', () => {
+    expect(spark([0, 10, 5], 11, 100, 20, 4)).toEqual({
+      line: 'M80 20L90 0L100 10',
+      area: 'M80 20L90 0L100 10L100 20L80 20Z',
+      highest: 10,
+    })
+  })
+
+  it('makes no mountain of a molehill', () => {
+    expect(spark([1], 11, 100, 20, 4)).toMatchObject({ line: 'M100 15', highest: 4 })
+  })
+
+  it('shows the newest values when there are more than it has room for', () => {
+    expect(spark([9, 8, 1, 2], 2, 10, 10, 1).line).toBe('M0 5L10 0')
+  })
+
+  it('of nothing is nothing', () => {
+    expect(spark([], 10, 10, 10, 1)).toEqual({ line: '', area: '', highest: 1 })
+  })
+})

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import { openConsole, pageOf, rawRequest } from './open-console.js'
+
+const FILES = {
+  'page/index.html': '<!doctype html>',
+  'page/icon.svg': '<svg/>',
+  'page/assets/index-Cfe2mVl9.js': 'export {}',
+  'page/assets/index-a1b2c3d4.css': 'a{}',
+  'page/assets/inter-latin.woff2': 'font',
+  'page/assets/deep/er.json': '{}',
+  'page/.env': 'secret',
+  'page/notes.md': 'secret',
+  'secret.txt': 'secret',
+  'page-of-another/secret.txt': 'secret',
+}
+
+describe('The page', () => {
+  const open = async () => openConsole({ page: await pageOf(FILES) })
+
+  it.each([
+    ['/', '<!doctype html>', 'text/html; charset=utf-8'],
+    ['/index.html', '<!doctype html>', 'text/html; charset=utf-8'],
+    ['/?what=ever', '<!doctype html>', 'text/html; charset=utf-8'],
+    ['/icon.svg', '<svg/>', 'image/svg+xml'],
+    ['/assets/index-Cfe2mVl9.js', 'export {}', 'text/javascript; charset=utf-8'],
+    ['/assets/index-a1b2c3d4.css', 'a{}', 'text/css; charset=utf-8'],
+    ['/assets/inter-latin.woff2', 'font', 'font/woff2'],
+    ['/assets/deep/er.json', '{}', 'application/json'],
+  ])('has %s', async (path, text, type) => {
+    const answer = await rawRequest(await open(), path)
+    expect(answer).toMatchObject({
+      status: 200,
+      text,
+      headers: { 'content-type': type, 'content-length': String(text.length) },
+    })
+  })
+
+  it('is asked for anew each time, but for the assets, whose names change with them', async () => {
+    const console = await open()
+    const caching = async (path: string) => (await rawRequest(console, path)).headers['cache-control']
+    expect(await caching('/')).toBe('no-cache')
+    expect(await caching('/icon.svg')).toBe('no-cache')
+    expect(await caching('/assets/index-Cfe2mVl9.js')).toBe('public, max-age=31536000, immutable')
+    expect(await caching('/assets/gone.js')).toBe('no-store')
+    expect(await caching('/api/store')).toBe('no-store')
+  })
+
+  it.each([
+    '/../secret.txt',
+    '/assets/../../secret.txt',
+    '/%2e%2e/secret.txt',
+    '/..%2fsecret.txt',
+    '/%2e%2e%2fsecret.txt',
+    '/..\\secret.txt',
+    '/assets/..%5c..%5csecret.txt',
+    '//secret.txt',
+    '/./index.html',
+    '/.env',
+    '/notes.md',
+    '/assets',
+    '/assets/',
+    '/index.html/',
+    '/index.html%00.js',
+    '/page-of-another/secret.txt',
+    '/../page-of-another/secret.txt',
+    'http://127.0.0.1/../secret.txt',
+    '*',
+    '/missing.js',
+    `/${'a'.repeat(300)}.js`,
+  ])('has nothing else: %s', async path => {
+    const answer = await rawRequest(await open(), path)
+    expect([answer.status, answer.text.includes('secret')]).toEqual([404, false])
+    expect(JSON.parse(answer.text)).toMatchObject({ code: 'not-found' })
+  })
+
+  it('may load nothing but itself, and talk to nobody but us and the broker', async () => {
+    const console = await open()
+    const { headers } = await rawRequest(console, '/', { headers: { host: 'localhost:8080' } })
+    const policy = String(headers['content-security-policy'])
+    expect(policy).toContain(`connect-src 'self' ${console.store.wsUrl};`)
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).not.toContain('unsafe')
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'same-origin',
+      'cross-origin-opener-policy': 'same-origin',
+    })
+  })
+
+  it('may talk to a broker on all addresses by the name under which it is open itself', async () => {
+    const page = await pageOf(FILES)
+    const console = await openConsole({ page, serve: { host: '0.0.0.0' } })
+    const { port } = new URL(console.store.wsUrl)
+    const policyFor = async (host: string) =>
+      String((await rawRequest(console, '/', { headers: { host } })).headers['content-security-policy'])
+    expect(await policyFor('192.168.1.7:8080')).toContain(`connect-src 'self' ws://192.168.1.7:${port};`)
+    expect(await policyFor('[fe80::1]:8080')).toContain(`connect-src 'self' ws://*:${port};`)
+    const headers = { host: '192.168.1.7:8080', authorization: `Bearer ${console.server.token}` }
+    expect(JSON.parse((await rawRequest(console, '/api/store', { headers })).text)).toMatchObject({
+      wsUrl: `ws://192.168.1.7:${port}`,
+    })
+  })
+
+  it('is read, and nothing else done with it', async () => {
+    const console = await open()
+    expect(await rawRequest(console, '/', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' })
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      expect(await rawRequest(console, '/', { method })).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
+    }
+  })
+
+  it('says how to build it when it is not there', async () => {
+    const console = await openConsole({ page: new URL('file:///nowhere/at/all/') })
+    const answer = await rawRequest(console, '/')
+    expect(answer).toMatchObject({ status: 503, headers: { 'content-type': 'text/plain; charset=utf-8' } })
+    expect(answer.text).toContain('npm run build')
+    expect((await console.ask('api/store')).status).toBe(200)
+  })
+})

@@ -1,0 +1,93 @@
+import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
+import { reason } from '../errors.js'
+import { EXIT, Failure } from './failure.js'
+import { type Io, print } from './io.js'
+
+/** Where a dump goes. */
+export interface DumpTarget {
+  /** Of the file, if it is one. */
+  readonly name: string | undefined
+  /** Settles when there is room for more. */
+  write(data: string | Uint8Array): Promise<void>
+  /** It is complete. */
+  finish(): Promise<void>
+  /** It is not, and never will be; harmless when it is finished. */
+  abandon(): Promise<void>
+}
+
+const STANDARD_STREAM = '-'
+
+/** Opens a file, or stdout. Raises {@link Failure} when that cannot be. */
+export async function openTarget(file: string | undefined, io: Io): Promise<DumpTarget> {
+  if (file === undefined || file === STANDARD_STREAM) {
+    return {
+      name: undefined,
+      write: data => print(io.stdout, data),
+      finish: async () => undefined,
+      abandon: async () => undefined,
+    }
+  }
+  try {
+    const place = (await isReplaceable(file)) ? `${file}.part` : file
+    return new FileTarget(file, place, await open(place, 'w'))
+  } catch (cause) {
+    throw new Failure(EXIT.usage, `cannot write the dump: ${reason(cause)}`, { cause })
+  }
+}
+
+/** Whether a file may be put there in one piece; not in the place of a device or a link. */
+async function isReplaceable(file: string): Promise<boolean> {
+  try {
+    return (await lstat(file)).isFile()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return true
+    throw error
+  }
+}
+
+/** A file that is what it was until it is complete. */
+class FileTarget implements DumpTarget {
+  readonly name: string
+  readonly #place: string
+  readonly #handle: FileHandle
+  #ended = false
+
+  constructor(name: string, place: string, handle: FileHandle) {
+    this.name = name
+    this.#place = place
+    this.#handle = handle
+  }
+
+  async write(data: string | Uint8Array): Promise<void> {
+    await this.#attempt(async () => this.#handle.appendFile(data))
+  }
+
+  async finish(): Promise<void> {
+    await this.#attempt(async () => {
+      await this.#handle.sync().catch(ignoreUnable)
+      await this.#handle.close()
+      if (this.#place !== this.name) await rename(this.#place, this.name)
+    })
+    this.#ended = true
+  }
+
+  async abandon(): Promise<void> {
+    if (this.#ended) return
+    this.#ended = true
+    await this.#handle.close()
+    if (this.#place !== this.name) await rm(this.#place, { force: true })
+  }
+
+  async #attempt(task: () => Promise<unknown>): Promise<void> {
+    try {
+      await task()
+    } catch (cause) {
+      throw new Failure(EXIT.failed, `cannot write the dump: ${reason(cause)}`, { cause })
+    }
+  }
+}
+
+// A pipe or a device cannot be synchronised, and need not be.
+function ignoreUnable(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && (error.code === 'EINVAL' || error.code === 'ENOTSUP'))) throw error
+}

@@ -1,0 +1,113 @@
+import { open } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { defer } from 'rxjs'
+import type { LoadAnswer } from '../console/contract.js'
+import { linesOf } from '../dump/lines.js'
+import { ArgumentError, reason } from '../errors.js'
+import { once } from './connection.js'
+import { askConsole, CONSOLE_VARIABLE, type ConsoleAddress, consoleOf, textOf } from './console-client.js'
+import { linesIn } from './dump-source.js'
+import { EXIT, exitCodeOf, Failure } from './failure.js'
+import { addConnectionFlags, addConsoleFlag, type ConnectionFlags, type ConsoleFlags } from './flags.js'
+import { type Io, print } from './io.js'
+import { jsonLine } from './json.js'
+import { Loading } from './loading.js'
+import { showProgress } from './progress.js'
+import { counted } from './text.js'
+
+interface LoadFlags extends ConnectionFlags, ConsoleFlags {}
+
+const HELP = `
+Reads what dump writes, from a file or from stdin; blank lines are skipped. By way of the console of 'serve
+--console' it is all or nothing, in one step, and a key keeps the version of its line if that is newer than all
+the store has given out, as in a new store. Without a console the keys are set one by one, in any store, and get
+new versions; expiresAt and fencingToken are heeded. What has expired is left out. No key is deleted.
+
+Examples:
+  $ rx-statestore load keys.ndjson --console 'http://127.0.0.1:8080/#token=...'
+  $ ${CONSOLE_VARIABLE}='http://127.0.0.1:8080/#token=...' rx-statestore load < keys.ndjson
+  $ rx-statestore dump --url mqtt://old | rx-statestore load --url mqtt://new`
+
+const WITHOUT_CONSOLE = 'versions are new, as no console was asked; see --console'
+const STANDARD_STREAM = '-'
+
+/** Adds `load [FILE]`. */
+export function addLoad(program: Command, io: Io): void {
+  const command = program.command('load').summary('restore saved keys').description('Sets the keys of a dump.')
+  command.argument('[file]', 'what dump wrote, - for stdin', STANDARD_STREAM)
+  addConsoleFlag(command)
+  addConnectionFlags(command, false)
+  command.addHelpText('after', HELP)
+  command.action(async (file: string) => load(file, command.optsWithGlobals<LoadFlags>(), io))
+}
+
+async function load(file: string, flags: LoadFlags, io: Io): Promise<void> {
+  const console = consoleOf(flags, io.env)
+  const input = await openInput(file, io)
+  try {
+    const answer = console ? await byConsole(console, input.chunks, io) : await bySets(flags, input.chunks, io)
+    await print(io.stdout, flags.json ? jsonLine(answer) : inWords(answer, console !== undefined))
+  } finally {
+    await input.close()
+  }
+}
+
+interface Input {
+  readonly chunks: AsyncIterable<Uint8Array>
+  close(): Promise<void>
+}
+
+async function openInput(file: string, io: Io): Promise<Input> {
+  if (file === STANDARD_STREAM) return { chunks: io.stdin, close: async () => undefined }
+  try {
+    const handle = await open(file)
+    return { chunks: handle.createReadStream({ autoClose: false }), close: async () => handle.close() }
+  } catch (cause) {
+    throw new Failure(EXIT.usage, `cannot read the dump: ${reason(cause)}`, { cause })
+  }
+}
+
+async function byConsole(console: ConsoleAddress, chunks: AsyncIterable<Uint8Array>, io: Io): Promise<LoadAnswer> {
+  let lines = 0
+  async function* passing(): AsyncGenerator<Uint8Array, void> {
+    for await (const chunk of chunks) {
+      lines += linesIn(chunk)
+      yield chunk
+    }
+  }
+  const endProgress = showProgress(() => `${counted(lines, 'line')} sent`, io)
+  try {
+    return readAnswer(await textOf(await askConsole(console, 'load', passing())))
+  } finally {
+    endProgress()
+  }
+}
+
+function readAnswer(text: string): LoadAnswer {
+  const answer: Partial<LoadAnswer> = JSON.parse(text)
+  const { loaded = 0, versionsKept = 0, expired = 0 } = answer
+  return { loaded, versionsKept, expired }
+}
+
+async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: Io): Promise<LoadAnswer> {
+  io.stderr.write(`${WITHOUT_CONSOLE}\n`)
+  const loading = new Loading(() => io.clock.now())
+  const endProgress = showProgress(() => counted(loading.loaded, 'key'), io)
+  try {
+    await once(flags, io, store => defer(async () => loading.all(linesOf(chunks), store)))
+  } catch (error) {
+    const so = loading.loaded === 0 ? 'nothing was loaded' : `${counted(loading.loaded, 'key')} loaded before`
+    throw new Failure(error instanceof ArgumentError ? EXIT.failed : exitCodeOf(error), `${reason(error)}; ${so}`, {
+      cause: error,
+    })
+  } finally {
+    endProgress()
+  }
+  return { loaded: loading.loaded, versionsKept: 0, expired: loading.expired }
+}
+
+function inWords({ loaded, versionsKept, expired }: LoadAnswer, kept: boolean): string {
+  const versions = kept ? `, ${versionsKept} with the version of the dump` : ''
+  const late = expired === 0 ? '' : `; ${expired} had expired`
+  return `${counted(loaded, 'key')} loaded${versions}${late}\n`
+}

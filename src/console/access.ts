@@ -1,0 +1,54 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { isIP } from 'node:net'
+import { Refusal } from './refusal.js'
+
+const HOST = /^(\[[0-9a-f:.]{2,45}\]|[0-9a-z._-]{1,253})(:[0-9]{1,5})?$/
+
+/**
+ * Who may ask. The token is what counts; the rest keeps pages of other origins, and names that somebody else made point
+ * here, from coming as far as that.
+ */
+export class Access {
+  readonly #token: Buffer
+  readonly #host: string
+
+  /** @param host - name or address the server was told to listen on */
+  constructor(token: string, host: string) {
+    this.#token = digest(token)
+    this.#host = host.toLowerCase()
+  }
+
+  /**
+   * The host a request names, without the port. A name that is not ours is refused: with it, a page from there would be
+   * of one origin with us (DNS rebinding). An address is what it is.
+   */
+  checkHost({ host = '' }: IncomingHttpHeaders): string {
+    const [, name] = HOST.exec(host.toLowerCase()) ?? []
+    if (name !== undefined && this.#isOurs(name)) return name
+    throw new Refusal(403, 'host', 'Ask by address, as localhost, or by the name the console was told to listen on')
+  }
+
+  /** Refuses what another origin sends, and what comes without the token. */
+  checkCaller({ host = '', origin, authorization = '', 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): void {
+    const own = [`http://${host}`, `https://${host}`].map(address => address.toLowerCase())
+    if (
+      (origin !== undefined && !own.includes(origin.toLowerCase())) ||
+      !['none', 'same-origin'].includes(String(site))
+    ) {
+      throw new Refusal(403, 'origin', 'Pages of other origins may not ask')
+    }
+    const [, token = ''] = /^bearer +(\S+)$/i.exec(authorization) ?? []
+    // Digests have one length, and comparing them takes one time.
+    if (timingSafeEqual(digest(token), this.#token)) return
+    throw new Refusal(401, 'token', 'The token is missing or wrong; it is printed when the console starts', {
+      'www-authenticate': 'Bearer',
+    })
+  }
+
+  #isOurs(name: string): boolean {
+    return name === 'localhost' || name === this.#host || isIP(name.replace(/^\[|\]$/g, '')) !== 0
+  }
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Observable } from 'rxjs'
+import type { Clock } from '../clock.js'
+import type { DumpLine } from '../dump/dump-line.js'
+import type { RunningStore } from '../standalone.js'
+import type { StoreFacts } from './contract.js'
+import { cut, freeze, restart } from './control.js'
+import { clientFacts, keyFacts } from './facts.js'
+import { reachableBy } from './headers.js'
+import { readJson } from './json-body.js'
+import { type Moment, moments } from './live.js'
+import { Refusal } from './refusal.js'
+import { Seats } from './seats.js'
+import { reset, sendDump, takeDump } from './transfer.js'
+
+/** What the API serves. */
+export interface ApiHost {
+  readonly store: RunningStore
+  /** What a reset makes of the store. */
+  readonly seed: readonly DumpLine[] | undefined
+  /** Version of this package. */
+  readonly version: string
+  readonly clock: Clock
+}
+
+/** A request that may be answered. */
+export interface Call {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+  /** Host by which we were asked. */
+  readonly hostName: string
+}
+
+/** Answers by itself, or with what is then sent as JSON. */
+type Route = (call: Call) => Promise<object | undefined>
+
+const MOST_STREAMS = 16
+const MOST_DUMPS = 4
+
+/** The requests below `/api/`, as `contract.ts` has them. */
+export class Api {
+  readonly #host: ApiHost
+  readonly #moments$: Observable<Moment>
+  readonly #routes: ReadonlyMap<string, Route>
+
+  constructor(host: ApiHost) {
+    this.#host = host
+    this.#moments$ = moments(host.store, host.clock)
+    this.#routes = this.#makeRoutes(host)
+  }
+
+  /** Answers a request; raises {@link Refusal}, and errors of the store. */
+  async answer(call: Call): Promise<void> {
+    const answer = await this.#routeOf(call)(call)
+    if (answer === undefined) return
+    call.response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  }
+
+  #makeRoutes({ store, seed }: ApiHost): ReadonlyMap<string, Route> {
+    const streams = new Seats('streams', MOST_STREAMS)
+    const dumps = new Seats('dumps', MOST_DUMPS)
+    const loads = new Seats('load', 1)
+    const done = {}
+    return new Map<string, Route>([
+      ['GET /api/store', async ({ hostName }) => this.#facts(hostName)],
+      ['GET /api/stream', async ({ response }) => streams.during(async () => this.#stream(response))],
+      [
+        'GET /api/dump',
+        async ({ response }) => dumps.during(async () => sendDump(store, response)).then(() => undefined),
+      ],
+      ['POST /api/load', async ({ request }) => loads.during(async () => takeDump(store, request))],
+      ['POST /api/reset', async () => loads.during(async () => reset(store, seed))],
+      ['POST /api/keys', async ({ request }) => keyFacts(store, await readJson(request))],
+      ['POST /api/client', async ({ request }) => clientFacts(store, await readJson(request))],
+      [
+        'POST /api/cut',
+        async ({ request }) =>
+          readJson(request)
+            .then(body => cut(store, body))
+            .then(() => done),
+      ],
+      [
+        'POST /api/freeze',
+        async ({ request }) =>
+          readJson(request)
+            .then(body => freeze(store, body))
+            .then(() => done),
+      ],
+      [
+        'POST /api/restart',
+        async ({ request }) =>
+          readJson(request)
+            .then(body => restart(store, body))
+            .then(() => done),
+      ],
+    ])
+  }
+
+  #routeOf({ request: { method = '' }, path }: Call): Route {
+    const route = this.#routes.get(`${method} ${path}`)
+    if (route !== undefined) return route
+    const allow = ['GET', 'POST'].filter(other => this.#routes.has(`${other} ${path}`)).join(', ')
+    if (allow === '') throw new Refusal(404, 'not-found', 'There is no such request')
+    throw new Refusal(405, 'method', `Only ${allow} goes here`, { allow })
+  }
+
+  #facts(hostName: string): StoreFacts {
+    const { store, seed, version } = this.#host
+    return {
+      url: reachableBy(store.url, hostName),
+      wsUrl: reachableBy(store.wsUrl, hostName),
+      seeded: seed !== undefined,
+      version,
+    }
+  }
+
+  /** Until its reader goes. Whoever does not read misses pulses, and gets the clients as they are by then. */
+  #stream(response: ServerResponse): Promise<undefined> {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+    let told = ''
+    const subscription = this.#moments$.subscribe(({ pulse, clients }) => {
+      if (response.writableNeedDrain) return
+      response.write(clients === told ? pulse : pulse + clients)
+      told = clients
+    })
+    return new Promise(resolve => {
+      response.once('close', () => {
+        subscription.unsubscribe()
+        resolve(undefined)
+      })
+    })
+  }
+}

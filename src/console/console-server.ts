@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { randomBytes } from '../backoff.js'
+import { type Clock, systemClock } from '../clock.js'
+import type { DumpLine } from '../dump/dump-line.js'
+import type { RunningStore } from '../standalone.js'
+import { Access } from './access.js'
+import { Api } from './api.js'
+import { reachableBy, securityHeaders } from './headers.js'
+import { Page } from './page.js'
+import { refuse } from './refusal.js'
+
+/** Options of {@link ConsoleServer.start}. Times in ms. */
+export interface ConsoleOptions {
+  readonly host: string
+  /** TCP port, 0 for any free one. */
+  readonly port: number
+  /** What a reset makes of the store; without it there is none. */
+  readonly seed: readonly DumpLine[] | undefined
+  /** Version of this package. */
+  readonly version: string
+  /** Clock of the stream. Default the machine's. */
+  readonly clock?: Clock
+  /** Where the built page is. */
+  readonly page?: URL
+  /** How long a connection may stand still during a request. Default a minute. */
+  readonly idleTimeout?: number
+}
+
+/** The same from the sources and from what is built of them. */
+const PAGE = new URL('../../dist/console/page/', import.meta.url)
+const TOKEN_BYTES = 32
+const MOST_CONNECTIONS = 256
+const HEAD_TIMEOUT = 10_000
+const IDLE_TIMEOUT = 60_000
+
+/** Serves the page of the console and its API. It outlives the store's restarts. */
+export class ConsoleServer implements AsyncDisposable {
+  /** Whoever has it may do everything. */
+  readonly token: string = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
+  readonly #options: ConsoleOptions
+  readonly #store: RunningStore
+  readonly #access: Access
+  readonly #page: Page
+  readonly #api: Api
+  readonly #http: Server
+  #closed: Promise<void> | undefined
+
+  private constructor(store: RunningStore, options: ConsoleOptions) {
+    const { clock = systemClock, page = PAGE, idleTimeout = IDLE_TIMEOUT } = options
+    this.#options = options
+    this.#store = store
+    this.#access = new Access(this.token, options.host)
+    this.#page = new Page(page)
+    this.#api = new Api({ store, seed: options.seed, version: options.version, clock })
+    // A load takes its time; what stands still is ended by the other timeout.
+    this.#http = createServer({ headersTimeout: HEAD_TIMEOUT, requestTimeout: 0 }, (request, response) => {
+      this.#answer(request, response).catch(error => refuse(request, response, error))
+    })
+    this.#http.timeout = idleTimeout
+    this.#http.maxConnections = MOST_CONNECTIONS
+  }
+
+  /** Starts; rejects with the system's error when the port is taken. */
+  static async start(store: RunningStore, options: ConsoleOptions): Promise<ConsoleServer> {
+    const server = new ConsoleServer(store, options)
+    server.#http.listen(options.port, options.host)
+    await once(server.#http, 'listening')
+    return server
+  }
+
+  /** `http://host:port/`, with an address one can open. */
+  get url(): string {
+    const { host } = this.#options
+    const address: AddressInfo | string | null = this.#http.address()
+    const port = address !== null && typeof address === 'object' ? address.port : 0
+    const open = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+    return `http://${open.includes(':') ? `[${open}]` : open}:${port}/`
+  }
+
+  /** {@link url} with the token, for whoever is to get in. A browser does not send it along. */
+  get link(): string {
+    return `${this.url}#token=${this.token}`
+  }
+
+  /** Ends all connections and frees the port. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    const closed = once(this.#http, 'close')
+    this.#http.close()
+    this.#http.closeAllConnections()
+    await closed
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const hostName = this.#access.checkHost(request.headers)
+    const headers = securityHeaders(reachableBy(this.#store.wsUrl, hostName))
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    const [path = ''] = (request.url ?? '').split('?')
+    if (!path.startsWith('/api/')) {
+      await this.#page.answer(request, response, path)
+      return
+    }
+    this.#access.checkCaller(request.headers)
+    await this.#api.answer({ request, response, path, hostName })
+  }
+}

@@ -1,0 +1,44 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import type { DumpLine } from '../dump/dump-line.js'
+import { linesOf } from '../dump/lines.js'
+import type { RunningStore } from '../standalone.js'
+import type { LoadAnswer, ResetAnswer } from './contract.js'
+import { bytesOf } from './json-body.js'
+import { Refusal } from './refusal.js'
+
+/** Characters that are written at a time. */
+const CHUNK = 65_536
+
+/** Sends all keys, at the pace of whoever reads. */
+export async function sendDump(store: RunningStore, response: ServerResponse): Promise<void> {
+  response.writeHead(200, {
+    'content-type': 'application/x-ndjson',
+    'content-disposition': 'attachment; filename="dump.ndjson"',
+  })
+  await pipeline(chunks(store.dump()), response)
+}
+
+function* chunks(lines: Iterable<DumpLine>): Generator<string, void> {
+  let chunk = ''
+  for (const line of lines) {
+    chunk += `${JSON.stringify(line)}\n`
+    if (chunk.length < CHUNK) continue
+    yield chunk
+    chunk = ''
+  }
+  yield chunk
+}
+
+/** Loads the dump in the body of a request. */
+export async function takeDump(store: RunningStore, request: IncomingMessage): Promise<LoadAnswer> {
+  const { loaded, versionsKept, expired } = await store.load(linesOf(bytesOf(request)))
+  return { loaded, versionsKept, expired }
+}
+
+/** Makes the store what the seed is. Raises {@link Refusal} when there is none. */
+export async function reset(store: RunningStore, seed: readonly DumpLine[] | undefined): Promise<ResetAnswer> {
+  if (seed === undefined) throw new Refusal(409, 'no-seed', 'The store was started without a seed')
+  const { deleted, loaded } = await store.load(seed, { replace: true })
+  return { deleted, set: loaded }
+}
