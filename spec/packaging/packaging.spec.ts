@@ -8,6 +8,7 @@ import * as bridge from '../../src/bridge/index.js'
 import * as client from '../../src/index.js'
 import * as pubsub from '../../src/pubsub/index.js'
 import * as hub from '../../src/pubsub/server.js'
+import * as react from '../../src/react/index.js'
 import * as settings from '../../src/settings.js'
 import * as server from '../../src/standalone.js'
 
@@ -24,6 +25,7 @@ const ENTRIES = {
   'rx-statestore/pubsub': pubsub,
   'rx-statestore/pubsub/server': hub,
   'rx-statestore/bridge': bridge,
+  'rx-statestore/react': react,
 }
 
 let home: string
@@ -58,7 +60,8 @@ beforeAll(async () => {
   const packed = parsePacked(stdout)
   files = packed.files.map(({ path }) => path)
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
-  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${packed.filename}`, 'rxjs@7.8.2']
+  const peers = ['rxjs@7.8.2', 'react@19.3.1']
+  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${packed.filename}`, ...peers]
   await run('npm', install, { cwd: home })
 }, 180_000)
 
@@ -79,8 +82,10 @@ afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 describe('the package', () => {
   it('holds what was built and what there is to read, and nothing else', () => {
-    const others = files.filter(path => !/^dist\/.*\.(js|d\.ts)$/.test(path))
+    const page = /^dist\/console\/page\/(index\.html|icon\.svg|theme\.js|assets\/[\w-]+\.(js|css))$/
+    const others = files.filter(path => !/^dist\/(?!console\/page\/).*\.(js|d\.ts)$/.test(path) && !page.test(path))
     expect(others.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+    expect(files).toContain('dist/console/page/index.html')
   })
 
   it('exports files that exist, with types', () => {
@@ -111,6 +116,7 @@ describe('the package', () => {
       join(home, 'types/user.ts'),
       `import { connect, number, set, type Entry, type SetResult, type StateStore } from 'rx-statestore'
        import { serve, type RunningStore } from 'rx-statestore/server'
+       import { useKey, type KeySnapshot } from 'rx-statestore/react'
        import { of, type Observable } from 'rxjs'
        const running: RunningStore = await serve({ port: 0 })
        const store: StateStore = connect(running.url)
@@ -118,7 +124,8 @@ describe('the package', () => {
        const results$: Observable<SetResult> = of(1).pipe(set(store.key('a', number)))
        // @ts-expect-error: a key of numbers takes no text
        store.key('a', number).set('warm')
-       export { entries$, results$ }`,
+       const component = (): KeySnapshot<number> => useKey(store.key('a', number))
+       export { component, entries$, results$ }`,
     )
     expect(await compile('types', [...options, '--noEmit'])).toBe('')
   })
@@ -128,15 +135,18 @@ describe('the package', () => {
     expect(stdout.trim()).toBe(manifest.version)
   })
 
-  it.each(['rx-statestore', 'rx-statestore/pubsub'])('does not pull Node into %s', async name => {
-    const script = `
+  it.each(['rx-statestore', 'rx-statestore/pubsub', 'rx-statestore/react'])(
+    'does not pull Node into %s',
+    async name => {
+      const script = `
       import { register } from 'node:module'
       const hooks = 'export async function resolve(name, context, next) { if (/^node:/.test(name) && /rx-statestore.dist/.test(context.parentURL ?? "")) throw new Error(name); return next(name, context) }'
       register('data:text/javascript,' + encodeURIComponent(hooks))
       await import('${name}')
       console.log('fine')`
-    expect(await node('--input-type=module', '--eval', script)).toBe('fine\n')
-  })
+      expect(await node('--input-type=module', '--eval', script)).toBe('fine\n')
+    },
+  )
 })
 
 describe.each([
@@ -162,9 +172,17 @@ describe.each([
     ],
   },
   { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
-])('$file', ({ file, outputs }) => {
+  { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'setPoint 23' \] 0\n$/] },
+  {
+    file: 'docs/frameworks.md',
+    // What is before it needs a browser: spec/frameworks.
+    from: '## Without RxJS',
+    outputs: [/^set 21\nset 22\nstill 22\naborted\n$/, /^true\n$/],
+  },
+])('$file', ({ file, from = '', outputs }) => {
+  const document = readFileSync(join(ROOT, file), 'utf8')
   const snippets = Array.from(
-    readFileSync(join(ROOT, file), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g),
+    document.slice(document.indexOf(from)).matchAll(/```ts\n([\s\S]*?)```/g),
     ([, code]) => code ?? '',
   )
 

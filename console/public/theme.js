@@ -1,0 +1,3 @@
+// Before anything is painted; see src/state/theme.ts.
+const theme = localStorage.getItem('rx-statestore console theme')
+if (theme !== null) document.documentElement.dataset.theme = theme

@@ -1,0 +1,134 @@
+import { Observable } from 'rxjs'
+import type {
+  ClientAnswer,
+  KeysAnswer,
+  LoadAnswer,
+  Problem,
+  ResetAnswer,
+  RestartRequest,
+  StoreFacts,
+  StreamLine,
+} from '../../../src/console/contract.js'
+import { NdjsonReader } from './ndjson.js'
+
+/** The server refused a request. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  /** Of HTTP. */
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, { code, message }: Problem) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+/**
+ * The console's own requests, as cold observables that give up their request when they are unsubscribed. They error with
+ * {@link ApiError}, or with what `fetch` has to say of the network.
+ */
+export class Api {
+  readonly #base: string
+  readonly #token: string
+
+  constructor(base: string, token: string) {
+    this.#base = base
+    this.#token = token
+  }
+
+  facts(): Observable<StoreFacts> {
+    return this.#ask('store')
+  }
+
+  /** Pulses and clients, until the connection ends. */
+  stream(): Observable<StreamLine> {
+    return this.#request('stream', {}, async (response, next) => {
+      const reader = response.body?.getReader()
+      const lines = new NdjsonReader()
+      for (;;) {
+        const chunk = await reader?.read()
+        if (chunk?.value === undefined) return
+        for (const line of lines.read(chunk.value)) if (isStreamLine(line)) next(line)
+      }
+    })
+  }
+
+  keys(ids: readonly string[]): Observable<KeysAnswer> {
+    return this.#ask('keys', { ids })
+  }
+
+  client(clientId: string): Observable<ClientAnswer> {
+    return this.#ask('client', { clientId })
+  }
+
+  cut(clientId: string): Observable<unknown> {
+    return this.#ask('cut', { clientId })
+  }
+
+  freeze(ms: number): Observable<unknown> {
+    return this.#ask('freeze', { ms })
+  }
+
+  restart(keys: RestartRequest['keys']): Observable<unknown> {
+    return this.#ask('restart', { keys })
+  }
+
+  reset(): Observable<ResetAnswer> {
+    return this.#ask('reset', {})
+  }
+
+  dump(): Observable<Blob> {
+    return this.#request('dump', {}, async (response, next) => next(await response.blob()))
+  }
+
+  load(dump: Blob): Observable<LoadAnswer> {
+    return this.#request('load', { method: 'POST', body: dump }, async (response, next) => next(await response.json()))
+  }
+
+  #ask<T>(path: string, body?: object): Observable<T> {
+    const headers = { 'content-type': 'application/json' }
+    const init = body && { method: 'POST', headers, body: JSON.stringify(body) }
+    return this.#request(path, init ?? {}, async (response, next) => {
+      const text = await response.text()
+      next(text === '' ? {} : JSON.parse(text))
+    })
+  }
+
+  #request<T>(
+    path: string,
+    init: RequestInit,
+    read: (response: Response, next: (value: T) => void) => Promise<void>,
+  ): Observable<T> {
+    return new Observable(subscriber => {
+      const abort = new AbortController()
+      subscriber.add(() => abort.abort())
+      const headers = { ...init.headers, authorization: `Bearer ${this.#token}` }
+      const run = async (): Promise<void> => {
+        const response = await fetch(`${this.#base}api/${path}`, { ...init, headers, signal: abort.signal })
+        if (!response.ok) throw new ApiError(response.status, await problemOf(response))
+        await read(response, value => subscriber.next(value))
+      }
+      run().then(
+        () => subscriber.complete(),
+        (cause: unknown) => subscriber.error(cause),
+      )
+    })
+  }
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const fallback = { code: String(response.status), message: response.statusText || `HTTP status ${response.status}` }
+  try {
+    const problem: Partial<Problem> = await response.json()
+    return { ...fallback, ...problem }
+  } catch {
+    // Something between us and the server answered in its own words.
+    return fallback
+  }
+}
+
+/** Lines of other types may come one day. */
+const isStreamLine = (line: unknown): line is StreamLine =>
+  typeof line === 'object' && line !== null && 'type' in line && (line.type === 'pulse' || line.type === 'clients')

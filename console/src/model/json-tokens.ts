@@ -1,0 +1,42 @@
+/** A piece of JSON text, for colouring. */
+export interface JsonToken {
+  readonly type: 'name' | 'string' | 'number' | 'word' | 'mark'
+  readonly text: string
+  /** Its number among all. */
+  readonly at: number
+}
+
+const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|(-?\d[\d.eE+-]*)|(true|false|null)|([{}[\],])/g
+
+/**
+ * Valid JSON in lines, indented by two. Unlike reading and writing it anew this keeps numbers with all their digits, and
+ * names that come twice.
+ */
+export function jsonTokens(json: string): readonly JsonToken[] {
+  const tokens: JsonToken[] = []
+  let depth = 0
+  let opened = false
+  const add = (type: JsonToken['type'], text: string): void => {
+    tokens.push({ type, text, at: tokens.length })
+  }
+  const mark = (text: string): void => add('mark', text)
+  const line = (): string => `\n${'  '.repeat(depth)}`
+  for (const [, string, colon, number, word, sign = ''] of json.matchAll(TOKEN)) {
+    if (sign === '}' || sign === ']') {
+      depth--
+      mark(opened ? sign : `${line()}${sign}`)
+      opened = false
+      continue
+    }
+    if (opened) mark(line())
+    opened = sign === '{' || sign === '['
+    if (opened) depth++
+    if (opened) mark(sign)
+    else if (sign === ',') mark(`,${line()}`)
+    else if (number !== undefined) add('number', number)
+    else if (word !== undefined) add('word', word)
+    else if (string !== undefined) add(colon === undefined ? 'string' : 'name', string)
+    if (colon !== undefined) mark(': ')
+  }
+  return tokens
+}

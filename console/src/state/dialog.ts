@@ -1,0 +1,10 @@
+import type { ListedKey } from '../model/listed-key.js'
+
+/** The question that is open. */
+export type Dialog =
+  | { readonly type: 'set'; readonly key?: ListedKey }
+  | { readonly type: 'delete'; readonly key: ListedKey; readonly value: Uint8Array }
+  | { readonly type: 'lose' }
+  | { readonly type: 'reset' }
+  | { readonly type: 'load'; readonly file: File }
+  | { readonly type: 'keyboard' }

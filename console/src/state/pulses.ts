@@ -1,0 +1,25 @@
+import type { Pulse } from '../../../src/console/contract.js'
+
+/** The last pulses of the store, the newest at the end. */
+export interface Pulses {
+  readonly last: Pulse | undefined
+  readonly requests: readonly number[]
+  readonly errors: readonly number[]
+  readonly notifications: readonly number[]
+}
+
+/** None yet. */
+export const NO_PULSES: Pulses = { last: undefined, requests: [], errors: [], notifications: [] }
+
+/** So many are remembered: two minutes. */
+export const MOST_PULSES = 120
+
+/** With one more. */
+export const withPulse = ({ requests, errors, notifications }: Pulses, pulse: Pulse): Pulses => ({
+  last: pulse,
+  requests: grown(requests, pulse.requests),
+  errors: grown(errors, pulse.errors),
+  notifications: grown(notifications, pulse.notifications),
+})
+
+const grown = (values: readonly number[], value: number): readonly number[] => [...values.slice(1 - MOST_PULSES), value]

@@ -1,0 +1,35 @@
+import { connect, type StateStore, type Status } from 'rx-statestore'
+import { distinctUntilChanged, map, Observable, repeat, shareReplay, startWith, switchMap, timer } from 'rxjs'
+import type { StoreFacts } from '../../../src/console/contract.js'
+
+/** How long the broker keeps answers for a page that lost its connection, ms; a page that is closed does not come back. */
+const SESSION_EXPIRY = 10_000
+const RECONNECT = { initial: 100, maximum: 2_000 }
+/** Timers of a page in the background fire once a minute, ms. */
+const KEEP_ALIVE = 120_000
+/** Before a connection that was ended for good is made anew, ms. */
+const PAUSE = 2_000
+
+/** The page's own connection to the store, a new one when the store has moved. Closed when nobody listens. */
+export const storeLink = (facts$: Observable<StoreFacts>, clientId: string): Observable<StateStore> =>
+  facts$.pipe(
+    map(({ wsUrl }) => wsUrl),
+    distinctUntilChanged(),
+    switchMap(url => opened(url, clientId).pipe(repeat({ delay: () => timer(PAUSE) }))),
+    shareReplay({ bufferSize: 1, refCount: true }),
+  )
+
+/** State of the connection of whichever store there is. */
+export const statusOf = (store$: Observable<StateStore>): Observable<Status> =>
+  store$.pipe(
+    switchMap(store => store.status$),
+    startWith({ state: 'connecting' } as const),
+  )
+
+const opened = (url: string, clientId: string): Observable<StateStore> =>
+  new Observable(subscriber => {
+    const store = connect(url, { clientId, reconnect: RECONNECT, sessionExpiry: SESSION_EXPIRY, keepAlive: KEEP_ALIVE })
+    subscriber.add(() => store.close())
+    subscriber.next(store)
+    subscriber.add(store.status$.subscribe({ complete: () => subscriber.complete() }))
+  })

@@ -1,0 +1,100 @@
+import type { JSX } from 'preact'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { displayText, toHex } from '../../../../src/bytes.js'
+import type { ListedKey } from '../../model/listed-key.js'
+import { show } from '../../model/value.js'
+import { type Detail, UNREAD, watchDetail } from '../../state/detail.js'
+import { BLANK } from '../../state/row-book.js'
+import { useConsole } from '../context.js'
+import { Icon } from '../icon.js'
+import { useActions } from '../use-actions.js'
+import { useCell, useObservable } from '../use-cell.js'
+import { ChartSection } from './chart-section.js'
+import { Facts } from './facts.js'
+import { HistoryList } from './history-list.js'
+import { ValueBlock } from './value-block.js'
+
+/** The open key: all of its value, what is known of it, and what happened to it since it was opened. */
+export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX.Element {
+  const { go, rows$, dialog$, store$, now } = useConsole()
+  const detail$ = useMemo(() => watchDetail(store$, key, now), [store$, key, now])
+  const detail = useObservable(detail$, UNREAD)
+  const { seen, freshness } = detail
+  const row = useCell(rows$).get(key.id) ?? BLANK
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus({ preventScroll: true }), [])
+  const value = seen.entry?.value
+  const stale = freshness.state !== 'live'
+  return (
+    <aside class={`detail ${stale ? 'detail-stale' : ''}`} aria-label="Open key">
+      <div class="detail-head">
+        <button type="button" class="icon-button detail-close" aria-label="Close" onClick={() => go({ view: 'keys' })}>
+          <Icon name="close" />
+        </button>
+        <h2 ref={heading} tabIndex={-1}>
+          {key.name}
+        </h2>
+        <button
+          type="button"
+          class="button"
+          disabled={seen.entry === undefined}
+          onClick={() => dialog$.next({ type: 'set', key })}
+        >
+          <Icon name="edit" />
+          Edit
+        </button>
+        <button
+          type="button"
+          class="button"
+          disabled={value === undefined}
+          onClick={() => value && dialog$.next({ type: 'delete', key, value })}
+        >
+          <Icon name="trash" />
+          Delete
+        </button>
+        <CopyButton value={value} />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and needs the keyboard for it */}
+      <section class="detail-body" aria-label="What is known of it" tabIndex={0}>
+        <Now detail={detail} />
+        <Facts detail={detail} row={row} />
+        <ChartSection seen={seen} />
+        <HistoryList seen={seen} />
+      </section>
+    </aside>
+  )
+}
+
+function Now({ detail: { seen } }: { readonly detail: Detail }): JSX.Element {
+  const { entry } = seen
+  if (entry === undefined) return <p class="detail-none">Reading…</p>
+  if (entry.value === undefined) {
+    return <p class="detail-none">{entry.op === 'absent' ? 'There is no such key.' : 'The key was deleted.'}</p>
+  }
+  const { kind, line } = show(entry.value)
+  if (kind === 'number' || kind === 'boolean' || kind === 'empty') {
+    return (
+      <p key={seen.total} class={`detail-number value-${kind} ${seen.total > 1 ? 'flash' : ''}`}>
+        {line}
+      </p>
+    )
+  }
+  return <ValueBlock value={entry.value} kind={kind} />
+}
+
+function CopyButton({ value }: { readonly value: Uint8Array | undefined }): JSX.Element {
+  const actions = useActions()
+  const copy = (bytes: Uint8Array): void => {
+    const { kind, line } = show(bytes)
+    actions.copy(
+      kind === 'binary' ? toHex(bytes) : displayText(bytes),
+      kind === 'binary' ? 'as hex' : line.slice(0, 40),
+    )
+  }
+  return (
+    <button type="button" class="button" disabled={value === undefined} onClick={() => value && copy(value)}>
+      <Icon name="copy" />
+      Copy
+    </button>
+  )
+}

@@ -1,0 +1,101 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { useId } from 'preact/hooks'
+import { type Draft, retyped } from '../../model/draft.js'
+import { TYPES } from '../../model/typed-value.js'
+import type { Words } from '../../model/words.js'
+import { Icon } from '../icon.js'
+
+/** What describes an input: its name, what helps, and what is wrong with what it holds. */
+export interface FieldProps {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  readonly problem?: string | undefined
+  /** Draws the input, with the attributes that tie it to its words. */
+  input(ties: Ties): JSX.Element
+}
+
+/** Attributes of an input. */
+export interface Ties {
+  readonly id: string
+  readonly 'aria-describedby': string
+  readonly 'aria-invalid': boolean
+}
+
+/** An input with its words. */
+export function Field({ label, hint, problem, input }: FieldProps): JSX.Element {
+  const id = useId()
+  const words = `${id}-words`
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {input({ id, 'aria-describedby': words, 'aria-invalid': problem !== undefined })}
+      <p id={words} class={problem === undefined ? 'field-hint' : 'field-hint field-problem'}>
+        {problem ?? hint}
+      </p>
+    </div>
+  )
+}
+
+const TYPE_NAMES = { text: 'Text', number: 'Number', json: 'JSON', hex: 'Hex' } as const
+
+/** A value and its type. */
+export interface ValueFieldProps {
+  readonly draft: Draft
+  readonly problem: string | undefined
+  /** Whether the dialog begins here. */
+  readonly first: boolean
+  onChange(draft: Draft): void
+}
+
+/** A value, in the words of one of four types. */
+export function ValueField({ draft, problem, first, onChange }: ValueFieldProps): JSX.Element {
+  const name = useId()
+  return (
+    <>
+      <fieldset class="types">
+        <legend>Type</legend>
+        {TYPES.map(type => (
+          <label key={type}>
+            <input
+              type="radio"
+              name={name}
+              checked={draft.type === type}
+              onChange={() => onChange(retyped(draft, type))}
+            />
+            <span>{TYPE_NAMES[type]}</span>
+          </label>
+        ))}
+      </fieldset>
+      <Field
+        label="Value"
+        problem={problem}
+        input={ties => (
+          <textarea
+            {...ties}
+            autofocus={first}
+            rows={draft.type === 'number' ? 1 : 5}
+            spellcheck={false}
+            autocomplete="off"
+            value={draft.text}
+            onInput={({ currentTarget }) => onChange({ ...draft, text: currentTarget.value })}
+          />
+        )}
+      />
+    </>
+  )
+}
+
+/** Why nothing was written. */
+export const Problem = ({ words }: { readonly words: Words | undefined }): JSX.Element => (
+  <div class="problem-place" role="alert">
+    {words && (
+      <p class="problem">
+        <Icon name="warn" />
+        <span>
+          <strong>{words.title}</strong>
+          {words.advice}
+        </span>
+      </p>
+    )}
+  </div>
+)

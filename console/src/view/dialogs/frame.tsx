@@ -1,0 +1,46 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { Icon } from '../icon.js'
+
+/** A dialog. */
+export interface FrameProps {
+  readonly title: ComponentChildren
+  readonly children: ComponentChildren
+  onClose(): void
+  /** What its form is for. */
+  onSubmit(): void
+}
+
+/** A modal dialog with a form in it; Esc closes it, and the focus goes back where it was. */
+export function Frame({ title, children, onClose, onSubmit }: FrameProps): JSX.Element {
+  const ref = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useLayoutEffect(() => {
+    const dialog = ref.current
+    dialog?.showModal()
+    // One that is closed gives the focus back; one that is only removed does not.
+    return () => dialog?.close()
+  }, [])
+  const submit = (event: Event): void => {
+    event.preventDefault()
+    onSubmit()
+  }
+  // At once: the `close` of the browser comes later, and may meet the next dialog.
+  const cancel = (event: Event): void => {
+    event.preventDefault()
+    onClose()
+  }
+  return (
+    <dialog ref={ref} class="dialog" aria-labelledby={id} onCancel={cancel}>
+      <form class="dialog-form" noValidate onSubmit={submit}>
+        <div class="dialog-head">
+          <h2 id={id}>{title}</h2>
+          <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        </div>
+        {children}
+      </form>
+    </dialog>
+  )
+}

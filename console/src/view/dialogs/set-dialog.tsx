@@ -1,0 +1,96 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Entry, SetResult } from 'rx-statestore'
+import { size } from '../../model/amount.js'
+import { type Draft, LARGEST_EDITED, readDraft, startDraft } from '../../model/draft.js'
+import { type ListedKey, nameFor } from '../../model/listed-key.js'
+import { useConsole } from '../context.js'
+import { useActions } from '../use-actions.js'
+import { Changed } from './changed.js'
+import { Problem, ValueField } from './fields.js'
+import { Frame } from './frame.js'
+import { KeyField, OptionFields } from './option-fields.js'
+import { useEntry } from './use-entry.js'
+import { useWriting } from './write.js'
+
+/** What is to be set: a new key without `listed`. */
+export interface SetDialogProps {
+  readonly listed: ListedKey | undefined
+  onClose(): void
+}
+
+/** Sets a key; waits until a key to edit was read, so that the form begins with what is there. */
+export function SetDialog({ listed, onClose }: SetDialogProps): JSX.Element | null {
+  const entry = useEntry(listed)
+  if (listed !== undefined && entry === undefined) return null
+  const title = listed === undefined ? 'Set a key' : <EditTitle name={listed.name} />
+  return <SetForm title={title} listed={listed} entry={entry} onClose={onClose} />
+}
+
+const EditTitle = ({ name }: { readonly name: string }): JSX.Element => (
+  <>
+    Edit <code>{name}</code>
+  </>
+)
+
+interface SetFormProps extends SetDialogProps {
+  readonly title: JSX.Element | string
+  readonly entry: Entry<Uint8Array> | undefined
+}
+
+/** The protocol has no write that depends on a version, so a change in between is shown, and overwriting it is a choice. */
+function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
+  const { toasts } = useConsole()
+  const actions = useActions()
+  const [base, setBase] = useState(entry)
+  const [draft, setDraft] = useState<Draft>(() => ({ ...startDraft(entry?.value), name: listed?.name ?? '' }))
+  const [tried, setTried] = useState(false)
+  const writing = useWriting<SetResult>()
+  const reading = readDraft(draft)
+  const problems = tried ? (reading.problems ?? {}) : {}
+  const changed = String(entry?.version) !== String(base?.version)
+  const tooLarge = (base?.value?.length ?? 0) > LARGEST_EDITED
+
+  const take = (): void => {
+    setBase(entry)
+    setDraft({ ...draft, ...startDraft(entry?.value), name: draft.name, token: draft.token })
+  }
+  const submit = (): void => {
+    setTried(true)
+    const { write } = reading
+    if (write === undefined || writing.busy) return
+    const name = listed ? nameFor(listed) : write.name
+    writing.begin(actions.set(name, write.value, write.options), ({ key, applied, version }) => {
+      if (!applied) {
+        writing.fail({ title: 'Nothing was written', advice: `The key holds a value already, version ${version}.` })
+        return
+      }
+      toasts.good(`Set ${key}`, `Version ${version}`)
+      onClose()
+    })
+  }
+  return (
+    <Frame title={title} onClose={onClose} onSubmit={submit}>
+      <div class="dialog-body">
+        {changed && <Changed entry={entry} onTake={take} />}
+        {listed === undefined && <KeyField draft={draft} problem={problems.name} onChange={setDraft} />}
+        {tooLarge && (
+          <p class="hint">
+            The value of {size(base?.value?.length ?? 0)} is too large to edit; what is set here replaces it.
+          </p>
+        )}
+        <ValueField draft={draft} problem={problems.text} first={listed !== undefined} onChange={setDraft} />
+        <OptionFields listed={listed} draft={draft} problems={problems} onChange={setDraft} />
+        <Problem words={writing.problem} />
+      </div>
+      <div class="dialog-buttons">
+        <button type="button" class="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="submit" class={`button primary ${changed ? 'overwrites' : ''}`} aria-busy={writing.busy}>
+          {changed ? 'Overwrite' : 'Set'}
+        </button>
+      </div>
+    </Frame>
+  )
+}

@@ -1,0 +1,16 @@
+import { useMemo } from 'preact/hooks'
+import type { Entry } from 'rx-statestore'
+import { EMPTY, type Observable } from 'rxjs'
+import type { ListedKey } from '../../model/listed-key.js'
+import { useActions } from '../use-actions.js'
+import { useObservable } from '../use-cell.js'
+
+/** The latest entry of a key, watched while the view is there. */
+export function useEntry(key: ListedKey | undefined): Entry<Uint8Array> | undefined {
+  const actions = useActions()
+  const entries$ = useMemo(
+    (): Observable<Entry<Uint8Array> | undefined> => (key ? actions.watch(key) : EMPTY),
+    [actions, key],
+  )
+  return useObservable(entries$, undefined)
+}

@@ -1,0 +1,87 @@
+import type { JSX } from 'preact'
+import type { BehaviorSubject } from 'rxjs'
+import { shortCount } from '../model/amount.js'
+import { left, span } from '../model/time.js'
+import type { Health } from '../state/health.js'
+import { THEMES, type Theme } from '../state/theme.js'
+import { useConsole } from './context.js'
+import { Icon } from './icon.js'
+import { Sparkline } from './sparkline.js'
+import { useCell } from './use-cell.js'
+
+/** The top of the page: whose it is, how the store does, how busy it is. */
+export function Header({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }): JSX.Element {
+  const { facts$, health$, now$ } = useConsole()
+  const facts = useCell(facts$)
+  return (
+    <header class="header">
+      <Brand />
+      <p class="header-address">{facts?.url}</p>
+      <HealthMark health={useCell(health$)} now={useCell(now$)} />
+      <Pulse />
+      <ThemeSwitch theme$={theme$} />
+    </header>
+  )
+}
+
+/** The name, and three marbles on their line. */
+export const Brand = (): JSX.Element => (
+  <h1 class="brand">
+    <svg class="brand-mark" viewBox="0 0 34 16" aria-hidden="true">
+      <path class="brand-line" d="M1 8h29M27.5 4.5L31.5 8l-4 3.5" />
+      <circle class="brand-past" cx="6" cy="8" r="3" />
+      <circle class="brand-past" cx="14" cy="8" r="3" />
+      <circle class="brand-now" cx="22.5" cy="8" r="4" />
+    </svg>
+    rx-statestore
+  </h1>
+)
+
+function Pulse(): JSX.Element {
+  const { last, requests, errors, notifications } = useCell(useConsole().pulses$)
+  const rates = [
+    { name: 'Requests', unit: 'req/s', values: requests, now: last?.requests ?? 0, tone: '' },
+    { name: 'Errors', unit: 'errors/s', values: errors, now: last?.errors ?? 0, tone: 'bad' },
+    { name: 'Notifications', unit: 'notified/s', values: notifications, now: last?.notifications ?? 0, tone: 'quiet' },
+  ]
+  return (
+    <ul class="pulse" aria-label="How busy the store is">
+      {rates.map(({ name, unit, values, now, tone }) => (
+        <li key={name} class={`rate ${tone} ${now > 0 ? 'active' : ''}`}>
+          <span class="rate-now">{shortCount(now)}</span>
+          <span class="rate-unit">{unit}</span>
+          <Sparkline of={`${name} per second`} values={values} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Whether what is shown can be relied on, in a word. */
+export function HealthMark({ health, now }: { readonly health: Health; readonly now: number }): JSX.Element {
+  return (
+    <p class={`health health-${health.state}`}>
+      <span class="health-dot" aria-hidden="true" />
+      <span>{health.state === 'refused' ? 'no access' : health.state}</span>
+      {'since' in health && <span class="health-more">{moreFor(health, now)}</span>}
+    </p>
+  )
+}
+
+function moreFor(health: Health, now: number): string {
+  if (health.state === 'frozen') return `${left(health.until - now)} left`
+  return health.state === 'stale' ? `since ${span(now - health.since)}` : ''
+}
+
+const NEXT: Readonly<Record<Theme, string>> = { system: 'as the system has it', light: 'light', dark: 'dark' }
+
+function ThemeSwitch({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }): JSX.Element {
+  const theme = useCell(theme$)
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system'
+  const label = `Theme: ${NEXT[theme]}. Change to ${NEXT[next]}`
+  return (
+    <button type="button" class="icon-button" aria-label={label} title={label} onClick={() => theme$.next(next)}>
+      <Icon name={theme} />
+    </button>
+  )
+}

@@ -1,0 +1,113 @@
+// biome-ignore-all lint/a11y/useSemanticElements: a table cannot place its rows by itself
+// biome-ignore-all lint/a11y/useFocusableInteractive: the rows have the focus, and no cell needs it
+import type { ComponentChildren, JSX } from 'preact'
+import { keyParts } from '../../model/key-parts.js'
+import type { ListedKey } from '../../model/listed-key.js'
+import { left, span } from '../../model/time.js'
+import { shortVersion, shortVersionOf } from '../../model/version.js'
+import type { Row } from '../../state/row-book.js'
+import { Icon } from '../icon.js'
+import { Marbles } from '../marbles.js'
+import { ValueLine } from '../value.js'
+
+/** A row of the grid. */
+export interface GridRowProps {
+  readonly listed: ListedKey
+  /** Its place among all. */
+  readonly index: number
+  /** CSS pixels from the top of the body. */
+  readonly top: number
+  readonly row: Row
+  /** ms on the store's clock. */
+  readonly now: number
+  /** Whether the Tab key leads to it. */
+  readonly active: boolean
+  readonly open: boolean
+  onFocus(): void
+  onOpen(): void
+}
+
+/** So close to its end an expiry is coloured, ms. */
+const SOON = 10_000
+const MARBLES = 116
+
+/** A key and what is known of it. */
+export function GridRow({ listed, index, top, row, now, active, open, onFocus, onOpen }: GridRowProps): JSX.Element {
+  const { entry, facts } = row
+  const gone = entry?.op === 'delete' || entry?.op === 'absent'
+  const expires = facts?.expiresAt === undefined || gone ? undefined : facts.expiresAt - now
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid hears the keys
+    <div
+      class={`grid-row ${open ? 'grid-row-open' : ''} ${gone ? 'grid-row-gone' : ''}`}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={open}
+      tabIndex={active ? 0 : -1}
+      style={{ transform: `translateY(${top}px)` }}
+      onFocus={onFocus}
+      onClick={onOpen}
+    >
+      <Cell name="key" title={listed.name}>
+        <KeyName listed={listed} />
+      </Cell>
+      <Cell name="value">
+        <RowValue row={row} />
+      </Cell>
+      <Cell name="beats">
+        <Marbles beats={row.beats} now={now} width={MARBLES} />
+      </Cell>
+      <Cell name="age">{entry?.version && span(now - entry.version.wallClock)}</Cell>
+      <Cell name="ttl">
+        {expires !== undefined && <span class={expires < SOON ? 'soon' : ''}>{left(expires)}</span>}
+      </Cell>
+      <Cell name="version" title={entry?.version?.toString()}>
+        {entry?.version && shortVersion(entry.version)}
+      </Cell>
+      <Cell name="token" title={facts?.fencingToken}>
+        {facts?.fencingToken !== undefined && (
+          <>
+            <Icon name="lock" />
+            <span>{shortVersionOf(facts.fencingToken)}</span>
+          </>
+        )}
+      </Cell>
+      <Cell name="watchers">{facts && (othersThan(row, facts.watchers) || <span class="nobody">0</span>)}</Cell>
+    </div>
+  )
+}
+
+/** Once there is an entry, this page is registered for the key as well. */
+const othersThan = ({ entry }: Row, watchers: number): number => Math.max(0, watchers - (entry ? 1 : 0))
+
+interface CellProps {
+  readonly name: string
+  readonly title?: string | undefined
+  readonly children?: ComponentChildren
+}
+
+const Cell = ({ name, title, children }: CellProps): JSX.Element => (
+  <div class={`cell cell-${name}`} role="gridcell" title={title}>
+    {children}
+  </div>
+)
+
+const KeyName = ({ listed }: { readonly listed: ListedKey }): JSX.Element => {
+  const [place, own] = keyParts(listed.name)
+  return (
+    <span class={`key-name ${listed.binary ? 'key-binary' : ''}`}>
+      <span class="key-place">{place}</span>
+      <span class="key-own">{own}</span>
+    </span>
+  )
+}
+
+function RowValue({ row: { entry, shown, changes } }: { readonly row: Row }): JSX.Element {
+  if (entry === undefined) return <span class="value-blank" />
+  if (shown === undefined) return <span class="value-gone">{entry.op === 'absent' ? 'no such key' : 'deleted'}</span>
+  return (
+    <span key={changes} class={changes > 0 ? 'flash' : ''}>
+      <ValueLine shown={shown} />
+    </span>
+  )
+}

@@ -1,0 +1,8 @@
+import '../style/more.css'
+
+export { ClientsView } from './clients/clients-view.js'
+export { DetailPane } from './detail/detail-pane.js'
+export { Dialogs } from './dialogs/dialogs.js'
+export { StoreView } from './store/store-view.js'
+export { ThawButton } from './thaw-button.js'
+export { TokenPage } from './token-page.js'

@@ -1,0 +1,31 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { shortCount } from '../model/amount.js'
+import type { Route } from '../model/route.js'
+import { useConsole } from './context.js'
+import { useCell } from './use-cell.js'
+
+/** The three views and how much there is in them, and beside them what the view at hand needs. */
+export function Nav({ children }: { readonly children?: ComponentChildren }): JSX.Element {
+  const { route$, pulses$, clients$ } = useConsole()
+  const { view } = useCell(route$)
+  const clients = useCell(clients$).length
+  const { last } = useCell(pulses$)
+  const views: readonly { view: Route['view']; name: string; amount?: number | undefined }[] = [
+    { view: 'keys', name: 'Keys', amount: last?.keys },
+    { view: 'clients', name: 'Clients', amount: last && clients },
+    { view: 'store', name: 'Store' },
+  ]
+  return (
+    <div class="bar">
+      <nav class="nav" aria-label="Views">
+        {views.map(item => (
+          <a key={item.view} href={`#/${item.view}`} aria-current={item.view === view ? 'page' : undefined}>
+            {item.name}
+            {item.amount !== undefined && <span class="nav-amount">{shortCount(item.amount)}</span>}
+          </a>
+        ))}
+      </nav>
+      {children}
+    </div>
+  )
+}

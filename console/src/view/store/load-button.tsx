@@ -1,0 +1,25 @@
+import type { JSX } from 'preact'
+import { useRef } from 'preact/hooks'
+import { useConsole } from '../context.js'
+import { Icon } from '../icon.js'
+
+/** Chooses a dump to load. */
+export function LoadButton(): JSX.Element {
+  const { dialog$ } = useConsole()
+  const input = useRef<HTMLInputElement>(null)
+  const chosen = (): void => {
+    const file = input.current?.files?.[0]
+    if (file) dialog$.next({ type: 'load', file })
+    // The same file may be chosen again.
+    if (input.current) input.current.value = ''
+  }
+  return (
+    <>
+      <input ref={input} type="file" hidden aria-label="Dump to load" onChange={chosen} />
+      <button type="button" class="button" onClick={() => input.current?.click()}>
+        <Icon name="up" />
+        Load…
+      </button>
+    </>
+  )
+}

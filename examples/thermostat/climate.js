@@ -1,0 +1,44 @@
+// The physics of a small room: one zone that stores heat, loses it through its walls, and has a heater.
+
+/** A second here is a minute in the room, so that there is something to see. */
+const PACE = 60
+/** °C */
+const OUTSIDE = 7
+/** What a degree of difference to the outside costs, W/K. */
+const LOSS = 60
+/** What a degree more takes, J/K: air, furniture, the inner side of the walls. */
+const CAPACITY = 1e6
+/** W */
+const POWER = { off: 0, eco: 1_300, boost: 2_000 }
+/** How far from the set point the heater is switched, so that it does not flutter, K. */
+const HYSTERESIS = 0.25
+/** Water in the air, as vapour pressure, hPa. Nobody ventilates. */
+const VAPOUR = 11.2
+
+/** @typedef {{ readonly temperature: number, readonly heating: boolean }} Climate */
+/** @typedef {{ readonly setPoint: number, readonly mode: import('./keys.js').Mode }} Wanted */
+
+/**
+ * The room some time later.
+ *
+ * @param {Climate} climate
+ * @param {Wanted} wanted
+ * @param {number} elapsed - ms of our time
+ * @returns {Climate}
+ */
+export function later({ temperature, heating }, { setPoint, mode }, elapsed) {
+  const limit = setPoint + (heating ? HYSTERESIS : -HYSTERESIS)
+  const on = mode !== 'off' && temperature < limit
+  const flow = (on ? POWER[mode] : 0) - LOSS * (temperature - OUTSIDE)
+  return { temperature: temperature + (flow * PACE * elapsed) / 1000 / CAPACITY, heating: on }
+}
+
+/**
+ * Relative humidity, %: warm air can hold more. Saturation by the Magnus formula.
+ *
+ * @param {number} temperature
+ */
+export function humidityAt(temperature) {
+  const saturation = 6.112 * Math.exp((17.62 * temperature) / (243.12 + temperature))
+  return Math.min(100, (100 * VAPOUR) / saturation)
+}

@@ -1,0 +1,43 @@
+import { boolean, json, number, text } from 'rx-statestore'
+
+/** What the heater may do: nothing, gentle heating, or all it can. */
+export const MODES = /** @type {const} */ (['off', 'eco', 'boost'])
+
+/** @typedef {(typeof MODES)[number]} Mode */
+
+/** A point of the chart: ms since the Unix epoch, °C in the room, set point in °C, whether it was heated (0 or 1). */
+/** @typedef {readonly [at: number, temperature: number, setPoint: number, heating: number]} Point */
+
+/** A codec of one's own is two functions. @type {import('rx-statestore').Codec<Mode>} */
+const mode = {
+  encode: text.encode,
+  decode(bytes) {
+    const word = text.decode(bytes)
+    const found = MODES.find(candidate => candidate === word)
+    if (found === undefined) throw new Error(`no mode of a heater: ${word}`)
+    return found
+  },
+}
+
+/**
+ * What room and pages know of each other. Nobody talks to anybody: they share keys.
+ *
+ * @param {import('rx-statestore').StateStore} store
+ */
+export const keysOf = store => ({
+  setPoint: store.key('thermostat1\\setPoint', number),
+  mode: store.key('thermostat1\\mode', mode),
+  temperature: store.key('thermostat1\\temperature', number),
+  humidity: store.key('thermostat1\\humidity', number),
+  heating: store.key('thermostat1\\heating', boolean),
+})
+
+/** @typedef {ReturnType<typeof keysOf>} Keys */
+
+/**
+ * The last minutes, for a chart that is opened late or was away. Read once, never watched.
+ *
+ * @param {import('rx-statestore').StateStore} store
+ * @returns {import('rx-statestore').Key<readonly Point[]>}
+ */
+export const historyOf = store => store.key('thermostat1\\history', json())

@@ -1,0 +1,89 @@
+// A thermostat in the browser: starts a store, a room that follows its set point, and a page to turn it.
+
+import { networkInterfaces } from 'node:os'
+import { emitKeypressEvents } from 'node:readline'
+import { parseArgs } from 'node:util'
+import pc from 'picocolors'
+import { startRoom } from './room.js'
+import { openSite } from './site.js'
+import { OwnStore } from './store.js'
+
+const { values: options } = parseArgs({
+  options: {
+    host: { type: 'string', default: '127.0.0.1' },
+    port: { type: 'string', default: '8484' },
+    // Both addresses of a store that runs elsewhere, instead of one of our own.
+    store: { type: 'string' },
+    ws: { type: 'string' },
+  },
+})
+const store = options.store && options.ws ? undefined : await OwnStore.start()
+const [url, wsUrl] = store ? [store.url, store.wsUrl] : [options.store ?? '', options.ws ?? '']
+const site = await openSite({ host: options.host, port: Number(options.port), wsUrl }).catch(async error => {
+  console.error(`The page cannot be served: ${error.message}`)
+  await store?.close()
+  process.exit(1)
+})
+const room = startRoom(url)
+
+let stopping = false
+async function stop() {
+  if (stopping) return
+  stopping = true
+  process.stdin.pause()
+  await room.stop()
+  await site.close()
+  await store?.close()
+}
+
+/** What a key does, and what to say then. @type {Record<string, { what: string, act: () => unknown, said: () => string }>} */
+const actions = {
+  c: {
+    what: 'cut the pages off; again, and they come back',
+    act: () => (site.cable.isCut ? site.cable.restore() : site.cable.cut()),
+    said: () =>
+      site.cable.isCut ? 'The pages are cut off. What they show is stale, and they say so.' : 'They may come back.',
+  },
+  s: {
+    what: 'make their connection slow; then turn the dial, or cut them off and let them come back',
+    act: () => {
+      site.cable.slow = !site.cable.slow
+    },
+    said: () => (site.cable.slow ? 'Only 2 kB a second get to the pages.' : 'The connection is fast.'),
+  },
+  ...(store && {
+    r: {
+      what: 'restart the store, which loses everything',
+      act: () => store.restart(),
+      said: () => 'The store is back. The room has given it the set point it remembers.',
+    },
+  }),
+  q: { what: 'quit', act: stop, said: () => '' },
+}
+
+console.log(`\n  ${pc.bold('Thermostat')}`)
+for (const host of hostsOf(options.host)) console.log(`  ${pc.cyan(`http://${host}:${site.port}/`)}`)
+console.log('\n  Open it twice and turn the dial; on a phone, too, with --host 0.0.0.0.\n')
+process.once('SIGINT', stop).once('SIGTERM', stop)
+if (process.stdin.isTTY) listen(process.stdin)
+
+/** @param {import('node:tty').ReadStream} keyboard */
+function listen(keyboard) {
+  for (const [key, { what }] of Object.entries(actions)) console.log(`  ${pc.bold(key)}  ${what}`)
+  console.log()
+  emitKeypressEvents(keyboard)
+  keyboard.setRawMode(true)
+  // One after the other, so that nobody restarts a store that is restarting.
+  let last = Promise.resolve()
+  keyboard.on('keypress', (_text, { name = '', ctrl }) => {
+    const action = ctrl && name === 'c' ? actions['q'] : actions[name]
+    if (action) last = last.then(action.act).then(() => console.log(`  ${pc.dim(action.said())}`))
+  })
+}
+
+/** Names by which others reach an address this machine listens on. @param {string} host */
+function hostsOf(host) {
+  if (host !== '0.0.0.0') return [host]
+  const addresses = Object.values(networkInterfaces()).flatMap(list => list ?? [])
+  return addresses.filter(({ family }) => family === 'IPv4').map(({ address }) => address)
+}

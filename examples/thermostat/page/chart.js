@@ -1,0 +1,141 @@
+import uPlot from 'uplot'
+import { heated, SPAN } from './points.js'
+import { minuteOf } from './time.js'
+
+/** Degrees the chart shows at least, so that a calm room looks calm. */
+const LEAST_HEIGHT = 4
+/** Of time between two labels, s; the first that fits is taken. */
+const MINUTES = [60, 120, 300]
+/** CSS pixels */
+const STRIP = 4
+
+/** Temperature and set point over time, when it was heated, and since when nothing is known. */
+export class Chart {
+  #root
+  #plot
+  #now = 0
+  /** @type {readonly import('../keys.js').Point[]} */
+  #points = []
+  /** @type {number | undefined} */
+  #staleSince
+
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.#root = root
+    this.#plot = new uPlot(this.#options(), [[], [], []], root)
+    new ResizeObserver(() => this.#plot.setSize(this.#size)).observe(root)
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#plot.redraw())
+  }
+
+  /**
+   * @param {readonly import('../keys.js').Point[]} points
+   * @param {number} now - ms since the Unix epoch
+   * @param {number | undefined} staleSince
+   */
+  draw(points, now, staleSince) {
+    this.#points = points
+    this.#now = now
+    this.#staleSince = staleSince
+    const value = (/** @type {number} */ number) => (Number.isNaN(number) ? null : number)
+    this.#plot.setData([
+      points.map(([at]) => at / 1000),
+      points.map(([, temperature]) => value(temperature)),
+      points.map(([, , setPoint]) => value(setPoint)),
+    ])
+  }
+
+  get #size() {
+    return { width: this.#root.clientWidth, height: this.#root.clientHeight }
+  }
+
+  /** @returns {uPlot.Options} */
+  #options() {
+    const line = () => this.#colour('--line')
+    const axis = { stroke: () => this.#colour('--muted'), ticks: { show: false }, font: '12px system-ui, sans-serif' }
+    const grid = { stroke: line, width: 1 }
+    return {
+      ...this.#size,
+      padding: [10, 18, 0, 0],
+      legend: { show: false },
+      cursor: { show: false },
+      scales: {
+        x: { range: () => [(this.#now - SPAN) / 1000, this.#now / 1000] },
+        y: { range: (_plot, min, max) => roomFor(min, max) },
+      },
+      axes: [
+        {
+          ...axis,
+          grid: { show: false },
+          space: 44,
+          size: 28,
+          incrs: MINUTES,
+          values: (_plot, splits) => splits.map(seconds => minuteOf(seconds * 1000)),
+        },
+        { ...axis, grid, size: 40, space: 36, values: (_plot, splits) => splits.map(degrees => `${degrees}°`) },
+      ],
+      series: [
+        {},
+        {
+          stroke: () => this.#colour('--warm'),
+          fill: plot => this.#shade(plot),
+          width: 2.5,
+          points: { show: false },
+        },
+        {
+          stroke: () => this.#colour('--muted'),
+          width: 1.5,
+          dash: [5, 4],
+          points: { show: false },
+          ...(uPlot.paths.stepped && { paths: uPlot.paths.stepped({ align: 1 }) }),
+        },
+      ],
+      hooks: { drawClear: [plot => this.#drawStale(plot)], draw: [plot => this.#drawHeated(plot)] },
+    }
+  }
+
+  /** @param {uPlot} plot */
+  #shade(plot) {
+    const { top, height } = plot.bbox
+    const gradient = plot.ctx.createLinearGradient(0, top, 0, top + height)
+    gradient.addColorStop(0, this.#colour('--warm-shade'))
+    gradient.addColorStop(1, this.#colour('--warm-fade'))
+    return gradient
+  }
+
+  /** @param {uPlot} plot */
+  #drawStale(plot) {
+    if (this.#staleSince === undefined) return
+    const { left, top, width, height } = plot.bbox
+    const from = Math.max(left, plot.valToPos(this.#staleSince / 1000, 'x', true))
+    plot.ctx.fillStyle = this.#colour('--stale-shade')
+    plot.ctx.fillRect(from, top, left + width - from, height)
+  }
+
+  /** A strip at the bottom, where it was heated. @param {uPlot} plot */
+  #drawHeated(plot) {
+    const { left, top, width, height } = plot.bbox
+    const y = top + height - (STRIP / 2) * devicePixelRatio
+    plot.ctx.strokeStyle = this.#colour('--warm')
+    plot.ctx.lineWidth = STRIP * devicePixelRatio
+    plot.ctx.setLineDash([])
+    plot.ctx.beginPath()
+    for (const [from, to] of heated(this.#points)) {
+      const x = (/** @type {number} */ at) => Math.max(left, plot.valToPos(at / 1000, 'x', true))
+      plot.ctx.moveTo(x(from), y)
+      plot.ctx.lineTo(Math.min(left + width, x(to)), y)
+    }
+    plot.ctx.stroke()
+  }
+
+  /** @param {string} name */
+  #colour(name) {
+    return getComputedStyle(this.#root).getPropertyValue(name)
+  }
+}
+
+/** @param {number} min @param {number} max @returns {[number, number]} */
+function roomFor(min, max) {
+  const middle = (min + max) / 2
+  const half = Math.max((max - min) / 2 + 0.6, LEAST_HEIGHT / 2)
+  return [middle - half, middle + half]
+}

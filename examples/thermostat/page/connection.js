@@ -1,0 +1,72 @@
+import { combineLatest, map, scan, tap, timer } from 'rxjs'
+import { find } from './find.js'
+import { timeOf } from './time.js'
+
+/** @typedef {import('rx-statestore').Status} Status */
+
+/** How often the time until the next attempt is shown anew, ms. */
+const TICK = 500
+
+/**
+ * The state of the connection in plain words, and a pip for every key, lit when its value is current.
+ *
+ * @param {import('rxjs').Observable<Status>} status$
+ * @param {import('../keys.js').Keys} keys
+ */
+export function showConnection(status$, keys) {
+  const wasLive$ = status$.pipe(scan((was, status) => was || isLive(status), false))
+  // All keys share the connection, so that any of them says since when.
+  return combineLatest([status$, keys.setPoint.freshness$, wasLive$, timer(0, TICK)]).pipe(
+    map(([status, freshness, wasLive]) => inWords(status, freshness, wasLive, Date.now())),
+    tap(said => show(said, Object.keys(keys).length)),
+  )
+}
+
+/** @param {Status} status */
+const isLive = status => status.state === 'connected' && status.keys > 0 && status.synced === status.keys
+
+/**
+ * @param {Status} status
+ * @param {import('rx-statestore').Freshness} freshness
+ * @param {boolean} wasLive
+ * @param {number} now - ms since the Unix epoch
+ */
+function inWords(status, freshness, wasLive, now) {
+  switch (status.state) {
+    case 'connecting':
+      return { state: 'connecting', words: 'Connecting to the store' }
+    case 'connected': {
+      const { keys, synced } = status
+      if (isLive(status)) return { state: 'live', words: `Live: all ${keys} keys are current`, synced }
+      return { state: 'resyncing', words: `${wasLive ? 'Resyncing' : 'Reading'} ${synced} of ${keys} keys`, synced }
+    }
+    case 'reconnecting': {
+      const words = freshness.state === 'stale' ? `Stale since ${timeOf(freshness.since)}` : 'No connection yet'
+      return { state: 'stale', words, detail: waitOf(status.retryAt ?? now, now) }
+    }
+    case 'closed':
+      return { state: 'closed', words: 'The connection was closed' }
+  }
+}
+
+/** @param {number} retryAt @param {number} now */
+function waitOf(retryAt, now) {
+  const seconds = Math.ceil((retryAt - now) / 1000)
+  return seconds > 0 ? `next try in ${seconds} s` : 'trying'
+}
+
+/** @param {{ state: string, words: string, detail?: string, synced?: number }} said @param {number} count - of keys */
+function show({ state, words, detail = '', synced = 0 }, count) {
+  document.body.setAttribute('data-connection', state)
+  say('#connection .words', words)
+  say('#connection .detail', detail)
+  const pips = find('#connection .pips')
+  while (pips.childElementCount < count) pips.append(document.createElement('i'))
+  Array.from(pips.children, (pip, i) => pip.classList.toggle('on', i < synced))
+}
+
+/** Screen readers read out what is written, whether it is the same or not. @param {string} selector @param {string} text */
+function say(selector, text) {
+  const element = find(selector)
+  if (element.textContent !== text) element.textContent = text
+}

@@ -1,0 +1,11 @@
+/**
+ * An element of the page that must be there.
+ *
+ * @param {string} selector
+ * @param {ParentNode} [root]
+ */
+export function find(selector, root = document) {
+  const found = root.querySelector(selector)
+  if (found === null) throw new Error(`The page has no ${selector}`)
+  return found
+}

@@ -1,0 +1,30 @@
+import { connect } from 'rx-statestore'
+import { merge, tap } from 'rxjs'
+import { historyOf, keysOf } from '../keys.js'
+import { showChanges } from './changes.js'
+import { showConnection } from './connection.js'
+import { find } from './find.js'
+import { showMode } from './mode.js'
+import { showReadings } from './readings.js'
+import { showSetPoint } from './set-point.js'
+import { showTimeline } from './timeline.js'
+
+// The store is behind the address of this page.
+const store = connect(new URL('store', location.href.replace(/^http/, 'ws')).href, { reconnect: { maximum: 3_000 } })
+const keys = keysOf(store)
+
+// The page is a stream like any other: as long as somebody subscribes to it, it shows and can be turned.
+merge(
+  showSetPoint(keys),
+  showMode(keys),
+  showReadings(keys),
+  showChanges(keys),
+  showTimeline(keys, historyOf(store)),
+  showConnection(store.status$, keys),
+  store.errors$.pipe(tap(({ message }) => showFailure(message))),
+).subscribe({ error: ({ message }) => showFailure(`This page has stopped: ${message}`) })
+
+/** What ends nothing, such as a value nobody can read or a clock that is wrong, and what ends all. @param {string} text */
+function showFailure(text) {
+  find('#failure').textContent = text
+}

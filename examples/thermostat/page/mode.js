@@ -1,0 +1,19 @@
+import { fromEvent, map, merge, of, tap } from 'rxjs'
+import { MODES } from '../keys.js'
+import { control } from './control.js'
+import { find } from './find.js'
+
+/** The modes of the heater, to choose from. @param {import('../keys.js').Keys} keys */
+export function showMode({ mode }) {
+  const radios = MODES.map(value => ({
+    value,
+    input: /** @type {HTMLInputElement} */ (find(`#mode [value=${value}]`)),
+  }))
+  const choices$ = radios.map(({ value, input }) => fromEvent(input, 'change').pipe(map(() => of(value))))
+  return control(mode, merge(...choices$)).pipe(
+    tap(shown => {
+      for (const { value, input } of radios) input.checked = value === shown.value
+      find('#mode-notice').textContent = shown.failure === undefined ? '' : `Not set: ${shown.failure.message}`
+    }),
+  )
+}

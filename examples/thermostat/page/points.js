@@ -1,0 +1,54 @@
+// The points of the chart, oldest first; pure functions, as the chart is told to forget, to fill a gap, to go on.
+
+/** @typedef {import('../keys.js').Point} Point */
+
+/** What the chart shows, ms. */
+export const SPAN = 300_000
+
+/** A point without values: the line ends before it. @param {number} at @returns {Point} */
+export const gapAt = at => [at, Number.NaN, Number.NaN, 0]
+
+/** What was seen, with the history in place of what it covers. @param {readonly Point[]} points @param {readonly Point[]} history */
+export function filled(points, history) {
+  const end = history.at(-1)?.[0] ?? 0
+  return [...history, ...points.filter(([at]) => at > end)]
+}
+
+/** Without what has left the chart; one point beyond its edge leads the line there. @param {readonly Point[]} points @param {number} now */
+export function recent(points, now) {
+  const first = points.findIndex(([at]) => at > now - SPAN)
+  return first > 0 ? points.slice(first - 1) : points
+}
+
+/**
+ * A point of the latest entries, as of the newest of their versions; undefined when one of them has no value.
+ *
+ * @param {import('rx-statestore').Entry<number>} temperature
+ * @param {import('rx-statestore').Entry<number>} setPoint
+ * @param {import('rx-statestore').Entry<boolean>} heating
+ * @returns {Point | undefined}
+ */
+export function pointOf(temperature, setPoint, heating) {
+  if (temperature.op !== 'set' || setPoint.op !== 'set' || heating.op !== 'set') return undefined
+  const at = Math.max(...[temperature, setPoint, heating].map(({ version }) => version?.wallClock ?? 0))
+  return [at, temperature.value, setPoint.value, heating.value ? 1 : 0]
+}
+
+/**
+ * From when to when it was heated.
+ *
+ * @param {readonly Point[]} points
+ * @returns {(readonly [from: number, to: number])[]}
+ */
+export function heated(points) {
+  /** @type {[number, number][]} */
+  const times = []
+  points.forEach(([at, , , heating], i) => {
+    if (heating === 0) return
+    const last = times.at(-1)
+    const next = points[i + 1]?.[0] ?? at
+    if (last?.[1] === at) last[1] = next
+    else times.push([at, next])
+  })
+  return times
+}

@@ -1,0 +1,62 @@
+import { createServer } from 'node:http'
+import { build } from 'vite'
+import { Cable } from './cable.js'
+
+const PAGE = new URL('./page/', import.meta.url).pathname
+
+/** Nothing from elsewhere; the keep-alive of mqtt.js runs in a worker of its own making. */
+const POLICY = "default-src 'self'; img-src 'self' data:; worker-src blob:; object-src 'none'; base-uri 'none'"
+
+const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css' }
+
+/**
+ * Serves the page, and leads its WebSocket to the store: one address for both. Rejects with the system's error when the
+ * port is taken.
+ *
+ * @param {{ host: string, port: number, wsUrl: string }} options
+ */
+export async function openSite({ host, port, wsUrl }) {
+  const files = await buildPage()
+  const cable = new Cable(wsUrl)
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+    const file = files.get(pathname === '/' ? '/index.html' : pathname)
+    response.setHeader('content-security-policy', POLICY).setHeader('cache-control', 'no-store')
+    if (file === undefined) response.writeHead(404).end()
+    else response.setHeader('content-type', file.type).end(request.method === 'HEAD' ? undefined : file.body)
+  })
+  server.on('upgrade', (request, socket, head) => cable.lead(request, socket, head))
+  await new Promise((resolve, reject) => {
+    server.once('error', reject).listen(port, host, () => resolve(undefined))
+  })
+  const address = server.address()
+  return {
+    cable,
+    port: typeof address === 'object' ? (address?.port ?? port) : port,
+    close: () => {
+      cable.cut()
+      server.closeAllConnections()
+      return new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+/** Bundles the page, in memory. */
+async function buildPage() {
+  const built = await build({
+    root: PAGE,
+    base: './',
+    configFile: false,
+    logLevel: 'warn',
+    build: { write: false, modulePreload: false },
+  })
+  if (!Array.isArray(built) && !('output' in built)) throw new Error('the build does not end')
+  const output = Array.isArray(built) ? built.flatMap(part => part.output) : built.output
+  return new Map(
+    output.map(file => {
+      const type = Object.entries(TYPES).find(([extension]) => file.fileName.endsWith(`.${extension}`))?.[1]
+      const body = file.type === 'chunk' ? file.code : file.source
+      return [`/${file.fileName}`, { type: type ?? 'application/octet-stream', body }]
+    }),
+  )
+}

@@ -1,0 +1,29 @@
+import { serve } from 'rx-statestore/server'
+
+/** A store in this process, on ports of its own, that can be restarted on the same ones. */
+export class OwnStore {
+  #running
+
+  /** @param {import('rx-statestore/server').RunningStore} running */
+  constructor(running) {
+    this.#running = running
+    this.url = running.url
+    this.wsUrl = running.wsUrl
+  }
+
+  static async start() {
+    return new OwnStore(await serve({ port: 0, wsPort: 0 }))
+  }
+
+  async restart() {
+    await this.#running.close()
+    this.#running = await serve({ port: portOf(this.url), wsPort: portOf(this.wsUrl) })
+  }
+
+  close() {
+    return this.#running.close()
+  }
+}
+
+/** @param {string} url */
+const portOf = url => Number(new URL(url).port)

@@ -1,0 +1,28 @@
+// Takes the pictures of the README, `docs/pictures/*.png`, from what the pages look like now. Needs chromium.
+
+import { mkdir } from 'node:fs/promises'
+import { chromium } from 'playwright-core'
+import { photographConsole } from './pictures/console.js'
+import { photographThermostat } from './pictures/thermostat.js'
+
+const FOLDER = new URL('../docs/pictures/', import.meta.url).pathname
+/** @type {Record<string, (browser: import('playwright-core').Browser, path: string) => Promise<void>>} */
+const PICTURES = {
+  'thermostat.png': photographThermostat,
+  'console.png': (browser, path) => photographConsole(browser, path, 'light'),
+  'console-dark.png': (browser, path) => photographConsole(browser, path, 'dark'),
+}
+
+await mkdir(FOLDER, { recursive: true })
+const browser = await chromium.launch({
+  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+  chromiumSandbox: process.getuid?.() !== 0,
+})
+try {
+  for (const [name, photograph] of Object.entries(PICTURES)) {
+    await photograph(browser, `${FOLDER}${name}`)
+    console.log(`docs/pictures/${name}`)
+  }
+} finally {
+  await browser.close()
+}

@@ -1,0 +1,85 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { rolldown } from 'rolldown'
+import { filter, firstValueFrom } from 'rxjs'
+import { expect, it, onTestFinished } from 'vitest'
+import { number } from '../../src/index.js'
+import { serve } from '../../src/standalone.js'
+import { openClient } from '../support/open-client.js'
+import { describeInBrowser } from './support/browser.js'
+import { builtPackage } from './support/package.js'
+import { serveStatic } from './support/static-site.js'
+
+const DOCUMENT = new URL('../../docs/browser.md', import.meta.url)
+const ADDRESS = 'wss://store.example.com/mqtt'
+const HTML =
+  '<!doctype html><title>x</title><link rel="icon" href="data:," /><script type="module" src="page.js"></script>' +
+  '<input type="range" min="10" max="30" step="0.5" />'
+/** What the numbers of the document may be wrong by. */
+const TOLERANCE = 0.1
+
+/** What a page gets of this code, all in one file, and what it loads later. */
+async function bundled(folder: string, code: string, external: readonly string[] = []) {
+  const input = join(folder, 'page.js')
+  await writeFile(input, code)
+  const build = await rolldown({ input, platform: 'browser', external: [...external, 'ws'] })
+  const { output } = await build.generate({ format: 'esm', minify: true })
+  await build.close()
+  const [page, ...later] = output.flatMap(file => (file.type === 'chunk' ? [file.code] : []))
+  return { page: page ?? '', later: later.join('') }
+}
+
+/** kB */
+const weightOf = (code: string): number => gzipSync(code, { level: 9 }).length / 1000
+
+describeInBrowser('With a bundler', open => {
+  const folder = builtPackage()
+
+  it('the code of the documentation works, under the policy of the documentation', async () => {
+    const text = await readFile(DOCUMENT, 'utf8')
+    const [, code = ''] = /```js\n([\s\S]*?)```/.exec(text) ?? []
+    const [, policy = ''] = /```\n(default-src .*)\n```/.exec(text) ?? []
+    const store = await serve({ port: 0, wsPort: 0 })
+    onTestFinished(async () => store.close())
+    const { page: script } = await bundled(folder(), code.replace(ADDRESS, store.wsUrl))
+    const site = await serveStatic(
+      folder(),
+      { '/index.html': HTML, '/page.js': script },
+      // The icon of the spec's own page aside.
+      { 'content-security-policy': `${policy.replace('wss://store.example.com', store.wsUrl)}; img-src data:` },
+    )
+    const key = openClient(store.url).key('thermostat1\\setPoint', number)
+    const { page } = await open(site.url)
+    const slider = page.getByRole('slider')
+    await firstValueFrom(key.set(22.5))
+    await page.waitForFunction(() => document.querySelector('input')?.value === '22.5')
+    await slider.fill('17')
+    await firstValueFrom(key.value$.pipe(filter(value => value === 17)))
+    // mqtt.js has got the worker that keeps the connection alive.
+    await expect.poll(() => page.workers().length).toBe(1)
+  })
+
+  it('weighs what the documentation says', async () => {
+    const keys = `import { connect, number, set } from 'rx-statestore'
+      import { fromEvent, map } from 'rxjs'
+      globalThis.all = [connect, number, set, fromEvent, map]`
+    const pubsub = `import { connectPubSub } from 'rx-statestore/pubsub'; globalThis.all = connectPubSub`
+    const whole = await bundled(folder(), keys)
+    const withoutMqtt = await bundled(folder(), keys, ['mqtt'])
+    const ours = await bundled(folder(), keys, ['mqtt', 'rxjs'])
+    const theirs = await bundled(folder(), pubsub, ['rxjs'])
+    const measured = {
+      'rx-statestore': weightOf(ours.page),
+      'mqtt.js': weightOf(whole.page) - weightOf(withoutMqtt.page),
+      RxJS: weightOf(withoutMqtt.page) - weightOf(ours.page),
+      'rx-statestore/pubsub': weightOf(theirs.page),
+      protobuf: weightOf(theirs.later),
+    }
+    const text = await readFile(DOCUMENT, 'utf8')
+    for (const [name, weight] of Object.entries(measured)) {
+      const [, said] = new RegExp(`^\\| ${name}(?:,[^|]*)? \\| (\\d+) \\|$`, 'm').exec(text) ?? []
+      expect(Math.abs(weight - Number(said)), `${name}: ${weight.toFixed(1)} kB`).toBeLessThan(1 + weight * TOLERANCE)
+    }
+  })
+})

@@ -1,0 +1,120 @@
+import { firstValueFrom } from 'rxjs'
+import { expect, it } from 'vitest'
+import { number, text } from '../../src/index.js'
+import { openClient } from '../support/open-client.js'
+import { describeInBrowser } from './support/browser.js'
+import { builtPage, ConsoleHand, startConsole } from './support/console.js'
+import { reads } from './support/waiting.js'
+
+const SEED = [
+  { key: 'thermostat1\\setPoint', value: '21.5' },
+  { key: 'thermostat1\\mode', value: 'comfort' },
+  { key: 'asset/7', value: '{"name":"pump"}' },
+  { keyBytes: '/wA=', bytes: 'AAEC' },
+]
+
+describeInBrowser('The keys on the console', open => {
+  const built = builtPage()
+
+  it('are all there, with value, version, age, time to live, fencing token and watchers', async () => {
+    const { store, server } = await startConsole(built(), SEED)
+    const client = openClient(store.url)
+    const { version } = await firstValueFrom(client.key('line-1/lock', text).set('me', { expiresIn: 3_600_000 }))
+    await firstValueFrom(client.key('line-1/speed', number).set(12, { fencingToken: version ?? '' }))
+    client.key('line-1/speed', number).value$.subscribe()
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+
+    await reads(hand.cell('asset/7', 'value'), '{"name":"pump"}')
+    await reads(hand.cell('0xFF00', 'value'), '00 01 02')
+    await reads(hand.cell('thermostat1\\setPoint', 'value'), '21.5')
+    await reads(hand.cell('line-1/lock', 'ttl'), /^59m \d\ds$/)
+    await reads(hand.cell('line-1/speed', 'age'), /^\d+s$/)
+    await reads(hand.cell('line-1/speed', 'version'), /^\d\d:\d\d:\d\d\.\d{3}·\d+$/)
+    await reads(hand.cell('line-1/speed', 'token'), /^\d\d:\d\d:\d\d\.\d{3}·\d+$/)
+    expect(await hand.cell('line-1/speed', 'token').getAttribute('title')).toBe(String(version))
+    await reads(hand.cell('line-1/speed', 'watchers'), '1')
+    expect(await hand.keys()).toEqual([
+      '0xFF00',
+      'asset/7',
+      'line-1/lock',
+      'line-1/speed',
+      'thermostat1\\mode',
+      'thermostat1\\setPoint',
+    ])
+    expect(new URL(page.url()).hash).toBe('')
+  })
+
+  it('follow what others write, make and delete', async () => {
+    const { store, server } = await startConsole(built(), SEED)
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('thermostat1\\setPoint', 'value'), '21.5')
+    await firstValueFrom(client.key('thermostat1\\setPoint', number).set(23))
+    await reads(hand.cell('thermostat1\\setPoint', 'value'), '23')
+    expect(await hand.cell('thermostat1\\setPoint', 'value').locator('.flash').count()).toBe(1)
+    expect(await hand.cell('thermostat1\\setPoint', 'beats').locator('.marbles-set').getAttribute('d')).toMatch(/^M/)
+
+    await firstValueFrom(client.key('new/one', text).set('hello'))
+    await reads(hand.cell('new/one', 'value'), 'hello')
+    await firstValueFrom(client.key('asset/7').delete())
+    await hand.row('asset/7').waitFor({ state: 'detached' })
+    await firstValueFrom(client.key('new/one', text).set('soon gone', { expiresIn: 2_000 }))
+    await reads(hand.cell('new/one', 'ttl'), /^[12]s$/)
+    await hand.row('new/one').waitFor({ state: 'detached' })
+  })
+
+  it('are found by a glob, or by a word anywhere in them', async () => {
+    const { server } = await startConsole(built(), SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.row('asset/7'), 'asset')
+    await page.keyboard.press('/')
+    await page.keyboard.type('thermostat1\\')
+    await hand.row('asset/7').waitFor({ state: 'detached' })
+    expect(await hand.keys()).toEqual(['thermostat1\\mode', 'thermostat1\\setPoint'])
+    await reads(page.locator('#found'), '2 keys *thermostat1\\\\*')
+    await hand.search.fill('*/?')
+    await hand.row('asset/7').waitFor()
+    expect(await hand.keys()).toEqual(['asset/7'])
+    await hand.search.fill('nothing like it')
+    await reads(page.getByRole('heading', { name: 'Nothing matches' }), 'Nothing matches')
+    await hand.press('Show all keys')
+    await reads(page.locator('#found'), '4 keys')
+  })
+
+  it('may be none', async () => {
+    const { store, server } = await startConsole(built())
+    const { page } = await open(server.link)
+    await reads(page.getByRole('heading', { name: 'No keys yet' }), 'No keys yet')
+    await reads(page.locator('main pre'), `--url ${store.url}`)
+    await firstValueFrom(openClient(store.url).key('first', text).set('one'))
+    await reads(new ConsoleHand(page).cell('first', 'value'), 'one')
+  })
+
+  it('may be many: the first are shown, and only those to be seen are watched', async () => {
+    const seed = Array.from({ length: 2_500 }, (_, i) => ({ key: `sensor/${i}`, value: String(i) }))
+    const { store, server } = await startConsole(built(), seed)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(page.locator('#found'), 'First 2,000 of 2,500: narrow the glob')
+    expect(await hand.grid.getAttribute('aria-rowcount')).toBe('2001')
+    await reads(hand.cell('sensor/3', 'value'), '3')
+    expect((await hand.keys()).length).toBeLessThan(50)
+
+    await hand.grid.evaluate(grid => {
+      grid.scrollTop = grid.scrollHeight
+    })
+    await reads(hand.cell('sensor/1999', 'value'), '1999')
+    await expect
+      .poll(() => Array.from(store.clients, ({ watches }) => watches))
+      .toEqual([expect.toSatisfy(n => n < 50)])
+    await firstValueFrom(openClient(store.url).key('sensor/1999', text).set('changed'))
+    await reads(hand.cell('sensor/1999', 'value'), 'changed')
+
+    await hand.search.fill('sensor/12')
+    await reads(page.locator('#found'), '111 keys *sensor/12*')
+    await reads(hand.cell('sensor/12', 'value'), '12')
+  })
+})

@@ -1,0 +1,137 @@
+import { firstValueFrom } from 'rxjs'
+import { expect, it } from 'vitest'
+import { displayText } from '../../src/bytes.js'
+import { bytes, number, text } from '../../src/index.js'
+import type { RunningStore } from '../../src/standalone.js'
+import { openClient } from '../support/open-client.js'
+import { describeInBrowser } from './support/browser.js'
+import { builtPage, ConsoleHand, startConsole } from './support/console.js'
+import { reads } from './support/waiting.js'
+
+const SEED = [
+  { key: 'speed', value: '12' },
+  { key: 'note', value: 'old' },
+]
+
+const textIn = (store: RunningStore, key: string): string => displayText(store.peek(key)?.value ?? new Uint8Array())
+
+describeInBrowser('Writing on the console', open => {
+  const built = builtPage()
+
+  it('sets a key with options; it counts down and is gone', async () => {
+    const { store, server } = await startConsole(built(), SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.row('speed').waitFor()
+    await page.keyboard.press('n')
+    await hand.fill({ Key: 'session/1', Type: 'JSON', Value: '{"user":"ann"}', 'Expires in, seconds': '3' })
+    await hand.fill({ Condition: 'Only if there is no such key' })
+    await hand.decide('Set')
+    await hand.dialog.waitFor({ state: 'detached' })
+    await reads(hand.toasts, new RegExp(`Set session/1\\s*Version ${store.peek('session/1')?.version}`))
+    await reads(hand.cell('session/1', 'value'), '{"user":"ann"}')
+    await reads(hand.cell('session/1', 'ttl'), '2s')
+    await reads(hand.cell('session/1', 'ttl'), '1s')
+    await hand.row('session/1').waitFor({ state: 'detached' })
+    expect(store.peek('session/1')).toBeUndefined()
+  })
+
+  it('sets binary values, and says what is wrong with what was typed', async () => {
+    const { store, server } = await startConsole(built(), SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.press('Set a key')
+    await hand.fill({ Type: 'Hex', Value: '00 f', 'Expires in, seconds': 'soon', 'Fencing token': 'x' })
+    await hand.decide('Set')
+    for (const problem of ['at least one character', 'Not pairs of hexadecimal', 'Seconds, more', 'Not a version']) {
+      await reads(hand.dialog.locator('.field-problem'), problem)
+    }
+    await hand.fill({ Key: 'blob', Value: '00 ff', 'Expires in, seconds': '', 'Fencing token': '' })
+    await hand.decide('Set')
+    await reads(hand.cell('blob', 'value'), '00 FF')
+    expect(store.peek('blob')?.value).toEqual(new Uint8Array([0, 255]))
+  })
+
+  it('says when a condition was not met', async () => {
+    const { store, server } = await startConsole(built(), SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.press('Set a key')
+    await hand.fill({ Key: 'note', Value: 'new', Condition: 'Only if there is none, or it holds this value' })
+    await hand.decide('Set')
+    await reads(hand.dialog.getByRole('alert'), `holds a value already, version ${store.peek('note')?.version}`)
+    await hand.fill({ Value: 'old' })
+    await hand.decide('Set')
+    await hand.dialog.waitFor({ state: 'detached' })
+    expect(textIn(store, 'note')).toBe('old')
+  })
+
+  it('edits a value, and shows when somebody else was faster', async () => {
+    const { store, server } = await startConsole(built(), SEED)
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.open('speed')
+    await hand.press('Edit')
+    const value = hand.dialog.getByLabel('Value', { exact: true })
+    expect(await value.inputValue()).toBe('12')
+    expect(await hand.dialog.getByRole('radio', { name: 'Number' }).isChecked()).toBe(true)
+    await value.fill('13')
+    await firstValueFrom(client.key('speed', number).set(99))
+    await reads(hand.dialog, 'It was changed meanwhile')
+    expect(await value.inputValue()).toBe('13')
+    await hand.decide('Take that value')
+    expect(await value.inputValue()).toBe('99')
+    await value.fill('14')
+    await firstValueFrom(client.key('speed', number).set(98))
+    await hand.decide('Overwrite')
+    await reads(hand.detail.locator('.detail-number'), '14')
+    expect(textIn(store, 'speed')).toBe('14')
+  })
+
+  it('needs the token of a key that is protected', async () => {
+    const { store, server } = await startConsole(built(), SEED)
+    const client = openClient(store.url)
+    const lock = await firstValueFrom(client.key('lock', text).set('me'))
+    const token = String(lock.version)
+    await firstValueFrom(client.key('speed', number).set(12, { fencingToken: token }))
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.open('speed')
+    await hand.press('Edit')
+    await hand.fill({ Value: '13' })
+    await hand.decide('Set')
+    await reads(hand.dialog.getByRole('alert'), 'A fencing token is required')
+    await hand.fill({ 'Fencing token': '1:0:long-ago' })
+    await hand.decide('Set')
+    await reads(hand.dialog.getByRole('alert'), 'The fencing token is stale')
+    await hand.decide('Use it, past its lock')
+    expect(await hand.dialog.getByLabel('Fencing token').inputValue()).toBe(token)
+    await hand.decide('Set')
+    await reads(hand.detail.locator('.detail-number'), '13')
+    expect(textIn(store, 'speed')).toBe('13')
+  })
+
+  it('deletes what was seen, and nothing else', async () => {
+    const { store, server } = await startConsole(built(), SEED)
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.open('note')
+    await hand.press('Delete')
+    await reads(hand.dialog, 'old')
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Cancel')
+    await hand.decide('Cancel')
+    expect(store.peek('note')).toBeDefined()
+
+    await hand.press('Delete')
+    await firstValueFrom(client.key('note', bytes).set(Buffer.from('newer')))
+    await reads(hand.dialog, 'newer')
+    await reads(hand.dialog, 'It was changed while you looked')
+    await hand.decide('Delete')
+    await reads(hand.toasts, /Deleted\s*note/)
+    await reads(hand.detail, 'The key was deleted.')
+    await hand.row('note').waitFor({ state: 'detached' })
+    expect(store.peek('note')).toBeUndefined()
+  })
+})

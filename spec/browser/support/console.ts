@@ -1,0 +1,123 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Locator, Page } from 'playwright-core'
+import { build } from 'vite'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { ConsoleServer } from '../../../src/console/console-server.js'
+import { type DumpLine, type RunningStore, serve } from '../../../src/standalone.js'
+import { SERVICES } from '../../support/services.js'
+
+const CONFIG = new URL('../../../console/vite.config.ts', import.meta.url).pathname
+/** Somebody else may use the machine, ms. */
+const PATIENCE = 60_000
+
+/** The console's page as it is built from the sources of now; to be called in a suite. The function gives its folder. */
+export function builtPage(): () => URL {
+  let folder: string | undefined
+  beforeAll(async () => {
+    if (!SERVICES.chromium.present) return
+    folder = await mkdtemp(join(tmpdir(), 'rx-statestore-console-'))
+    await build({ configFile: CONFIG, logLevel: 'warn', build: { outDir: folder, emptyOutDir: true } })
+  }, PATIENCE)
+  afterAll(async () => {
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+  })
+  return () => {
+    if (folder === undefined) throw new Error('The page is there while tests run, not while they are collected')
+    return pathToFileURL(`${folder}/`)
+  }
+}
+
+/** A store with a console in front of it. */
+export interface RunningConsole {
+  readonly store: RunningStore
+  readonly server: ConsoleServer
+}
+
+/** Starts a store that holds these keys, which are its seed as well, and its console; both closed at the end of the test. */
+export async function startConsole(page: URL, seed: readonly DumpLine[] = []): Promise<RunningConsole> {
+  const store = await serve({ port: 0, wsPort: 0 })
+  onTestFinished(async () => store.close())
+  await store.load(seed)
+  const server = await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed, version: '1.2.3', page })
+  onTestFinished(async () => server.close())
+  return { store, server }
+}
+
+/** What somebody does on the console's page. */
+export class ConsoleHand {
+  readonly #page: Page
+
+  constructor(page: Page) {
+    this.#page = page
+  }
+
+  /** Whether what is shown can be relied on: `live`, `stale`... */
+  get health(): Locator {
+    return this.#page.locator('.health')
+  }
+
+  get grid(): Locator {
+    return this.#page.getByRole('grid', { name: 'Keys' })
+  }
+
+  get detail(): Locator {
+    return this.#page.getByRole('complementary', { name: 'Open key' })
+  }
+
+  get dialog(): Locator {
+    return this.#page.getByRole('dialog')
+  }
+
+  get toasts(): Locator {
+    return this.#page.getByRole('log', { name: 'Messages' })
+  }
+
+  get search(): Locator {
+    return this.#page.getByRole('searchbox', { name: 'Search keys by glob' })
+  }
+
+  row(key: string): Locator {
+    return this.grid.getByRole('row').filter({ has: this.#page.getByTitle(key, { exact: true }) })
+  }
+
+  cell(key: string, column: string): Locator {
+    return this.row(key).locator(`.cell-${column}`)
+  }
+
+  /** The keys that have a row. */
+  async keys(): Promise<readonly string[]> {
+    return this.grid
+      .locator('.grid-body .cell-key')
+      .evaluateAll(cells => cells.map(cell => cell.getAttribute('title') ?? ''))
+  }
+
+  async open(key: string): Promise<void> {
+    await this.row(key).click()
+    await this.detail.getByRole('heading', { name: key }).waitFor()
+  }
+
+  async press(name: string): Promise<void> {
+    await this.#page.getByRole('button', { name, exact: true }).click()
+  }
+
+  async goTo(view: 'Keys' | 'Clients' | 'Store'): Promise<void> {
+    await this.#page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: view }).click()
+  }
+
+  /** Fills in the form that is open. */
+  async fill(fields: Readonly<Record<string, string>>): Promise<void> {
+    for (const [name, value] of Object.entries(fields)) {
+      if (name === 'Type') await this.dialog.getByRole('radio', { name: value }).check()
+      else if (name === 'Condition') await this.dialog.getByLabel(name).selectOption(value)
+      else await this.dialog.getByLabel(name, { exact: true }).fill(value)
+    }
+  }
+
+  /** Presses a button of the dialog. */
+  async decide(name: string): Promise<void> {
+    await this.dialog.getByRole('button', { name, exact: true }).click()
+  }
+}

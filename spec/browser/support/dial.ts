@@ -1,0 +1,80 @@
+import type { Locator, Page } from 'playwright-core'
+import { has, reads } from './waiting.js'
+
+/** Geometry of the drawing: shares of its width, and degrees clockwise from three o'clock. */
+const RADIUS = 124 / 320
+const FROM = 135
+const SWEEP = 270
+/** °C */
+const MIN = 10
+const MAX = 30
+
+/** A place in the window, CSS pixels. */
+export interface Place {
+  readonly x: number
+  readonly y: number
+}
+
+/** The dial of a page of the thermostat, and the hand that turns it. */
+export class DialHand {
+  readonly slider: Locator
+  readonly #page: Page
+
+  constructor(page: Page) {
+    this.#page = page
+    this.slider = page.getByRole('slider', { name: 'Set point' })
+  }
+
+  /** Settles when it shows this set point, to everybody. */
+  async shows(value: number): Promise<void> {
+    await has(this.slider, 'aria-valuenow', String(value))
+    await reads(this.slider, value.toFixed(1))
+  }
+
+  /** Where the knob is for a value. */
+  async placeOf(value: number): Promise<Place> {
+    const box = await this.#page.locator('#dial > svg').boundingBox()
+    if (box === null) throw new Error('There is no dial')
+    const angle = ((FROM + ((value - MIN) / (MAX - MIN)) * SWEEP) * Math.PI) / 180
+    const [x, y] = [Math.cos(angle), Math.sin(angle)].map(part => box.width * (0.5 + RADIUS * part))
+    return { x: box.x + (x ?? 0), y: box.y + (y ?? 0) }
+  }
+
+  /** Takes hold of the knob where it is for this value. */
+  async grab(value: number): Promise<void> {
+    const { x, y } = await this.placeOf(value)
+    await this.#page.mouse.move(x, y)
+    await this.#page.mouse.down()
+  }
+
+  /** Moves along the arc, a quarter of a degree Celsius at a time. */
+  async move(from: number, to: number): Promise<void> {
+    for (const value of between(from, to)) {
+      const { x, y } = await this.placeOf(value)
+      await this.#page.mouse.move(x, y)
+    }
+  }
+
+  async release(): Promise<void> {
+    await this.#page.mouse.up()
+  }
+
+  /** Notes every set point that is shown from now on; the function gives them. */
+  async record(): Promise<() => Promise<readonly number[]>> {
+    const notes = await this.slider.evaluateHandle(slider => {
+      const values: number[] = []
+      new MutationObserver(() => values.push(Number(slider.getAttribute('aria-valuenow')))).observe(slider, {
+        attributeFilter: ['aria-valuenow'],
+      })
+      return values
+    })
+    // A value may be written without being another one.
+    return async () => (await notes.jsonValue()).filter((value, i, all) => value !== all[i - 1])
+  }
+}
+
+/** The values on the way, without the first. */
+export function between(from: number, to: number, step = 0.25): readonly number[] {
+  const count = Math.round(Math.abs(to - from) / step)
+  return Array.from({ length: count }, (_, i) => Number((from + Math.sign(to - from) * (i + 1) * step).toFixed(2)))
+}

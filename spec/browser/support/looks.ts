@@ -1,0 +1,65 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+/** CSS pixels. */
+export const SIZES = {
+  phone: { width: 360, height: 800 },
+  desktop: { width: 1280, height: 800 },
+} as const
+
+export const THEMES = ['light', 'dark'] as const
+
+export type Size = keyof typeof SIZES
+export type Theme = (typeof THEMES)[number]
+
+const SCREENSHOTS = new URL('../screenshots/', import.meta.url).pathname
+
+/** Options of {@link takePictures}. */
+export interface PictureOptions {
+  /** All of the page, not what the window shows of it. Default `false`. */
+  readonly whole?: boolean
+  readonly sizes?: readonly Size[]
+  readonly themes?: readonly Theme[]
+}
+
+/**
+ * Pictures for people to look at, in `spec/browser/screenshots`: `{name}.{size}.{theme}.png`. The page keeps the size and
+ * the theme of the last one. Fails if the page is wider than the window.
+ */
+export async function takePictures(page: Page, name: string, options: PictureOptions = {}): Promise<void> {
+  const { whole = false, sizes = ['desktop', 'phone'], themes = THEMES } = options
+  await mkdir(SCREENSHOTS, { recursive: true })
+  for (const size of sizes) {
+    await page.setViewportSize(SIZES[size])
+    for (const theme of themes) {
+      await page.emulateMedia({ colorScheme: theme })
+      await painted(page)
+      await expectToFit(page)
+      await page.screenshot({ path: join(SCREENSHOTS, `${name}.${size}.${theme}.png`), fullPage: whole })
+    }
+  }
+}
+
+/** Nobody wants to scroll sideways. */
+export async function expectToFit(page: Page): Promise<void> {
+  const { content, room } = await page.evaluate(() => ({
+    content: document.documentElement.scrollWidth,
+    room: document.documentElement.clientWidth,
+  }))
+  expect(content, `the page is ${content} px wide in a window of ${room} px`).toBeLessThanOrEqual(room)
+}
+
+/** Settles when what was asked for is on the screen: fonts are there, two frames were painted, transitions have ended. */
+export async function painted(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const frame = () => new Promise(resolve => requestAnimationFrame(resolve))
+    await document.fonts.ready
+    await frame()
+    await frame()
+    const passing = document.getAnimations().filter(animation => animation instanceof CSSTransition)
+    await Promise.allSettled(passing.map(animation => animation.finished))
+    await frame()
+  })
+}

@@ -1,0 +1,24 @@
+import type { Locator } from 'playwright-core'
+
+/** Settles when the element is to be seen with this in its text; fails with the text it has instead. */
+export async function reads(element: Locator, text: string | RegExp): Promise<void> {
+  try {
+    await element.filter({ hasText: text, visible: true }).first().waitFor()
+  } catch (cause) {
+    const found = await element.allInnerTexts()
+    throw new Error(`Expected ${element} to read ${text}, it reads ${JSON.stringify(found)}`, { cause })
+  }
+}
+
+/** Settles when an attribute of the element has this value; fails with the value it has instead. */
+export async function has(element: Locator, attribute: string, value: string): Promise<void> {
+  try {
+    await element
+      .and(element.page().locator(`[${attribute}="${value}"]`))
+      .first()
+      .waitFor({ state: 'attached' })
+  } catch (cause) {
+    const found = await element.getAttribute(attribute)
+    throw new Error(`Expected ${attribute} of ${element} to be "${value}", it is "${found}"`, { cause })
+  }
+}
