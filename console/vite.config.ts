@@ -21,6 +21,9 @@ export default defineConfig({
     conditions: ['es2015', ...defaultClientConditions],
     alias: { 'rx-statestore': at('../src/index.ts') },
   },
+  // The same whatever NODE_ENV is, such as `test` where specs build.
+  define: { 'process.env.NODE_ENV': '"production"' },
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
   build: {
     outDir: at('../dist/console/page'),
     emptyOutDir: true,
