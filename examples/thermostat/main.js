@@ -17,6 +17,10 @@ const { values: options } = parseArgs({
     ws: { type: 'string' },
   },
 })
+if ((options.store === undefined) !== (options.ws === undefined)) {
+  console.error('A store that runs elsewhere needs both of its addresses: --store mqtt://... and --ws ws://...')
+  process.exit(2)
+}
 const store = options.store && options.ws ? undefined : await OwnStore.start()
 const [url, wsUrl] = store ? [store.url, store.wsUrl] : [options.store ?? '', options.ws ?? '']
 const site = await openSite({ host: options.host, port: Number(options.port), wsUrl }).catch(async error => {

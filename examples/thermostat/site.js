@@ -1,8 +1,9 @@
 import { createServer } from 'node:http'
+import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import { Cable } from './cable.js'
 
-const PAGE = new URL('./page/', import.meta.url).pathname
+const PAGE = fileURLToPath(new URL('./page/', import.meta.url))
 
 /** Nothing from elsewhere; the keep-alive of mqtt.js runs in a worker of its own making. */
 const POLICY = "default-src 'self'; img-src 'self' data:; worker-src blob:; object-src 'none'; base-uri 'none'"
@@ -19,8 +20,8 @@ export async function openSite({ host, port, wsUrl }) {
   const files = await buildPage()
   const cable = new Cable(wsUrl)
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost')
-    const file = files.get(pathname === '/' ? '/index.html' : pathname)
+    const [path = '/'] = (request.url ?? '/').split('?')
+    const file = files.get(path === '/' ? '/index.html' : path)
     response.setHeader('content-security-policy', POLICY).setHeader('cache-control', 'no-store')
     if (file === undefined) response.writeHead(404).end()
     else response.setHeader('content-type', file.type).end(request.method === 'HEAD' ? undefined : file.body)

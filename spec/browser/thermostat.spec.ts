@@ -35,7 +35,9 @@ describeInBrowser('The thermostat', open => {
   const folder = builtPackage()
 
   it('starts with one command, and shows the room', async () => {
-    const { page } = await open(await start(folder(), ['--port', '0']))
+    const url = await start(folder(), ['--port', '0'])
+    expect((await fetch(`${url}/`)).status).toBe(404)
+    const { page } = await open(url)
     await reads(words(page), LIVE)
     await new DialHand(page).shows(21)
     await reads(page.locator('#temperature'), /^\d\d\.\d°$/)
@@ -93,7 +95,9 @@ describeInBrowser('The thermostat', open => {
     const dial = new DialHand(page)
     await dial.shows(21)
     await dial.slider.focus()
-    for (const key of ['ArrowUp', 'ArrowUp', 'PageUp', 'ArrowLeft']) await page.keyboard.press(key)
+    // With Ctrl they are the browser's.
+    const keys = ['ArrowUp', 'ArrowUp', 'PageUp', 'ArrowLeft', 'Control+ArrowUp']
+    for (const key of keys) await page.keyboard.press(key)
     await holds(client, 23.5)
     await dial.shows(23.5)
     await has(dial.slider, 'aria-valuetext', '23.5 degrees')

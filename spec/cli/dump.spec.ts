@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
@@ -97,6 +97,19 @@ describe('dump', () => {
     expect(await readdir(dirname(file))).toEqual(['keys.ndjson'])
     const { stdout } = await execute(['dump', '--console', link, '--file', '-'])
     expect(linesOf(stdout)).toEqual([...store.dump()])
+  })
+
+  it('shows a new file to its owner alone, keeps the permissions of one it replaces, and no other file is touched', async () => {
+    const { store, link } = await openConsole()
+    await store.load(LINES)
+    const [fresh, shared] = [await scratch('fresh.ndjson'), await scratch('shared.ndjson')]
+    await writeFile(shared, 'old')
+    await chmod(shared, 0o640)
+    await writeFile(`${shared}.part`, 'mine')
+    for (const file of [fresh, shared]) await execute(['dump', '--console', link, '--file', file])
+    const modes = await Promise.all([fresh, shared].map(async file => (await lstat(file)).mode & 0o777))
+    expect(modes).toEqual([0o600, 0o640])
+    expect(await readFile(`${shared}.part`, 'utf8')).toBe('mine')
   })
 
   it('leaves the file alone that is there when it breaks off', async () => {

@@ -35,6 +35,25 @@ describe('The page', () => {
     })
   })
 
+  it.each([
+    ['gzip, deflate, br', 'gzip'],
+    ['br;q=1.0, gzip;q=0.8', 'gzip'],
+    ['gzip;q=0', undefined],
+    ['deflate', undefined],
+    ['', undefined],
+  ])('is compressed for who takes that: %s', async (accepted, encoding) => {
+    const script = 'export const words = [1, 2, 3]\n'.repeat(100)
+    const console = await openConsole({ page: await pageOf({ ...FILES, 'page/assets/large-a1b2c3d4.js': script }) })
+    const url = new URL('/assets/large-a1b2c3d4.js', console.server.url)
+    const answer = await rawRequest(console, url.pathname, { headers: { 'accept-encoding': accepted } })
+    expect(answer.headers).toMatchObject({ vary: 'accept-encoding' })
+    expect(answer.headers['content-encoding']).toBe(encoding)
+    if (encoding) expect(Number(answer.headers['content-length'])).toBeLessThan(script.length / 5)
+    else expect(answer.text).toBe(script)
+    const fetched = await fetch(url)
+    expect(await fetched.text()).toBe(script)
+  })
+
   it('is asked for anew each time, but for the assets, whose names change with them', async () => {
     const console = await open()
     const caching = async (path: string) => (await rawRequest(console, path)).headers['cache-control']

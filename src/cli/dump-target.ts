@@ -1,4 +1,6 @@
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
+import { randomBytes } from '../backoff.js'
+import { toHex } from '../bytes.js'
 import { reason } from '../errors.js'
 import { EXIT, Failure } from './failure.js'
 import { type Io, print } from './io.js'
@@ -16,6 +18,8 @@ export interface DumpTarget {
 }
 
 const STANDARD_STREAM = '-'
+const PERMISSIONS = 0o777
+const OWNER_ONLY = 0o600
 
 /** Opens a file, or stdout. Raises {@link Failure} when that cannot be. */
 export async function openTarget(file: string | undefined, io: Io): Promise<DumpTarget> {
@@ -28,19 +32,26 @@ export async function openTarget(file: string | undefined, io: Io): Promise<Dump
     }
   }
   try {
-    const place = (await isReplaceable(file)) ? `${file}.part` : file
-    return new FileTarget(file, place, await open(place, 'w'))
+    const mode = await modeOf(file)
+    if (mode === undefined) return new FileTarget(file, file, await open(file, 'w'))
+    // A name that nobody else has, and no link that somebody left there.
+    const place = `${file}.${toHex(randomBytes(6)).toLowerCase()}.part`
+    return new FileTarget(file, place, await open(place, 'wx', mode))
   } catch (cause) {
     throw new Failure(EXIT.usage, `cannot write the dump: ${reason(cause)}`, { cause })
   }
 }
 
-/** Whether a file may be put there in one piece; not in the place of a device or a link. */
-async function isReplaceable(file: string): Promise<boolean> {
+/**
+ * With which permissions a file may be put there in one piece: those of the one it replaces, else the owner's alone, as a
+ * dump holds every value. `undefined` for the place of a device or a link, which is written to as it is.
+ */
+async function modeOf(file: string): Promise<number | undefined> {
   try {
-    return (await lstat(file)).isFile()
+    const status = await lstat(file)
+    return status.isFile() ? status.mode & PERMISSIONS : undefined
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return true
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return OWNER_ONLY
     throw error
   }
 }

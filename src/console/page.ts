@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { Refusal } from './refusal.js'
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -14,6 +16,11 @@ const TYPES: Readonly<Record<string, string>> = {
   webmanifest: 'application/manifest+json',
   txt: 'text/plain; charset=utf-8',
 }
+
+const compressed = promisify(gzip)
+/** What is worth the work, and from which size on, bytes. */
+const COMPRESSIBLE = ['html', 'js', 'css', 'svg', 'json', 'txt']
+const SMALLEST_COMPRESSED = 1_024
 
 /** What the system says of a file that is not there. */
 const MISSING = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG']
@@ -37,11 +44,21 @@ export class Page {
       throw new Refusal(405, 'method', 'Only GET and HEAD go here', { allow: 'GET, HEAD' })
     }
     const file = path === '/' ? '/index.html' : path
-    const type = TYPES[PATH.exec(file)?.[1] ?? '']
+    const extension = PATH.exec(file)?.[1] ?? ''
+    const type = TYPES[extension]
     const content = type === undefined ? undefined : await this.#read(file)
     if (content !== undefined) {
-      response.writeHead(200, { 'content-type': type, 'content-length': content.length, ...caching(file) })
-      response.end(request.method === 'HEAD' ? undefined : content)
+      const worthwhile = COMPRESSIBLE.includes(extension) && content.length >= SMALLEST_COMPRESSED
+      const zipped = worthwhile && takesGzip(request) ? await compressed(content) : undefined
+      const body = zipped ?? content
+      response.writeHead(200, {
+        'content-type': type,
+        'content-length': body.length,
+        ...(zipped && { 'content-encoding': 'gzip' }),
+        ...(worthwhile && { vary: 'accept-encoding' }),
+        ...caching(file),
+      })
+      response.end(request.method === 'HEAD' ? undefined : body)
     } else if (file === '/index.html') {
       response.writeHead(503, { 'content-type': TYPES['txt'] }).end(NOT_BUILT)
     } else {
@@ -58,6 +75,9 @@ export class Page {
     }
   }
 }
+
+const takesGzip = ({ headers }: IncomingMessage): boolean =>
+  /(?:^|[\s,])gzip\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/.test(String(headers['accept-encoding'] ?? ''))
 
 // The names of assets change with their content.
 const caching = (file: string): { 'cache-control': string } => ({

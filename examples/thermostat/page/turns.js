@@ -59,7 +59,8 @@ export function turnsByPointer(handle, drawing) {
  */
 export function turnsByKey(slider, keys) {
   const press$ = /** @type {import('rxjs').Observable<KeyboardEvent>} */ (fromEvent(slider, 'keydown')).pipe(
-    filter(({ key }) => key in keys),
+    // With another key they are the browser's: back, the first tab.
+    filter(({ key, altKey, ctrlKey, metaKey }) => key in keys && !(altKey || ctrlKey || metaKey)),
     // Otherwise the page scrolls.
     tap(event => event.preventDefault()),
     map(({ key }) => keys[key] ?? 0),
