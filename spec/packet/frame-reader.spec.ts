@@ -6,6 +6,7 @@ import { FrameReader } from '../../src/packet/frame-reader.js'
 import { PACKET } from '../../src/packet/layout.js'
 
 const v5 = { protocolVersion: 5 }
+const LIMIT = 1024 * 1024
 const bytesOf = (packet: Packet): Uint8Array => Uint8Array.from(generate(packet, v5))
 const publish = (size: number): Packet => ({
   cmd: 'publish',
@@ -52,7 +53,7 @@ describe('FrameReader', () => {
         fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 20 }),
         (packets, places) => {
           const taker = new Taker()
-          const reader = new FrameReader(taker)
+          const reader = new FrameReader(taker, LIMIT)
           const bytes = concatBytes(packets.map(bytesOf))
           const rest = pieces(bytes, places).flatMap(piece => reader.read(piece))
           expect(taker.taken).toEqual(packets.filter(({ cmd }) => cmd === 'puback').map(bytesOf))
@@ -63,21 +64,21 @@ describe('FrameReader', () => {
   })
 
   it('passes on a wanted packet that is not taken', () => {
-    const reader = new FrameReader({ wants: () => true, take: () => false })
+    const reader = new FrameReader({ wants: () => true, take: () => false }, LIMIT)
     const bytes = concatBytes([bytesOf({ cmd: 'pingresp' }), bytesOf(publish(10))])
     expect(concatBytes(reader.read(bytes))).toEqual(bytes)
   })
 
   it('passes on at once what is not wanted, complete or not', () => {
     const bytes = bytesOf(publish(300))
-    const reader = new FrameReader(new Taker())
+    const reader = new FrameReader(new Taker(), LIMIT)
     expect(concatBytes(reader.read(bytes.subarray(0, 100)))).toEqual(bytes.subarray(0, 100))
     expect(concatBytes(reader.read(bytes.subarray(100)))).toEqual(bytes.subarray(100))
   })
 
   it('gives plain arrays, whose slices are copies, when it reads Buffers', () => {
     const taker = new Taker()
-    const reader = new FrameReader(taker)
+    const reader = new FrameReader(taker, LIMIT)
     const bytes = Buffer.from(bytesOf({ cmd: 'puback', messageId: 258, reasonCode: 0 }))
     for (const piece of [bytes.subarray(0, 3), bytes.subarray(3)]) expect(reader.read(piece)).toEqual([])
     expect(reader.read(bytes)).toEqual([])
@@ -86,9 +87,9 @@ describe('FrameReader', () => {
     expect(taker.taken).toEqual([expected, expected])
   })
 
-  it('does not hold a packet of more than 1 MiB, and goes on after it', () => {
+  it('does not hold a packet beyond its limit, and goes on after it', () => {
     const taker = new Taker([PACKET.publish, PACKET.puback])
-    const reader = new FrameReader(taker)
+    const reader = new FrameReader(taker, LIMIT)
     const large = bytesOf(publish(1024 * 1024))
     const small = bytesOf({ cmd: 'puback', messageId: 1, reasonCode: 0 })
     const bytes = concatBytes([large, small])
@@ -99,7 +100,7 @@ describe('FrameReader', () => {
 
   it('leaves everything to others from a malformed length on', () => {
     const taker = new Taker()
-    const reader = new FrameReader(taker)
+    const reader = new FrameReader(taker, LIMIT)
     const malformed = new Uint8Array([0x40, 0xff, 0xff, 0xff, 0xff, 0x01])
     const after = bytesOf({ cmd: 'puback', messageId: 1, reasonCode: 0 })
     expect(concatBytes(reader.read(concatBytes([malformed, after])))).toEqual(concatBytes([malformed, after]))
@@ -110,7 +111,7 @@ describe('FrameReader', () => {
   it('understands a length written with more bytes than it takes', () => {
     const taker = new Taker()
     const frame = new Uint8Array([0x40, 0x82, 0x80, 0x00, 0x01, 0x02])
-    expect(new FrameReader(taker).read(concatBytes([frame, frame]))).toEqual([])
+    expect(new FrameReader(taker, LIMIT).read(concatBytes([frame, frame]))).toEqual([])
     expect(taker.taken).toEqual([frame, frame])
   })
 
@@ -119,13 +120,16 @@ describe('FrameReader', () => {
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 10 }), chunks => {
         const taken: Uint8Array[] = []
         const all: Uint8Array[] = []
-        const reader = new FrameReader({
-          wants: type => type % 2 === 0,
-          take: frame => {
-            taken.push(frame.slice())
-            return true
+        const reader = new FrameReader(
+          {
+            wants: type => type % 2 === 0,
+            take: frame => {
+              taken.push(frame.slice())
+              return true
+            },
           },
-        })
+          LIMIT,
+        )
         for (const chunk of chunks) all.push(...reader.read(chunk))
         const length = concatBytes(all).length + concatBytes(taken).length
         expect(length).toBeLessThanOrEqual(concatBytes(chunks).length)

@@ -15,6 +15,7 @@ import { type Addresses, Listeners } from './listeners.js'
 import { messageOf, toPacket } from './message.js'
 import { MOST_SESSIONS, OfflineSessions } from './offline-sessions.js'
 import { Outflow } from './outflow.js'
+import { forgiveRepeatedPubrel } from './repeated-pubrel.js'
 import { replaceMethod } from './replace-method.js'
 import { Session } from './session.js'
 import { boundSessions } from './session-bound.js'
@@ -73,7 +74,9 @@ export class Broker {
   static async start(options: BrokerOptions, handler: BrokerHandler): Promise<Broker> {
     const broker = new Broker(options, handler)
     await broker.#aedes.listen()
-    boundSessions(Object(Reflect.get(broker.#aedes, 'persistence')), clientId => broker.#overflowed(clientId))
+    const persistence = Object(Reflect.get(broker.#aedes, 'persistence'))
+    boundSessions(persistence, clientId => broker.#overflowed(clientId))
+    forgiveRepeatedPubrel(persistence)
     try {
       await broker.#listeners.listen(options)
     } catch (error) {

@@ -70,8 +70,10 @@ export class BrokerConnection {
 
   #resume(): void {
     if (this.#session === undefined || this.#sessionPresent === undefined) return
-    if (!this.#sessionPresent) this.#session.clear()
-    this.#session.resume(this.#send, this.#aedes.client.receiveMaximum)
+    const { version, receiveMaximum } = this.#aedes.client
+    // What is kept has properties, which no other version can read.
+    if (!this.#sessionPresent || version !== 5) this.#session.clear()
+    this.#session.resume(this.#send, receiveMaximum)
   }
 
   /** The connection is gone; returns what may be kept for the next one. */

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream'
-import { utf8 } from '../bytes.js'
+import { keepable, utf8 } from '../bytes.js'
 import { Fifo } from '../fifo.js'
 import { FrameReader, type FrameTaker } from '../packet/frame-reader.js'
-import { FLAG, PACKET, pubackOf, startOfContent, uint16 } from '../packet/layout.js'
+import { FLAG, PACKET, PUBACK_SIZE, putPuback, startOfContent, uint16 } from '../packet/layout.js'
 import { PublishDecoder } from '../packet/publish-decoder.js'
 import type { AedesClient } from './aedes-client.js'
 import type { BrokerConnection } from './connection.js'
@@ -15,6 +15,11 @@ import type { Tap } from './tap.js'
 const MOST_UNSENT = 1024 * 1024
 /** So many bytes of requests may wait for acknowledgements; these may be behind them. */
 const MOST_DEFERRED = 1024 * 1024
+
+/** A larger packet is left to aedes, bytes: it has a bound for the memory of its pieces. */
+const LARGEST_FRAME = 1024 * 1024
+/** What a packet that waits costs besides its bytes. */
+const OVERHEAD = 100
 
 const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
 
@@ -56,7 +61,7 @@ export class FastPath implements FrameTaker {
     this.#paths = paths
     this.#handler = handler
     this.#topicSize = utf8(handler.topic).length
-    this.#frames = new FrameReader(this, maximumPacketSize)
+    this.#frames = new FrameReader(this, Math.min(maximumPacketSize, LARGEST_FRAME))
   }
 
   /** Reads the connection from now on. */
@@ -102,8 +107,10 @@ export class FastPath implements FrameTaker {
   }
 
   wants(type: number): boolean {
-    if (!this.#paths.aedes.ready) return false
-    return type === PACKET.publish || type === PACKET.puback || this.#defers
+    const { aedes, connection } = this.#paths
+    // Of what was sent again before aedes was ready.
+    if (type === PACKET.puback) return connection.session !== undefined
+    return aedes.ready && (type === PACKET.publish || this.#defers)
   }
 
   take(frame: Uint8Array, behind: boolean): boolean {
@@ -144,7 +151,7 @@ export class FastPath implements FrameTaker {
     const message = this.#decoder.decode(frame)
     if (message?.topic !== this.#handler.topic || this.#hasWildcard(message.responseTopic)) return false
     if (this.#handler.refuse(connection, message) !== undefined) return false
-    outflow.write(pubackOf(message.packetId))
+    putPuback(outflow.room(PUBACK_SIZE), message.packetId)
     this.#handler.take(connection, message)
     return true
   }
@@ -165,8 +172,8 @@ export class FastPath implements FrameTaker {
   }
 
   #defer(bytes: Uint8Array, whole: boolean): void {
-    this.#deferred.push({ bytes, whole })
-    this.#deferredBytes += bytes.length
+    this.#deferred.push({ bytes: keepable(bytes), whole })
+    this.#deferredBytes += bytes.length + OVERHEAD
   }
 
   #leave(bytes: Uint8Array): void {
@@ -187,7 +194,7 @@ export class FastPath implements FrameTaker {
 
   #next(): Deferred | undefined {
     const next = this.#deferred.shift()
-    this.#deferredBytes -= next?.bytes.length ?? 0
+    if (next) this.#deferredBytes -= next.bytes.length + OVERHEAD
     return next
   }
 

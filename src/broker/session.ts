@@ -15,15 +15,17 @@ interface Delivery {
   readonly number: number
   packetId: number
   sent: boolean
+  /** For its turn, on this connection. */
+  waiting: boolean
 }
 
 /** Stands for deliveries that are never sent again: the session ends with the connection. */
 interface Sent {
-  readonly sent: true
+  readonly waiting: false
   readonly content?: never
 }
 
-const SENT: Sent = { sent: true }
+const SENT: Sent = { waiting: false }
 const FIRST_ID = LAST_AEDES_ID + 1
 /** Whatever a client says it can take (MQTT 5.0, section 3.1.2.11.3): there have to be ids for those that wait. */
 const MOST_IN_FLIGHT = 20_000
@@ -61,7 +63,10 @@ export class Session {
     this.#inFlight = 0
     this.#waiting.clear()
     const left = this.#deliveries.values.filter(isKept).sort((a, b) => a.number - b.number)
-    for (const delivery of left) this.#waiting.push(delivery)
+    for (const delivery of left) {
+      delivery.waiting = true
+      this.#waiting.push(delivery)
+    }
     this.#sendWaiting()
   }
 
@@ -92,7 +97,7 @@ export class Session {
   acknowledge(packetId: number): boolean {
     const place = packetId - FIRST_ID
     const delivery = this.#deliveries.get(place)
-    if (delivery === undefined || !delivery.sent) return false
+    if (delivery === undefined || delivery.waiting) return false
     this.#deliveries.delete(place)
     this.#inFlight--
     if (isKept(delivery)) {
@@ -111,7 +116,14 @@ export class Session {
   }
 
   #keep(topic: string, content: Content): Delivery {
-    const delivery = { topic, content: ownContent(content), number: ++this.#number, packetId: 0, sent: false }
+    const delivery = {
+      topic,
+      content: ownContent(content),
+      number: ++this.#number,
+      packetId: 0,
+      sent: false,
+      waiting: true,
+    }
     delivery.packetId = FIRST_ID + this.#deliveries.add(delivery)
     this.#kept++
     this.#keptBytes += sizeOf(topic, content.payload)
@@ -123,6 +135,7 @@ export class Session {
       const delivery = this.#waiting.shift()
       if (delivery === undefined) return
       this.#inFlight++
+      delivery.waiting = false
       this.#send(delivery.topic, delivery.content, delivery.packetId, delivery.sent)
       delivery.sent = true
     }

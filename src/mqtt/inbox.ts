@@ -29,6 +29,8 @@ export class Inbox implements FrameTaker {
   #decoder = new PublishDecoder()
   /** What came behind CONNACK, until mqtt.js has dealt with it; `undefined` before CONNACK and after that. */
   #held: Uint8Array[] | undefined
+  /** Leaves to mqtt.js what is not taken after all. */
+  #leave: (frame: Uint8Array) => void = () => undefined
 
   constructor(events: InboxEvents) {
     this.#events = events
@@ -37,11 +39,13 @@ export class Inbox implements FrameTaker {
   /** From now on reads what a new connection's stream brings. Throws when it is no stream into which data is pushed. */
   attach(stream: unknown): void {
     if (!isSource(stream)) throw new Error('mqtt.js made a stream without push')
-    const frames = new FrameReader(this)
+    // Of any size, or small messages would overtake large ones; mqtt.js puts them together as well.
+    const frames = new FrameReader(this, Number.POSITIVE_INFINITY)
     const push = stream.push
     this.#source = stream
     this.#decoder = new PublishDecoder()
     this.#held = undefined
+    this.#leave = frame => void Reflect.apply(push, stream, [frame])
     stream.push = (chunk, ...rest) => {
       const mine = chunk instanceof Uint8Array && this.#source === stream
       if (!mine) return Reflect.apply(push, stream, [chunk, ...rest])
@@ -55,7 +59,7 @@ export class Inbox implements FrameTaker {
   ready(): void {
     const held = this.#held ?? []
     this.#held = undefined
-    for (const frame of held) this.take(frame)
+    for (const frame of held) if (!this.take(frame)) this.#leave(frame)
   }
 
   wants(type: number): boolean {

@@ -12,16 +12,13 @@ export interface FrameTaker {
   take(frame: Uint8Array, behind: boolean): boolean
 }
 
-/** A larger packet is left to whoever reads the rest, bytes: the memory for its pieces is theirs. */
-const LARGEST_FRAME = 1024 * 1024
-
 /**
  * Cuts what comes over a connection into packets, offers each to a taker, and passes on what is not taken, byte for byte
- * and in order. What comes in pieces is put together, up to 1 MiB.
+ * and in order. What comes in pieces is put together.
  *
  * @example
  * ```ts
- * const frames = new FrameReader({ wants: type => type === PACKET.puback, take: frame => acknowledge(frame) })
+ * const frames = new FrameReader({ wants: type => type === PACKET.puback, take: frame => acknowledge(frame) }, 65_536)
  * for (const rest of frames.read(chunk)) parser.parse(rest)
  * ```
  */
@@ -35,10 +32,10 @@ export class FrameReader {
   /** Rest of a packet that is passed on in pieces, bytes. */
   #passing = 0
 
-  /** @param largest - packet that is offered, bytes; default and most 1 MiB */
-  constructor(taker: FrameTaker, largest: number = LARGEST_FRAME) {
+  /** @param largest - packet that is put together and offered, bytes; larger ones are passed on as they come */
+  constructor(taker: FrameTaker, largest: number) {
     this.#taker = taker
-    this.#largest = Math.min(largest, LARGEST_FRAME)
+    this.#largest = largest
   }
 
   /** Takes the next bytes, which must not change any more; returns what is not taken. */

@@ -68,6 +68,16 @@ export function startOfContent(frame: Uint8Array): number {
   return at + 1
 }
 
-/** PUBACK with success (MQTT 5.0, section 3.4). */
-export const pubackOf = (packetId: number): Uint8Array =>
-  new Uint8Array([PACKET.puback << 4, 2, packetId >> 8, packetId & 0xff])
+/** Size of a PUBACK with success, bytes. */
+export const PUBACK_SIZE = 4
+
+/** Writes a PUBACK with success (MQTT 5.0, section 3.4) to the start of the memory given. */
+export function putPuback(bytes: Uint8Array, packetId: number): Uint8Array {
+  bytes[0] = PACKET.puback << 4
+  bytes[1] = 2
+  putUint16(bytes, 2, packetId)
+  return bytes
+}
+
+/** PUBACK with success. */
+export const pubackOf = (packetId: number): Uint8Array => putPuback(new Uint8Array(PUBACK_SIZE), packetId)

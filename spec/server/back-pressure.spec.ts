@@ -1,0 +1,178 @@
+import type { IConnectPacket } from 'mqtt-packet'
+import { describe, expect, it } from 'vitest'
+import { MOST_QUEUED_BYTES, MOST_QUEUED_MESSAGES } from '../../src/broker/session-bound.js'
+import type { RunningStore } from '../../src/standalone.js'
+import { eventually } from '../support/eventually.js'
+import { openStore } from '../support/open-store.js'
+import { notificationTopicOf, RawClient, responseTopicOf } from '../support/raw-client.js'
+import { requestPacket, WireClient } from '../support/wire-client.js'
+import { command } from '../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+const KEPT = { clean: false, properties: { sessionExpiryInterval: 60 } } as const
+const VALUE = 'x'.repeat(65_536)
+const QUOTA_EXCEEDED = 151
+/** More than the system keeps for both ends of a connection. */
+const MANY = 1_000
+
+const get = (id: number) => requestPacket('alice', command('GET big'), id)
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1)
+
+/** A store with a key of 64 KiB, which `alice` knows of. */
+async function open() {
+  const { store } = await openStore()
+  const writer = await RawClient.ready(store.url, 'writer')
+  await writer.request(command(`SET big ${VALUE}`), { timestamp: NOW })
+  return { store, writer }
+}
+
+async function connect(store: RunningStore, options: Partial<IConnectPacket> = {}): Promise<WireClient> {
+  const client = await WireClient.connect(store.url, 'alice', options)
+  await client.subscribe(responseTopicOf('alice'))
+  return client
+}
+
+describe('A client that asks for more than it can read at once', () => {
+  it.each([
+    ['in a session that ends with the connection', 'url', {}],
+    ['in a session that is kept', 'url', KEPT],
+    ['over WebSocket', 'wsUrl', KEPT],
+  ] as const)('gets everything: 512 values of 64 KiB, %s', async (_, transport, session) => {
+    const { store } = await open()
+    const client = await RawClient.ready(store[transport], 'alice', session)
+    const answers = await Promise.all(numbers(512).map(async () => client.request(command('GET big'))))
+    expect(new Set(answers.map(({ payload }) => payload.length))).toEqual(new Set([VALUE.length + 10]))
+    expect((await client.request(command('GET none'))).text).toBe('$-1\r\n')
+  })
+
+  it('gets everything, also when it takes a break', async () => {
+    const { store } = await open()
+    const client = await connect(store)
+    client.socket.pause()
+    client.send(...numbers(MANY).map(get))
+    let before = -1
+    await eventually(() => {
+      const still = before === store.stats.requests && before > 0
+      before = store.stats.requests
+      return still
+    })
+    client.socket.resume()
+    await client.came('publish', MANY)
+    expect(client.publishes.map(({ properties }) => String(properties?.correlationData))).toEqual(
+      numbers(MANY).map(String),
+    )
+  })
+
+  it('and reads nothing is not answered on and on, and loses its connection', async () => {
+    const { store, writer } = await open()
+    const client = await connect(store)
+    client.socket.pause()
+    client.send(...numbers(MANY).map(get))
+    await eventually(() => !store.clientIds.includes('alice'))
+    expect(store.stats.requests).toBeLessThan(MANY)
+    expect((await writer.request(command('GET none'))).text).toBe('$-1\r\n')
+  })
+})
+
+describe('A client with much unacknowledged', () => {
+  const HALF = MOST_QUEUED_BYTES / 2 / VALUE.length
+
+  it('waits for its answers until it acknowledges some, and not for PINGRESP', async () => {
+    const { store } = await open()
+    const client = await connect(store, KEPT)
+    client.send(...numbers(100).map(get), { cmd: 'pingreq' })
+    await client.came('pingresp')
+    const first = await client.came('publish', HALF)
+    await client.settled()
+    expect([client.publishes.length, store.stats.requests]).toEqual([HALF, HALF + 1])
+    client.acknowledge(...first.slice(0, 10))
+    await client.came('publish', HALF + 10)
+    await client.settled()
+    expect(client.publishes.length).toBe(HALF + 10)
+    client.acknowledge(...client.publishes)
+    await client.came('publish', 100)
+    expect(client.all('puback').map(({ messageId }) => messageId)).toEqual(numbers(100))
+  })
+
+  it('is served in order, whatever else it sends meanwhile', async () => {
+    const { store } = await open()
+    const client = await connect(store, KEPT)
+    client.send(...numbers(HALF + 2).map(get))
+    await client.came('publish', HALF)
+    client.send(
+      { cmd: 'unsubscribe', messageId: 500, unsubscriptions: [responseTopicOf('alice')] },
+      requestPacket('alice', command('SET small v'), 501, { userProperties: { __ts: NOW } }),
+    )
+    await client.settled()
+    expect([client.all('unsuback').length, store.stats.keys]).toEqual([0, 1])
+    client.acknowledge(...client.publishes)
+    await client.came('puback', HALF + 3)
+    expect([client.publishes.length, store.stats.keys]).toEqual([HALF + 2, 2])
+  })
+
+  it('may say goodbye meanwhile', async () => {
+    const { store } = await open()
+    const heir = await WireClient.connect(store.url, 'heir')
+    await heir.subscribe('wills')
+    const will = { topic: 'wills', payload: Buffer.from('x'), qos: 0, retain: false } as const
+    const client = await connect(store, { ...KEPT, will })
+    client.send(...numbers(HALF + 2).map(get), { cmd: 'disconnect', reasonCode: 0 })
+    await client.came('publish', HALF)
+    client.socket.end()
+    await client.closed
+    await eventually(() => !store.clientIds.includes('alice'))
+    await heir.settled()
+    expect(heir.publishes).toEqual([])
+  })
+
+  it('is served when more than 1 MiB of requests wait: what it has to say may be behind them', async () => {
+    const { store } = await open()
+    const client = await connect(store, KEPT)
+    client.send(...numbers(HALF).map(get))
+    await client.came('publish', HALF)
+    const set = (id: number) =>
+      requestPacket('alice', command(`SET other ${VALUE}`), id, { userProperties: { __ts: NOW } })
+    client.send(...numbers(20).map(set))
+    await client.came('publish', HALF + 4)
+    await client.settled()
+    expect(client.publishes.length).toBeLessThan(HALF + 8)
+    client.acknowledge(...client.publishes)
+    await client.came('publish', HALF + 20)
+  })
+
+  it('loses connection and session when it is told more than the bound of changes', { timeout: 60_000 }, async () => {
+    const { store, writer } = await open()
+    const client = await connect(store, KEPT)
+    await client.subscribe(notificationTopicOf('alice'))
+    client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
+    await client.came('publish')
+    client.acknowledge(...client.publishes)
+    await client.settled()
+    const set = async () => writer.request(command('SET k v'), { timestamp: NOW })
+    for (let left = MOST_QUEUED_MESSAGES; left > 0; left -= 500)
+      await Promise.all(numbers(Math.min(left, 500)).map(set))
+    expect(store.clientIds).toContain('alice')
+    await set()
+    expect((await client.came('disconnect'))[0]?.reasonCode).toBe(QUOTA_EXCEEDED)
+    await client.closed
+    await eventually(() => !store.clientIds.includes('alice'))
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await after.settled()
+    expect([after.all('connack')[0]?.sessionPresent, after.publishes.length]).toEqual([false, 0])
+    await set()
+  })
+
+  it('does not, if its session ends with the connection: nothing is kept for it', { timeout: 60_000 }, async () => {
+    const { store, writer } = await open()
+    const client = await connect(store)
+    await client.subscribe(notificationTopicOf('alice'))
+    client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
+    await client.came('publish')
+    const set = async () => writer.request(command('SET k v'), { timestamp: NOW })
+    for (let batch = 0; batch < 24; batch++) await Promise.all(numbers(500).map(set))
+    await client.came('publish', 12_001)
+    const ids = client.publishes.map(({ messageId }) => messageId)
+    expect(new Set(ids).size).toBe(12_001)
+    expect(store.clientIds).toContain('alice')
+  })
+})
