@@ -122,12 +122,23 @@ class WatchBench {
       all.unsubscribe()
       await firstValueFrom(store.key('marker', number).get())
     })
-    const without = heap()
+    await store.close()
+    this.bytesPerSubscription.push(await this.#subscribeEach(`${clientId}-each`))
+    this.timings.push(/** @type {Record<Phase, number>} */ (took))
+  }
+
+  /** Heap per key, bytes, when each is subscribed by itself. @param {string} clientId */
+  async #subscribeEach(clientId) {
+    const { names, server } = this
+    const store = connect(server.url, { clientId })
+    await firstValueFrom(store.key('marker', number).value$)
+    let changes = 0
+    const before = heap()
     for (const name of names) store.key(name, number).value$.subscribe(() => changes++)
     await synced(store, names.length)
-    this.bytesPerSubscription.push((heap() - without) / names.length)
+    const perKey = (heap() - before) / names.length
     await store.close()
-    this.timings.push(/** @type {Record<Phase, number>} */ (took))
+    return perKey
   }
 
   /** @param {number} round */
@@ -153,7 +164,7 @@ class WatchBench {
   /** @param {import('rx-statestore').StateStore} store @param {number} times */
   #readAll(store, times) {
     const { names } = this
-    const read = get(store, (/** @type {number} */ i) => names[i % names.length] ?? '', number, { concurrency: 128 })
+    const read = get(store, (/** @type {number} */ i) => names[i % names.length] ?? '', number, { concurrency: 256 })
     return lastValueFrom(range(times * names.length).pipe(read))
   }
 }

@@ -230,13 +230,13 @@ describe('a watch', () => {
     expect(commands(session).slice(-1)).toEqual(['KEYNOTIFY'])
   })
 
-  it('asks at most for 128 keys at a time', () => {
+  it('asks at most for 256 keys at a time', () => {
     const { session, client } = scripted()
     for (let i = 0; i < 300; i++) record(client.key(`k${i}`, text).entries$)
     session.connect()
-    expect(session.published).toHaveLength(128)
+    expect(session.published).toHaveLength(256)
     session.reply(session.at(0), OK)
-    expect(session.published).toHaveLength(129)
+    expect(session.published).toHaveLength(257)
   })
 })
 

@@ -1,4 +1,4 @@
-import { map, type Observable, type Subscription } from 'rxjs'
+import type { Subscription } from 'rxjs'
 import { backoff } from '../backoff.js'
 import { fromHex } from '../bytes.js'
 import { type ClosedError, type ErrorCode, reason, ServiceError, StateStoreError } from '../errors.js'
@@ -23,7 +23,7 @@ type Request = 'KEYNOTIFY' | 'GET'
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set(['timeout', 'overflow', 'clock-skew', 'quota-exceeded'] as const)
 
 /** So many requests of watches are under way at a time; 10,000 keys come back in as many steps as needed. */
-const CONCURRENCY = 128
+const CONCURRENCY = 256
 
 /**
  * All watched keys of a client: one registration per key at the store, renewed on every connection. It carries out what
@@ -205,20 +205,23 @@ export class Registry {
 
   #request(watch: Watch, request: Request): Subscription {
     const { store, timeout } = this.#options
-    const event$: Observable<WatchEvent> =
+    const error = (cause: StateStoreError): void => this.#failed(watch, request, cause)
+    const subscription =
       request === 'KEYNOTIFY'
-        ? store.notify(watch.key, false, timeout).pipe(map(() => ({ type: 'registered' })))
-        : store.get(watch.key, timeout).pipe(map(found => ({ type: 'read', found })))
-    const subscription = event$.subscribe({
-      next: event => {
-        this.#attempts.delete(watch)
-        watch.request = undefined
-        this.#step(watch, event)
-      },
-      error: error => this.#failed(watch, request, error),
-    })
+        ? store
+            .notify(watch.key, false, timeout)
+            .subscribe({ next: () => this.#answered(watch, { type: 'registered' }), error })
+        : store
+            .get(watch.key, timeout)
+            .subscribe({ next: found => this.#answered(watch, { type: 'read', found }), error })
     if (!subscription.closed) watch.request = subscription
     return subscription
+  }
+
+  #answered(watch: Watch, event: WatchEvent): void {
+    this.#attempts.delete(watch)
+    watch.request = undefined
+    this.#step(watch, event)
   }
 
   #failed(watch: Watch, request: Request, error: StateStoreError): void {
