@@ -1,5 +1,8 @@
 import type { Page } from 'playwright-core'
+import { firstValueFrom } from 'rxjs'
 import { expect, it } from 'vitest'
+import { number } from '../../src/index.js'
+import { openClient } from '../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
 import { builtPage, ConsoleHand, startConsole } from './support/console.js'
 import { reads } from './support/waiting.js'
@@ -53,12 +56,60 @@ describeInBrowser('The console by keyboard', open => {
     expect(await focused(page)).toBe('key/4')
   })
 
+  it('acts on the key with the focus while others add and remove keys above it', async () => {
+    const { store, server } = await startConsole(built(), SEED)
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('key/5', 'value'), '5')
+    await hand.row('key/5').focus()
+    for (const name of ['a', 'b', 'c']) await firstValueFrom(client.key(name, number).set(1))
+    await hand.row('c').waitFor()
+    expect(await focused(page)).toBe('key/5')
+    await page.keyboard.press('Delete')
+    await reads(hand.dialog.locator('.deleted-key'), 'key/5')
+    await page.keyboard.press('Escape')
+    await hand.dialog.waitFor({ state: 'detached' })
+    await page.keyboard.press('ArrowDown')
+    expect(await focused(page)).toBe('key/6')
+    for (const name of ['a', 'b', 'key/2']) await firstValueFrom(client.key(name, number).delete())
+    await hand.row('key/2').waitFor({ state: 'detached' })
+    await page.keyboard.press('Enter')
+    await reads(hand.detail.locator('.detail-number'), '6')
+  })
+
+  it('goes on at the row in the place of one that is deleted, and at the search after the last', async () => {
+    const { store, server } = await startConsole(built(), SEED.slice(0, 3))
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('key/1', 'value'), '1')
+    await hand.row('key/1').focus()
+    await page.keyboard.press('Delete')
+    await hand.dialog.waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await hand.row('key/1').waitFor({ state: 'detached' })
+    await expect.poll(() => focused(page)).toBe('key/2')
+
+    await page.keyboard.press('Delete')
+    await hand.dialog.waitFor()
+    await firstValueFrom(client.key('key/2', number).delete())
+    await hand.row('key/2').waitFor({ state: 'detached' })
+    await page.keyboard.press('Escape')
+    await expect.poll(() => focused(page)).toBe('key/0')
+
+    await firstValueFrom(client.key('key/0', number).delete())
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('search')
+  })
+
   it('searches, sets, edits, deletes, and goes from view to view', async () => {
     const { store, server } = await startConsole(built(), SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await reads(hand.cell('key/0', 'value'), '0')
     await page.keyboard.press('n')
+    await hand.dialog.waitFor()
     await page.keyboard.type('key/new')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Tab')
@@ -71,6 +122,7 @@ describeInBrowser('The console by keyboard', open => {
     await page.keyboard.type('key/4?')
     await reads(page.locator('#found'), '10 keys')
     await page.keyboard.press('Tab')
+    await reads(hand.cell('key/40', 'value'), '40')
     await hand.row('key/40').focus()
     await page.keyboard.press('e')
     await hand.fill({ Value: '41.5' })

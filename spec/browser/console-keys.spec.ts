@@ -84,6 +84,24 @@ describeInBrowser('The keys on the console', open => {
     await reads(page.locator('#found'), '4 keys')
   })
 
+  it('show what cannot be seen in them, and say that bytes are not found by their digits', async () => {
+    const { server } = await startConsole(built(), [{ key: ' user\u202egpj\n', value: '1' }, ...SEED])
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    const name = '·user\\u202egpj\\n'
+    await reads(hand.cell(name, 'value'), '1')
+    expect(await hand.row(name).locator('.key-sign').allTextContents()).toEqual(['·', '\\u202e', '\\n'])
+    await hand.open(name)
+    await hand.press('Delete')
+    await reads(hand.dialog.locator('.deleted-key'), name)
+    await hand.decide('Cancel')
+    await hand.search.fill('0xFF*')
+    await reads(page.getByRole('main'), 'is no text, and no glob finds it by these digits')
+    await hand.search.fill('nothing*')
+    await reads(page.getByRole('main'), 'No key fits nothing*')
+    expect(await page.getByRole('main').innerText()).not.toContain('these digits')
+  })
+
   it('may be none', async () => {
     const { store, server } = await startConsole(built())
     const { page } = await open(server.link)

@@ -91,6 +91,34 @@ describeInBrowser('Writing on the console', open => {
     expect(textIn(store, 'speed')).toBe('14')
   })
 
+  it('keeps the line ends of a text it edits', async () => {
+    const { store, server } = await startConsole(built(), [{ key: 'page', value: 'a\r\nb' }])
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.open('page')
+    await hand.press('Edit')
+    await reads(hand.dialog, 'which only hex keeps')
+    const value = hand.dialog.getByLabel('Value', { exact: true })
+    await value.press('End')
+    await value.pressSequentially(' 63')
+    await hand.decide('Set')
+    await hand.dialog.waitFor({ state: 'detached' })
+    expect(textIn(store, 'page')).toBe('a\r\nbc')
+  })
+
+  it('has one message at a time where there is little room', async () => {
+    const { server } = await startConsole(built(), SEED)
+    const { page } = await open(server.link, { size: 'phone' })
+    const hand = new ConsoleHand(page)
+    for (const key of ['first', 'second']) {
+      await page.getByRole('button', { name: /^Set/ }).click()
+      await hand.fill({ Key: key, Value: '1' })
+      await hand.decide('Set')
+      await reads(hand.toasts, `Set ${key}`)
+    }
+    expect(await hand.toasts.locator('.toast:visible').count()).toBe(1)
+  })
+
   it('needs the token of a key that is protected', async () => {
     const { store, server } = await startConsole(built(), SEED)
     const client = openClient(store.url)
@@ -129,7 +157,13 @@ describeInBrowser('Writing on the console', open => {
     await hand.press('Delete')
     await firstValueFrom(client.key('note', bytes).set(Buffer.from('newer')))
     await reads(hand.dialog, 'newer')
-    await reads(hand.dialog, 'It was changed while you looked')
+    await reads(hand.dialog.locator('.deleted-value'), 'old')
+    await reads(hand.dialog, 'It was changed meanwhile')
+    await hand.decide('Delete')
+    await reads(hand.dialog, 'Nothing was deleted')
+    expect(textIn(store, 'note')).toBe('newer')
+    await hand.decide('Take that value')
+    await reads(hand.dialog.locator('.deleted-value'), 'newer')
     await hand.decide('Delete')
     await reads(hand.toasts, /Deleted\s*note/)
     await reads(hand.detail, 'The key was deleted.')

@@ -37,6 +37,7 @@ export interface Write {
 export const LARGEST_EDITED = 262_144
 
 const TYPE_OF = { empty: 'text', number: 'number', boolean: 'text', json: 'json', text: 'text', binary: 'hex' } as const
+const CR = 0x0d
 const TOKEN = /^\d+:\d+:[^:]+$/
 
 /** A form to begin with, for a new key or for the value there is. */
@@ -44,8 +45,15 @@ export function startDraft(value?: Uint8Array): Draft {
   const blank: Draft = { name: '', type: 'text', text: '', expires: '', condition: 'always', token: '' }
   if (value === undefined || value.length > LARGEST_EDITED) return blank
   const type = TYPE_OF[show(value).kind]
-  const legible = type !== 'hex' && readable(value) !== undefined
+  // A text area would turn every CR into a line feed.
+  const legible = type !== 'hex' && !value.includes(CR) && readable(value) !== undefined
   return { ...blank, type: legible ? type : 'hex', text: legible ? displayText(value) : hexPairs(value) }
+}
+
+/** Whether it is a text that only hex keeps as it is. */
+export function needsHex({ type, text }: Draft): boolean {
+  const { bytes } = typedValue(type, text)
+  return bytes?.includes(CR) === true && readable(bytes) !== undefined
 }
 
 /** The same value in the words of another type, where it has any. */

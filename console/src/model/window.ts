@@ -26,3 +26,9 @@ export function scrollToShow(row: number, { scrollTop, height, rowHeight }: View
   if (top < scrollTop) return top
   return Math.max(scrollTop, top + rowHeight - height)
 }
+
+/** The place of a row by its key; while that is gone, the place it had. -1 without rows. */
+export function currentRow(keys: readonly { readonly id: string }[], id: string | undefined, last: number): number {
+  const found = keys.findIndex(key => key.id === id)
+  return found === -1 ? Math.min(last, keys.length - 1) : found
+}

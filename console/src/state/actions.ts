@@ -2,6 +2,7 @@ import { bytes, type Entry, type SetOptions, type SetResult, type StateStore } f
 import { first, map, type Observable, switchMap, tap } from 'rxjs'
 import type { RestartRequest } from '../../../src/console/contract.js'
 import { count, counted } from '../model/amount.js'
+import { keyLine } from '../model/key-signs.js'
 import { type ListedKey, nameFor } from '../model/listed-key.js'
 import { span } from '../model/time.js'
 import type { Console } from './console.js'
@@ -81,7 +82,7 @@ export class Actions {
     const options = fencingToken === undefined ? {} : { fencingToken }
     return this.#once(store => store.key(nameFor(key), bytes).deleteIf(value, options)).pipe(
       map(({ deleted }) => deleted),
-      tap(deleted => deleted && this.#console.toasts.good('Deleted', key.name)),
+      tap(deleted => deleted && this.#console.toasts.good('Deleted', keyLine(key.name))),
     )
   }
 

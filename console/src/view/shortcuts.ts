@@ -1,4 +1,5 @@
 import type { Console } from '../state/console.js'
+import { focusList } from './keys/focus.js'
 
 const VIEWS = { 1: 'keys', 2: 'clients', 3: 'store' } as const
 
@@ -45,8 +46,6 @@ function leave(page: Document, { route$, typed$, go }: Console): void {
   const route = route$.value
   if (route.view === 'keys' && route.id !== undefined) {
     go({ view: 'keys' })
-    requestAnimationFrame(() =>
-      page.querySelector<HTMLElement>('.grid-body [tabindex="0"]')?.focus({ preventScroll: true }),
-    )
+    requestAnimationFrame(() => focusList(page))
   } else if (typed$.value !== '') typed$.next('')
 }

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Brand } from './header.js'
 
 /** Asks for the token, without which nothing is shown. */
@@ -12,6 +12,8 @@ export interface TokenPageProps {
 /** Stands for the page when there is no token, or the server does not take it. */
 export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
   const [token, setToken] = useState('')
+  const input = useRef<HTMLInputElement>(null)
+  useLayoutEffect(() => input.current?.focus(), [])
   const submit = (event: Event): void => {
     event.preventDefault()
     if (token.trim() !== '') onToken(tokenOf(token.trim()))
@@ -33,6 +35,7 @@ export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
         <label class="field">
           <span>Token, or the whole address</span>
           <input
+            ref={input}
             class="mono"
             autocomplete="off"
             spellcheck={false}

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { LARGEST_EDITED, readDraft, retyped, startDraft } from '../../../console/src/model/draft.js'
+import { LARGEST_EDITED, needsHex, readDraft, retyped, startDraft } from '../../../console/src/model/draft.js'
 import { typedSeconds, typedValue } from '../../../console/src/model/typed-value.js'
 import { utf8 } from '../../../src/bytes.js'
 
@@ -62,6 +62,16 @@ describe('A form to set a key', () => {
         expect(type === 'number' ? 'fine' : write?.value).toEqual(type === 'number' ? 'fine' : value)
       }),
     )
+  })
+
+  it('is in hex for a text with carriage returns, which a text area would not keep', () => {
+    const beginning = startDraft(utf8('a\r\nb'))
+    expect(beginning).toMatchObject({ type: 'hex', text: '61 0D 0A 62' })
+    expect(startDraft(utf8('{"a":\r1}')).type).toBe('hex')
+    expect(needsHex(beginning)).toBe(true)
+    expect(needsHex(retyped(beginning, 'text'))).toBe(true)
+    expect(needsHex(startDraft(utf8('a\nb')))).toBe(false)
+    expect(needsHex(startDraft(new Uint8Array([0, 13])))).toBe(false)
   })
 
   it('gives back a large text as a whole, and does not begin with one that is too large', () => {

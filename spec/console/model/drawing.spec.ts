@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { dots, MEMORY, NO_BEATS, withBeat } from '../../../console/src/model/beats.js'
 import { spark } from '../../../console/src/model/spark.js'
-import { scrollToShow, visibleRows } from '../../../console/src/model/window.js'
+import { currentRow, scrollToShow, visibleRows } from '../../../console/src/model/window.js'
 
 describe('The rows to be seen', () => {
   const viewport = { scrollTop: 0, height: 340, rowHeight: 34, count: 2_000 }
@@ -44,6 +44,21 @@ describe('The rows to be seen', () => {
     expect(scrollToShow(12, there)).toBe(340)
     expect(scrollToShow(9, there)).toBe(306)
     expect(scrollToShow(20, there)).toBe(374)
+  })
+})
+
+describe('The row the keyboard acts on', () => {
+  const rows = (ids: string): readonly { readonly id: string }[] => Array.from(ids, id => ({ id }))
+
+  it('goes with its key', () => {
+    expect(currentRow(rows('abc'), 'b', 0)).toBe(1)
+    expect(currentRow(rows('0123abc'), 'b', 1)).toBe(5)
+  })
+
+  it('is the one in its place when the key is gone, and none of an empty list', () => {
+    expect(currentRow(rows('acd'), 'b', 1)).toBe(1)
+    expect(currentRow(rows('ab'), 'c', 2)).toBe(1)
+    expect(currentRow([], 'a', 0)).toBe(-1)
   })
 })
 

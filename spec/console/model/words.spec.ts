@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { count, counted, measured, shortCount, size } from '../../../console/src/model/amount.js'
 import { keyParts } from '../../../console/src/model/key-parts.js'
+import { keyLine, keySigns } from '../../../console/src/model/key-signs.js'
 import { summaryOf } from '../../../console/src/model/summary.js'
 import { dateAndTime, left, span, timeOfDay } from '../../../console/src/model/time.js'
 import { shortVersion, shortVersionOf } from '../../../console/src/model/version.js'
@@ -97,6 +98,29 @@ describe('A key in two parts', () => {
     ['/', '', '/'],
   ])('%s is %j and %j', (name, place, own) => {
     expect(keyParts(name)).toEqual([place, own])
+  })
+})
+
+describe('What cannot be seen in a key', () => {
+  it.each([
+    ['thermostat1\\setPoint', 'thermostat1\\setPoint'],
+    ['line 1', 'line 1'],
+    ['a\nb\r\t', 'a\\nb\\r\\t'],
+    ['a\u0000\u0085', 'a\\u0000\\u0085'],
+    ['user\u202egpj', 'user\\u202egpj'],
+    ['\u2066a\u2069', '\\u2066a\\u2069'],
+    [' ', '·'],
+    ['  a ', '··a·'],
+    ['größe/👩‍🚒', 'größe/👩‍🚒'],
+  ])('is a sign: %j is %j', (name, line) => {
+    expect(keyLine(name)).toBe(line)
+  })
+
+  it('is told from the same characters', () => {
+    expect(keySigns('·\n')).toEqual([
+      { at: 0, text: '·', sign: false },
+      { at: 1, text: '\\n', sign: true },
+    ])
   })
 })
 

@@ -7,6 +7,7 @@ import { type Detail, UNREAD, watchDetail } from '../../state/detail.js'
 import { BLANK } from '../../state/row-book.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
+import { KeyText } from '../key-text.js'
 import { useActions } from '../use-actions.js'
 import { useCell, useObservable } from '../use-cell.js'
 import { ChartSection } from './chart-section.js'
@@ -32,7 +33,7 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
           <Icon name="close" />
         </button>
         <h2 ref={heading} tabIndex={-1}>
-          {key.name}
+          <KeyText name={key.name} />
         </h2>
         <button
           type="button"

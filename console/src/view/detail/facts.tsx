@@ -52,7 +52,7 @@ const Fact = ({ name, wide = false, children }: FactProps): JSX.Element => (
 )
 
 function freshWords({ freshness }: Detail, now: number): string {
-  return freshness.state === 'stale' ? `stale since ${span(now - freshness.since)}` : freshness.state
+  return freshness.state === 'stale' ? `stale for ${span(now - freshness.since)}` : freshness.state
 }
 
 function expiryWords(expiresAt: number | undefined, now: number): string {

@@ -4,9 +4,11 @@ import { sameBytes } from '../../../../src/bytes.js'
 import type { ListedKey } from '../../model/listed-key.js'
 import { show } from '../../model/value.js'
 import { useConsole } from '../context.js'
+import { KeyText } from '../key-text.js'
 import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
 import { ValueLine } from '../value.js'
+import { Changed } from './changed.js'
 import { Problem } from './fields.js'
 import { Frame } from './frame.js'
 import { TokenField } from './option-fields.js'
@@ -20,7 +22,7 @@ export interface DeleteDialogProps {
   onClose(): void
 }
 
-/** Deletes a key that still holds what is shown; what came meanwhile is shown first. */
+/** Deletes a key that still holds what was shown at first; to delete what came meanwhile is a choice. */
 export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX.Element {
   const { rows$ } = useConsole()
   const actions = useActions()
@@ -28,11 +30,12 @@ export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX
   const entry = useEntry(listed)
   const [token, setToken] = useState('')
   const writing = useWriting<boolean>()
-  const present = entry?.value ?? value
-  const changed = !sameBytes(present, value)
+  const [seen, see] = useState(value)
+  // The deletion under way is no surprise.
+  const changed = !writing.busy && entry !== undefined && !(entry.value && sameBytes(entry.value, seen))
   const submit = (): void => {
     if (writing.busy) return
-    const deletes$ = actions.deleteIf(listed, present, token === '' ? undefined : token)
+    const deletes$ = actions.deleteIf(listed, seen, token === '' ? undefined : token)
     writing.begin(deletes$, deleted => {
       if (deleted) onClose()
       else writing.fail({ title: 'Nothing was deleted', advice: 'The key holds another value by now, or is gone.' })
@@ -41,13 +44,15 @@ export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX
   return (
     <Frame title="Delete this key?" onClose={onClose} onSubmit={submit}>
       <div class="dialog-body">
+        {changed && <Changed entry={entry} onTake={() => entry.value && see(entry.value)} />}
         <p class="dialog-words">
-          <code class="deleted-key">{listed.name}</code>
+          <code class="deleted-key">
+            <KeyText name={listed.name} />
+          </code>
           <span class="deleted-value">
-            <ValueLine shown={show(present)} />
+            <ValueLine shown={show(seen)} />
           </span>
         </p>
-        {changed && <p class="hint">It was changed while you looked: this is the new value.</p>}
         {stored !== undefined && <TokenField token={token} stored={stored} onChange={setToken} />}
         <Problem words={writing.problem} />
       </div>

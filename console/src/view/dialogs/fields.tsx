@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useId } from 'preact/hooks'
-import { type Draft, retyped } from '../../model/draft.js'
+import { type Draft, needsHex, retyped } from '../../model/draft.js'
 import { TYPES } from '../../model/typed-value.js'
 import type { Words } from '../../model/words.js'
 import { Icon } from '../icon.js'
@@ -68,6 +68,7 @@ export function ValueField({ draft, problem, first, onChange }: ValueFieldProps)
       </fieldset>
       <Field
         label="Value"
+        hint={needsHex(draft) && 'It has carriage returns (0D), which only hex keeps.'}
         problem={problem}
         input={ties => (
           <textarea

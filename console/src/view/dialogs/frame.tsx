@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from '../icon.js'
+import { focusList } from '../keys/focus.js'
 
 /** A dialog. */
 export interface FrameProps {
@@ -17,9 +18,13 @@ export function Frame({ title, children, onClose, onSubmit }: FrameProps): JSX.E
   const id = useId()
   useLayoutEffect(() => {
     const dialog = ref.current
+    const from = document.activeElement
     dialog?.showModal()
-    // One that is closed gives the focus back; one that is only removed does not.
-    return () => dialog?.close()
+    return () => {
+      // One that is closed gives the focus back; one that is only removed does not.
+      dialog?.close()
+      if (from?.isConnected === false) focusList(document)
+    }
   }, [])
   const submit = (event: Event): void => {
     event.preventDefault()

@@ -3,8 +3,10 @@ import { useState } from 'preact/hooks'
 import type { Entry, SetResult } from 'rx-statestore'
 import { size } from '../../model/amount.js'
 import { type Draft, LARGEST_EDITED, readDraft, startDraft } from '../../model/draft.js'
+import { keyLine } from '../../model/key-signs.js'
 import { type ListedKey, nameFor } from '../../model/listed-key.js'
 import { useConsole } from '../context.js'
+import { KeyText } from '../key-text.js'
 import { useActions } from '../use-actions.js'
 import { Changed } from './changed.js'
 import { Problem, ValueField } from './fields.js'
@@ -29,7 +31,10 @@ export function SetDialog({ listed, onClose }: SetDialogProps): JSX.Element | nu
 
 const EditTitle = ({ name }: { readonly name: string }): JSX.Element => (
   <>
-    Edit <code>{name}</code>
+    Edit{' '}
+    <code>
+      <KeyText name={name} />
+    </code>
   </>
 )
 
@@ -65,7 +70,7 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
         writing.fail({ title: 'Nothing was written', advice: `The key holds a value already, version ${version}.` })
         return
       }
-      toasts.good(`Set ${key}`, `Version ${version}`)
+      toasts.good(`Set ${keyLine(key)}`, `Version ${version}`)
       onClose()
     })
   }

@@ -2,11 +2,13 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the rows have the focus, and no cell needs it
 import type { ComponentChildren, JSX } from 'preact'
 import { keyParts } from '../../model/key-parts.js'
+import { keyLine } from '../../model/key-signs.js'
 import type { ListedKey } from '../../model/listed-key.js'
 import { left, span } from '../../model/time.js'
 import { shortVersion, shortVersionOf } from '../../model/version.js'
 import type { Row } from '../../state/row-book.js'
 import { Icon } from '../icon.js'
+import { KeyText } from '../key-text.js'
 import { Marbles } from '../marbles.js'
 import { ValueLine } from '../value.js'
 
@@ -48,7 +50,7 @@ export function GridRow({ listed, index, top, row, now, active, open, onFocus, o
       onFocus={onFocus}
       onClick={onOpen}
     >
-      <Cell name="key" title={listed.name}>
+      <Cell name="key" title={keyLine(listed.name)}>
         <KeyName listed={listed} />
       </Cell>
       <Cell name="value">
@@ -96,8 +98,12 @@ const KeyName = ({ listed }: { readonly listed: ListedKey }): JSX.Element => {
   const [place, own] = keyParts(listed.name)
   return (
     <span class={`key-name ${listed.binary ? 'key-binary' : ''}`}>
-      <span class="key-place">{place}</span>
-      <span class="key-own">{own}</span>
+      <span class="key-place">
+        <KeyText name={place} />
+      </span>
+      <span class="key-own">
+        <KeyText name={own} />
+      </span>
     </span>
   )
 }

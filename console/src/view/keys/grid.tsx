@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot place its rows by itself
 // biome-ignore-all lint/a11y/useFocusableInteractive: the rows have the focus, and no cell needs it
 import type { JSX } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { ListedKey } from '../../model/listed-key.js'
 import { scrollToShow, type Viewport, visibleRows } from '../../model/window.js'
 import type { KeyList } from '../../state/key-list.js'
@@ -10,6 +10,7 @@ import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 import { COLUMNS } from './columns.js'
 import { GridRow } from './grid-row.js'
+import { useCurrent } from './use-current.js'
 import { useViewport } from './use-viewport.js'
 
 /** Narrower than this and rows become cards; as in the style sheet. CSS pixels. */
@@ -29,27 +30,19 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
   const now = useCell(now$)
   const stale = useCell(health$).state !== 'live'
   const { ref, seen } = useViewport()
-  const [active, activate] = useState(0)
-  const moved = useRef(false)
+  const { current, activate } = useCurrent(ref, keys)
   const narrow = seen.width < NARROW
   const rowHeight = narrow ? ROW.narrow : ROW.wide
   const height = seen.height - (narrow ? 0 : HEAD)
   const viewport: Viewport = { scrollTop: seen.scrollTop, height, rowHeight, count: keys.length }
   const { first, end } = visibleRows(viewport)
-  const current = Math.min(active, keys.length - 1)
 
   useEffect(() => visible$.next(keys.slice(first, end)), [visible$, keys, first, end])
   useEffect(() => () => visible$.next([]), [visible$])
-  useLayoutEffect(() => {
-    if (!moved.current) return
-    moved.current = false
-    ref.current?.querySelector<HTMLElement>(`[aria-rowindex="${current + 2}"]`)?.focus({ preventScroll: true })
-  }, [current, ref])
 
   const move = (to: number): void => {
     const target = Math.max(0, Math.min(keys.length - 1, to))
-    moved.current = target !== current
-    activate(target)
+    activate(keys[target]?.id)
     if (ref.current) ref.current.scrollTop = scrollToShow(target, { ...viewport, scrollTop: ref.current.scrollTop })
   }
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -97,7 +90,7 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
                 now={now}
                 active={index === current}
                 open={key.id === open}
-                onFocus={() => activate(index)}
+                onFocus={() => activate(key.id)}
                 onOpen={() => go({ view: 'keys', id: key.id })}
               />
             )

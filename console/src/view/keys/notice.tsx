@@ -20,6 +20,11 @@ export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
           No key fits <code>{list.glob}</code>. A word is looked for anywhere in a key; <code>*</code> stands for
           anything, <code>?</code> for one sign, <code>[a-z]</code> for one of these.
         </p>
+        {/^\*?0x[\da-f]/i.test(list.glob) && (
+          <p>
+            A key shown as <code>0x…</code> is no text, and no glob finds it by these digits.
+          </p>
+        )}
         <button type="button" class="button" onClick={() => typed$.next('')}>
           Show all keys
         </button>
