@@ -202,13 +202,17 @@ describe('The fast path', () => {
     const count = given()
     for (let id = 1; id <= 3; id++) {
       client.send(requestPacket('alice', command('GET k'), id))
-      client.acknowledge(...(await client.came('publish', id)).slice(-1))
+      const { messageId = 0 } = (await client.came('publish', id)).at(-1) ?? {}
+      const form = [0x40, 1 + id, messageId >> 8, messageId & 255, 0, 0].slice(0, 3 + id)
+      client.socket.write(Buffer.from(form))
     }
+    client.send(requestPacket('alice', command('GET k'), 4))
+    await client.came('publish', 4)
     expect(count()).toBe(0)
     await client.settled()
     expect(count()).toBe(1)
-    client.send({ ...requestPacket('alice', command('GET k'), 4), retain: true })
-    await client.came('publish', 4)
+    client.send({ ...requestPacket('alice', command('GET k'), 5), retain: true })
+    await client.came('publish', 5)
     expect(count()).toBe(2)
   })
 

@@ -18,12 +18,12 @@ describe('The QoS that is granted', () => {
           else Reflect.set(subscriptions.byFilter, filter, { qos })
           if (qos === undefined) expected.delete(filter)
           else expected.set(filter, qos)
+          expect(subscriptions.count).toBe(expected.size)
           for (const topic of topics) {
             const matching = Array.from(expected).filter(([filter]) => matchesFilter(filter, topic))
             const best = matching.length === 0 ? undefined : Math.min(1, Math.max(...matching.map(([, qos]) => qos)))
             expect(subscriptions.grantedQos(topic)).toBe(best)
           }
-          expect(subscriptions.count).toBe(expected.size)
         }
       }),
     )

@@ -1,5 +1,7 @@
 import type { IConnectPacket } from 'mqtt-packet'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { BrokerConnection } from '../../src/broker/connection.js'
+import { FastPath } from '../../src/broker/fast-path.js'
 import { MOST_QUEUED_BYTES, MOST_QUEUED_MESSAGES } from '../../src/broker/session-bound.js'
 import type { RunningStore } from '../../src/standalone.js'
 import { eventually } from '../support/eventually.js'
@@ -71,6 +73,36 @@ describe('A client that asks for more than it can read at once', () => {
     await eventually(() => !store.clientIds.includes('alice'))
     expect(store.stats.requests).toBeLessThan(MANY)
     expect((await writer.request(command('GET none'))).text).toBe('$-1\r\n')
+  })
+})
+
+describe('A client that reads nothing', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  it('is not read on and on, either', async () => {
+    const { store } = await open()
+    const client = await connect(store)
+    const read = vi.spyOn(FastPath.prototype, 'read')
+    client.socket.pause()
+    client.send(...numbers(MANY).map(get))
+    const set = requestPacket('alice', command(`SET other ${VALUE}`), 1, { userProperties: { __ts: NOW } })
+    client.send(...Array(MANY).fill(set))
+    await eventually(() => !store.clientIds.includes('alice'))
+    const bytes = read.mock.calls.reduce((sum, [chunk]) => sum + chunk.length, 0)
+    expect(bytes).toBeLessThan(4 * 1024 * 1024)
+  })
+
+  it('is told that it is too slow when more than 16 MiB of changes wait for it', async () => {
+    const { store, writer } = await open()
+    const client = await connect(store)
+    client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
+    await client.came('publish')
+    client.socket.pause()
+    const disconnect = vi.spyOn(BrokerConnection.prototype, 'disconnect')
+    const megabyte = command(`SET k ${'x'.repeat(1_048_576)}`)
+    for (let i = 0; i < 40; i++) await writer.request(megabyte, { timestamp: NOW })
+    expect(disconnect.mock.calls.map(([reasonCode]) => reasonCode)).toEqual([QUOTA_EXCEEDED])
+    await eventually(() => !store.clientIds.includes('alice'))
   })
 })
 

@@ -1,5 +1,6 @@
 import type { IConnectPacket, IPublishPacket } from 'mqtt-packet'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { OfflineSessions } from '../../src/broker/offline-sessions.js'
 import type { RunningStore } from '../../src/standalone.js'
 import { eventually } from '../support/eventually.js'
 import { openStore } from '../support/open-store.js'
@@ -165,6 +166,40 @@ describe('What a client did not acknowledge', () => {
     const after = await WireClient.connect(store.url, 'alice', KEPT)
     await after.settled()
     expect(after.publishes).toEqual([])
+  })
+})
+
+describe('What is kept for a client that is away', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  })
+
+  it('goes when its session expires', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const { store } = await openStore()
+    const before = await watching(store)
+    await write(store, 'a')
+    await before.came('publish', 1)
+    await before.cut()
+    await gone(store)
+    const taken = vi.spyOn(OfflineSessions.prototype, 'take')
+    vi.advanceTimersByTime(59_000)
+    expect(taken).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(1_000)
+    expect(taken).toHaveBeenCalledWith('alice')
+    expect(taken.mock.results[0]?.value).toBeDefined()
+  })
+
+  it('is nothing when its session ended with the connection', async () => {
+    const put = vi.spyOn(OfflineSessions.prototype, 'put')
+    const { store } = await openStore()
+    const before = await watching(store, { clean: true })
+    await write(store, 'a')
+    await before.came('publish', 1)
+    await before.cut()
+    await gone(store)
+    expect(put).not.toHaveBeenCalled()
   })
 })
 

@@ -6,6 +6,8 @@ export default defineConfig({
     globalSetup: 'spec/support/services.ts',
     include: ['spec/**/*.spec.ts'],
     sequence: { shuffle: true },
+    // By default one core is left idle, which is half of a small machine.
+    maxWorkers: '100%',
     testTimeout: 20_000,
     hookTimeout: 20_000,
     coverage: {
