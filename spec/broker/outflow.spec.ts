@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { Outflow } from '../../src/broker/outflow.js'
 
 /** An outflow into a stream that takes what it is given only when it is told to. */
@@ -19,12 +19,14 @@ function noting() {
       waiting.push(done)
     },
   })
+  const socket = new Socket()
+  onTestFinished(() => void socket.destroy())
   let taken = 0
-  const outflow = new Outflow(stream, new Socket(), () => taken++)
+  const outflow = new Outflow(stream, socket, () => taken++)
   const take = (): void => {
     for (const done of waiting.splice(0)) done()
   }
-  return { stream, outflow, calls, take, taken: () => taken }
+  return { stream, socket, outflow, calls, take, taken: () => taken }
 }
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
@@ -115,6 +117,35 @@ describe('What is written to a connection', () => {
       await turn()
     }
     expect(outflow.full).toBe(false)
+  })
+
+  it('costs a connection that does not take a byte of it for a while its life', async () => {
+    const { stream, socket, outflow } = noting()
+    outflow.write(bytes(1))
+    await turn()
+    socket.emit('timeout')
+    expect([stream.destroyed, socket.timeout]).toEqual([false, undefined])
+    outflow.write(new Uint8Array(65_536))
+    expect(socket.timeout).toBe(5_000)
+    socket.emit('timeout')
+    expect(stream.destroyed).toBe(true)
+  })
+
+  it('does not, when the connection is held still on purpose, or has taken everything meanwhile', async () => {
+    const { stream, socket, outflow, take } = noting()
+    outflow.write(new Uint8Array(65_537))
+    await turn()
+    socket.cork()
+    socket.emit('timeout')
+    expect([stream.destroyed, socket.timeout]).toEqual([false, 5_000])
+    socket.uncork()
+    for (let i = 0; i < 3; i++) {
+      take()
+      await turn()
+    }
+    expect(socket.timeout).toBe(0)
+    socket.emit('timeout')
+    expect(stream.destroyed).toBe(false)
   })
 
   it('goes with a connection that is destroyed', async () => {
