@@ -7,7 +7,7 @@ import type { StoreFacts } from './contract.js'
 import { cut, freeze, restart } from './control.js'
 import { clientFacts, keyFacts } from './facts.js'
 import { reachableBy } from './headers.js'
-import { readJson } from './json-body.js'
+import { type JsonObject, readJson } from './json-body.js'
 import { type Moment, moments } from './live.js'
 import { Refusal } from './refusal.js'
 import { Seats } from './seats.js'
@@ -61,7 +61,6 @@ export class Api {
     const streams = new Seats('streams', MOST_STREAMS)
     const dumps = new Seats('dumps', MOST_DUMPS)
     const loads = new Seats('load', 1)
-    const done = {}
     return new Map<string, Route>([
       ['GET /api/store', async ({ hostName }) => this.#facts(hostName)],
       ['GET /api/stream', async ({ response }) => streams.during(async () => this.#stream(response))],
@@ -73,27 +72,9 @@ export class Api {
       ['POST /api/reset', async () => loads.during(async () => reset(store, seed))],
       ['POST /api/keys', async ({ request }) => keyFacts(store, await readJson(request))],
       ['POST /api/client', async ({ request }) => clientFacts(store, await readJson(request))],
-      [
-        'POST /api/cut',
-        async ({ request }) =>
-          readJson(request)
-            .then(body => cut(store, body))
-            .then(() => done),
-      ],
-      [
-        'POST /api/freeze',
-        async ({ request }) =>
-          readJson(request)
-            .then(body => freeze(store, body))
-            .then(() => done),
-      ],
-      [
-        'POST /api/restart',
-        async ({ request }) =>
-          readJson(request)
-            .then(body => restart(store, body))
-            .then(() => done),
-      ],
+      ['POST /api/cut', order(body => cut(store, body))],
+      ['POST /api/freeze', order(body => freeze(store, body))],
+      ['POST /api/restart', order(body => restart(store, body))],
     ])
   }
 
@@ -132,3 +113,11 @@ export class Api {
     })
   }
 }
+
+/** A request to do something, of which there is nothing to tell. */
+const order =
+  (act: (body: JsonObject) => Promise<void> | void): Route =>
+  async ({ request }) => {
+    await act(await readJson(request))
+    return {}
+  }
