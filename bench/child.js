@@ -6,6 +6,7 @@ import { fork } from 'node:child_process'
  * @typedef {object} Child
  * @property {unknown} ready - what it said when it was ready
  * @property {(question: object) => Promise<unknown>} ask
+ * @property {number} pid
  * @property {() => Promise<void>} close
  */
 
@@ -13,10 +14,11 @@ import { fork } from 'node:child_process'
  * Starts a script next to this one, so that what is measured has a core of its own.
  *
  * @param {string} script
+ * @param {readonly string[]} [args]
  * @returns {Promise<Child>}
  */
-export async function start(script) {
-  const child = fork(new URL(script, import.meta.url).pathname, { execArgv: ['--expose-gc'] })
+export async function start(script, args = []) {
+  const child = fork(new URL(script, import.meta.url).pathname, args, { execArgv: ['--expose-gc'] })
   const exited = new Promise(resolve => child.once('exit', resolve))
   const answer = () =>
     new Promise((resolve, reject) => {
@@ -29,6 +31,7 @@ export async function start(script) {
     })
   return {
     ready: await answer(),
+    pid: child.pid ?? 0,
     ask: question => {
       const answered = answer()
       child.send(question)
@@ -44,10 +47,12 @@ export async function start(script) {
 /**
  * A store in a process of its own.
  *
+ * @param {string} [directory] - of another checkout that is built, instead of this one
+ * @param {string} [data] - where it keeps its keys, for a durable one
  * @returns {Promise<Child & { url: string }>}
  */
-export async function startStore() {
-  const child = await start('./store-process.js')
+export async function startStore(directory, data) {
+  const child = await start('./store-process.js', [directory ?? '', data ?? ''])
   return { ...child, url: String(child.ready) }
 }
 

@@ -1,15 +1,18 @@
 // Ratios, measured side by side; see README.md.
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { measureBroker } from './broker.js'
 import { measureClient } from './client.js'
+import { measureDurable } from './durable.js'
 import { measurePeers } from './peers.js'
 import { measurePubSub } from './pubsub.js'
 import { printTable, progress } from './report.js'
 import { measureStore } from './store.js'
 import { measureWatch } from './watch.js'
 
-const args = process.argv.slice(2)
-const quick = args.includes('--quick')
+const { positionals: only, values } = readArguments()
+const { quick } = values
 /** @type {import('./rounds.js').Effort} */
 const effort = quick ? { quick, rounds: 3, ms: 60 } : { quick, rounds: 7, ms: 250 }
 /** @type {string[]} */
@@ -20,17 +23,13 @@ const SECTIONS = {
   client: () => measureClient(effort),
   peers: () => measurePeers(effort, complaint => missing.push(complaint)),
   store: () => measureStore(effort),
+  durable: () => measureDurable(effort, complaint => missing.push(complaint)),
+  broker: () => measureBroker(effort, complaint => missing.push(complaint), values.against),
   watch: () => measureWatch(effort),
   pubsub: () => measurePubSub(effort),
 }
-const only = args.filter(arg => !arg.startsWith('--'))
-const unknown = [...only.filter(name => !(name in SECTIONS)), ...args.filter(arg => /^--(?!quick$)/.test(arg))]
-if (unknown.length > 0) {
-  console.error(
-    `Unknown: ${unknown.join(', ')}. Usage: npm run bench -- [--quick] [${Object.keys(SECTIONS).join('] [')}]`,
-  )
-  process.exit(2)
-}
+const unknown = only.filter(name => !(name in SECTIONS))
+if (unknown.length > 0) fail(`Unknown: ${unknown.join(', ')}`)
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => process.exit(130))
 
 const started = performance.now()
@@ -54,3 +53,19 @@ const results = { ...effort, seconds, node: process.version, cores: availablePar
 writeFileSync(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)
 // A closed etcd3 goes on trying to reconnect.
 process.exit()
+
+function readArguments() {
+  const options = /** @type {const} */ ({ quick: { type: 'boolean', default: false }, against: { type: 'string' } })
+  try {
+    return parseArgs({ allowPositionals: true, options })
+  } catch (error) {
+    return fail(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/** @param {string} complaint @returns {never} */
+function fail(complaint) {
+  const sections = 'client|peers|store|durable|broker|watch|pubsub'
+  console.error(`${complaint}. Usage: npm run bench -- [--quick] [--against DIR] [${sections}]...`)
+  process.exit(2)
+}

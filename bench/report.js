@@ -1,7 +1,7 @@
 /**
  * A measured number and its unit; times and ratios keep two decimals in print.
  *
- * @typedef {{ value: number, unit: '/s' | 'x' | 'ms' | 'B' }} Quantity
+ * @typedef {{ value: number, unit: '/s' | 'x' | 'ms' | 'µs' | 'B' }} Quantity
  * @typedef {string | number | Quantity} Cell
  * @typedef {{ title: string, rows: Record<string, Cell>[] }} Table
  */
@@ -11,6 +11,7 @@ const quantity = unit => value => ({ value, unit })
 export const perSecond = quantity('/s')
 export const times = quantity('x')
 export const ms = quantity('ms')
+export const microseconds = quantity('µs')
 export const bytes = quantity('B')
 
 /** @param {readonly number[]} numbers @param {number} share - 0.5 for the median */
@@ -30,7 +31,7 @@ function print(cell) {
   if (typeof cell !== 'object') return typeof cell === 'number' ? cell.toLocaleString('en') : cell
   const { value, unit } = cell
   if (unit === 'x') return `${value.toFixed(2)}x`
-  if (unit === 'ms') return `${value.toFixed(value < 100 ? 2 : 0)} ms`
+  if (unit === 'ms' || unit === 'µs') return `${value.toFixed(value < 100 ? 2 : 0)} ${unit}`
   return `${Math.round(value).toLocaleString('en')}${unit === 'B' ? ' B' : unit}`
 }
 

@@ -6,21 +6,31 @@ import { bytes, printTable } from './report.js'
 
 /** What the application has anyway, or a browser never loads. */
 const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^react($|\/)/, /^ws$/]
-const ENTRIES = ['.', './react', './pubsub']
+/** Entries that are loaded together; what they have in common counts once. */
+const LOADS = ['.', '. + ./lease', './react', './pubsub']
+/** A module that exports all that the entries do. */
+const IMPORTER = new URL('./importer.js', import.meta.url).pathname
 const PAGE = new URL('../dist/console/page/', import.meta.url)
 
 /** @type {Record<string, { budget: number, goal?: number }>} */
 const budgets = JSON.parse(readFileSync(new URL('./budgets.json', import.meta.url), 'utf8'))
 
 /**
- * Bundles everything an entry exports, minified, by whether it is loaded at once or on demand.
+ * Bundles everything the entries export, minified, by whether it is loaded at once or on demand.
  *
  * @param {string} entry
  */
 async function bundle(entry) {
-  const input = entry.replace('.', 'rx-statestore')
+  const wanted = entry.split(' + ').map(each => `export * from '${each.replace('.', 'rx-statestore')}'`)
   const build = await rolldown({
-    input,
+    input: IMPORTER,
+    plugins: [
+      {
+        name: 'importer',
+        resolveId: id => (id === IMPORTER ? id : undefined),
+        load: id => (id === IMPORTER ? wanted.join('\n') : undefined),
+      },
+    ],
     external: EXTERNAL,
     platform: 'browser',
     treeshake: true,
@@ -62,7 +72,7 @@ function row(name, chunks) {
 }
 
 const rows = []
-for (const entry of ENTRIES) {
+for (const entry of LOADS) {
   const { atOnce, later } = await bundle(entry)
   rows.push(row(entry, atOnce))
   if (later.length > 0) rows.push(row(`${entry}, protobuf`, later))

@@ -1,7 +1,13 @@
-// A store in a process of its own, so that client and store have a core each.
-import { serve } from 'rx-statestore/server'
+// A store in a process of its own, so that client and store have a core each; of another checkout if one is given.
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 
-const store = await serve({ port: 0, wsPort: 0, maxKeys: 2_000_000 })
+const [directory = '', data = ''] = process.argv.slice(2)
+const entry = directory === '' ? 'rx-statestore/server' : pathToFileURL(resolve(directory, 'dist/standalone.js')).href
+/** @type {typeof import('rx-statestore/server')} */
+const { serve } = await import(entry)
+
+const store = await serve({ port: 0, wsPort: 0, maxKeys: 2_000_000, ...(data !== '' && { data }) })
 
 /** Collects twice: what finalizers let go of is gone only then. */
 function heldBytes() {

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ArgumentError } from '../src/errors.js'
+import { ArgumentError } from '../src/base/errors.js'
 import { type Environment, settingsFromEnv } from '../src/settings.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
@@ -65,6 +65,15 @@ describe('settingsFromEnv', () => {
     const { authentication } = settingsFromEnv({ ...broker, AIO_SAT_FILE: file('token', token) })
     expect(authentication?.method).toBe('K8S-SAT')
     expect(new Uint8Array(authentication?.data ?? [])).toEqual(token)
+  })
+
+  it('reads a service account token again before every attempt to connect', async () => {
+    const path = file('token-of-today', 'today')
+    const { credentials } = settingsFromEnv({ ...broker, AIO_SAT_FILE: path })
+    const token = async (): Promise<string> => String((await credentials?.())?.authentication?.data)
+    expect(await token()).toBe('today')
+    file('token-of-today', 'tomorrow')
+    expect(await token()).toBe('tomorrow')
   })
 
   it.each(['wonder\n', 'wonder\r\n'])('leaves out the line end after a password', content => {

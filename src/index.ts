@@ -1,7 +1,5 @@
-export { type BackoffOptions, backoff } from './backoff.js'
-export { StateStore } from './client.js'
-export { type Clock, systemClock } from './clock.js'
-export { type ClientOptions, type ConnectOptions, connect } from './connect.js'
+export { type BackoffOptions, backoff } from './base/backoff.js'
+export { type Clock, systemClock } from './base/clock.js'
 export {
   AbortError,
   ArgumentError,
@@ -19,7 +17,10 @@ export {
   type ServiceErrorCode,
   StateStoreError,
   TimeoutError,
-} from './errors.js'
+} from './base/errors.js'
+export { StateStore } from './client/client.js'
+export { type ClientOptions, type ConnectOptions, connect } from './client/connect.js'
+export type { Status } from './client/status.js'
 export { Hlc } from './hlc/hlc.js'
 export type { AbortOptions } from './keys/abort.js'
 export { boolean, bytes, type Codec, json, number, text } from './keys/codec.js'
@@ -29,13 +30,7 @@ export { type DeleteResult, Key, type SetResult } from './keys/key.js'
 export type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
 export { escapeGlob, Scan } from './keys/scan.js'
 export { StoreView } from './keys/store-view.js'
-export { type LeaseLossReason, LeaseLostError, LockKeyError } from './lease/errors.js'
-export { FencedStore, fenced } from './lease/fenced.js'
-export { type Leadership, leadership } from './lease/leadership.js'
-export { Lease } from './lease/lease.js'
-export type { LeaseOptions } from './lease/lease-options.js'
-export type { Acquisition, LeaseState } from './lease/lease-state.js'
-export { type LockOptions, withLock } from './lease/with-lock.js'
+export type { MqttJsClient } from './mqtt/mqttjs-client.js'
 export type { Credentials } from './mqtt/mqttjs-options.js'
 export type { ReconnectStrategy } from './mqtt/reconnect.js'
 export { del } from './operators/del.js'
@@ -44,4 +39,3 @@ export type { PipelineOptions } from './operators/pipeline.js'
 export { set } from './operators/set.js'
 export type { ErrorMode, Failed, Failure, KeyOf, OperatorOptions, ValueOf } from './operators/target.js'
 export { vdel } from './operators/vdel.js'
-export type { Status } from './status.js'

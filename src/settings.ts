@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
-import type { ConnectOptions } from './connect.js'
-import { ArgumentError, reason } from './errors.js'
+import { ArgumentError, reason } from './base/errors.js'
+import type { ConnectOptions } from './client/connect.js'
 
 /** Environment variables by name, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -18,7 +18,7 @@ const MOST_UINT32 = 4_294_967_295
  * `AIO_MQTT_SESSION_EXPIRY` (seconds), `AIO_MQTT_CLEAN_START`, `AIO_TLS_CA_FILE`, `AIO_TLS_CERT_FILE`,
  * `AIO_TLS_KEY_FILE`, `AIO_TLS_KEY_PASSWORD_FILE` and `AIO_SAT_FILE` (Kubernetes service account token).
  *
- * Files are read once, by this call. An empty variable counts as missing. Needs Node. Throws `argument`, naming the
+ * Files are read once, by this call, but for the token, which is read again before every attempt to connect. An empty variable counts as missing. Needs Node. Throws `argument`, naming the
  * variable, for a value that makes no sense and for a file that cannot be read.
  *
  * @example
@@ -47,11 +47,13 @@ export function urlFromEnv(env: Environment): string | undefined {
 /** Everything but the URL. Throws {@link ArgumentError}. */
 export function optionsFromEnv(env: Environment): ConnectOptions {
   checkPairs(env)
-  const token = fileOf(env, 'AIO_SAT_FILE')
+  const token = tokenOf(env)
+  const username = read(env, 'AIO_MQTT_USERNAME')
+  const password = secret(env, 'AIO_MQTT_PASSWORD_FILE')
   const found: { [K in keyof ConnectOptions]: ConnectOptions[K] | undefined } = {
     clientId: read(env, 'AIO_MQTT_CLIENT_ID'),
-    username: read(env, 'AIO_MQTT_USERNAME'),
-    password: secret(env, 'AIO_MQTT_PASSWORD_FILE'),
+    username,
+    password,
     ca: fileOf(env, 'AIO_TLS_CA_FILE')?.toString(),
     cert: fileOf(env, 'AIO_TLS_CERT_FILE')?.toString(),
     key: fileOf(env, 'AIO_TLS_KEY_FILE')?.toString(),
@@ -59,7 +61,9 @@ export function optionsFromEnv(env: Environment): ConnectOptions {
     keepAlive: seconds(env, 'AIO_MQTT_KEEP_ALIVE', MOST_UINT16),
     sessionExpiry: seconds(env, 'AIO_MQTT_SESSION_EXPIRY', MOST_UINT32),
     cleanStart: flag(env, 'AIO_MQTT_CLEAN_START'),
-    authentication: token && { method: 'K8S-SAT', data: token },
+    authentication: token,
+    // It is replaced long before it expires, by another file of the same name.
+    credentials: token && (() => ({ username, password, authentication: tokenOf(env) })),
   }
   // What is there but undefined would hide an option of another source when options are merged.
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
@@ -90,6 +94,11 @@ function fileOf(env: Environment, name: string): Buffer | undefined {
   } catch (cause) {
     throw new ArgumentError(`Expected ${name} to name a file that can be read: ${reason(cause)}`, { cause })
   }
+}
+
+function tokenOf(env: Environment): ConnectOptions['authentication'] {
+  const data = fileOf(env, 'AIO_SAT_FILE')
+  return data && { method: 'K8S-SAT', data }
 }
 
 // Editors end a file with a line end that is no part of the password.

@@ -2,24 +2,45 @@ import { checkOptions, type ServeOptions } from './standalone/options.js'
 import type { RunningStore } from './standalone/running-store.js'
 import { StandaloneStore } from './standalone/standalone-store.js'
 
-export type { Clock } from './clock.js'
+export type { Clock } from './base/clock.js'
 export type { DumpLine } from './dump/dump-line.js'
+export { type CertificateAttributes, certificates } from './identity/certificates.js'
+export type { ClientCertificate } from './identity/client-certificate.js'
+export {
+  type Authenticate,
+  inOrder,
+  type LoginRefusal,
+  type LoginRequest,
+  type LoginResult,
+  type Method,
+} from './identity/login.js'
+export { Passwords } from './identity/passwords.js'
+export type { Principal } from './identity/principal.js'
+export { type TokenOptions, Tokens } from './identity/tokens.js'
 export type { Dialect, Reply } from './protocol/replies.js'
 export type { RequestReport } from './server/state-store-server.js'
-export type { ServeOptions } from './standalone/options.js'
+export type { AuditEvent } from './standalone/audit.js'
+export type { OpeningProgress, ServeOptions } from './standalone/options.js'
+export type { QuotaOptions } from './standalone/quotas.js'
 export type {
   ConnectedClient,
+  Fault,
   LoadOptions,
   LoadResult,
+  Reloaded,
   RestartOptions,
   RunningStore,
+  StorageStatus,
   StoredKey,
   StoreStats,
 } from './standalone/running-store.js'
+export type { SecurityOptions } from './standalone/security.js'
+export type { TlsMaterial } from './tls/tls.js'
 
 /**
- * Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside. Keys live in memory.
- * Rejects with the system's error when a port is taken, throws {@link ArgumentError} for a wrong option.
+ * Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside. Keys live in memory, and with `data` on
+ * the disk as well. Rejects with the system's error when a port is taken, `in-use` when another process has the directory,
+ * `damaged` or `format` when it is not what a store wrote; throws {@link ArgumentError} for a wrong option.
  *
  * @example
  * ```ts

@@ -21,9 +21,10 @@ const OWN_CONNECTION = { 'grpc.use_local_subchannel_pool': 1 }
 /**
  * One member, its log in memory where there is a file system for that.
  *
+ * @param {string} [data] - on a disk, instead of memory
  * @returns {Promise<import('./peer.js').Peer>}
  */
-export async function startEtcd() {
+export async function startEtcd(data = undefined) {
   /** @type {Etcd} */
   const { Etcd3 } = await load('etcd3')
   const port = await freePort()
@@ -31,7 +32,9 @@ export async function startEtcd() {
   const peer = `http://127.0.0.1:${await freePort()}`
   const listen = ['--listen-client-urls', hosts, '--advertise-client-urls', hosts, '--listen-peer-urls', peer]
   const cluster = ['--initial-advertise-peer-urls', peer, '--initial-cluster', `default=${peer}`]
-  const stop = await startServer('etcd', ['--data-dir', scratch(), ...listen, ...cluster], port).catch(rename)
+  const { stop } = await startServer('etcd', ['--data-dir', data ?? scratch(), ...listen, ...cluster], port).catch(
+    rename,
+  )
   const client = new Etcd3({ hosts, grpcOptions: OWN_CONNECTION })
   await client.put(KEY).value(VALUE)
   return {

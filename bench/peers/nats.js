@@ -33,7 +33,7 @@ export async function startNats() {
   const { connect } = await load('@nats-io/transport-node')
   const port = await freePort()
   const args = ['--jetstream', '--store_dir', scratch(), '--addr', '127.0.0.1', '--port', String(port)]
-  const stop = await startServer('nats-server', args, port)
+  const { stop } = await startServer('nats-server', args, port)
   const servers = `127.0.0.1:${port}`
   const connection = await connect({ servers })
   const kv = await new Kvm(connection).create('bench', { storage: 'memory', history: 1 })

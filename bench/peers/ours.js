@@ -4,9 +4,13 @@ import { startStore } from '../child.js'
 import { closedLoop, lanes } from '../closed-loop.js'
 import { KEY, VALUE, WATCHED } from './peer.js'
 
-/** @returns {Promise<import('./peer.js').Peer>} */
-export async function startOurs() {
-  const server = await startStore()
+/**
+ * @param {string} [name]
+ * @param {string} [data] - where it keeps its keys, for a durable one
+ * @returns {Promise<import('./peer.js').Peer>}
+ */
+export async function startOurs(name = 'rx-statestore', data = undefined) {
+  const server = await startStore(undefined, data)
   const store = connect(server.url, { clientId: 'bench-ours', sessionExpiry: 0 })
   const key = store.key(KEY, text)
   const watched = store.key(WATCHED, text)
@@ -14,7 +18,7 @@ export async function startOurs() {
   await firstValueFrom(watched.set(VALUE))
   let watchers = 0
   return {
-    name: 'rx-statestore',
+    name,
     run: (verb, inFlight, count) => {
       if (inFlight === 1)
         return lanes(1, count, () => (verb === 'SET' ? firstValueFrom(key.set(VALUE)) : firstValueFrom(key.get())))

@@ -25,19 +25,23 @@ import { freePort, startServer } from './server.js'
  * Without persistence. A change is SET and PUBLISH in one MULTI: keyspace notifications do not carry the value, and
  * whoever wants it would have to ask for it.
  *
+ * @param {string} [name]
+ * @param {string} [data] - where it writes what it does, and flushes it each time
  * @returns {Promise<import('./peer.js').Peer>}
  */
-export async function startRedis() {
+export async function startRedis(name = 'Redis', data = undefined) {
   /** @type {Redis} */
   const { createClient } = await load('redis')
   const port = await freePort()
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-  const stop = await startServer('redis-server', args, port)
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '']
+  if (data === undefined) args.push('--appendonly', 'no')
+  else args.push('--appendonly', 'yes', '--appendfsync', 'always', '--dir', data)
+  const { stop } = await startServer('redis-server', args, port)
   const client = createClient({ url: `redis://127.0.0.1:${port}` })
   await client.connect()
   await client.set(KEY, VALUE)
   return {
-    name: 'Redis',
+    name,
     run: (verb, inFlight, count) =>
       lanes(inFlight, count, () => (verb === 'SET' ? client.set(KEY, VALUE) : client.get(KEY))),
     change: value => client.multi().set(WATCHED, value).publish(WATCHED, value).exec(),

@@ -19,10 +19,16 @@ export async function freePort() {
 }
 
 /** A folder for what a server insists on writing: in memory where there is such a place, as our store keeps nothing. */
-export function scratch() {
-  for (const parent of ['/dev/shm', tmpdir()]) {
+export const scratch = () => folderIn(['/dev/shm', tmpdir()])
+
+/** A folder on the disk, the same for all who are compared. */
+export const onDisk = () => folderIn([new URL('..', import.meta.url).pathname])
+
+/** @param {readonly string[]} parents */
+function folderIn(parents) {
+  for (const parent of parents) {
     try {
-      const folder = mkdtempSync(join(parent, 'rx-statestore-bench-'))
+      const folder = mkdtempSync(join(parent, '.bench-'))
       process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
       return folder
     } catch {
@@ -38,7 +44,7 @@ export function scratch() {
  * @param {string} command
  * @param {readonly string[]} args
  * @param {number} port
- * @returns {Promise<() => Promise<void>>} ends it
+ * @returns {Promise<{ pid: number, stop: () => Promise<void> }>}
  */
 export async function startServer(command, args, port) {
   // Not every login has the folders of services on its path.
@@ -54,12 +60,13 @@ export async function startServer(command, args, port) {
   process.prependOnceListener('exit', kill)
   await Promise.race([failed, listening(port)])
   failed.catch(() => undefined)
-  return async () => {
+  const stop = async () => {
     const exited = once(child, 'exit')
     kill()
     await exited
     process.off('exit', kill)
   }
+  return { pid: child.pid ?? 0, stop }
 }
 
 /** @param {number} port */

@@ -17,12 +17,30 @@ function packet(header, parts) {
   return Buffer.concat([Buffer.of(header), length(body.length), body])
 }
 
-/** Clean start, no keep-alive. @param {string} clientId */
-export const connectPacket = clientId =>
-  packet(0x10, [text('MQTT'), Buffer.of(5, 2, 0, 0), Buffer.of(0), text(clientId)])
+/** The properties of a packet that has none; MQTT 3.1.1 knows of no properties. @param {4 | 5} version */
+const noProperties = version => Buffer.alloc(version === 5 ? 1 : 0)
 
-/** With QoS 0, so that nothing has to be acknowledged. @param {string} filter */
-export const subscribePacket = filter => packet(0x82, [Buffer.of(0, 1), Buffer.of(0), text(filter), Buffer.of(0)])
+/** Clean start, no keep-alive. @param {string} clientId @param {4 | 5} version */
+export const connectPacket = (clientId, version = 5) =>
+  packet(0x10, [text('MQTT'), Buffer.of(version, 2, 0, 0), noProperties(version), text(clientId)])
+
+/** With QoS 0 nothing has to be acknowledged. @param {string} filter @param {0 | 1} qos @param {4 | 5} version */
+export const subscribePacket = (filter, qos = 0, version = 5) =>
+  packet(0x82, [Buffer.of(0, 1), noProperties(version), text(filter), Buffer.of(qos)])
+
+/**
+ * A PUBLISH, and where in it the packet id is.
+ *
+ * @param {string} topic
+ * @param {0 | 1} qos
+ * @param {Uint8Array} payload
+ * @param {4 | 5} version
+ */
+export function publishPacket(topic, qos, payload, version) {
+  const head = [text(topic), Buffer.alloc(2 * qos), noProperties(version)]
+  const bytes = packet(0x30 | (qos << 1), [...head, payload])
+  return { bytes, idAt: bytes.indexOf(topic) + topic.length }
+}
 
 /**
  * A request to the store, and where in it the packet id is.

@@ -1,6 +1,7 @@
 // Three processes can run a pump station, one of them leads; then it is killed, and its follower is sent home.
 
-import { connect, fenced, Hlc, json, StateStoreError } from 'rx-statestore'
+import { connect, Hlc, json, StateStoreError } from 'rx-statestore'
+import { fenced, lease } from 'rx-statestore/lease'
 import { serve } from 'rx-statestore/server'
 import { firstValueFrom } from 'rxjs'
 import { check, heading, say } from '../transcript.js'
@@ -91,7 +92,7 @@ check('the handover was faster than the takeover', third.took < second.took, tru
 check('nobody wrote in between', writers, [first.leader.name, second.leader.name, third.leader.name])
 
 await third.leader.stop()
-check('in the end nobody holds the lease', await firstValueFrom(panel.lease(STATION, LEASE).holder$), undefined)
+check('in the end nobody holds the lease', await firstValueFrom(lease(panel, STATION, LEASE).holder$), undefined)
 await panel.close()
 await server.close()
 heading(`Done: takeover ${second.took} ms, handover ${third.took} ms.`)

@@ -1,6 +1,7 @@
 // One of those who can run the pump station: it writes the speed while it leads, and only then.
 
-import { connect, fenced, json, leadership, set } from 'rx-statestore'
+import { connect, json, set } from 'rx-statestore'
+import { fenced, leadership } from 'rx-statestore/lease'
 import { EMPTY, map, switchMap, tap, timer } from 'rxjs'
 import { LEASE, SPEED, STATION } from './station.js'
 

@@ -2,6 +2,7 @@ import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Budget } from '../../src/broker/budget.js'
 import { Outflow } from '../../src/broker/outflow.js'
 
 /** An outflow into a stream that takes what it is given only when it is told to. */
@@ -22,11 +23,12 @@ function noting() {
   const socket = new Socket()
   onTestFinished(() => void socket.destroy())
   let taken = 0
-  const outflow = new Outflow(stream, socket, () => taken++)
+  const budget = new Budget(1_000_000)
+  const outflow = new Outflow(stream, socket, budget, () => taken++)
   const take = (): void => {
     for (const done of waiting.splice(0)) done()
   }
-  return { stream, socket, outflow, calls, take, taken: () => taken }
+  return { stream, socket, outflow, budget, calls, take, taken: () => taken }
 }
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))

@@ -34,17 +34,15 @@ async function bundled(folder: string, code: string, external: readonly string[]
 const weightOf = (code: string): number => gzipSync(code, { level: 9 }).length / 1000
 
 describeInBrowser('With a bundler', open => {
-  const folder = builtPackage()
-
   it('the code of the documentation works, under the policy of the documentation', async () => {
     const text = await readFile(DOCUMENT, 'utf8')
     const [, code = ''] = /```js\n([\s\S]*?)```/.exec(text) ?? []
     const [, policy = ''] = /```\n(default-src .*)\n```/.exec(text) ?? []
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
-    const { page: script } = await bundled(folder(), code.replace(ADDRESS, store.wsUrl))
+    const { page: script } = await bundled(builtPackage(), code.replace(ADDRESS, store.wsUrl))
     const site = await serveStatic(
-      folder(),
+      builtPackage(),
       { '/index.html': HTML, '/page.js': script },
       // The icon of the spec's own page aside.
       { 'content-security-policy': `${policy.replace('wss://store.example.com', store.wsUrl)}; img-src data:` },
@@ -65,10 +63,10 @@ describeInBrowser('With a bundler', open => {
       import { fromEvent, map } from 'rxjs'
       globalThis.all = [connect, number, set, fromEvent, map]`
     const pubsub = `import { connectPubSub } from 'rx-statestore/pubsub'; globalThis.all = connectPubSub`
-    const whole = await bundled(folder(), keys)
-    const withoutMqtt = await bundled(folder(), keys, ['mqtt'])
-    const ours = await bundled(folder(), keys, ['mqtt', 'rxjs'])
-    const theirs = await bundled(folder(), pubsub, ['rxjs'])
+    const whole = await bundled(builtPackage(), keys)
+    const withoutMqtt = await bundled(builtPackage(), keys, ['mqtt'])
+    const ours = await bundled(builtPackage(), keys, ['mqtt', 'rxjs'])
+    const theirs = await bundled(builtPackage(), pubsub, ['rxjs'])
     const measured = {
       'rx-statestore': weightOf(ours.page),
       'mqtt.js': weightOf(whole.page) - weightOf(withoutMqtt.page),

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { number, text } from '../../src/index.js'
 import { openClient } from '../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
-import { builtPage, ConsoleHand, startConsole } from './support/console.js'
+import { ConsoleHand, startConsole } from './support/console.js'
 import { has, reads } from './support/waiting.js'
 
 const SEED = [
@@ -14,10 +14,8 @@ const SEED = [
 ]
 
 describeInBrowser('An open key on the console', open => {
-  const built = builtPage()
-
   it('has a history since it was opened, and a chart of its numbers', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const key = openClient(store.url).key('temperature', text)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -47,7 +45,7 @@ describeInBrowser('An open key on the console', open => {
   })
 
   it('shows what is known of it besides the value', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const lock = await firstValueFrom(client.key('lock', text).set('me'))
     const token = String(lock.version)
@@ -68,7 +66,7 @@ describeInBrowser('An open key on the console', open => {
   })
 
   it('is shown as a whole, in the way of what it is', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     const value = hand.detail.getByRole('region', { name: 'Value' })
@@ -91,7 +89,7 @@ describeInBrowser('An open key on the console', open => {
   })
 
   it('is in the address, so that it is open after a reload, and the way back leads to the list', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await hand.open('recipe')

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { number } from '../../src/index.js'
 import { openClient } from '../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
-import { builtPage, ConsoleHand, startConsole } from './support/console.js'
+import { ConsoleHand, startConsole } from './support/console.js'
 import { reads } from './support/waiting.js'
 
 const SEED = Array.from({ length: 100 }, (_, i) => ({ key: `key/${i}`, value: String(i) }))
@@ -14,10 +14,8 @@ const focused = (page: Page): Promise<string | null | undefined> =>
   page.evaluate(() => document.activeElement?.querySelector('.cell-key')?.getAttribute('title'))
 
 describeInBrowser('The console by keyboard', open => {
-  const built = builtPage()
-
   it('moves in the list, opens a key, and comes back to it', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await reads(hand.cell('key/0', 'value'), '0')
@@ -43,7 +41,7 @@ describeInBrowser('The console by keyboard', open => {
   })
 
   it('keeps the focus on a row that is scrolled out of sight', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await hand.row('key/3').focus()
@@ -57,7 +55,7 @@ describeInBrowser('The console by keyboard', open => {
   })
 
   it('acts on the key with the focus while others add and remove keys above it', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -79,7 +77,7 @@ describeInBrowser('The console by keyboard', open => {
   })
 
   it('goes on at the row in the place of one that is deleted, and at the search after the last', async () => {
-    const { store, server } = await startConsole(built(), SEED.slice(0, 3))
+    const { store, server } = await startConsole(SEED.slice(0, 3))
     const client = openClient(store.url)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -104,7 +102,7 @@ describeInBrowser('The console by keyboard', open => {
   })
 
   it('searches, sets, edits, deletes, and goes from view to view', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await reads(hand.cell('key/0', 'value'), '0')

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { number, text } from '../../src/index.js'
 import { openClient } from '../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
-import { builtPage, ConsoleHand, startConsole } from './support/console.js'
+import { ConsoleHand, startConsole } from './support/console.js'
 import { reads } from './support/waiting.js'
 
 const SEED = [
@@ -14,10 +14,8 @@ const SEED = [
 ]
 
 describeInBrowser('The keys on the console', open => {
-  const built = builtPage()
-
   it('are all there, with value, version, age, time to live, fencing token and watchers', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { version } = await firstValueFrom(client.key('line-1/lock', text).set('me', { expiresIn: 3_600_000 }))
     await firstValueFrom(client.key('line-1/speed', number).set(12, { fencingToken: version ?? '' }))
@@ -46,7 +44,7 @@ describeInBrowser('The keys on the console', open => {
   })
 
   it('follow what others write, make and delete', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -66,7 +64,7 @@ describeInBrowser('The keys on the console', open => {
   })
 
   it('are found by a glob, or by a word anywhere in them', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await reads(hand.row('asset/7'), 'asset')
@@ -85,7 +83,7 @@ describeInBrowser('The keys on the console', open => {
   })
 
   it('show what cannot be seen in them, and say that bytes are not found by their digits', async () => {
-    const { server } = await startConsole(built(), [{ key: ' user\u202egpj\n', value: '1' }, ...SEED])
+    const { server } = await startConsole([{ key: ' user\u202egpj\n', value: '1' }, ...SEED])
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     const name = '·user\\u202egpj\\n'
@@ -103,7 +101,7 @@ describeInBrowser('The keys on the console', open => {
   })
 
   it('may be none', async () => {
-    const { store, server } = await startConsole(built())
+    const { store, server } = await startConsole()
     const { page } = await open(server.link)
     await reads(page.getByRole('heading', { name: 'No keys yet' }), 'No keys yet')
     await reads(page.locator('main pre'), `--url ${store.url}`)
@@ -113,7 +111,7 @@ describeInBrowser('The keys on the console', open => {
 
   it('may be many: the first are shown, and only those to be seen are watched', async () => {
     const seed = Array.from({ length: 2_500 }, (_, i) => ({ key: `sensor/${i}`, value: String(i) }))
-    const { store, server } = await startConsole(built(), seed)
+    const { store, server } = await startConsole(seed)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await reads(page.locator('#found'), 'First 2,000 of 2,500: narrow the glob')

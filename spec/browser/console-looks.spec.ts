@@ -7,7 +7,7 @@ import type { RunningStore } from '../../src/standalone.js'
 import { openClient } from '../support/open-client.js'
 import { expectAccessible } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
-import { builtPage, ConsoleHand, startConsole } from './support/console.js'
+import { ConsoleHand, startConsole } from './support/console.js'
 import { SIZES, THEMES, takePictures } from './support/looks.js'
 import { has, reads } from './support/waiting.js'
 
@@ -42,10 +42,8 @@ async function expectAccessibleInBothThemes(page: Page): Promise<void> {
 }
 
 describeInBrowser('The looks of the console', open => {
-  const built = builtPage()
-
   it('are fit for all: the keys', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     await busy(store)
     const { page } = await open(server.link, { calm: true })
     const hand = new ConsoleHand(page)
@@ -66,7 +64,7 @@ describeInBrowser('The looks of the console', open => {
   })
 
   it('are fit for all: the clients and the store', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     await busy(store)
     const { page } = await open(server.link, { calm: true })
     const hand = new ConsoleHand(page)
@@ -81,7 +79,7 @@ describeInBrowser('The looks of the console', open => {
   })
 
   it('are fit for all: dialogs and messages', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     await busy(store)
     const { page } = await open(server.link, { calm: true })
     const hand = new ConsoleHand(page)
@@ -115,7 +113,7 @@ describeInBrowser('The looks of the console', open => {
   })
 
   it('are fit for all: nothing, and no token', async () => {
-    const { server } = await startConsole(built())
+    const { server } = await startConsole()
     const { page } = await open(server.link)
     await page.getByRole('heading', { name: 'No keys yet' }).waitFor()
     await expectAccessibleInBothThemes(page)
@@ -128,7 +126,7 @@ describeInBrowser('The looks of the console', open => {
   })
 
   it('do not jump while values come and go', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     await busy(store)
     const { page } = await open(server.link, { before: async opened => void (await opened.addInitScript(countShifts)) })
     const hand = new ConsoleHand(page)
@@ -142,7 +140,7 @@ describeInBrowser('The looks of the console', open => {
   })
 
   it('have room for fingers on a phone', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { size: 'phone', touch: true })
     const hand = new ConsoleHand(page)
     await hand.row('empty').waitFor()
@@ -156,7 +154,7 @@ describeInBrowser('The looks of the console', open => {
   })
 
   it('change with the switch, and stay so', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { theme: 'dark' })
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
     const root = page.locator('html')
@@ -173,7 +171,7 @@ describeInBrowser('The looks of the console', open => {
   })
 
   it('come from the server alone, and at once', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const files: { readonly url: string; readonly body: Promise<Buffer> }[] = []
     const { page } = await open(server.link, {
       before: async opened => {

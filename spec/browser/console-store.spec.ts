@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { firstValueFrom } from 'rxjs'
@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { number, text } from '../../src/index.js'
 import { openClient, record } from '../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
-import { builtPage, ConsoleHand, startConsole } from './support/console.js'
+import { ConsoleHand, startConsole } from './support/console.js'
 import { NO_SOCKET } from './support/guard.js'
 import { reads } from './support/waiting.js'
 
@@ -18,10 +18,8 @@ const SEED = [
 const NO_SERVER = /net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE)/
 
 describeInBrowser('The store on the console', open => {
-  const built = builtPage()
-
   it('has clients; one that is cut comes back', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const client = openClient(store.url, { clientId: 'panel-7' })
     const states = record(client.status$)
     record(client.key('a', number).value$)
@@ -43,7 +41,7 @@ describeInBrowser('The store on the console', open => {
   })
 
   it('can be frozen: the page says so, and its values are grey until it goes on', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const writer = openClient(store.url)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -64,7 +62,7 @@ describeInBrowser('The store on the console', open => {
   })
 
   it('can be restarted with its keys, and without', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link, { allow: [NO_SOCKET] })
     const hand = new ConsoleHand(page)
     await hand.row('a').waitFor()
@@ -83,7 +81,7 @@ describeInBrowser('The store on the console', open => {
   })
 
   it('can be reset to its seed, dumped and loaded', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     await firstValueFrom(client.key('a', number).set(7))
     await firstValueFrom(client.key('c', text).set('three', { expiresIn: 600_000 }))
@@ -93,7 +91,9 @@ describeInBrowser('The store on the console', open => {
     await hand.goTo('Store')
     const [download] = await Promise.all([page.waitForEvent('download'), hand.press('Dump')])
     expect(download.suggestedFilename()).toBe('statestore.ndjson')
-    const dump = await readFile(await download.path(), 'utf8')
+    const file = join(tmpdir(), `dump-${process.pid}.ndjson`)
+    await download.saveAs(file)
+    const dump = await readFile(file, 'utf8')
     expect(
       dump
         .trim()
@@ -109,8 +109,6 @@ describeInBrowser('The store on the console', open => {
     await hand.row('c').waitFor({ state: 'detached' })
 
     await hand.goTo('Store')
-    const file = join(tmpdir(), `dump-${process.pid}.ndjson`)
-    await writeFile(file, dump)
     await page.locator('input[type=file]').setInputFiles(file)
     await hand.decide('Load')
     await reads(hand.toasts, 'Loaded 3 keys')
@@ -120,7 +118,7 @@ describeInBrowser('The store on the console', open => {
   })
 
   it('shows how busy it is', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await hand.row('a').waitFor()
@@ -136,7 +134,7 @@ describeInBrowser('The store on the console', open => {
   })
 
   it('is stale when it is gone, and the page waits for it', async () => {
-    const { store, server } = await startConsole(built(), [...SEED, { key: 'note', value: 'old' }])
+    const { store, server } = await startConsole([...SEED, { key: 'note', value: 'old' }])
     const { page } = await open(server.link, { allow: [NO_SOCKET, NO_SERVER] })
     const hand = new ConsoleHand(page)
     await reads(hand.cell('a', 'value'), '1')
@@ -151,7 +149,7 @@ describeInBrowser('The store on the console', open => {
   })
 
   it('is not shown to anybody without the token, nor with a wrong one', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const { page } = await open(server.url, { allow: [/status of 401/] })
     const hand = new ConsoleHand(page)
     await reads(page.getByRole('heading', { level: 2 }), 'This page needs a token')

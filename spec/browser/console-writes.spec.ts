@@ -1,11 +1,11 @@
 import { firstValueFrom } from 'rxjs'
 import { expect, it } from 'vitest'
-import { displayText } from '../../src/bytes.js'
+import { displayText } from '../../src/base/bytes.js'
 import { bytes, number, text } from '../../src/index.js'
 import type { RunningStore } from '../../src/standalone.js'
 import { openClient } from '../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
-import { builtPage, ConsoleHand, startConsole } from './support/console.js'
+import { ConsoleHand, startConsole } from './support/console.js'
 import { reads } from './support/waiting.js'
 
 const SEED = [
@@ -16,10 +16,8 @@ const SEED = [
 const textIn = (store: RunningStore, key: string): string => displayText(store.peek(key)?.value ?? new Uint8Array())
 
 describeInBrowser('Writing on the console', open => {
-  const built = builtPage()
-
   it('sets a key with options; it counts down and is gone', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await hand.row('speed').waitFor()
@@ -39,7 +37,7 @@ describeInBrowser('Writing on the console', open => {
   })
 
   it('sets binary values, and says what is wrong with what was typed', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await hand.press('Set a key')
@@ -55,7 +53,7 @@ describeInBrowser('Writing on the console', open => {
   })
 
   it('says when a condition was not met', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await hand.press('Set a key')
@@ -69,7 +67,7 @@ describeInBrowser('Writing on the console', open => {
   })
 
   it('edits a value, and shows when somebody else was faster', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -92,7 +90,7 @@ describeInBrowser('Writing on the console', open => {
   })
 
   it('keeps the line ends of a text it edits', async () => {
-    const { store, server } = await startConsole(built(), [{ key: 'page', value: 'a\r\nb' }])
+    const { store, server } = await startConsole([{ key: 'page', value: 'a\r\nb' }])
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     await hand.open('page')
@@ -107,7 +105,7 @@ describeInBrowser('Writing on the console', open => {
   })
 
   it('has one message at a time where there is little room', async () => {
-    const { server } = await startConsole(built(), SEED)
+    const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { size: 'phone' })
     const hand = new ConsoleHand(page)
     for (const key of ['first', 'second']) {
@@ -120,7 +118,7 @@ describeInBrowser('Writing on the console', open => {
   })
 
   it('needs the token of a key that is protected', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const lock = await firstValueFrom(client.key('lock', text).set('me'))
     const token = String(lock.version)
@@ -143,7 +141,7 @@ describeInBrowser('Writing on the console', open => {
   })
 
   it('deletes what was seen, and nothing else', async () => {
-    const { store, server } = await startConsole(built(), SEED)
+    const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)

@@ -64,7 +64,7 @@ describeInBrowser('What the browser specs lean on', open => {
     const { page } = await open(await serving('<h1 data-state="live">Fine</h1>'))
     await reads(page.locator('h1'), 'Fine')
     await has(page.locator('h1'), 'data-state', 'live')
-    page.setDefaultTimeout(50)
+    page.setDefaultTimeout(500)
     await expect(reads(page.locator('h1'), 'Bad')).rejects.toThrow('it reads ["Fine"]')
     await expect(has(page.locator('h1'), 'data-state', 'stale')).rejects.toThrow('it is "live"')
   })

@@ -22,8 +22,8 @@ const PUBSUB = 1
 const PROTOBUF_CODEC = '/node_modules/rx-statestore/dist/pubsub/wire/protobuf-client-codec.js'
 
 /** On the time of now, as the page is. */
-async function openStore(): Promise<RunningStore> {
-  const store = await serve({ port: 0, wsPort: 0 })
+async function openStore(host?: string): Promise<RunningStore> {
+  const store = await serve({ port: 0, wsPort: 0, ...(host !== undefined && { host }) })
   onTestFinished(async () => store.close())
   return store
 }
@@ -42,13 +42,11 @@ async function documented(index: number, replacements: Readonly<Record<string, s
 }
 
 describeInBrowser('Without a bundler', open => {
-  const folder = builtPackage()
-
   it('the page of the documentation reads, writes and watches keys', async () => {
     const store = await openStore()
     const client = openClient(store.url)
     const setPoint = client.key('thermostat1\\setPoint', number)
-    const site = await serveStatic(folder(), await documented(KEYS, { 'ws://localhost:8083': store.wsUrl }))
+    const site = await serveStatic(builtPackage(), await documented(KEYS, { 'ws://localhost:8083': store.wsUrl }))
     const { page } = await open(site.url)
     await reads(page.locator('output'), 'not set')
     await reads(page.locator('small'), 'live')
@@ -60,12 +58,20 @@ describeInBrowser('Without a bundler', open => {
     await expectAccessible(page)
   })
 
+  it('the page reaches a store by an IPv6 address', async () => {
+    const store = await openStore('::1')
+    const site = await serveStatic(builtPackage(), await documented(KEYS, { 'ws://localhost:8083': store.wsUrl }))
+    const { page } = await open(site.url)
+    await reads(page.locator('small'), 'live')
+    expect(store.wsUrl).toMatch(/^ws:\/\/\[::1\]:/)
+  })
+
   it('a page comes back after a cut with what others wrote meanwhile', async () => {
     const store = await openStore()
     const link = await layLink(store.wsUrl)
     const client = openClient(store.url)
     const address = link.url.replace('mqtt:', 'ws:')
-    const site = await serveStatic(folder(), await documented(KEYS, { 'ws://localhost:8083': address }))
+    const site = await serveStatic(builtPackage(), await documented(KEYS, { 'ws://localhost:8083': address }))
     const { page } = await open(site.url, { allow: [NO_SOCKET] })
     await reads(page.locator('small'), 'live')
     link.cut()
@@ -84,7 +90,7 @@ describeInBrowser('Without a bundler', open => {
       const address = new URL(hub.url)
       address.port = new URL(link.url).port
       const site = await serveStatic(
-        folder(),
+        builtPackage(),
         await documented(PUBSUB, {
           "'ws://localhost:8080/client/hubs/plant'": `'${address.href}', { protocol: '${protocol}' }`,
         }),

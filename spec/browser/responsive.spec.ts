@@ -59,15 +59,13 @@ const keysOf = (store: StateStore): readonly Key<number>[] =>
   Array.from({ length: KEYS }, (_, i) => store.key(`sensor/${i}`, number))
 
 describeInBrowser(`A page that watches ${KEYS} keys`, open => {
-  const folder = builtPackage()
-
   it('shows the last of all changes, misses none, and answers the keyboard meanwhile', async ({ annotate }) => {
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
     const writer = openClient(store.url)
     await lastValueFrom(forkJoin(keysOf(writer).map(key => key.set(0))))
     const pages = { '/index.html': await readFile(PAGE, 'utf8'), '/rxjs.js': rxjsModule() }
-    const site = await serveStatic(folder(), pages)
+    const site = await serveStatic(builtPackage(), pages)
     const { page } = await open(`${site.url}?store=${store.wsUrl}&keys=${KEYS}`)
     await showsEverywhere(page, 0)
     await page.getByLabel('Field').focus()

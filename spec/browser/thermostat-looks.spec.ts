@@ -25,10 +25,8 @@ async function swipe(page: Page, places: readonly { readonly x: number; readonly
 }
 
 describeInBrowser('The looks of the thermostat', open => {
-  const folder = builtPackage()
-
   it('are fit for all, on phones and desks, by day and by night, turned and cut off', async () => {
-    const { url, link } = await startThermostat(folder())
+    const { url, link } = await startThermostat(builtPackage())
     let holding: Holding | undefined
     const { page } = await open(url, {
       allow: [NO_SOCKET],
@@ -60,7 +58,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('let a finger turn the dial, and scroll the page everywhere else', async () => {
-    const { url } = await startThermostat(folder())
+    const { url } = await startThermostat(builtPackage())
     const { page } = await open(url, { size: 'phone', touch: true })
     const dial = new DialHand(page)
     await dial.shows(21)
@@ -80,7 +78,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('do not turn the dial for a tap on its ring', async () => {
-    const { url, client, written } = await startThermostat(folder())
+    const { url, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url, { size: 'phone', touch: true })
     const dial = new DialHand(page)
     await dial.shows(21)
@@ -93,7 +91,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('are calm for who asks for it', async () => {
-    const { url } = await startThermostat(folder())
+    const { url } = await startThermostat(builtPackage())
     const { page } = await open(url, { calm: true })
     await reads(words(page), LIVE)
     expect(await page.evaluate(() => document.getAnimations().length)).toBe(0)

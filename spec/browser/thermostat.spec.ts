@@ -32,10 +32,8 @@ async function sentencesOf(page: Page): Promise<() => Promise<readonly string[]>
 }
 
 describeInBrowser('The thermostat', open => {
-  const folder = builtPackage()
-
   it('starts with one command, and shows the room', async () => {
-    const url = await start(folder(), ['--port', '0'])
+    const url = await start(builtPackage(), ['--port', '0'])
     expect((await fetch(`${url}/`)).status).toBe(404)
     const { page } = await open(url)
     await reads(words(page), LIVE)
@@ -51,7 +49,7 @@ describeInBrowser('The thermostat', open => {
   })
 
   it('keeps two pages in step', async () => {
-    const { url } = await startThermostat(folder())
+    const { url } = await startThermostat(builtPackage())
     const [{ page: ann }, { page: bob }] = await Promise.all([open(url), open(url, { size: 'phone' })])
     const [anns, bobs] = [new DialHand(ann), new DialHand(bob)]
     await anns.shows(21)
@@ -67,7 +65,7 @@ describeInBrowser('The thermostat', open => {
   })
 
   it('writes the latest value of a drag, not every value, and no echo moves the dial back', async () => {
-    const { url, link, client, written } = await startThermostat(folder())
+    const { url, link, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url)
     const dial = new DialHand(page)
     await dial.shows(21)
@@ -90,7 +88,7 @@ describeInBrowser('The thermostat', open => {
   })
 
   it('is turned with keys', async () => {
-    const { url, client } = await startThermostat(folder())
+    const { url, client } = await startThermostat(builtPackage())
     const { page } = await open(url)
     const dial = new DialHand(page)
     await dial.shows(21)
@@ -108,7 +106,7 @@ describeInBrowser('The thermostat', open => {
   })
 
   it('says since when it is stale, and shows after a cut what others wrote meanwhile', async () => {
-    const { url, link, client } = await startThermostat(folder())
+    const { url, link, client } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialHand(page)
     await reads(words(page), LIVE)
@@ -131,7 +129,7 @@ describeInBrowser('The thermostat', open => {
   })
 
   it('writes what was turned while it was cut off', async () => {
-    const { url, link, client, written } = await startThermostat(folder())
+    const { url, link, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialHand(page)
     await dial.shows(21)
@@ -148,7 +146,7 @@ describeInBrowser('The thermostat', open => {
   })
 
   it('goes on with a store that was restarted and has lost everything', async () => {
-    const { url, store, client } = await startThermostat(folder())
+    const { url, store, client } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialHand(page)
     await dial.shows(21)
@@ -171,7 +169,7 @@ describeInBrowser('The thermostat', open => {
   })
 
   it('shows the stored value and why, when a write is refused', async () => {
-    const { url, client } = await startThermostat(folder())
+    const { url, client } = await startThermostat(builtPackage())
     const { page } = await open(url)
     const dial = new DialHand(page)
     await dial.shows(21)

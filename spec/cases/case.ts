@@ -54,11 +54,17 @@ export interface ScanStep {
 
 export type Step = RequestStep | TimeStep | ScanStep
 
+/** How much a store may hold. */
+export interface Bounds {
+  readonly maxKeys?: number
+  readonly maxBytes?: number
+}
+
 /** What the store has to do, as data. It begins empty, at 1696374425000 ms. */
 export interface ConformanceCase {
   readonly name: string
-  /** Most keys of the store. */
-  readonly maxKeys?: number
+  /** Default: none that a case comes near. */
+  readonly bounds?: Bounds
   readonly steps: readonly Step[]
 }
 

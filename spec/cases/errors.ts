@@ -131,7 +131,7 @@ export const ERRORS: readonly ConformanceCase[] = [
   ]),
   {
     name: 'a full store refuses one more key, and still takes writes to the keys it has',
-    maxKeys: 2,
+    bounds: { maxKeys: 2 },
     steps: [
       { send: 'SET one 1', reply: OK, version: 'new' },
       { send: 'SET two 2', reply: OK, version: 'new' },
@@ -145,7 +145,7 @@ export const ERRORS: readonly ConformanceCase[] = [
   },
   {
     name: 'a full store has room again after a delete',
-    maxKeys: 1,
+    bounds: { maxKeys: 1 },
     steps: [
       { send: 'SET one 1', reply: OK, version: 'new' },
       { send: 'DEL one', reply: DELETED, version: 'new' },
@@ -155,7 +155,7 @@ export const ERRORS: readonly ConformanceCase[] = [
   },
   {
     name: 'a full store has room again after an expiry',
-    maxKeys: 1,
+    bounds: { maxKeys: 1 },
     steps: [
       { send: 'SET one 1 PX 10', reply: OK, version: 'new' },
       { send: 'SET two 2', reply: QUOTA, version: 'none' },
@@ -164,8 +164,43 @@ export const ERRORS: readonly ConformanceCase[] = [
     ],
   },
   {
+    name: 'a store that is full to the byte refuses what makes it larger, and takes what makes it smaller',
+    // A key takes some 600 bytes besides itself and its value.
+    bounds: { maxBytes: 20_000 },
+    steps: [
+      { send: `SET one ${'x'.repeat(9_000)}`, reply: OK, version: 'new' },
+      { send: `SET two ${'x'.repeat(9_000)}`, reply: OK, version: 'new', as: 'two' },
+      { send: `SET three ${'x'.repeat(2_000)}`, reply: QUOTA, version: 'none' },
+      { send: `SET two ${'x'.repeat(11_000)}`, reply: QUOTA, version: 'none' },
+      { send: `SET ${'three'.repeat(400)} 3`, from: 'bob', reply: QUOTA, version: 'none' },
+      { send: `KEYNOTIFY ${'three'.repeat(400)}`, reply: QUOTA, version: 'none' },
+      { send: `SET three 3`, ft: `0:0:${'lock'.repeat(500)}`, reply: QUOTA, version: 'none' },
+      { send: 'GET two', reply: value('x'.repeat(9_000)), version: 'same as two' },
+      { send: `SET two ${'y'.repeat(9_000)}`, reply: OK, version: 'new' },
+      { send: 'SET two 2', reply: OK, version: 'new' },
+      { send: `SET three ${'x'.repeat(2_000)}`, reply: OK, version: 'new' },
+      { send: `SET four ${'x'.repeat(9_000)}`, reply: QUOTA, version: 'none' },
+      { send: 'DEL one', reply: DELETED, version: 'new' },
+      { send: `SET four ${'x'.repeat(9_000)}`, reply: OK, version: 'new' },
+    ],
+  },
+  {
+    name: 'watched keys take room, and give it back',
+    bounds: { maxBytes: 12_000 },
+    steps: [
+      { send: `KEYNOTIFY ${'k'.repeat(9_000)}`, reply: OK, version: 'none' },
+      { send: `KEYNOTIFY ${'k'.repeat(9_000)}`, from: 'bob', reply: OK, version: 'none' },
+      { send: `KEYNOTIFY ${'l'.repeat(9_000)}`, reply: QUOTA, version: 'none' },
+      { send: `SET key ${'x'.repeat(9_000)}`, reply: QUOTA, version: 'none' },
+      { send: `KEYNOTIFY ${'k'.repeat(9_000)} STOP`, reply: OK, version: 'none' },
+      { send: `SET key ${'x'.repeat(9_000)}`, reply: QUOTA, version: 'none' },
+      { send: `KEYNOTIFY ${'k'.repeat(9_000)} STOP`, from: 'bob', reply: OK, version: 'none' },
+      { send: `SET key ${'x'.repeat(9_000)}`, reply: OK, version: 'new' },
+    ],
+  },
+  {
     name: 'a client watches so many keys and no more, whether they exist or not',
-    maxKeys: 2,
+    bounds: { maxKeys: 2 },
     steps: [
       { send: 'KEYNOTIFY one', reply: OK, version: 'none' },
       { send: 'KEYNOTIFY two', reply: OK, version: 'none' },

@@ -162,7 +162,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
   },
   {
     name: 'what changes nothing is not told',
-    maxKeys: 1,
+    bounds: { maxKeys: 1 },
     steps: [
       watches('bob'),
       { send: 'DEL k', reply: NOTHING, version: 'none' },
@@ -180,7 +180,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
   },
   {
     name: 'a SET over the quota is not told',
-    maxKeys: 1,
+    bounds: { maxKeys: 1 },
     steps: [
       watches('bob'),
       { send: 'SET other v', reply: OK, version: 'new' },

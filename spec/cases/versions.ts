@@ -7,6 +7,8 @@ import {
   MISSING_TIMESTAMP,
   OK,
   REFUSED,
+  TOKEN_REQUIRED,
+  TOKEN_SKEW,
   value,
 } from './case.js'
 
@@ -160,14 +162,50 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: "when the store's wall clock was set back over a minute, writes are refused until it comes near again",
+    name: "when the store's wall clock was set back by a day, nobody is refused, and versions count on",
     steps: [
       { send: 'SET k 1', reply: OK, version: '1696374425000:1:StateStore', as: 'write' },
-      { jump: -61_000 },
-      { send: 'SET k 2', reply: CLOCK_SKEW, version: 'none' },
+      { jump: -86_400_000 },
       { send: 'GET k', reply: value('1'), version: 'same as write' },
-      { advance: 1_000 },
       { send: 'SET k 2', reply: OK, version: '1696374425000:2:StateStore' },
+      { send: 'SET k 3', ts: -1_000, from: 'bob', reply: OK, version: '1696374425000:3:StateStore' },
+      { send: 'SET k 4', ts: 60_000, from: 'bob', reply: OK, version: '1696374425000:4:StateStore' },
+      { send: 'DEL k', ts: null, reply: DELETED, version: '1696374425000:5:StateStore' },
+    ],
+  },
+  {
+    name: 'when it ran ahead for a while, versions go on from there, and with it when it has caught up',
+    steps: [
+      { jump: 120_000 },
+      { send: 'SET k 1', reply: OK, version: '1696374545000:1:StateStore' },
+      { jump: -120_000 },
+      { send: 'SET k 2', reply: OK, version: '1696374545000:2:StateStore' },
+      { advance: 120_000 },
+      { send: 'SET k 3', ts: -1, reply: OK, version: '1696374545000:3:StateStore' },
+      { advance: 1 },
+      { send: 'SET k 4', ts: -1, reply: OK, version: '1696374545001:0:StateStore' },
+    ],
+  },
+  {
+    name: 'a client that took its clock from versions is believed, and no clock that is further ahead',
+    steps: [
+      { jump: 86_400_000 },
+      { send: 'SET k 1', reply: OK, version: '1696460825000:1:StateStore' },
+      { jump: -86_400_000 },
+      { send: 'SET k 2', ts: '1696460825000:7:CLIENT', reply: OK, version: '1696460825000:8:StateStore' },
+      { send: 'SET k 3', ts: '1696460825001:0:CLIENT', reply: CLOCK_SKEW, version: 'none' },
+      { send: 'SET k 3', ts: 60_001, reply: OK, version: '1696460825000:9:StateStore' },
+    ],
+  },
+  {
+    name: 'a key that a lock of that time protects can be written with its token',
+    steps: [
+      { jump: 86_400_000 },
+      { send: 'SET lock me NX PX 10000', reply: OK, version: '1696460825000:1:StateStore' },
+      { jump: -86_400_000 },
+      { send: 'SET k 1', ft: '1696460825000:1:StateStore', reply: OK, version: 'new' },
+      { send: 'SET k 2', reply: TOKEN_REQUIRED, version: 'none' },
+      { send: 'SET k 3', ft: '1696460825001:0:LOCK', reply: TOKEN_SKEW, version: 'none' },
     ],
   },
   ...MALFORMED.map(

@@ -1,13 +1,12 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { compilePackage, ROOT } from '../support/compile-package.js'
 import { openStore } from './test-io.js'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const BINARY = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256)
 
 /** Not for ever: should a test fail, nothing of it must stay. */
@@ -26,14 +25,10 @@ describe('the built binary', () => {
 
   // Below node_modules, so that the packages it imports are found from there.
   beforeAll(async () => {
-    await mkdir(join(root, 'node_modules/.cache'), { recursive: true })
-    folder = await mkdtemp(join(root, 'node_modules/.cache/rx-statestore-cli-'))
+    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
+    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-cli-'))
     main = join(folder, 'dist/cli/main.js')
-    const compiler = join(root, 'node_modules/typescript/bin/tsc')
-    const args = [compiler, '-p', join(root, 'tsconfig.build.json'), '--outDir', join(folder, 'dist')]
-    // What does not type-check is a matter of the type check; here, what it emits has to run.
-    await new Promise<void>(resolve => execFile(process.execPath, args, () => resolve()))
-    await copyFile(join(root, 'package.json'), join(folder, 'package.json'))
+    await compilePackage(folder)
   })
 
   afterAll(async () => rm(folder, { recursive: true }))

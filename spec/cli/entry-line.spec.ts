@@ -1,6 +1,6 @@
 import { createColors } from 'picocolors'
 import { describe, expect, it } from 'vitest'
-import { utf8 } from '../../src/bytes.js'
+import { utf8 } from '../../src/base/bytes.js'
 import { entryLines, shortened } from '../../src/cli/entry-line.js'
 import { type Entry, Hlc } from '../../src/index.js'
 

@@ -2,7 +2,21 @@ import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { execute } from './test-io.js'
 
-const COMMANDS = ['serve', 'get', 'set', 'del', 'vdel', 'keys', 'dump', 'load', 'watch', 'lock']
+const COMMANDS = [
+  'serve',
+  'get',
+  'set',
+  'del',
+  'vdel',
+  'keys',
+  'dump',
+  'load',
+  'check',
+  'watch',
+  'lock',
+  'passwd',
+  'policy',
+]
 
 describe('the command line', () => {
   it('prints its version', async () => {

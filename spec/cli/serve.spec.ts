@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { execute, jsonOf, openStore, start } from './test-io.js'
 
 const ANY_PORT = ['--port', '0', '--ws-port', '0']
@@ -25,16 +25,34 @@ describe('serve', () => {
     expect(await execute(['get', 'k', '--url', url, '--timeout', '100'])).toMatchObject({ code: 1 })
   })
 
+  it('says that the clock of the machine was set back, and that it has caught up', async () => {
+    const { now } = Date
+    let ahead = 0
+    const spy = vi.spyOn(Date, 'now').mockImplementation(() => now() + ahead)
+    onTestFinished(() => spy.mockRestore())
+    const { stdout, stderr } = start(['serve', ...ANY_PORT])
+    const [url = ''] = /mqtt:\S+/.exec(await stdout.line(/^listening/)) ?? []
+    const write = async (hoursAhead: number): Promise<void> => {
+      ahead = hoursAhead * 3_600_000
+      expect(await execute(['set', 'k', 'v', '--url', url])).toMatchObject({ code: 0 })
+    }
+    for (const hours of [0, 24, 0, 0, 25]) await write(hours)
+    expect(stderr.lines).toEqual([
+      expect.stringMatching(/^the clock of this machine was set back: versions are 86\d{3} s ahead of it, /),
+      'the clock of this machine has caught up with the versions',
+    ])
+  })
+
   it('prints an object with --json', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--json'])
     const expected = { url: expect.stringMatching(/^mqtt:\/\//), wsUrl: expect.stringMatching(/^ws:\/\//), keys: 0 }
     expect(jsonOf(await stdout.line(/./))).toEqual(expected)
   })
 
-  it.each(['127.0.0.1', '0.0.0.0', 'localhost'])('begins with the keys of a seed at %s', async host => {
+  it.each(['127.0.0.1', '0.0.0.0', 'localhost', '::1'])('begins with the keys of a seed at %s', async host => {
     const seed = { 'a\\b': 'text', number: 21.5, object: { x: [null] }, no: false, empty: '' }
     const file = await seedFile(JSON.stringify(seed))
-    const { stdout } = start(['serve', ...ANY_PORT, '--host', host, '--seed', file])
+    const { stdout } = start(['serve', ...ANY_PORT, '--host', host, '--allow-anonymous', '--seed', file])
     const line = await stdout.line(/^listening on .*, with 5 keys to begin with$/)
     const url = (/mqtt:\S+/.exec(line)?.[0] ?? '').replace('0.0.0.0', '127.0.0.1')
     const expected = { 'a\\b': 'text', number: '21.5', object: '{"x":[null]}', no: 'false', empty: '' }
@@ -77,6 +95,15 @@ describe('serve', () => {
     expect(await execute(['set', 'b', '1', '--url', url])).toMatchObject({ code: 1 })
   })
 
+  it('limits what it keeps with --max-bytes', async () => {
+    const { stdout } = start(['serve', ...ANY_PORT, '--max-bytes', '2000'])
+    const url = /mqtt:\S+/.exec(await stdout.line(/./))?.[0] ?? ''
+    expect(await execute(['set', 'a', 'x'.repeat(1_000), '--url', url])).toMatchObject({ code: 0 })
+    expect(await execute(['set', 'b', 'x'.repeat(1_000), '--url', url])).toMatchObject({ code: 1 })
+    expect(await execute(['set', 'a', '1', '--url', url])).toMatchObject({ code: 0 })
+    expect(await execute(['set', 'b', '1', '--url', url])).toMatchObject({ code: 0 })
+  })
+
   it('speaks either dialect', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--dialect', 'documented'])
     const url = /mqtt:\S+/.exec(await stdout.line(/./))?.[0] ?? ''
@@ -97,9 +124,9 @@ describe('serve', () => {
   })
 
   it('ends with 1 for an address that is not its own', async () => {
-    const { code, stderr } = await execute(['serve', ...ANY_PORT, '--host', '192.0.2.1'])
+    const { code, stderr } = await execute(['serve', ...ANY_PORT, '--allow-anonymous', '--host', '192.0.2.1'])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^rx-statestore: cannot listen: .*EADDRNOTAVAIL.*\n$/)
+    expect(stderr).toMatch(/^rx-statestore: cannot listen: .*EADDRNOTAVAIL.*\n$/m)
   })
 
   it.each([
@@ -107,6 +134,7 @@ describe('serve', () => {
     ['a port that is no number', ['--ws-port', 'http']],
     ['an unknown dialect', ['--dialect', 'latin']],
     ['a --max-keys of zero', ['--max-keys', '0']],
+    ['a --max-bytes of zero', ['--max-bytes', '0']],
     ['an argument', ['1883']],
     ['a flag of another command', ['--url', 'mqtt://127.0.0.1']],
   ])('ends with 2 for %s', async (_, args) => {

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { Subject } from 'rxjs'
+import { filter, Subject } from 'rxjs'
 import { onTestFinished } from 'vitest'
-import { utf8 } from '../../src/bytes.js'
+import { utf8 } from '../../src/base/bytes.js'
+import { type Clock, systemClock } from '../../src/base/clock.js'
 import type { ExitCode } from '../../src/cli/failure.js'
 import type { Io, Sink, SpawnOptions } from '../../src/cli/io.js'
 import { run } from '../../src/cli/run.js'
-import { type Clock, systemClock } from '../../src/clock.js'
 import type { Environment } from '../../src/settings.js'
 import { type RunningStore, type ServeOptions, serve } from '../../src/standalone.js'
 
@@ -86,7 +86,7 @@ export function start(args: readonly string[], world: TestWorld = {}): Running {
     stdout,
     stderr,
     env,
-    interrupt$: signal$,
+    interrupt$: signal$.pipe(filter(signal => signal === 'SIGINT' || signal === 'SIGTERM')),
     signal$,
     clock: { now: () => NOW, schedule: (delay, task) => clock.schedule(delay, task) },
     stdin: piecesOf(typeof stdin === 'string' ? utf8(stdin) : stdin),

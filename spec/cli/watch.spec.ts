@@ -1,7 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:net'
-import { Aedes } from 'aedes'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 
 describe('watch', () => {
@@ -113,15 +111,7 @@ describe('watch', () => {
   })
 
   it('says so when the broker has no state store', async () => {
-    const broker = await Aedes.createBroker()
-    const server = createServer(broker.handle).listen(0, '127.0.0.1')
-    onTestFinished(async () => {
-      await new Promise<void>(resolve => broker.close(resolve))
-      server.close()
-    })
-    await once(server, 'listening')
-    const address = server.address()
-    const port = typeof address === 'object' ? address?.port : undefined
+    const { port } = await openBroker()
     const { stderr, exit, interrupt } = start(['watch', 'a', '--timeout', '50', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/connected to/)
     await stderr.line(/no state store answers there, still trying$/)

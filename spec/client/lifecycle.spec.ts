@@ -1,7 +1,7 @@
 import { config, firstValueFrom } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { utf8 } from '../../src/bytes.js'
-import { StateStore } from '../../src/client.js'
+import { utf8 } from '../../src/base/bytes.js'
+import { StateStore } from '../../src/client/client.js'
 import { ConnectionLostError, ConnectionRefusedError, connect, systemClock, text } from '../../src/index.js'
 import { FakeSession } from '../support/fake-session.js'
 import { ManualClock } from '../support/manual-clock.js'
@@ -247,7 +247,7 @@ describe('malformed notifications', () => {
     const seen = record(client.key('a', text).entries$)
     session.connect()
     session.reply(session.at(0), OK)
-    session.reply(session.at(1), utf8('$-1\r\n'))
+    session.reply(session.at(1), utf8('$-1\r\n'), { __stat: '200', __pos: '4:0:S' })
     session.receive(`${NOTIFY}61`, utf8('*2\r\n$6\r\nNOTIFY\r\n'), { __ts: '5:0:S' })
     session.receive(`${NOTIFY}61`, utf8('*2\r\n$6\r\nNOTIFY\r\n$6\r\nRENAME\r\n'), { __ts: '5:0:S' })
     session.receive(`${NOTIFY}61`, utf8('*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$1\r\nx\r\n'), {
@@ -261,6 +261,20 @@ describe('malformed notifications', () => {
     })
     expect(errors.values.map(({ code }) => code)).toEqual(['payload', 'payload', 'payload', 'payload'])
     expect(seen.values.map(({ value }) => value)).toEqual([undefined, 'y'])
+  })
+})
+
+describe('a malformed notification', () => {
+  it('has the key read: something changed, whatever it was', () => {
+    const { session, client } = scripted()
+    const seen = record(client.key('a', text).entries$)
+    session.connect()
+    session.reply(session.at(0), OK)
+    session.reply(session.at(1), utf8('$1\r\nx\r\n'), { __stat: '200', __ts: '4:0:S' })
+    session.receive(`${NOTIFY}61`, utf8('*2\r\n$6\r\nNOTIFY\r\n'), { __ts: '5:0:S' })
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'GET', 'GET'])
+    session.reply(session.at(2), utf8('$1\r\ny\r\n'), { __stat: '200', __ts: '5:0:S' })
+    expect(seen.values.map(({ value }) => value)).toEqual(['x', 'y'])
   })
 })
 

@@ -110,7 +110,7 @@ describe('The page', () => {
 
   it('may talk to a broker on all addresses by the name under which it is open itself', async () => {
     const page = await pageOf(FILES)
-    const console = await openConsole({ page, serve: { host: '0.0.0.0' } })
+    const console = await openConsole({ page, serve: { host: '0.0.0.0', allowAnonymous: true } })
     const { port } = new URL(console.store.wsUrl)
     const policyFor = async (host: string) =>
       String((await rawRequest(console, '/', { headers: { host } })).headers['content-security-policy'])

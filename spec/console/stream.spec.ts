@@ -81,6 +81,21 @@ describe('The stream', () => {
     expect(await stream.next()).toMatchObject({ type: 'pulse', at: start + 3_000 })
   })
 
+  it('tells how far versions are ahead of a clock that was set back, until it has caught up', async () => {
+    const open = await openConsole()
+    const { store, clock } = open
+    await store.load([{ key: 'k', value: '' }])
+    clock.jump(-120_000)
+    const stream = await read(open)
+    expect(await stream.next()).toMatchObject({ type: 'pulse', drift: 120_000 })
+    await stream.next()
+    clock.jump(60_000)
+    clock.advance(1_000)
+    const pulse = await stream.next()
+    expect(pulse).toMatchObject({ type: 'pulse' })
+    expect(pulse).not.toHaveProperty('drift')
+  })
+
   it('tells freezing and restarts, and goes on', async () => {
     const open = await openConsole()
     const { store, clock } = open

@@ -1,12 +1,13 @@
 import type { Change } from '../../src/engine/engine.js'
 import { Engine } from '../../src/engine/engine.js'
-import { encodeNotification } from '../../src/protocol/notifications.js'
+import { encodeNotification } from '../../src/protocol/encode-notification.js'
 import { type Dialect, encodeReply } from '../../src/protocol/replies.js'
 import { conformanceSuite, type Target, type TargetOptions, type Telling } from '../suites/conformance-suite.js'
+import { expire, handle } from '../support/engine-requests.js'
 import { textOf } from '../support/words.js'
 
-function bareEngine(dialect: Dialect, { clock, clients, maxKeys }: TargetOptions): Target {
-  const engine = new Engine<string>(maxKeys === undefined ? {} : { maxKeys })
+function bareEngine(dialect: Dialect, { clock, clients, bounds }: TargetOptions): Target {
+  const engine = new Engine<string>(bounds)
   const inboxes = new Map<string, Telling[]>(clients.map(client => [client, []]))
   const tell = (changes: readonly Change[]): void => {
     for (const { key, notification, version } of changes) {
@@ -18,7 +19,7 @@ function bareEngine(dialect: Dialect, { clock, clients, maxKeys }: TargetOptions
   }
   return {
     async send(client, request) {
-      const { reply, version, changes } = engine.handle(request, client, clock.now())
+      const { reply, version, changes } = handle(engine, request, client, clock.now())
       tell(changes)
       return { payload: encodeReply(reply, dialect), version: version && String(version) }
     },
@@ -26,7 +27,7 @@ function bareEngine(dialect: Dialect, { clock, clients, maxKeys }: TargetOptions
       const end = clock.now() + ms
       while (engine.nextDeadline !== undefined && engine.nextDeadline <= end) {
         clock.advance(engine.nextDeadline - clock.now())
-        tell(engine.expire(clock.now()))
+        tell(expire(engine, clock.now()))
       }
       clock.advance(end - clock.now())
     },

@@ -2,12 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Answer, Engine } from '../../src/engine/engine.js'
 import { encodeReply } from '../../src/protocol/replies.js'
+import { expire, handle } from '../support/engine-requests.js'
 import { START } from '../support/manual-clock.js'
 import { isNewer } from '../support/version.js'
 import { bytes, command, resp3, textOf } from '../support/words.js'
 
 const ask = (engine: Engine<string>, line: string, now = START, timestamp = `${now}:0:client`): Answer =>
-  engine.handle({ payload: command(line), timestamp }, 'client', now)
+  handle(engine, { payload: command(line), timestamp }, 'client', now)
 
 const textOfReply = ({ reply }: Answer): string => textOf(encodeReply(reply))
 
@@ -15,7 +16,7 @@ describe('An engine', () => {
   it('is empty at first', () => {
     const engine = new Engine<string>()
     expect([engine.size, engine.nextDeadline, engine.watchers.count]).toEqual([0, undefined, 0])
-    expect(engine.expire(START)).toEqual([])
+    expect(expire(engine, START)).toEqual([])
   })
 
   it('shows what it holds of a key', () => {
@@ -24,6 +25,15 @@ describe('An engine', () => {
     expect(engine.peek(bytes('k'))).toMatchObject({ version, fencingToken: undefined, expiresAt: START + 100 })
     expect(textOf(engine.peek(bytes('k'))?.value ?? bytes('nothing'))).toBe('v')
     expect(engine.peek(bytes('other'))).toBeUndefined()
+  })
+
+  it('gives a read that finds nothing its place: the last version of any key', () => {
+    const engine = new Engine<string>()
+    const { version } = ask(engine, 'SET k v')
+    expect(ask(engine, 'GET other')).toMatchObject({ position: version, version: undefined })
+    expect(ask(engine, 'GET k').position).toBeUndefined()
+    const [deleted] = ask(engine, 'DEL k').changes
+    expect(ask(engine, 'GET k').position).toBe(deleted?.version)
   })
 
   it('names the next deadline, whatever is set, renewed and deleted', () => {
@@ -47,13 +57,13 @@ describe('An engine', () => {
   it('deletes thousands of keys with one deadline at once, each with a version of its own', () => {
     const engine = new Engine<string>()
     for (let i = 0; i < 5_000; i++) ask(engine, `SET key${i} v PX 1000`)
-    expect(engine.expire(START + 999)).toEqual([])
-    const changes = engine.expire(START + 1_000)
+    expect(expire(engine, START + 999)).toEqual([])
+    const changes = expire(engine, START + 1_000)
     expect(new Set(changes.map(({ key }) => textOf(key))).size).toBe(5_000)
     expect(changes.every(({ notification }) => notification.op === 'delete')).toBe(true)
     const versions = changes.map(({ version }) => String(version))
     expect(versions.every((version, i) => isNewer(version, versions[i - 1] ?? `${START}:5000:StateStore`))).toBe(true)
-    expect([engine.size, engine.nextDeadline, engine.expire(START + 2_000).length]).toEqual([0, undefined, 0])
+    expect([engine.size, engine.nextDeadline, expire(engine, START + 2_000).length]).toEqual([0, undefined, 0])
   })
 
   it('tells an expiry that nobody asked for in time before the change of the request that finds it', () => {
@@ -79,19 +89,19 @@ describe('An engine', () => {
     const engine = new Engine<string>()
     const requests = ['SET key value PX 100', 'KEYNOTIFY key', 'SET key other NX'].map(command)
     for (const payload of requests) {
-      engine.handle({ payload, timestamp: `${START}:0:client` }, 'client', START)
+      handle(engine, { payload, timestamp: `${START}:0:client` }, 'client', START)
       payload.fill(0x21)
     }
     expect(textOfReply(ask(engine, 'GET key'))).toBe('$5\r\nvalue\r\n')
     expect([...engine.watchersOf(bytes('key'))]).toEqual(['client'])
-    expect(engine.expire(START + 100).map(({ key }) => textOf(key))).toEqual(['key'])
+    expect(expire(engine, START + 100).map(({ key }) => textOf(key))).toEqual(['key'])
   })
 
   it('keeps of a request no more than the value itself', () => {
     const engine = new Engine<string>()
     const packet = Buffer.alloc(65_536)
     const payload = packet.subarray(0, command('SET key value').copy(packet))
-    engine.handle({ payload, timestamp: `${START}:0:client` }, 'client', START)
+    handle(engine, { payload, timestamp: `${START}:0:client` }, 'client', START)
     expect(engine.peek(bytes('key'))?.value.buffer.byteLength).toBe(5)
   })
 })
@@ -119,7 +129,7 @@ describe('Hostile requests', () => {
     }
     expect(textOfReply(ask(engine, 'SET theirs v'))).toBe('+OK\r\n')
     expect(textOfReply(ask(engine, 'DEL theirs'))).toBe(':1\r\n')
-    expect(engine.expire(START + 1)).toHaveLength(1)
+    expect(expire(engine, START + 1)).toHaveLength(1)
   })
 
   it('a writer who always sends the largest clock that is accepted stops no other writer', () => {
@@ -170,7 +180,7 @@ describe('Hostile requests', () => {
     const engine = new Engine<string>({ maxKeys: 50 })
     fc.assert(
       fc.property(payload, clock, clock, (bytesSent, timestamp, fencingToken) => {
-        const answer = engine.handle({ payload: bytesSent, timestamp, fencingToken }, 'client', START)
+        const answer = handle(engine, { payload: bytesSent, timestamp, fencingToken }, 'client', START)
         expect(textOfReply(answer)).toMatch(/^[-+:$*][\s\S]*\r\n$/)
       }),
       { numRuns: 10_000 },

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Answer, Engine } from '../../src/engine/engine.js'
 import { encodeReply } from '../../src/protocol/replies.js'
+import { expire, handle } from '../support/engine-requests.js'
 import { START } from '../support/manual-clock.js'
 import { type NaiveRequest, NaiveStore } from '../support/naive-store.js'
 import { isNewer } from '../support/version.js'
@@ -53,7 +54,7 @@ const requestAt = (now: number, { words, clock, token }: Act): NaiveRequest => (
 })
 
 const ask = (engine: Engine<string>, { words, timestamp, token }: NaiveRequest, now: number): Answer =>
-  engine.handle({ payload: resp3(words), timestamp, fencingToken: token }, 'client', now)
+  handle(engine, { payload: resp3(words), timestamp, fencingToken: token }, 'client', now)
 
 describe('An engine after any history', () => {
   it('answers as the protocol page says, in plain words', () => {
@@ -120,7 +121,7 @@ describe('An engine after any history', () => {
           })
         for (const one of history) {
           now += one.wait
-          engine.expire(now)
+          expire(engine, now)
           const before = seen()
           const { changes } = ask(engine, requestAt(now, one), now)
           expect(seen().filter((state, i) => state !== before[i])).toHaveLength(changes.length)

@@ -1,13 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { type RawRequest, readRequest } from '../../src/engine/request.js'
-import { CommandError } from '../../src/protocol/commands.js'
+import { type RawRequest, readClocks } from '../../src/engine/request.js'
+import { CommandError, parseCommand } from '../../src/protocol/parse-command.js'
 import { command } from '../support/words.js'
 
 const NOW = 1_696_374_425_000
 
+/** What a request is made of. */
+function readRequest(raw: RawRequest, latest: number) {
+  const command = parseCommand(raw.payload)
+  return { command, ...readClocks(command, raw, latest) }
+}
+
 function codeOf(raw: RawRequest): string {
   try {
-    readRequest(raw, NOW)
+    readRequest(raw, NOW + 60_000)
   } catch (error) {
     if (error instanceof CommandError) return error.code
     throw error
@@ -21,24 +27,24 @@ const set = (timestamp: string | undefined, fencingToken?: string): string =>
 const get = (timestamp: string | undefined, fencingToken?: string): string =>
   codeOf({ payload: command('GET k'), timestamp, fencingToken })
 
-describe('readRequest', () => {
+describe('A request', () => {
   it('reads the command and both clocks', () => {
     const timestamp = '1696374425000:2:CLIENT'
     const fencingToken = '001696374424000:00003:LOCK'
-    const request = readRequest({ payload: command('SET k v NX PX 100'), timestamp, fencingToken }, NOW)
+    const request = readRequest({ payload: command('SET k v NX PX 100'), timestamp, fencingToken }, NOW + 60_000)
     expect(request.command).toMatchObject({ verb: 'SET', condition: { type: 'NX' }, px: 100 })
     expect(request.timestamp).toMatchObject({ wallClock: 1_696_374_425_000, counter: 2, nodeId: 'CLIENT' })
     expect(request.fencingToken).toMatchObject({ wallClock: 1_696_374_424_000, counter: 3, nodeId: 'LOCK' })
   })
 
   it('does without clocks on all but SET', () => {
-    const request = readRequest({ payload: command('GET k') }, NOW)
+    const request = readRequest({ payload: command('GET k') }, NOW + 60_000)
     expect([request.timestamp, request.fencingToken]).toEqual([undefined, undefined])
     expect(set(undefined)).toBe('timestamp-missing')
     expect(set(undefined, `${NOW}:0:LOCK`)).toBe('timestamp-missing')
   })
 
-  it('takes clocks up to 60 s ahead and any behind', () => {
+  it('takes clocks up to the latest time that is believed and any behind', () => {
     expect(set(`${NOW + 60_000}:0:CLIENT`, `${NOW + 60_000}:0:LOCK`)).toBe('accepted')
     expect(set('0:0:CLIENT', '0:0:LOCK')).toBe('accepted')
     expect(set(`${NOW + 60_001}:0:CLIENT`)).toBe('clock-skew')

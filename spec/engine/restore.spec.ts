@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Change, Engine, type Restoration } from '../../src/engine/engine.js'
-import type { Restored } from '../../src/engine/restore.js'
+import type { Restored } from '../../src/engine/entry.js'
 import { Hlc } from '../../src/hlc/hlc.js'
+import { expire, handle, restore } from '../support/engine-requests.js'
 import { START } from '../support/manual-clock.js'
 import { isNewer } from '../support/version.js'
 import { bytes, command, resp3, textOf } from '../support/words.js'
 
 const ask = (engine: Engine<string>, line: string, now = START, fencingToken?: string) =>
-  engine.handle({ payload: command(line), timestamp: `${now}:0:client`, fencingToken }, 'client', now)
+  handle(engine, { payload: command(line), timestamp: `${now}:0:client`, fencingToken }, 'client', now)
 
 interface Line {
   readonly value?: string
@@ -42,7 +43,7 @@ const versionsOf = ({ changes }: Restoration): string[] => changes.map(({ versio
 describe('Restoring', () => {
   it('keeps versions that are newer than all the store has given out, in their order', () => {
     const engine = new Engine<string>()
-    const restored = engine.restore([item('b', { version: '7:0:S' }), item('a', { version: '5:1:S' })], START)
+    const restored = restore(engine, [item('b', { version: '7:0:S' }), item('a', { version: '5:1:S' })], START)
     expect(restored).toMatchObject({ loaded: 2, versionsKept: 2, expired: 0, deleted: 0 })
     expect(versionsOf(restored)).toEqual(['5:1:S', '7:0:S'])
     expect(isNewer(String(ask(engine, 'SET c v', 3).version), '7:0:S')).toBe(true)
@@ -53,7 +54,7 @@ describe('Restoring', () => {
     const { version } = ask(engine, 'SET a v')
     const kept = `${START + 1_000}:3:S`
     const lines = [item('none'), item('old', { version: '5:0:S' }), item('same', { version: String(version) })]
-    const restored = engine.restore([...lines, item('new', { version: kept })], START)
+    const restored = restore(engine, [...lines, item('new', { version: kept })], START)
     expect(restored).toMatchObject({ loaded: 4, versionsKept: 1 })
     expect(restored.changes.map(({ key }) => textOf(key))).toEqual(['new', 'old', 'same', 'none'])
     const [first, ...others] = versionsOf(restored)
@@ -64,7 +65,8 @@ describe('Restoring', () => {
   it('gives a new version to one of the far future, or with a counter that leaves no room, so that writes go on', () => {
     const engine = new Engine<string>()
     const versions = [`${START + 60_001}:0:S`, `${START}:4294967296:S`, '9007199254740991:9007199254740991:S']
-    const restored = engine.restore(
+    const restored = restore(
+      engine,
       versions.map((version, at) => item(`k${at}`, { version })),
       START,
     )
@@ -75,7 +77,7 @@ describe('Restoring', () => {
   it('lets the later of two lines of a key count', () => {
     const engine = new Engine<string>()
     const twice = [item('k', { value: '1', version: '9:0:S' }), item('k', { value: '2', version: '5:0:S' })]
-    expect(engine.restore(twice, START)).toMatchObject({ loaded: 1, versionsKept: 1 })
+    expect(restore(engine, twice, START)).toMatchObject({ loaded: 1, versionsKept: 1 })
     expect(shown(engine)).toMatchObject({ k: { value: '2', version: '5:0:S' } })
   })
 
@@ -83,15 +85,15 @@ describe('Restoring', () => {
     const engine = new Engine<string>()
     ask(engine, 'SET over here')
     const lines = [item('over', { expiresAt: START }), item('k', { expiresAt: START + 1 })]
-    expect(engine.restore(lines, START)).toMatchObject({ loaded: 1, expired: 1, changes: [{ key: bytes('k') }] })
+    expect(restore(engine, lines, START)).toMatchObject({ loaded: 1, expired: 1, changes: [{ key: bytes('k') }] })
     expect([Object.keys(shown(engine)), engine.nextDeadline]).toEqual([['over', 'k'], START + 1])
-    expect(engine.expire(START + 1)).toHaveLength(1)
+    expect(expire(engine, START + 1)).toHaveLength(1)
   })
 
   it('makes a key permanent whose line has no end', () => {
     const engine = new Engine<string>()
     ask(engine, 'SET k v PX 10')
-    engine.restore([item('k')], START)
+    restore(engine, [item('k')], START)
     expect(engine.nextDeadline).toBeUndefined()
   })
 
@@ -100,7 +102,7 @@ describe('Restoring', () => {
     const [older, newer] = [`${START}:0:lock`, `${START}:1:lock`]
     ask(engine, 'SET a v', START, newer)
     ask(engine, 'SET b v', START, older)
-    engine.restore([item('a', { fencingToken: older }), item('b', { fencingToken: newer }), item('c')], START)
+    restore(engine, [item('a', { fencingToken: older }), item('b', { fencingToken: newer }), item('c')], START)
     expect(shown(engine)).toMatchObject({ a: { fencingToken: newer }, b: { fencingToken: newer } })
     expect(ask(engine, 'SET b v', START, older).reply).toEqual({ type: 'error', code: 'fencing-token-stale' })
     expect(ask(engine, 'SET c v').reply).toEqual({ type: 'ok' })
@@ -109,14 +111,14 @@ describe('Restoring', () => {
   it('deletes nothing else, unless it is to replace all', () => {
     const engine = new Engine<string>()
     for (const line of ['SET a v', 'SET b v', 'SET c v PX 10']) ask(engine, line)
-    expect(engine.restore([item('b')], START)).toMatchObject({ loaded: 1, deleted: 0 })
+    expect(restore(engine, [item('b')], START)).toMatchObject({ loaded: 1, deleted: 0 })
     expect(engine.size).toBe(3)
-    const restored = engine.restore([item('b'), item('d')], START, true)
+    const restored = restore(engine, [item('b'), item('d')], START, true)
     expect(restored).toMatchObject({ loaded: 2, deleted: 2 })
     const told = restored.changes.map(({ key, notification }) => `${notification.op} ${textOf(key)}`)
     expect(told).toEqual(['set b', 'set d', 'delete a', 'delete c'])
     expect([Object.keys(shown(engine)), engine.nextDeadline]).toEqual([['b', 'd'], undefined])
-    expect(engine.restore([], START, true)).toMatchObject({ loaded: 0, deleted: 2 })
+    expect(restore(engine, [], START, true)).toMatchObject({ loaded: 0, deleted: 2 })
   })
 
   it('changes nothing when that would be too many keys', () => {
@@ -124,42 +126,43 @@ describe('Restoring', () => {
     for (const line of ['SET a 1', 'SET b 1']) ask(engine, line)
     const before = shown(engine)
     const [old, more] = [item('a', { value: '2' }), [item('c'), item('d')]]
-    expect(() => engine.restore([old, ...more], START)).toThrow(expect.objectContaining({ code: 'quota-exceeded' }))
+    expect(() => restore(engine, [old, ...more], START)).toThrow(expect.objectContaining({ code: 'quota-exceeded' }))
     expect(shown(engine)).toEqual(before)
-    expect(engine.restore([old, item('c')], START)).toMatchObject({ loaded: 2 })
-    expect(engine.restore([...more, item('e')], START, true)).toMatchObject({ loaded: 3, deleted: 2 })
+    expect(restore(engine, [old, item('c')], START)).toMatchObject({ loaded: 2 })
+    expect(restore(engine, [...more, item('e')], START, true)).toMatchObject({ loaded: 3, deleted: 2 })
     const four = ['c', 'd', 'e', 'f'].map(key => item(key))
-    expect(() => engine.restore(four, START, true)).toThrow(expect.objectContaining({ code: 'quota-exceeded' }))
+    expect(() => restore(engine, four, START, true)).toThrow(expect.objectContaining({ code: 'quota-exceeded' }))
   })
 
   it('keeps copies, and counts keys that are made and removed', () => {
     const engine = new Engine<string>()
     const line = item('k', { value: 'value' })
-    engine.restore([line], START)
+    restore(engine, [line], START)
     line.key.fill(0)
     line.value.fill(0)
     expect(shown(engine)).toMatchObject({ k: { value: 'value' } })
-    engine.restore([item('k'), item('l')], START)
+    restore(engine, [item('k'), item('l')], START)
     expect(engine.keyspace).toBe(2)
-    engine.restore([], START, true)
+    restore(engine, [], START, true)
     expect(engine.keyspace).toBe(4)
   })
 
   it('replaces hundreds of thousands of keys at once', () => {
     const engine = new Engine<string>()
     const items = (count: number): Restored[] => Array.from({ length: count }, (_, at) => item(`k${at}`))
-    expect(engine.restore(items(200_000), START)).toMatchObject({ loaded: 200_000 })
-    expect(engine.restore(items(1), START, true)).toMatchObject({ loaded: 1, deleted: 199_999 })
+    expect(restore(engine, items(200_000), START)).toMatchObject({ loaded: 200_000 })
+    expect(restore(engine, items(1), START, true)).toMatchObject({ loaded: 1, deleted: 199_999 })
     expect(engine.size).toBe(1)
   })
 
   it('makes keys that are listed', () => {
     const engine = new Engine<string>()
-    engine.restore(
+    restore(
+      engine,
       ['a', 'b'].map(key => item(key)),
       START,
     )
-    const { reply } = engine.handle({ payload: command('SCAN *') }, 'client', START)
+    const { reply } = handle(engine, { payload: command('SCAN *') }, 'client', START)
     expect(reply.type === 'page' && reply.keys.map(textOf)).toEqual(['a', 'b'])
   })
 })
@@ -201,7 +204,7 @@ function live(engine: Engine<string>, history: readonly Step[], start: number, w
     const words = verb === 'DEL' ? ['DEL', name] : ['SET', name, content, ...(life ? ['PX', String(life)] : [])]
     const fencingToken = token === undefined ? undefined : `${START + token}:0:lock`
     witness.see(
-      engine.handle({ payload: resp3(words), timestamp: `${now}:0:client`, fencingToken }, 'client', now).changes,
+      handle(engine, { payload: resp3(words), timestamp: `${now}:0:client`, fencingToken }, 'client', now).changes,
     )
   }
   return now
@@ -213,13 +216,13 @@ describe('A dump', () => {
       fc.property(fc.array(step, { maxLength: 30 }), fc.nat(50), (history, later) => {
         const [old, fresh] = [new Engine<string>(), new Engine<string>()]
         const now = live(old, history, START) + later
-        old.expire(now)
-        const { loaded, versionsKept, expired } = fresh.restore(dumpOf(old), now)
+        expire(old, now)
+        const { loaded, versionsKept, expired } = restore(fresh, dumpOf(old), now)
         expect(shown(fresh)).toEqual(shown(old))
         expect([loaded, versionsKept, expired]).toEqual([old.size, old.size, 0])
         expect(fresh.nextDeadline).toBe(old.nextDeadline)
         // The next change is newer than all that was loaded, whoever asks.
-        const changes = old.expire(now + 100).concat(fresh.expire(now + 100))
+        const changes = expire(old, now + 100).concat(expire(fresh, now + 100))
         for (const { version } of changes) {
           for (const { version: loadedVersion } of dumpOf(fresh)) {
             expect(isNewer(String(version), String(loadedVersion))).toBe(true)
@@ -240,13 +243,13 @@ describe('A dump', () => {
         live(source, other, START + ahead)
         let now = live(engine, before, START, witness)
         for (const history of [between, after]) {
-          witness.see(engine.expire(now))
-          const { changes, loaded, expired } = engine.restore(dumpOf(source), now, replace)
+          witness.see(expire(engine, now))
+          const { changes, loaded, expired } = restore(engine, dumpOf(source), now, replace)
           expect(loaded + expired).toBe(source.size)
           witness.see(changes)
           now = live(engine, history, now, witness)
         }
-        witness.see(engine.expire(now + 1_000))
+        witness.see(expire(engine, now + 1_000))
       }),
       { numRuns: 1_000 },
     )

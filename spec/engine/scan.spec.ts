@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Engine } from '../../src/engine/engine.js'
 import { KeyOrder } from '../../src/engine/key-order.js'
+import { expire, handle } from '../support/engine-requests.js'
 import { START } from '../support/manual-clock.js'
 import { bytes, resp3, textOf } from '../support/words.js'
 
@@ -11,7 +12,7 @@ interface Page {
 }
 
 const ask = (engine: Engine<string>, words: readonly string[], now = START) =>
-  engine.handle({ payload: resp3(words), timestamp: `${now}:0:client` }, 'client', now).reply
+  handle(engine, { payload: resp3(words), timestamp: `${now}:0:client` }, 'client', now).reply
 
 function pageOf(engine: Engine<string>, glob: string, token?: string, now = START): Page {
   const reply = ask(engine, ['SCAN', glob, ...(token === undefined ? [] : [token])], now)
@@ -135,7 +136,7 @@ describe('A scan while keys come, go and expire', () => {
             ask(engine, words, now)
             constant = existing(engine, constant)
           }
-          engine.expire(++now)
+          expire(engine, ++now)
           constant = existing(engine, constant)
           if (page.token === undefined) break
           page = pageOf(engine, '*', page.token, now)

@@ -22,6 +22,7 @@ const TSCONFIG = {
     experimentalDecorators: true,
     paths: {
       'rx-statestore': [join(ROOT, 'src/index.ts')],
+      'rx-statestore/lease': [join(ROOT, 'src/lease/index.ts')],
       'rx-statestore/react': [join(ROOT, 'src/react/index.ts')],
     },
   },

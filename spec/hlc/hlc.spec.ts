@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { HlcError } from '../../src/errors.js'
+import { HlcError } from '../../src/base/errors.js'
 import { Hlc } from '../../src/hlc/hlc.js'
 
 const LARGEST = Number.MAX_SAFE_INTEGER

@@ -7,23 +7,21 @@ import { SERVICES } from '../support/services.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
-const TARGET = join(ROOT, 'node_modules/.cache/interop')
+const CLIENT = join(ROOT, 'spec/interop/rust-client')
 const BUILD_TIME = 600_000
 const CHECKS = 15
 
 describe.skipIf(!SERVICES.rust.present)('the official Rust client', () => {
   beforeAll(async () => {
-    await run('cargo', ['build', '--quiet'], {
-      cwd: join(ROOT, 'spec/interop/rust-client'),
-      env: { ...process.env, CARGO_TARGET_DIR: TARGET },
-    })
+    // Not below node_modules, which `npm ci` makes anew.
+    await run('cargo', ['build', '--quiet', '--target-dir', join(CLIENT, 'target')], { cwd: CLIENT })
   }, BUILD_TIME)
 
   it.each(['registered', 'subscribed'] as const)(
     'works with the store, notifications to whoever is %s',
     async notifications => {
       await using store = await serve({ port: 0, wsPort: 0, notifications })
-      const { stdout } = await run(join(TARGET, 'debug/interop-rust'), [
+      const { stdout } = await run(join(CLIENT, 'target/debug/interop-rust'), [
         '--host',
         '127.0.0.1',
         '--port',

@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events'
 import { NEVER, type Observable, of, Subject, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { AbortError, number, text } from '../../src/index.js'
+import { lease } from '../../src/lease/lease.js'
 import { record } from '../support/open-client.js'
 import { type Answer, fakeStore } from '../support/operator-session.js'
 
@@ -20,7 +21,7 @@ const REQUESTS: readonly (readonly [string, string, (store: Store, options: Sign
   ['store.delete', 'DEL', (store, options) => store.delete('k', options)],
   ['store.deleteIf', 'VDEL', (store, options) => store.deleteIf('k', 'v', text, options)],
   ['store.scan', 'SCAN', (store, options) => store.scan('*', text, options)],
-  ['lease.tryAcquire', 'SET', (store, options) => store.lease('k', { duration: 1_000 }).tryAcquire(options)],
+  ['lease.tryAcquire', 'SET', (store, options) => lease(store, 'k', { duration: 1_000 }).tryAcquire(options)],
 ]
 
 const WORDS: Record<string, Answer> = {
@@ -105,7 +106,7 @@ describe('A signal', () => {
   it('gives back a lease whose answer is under way', () => {
     const { store, session } = fakeStore(({ verb }) => (verb === 'SET' ? NEVER : of(':1')))
     const aborter = new AbortController()
-    record(store.lease('k', { duration: 1_000 }).tryAcquire({ signal: aborter.signal }))
+    record(lease(store, 'k', { duration: 1_000 }).tryAcquire({ signal: aborter.signal }))
     aborter.abort()
     expect(session.requests.map(({ verb }) => verb)).toEqual(['SET', 'VDEL'])
   })

@@ -1,8 +1,8 @@
 import { runInNewContext } from 'node:vm'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, expect, it } from 'vitest'
-import { utf8 } from '../../src/bytes.js'
-import { PayloadError } from '../../src/errors.js'
+import { utf8 } from '../../src/base/bytes.js'
+import { PayloadError } from '../../src/base/errors.js'
 import { json } from '../../src/keys/codec.js'
 
 type Issue = StandardSchemaV1.Issue

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ArgumentError, PayloadError } from '../../src/errors.js'
+import { ArgumentError, PayloadError } from '../../src/base/errors.js'
 import { json } from '../../src/keys/codec.js'
 import { comesBack, encoding, NOT_UTF8, read, stored } from '../support/operator-codecs.js'
 

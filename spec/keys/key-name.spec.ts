@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { utf8 } from '../../src/bytes.js'
-import { ArgumentError } from '../../src/errors.js'
+import { utf8 } from '../../src/base/bytes.js'
+import { ArgumentError } from '../../src/base/errors.js'
 import { toKeyName } from '../../src/keys/key-name.js'
-import type { KeyName } from '../../src/store.js'
+import type { KeyName } from '../../src/protocol/key-name.js'
 
 /** As a caller without types sees it. */
 const untyped = (name: unknown) => (): unknown => Reflect.apply(toKeyName, undefined, [name])

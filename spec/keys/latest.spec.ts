@@ -1,7 +1,7 @@
 import { assert, asyncProperty, boolean, array as listOf } from 'fast-check'
 import { concat, EMPTY, NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { AbortError } from '../../src/errors.js'
+import { AbortError } from '../../src/base/errors.js'
 import { Latest } from '../../src/keys/latest.js'
 
 const value = (of: unknown) => ({ done: false, value: of })

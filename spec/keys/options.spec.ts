@@ -1,6 +1,6 @@
 import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { checkPositiveInteger } from '../../src/check.js'
+import { checkPositiveInteger } from '../../src/base/check.js'
 import { Hlc } from '../../src/hlc/hlc.js'
 import { number, text } from '../../src/keys/codec.js'
 import {

@@ -1,9 +1,10 @@
 import { repeat } from 'rxjs'
 import { marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
+import { lease } from '../../src/lease/lease.js'
 import { leaseBench } from '../support/lease-bench.js'
 
-const lease = { duration: 9_000, holder: 'me' }
+const TERMS = { duration: 9_000, holder: 'me' }
 
 describe('a lease asked for while the client is being closed', () => {
   it(
@@ -12,8 +13,8 @@ describe('a lease asked for while the client is being closed', () => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+3'], get: ['me 1'], delay: 10 })
       const codes: string[] = []
       const again = (): void =>
-        void store.lease('lock', { duration: 9_000 }).subscribe({ error: ({ code }) => codes.push(code) })
-      store.lease('lock', lease).subscribe({ complete: again })
+        void lease(store, 'lock', { duration: 9_000 }).subscribe({ error: ({ code }) => codes.push(code) })
+      lease(store, 'lock', TERMS).subscribe({ complete: again })
       m.scheduler.schedule(() => void store.close(), 1_000)
       m.scheduler.schedule(again, 1_005)
       m.flush()
@@ -30,8 +31,7 @@ describe('a lease asked for while the client is being closed', () => {
       const codes: string[] = []
       let closed = false
       // More often than anybody needs, so that the test ends when the loop would not.
-      store
-        .lease('lock', lease)
+      lease(store, 'lock', TERMS)
         .pipe(repeat(1_000))
         .subscribe({ error: ({ code }) => codes.push(code) })
       store.status$.subscribe({
@@ -52,12 +52,11 @@ describe('an attempt to acquire while the client is being closed', () => {
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'], get: ['me 1'], delay: 10 })
       const codes: string[] = []
-      store.lease('lock', lease).subscribe()
+      lease(store, 'lock', TERMS).subscribe()
       m.scheduler.schedule(() => void store.close(), 1_000)
       m.scheduler.schedule(
         () =>
-          void store
-            .lease('other', lease)
+          void lease(store, 'other', TERMS)
             .tryAcquire()
             .subscribe({ error: ({ code }) => codes.push(code) }),
         1_005,
@@ -74,7 +73,7 @@ describe('a lease that somebody else took', () => {
     'is given back nevertheless, for a renewal on its way may have made it ours again',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['+1', undefined], get: ['me 1'] })
-      const subscription = store.lease('lock', lease).subscribe()
+      const subscription = lease(store, 'lock', TERMS).subscribe()
       m.scheduler.schedule(() => session.notify('lock', { set: 'other' }, 2), 3_500)
       m.scheduler.schedule(() => subscription.unsubscribe(), 3_600)
       m.flush()
@@ -98,7 +97,7 @@ describe('a lease that was just let go', () => {
       let closedAt = -1
       store.errors$.subscribe(({ code }) => errors.push(code))
       store.status$.subscribe({ complete: () => (closedAt = m.scheduler.now()) })
-      const subscription = store.lease('lock', lease).subscribe()
+      const subscription = lease(store, 'lock', TERMS).subscribe()
       m.scheduler.schedule(() => subscription.unsubscribe(), 1_000)
       m.scheduler.schedule(() => void store.close(), 1_000)
       m.flush()

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { firstValueFrom, fromEvent, map } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { fenced, type Hlc, type LeaseState, type StateStore, text } from '../../src/index.js'
+import { type Hlc, type StateStore, text } from '../../src/index.js'
+import { fenced, type LeaseState } from '../../src/lease/index.js'
+import { lease } from '../../src/lease/lease.js'
 import { serve } from '../../src/standalone.js'
 import { openClient, type Recording, record } from '../support/open-client.js'
 
@@ -70,7 +72,7 @@ async function open(): Promise<Holder & { store: StateStore; rival: Recording<Le
   holder.child.send('write')
   await holder.said.until(saidSomething(/^wrote/))
   const store = openClient(server.url, { clientId: 'rival' })
-  const rival = record(store.lease('line-1', { duration: DURATION }))
+  const rival = record(lease(store, 'line-1', { duration: DURATION }))
   await rival.until(({ values }) => values.at(-1)?.status === 'waiting')
   return { ...holder, store, rival }
 }

@@ -1,9 +1,11 @@
+import { lease } from '../../src/lease/lease.js'
 // A process that holds the lease and writes what it protects. It tells its parent all that happens, in words, and does
 // what it is told: `write` with the token it had last, or `stall`: stand still until there is something to read.
 
 import { readSync } from 'node:fs'
 import { Observable, tap } from 'rxjs'
-import { connect, fenced, type Hlc, StateStoreError, text, withLock } from '../../src/index.js'
+import { connect, type Hlc, StateStoreError, text } from '../../src/index.js'
+import { fenced, withLock } from '../../src/lease/index.js'
 
 const [url = '', duration = ''] = process.argv.slice(2)
 const store = connect(url, { clientId: 'holder', reconnect: { initial: 5, maximum: 20 } })
@@ -12,7 +14,7 @@ const tell = (what: string, then: () => void = () => undefined): void => void pr
 let token: Hlc | undefined
 let belief = 'nothing'
 
-const lease$ = store.lease('line-1', { duration: Number(duration) }).pipe(
+const lease$ = lease(store, 'line-1', { duration: Number(duration) }).pipe(
   tap(state => {
     const renewal = state.status === 'held' && belief === 'held'
     belief = state.status

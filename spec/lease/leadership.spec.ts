@@ -1,7 +1,7 @@
 import { map } from 'rxjs'
 import { marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
-import { ConnectionLostError } from '../../src/errors.js'
+import { ConnectionLostError } from '../../src/base/errors.js'
 import { type Leadership, leadership } from '../../src/lease/leadership.js'
 import { at, JITTER, leaseBench, transcript } from '../support/lease-bench.js'
 

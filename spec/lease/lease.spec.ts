@@ -1,12 +1,13 @@
 import { map } from 'rxjs'
 import { marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
-import { ConnectionLostError } from '../../src/errors.js'
+import { ConnectionLostError } from '../../src/base/errors.js'
+import { lease } from '../../src/lease/lease.js'
 import type { LeaseOptions } from '../../src/lease/lease-options.js'
 import { at, inWords, JITTER, leaseBench, transcript } from '../support/lease-bench.js'
 
 const OPTIONS: LeaseOptions = { duration: 9_000, holder: 'me' }
-const states$ = (store: ReturnType<typeof leaseBench>['store']) => store.lease('line', OPTIONS).pipe(map(inWords))
+const states$ = (store: ReturnType<typeof leaseBench>['store']) => lease(store, 'line', OPTIONS).pipe(map(inWords))
 const CLAIM = 'SET me NEX PX 9000'
 
 describe('a lease that is free', () => {
@@ -14,7 +15,7 @@ describe('a lease that is free', () => {
     'asks nothing before it is subscribed',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'] })
-      store.lease('line', OPTIONS)
+      lease(store, 'line', OPTIONS)
       m.flush()
       expect(sent()).toEqual([])
     }),
@@ -49,11 +50,10 @@ describe('a lease that is free', () => {
     'renews as often as it is told to',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1'] })
-      store
-        .lease('line', { ...OPTIONS, renewEvery: 1_000 })
+      lease(store, 'line', { ...OPTIONS, renewEvery: 1_000 })
         .subscribe()
         .add(() => undefined)
-      const subscription = store.lease('other', { ...OPTIONS, renewEvery: 1_000 }).subscribe()
+      const subscription = lease(store, 'other', { ...OPTIONS, renewEvery: 1_000 }).subscribe()
       at(m, 2_500, () => subscription.unsubscribe())
       at(m, 2_500, () => void store.close())
       m.flush()
@@ -77,8 +77,8 @@ describe('a lease that is free', () => {
     'has a holder of its own for every subscriber by default',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '-1'] })
-      const lease = store.lease('line', { duration: 9_000 })
-      const both = [lease.subscribe(), lease.subscribe()]
+      const line = lease(store, 'line', { duration: 9_000 })
+      const both = [line.subscribe(), line.subscribe()]
       at(m, 10, () => {
         for (const one of both) one.unsubscribe()
       })

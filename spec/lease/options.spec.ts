@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { ArgumentError } from '../../src/errors.js'
+import { ArgumentError } from '../../src/base/errors.js'
+import type { StateStore } from '../../src/client/client.js'
+import { fenced } from '../../src/lease/fenced.js'
+import { lease } from '../../src/lease/lease.js'
 import type { LeaseOptions } from '../../src/lease/lease-options.js'
 import { fakeStore } from '../support/operator-session.js'
 
@@ -30,17 +33,28 @@ describe('the arguments of a lease', () => {
       throw new Error('nothing may be sent')
     })
     // @ts-expect-error wrong options from untyped code
-    const lease = () => store.lease('line', options)
-    expect(lease).toThrow(ArgumentError)
-    expect(lease).toThrow(message)
+    const wrong = () => lease(store, 'line', options)
+    expect(wrong).toThrow(ArgumentError)
+    expect(wrong).toThrow(message)
     expect(session.requests).toEqual([])
+  })
+
+  it.each([
+    ['a view of one', (store: StateStore) => fenced(store, '1:0:a')],
+    ['nothing', () => undefined],
+  ])('refuse for a store %s', (_, of) => {
+    const { store } = fakeStore(() => {
+      throw new Error('nothing may be sent')
+    })
+    // @ts-expect-error wrong store from untyped code
+    expect(() => lease(of(store), 'line', { duration: 10 })).toThrow(/^Expected a store of `connect`, got /)
   })
 
   it('refuse an empty name', () => {
     const { store } = fakeStore(() => {
       throw new Error('nothing may be sent')
     })
-    expect(() => store.lease('', { duration: 10 })).toThrow(ArgumentError)
+    expect(() => lease(store, '', { duration: 10 })).toThrow(ArgumentError)
   })
 
   it.each<LeaseOptions>([{ duration: 2 }, { duration: 10_000 }, { duration: 10, renewEvery: 9, holder: 'ich' }])(
@@ -49,7 +63,7 @@ describe('the arguments of a lease', () => {
       const { store } = fakeStore(() => {
         throw new Error('nothing may be sent')
       })
-      expect(store.lease('line', options).name).toBe('line')
+      expect(lease(store, 'line', options).name).toBe('line')
     },
   )
 })

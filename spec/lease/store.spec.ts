@@ -1,6 +1,8 @@
 import { firstValueFrom, from, lastValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { ArgumentError, fenced, leadership, number, set, systemClock, text, withLock } from '../../src/index.js'
+import { ArgumentError, number, set, systemClock, text } from '../../src/index.js'
+import { fenced, leadership, withLock } from '../../src/lease/index.js'
+import { lease } from '../../src/lease/lease.js'
 import { openClient, record } from '../support/open-client.js'
 import { openStore } from '../support/open-store.js'
 
@@ -11,7 +13,7 @@ describe('tryAcquire', () => {
     const { store, clock } = await openStore()
     const client = openClient(store.url, { clock })
     const before = clock.monotonic()
-    const got = await firstValueFrom(client.lease('line', { ...OPTIONS, holder: 'a' }).tryAcquire())
+    const got = await firstValueFrom(lease(client, 'line', { ...OPTIONS, holder: 'a' }).tryAcquire())
     const entry = await firstValueFrom(client.get('line', text))
     expect(got).toMatchObject({ acquired: true, holder: 'a', token: entry.version })
     expect(got.acquired && got.expiresAt).toBe(before + 10_000)
@@ -24,8 +26,8 @@ describe('tryAcquire', () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(client.set('line', 'b', text))
-    const lease = client.lease('line', { ...OPTIONS, holder: 'a' })
-    expect(await firstValueFrom(lease.tryAcquire())).toEqual({ acquired: false, holder: 'b' })
+    const line = lease(client, 'line', { ...OPTIONS, holder: 'a' })
+    expect(await firstValueFrom(line.tryAcquire())).toEqual({ acquired: false, holder: 'b' })
   })
 
   it.each([
@@ -38,7 +40,7 @@ describe('tryAcquire', () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const { version } = await firstValueFrom(spoil(client))
-    const attempt = firstValueFrom(client.lease('line', OPTIONS).tryAcquire())
+    const attempt = firstValueFrom(lease(client, 'line', OPTIONS).tryAcquire())
     await expect(attempt).rejects.toMatchObject({ code: 'lock-key', key: 'line' })
     expect((await firstValueFrom(client.get('line', text))).version).toEqual(version)
   })
@@ -48,9 +50,9 @@ describe('holder$', () => {
   it('tells anyone who holds the lease, and takes no part', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, onlooker] = [openClient(store.url), openClient(store.url)]
-    const seen = record(onlooker.lease('line', OPTIONS).holder$)
+    const seen = record(lease(onlooker, 'line', OPTIONS).holder$)
     await seen.until(({ values }) => values.length === 1)
-    const held = record(a.lease('line', { ...OPTIONS, holder: 'a' }))
+    const held = record(lease(a, 'line', { ...OPTIONS, holder: 'a' }))
     await seen.until(({ values }) => values.length === 2)
     held.unsubscribe()
     await seen.until(({ values }) => values.length === 3)
@@ -109,9 +111,9 @@ describe('two clients and a lease', () => {
   it('hold it one after the other, with rising tokens', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, b] = [openClient(store.url), openClient(store.url)]
-    const first = record(a.lease('line', { ...OPTIONS, holder: 'a' }))
+    const first = record(lease(a, 'line', { ...OPTIONS, holder: 'a' }))
     await first.until(({ values }) => values.length === 1)
-    const second = record(b.lease('line', { ...OPTIONS, holder: 'b' }))
+    const second = record(lease(b, 'line', { ...OPTIONS, holder: 'b' }))
     await second.until(({ values }) => values.length === 1)
     expect(second.values).toEqual([{ status: 'waiting', holder: 'a' }])
     first.unsubscribe()
@@ -142,8 +144,8 @@ describe('two clients and a lease', () => {
   it('take over a lease that ran out', async () => {
     const { store, clock } = await openStore()
     const client = openClient(store.url, { clock })
-    await firstValueFrom(client.lease('line', { ...OPTIONS, holder: 'gone' }).tryAcquire())
-    const next = record(client.lease('line', { ...OPTIONS, holder: 'b' }))
+    await firstValueFrom(lease(client, 'line', { ...OPTIONS, holder: 'gone' }).tryAcquire())
+    const next = record(lease(client, 'line', { ...OPTIONS, holder: 'b' }))
     await next.until(({ values }) => values.length === 1)
     const asked = record(client.key('line').entries$)
     await asked.until(({ values }) => values.length === 1)
@@ -158,7 +160,7 @@ describe('two clients and a lease', () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, b] = [openClient(store.url), openClient(store.url)]
     const work = (client: typeof a, value: string) =>
-      withLock(client.lease('line', OPTIONS), token => fenced(client, token).set('recipe', value, text))
+      withLock(lease(client, 'line', OPTIONS), token => fenced(client, token).set('recipe', value, text))
     const results = await Promise.all([lastValueFrom(work(a, 'a')), lastValueFrom(work(b, 'b'))])
     expect(results.map(({ applied }) => applied)).toEqual([true, true])
     expect(await firstValueFrom(a.get('line', text))).toMatchObject({ op: 'absent' })

@@ -1,7 +1,7 @@
 import { config, NEVER, Observable, of, Subject } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ArgumentError } from '../../src/errors.js'
+import { ArgumentError } from '../../src/base/errors.js'
 import { Hlc } from '../../src/hlc/hlc.js'
 import { LeaseLostError } from '../../src/lease/errors.js'
 import type { LeaseState } from '../../src/lease/lease-state.js'

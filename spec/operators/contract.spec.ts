@@ -1,7 +1,7 @@
 import { catchError, interval, map, NEVER, of, Subject, take, tap } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
-import { StateStoreError } from '../../src/errors.js'
+import { StateStoreError } from '../../src/base/errors.js'
 import type { ErrorMode, OperatorOptions } from '../../src/operators/target.js'
 import { asWords, type Form, KEY_FORMS, STORE_FORMS } from '../support/operator-forms.js'
 import { fakeStore } from '../support/operator-session.js'

@@ -1,6 +1,6 @@
 import { EMPTY, NEVER, of, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { DecodeError, TimeoutError } from '../../src/errors.js'
+import { DecodeError, TimeoutError } from '../../src/base/errors.js'
 import { Hlc } from '../../src/hlc/hlc.js'
 import { type Codec, json, number, text } from '../../src/keys/codec.js'
 import { get } from '../../src/operators/get.js'

@@ -1,7 +1,7 @@
 import { catchError, concat, NEVER, of, range } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
-import { OverflowError } from '../../src/errors.js'
+import { OverflowError } from '../../src/base/errors.js'
 import { type PipelineOptions, pipeline } from '../../src/operators/pipeline.js'
 import { Requests } from '../support/operator-requests.js'
 

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as bridge from '../../src/bridge/index.js'
 import * as client from '../../src/index.js'
+import * as lease from '../../src/lease/index.js'
 import * as pubsub from '../../src/pubsub/index.js'
 import * as hub from '../../src/pubsub/server.js'
 import * as react from '../../src/react/index.js'
@@ -20,6 +21,7 @@ const manifest: { version: string; exports: Record<string, string | { types: str
 )
 const ENTRIES = {
   'rx-statestore': client,
+  'rx-statestore/lease': lease,
   'rx-statestore/server': server,
   'rx-statestore/settings': settings,
   'rx-statestore/pubsub': pubsub,
@@ -135,7 +137,7 @@ describe('the package', () => {
     expect(stdout.trim()).toBe(manifest.version)
   })
 
-  it.each(['rx-statestore', 'rx-statestore/pubsub', 'rx-statestore/react'])(
+  it.each(['rx-statestore', 'rx-statestore/lease', 'rx-statestore/pubsub', 'rx-statestore/react'])(
     'does not pull Node into %s',
     async name => {
       const script = `
@@ -158,7 +160,7 @@ describe.each([
       /\[ true, true \]/,
       /^\[ 'pump' \]\nthermostat1\\setPoint\n$/,
       /^fencing-token-stale\nfollower\nleader\n$/,
-      /^speed 12\n\{\n {2}type: 'entry',[\s\S]*value: 21,[\s\S]*source: 'snapshot'\n\}\n$/,
+      /^speed 12\n\{\n {2}type: 'entry',[\s\S]*value: 21\n\}\n$/,
       /^1 set\n$/,
     ],
   },
@@ -171,6 +173,7 @@ describe.each([
       /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\\\\setPoint' \]\n$/,
     ],
   },
+  { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/] },
   { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
   { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'setPoint 23' \] 0\n$/] },
   {

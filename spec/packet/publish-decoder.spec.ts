@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { generate, type IPublishPacket } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
-import { concatBytes, utf8 } from '../../src/bytes.js'
+import { concatBytes, utf8 } from '../../src/base/bytes.js'
+import { PacketError } from '../../src/packet/packet-error.js'
 import type { InboundPublish } from '../../src/packet/publish.js'
 import { PublishDecoder } from '../../src/packet/publish-decoder.js'
 import { PublishEncoder } from '../../src/packet/publish-encoder.js'
+import * as REASON from '../../src/packet/reason-codes.js'
 
 const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter(value => !value.includes('\0'))
 const nonEmpty = text.filter(value => value !== '')
@@ -44,6 +46,15 @@ function withProperties(...parts: (readonly number[])[]): Uint8Array {
   return new Uint8Array([0x32, 6 + content.length, 0, 1, 0x74, 0, 9, content.length, ...content])
 }
 
+/** Whatever is wrong with a packet is a PacketError. */
+function attempt(decode: () => unknown): void {
+  try {
+    decode()
+  } catch (error) {
+    expect(error).toBeInstanceOf(PacketError)
+  }
+}
+
 const textField = (value: string): number[] => [0, utf8(value).length, ...utf8(value)]
 
 describe('PublishDecoder', () => {
@@ -64,6 +75,9 @@ describe('PublishDecoder', () => {
           correlationData: correlationData && Uint8Array.from(correlationData),
           messageExpiry: messageExpiryInterval,
           userProperties: { ...userProperties },
+          topicAlias: undefined,
+          subscriptionIds: [],
+          carried: expect.any(Uint8Array),
         } satisfies InboundPublish)
       }),
     )
@@ -81,7 +95,7 @@ describe('PublishDecoder', () => {
     const decoder = new PublishDecoder()
     const names = ['ab', 'bb', 'cb', 'abab', 'bbab', 'ä', 'ö', '1.0', '1.1', '2.0']
     for (const name of [...names, ...[...names].reverse()]) {
-      expect(decoder.decode(bytesOf({ ...plain, properties: { contentType: name } }))?.contentType).toBe(name)
+      expect(decoder.decode(bytesOf({ ...plain, properties: { contentType: name } })).contentType).toBe(name)
     }
   })
 
@@ -90,33 +104,91 @@ describe('PublishDecoder', () => {
     const frame = bytesOf({ ...plain, topic: 'first' })
     decoder.decode(frame)
     frame.fill(0x41)
-    expect(decoder.decode(bytesOf({ ...plain, topic: 'first' }))?.topic).toBe('first')
+    expect(decoder.decode(bytesOf({ ...plain, topic: 'first' })).topic).toBe('first')
   })
 
   it.each([
-    ['a topic alias', withProperties([0x23, 0, 1])],
-    ['a subscription identifier', withProperties([0x0b, 1])],
-    ['an unknown property', withProperties([0x7f, 0])],
-    ['two content types', withProperties([0x03, ...textField('a')], [0x03, ...textField('b')])],
-    ['two response topics', withProperties([0x08, ...textField('a')], [0x08, ...textField('b')])],
-    ['two correlations', withProperties([0x09, 0, 1, 1], [0x09, 0, 1, 1])],
-    ['two expiries', withProperties([0x02, 0, 0, 0, 1], [0x02, 0, 0, 0, 1])],
-    ['two payload formats', withProperties([0x01, 0], [0x01, 0])],
-    ['a payload format that is none', withProperties([0x01, 2])],
-    ['a content type that is not UTF-8', withProperties([0x03, 0, 1, 0xff])],
-    ['a text longer than its packet', withProperties([0x03, 0xff, 0xff, 0x61])],
-    ['an expiry cut short', withProperties([0x02, 0, 0])],
-    ['properties longer than the packet', new Uint8Array([0x32, 6, 0, 1, 0x74, 0, 9, 5])],
-    ['a property length without end', new Uint8Array([0x32, 10, 0, 1, 0x74, 0, 9, 0xff, 0xff, 0xff, 0xff, 1])],
-    ['no topic', new Uint8Array([0x32, 5, 0, 0, 0, 9, 0])],
-    ['packet id 0', new Uint8Array([0x32, 6, 0, 1, 0x74, 0, 0, 0])],
-    ['QoS 2', new Uint8Array([0x34, 6, 0, 1, 0x74, 0, 9, 0])],
-    ['QoS 3', new Uint8Array([0x36, 6, 0, 1, 0x74, 0, 9, 0])],
-    ['a length that is not its own', new Uint8Array([0x32, 7, 0, 1, 0x74, 0, 9, 0])],
-    ['a user property named __proto__', withProperties([0x26, ...textField('__proto__'), ...textField('x')])],
-    ['nothing', new Uint8Array(0)],
-  ])('leaves %s to others', (_name, frame) => {
-    expect(new PublishDecoder().decode(frame)).toBeUndefined()
+    ['a topic alias of 0', REASON.topicAliasInvalid, withProperties([0x23, 0, 0])],
+    ['two topic aliases', REASON.protocolError, withProperties([0x23, 0, 1], [0x23, 0, 1])],
+    ['a subscription identifier of a client', REASON.protocolError, withProperties([0x0b, 1])],
+    ['an unknown property', REASON.malformedPacket, withProperties([0x7f, 0])],
+    ['a property of another packet', REASON.malformedPacket, withProperties([0x11, 0, 0, 0, 1])],
+    ['two content types', REASON.protocolError, withProperties([0x03, ...textField('a')], [0x03, ...textField('b')])],
+    ['two response topics', REASON.protocolError, withProperties([0x08, ...textField('a')], [0x08, ...textField('b')])],
+    ['a response topic with a wildcard', REASON.protocolError, withProperties([0x08, ...textField('a/+')])],
+    ['two correlations', REASON.protocolError, withProperties([0x09, 0, 1, 1], [0x09, 0, 1, 1])],
+    ['two expiries', REASON.protocolError, withProperties([0x02, 0, 0, 0, 1], [0x02, 0, 0, 0, 1])],
+    ['two payload formats', REASON.protocolError, withProperties([0x01, 0], [0x01, 0])],
+    ['a payload format that is none', REASON.protocolError, withProperties([0x01, 2])],
+    ['a content type that is not UTF-8', REASON.malformedPacket, withProperties([0x03, 0, 1, 0xff])],
+    [
+      'a content type with half a surrogate pair',
+      REASON.malformedPacket,
+      withProperties([0x03, 0, 3, 0xed, 0xa0, 0x80]),
+    ],
+    ['a content type with U+0000', REASON.malformedPacket, withProperties([0x03, ...textField('a\0')])],
+    ['a text longer than its packet', REASON.malformedPacket, withProperties([0x03, 0xff, 0xff, 0x61])],
+    ['an expiry cut short', REASON.malformedPacket, withProperties([0x02, 0, 0])],
+    ['properties longer than the packet', REASON.malformedPacket, [0x32, 6, 0, 1, 0x74, 0, 9, 5]],
+    ['a property length without end', REASON.malformedPacket, [0x32, 10, 0, 1, 0x74, 0, 9, 255, 255, 255, 255, 1]],
+    ['a property length with a byte too many', REASON.malformedPacket, [0x32, 7, 0, 1, 0x74, 0, 9, 0x80, 0]],
+    ['a length with a byte too many', REASON.malformedPacket, [0x32, 0x86, 0, 0, 1, 0x74, 0, 9, 0]],
+    ['no topic', REASON.protocolError, [0x32, 5, 0, 0, 0, 9, 0]],
+    ['a topic with a wildcard', REASON.protocolError, [0x32, 6, 0, 1, 0x23, 0, 9, 0]],
+    ['a topic cut short', REASON.malformedPacket, [0x30, 1, 0]],
+    ['packet id 0', REASON.protocolError, [0x32, 6, 0, 1, 0x74, 0, 0, 0]],
+    ['QoS 3', REASON.malformedPacket, [0x36, 6, 0, 1, 0x74, 0, 9, 0]],
+    ['DUP with QoS 0', REASON.malformedPacket, [0x38, 4, 0, 1, 0x74, 0]],
+    ['a length that is not its own', REASON.malformedPacket, [0x32, 7, 0, 1, 0x74, 0, 9, 0]],
+    ['another packet', REASON.malformedPacket, [0xc0, 0]],
+    ['nothing', REASON.malformedPacket, []],
+  ])('refuses %s with reason code %i', (_name, reasonCode, bytes) => {
+    expect(() => new PublishDecoder().decode(Uint8Array.from(bytes))).toThrow(
+      expect.objectContaining({ name: 'PacketError', reasonCode }),
+    )
+  })
+
+  it('reads the subscription identifiers of a server, and refuses 0', () => {
+    const decoder = new PublishDecoder(5, 'server')
+    expect(decoder.decode(withProperties([0x0b, 1], [0x0b, 0x80, 1])).subscriptionIds).toEqual([1, 128])
+    expect(() => decoder.decode(withProperties([0x0b, 0]))).toThrow(
+      expect.objectContaining({ reasonCode: REASON.protocolError }),
+    )
+  })
+
+  it('takes an empty topic with an alias, and not without one after that', () => {
+    const decoder = new PublishDecoder()
+    expect(decoder.decode(Uint8Array.of(0x30, 6, 0, 0, 3, 0x23, 0, 7))).toMatchObject({ topic: '', topicAlias: 7 })
+    expect(() => decoder.decode(Uint8Array.of(0x30, 3, 0, 0, 0))).toThrow('A topic name is empty')
+  })
+
+  it('keeps names that objects have in store', () => {
+    const names = ['__proto__', 'constructor', 'hasOwnProperty', '__proto__']
+    const frame = withProperties(...names.map((name, i) => [0x26, ...textField(name), ...textField(String(i))]))
+    const { userProperties } = new PublishDecoder().decode(frame)
+    expect(Object.entries(userProperties)).toEqual([
+      ['__proto__', ['0', '3']],
+      ['constructor', '1'],
+      ['hasOwnProperty', '2'],
+    ])
+    expect(new PublishDecoder().decode(withProperties()).userProperties['constructor']).toBeUndefined()
+  })
+
+  it('reads a thousand user properties, and refuses more', () => {
+    const named = (count: number, nameOf: (i: number) => string): Uint8Array => {
+      const values = new Map<string, string[]>()
+      for (let i = 0; i < count; i++) values.set(nameOf(i), [...(values.get(nameOf(i)) ?? []), String(i)])
+      return bytesOf({ ...plain, properties: { userProperties: Object.fromEntries(values) } })
+    }
+    const decoder = new PublishDecoder()
+    const one = Array.from({ length: 1_000 }, (_, i) => String(i))
+    expect(decoder.decode(named(1_000, () => 'n'))?.userProperties).toEqual({ n: one })
+    expect(Object.keys(decoder.decode(named(1_000, i => `n${i}`))?.userProperties ?? {})).toHaveLength(1_000)
+    for (const nameOf of [() => 'n', (i: number) => `n${i}`]) {
+      expect(() => decoder.decode(named(1_001, nameOf))).toThrow(
+        expect.objectContaining({ reasonCode: REASON.quotaExceeded }),
+      )
+    }
   })
 
   it('keeps its head whatever comes, and reads the next packet', () => {
@@ -129,9 +201,9 @@ describe('PublishDecoder', () => {
     })
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array({ maxLength: 60 }), cut), frame => {
-        decoder.decode(frame)
-        decoder.decode(concatBytes([new Uint8Array([0x32, frame.length]), frame]))
-        expect(decoder.decode(good)?.topic).toBe('t')
+        attempt(() => decoder.decode(frame))
+        attempt(() => decoder.decode(concatBytes([new Uint8Array([0x32, frame.length]), frame])))
+        expect(decoder.decode(good).topic).toBe('t')
       }),
       { numRuns: 3_000 },
     )

@@ -1,14 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromUtf8, utf8 } from '../../src/bytes.js'
-import {
-  type Command,
-  CommandError,
-  encodeCommand,
-  parseCommand,
-  type SetCommand,
-  type SetCondition,
-} from '../../src/protocol/commands.js'
+import { fromUtf8, utf8 } from '../../src/base/bytes.js'
+import { type Command, encodeCommand, type SetCommand, type SetCondition } from '../../src/protocol/commands.js'
+import { CommandError, parseCommand } from '../../src/protocol/parse-command.js'
 import { encodeArray } from '../../src/resp3/encode.js'
 
 const LARGEST = Number.MAX_SAFE_INTEGER

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromUtf8, utf8 } from '../../src/bytes.js'
-import { PayloadError } from '../../src/errors.js'
-import { encodeNotification, type Notification, parseNotification } from '../../src/protocol/notifications.js'
+import { fromUtf8, utf8 } from '../../src/base/bytes.js'
+import { PayloadError } from '../../src/base/errors.js'
+import { encodeNotification } from '../../src/protocol/encode-notification.js'
+import { type Notification, parseNotification } from '../../src/protocol/notifications.js'
 import { encodeArray } from '../../src/resp3/encode.js'
 
 const REFUSAL = expect.objectContaining({ name: 'PayloadError', code: 'payload' })

@@ -1,17 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromUtf8, utf8 } from '../../src/bytes.js'
-import { PayloadError, ServiceError } from '../../src/errors.js'
-import {
-  type Dialect,
-  encodeReply,
-  type Reply,
-  readConditional,
-  readDeleted,
-  readPage,
-  readValue,
-  readWatched,
-} from '../../src/protocol/replies.js'
+import { fromUtf8, utf8 } from '../../src/base/bytes.js'
+import { PayloadError, ServiceError } from '../../src/base/errors.js'
+import { readConditional, readDeleted, readPage, readValue, readWatched } from '../../src/protocol/read-replies.js'
+import { type Dialect, encodeReply, type Reply } from '../../src/protocol/replies.js'
 import type { KnownServiceErrorCode } from '../../src/protocol/service-errors.js'
 
 const DIALECTS: readonly Dialect[] = ['field', 'documented']

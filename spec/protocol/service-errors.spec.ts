@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { fromUtf8 } from '../../src/bytes.js'
-import { ServiceError, StateStoreError } from '../../src/errors.js'
+import { fromUtf8 } from '../../src/base/bytes.js'
+import { ServiceError, StateStoreError } from '../../src/base/errors.js'
 import { encodeReply } from '../../src/protocol/replies.js'
 import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from '../../src/protocol/service-errors.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromHex, toHex, utf8 } from '../../src/bytes.js'
+import { fromHex, toHex, utf8 } from '../../src/base/bytes.js'
 import {
   INVOKE_TOPIC,
   isAllowedResponseTopic,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromUtf8, utf8 } from '../../src/bytes.js'
+import { fromUtf8, utf8 } from '../../src/base/bytes.js'
 import { decode } from '../../src/resp3/decode.js'
 import { encodeArray, encodeBlob, encodeError, encodeInteger, encodeSimple } from '../../src/resp3/encode.js'
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { utf8 } from '../../src/bytes.js'
-import { ClosedError, RequestRejectedError } from '../../src/errors.js'
+import { utf8 } from '../../src/base/bytes.js'
+import { ClosedError, RequestRejectedError } from '../../src/base/errors.js'
 import type { ConnectionInfo } from '../../src/mqtt/session.js'
 import { Invoker, type RpcRequest } from '../../src/rpc/invoker.js'
 import { CONNECTION, FakeSession } from '../support/fake-session.js'

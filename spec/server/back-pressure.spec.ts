@@ -1,8 +1,8 @@
 import type { IConnectPacket } from 'mqtt-packet'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { BrokerConnection } from '../../src/broker/connection.js'
-import { FastPath } from '../../src/broker/fast-path.js'
-import { MOST_QUEUED_BYTES, MOST_QUEUED_MESSAGES } from '../../src/broker/session-bound.js'
+import { Connection } from '../../src/broker/connection.js'
+import { LIMIT } from '../../src/broker/limits.js'
+import { FrameCutter } from '../../src/packet/frame-cutter.js'
 import type { RunningStore } from '../../src/standalone.js'
 import { eventually } from '../support/eventually.js'
 import { openStore } from '../support/open-store.js'
@@ -82,7 +82,7 @@ describe('A client that reads nothing', () => {
   it('is not read on and on, either', async () => {
     const { store } = await open()
     const client = await connect(store)
-    const read = vi.spyOn(FastPath.prototype, 'read')
+    const read = vi.spyOn(FrameCutter.prototype, 'push')
     client.socket.pause()
     client.send(...numbers(MANY).map(get))
     const set = requestPacket('alice', command(`SET other ${VALUE}`), 1, { userProperties: { __ts: NOW } })
@@ -98,7 +98,7 @@ describe('A client that reads nothing', () => {
     client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
     await client.came('publish')
     client.socket.pause()
-    const disconnect = vi.spyOn(BrokerConnection.prototype, 'disconnect')
+    const disconnect = vi.spyOn(Connection.prototype, 'disconnect')
     const megabyte = command(`SET k ${'x'.repeat(1_048_576)}`)
     for (let i = 0; i < 40; i++) await writer.request(megabyte, { timestamp: NOW })
     expect(disconnect.mock.calls.map(([reasonCode]) => reasonCode)).toEqual([QUOTA_EXCEEDED])
@@ -107,7 +107,7 @@ describe('A client that reads nothing', () => {
 })
 
 describe('A client with much unacknowledged', () => {
-  const HALF = MOST_QUEUED_BYTES / 2 / VALUE.length
+  const HALF = LIMIT.queuedBytes / 2 / VALUE.length
 
   it('waits for its answers until it acknowledges some, and not for PINGRESP', async () => {
     const { store } = await open()
@@ -181,7 +181,7 @@ describe('A client with much unacknowledged', () => {
     client.acknowledge(...client.publishes)
     await client.settled()
     const set = async () => writer.request(command('SET k v'), { timestamp: NOW })
-    for (let left = MOST_QUEUED_MESSAGES; left > 0; left -= 500)
+    for (let left = LIMIT.queuedMessages; left > 0; left -= 500)
       await Promise.all(numbers(Math.min(left, 500)).map(set))
     expect(store.clientIds).toContain('alice')
     await set()

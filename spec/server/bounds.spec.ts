@@ -2,7 +2,7 @@ import { createConnection } from 'node:net'
 import { connect, type MqttClient } from 'mqtt'
 import mqttPacket, { type Packet } from 'mqtt-packet'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { MOST_QUEUED_BYTES } from '../../src/broker/session-bound.js'
+import { LIMIT } from '../../src/broker/limits.js'
 import { eventually } from '../support/eventually.js'
 import { openStore } from '../support/open-store.js'
 
@@ -129,7 +129,7 @@ describe('a session that never acknowledges', () => {
     await lazy.came('suback')
     const writer = await plain(store.url, 'writer')
     // A message counts by its size as well, so large ones reach the bound soon.
-    const large = Buffer.alloc(MOST_QUEUED_BYTES / 8)
+    const large = Buffer.alloc(LIMIT.queuedBytes / 8)
     for (let sent = 0; sent < 10; sent++) await writer.publishAsync('hot', large, { qos: 1 })
     expect(await ended).toMatchObject({ reasonCode: 151 })
     await eventually(() => !store.clientIds.includes('lazy'))

@@ -8,9 +8,9 @@ import { bytes, textOf } from '../support/words.js'
 async function runningStore(
   transport: 'url' | 'wsUrl',
   dialect: Dialect,
-  { clock, clients, maxKeys }: TargetOptions,
+  { clock, clients, bounds }: TargetOptions,
 ): Promise<Target> {
-  const { store } = await openStore({ clock, dialect, ...(maxKeys === undefined ? {} : { maxKeys }) })
+  const { store } = await openStore({ clock, dialect, ...bounds })
   const connections = await Promise.all(clients.map(async id => RawClient.ready(store[transport], id)))
   const connectionOf = (id: string): RawClient =>
     connections.find(connection => connection.id === id) ?? expect.fail(`No client ${id}`)

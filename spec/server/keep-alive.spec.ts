@@ -11,7 +11,7 @@ const A_WHILE = KEEP_ALIVE * 1_000
 
 describe('The keep-alive', () => {
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   })
   afterEach(() => {
     vi.useRealTimers()

@@ -12,7 +12,7 @@ describe('A running store', () => {
   it('counts keys, watches, connections, requests, errors and notifications', async () => {
     const { store, clock } = await openStore()
     const nothing = { keys: 0, watches: 0, connections: 0, requests: 0, errors: 0, notifications: 0 }
-    expect(store.stats).toEqual(nothing)
+    expect(store.stats).toEqual({ ...nothing, sessions: 0, retained: 0, bufferedBytes: 0, refusedConnections: 0 })
     const alice = await RawClient.ready(store.url, 'alice')
     const bob = await RawClient.ready(store.wsUrl, 'bob')
     await bob.request(command('KEYNOTIFY k'))
@@ -22,12 +22,26 @@ describe('A running store', () => {
     await alice.request(command('GET k'), { qos: 0 })
     await alice.request(command('GET nothing'))
     const expected = { keys: 2, watches: 1, connections: 2, requests: 6, errors: 2, notifications: 1 }
-    expect(store.stats).toEqual(expected)
+    expect(store.stats).toMatchObject(expected)
     clock.advance(100)
-    expect(store.stats).toEqual({ ...expected, keys: 1, notifications: 2 })
+    expect(store.stats).toMatchObject({ ...expected, keys: 1, notifications: 2 })
     await bob.end()
     await eventually(() => store.stats.connections === 1)
     expect(store.stats.watches).toBe(0)
+  })
+
+  it('counts sessions that are kept, what is retained, and the memory both take', async () => {
+    const { store } = await openStore()
+    const kept = { clean: false, properties: { sessionExpiryInterval: 60 } }
+    const alice = await RawClient.connect(store.url, 'alice', kept)
+    await alice.subscribe('news')
+    await alice.end()
+    const bob = await RawClient.connect(store.url, 'bob')
+    const before = store.stats
+    expect(before).toMatchObject({ connections: 1, sessions: 2, retained: 0 })
+    await bob.publish('news', 'x'.repeat(1_000), { retain: true })
+    expect(store.stats).toMatchObject({ connections: 1, sessions: 2, retained: 1 })
+    expect(store.stats.bufferedBytes - before.bufferedBytes).toBeGreaterThan(2_000)
   })
 
   it('reports every request as it is answered, and completes when it is closed', async () => {

@@ -1,6 +1,6 @@
 import { connect, createServer } from 'node:net'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ArgumentError } from '../../src/errors.js'
+import { ArgumentError } from '../../src/base/errors.js'
 import { type ServeOptions, serve } from '../../src/standalone.js'
 import { eventually } from '../support/eventually.js'
 import { openStore } from '../support/open-store.js'
@@ -65,6 +65,8 @@ describe('serve', () => {
     ['wsPort', { wsPort: 65_536 }],
     ['maxKeys', { maxKeys: 0 }],
     ['maxKeys', { maxKeys: 1.5 }],
+    ['maxBytes', { maxBytes: 0 }],
+    ['maxBytes', { maxBytes: Number.NaN }],
     ['maxKeys', { maxKeys: Number.POSITIVE_INFINITY }],
     ['maximumPacketSize', { maximumPacketSize: 0 }],
     ['maximumPacketSize', { maximumPacketSize: -1 }],

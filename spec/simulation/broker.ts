@@ -1,103 +1,13 @@
 import { Subject } from 'rxjs'
-import type { InboundMessage, OutboundRequest } from '../../src/mqtt/session.js'
+import { MemoryLog } from '../../src/log/memory-log.js'
+import type { OutboundRequest } from '../../src/mqtt/session.js'
 import { StateStoreService } from '../../src/server/service.js'
-import {
-  type Connection,
-  type Content,
-  type RequestReport,
-  StateStoreServer,
-} from '../../src/server/state-store-server.js'
-import { type History, RecordedEngine } from './history.js'
-import type { Conditions, Wire } from './network.js'
-import type { Random } from './random.js'
-import type { VirtualTime } from './virtual-time.js'
+import { type Connection, type RequestReport, StateStoreServer } from '../../src/server/state-store-server.js'
+import { type ClientEnd, type Session, type Setting, SimConnection } from './connection.js'
+import { RecordedEngine } from './history.js'
 
-/** A message on its way, with the place in the history at which the store sent it. */
-export interface Delivered {
-  readonly message: InboundMessage
-  readonly place: number
-}
-
-/** What a client's end of a connection takes. */
-export interface ClientEnd {
-  readonly clientId: string
-  readonly wire: Wire
-  /** Whether the broker keeps the session when the connection is gone. */
-  readonly keepSession: boolean
-  deliver(delivered: Delivered): void
-  /** The broker ends the connection: taken over. */
-  takenOver(): void
-}
-
-interface Session {
-  readonly filters: Set<string>
-  readonly unacknowledged: Map<number, Delivered>
-}
-
-/** A safeguard of the client that is switched off at its session, to show that the oracle misses it. */
-export type Sabotage = 'SUBACK wait' | 'STOP on last leave'
-
-/** What the parts of a simulation share. */
-export interface Setting {
-  readonly sabotage: Sabotage | undefined
-  /** A store that tells nobody when a key runs out, as some do. */
-  readonly silentExpiry?: boolean
-  readonly time: VirtualTime
-  readonly random: Random
-  readonly conditions: Conditions
-  readonly history: History
-}
-
-/** A client's connection at the broker; delivers in order per kind, answers and notifications may overtake each other. */
-class SimConnection implements Connection {
-  readonly clientId: string
-  readonly end: ClientEnd
-  readonly session: Session
-  readonly #setting: Setting
-  readonly #nextId: () => number
-  readonly #last = { notify: 0, response: 0 }
-  open = true
-
-  constructor(end: ClientEnd, session: Session, setting: Setting, nextId: () => number) {
-    this.clientId = end.clientId
-    this.end = end
-    this.session = session
-    this.#setting = setting
-    this.#nextId = nextId
-  }
-
-  subscribes(topic: string): boolean {
-    for (const filter of this.session.filters)
-      if (filter === topic || topic.startsWith(filter.replace(/\+$/, ''))) return true
-    return false
-  }
-
-  deliver(topic: string, { payload, correlationData, contentType, userProperties }: Content): void {
-    const { random, conditions, history } = this.#setting
-    if (correlationData && random.chance(conditions.lostReply)) return
-    const message = { topic, payload, correlationData, contentType, userProperties }
-    const delivered = { message, place: history.all.length }
-    const id = this.#nextId()
-    this.session.unacknowledged.set(id, delivered)
-    const late = correlationData && random.chance(conditions.lateReply) ? 3_000 : 0
-    this.transmit(id, delivered, random.int(0, conditions.brokerDelay) + late)
-    if (random.chance(conditions.duplicate)) this.transmit(id, delivered, random.int(0, conditions.brokerDelay) + late)
-  }
-
-  /** Sends a message after a delay, unless it was acknowledged by then. */
-  transmit(id: number, delivered: Delivered, delay: number): void {
-    const kind = delivered.message.correlationData ? 'response' : 'notify'
-    const { time } = this.#setting
-    this.#last[kind] = Math.max(this.#last[kind], time.now + delay)
-    time.after(this.#last[kind] - time.now, () => {
-      if (!this.open) return
-      this.end.wire.down(() => {
-        this.end.deliver(delivered)
-        this.end.wire.up(() => this.session.unacknowledged.delete(id))
-      })
-    })
-  }
-}
+/** So far may the store's wall clock go back in all, ms; with more it would refuse clients whose clock is right. */
+const MOST_CLOCK_BACK = 25_000
 
 /** An MQTT broker with the shipped store inside, on virtual time. */
 export class SimBroker {
@@ -107,6 +17,9 @@ export class SimBroker {
   engine: RecordedEngine<Connection>
   #server: StateStoreServer
   #lastId = 0
+  /** How wrong the store's wall clock is, ms. */
+  #clockOffset = 0
+  #downUntil = 0
   up = true
 
   constructor(setting: Setting) {
@@ -125,7 +38,7 @@ export class SimBroker {
     }
     if (cleanStart) this.#sessions.delete(end.clientId)
     const kept = this.#sessions.get(end.clientId)
-    const session = kept ?? { filters: new Set(), unacknowledged: new Map() }
+    const session = kept ?? { filters: new Map(), unacknowledged: new Map() }
     this.#sessions.set(end.clientId, session)
     const connection = new SimConnection(end, session, this.#setting, () => ++this.#lastId)
     this.#connections.set(end.clientId, connection)
@@ -136,13 +49,17 @@ export class SimBroker {
   }
 
   /** Takes a SUBSCRIBE; it holds a little later, and then the SUBACK goes out. */
-  subscribe(end: ClientEnd, filters: readonly string[], done: () => void): void {
-    const { time, random, conditions } = this.#setting
-    time.after(random.int(0, conditions.brokerDelay), () => {
-      const connection = this.#current(end)
-      if (connection === undefined) return
-      for (const filter of filters) connection.session.filters.add(filter)
+  subscribe(end: ClientEnd, filters: readonly string[], id: number | undefined, done: () => void): void {
+    this.#current(end)?.inTurn(connection => {
+      for (const filter of filters) connection.session.filters.set(filter, id)
       end.wire.down(done)
+    })
+  }
+
+  /** Takes an UNSUBSCRIBE. */
+  unsubscribe(end: ClientEnd, filters: readonly string[]): void {
+    this.#current(end)?.inTurn(connection => {
+      for (const filter of filters) connection.session.filters.delete(filter)
     })
   }
 
@@ -167,9 +84,19 @@ export class SimBroker {
     if (connection) this.#drop(connection)
   }
 
-  /** Stops; all connections are gone. */
-  stop(keepData: boolean, keepSessions: boolean): void {
+  /** Stops for a while, ms; all connections are gone. When it is stopped again meanwhile, the later end counts. */
+  restart(outage: number, keepData: boolean, keepSessions: boolean, clockBack = 0): void {
+    const { time } = this.#setting
+    this.#downUntil = Math.max(this.#downUntil, time.now + outage)
+    time.after(outage, () => {
+      if (!this.up && time.now >= this.#downUntil) this.#start()
+    })
+    this.#stop(keepData, keepSessions, clockBack)
+  }
+
+  #stop(keepData: boolean, keepSessions: boolean, clockBack: number): void {
     this.up = false
+    this.#clockOffset = Math.max(this.#clockOffset - clockBack, -MOST_CLOCK_BACK)
     this.#server.pause()
     for (const connection of Array.from(this.#connections.values())) {
       connection.end.wire.cut()
@@ -181,7 +108,7 @@ export class SimBroker {
     this.#setting.history.life++
   }
 
-  start(): void {
+  #start(): void {
     this.up = true
     this.#server = this.#serve()
   }
@@ -198,13 +125,18 @@ export class SimBroker {
   }
 
   #serve(): StateStoreServer {
-    const clock = this.#setting.time.clock()
-    const service = new StateStoreService(this.engine, clock, 'field')
-    return new StateStoreServer(this.engine, service, new Subject<RequestReport>(), {
+    const clock = this.#setting.time.clock(this.#clockOffset)
+    const service = new StateStoreService(this.engine, 'field', () => false)
+    return new StateStoreServer(this.engine, service, new MemoryLog(), new Subject<RequestReport>(), {
       dialect: 'field',
       notifications: 'subscribed',
       clock,
       publish: () => undefined,
+      drifted: () => undefined,
+      stored: () => undefined,
+      faulted: error => {
+        throw error
+      },
     })
   }
 

@@ -1,5 +1,5 @@
-import { type Answer, type Change, Engine } from '../../src/engine/engine.js'
-import type { RawRequest } from '../../src/engine/request.js'
+import { type Applier, type Change, Engine } from '../../src/engine/engine.js'
+import type { Entry } from '../../src/engine/entry.js'
 
 /** A change the store made: what watchers may see. */
 export interface Happened {
@@ -23,6 +23,16 @@ export class History {
     this.#places.set(place, this.all.length)
     const value = notification.op === 'set' && notification.value ? text(notification.value) : undefined
     this.all.push({ key: text(key), op: notification.op, value, version: String(version), life: this.life })
+  }
+
+  /** Places of the changes of a key with a version; more than one when stores that lost their data gave the same. */
+  placesOf(key: string, version: string): number[] {
+    const places: number[] = []
+    for (let life = 0; life <= this.life; life++) {
+      const place = this.#places.get(`${life} ${version}`)
+      if (place !== undefined && this.all[place]?.key === key) places.push(place)
+    }
+    return places
   }
 
   /** Place of the change with a version; the youngest store that gave it. */
@@ -52,16 +62,21 @@ export class RecordedEngine<C> extends Engine<C> {
     this.#silentExpiry = silentExpiry
   }
 
-  override handle(raw: RawRequest, connection: C, now: number): Answer {
-    const answer = super.handle(raw, connection, now)
-    for (const change of answer.changes) this.#history.note(change)
-    return answer
-  }
-
-  override expire(now: number): Change[] {
-    const changes = super.expire(now)
-    for (const change of changes) this.#history.note(change)
-    return this.#silentExpiry ? [] : changes
+  override apply(entry: Entry, applier: Applier): void {
+    const note = (changes: readonly Change[]): void => {
+      for (const change of changes) this.#history.note(change)
+    }
+    super.apply(entry, {
+      expired: changes => {
+        note(changes)
+        if (!this.#silentExpiry) applier.expired(changes)
+      },
+      answered: (index, answer) => {
+        note(answer.changes)
+        applier.answered(index, answer)
+      },
+      loaded: (index, outcome) => applier.loaded(index, outcome),
+    })
   }
 }
 

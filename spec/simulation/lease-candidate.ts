@@ -1,14 +1,7 @@
 import { Observable, of, retry, Subscription, tap, throwError } from 'rxjs'
-import {
-  type Hlc,
-  type Leadership,
-  LeaseLostError,
-  type LeaseState,
-  leadership,
-  type StateStore,
-  StateStoreError,
-  withLock,
-} from '../../src/index.js'
+import { type Hlc, type StateStore, StateStoreError } from '../../src/index.js'
+import { type Leadership, LeaseLostError, type LeaseState, leadership, withLock } from '../../src/lease/index.js'
+import { lease } from '../../src/lease/lease.js'
 import type { EventLoop } from './event-loop.js'
 import { type Believer, LOCK, type Referee } from './lease-referee.js'
 import type { CandidatePlan } from './lease-schedule.js'
@@ -91,7 +84,7 @@ export class Candidate implements Believer {
     const { store } = this.client
     const { duration, means } = this.plan
     if (means === 'leadership') return leadership(store, LOCK, { duration }).pipe(tap(role => this.#leads(role)))
-    const lease$ = store.lease(LOCK, { duration }).pipe(tap(state => this.#hear(state, true)))
+    const lease$ = lease(store, LOCK, { duration }).pipe(tap(state => this.#hear(state, true)))
     if (means === 'lease') return lease$
     const again = (error: unknown): Observable<unknown> =>
       error instanceof LeaseLostError && error.reason !== 'ended' ? of(0) : throwError(() => error)

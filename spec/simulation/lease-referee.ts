@@ -1,4 +1,5 @@
-import { Hlc, type LeaseState } from '../../src/index.js'
+import { Hlc } from '../../src/index.js'
+import type { LeaseState } from '../../src/lease/index.js'
 import type { History } from './history.js'
 import type { VirtualTime } from './virtual-time.js'
 

@@ -1,7 +1,7 @@
 import type { Thaw } from './event-loop.js'
 import type { Conditions } from './network.js'
 import { Random } from './random.js'
-import type { ClientPlan } from './schedule.js'
+import type { ClientPlan, Kind } from './schedule.js'
 
 /** Something that happens in a world of leases, `at` ms after the start. */
 export type LeaseAction = { readonly at: number } & (
@@ -24,6 +24,7 @@ export interface CandidatePlan {
 /** Everything that happens in a simulation of leases, given by its seed. */
 export interface LeaseSchedule {
   readonly seed: number
+  readonly kind: Kind
   readonly clients: readonly ClientPlan[]
   readonly candidates: readonly CandidatePlan[]
   readonly conditions: Conditions
@@ -37,8 +38,8 @@ export interface LeaseSchedule {
 /** ms in which things go wrong; after that the world behaves. */
 export const LEASE_TROUBLE = 5_000
 
-/** The schedule of a seed. */
-export function leaseScheduleOf(seed: number): LeaseSchedule {
+/** The schedule of a seed; generators are kept as in `generators.ts`. The second adds kinds of brokers and stores. */
+export function leaseScheduleOf(seed: number, generator = 2): LeaseSchedule {
   const random = new Random(seed ^ 0x1ea5e)
   const clients = Array.from({ length: random.int(2, 4) }, () => ({
     keepSession: random.chance(0.6),
@@ -63,8 +64,18 @@ export function leaseScheduleOf(seed: number): LeaseSchedule {
   })
   const conditions = conditionsOf(random)
   const all = [...entries, ...actions].sort((a, b) => a.at - b.at)
-  return { seed, clients, candidates, conditions, silentExpiry: random.chance(0.2), losesData, actions: all }
+  const silentExpiry = random.chance(0.2)
+  const kind = generator === 1 ? LEAST : kindOf(random)
+  return { seed, kind, clients, candidates, conditions, silentExpiry, losesData, actions: all }
 }
+
+const LEAST: Kind = { identifiers: false, positions: false, order: 'kind' }
+
+const kindOf = (random: Random): Kind => ({
+  identifiers: random.chance(0.5),
+  positions: random.chance(0.5),
+  order: random.pick(['topic', 'kind', 'connection']),
+})
 
 function conditionsOf(random: Random): Conditions {
   const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)

@@ -1,4 +1,5 @@
-import { fenced, type Hlc, type StateStore, StateStoreError, text } from '../../src/index.js'
+import { type Hlc, type StateStore, StateStoreError, text } from '../../src/index.js'
+import { fenced } from '../../src/lease/index.js'
 import type { History } from './history.js'
 import { type Believer, type Referee, tokenOf } from './lease-referee.js'
 
@@ -14,13 +15,15 @@ interface FencedWrite {
 /** Everybody's writes with a fencing token, and the judgement of them. */
 export class LeaseWrites {
   readonly #referee: Referee
+  readonly #history: History
   readonly #complain: (what: string) => void
   readonly #done: FencedWrite[] = []
   #count = 0
   readonly outcomes: Record<string, number> = {}
 
-  constructor(referee: Referee, complain: (what: string) => void) {
+  constructor(referee: Referee, history: History, complain: (what: string) => void) {
     this.#referee = referee
+    this.#history = history
     this.#complain = complain
   }
 
@@ -47,7 +50,8 @@ export class LeaseWrites {
   }
 
   /** Looks up every write in the history, and the order of their tokens. */
-  judge({ all }: History): void {
+  judge(): void {
+    const { all } = this.#history
     for (const { value, outcome, version } of this.#done) {
       const applied = all.filter(change => change.value === value)
       const most = outcome === 'applied' || outcome === 'outcome-unknown' ? 1 : 0
@@ -63,11 +67,21 @@ export class LeaseWrites {
     }
   }
 
+  /** Excluded: a token of before the store lost its data was used after that, and is newer than those it gives now. */
+  #isOvertakenFromBefore(token: Hlc): boolean {
+    const { all, life } = this.#history
+    const used = all.filter(change => change.key === PROTECTED && change.life === life && change.value !== undefined)
+    return used.some(({ value = '' }) => {
+      const place = this.#history.placeOf(String(tokenOf(value)))
+      return place !== undefined && all[place]?.life !== life && tokenOf(value).compareTo(token) > 0
+    })
+  }
+
   /** Who held the lease from before the write until after its answer may write, unless force was used. */
   #judgeRefusal(who: Believer, token: Hlc, since: number | undefined): void {
     const belief = this.#referee.beliefOf(who)
     if (belief === undefined || belief.since !== since || belief.token.compareTo(token) !== 0) return
-    if (this.#referee.valid(who) && !this.#referee.disturbed)
+    if (this.#referee.valid(who) && !this.#referee.disturbed && !this.#isOvertakenFromBefore(token))
       this.#complain(`${who.name} holds the lease by ${token}, but may not write with it`)
   }
 }

@@ -1,13 +1,19 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Step, WatchEvent, WatchState } from '../../src/keys/reconcile.js'
-import type { Sabotage } from './broker.js'
-import { scheduleOf } from './schedule.js'
+import type { Step } from '../../src/keys/reconcile.js'
+import type { WatchEvent, WatchState } from '../../src/keys/watch-state.js'
+import type { Sabotage } from './connection.js'
+import { scheduleOf } from './generators.js'
 import { simulate } from './simulate.js'
 
 type Reconcile = (state: WatchState, event: WatchEvent) => Step
 type Mutation = (original: Reconcile, state: WatchState, event: WatchEvent) => Step
 
-const switchedOff = vi.hoisted((): { mutation: Mutation | undefined } => ({ mutation: undefined }))
+interface SwitchedOff {
+  mutation: Mutation | undefined
+  newIdentifiers: boolean
+}
+
+const switchedOff = vi.hoisted((): SwitchedOff => ({ mutation: undefined, newIdentifiers: false }))
 
 vi.mock('../../src/keys/reconcile.js', async importOriginal => {
   const original = await importOriginal<typeof import('../../src/keys/reconcile.js')>()
@@ -16,11 +22,39 @@ vi.mock('../../src/keys/reconcile.js', async importOriginal => {
   return { ...original, reconcile }
 })
 
+vi.mock('../../src/mqtt/subscription-ids.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/mqtt/subscription-ids.js')>()
+  class SubscriptionIds extends original.SubscriptionIds {
+    override next(): number {
+      return switchedOff.newIdentifiers ? 1 : super.next()
+    }
+  }
+  return { ...original, SubscriptionIds }
+})
+
 const MUTATIONS: Record<string, Mutation> = {
   'version check': (original, state, event) => original({ ...state, floor: undefined }, event),
-  're-GET on a raced absent reply': (original, state, event) => original({ ...state, raced: false }, event),
-  'stale-queue guard': (original, state, event) =>
-    original(state, event.type === 'connected' ? { ...event, trusted: true } : event),
+  'preference of a change over an answer it raced with': (original, state, event) =>
+    original({ ...state, raced: false }, event),
+  'doubt in what may have been queued': (original, state, event) =>
+    original(state, event.type === 'notified' ? { ...event, certain: true } : event),
+  'doubt that outlives a read': (original, state, event) => {
+    const step = original(state, event)
+    return event.type === 'read' ? { ...step, state: { ...step.state, proved: true } } : step
+  },
+  'read of what is doubted': (original, state, event) => {
+    const step = original(state, event)
+    return event.type === 'notified' && step.send ? { ...step, state, send: undefined } : step
+  },
+  'doubt after an answer without a place': (original, state, event) => original({ ...state, placeless: false }, event),
+  'doubt of a watch that comes back': (original, state, event) =>
+    original(state, event.type === 'connected' ? { ...event, rejoined: false } : event),
+  'memory of changes that came before the read': (original, state, event) => original({ ...state, held: [] }, event),
+  'proof by what was read': (original, state, event) => original({ ...state, proved: false }, event),
+  'place of an answer': (original, state, event) => {
+    const isAbsence = event.type === 'read' && event.reading.value === undefined
+    return original(state, isAbsence ? { type: 'read', reading: { value: undefined, version: undefined } } : event)
+  },
   're-KEYNOTIFY': (original, state, event) => {
     const step = original(state, event)
     if (event.type !== 'connected' || !state.known) return step
@@ -28,7 +62,7 @@ const MUTATIONS: Record<string, Mutation> = {
   },
 }
 
-const MOST_SCHEDULES = 3_000
+const MOST_SCHEDULES = 6_000
 
 /** How many schedules it takes until the oracle objects; `undefined` if it never does. */
 function caughtAfter(sabotage?: Sabotage): number | undefined {
@@ -41,6 +75,7 @@ function caughtAfter(sabotage?: Sabotage): number | undefined {
 describe('the oracle objects when a safeguard is switched off', () => {
   afterEach(() => {
     switchedOff.mutation = undefined
+    switchedOff.newIdentifiers = false
   })
 
   it.each(Object.entries(MUTATIONS))('%s', { timeout: 60_000 }, (name, mutation) => {
@@ -53,6 +88,13 @@ describe('the oracle objects when a safeguard is switched off', () => {
   it.each(['SUBACK wait', 'STOP on last leave'] as const)('%s', { timeout: 60_000 }, name => {
     const schedules = caughtAfter(name)
     console.info(`${name} off: caught after ${schedules} schedules`)
+    expect(schedules).toBeDefined()
+  })
+
+  it('a new identifier for every connection', { timeout: 60_000 }, () => {
+    switchedOff.newIdentifiers = true
+    const schedules = caughtAfter()
+    console.info(`new identifiers off: caught after ${schedules} schedules`)
     expect(schedules).toBeDefined()
   })
 })

@@ -5,8 +5,16 @@ import type { History } from './history.js'
 export interface Circumstances {
   /** Place in the history at which the store sent the message that made the watch speak; none for a late subscriber. */
   readonly place: number | undefined
-  /** Nothing of an earlier connection or watch can interfere. */
-  readonly strict: boolean
+  /** What comes on this connection can be told from what was queued before. */
+  readonly certain: boolean
+}
+
+/** What the promises depend on in a simulation. */
+export interface Terms {
+  /** The store says the place of an answer that there is no such key. */
+  readonly positions: boolean
+  /** The broker repeats messages on the same connection. */
+  readonly duplicates: boolean
 }
 
 /**
@@ -16,16 +24,24 @@ export interface Circumstances {
 export class Oracle {
   readonly #history: History
   readonly #key: string
+  readonly #terms: Terms
   /** Place of the last entry with a version. */
   #last: number | undefined
-  /** Where a read found no key: what follows happened later. */
+  /** Where a read found no key, and the watch said so: what follows happened later. */
   #absentFrom: number | undefined
+  /** Where a read found no key again: what happened before need not be told. */
+  #mergedUntil: number | undefined
+  /** A change was emitted since the connection is there, confirmed by a read or certain: then all that follow are. */
+  #believed = false
+  /** It came to a watch that was there, without a value; whether that was read again since is not known. */
+  #late = false
   #live = false
   #shown: Entry<string> | undefined
 
-  constructor(history: History, key: string) {
+  constructor(history: History, key: string, terms: Terms) {
     this.#history = history
     this.#key = key
+    this.#terms = terms
   }
 
   /** What was emitted last. */
@@ -33,29 +49,56 @@ export class Oracle {
     return this.#shown
   }
 
+  get isLive(): boolean {
+    return this.#live
+  }
+
+  /** A subscriber that came late knows what another one of the same watch knows, if there is one. */
+  joins(other: Oracle | undefined): void {
+    this.#late = other === undefined ? this.#shown?.op !== 'set' : other.#late
+    if (other === undefined) return
+    this.#absentFrom = other.#absentFrom
+    this.#mergedUntil = other.#mergedUntil
+    this.#believed = other.#believed
+  }
+
   /** The value was read, at a place of the history, and may be relied on; or it may not any more. */
   live(isLive: boolean, place: number | undefined): void {
     this.#live = isLive
-    // A read that finds the key still gone emits nothing, but what follows happened after it.
+    if (!isLive) this.#believed = false
+    // A read that finds the key still gone emits nothing; it may have been overtaken by what is told later.
     if (!isLive || place === undefined || this.#shown === undefined || this.#shown.op === 'set') return
-    this.#absentFrom = Math.max(place, this.#last === undefined ? 0 : this.#last + 1)
+    this.#mergedUntil = Math.max(place, this.#last === undefined ? 0 : this.#last + 1)
   }
 
   /** What is wrong with an entry, if anything is. */
   judge(entry: Entry<string>, circumstances: Circumstances): string | undefined {
     this.#shown = entry
     if (entry.op === 'absent') return this.#judgeAbsence(circumstances.place)
-    const place = entry.version === undefined ? undefined : this.#history.placeOf(String(entry.version))
-    const happened = place === undefined ? undefined : this.#history.all[place]
-    if (place === undefined || happened?.op !== entry.op || happened.value !== entry.value) return 'it never happened'
+    const place = this.#placeOf(entry)
+    if (place === undefined) return 'it never happened'
     const complaint = this.#judgeOrder(place) ?? this.#judgeGap(place, entry, circumstances)
     this.#last = place
     this.#absentFrom = undefined
+    this.#mergedUntil = undefined
+    this.#late = false
+    this.#believed ||= this.#live && entry.source === 'notification'
     return complaint
+  }
+
+  /** A store that lost its data and whose clock went back may have given a version twice. */
+  #placeOf({ op, version, value }: Entry<string>): number | undefined {
+    const places = version === undefined ? [] : this.#history.placesOf(this.#key, String(version))
+    const fits = places.filter(place => {
+      const happened = this.#history.all[place]
+      return happened?.op === op && happened.value === value
+    })
+    return fits.find(place => this.#judgeOrder(place) === undefined) ?? fits[0]
   }
 
   #judgeAbsence(place: number | undefined): string | undefined {
     this.#absentFrom = place
+    this.#mergedUntil = undefined
     if (place === undefined) return undefined
     const { all, life } = this.#history
     const before = this.#history.between(this.#key, 0, place).at(-1)
@@ -73,15 +116,22 @@ export class Oracle {
     return undefined
   }
 
-  #judgeGap(place: number, entry: Entry<string>, { strict }: Circumstances): string | undefined {
-    if (!this.#live || entry.source !== 'notification') return undefined
-    // Documented: after a reconnect to a kept session changes of an absent key may be merged, or of one whose store went back.
-    if (!strict && (this.#absentFrom !== undefined || this.#history.life > 0)) return undefined
-    const from = this.#absentFrom ?? (this.#last === undefined ? place : this.#last + 1)
+  #judgeGap(place: number, entry: Entry<string>, circumstances: Circumstances): string | undefined {
+    if (!this.#live || entry.source !== 'notification' || this.#mayMerge(circumstances)) return undefined
+    const gone = this.#mergedUntil ?? this.#absentFrom
+    const from = gone ?? (this.#last === undefined ? place : this.#last + 1)
     // A key that was not shown cannot be seen to go.
-    const shown = this.#absentFrom === undefined
+    const shown = gone === undefined
     const changes = this.#history.between(this.#key, from, place)
     const missing = shown || changes[0]?.op !== 'delete' ? changes : changes.slice(1)
     return missing.length > 0 ? `${missing.length} changes before it were not told` : undefined
+  }
+
+  /** Documented: where something has no place among the changes a read decides, and merges what changed meanwhile. */
+  #mayMerge({ certain }: Circumstances): boolean {
+    const { positions, duplicates } = this.#terms
+    const gone = this.#absentFrom !== undefined || this.#mergedUntil !== undefined
+    if (this.#late || (!positions && gone)) return true
+    return !certain && (!this.#believed || duplicates)
   }
 }

@@ -1,6 +1,7 @@
-import { ConnectionLostError, ConnectionRefusedError, type RequestRejectedError } from '../../src/errors.js'
+import { ConnectionLostError, ConnectionRefusedError, type RequestRejectedError } from '../../src/base/errors.js'
 import type { MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
-import type { ClientEnd, Delivered, Setting, SimBroker } from './broker.js'
+import type { SimBroker } from './broker.js'
+import type { ClientEnd, Delivered, Setting } from './connection.js'
 import { Wire } from './network.js'
 
 /** What a simulated client is like. */
@@ -8,6 +9,8 @@ export interface SessionOptions {
   readonly clientId: string
   readonly keepSession: boolean
   readonly cleanStart: boolean
+  /** Somebody else's, who goes on with it. */
+  readonly shared?: boolean | undefined
   /** Runs what happens in the client's process, when it may; default at once. */
   readonly run?: (task: () => void) => void
 }
@@ -15,7 +18,7 @@ export interface SessionOptions {
 /** The MQTT client of a simulation: reconnects by itself, sends nothing again by itself. */
 export class SimSession implements MqttSession {
   readonly clientId: string
-  readonly shared = false
+  readonly shared: boolean
   readonly #broker: SimBroker
   readonly #setting: Setting
   readonly #options: SessionOptions
@@ -23,13 +26,16 @@ export class SimSession implements MqttSession {
   #listener: SessionListener | undefined
   #end: ClientEnd | undefined
   #attempt = 0
+  readonly #filters = new Set<string>()
+  #isUp = false
   /** The message being delivered. */
   delivering: Delivered | undefined
-  /** Whether the broker kept nothing of an earlier connection, and no watch was stopped on this one. */
+  /** Whether the broker kept nothing of an earlier connection. */
   fresh = false
 
   constructor(broker: SimBroker, setting: Setting, options: SessionOptions) {
     this.clientId = options.clientId
+    this.shared = options.shared ?? false
     this.#broker = broker
     this.#setting = setting
     this.#options = options
@@ -38,7 +44,9 @@ export class SimSession implements MqttSession {
 
   open(listener: SessionListener): void {
     this.#listener = listener
-    this.#connect()
+    if (this.#end === undefined) this.#connect()
+    // What the broker kept of a connection that is there already is not known.
+    else if (this.#isUp) this.#tellConnected(true)
   }
 
   publish(request: OutboundRequest, done: (refusal: RequestRejectedError | undefined) => void): void {
@@ -48,19 +56,28 @@ export class SimSession implements MqttSession {
     end?.wire.up(() => this.#broker.publish(end, request, () => this.#while(end, () => done(undefined))))
   }
 
-  subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
+  subscribe(
+    filters: readonly string[],
+    subscriptionId: number | undefined,
+    done: (reasonCodes: readonly number[]) => void,
+  ): void {
     const end = this.#end
+    for (const filter of filters) this.#filters.add(filter)
     const granted = (): void => this.#while(end, () => done(filters.map(() => 1)))
     const impatient = this.#setting.sabotage === 'SUBACK wait'
-    end?.wire.up(() => this.#broker.subscribe(end, filters, impatient ? () => undefined : granted))
+    end?.wire.up(() => this.#broker.subscribe(end, filters, subscriptionId, impatient ? () => undefined : granted))
     if (impatient) granted()
   }
 
   close(): void {
     const end = this.#end
-    this.#end = undefined
-    end?.wire.cut()
-    if (end) this.#broker.lost(end)
+    const filters = Array.from(this.#filters)
+    if (this.shared) end?.wire.up(() => this.#broker.unsubscribe(end, filters))
+    else {
+      this.#end = undefined
+      end?.wire.cut()
+      if (end) this.#broker.lost(end)
+    }
     const listener = this.#listener
     this.#listener = undefined
     listener?.closed(undefined)
@@ -94,6 +111,7 @@ export class SimSession implements MqttSession {
       takenOver: () => this.#takenOver(end),
     }
     this.#end = end
+    this.#isUp = false
     wire.up(() => {
       const sessionPresent = this.#broker.connect(end, this.#options.cleanStart)
       if (sessionPresent === undefined) wire.cut()
@@ -111,8 +129,14 @@ export class SimSession implements MqttSession {
   #connected(end: ClientEnd, sessionPresent: boolean): void {
     if (this.#end !== end) return
     this.#attempt = 0
+    this.#isUp = true
+    this.#tellConnected(sessionPresent)
+  }
+
+  #tellConnected(sessionPresent: boolean): void {
     this.fresh = !sessionPresent
-    this.#listener?.connected({ sessionPresent, receiveMaximum: 20, maximumPacketSize: undefined })
+    const limits = { receiveMaximum: 20, maximumPacketSize: undefined }
+    this.#listener?.connected({ sessionPresent, subscriptionIds: true, ...limits })
   }
 
   #deliver(end: ClientEnd, delivered: Delivered): void {
@@ -123,13 +147,13 @@ export class SimSession implements MqttSession {
   }
 
   #lost(end: ClientEnd): void {
-    if (this.#end !== end || this.#listener === undefined) return
+    if (this.#end !== end || (this.#listener === undefined && !this.shared)) return
     this.#end = undefined
     const { time, random } = this.#setting
     const delay = random.int(10, 400)
-    this.#listener.disconnected(new ConnectionLostError(), { attempt: ++this.#attempt, at: time.now + delay })
+    this.#listener?.disconnected(new ConnectionLostError(), { attempt: ++this.#attempt, at: time.now + delay })
     const retry = (): void => {
-      if (this.#listener) this.#connect()
+      if (this.#end === undefined && (this.#listener || this.shared)) this.#connect()
     }
     time.after(delay, () => this.#run(retry))
   }

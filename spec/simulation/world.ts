@@ -1,7 +1,8 @@
-import { Subscription } from 'rxjs'
-import { StateStore } from '../../src/client.js'
+import { type Observer, Subject, Subscription } from 'rxjs'
+import { StateStore } from '../../src/client/client.js'
 import { type Entry, type Freshness, type Key, StateStoreError, text } from '../../src/index.js'
-import { type Sabotage, type Setting, SimBroker } from './broker.js'
+import { SimBroker } from './broker.js'
+import type { Sabotage, Setting } from './connection.js'
 import { History } from './history.js'
 import { CALM } from './network.js'
 import { Oracle } from './oracle.js'
@@ -24,11 +25,19 @@ interface Watcher {
   readonly subscription: Subscription
 }
 
+/** A `watchAll` with the set of its keys. */
+interface Group {
+  readonly keys$: Subject<readonly string[]>
+  readonly members: Map<string, Watcher>
+}
+
 interface Client {
   readonly store: StateStore
   readonly session: SimSession
   readonly keys: readonly Key<string>[]
   readonly watchers: Set<Watcher>
+  group: Group | undefined
+  closed: boolean
 }
 
 interface Write {
@@ -40,6 +49,7 @@ interface Write {
 /** Long enough for every timeout, backoff and expiry of the troubled time. */
 const SETTLE = 90_000
 const TIMEOUT = 1_000
+const KEY_NAMES = Array.from({ length: KEYS }, (_, i) => `key${i}`)
 
 /** A store, clients and a network on virtual time. */
 export class World {
@@ -58,6 +68,7 @@ export class World {
     const random = new Random(schedule.seed ^ 0x5eed)
     this.#setting = {
       sabotage,
+      kind: schedule.kind,
       time: new VirtualTime(),
       random,
       conditions: { ...schedule.conditions },
@@ -81,20 +92,29 @@ export class World {
     return { violations: this.#violations, entries: this.#entries, writes, changes: history.all.length }
   }
 
-  #open(i: number, plan: ClientPlan): Client {
-    const session = new SimSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan })
-    const clock = this.#setting.time.clock(plan.clockOffset)
-    const store = new StateStore(session, { clock, timeout: TIMEOUT, queueLimit: 1_000, stopDelay: 0 })
-    const keys = Array.from({ length: KEYS }, (_, key) => store.key(`key${key}`, text))
-    const client = { store, session, keys, watchers: new Set<Watcher>() }
+  #open(i: number, plan: ClientPlan, connection?: SimSession): Client {
+    const session = connection ?? new SimSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan })
+    const clock = this.#setting.time.clock(plan.clockOffset, plan.clockRate)
+    const store = new StateStore(session, {
+      clock,
+      timeout: TIMEOUT,
+      queueLimit: 1_000,
+      stopDelay: plan.stopDelay ?? 0,
+    })
+    const keys = KEY_NAMES.map(name => store.key(name, text))
+    const client: Client = { store, session, keys, watchers: new Set(), group: undefined, closed: false }
+    store.status$.subscribe({
+      complete: () => {
+        client.closed = true
+      },
+    })
     this.#everyone.push(client)
     return client
   }
 
   #do(action: Action): void {
     if (action.type === 'restart') {
-      this.#broker.stop(action.keepData, action.keepSessions)
-      this.#setting.time.after(action.outage, () => this.#broker.start())
+      this.#broker.restart(action.outage, action.keepData, action.keepSessions, action.clockBack)
       return
     }
     const client = this.#clients[action.client]
@@ -102,7 +122,19 @@ export class World {
     if (client === undefined || plan === undefined) return
     if (action.type === 'cut') client.session.cut()
     else if (action.type === 'takeover') this.#clients[action.client] = this.#open(action.client, plan)
+    else if (action.type === 'watchAll') this.#watchAll(client, action.keys)
+    else if (action.type === 'reopen') this.#reopen(action.client, client, plan)
     else this.#touch(client, action, client.keys[action.key])
+  }
+
+  /** Only the client ends, the connection under it goes on. */
+  #reopen(i: number, client: Client, plan: ClientPlan): void {
+    if (!client.session.shared) return
+    const watched = Array.from(client.watchers, ({ key }) => key)
+    void client.store.close()
+    const next = this.#open(i, plan, client.session)
+    this.#clients[i] = next
+    for (const key of next.keys) if (watched.includes(key.name)) this.#watch(next, key)
   }
 
   #touch(client: Client, action: KeyAction, key: Key<string> | undefined): void {
@@ -110,6 +142,7 @@ export class World {
     const error = (cause: unknown): void => void this.#expectError(cause)
     if (action.type === 'watch') this.#watch(client, key)
     else if (action.type === 'unwatch') this.#unwatch(client, key)
+    else if (action.type === 'remount') this.#remount(client, key, action.pause)
     else if (action.type === 'set') this.#write(key, action.how)
     else if (action.type === 'delete') key.delete().subscribe({ error })
     else key.deleteIf(this.#lastValue()).subscribe({ error })
@@ -120,31 +153,105 @@ export class World {
   }
 
   #watch(client: Client, key: Key<string>): void {
-    const oracle = new Oracle(this.#setting.history, key.name)
-    const subscription = new Subscription()
-    const watcher: Watcher = { key: key.name, oracle, subscription }
-    client.watchers.add(watcher)
-    subscription.add(() => client.watchers.delete(watcher))
-    const error = (cause: unknown): void => {
-      this.#expectError(cause)
-      subscription.unsubscribe()
-    }
-    subscription.add(key.entries$.subscribe({ next: entry => this.#hear(client, watcher, entry), error }))
-    const fresh = ({ state }: Freshness): void => oracle.live(state === 'live', client.session.delivering?.place)
-    subscription.add(key.freshness$.subscribe({ next: fresh, error: () => undefined }))
+    const watcher = this.#watcher(client, key.name)
+    watcher.subscription.add(key.entries$.subscribe(this.#listen(client, watcher)))
+    this.#observe(client, watcher, key)
   }
 
-  #unwatch(client: Client, key: Key<string>): void {
-    client.session.fresh = false
-    for (const { key: name, subscription } of Array.from(client.watchers))
-      if (name === key.name) subscription.unsubscribe()
+  /** Subscribes first and asks for keys then: whoever hears of freshness comes after the entries. */
+  #watchAll(client: Client, keys: number): void {
+    if (client.closed) return
+    const group = client.group ?? this.#group(client)
+    client.group = group
+    const names = KEY_NAMES.filter((_, i) => (keys >> i) & 1)
+    for (const [name, watcher] of group.members)
+      if (!names.includes(name)) {
+        group.members.delete(name)
+        watcher.subscription.unsubscribe()
+      }
+    const added = names.filter(name => !group.members.has(name))
+    for (const name of added) group.members.set(name, this.#watcher(client, name))
+    group.keys$.next(names)
+    for (const name of added) {
+      const [watcher, key] = [group.members.get(name), client.keys.find(one => one.name === name)]
+      if (watcher && key) this.#observe(client, watcher, key)
+    }
+  }
+
+  #group(client: Client): Group {
+    const group: Group = { keys$: new Subject(), members: new Map() }
+    const end = (): void => {
+      for (const { subscription } of group.members.values()) subscription.unsubscribe()
+      group.members.clear()
+    }
+    client.store.watchAll(group.keys$, text).subscribe({
+      next: entry => {
+        const watcher = group.members.get(entry.key)
+        if (watcher) this.#hear(client, watcher, entry)
+        else this.#complain(`${client.store.clientId} ${entry.key} is not watched, but emits`)
+      },
+      error: cause => {
+        this.#expectError(cause)
+        end()
+      },
+    })
+    client.store.status$.subscribe({ complete: end })
+    return group
+  }
+
+  #watcher(client: Client, key: string): Watcher {
+    const duplicates = this.#schedule.conditions.duplicate > 0
+    const oracle = new Oracle(this.#setting.history, key, { positions: this.#setting.kind.positions, duplicates })
+    const watcher: Watcher = { key, oracle, subscription: new Subscription() }
+    client.watchers.add(watcher)
+    watcher.subscription.add(() => client.watchers.delete(watcher))
+    return watcher
+  }
+
+  #listen(client: Client, watcher: Watcher): Observer<Entry<string>> {
+    return {
+      next: entry => this.#hear(client, watcher, entry),
+      error: cause => {
+        this.#expectError(cause)
+        watcher.subscription.unsubscribe()
+      },
+      complete: () => watcher.subscription.unsubscribe(),
+    }
+  }
+
+  #observe({ session, watchers }: Client, watcher: Watcher, key: Key<string>): void {
+    const { oracle, subscription } = watcher
+    const fresh = ({ state }: Freshness): void => oracle.live(state === 'live', session.delivering?.place)
+    subscription.add(key.freshness$.subscribe({ next: fresh, error: () => undefined }))
+    const others = Array.from(watchers).filter(other => other.key === key.name && other !== watcher)
+    if (oracle.shown || others.length > 0) oracle.joins(others[0]?.oracle)
+  }
+
+  /** How many have left; those of a `watchAll` stay. */
+  #unwatch(client: Client, key: Key<string>): number {
+    const members = new Set(client.group?.members.values())
+    const left = Array.from(client.watchers).filter(watcher => watcher.key === key.name && !members.has(watcher))
+    for (const { subscription } of left) subscription.unsubscribe()
+    return left.length
+  }
+
+  #remount(client: Client, key: Key<string>, pause: number): void {
+    const left = this.#unwatch(client, key)
+    const back = (): void => {
+      for (let i = 0; i < left; i++) this.#watch(client, key)
+    }
+    if (pause === 0) back()
+    else this.#setting.time.after(pause, back)
   }
 
   #hear({ store, session }: Client, { key, oracle }: Watcher, entry: Entry<string>): void {
     this.#entries++
-    const place = session.delivering?.place
-    if (place === undefined && oracle.shown !== undefined) this.#complain(`${key} said something out of nothing`)
-    const complaint = oracle.judge(entry, { place, strict: session.fresh })
+    const { delivering } = session
+    if (delivering === undefined && oracle.shown !== undefined) this.#complain(`${key} said something out of nothing`)
+    const complaint = oracle.judge(entry, {
+      place: delivering?.place,
+      certain: session.fresh || this.#setting.kind.identifiers,
+    })
     if (complaint === undefined) return
     const what = `${entry.op} ${String(entry.version)} (${entry.source})`
     this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${key} ${what}: ${complaint}`)
@@ -180,8 +287,10 @@ export class World {
     for (const client of this.#everyone) {
       for (const { key, oracle } of client.watchers) {
         const record = this.#broker.engine.peek(new TextEncoder().encode(key))
-        const truth = record ? `set ${record.version}` : 'nothing'
-        const shown = oracle.shown?.op === 'set' ? `set ${String(oracle.shown.version)}` : oracle.shown && 'nothing'
+        const truth = record ? `set ${record.version} ${new TextDecoder().decode(record.value)}` : 'nothing'
+        const last = oracle.shown
+        const shown = last?.op === 'set' ? `set ${String(last.version)} ${last.value}` : last && 'nothing'
+        if (!oracle.isLive) this.#complain(`${client.store.clientId} ${key} is not live`)
         if (shown !== truth)
           this.#complain(`${client.store.clientId} ${key} did not converge: shows ${shown}, is ${truth}`)
       }

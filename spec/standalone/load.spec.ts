@@ -129,12 +129,12 @@ describe('Loading', () => {
   })
 
   it('is nothing when it would be too many keys, or when the lines break off', async () => {
-    const { store } = await openStore({ maxKeys: 1 })
+    const { store } = await openStore({ maxKeys: 1, maxBytes: 1_000_000 })
     const two = [
       { key: 'a', value: '' },
       { key: 'b', value: '' },
     ]
-    const message = 'Nothing was loaded: that would be more keys than 1, the quota has been exceeded'
+    const message = 'Nothing was loaded: that would be more than 1 keys or 1000000 bytes, the quota has been exceeded'
     await expect(store.load(two)).rejects.toMatchObject({ code: 'quota-exceeded', message })
     async function* broken(): AsyncGenerator<DumpLine> {
       yield { key: 'a', value: '' }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Dialect } from '../../src/protocol/replies.js'
 import type {
+  Bounds,
   ClientName,
   ClockValue,
   ConformanceCase,
@@ -41,7 +42,7 @@ export interface Target {
 export interface TargetOptions {
   readonly clock: ManualClock
   readonly clients: readonly ClientName[]
-  readonly maxKeys: number | undefined
+  readonly bounds: Bounds
 }
 
 /** Runs every case against a store of its own. */
@@ -71,7 +72,7 @@ class Run {
   }
 
   async against(open: (options: TargetOptions) => Promise<Target>): Promise<void> {
-    const target = await open({ clock: this.#clock, clients: this.#clients, maxKeys: this.#case.maxKeys })
+    const target = await open({ clock: this.#clock, clients: this.#clients, bounds: this.#case.bounds ?? {} })
     for (const [index, step] of this.#case.steps.entries()) {
       await this.#step(target, step, `step ${index + 1}: ${JSON.stringify(step).slice(0, 120)}`)
     }

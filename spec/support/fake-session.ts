@@ -1,4 +1,4 @@
-import type { RequestRejectedError, StateStoreError } from '../../src/errors.js'
+import type { RequestRejectedError, StateStoreError } from '../../src/base/errors.js'
 import type { ConnectionInfo, MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
 
 export interface Published {
@@ -11,6 +11,7 @@ export const CONNECTION: ConnectionInfo = {
   sessionPresent: false,
   receiveMaximum: 65_535,
   maximumPacketSize: undefined,
+  subscriptionIds: true,
 }
 
 /** An MQTT session in the hands of a spec: it notes what is sent and tells what it is told to tell. */
@@ -19,11 +20,13 @@ export class FakeSession implements MqttSession {
   readonly shared: boolean
   readonly published: Published[] = []
   readonly subscribed: string[][] = []
+  /** Of the last SUBSCRIBE. */
+  subscriptionId: number | undefined
   /** What SUBACK answers, per filter; `undefined` withholds it. */
   granted: readonly number[] | undefined = [1, 1]
   closed = 0
   #listener: SessionListener | undefined
-  #subacks: (() => void)[] = []
+  #subacks: ((reasonCodes: readonly number[]) => void)[] = []
 
   constructor(shared = false) {
     this.shared = shared
@@ -37,11 +40,16 @@ export class FakeSession implements MqttSession {
     this.published.push({ request, acknowledge: refusal => done(refusal) })
   }
 
-  subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
+  subscribe(
+    filters: readonly string[],
+    subscriptionId: number | undefined,
+    done: (reasonCodes: readonly number[]) => void,
+  ): void {
     this.subscribed.push([...filters])
+    this.subscriptionId = subscriptionId
     const { granted } = this
     if (granted) done(granted)
-    else this.#subacks.push(() => done([1, 1]))
+    else this.#subacks.push(reasonCodes => done(reasonCodes))
   }
 
   close(): void {
@@ -50,8 +58,8 @@ export class FakeSession implements MqttSession {
   }
 
   /** Sends the SUBACKs that were withheld. */
-  suback(): void {
-    for (const send of this.#subacks.splice(0)) send()
+  suback(reasonCodes: readonly number[] = [1, 1]): void {
+    for (const send of this.#subacks.splice(0)) send(reasonCodes)
   }
 
   connect(info: Partial<ConnectionInfo> = {}): void {
@@ -71,8 +79,16 @@ export class FakeSession implements MqttSession {
     payload: Uint8Array,
     userProperties: Record<string, string> = {},
     correlationData?: Uint8Array,
+    subscriptionIds: readonly number[] = [],
   ): void {
-    this.#listener?.message({ topic, payload, userProperties, correlationData, contentType: undefined })
+    this.#listener?.message({
+      topic,
+      payload,
+      userProperties,
+      correlationData,
+      contentType: undefined,
+      subscriptionIds,
+    })
   }
 
   /** Answers a published request. */

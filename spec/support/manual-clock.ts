@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.js'
+import type { Clock } from '../../src/base/clock.js'
 
 interface Task {
   readonly at: number

@@ -1,5 +1,5 @@
 import { map, type OperatorFunction } from 'rxjs'
-import type { StateStore } from '../../src/client.js'
+import type { StateStore } from '../../src/client/client.js'
 import { text } from '../../src/keys/codec.js'
 import type { Entry } from '../../src/keys/entry.js'
 import type { DeleteResult, SetResult } from '../../src/keys/key.js'

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
-import { StateStore } from '../../src/client.js'
-import type { StateStoreError } from '../../src/errors.js'
+import type { StateStoreError } from '../../src/base/errors.js'
+import { StateStore } from '../../src/client/client.js'
 import type { InboundMessage, MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
 import { notificationPrefix } from '../../src/protocol/topics.js'
 import { ManualClock } from './manual-clock.js'
@@ -52,14 +52,23 @@ export class FakeSession implements MqttSession {
   }
 
   connect(sessionPresent = false): void {
-    this.#listener?.connected({ sessionPresent, receiveMaximum: 65_535, maximumPacketSize: undefined })
+    this.#listener?.connected({
+      sessionPresent,
+      receiveMaximum: 65_535,
+      maximumPacketSize: undefined,
+      subscriptionIds: false,
+    })
   }
 
   disconnect(cause: StateStoreError): void {
     this.#listener?.disconnected(cause, undefined)
   }
 
-  subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
+  subscribe(
+    filters: readonly string[],
+    _subscriptionId: number | undefined,
+    done: (reasonCodes: readonly number[]) => void,
+  ): void {
     done(filters.map(() => 1))
   }
 
@@ -74,6 +83,7 @@ export class FakeSession implements MqttSession {
         correlationData: request.correlationData,
         contentType: request.contentType,
         userProperties: properties,
+        subscriptionIds: [],
       })
     })
     done(undefined)
@@ -88,6 +98,7 @@ export class FakeSession implements MqttSession {
       correlationData: undefined,
       contentType: undefined,
       userProperties: { __ts: `${version}:0:S` },
+      subscriptionIds: [],
     })
   }
 

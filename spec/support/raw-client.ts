@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import {
-  connectAsync,
+  connect,
   ErrorWithReasonCode,
   type IClientOptions,
   type IClientPublishOptions,
@@ -105,10 +105,16 @@ export class RawClient {
   /** Connects, without a subscription. Closed at the end of the test. */
   static async connect(url: string, id: string, options: IClientOptions = {}): Promise<RawClient> {
     const defaults: IClientOptions = { protocolVersion: 5, keepalive: 0, reconnectPeriod: 0 }
-    const mqtt = await connectAsync(url, { ...defaults, ...options, clientId: id })
+    const mqtt = connect(url, { ...defaults, ...options, clientId: id })
+    // What waits for a kept session may come with CONNACK: it has somebody to listen to it.
+    const client = new RawClient(id, mqtt)
+    await new Promise<void>((resolve, reject) => {
+      mqtt.once('connect', () => resolve())
+      mqtt.once('error', reject)
+    })
     if (mqtt.stream instanceof Socket) mqtt.stream.setNoDelay(true)
     onTestFinished(async () => mqtt.endAsync(true))
-    return new RawClient(id, mqtt)
+    return client
   }
 
   /** Connects and subscribes to the responses and, as the protocol asks for, to the notifications. */

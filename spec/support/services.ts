@@ -11,10 +11,35 @@ export interface Service {
 export const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 
 const answers = (command: string): boolean => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0
+/** For one that calls asking for its help a failure. */
+const exists = (command: string): boolean => spawnSync(command, ['-h'], { stdio: 'ignore' }).error === undefined
+
+const RUNTIMES = new URL('../runtimes/node_modules/', import.meta.url).pathname
+
+/** A Node of another version, as `npm run runtimes` installs it. */
+export const runtimeOf = (version: number): string =>
+  `${RUNTIMES}node-${version}-${process.platform}-${process.arch}/bin/node`
 
 /** All suites that need more than Node. */
 export const SERVICES = {
   rust: { suite: 'interop: the official Rust client', needs: 'cargo', present: answers('cargo') },
+  mosquitto: { suite: 'broker: beside Mosquitto, and its clients', needs: 'mosquitto', present: exists('mosquitto') },
+  paho: { suite: 'broker: paho-mqtt', needs: 'pip', present: answers('pip') },
+  python: {
+    suite: 'interop: the official Python client of pub/sub',
+    needs: 'python3 with pip',
+    present: spawnSync('python3', ['-m', 'pip', '--version'], { stdio: 'ignore' }).status === 0,
+  },
+  runtimes: {
+    suite: 'pub/sub: its client under Node 22 and 24',
+    needs: '`npm run runtimes`',
+    present: answers(runtimeOf(22)) && answers(runtimeOf(24)),
+  },
+  openssl: {
+    suite: 'TLS: certificates, and what rests on them',
+    needs: 'openssl',
+    present: exists('openssl'),
+  },
   chromium: { suite: 'browser: pages in a real browser', needs: 'chromium', present: answers(CHROMIUM) },
 } as const satisfies Record<string, Service>
 
@@ -22,7 +47,7 @@ export const SERVICES = {
 export function setup(): void {
   for (const { suite, needs, present } of Object.values(SERVICES)) {
     if (present) continue
-    const line = `left out: ${suite} (${needs} is not installed)`
+    const line = `left out: ${suite} (needs ${needs})`
     if (process.env['CI']) throw new Error(line)
     console.info(line)
   }

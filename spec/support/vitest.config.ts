@@ -1,18 +1,73 @@
 import { defineConfig } from 'vitest/config'
+import LongestFirst from './longest-first.js'
+import { QuietReporter } from './quiet-reporter.js'
+import { SERVICES } from './services.js'
+
+/** The gate counts what is covered and says everything; a developer hears of what went wrong, and of nothing else. */
+const GATE = process.env['CI'] !== undefined
+
+/** What needs a page, a package or a browser of its own making, which are made once for all of it. */
+const PAGES = ['spec/browser/**/*.spec.ts', 'spec/frameworks/*.spec.ts', 'spec/react/browser.spec.ts']
+/** What takes the time of an innocent client beside an attack: nothing else may keep the machine busy. */
+const ATTACKS = ['spec/attacks/*.spec.ts']
+/** What mocks modules, changes a whole process, or fills its memory: each file in a process of its own. */
+const APART = [
+  'spec/**/*mutants.spec.ts',
+  'spec/**/*simulation*.spec.ts',
+  'spec/attacks/fuzz/*.spec.ts',
+  'spec/broker/differential/*.spec.ts',
+  'spec/mqtt/plain-events.spec.ts',
+  'spec/interop/*.spec.ts',
+  'spec/packaging/*.spec.ts',
+  'spec/pubsub/runtimes.spec.ts',
+]
+/** What makes certificates from its first line on. */
+const CERTIFICATES = [
+  'spec/attacks/strangers.spec.ts',
+  'spec/broker/foreign/mosquitto-tls.spec.ts',
+  'spec/cli/authentication.spec.ts',
+  'spec/cli/ten-commands.spec.ts',
+  'spec/console/tls.spec.ts',
+  'spec/pubsub/hub/tls.spec.ts',
+  'spec/server/tls.spec.ts',
+]
+const NOT_OURS = ['**/node_modules/**', ...(SERVICES.openssl.present ? [] : CERTIFICATES)]
+const PATIENCE = { testTimeout: 20_000, hookTimeout: 20_000, expect: { poll: { timeout: 10_000 } } }
+
+const project = (name: string, include: readonly string[], exclude: readonly string[], isolate: boolean) => ({
+  test: { ...PATIENCE, name, include: [...include], exclude: [...NOT_OURS, ...exclude], isolate },
+})
+/** The client's connections, on the oldest mqtt.js of the range; all else runs on the newest. */
+const oldest = {
+  ...project('oldest mqtt.js', ['spec/mqtt/*.spec.ts', 'spec/client/*.spec.ts'], APART, false),
+  resolve: { alias: [{ find: /^mqtt$/, replacement: 'mqtt-oldest' }] },
+}
+const pages = project('pages', PAGES, [], false)
+const attacks = project('attacks', ATTACKS, [], true)
 
 export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,
     globalSetup: 'spec/support/services.ts',
-    include: ['spec/**/*.spec.ts'],
-    sequence: { shuffle: true },
+    projects: [
+      project('apart', APART, PAGES, true),
+      { test: { ...pages.test, globalSetup: 'spec/browser/support/setup.ts' } },
+      // Imported once in a worker, not once for each file: that took as long as all these specs together.
+      project('together', ['spec/**/*.spec.ts'], [...APART, ...PAGES, ...ATTACKS], false),
+      ...(GATE ? [oldest] : []),
+      { test: { ...attacks.test, maxWorkers: 1 } },
+    ],
+    // The order of tests, and of the files that are not long.
+    sequence: { sequencer: LongestFirst, shuffle: { files: false, tests: true } },
     // By default one core is left idle, which is half of a small machine.
     maxWorkers: '100%',
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    reporters: GATE ? ['default'] : [new QuietReporter()],
+    // Seeds are among what is said, and are needed when something fails.
+    silent: GATE ? false : 'passed-only',
     coverage: {
-      enabled: process.env['CI'] !== undefined,
-      provider: 'v8',
+      enabled: GATE,
+      provider: 'custom',
+      customProviderModule: 'spec/support/coverage.ts',
       include: ['src/**/*.ts'],
       reporter: ['text', 'json-summary'],
       thresholds: { lines: 90 },

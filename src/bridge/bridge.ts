@@ -1,33 +1,38 @@
 import { type Observable, Subject, Subscription } from 'rxjs'
-import { ArgumentError, reason, type StateStoreError } from '../errors.js'
+import { ArgumentError, reason, type StateStoreError } from '../base/errors.js'
 import type { StoreView } from '../keys/store-view.js'
-import type { GroupAction } from '../pubsub/hub/group-guard.js'
 import type { Hub } from '../pubsub/hub/hub.js'
 import type { MembershipEvent } from '../pubsub/hub/hub-driver.js'
-import { failureOf } from './messages.js'
-import { type BridgeClient, type BridgeOptions, type CheckedOptions, checkOptions } from './options.js'
-import { Topic, type TopicHost } from './topic.js'
-import { Writer } from './writer.js'
+import type { GroupAction } from '../pubsub/hub/permissions.js'
+import {
+  type BridgeClient,
+  type BridgeOptions,
+  type CheckedBridgeOptions,
+  checkBridgeOptions,
+} from './bridge-options.js'
+import { KeyGroup, type KeyGroupHost } from './key-group.js'
+import { errorInfoOf } from './key-messages.js'
+import { KeyWriter } from './key-writer.js'
 
 /** Keys of a store as groups of a hub; see {@link bridge}. */
 export class Bridge implements Disposable {
-  /** What went wrong without anybody to tell: watches that ended, values that cannot be sent, callbacks that raised. Hot. */
+  /** Faults that are no client's concern: watches that ended, values that cannot be sent, callbacks that raised an error. Hot. */
   readonly errors$: Observable<StateStoreError>
   readonly #store: StoreView
-  readonly #options: CheckedOptions
-  readonly #host: TopicHost
-  readonly #topics = new Map<string, Topic>()
+  readonly #options: CheckedBridgeOptions
+  readonly #host: KeyGroupHost
+  readonly #keyGroups = new Map<string, KeyGroup>()
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #running = new Subscription()
 
   /** Use {@link bridge}. */
-  constructor(store: StoreView, hub: Hub, options: CheckedOptions) {
+  constructor(store: StoreView, hub: Hub, options: CheckedBridgeOptions) {
     const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.errors$ = this.#errors$.asObservable()
     this.#store = store
     this.#options = options
-    this.#host = { hub, report, ended: topic => this.#forget(topic) }
-    const writer = new Writer(store, options, report)
+    this.#host = { hub, report, ended: keyGroup => this.#forget(keyGroup) }
+    const writer = new KeyWriter(store, options, report)
     this.#running.add(hub.guard((connection, action, group) => this.#decide(connection, action, group)))
     this.#running.add(hub.events$.subscribe(event => writer.take(event)))
     this.#running.add(hub.memberships$.subscribe({ next: event => this.#changed(event), complete: () => this.close() }))
@@ -36,9 +41,9 @@ export class Bridge implements Disposable {
     }
   }
 
-  /** Names of the keys that somebody follows now. */
+  /** Names of the keys that are followed now. */
   get keys(): readonly string[] {
-    return Array.from(this.#topics.keys(), group => this.#keyOf(group))
+    return Array.from(this.#keyGroups.keys(), group => this.#keyOf(group))
   }
 
   /**
@@ -47,8 +52,8 @@ export class Bridge implements Disposable {
    */
   close(): void {
     this.#running.unsubscribe()
-    for (const topic of this.#topics.values()) topic.stop()
-    this.#topics.clear()
+    for (const keyGroup of this.#keyGroups.values()) keyGroup.stop()
+    this.#keyGroups.clear()
     this.#errors$.complete()
   }
 
@@ -64,42 +69,42 @@ export class Bridge implements Disposable {
   }
 
   #joined(group: string, key: string, connectionId: string): void {
-    const topic = this.#topics.get(group)
-    if (topic !== undefined) {
-      topic.welcome(connectionId)
+    const keyGroup = this.#keyGroups.get(group)
+    if (keyGroup !== undefined) {
+      keyGroup.welcome(connectionId)
       return
     }
     const opened = this.#open(group, key)
     if (opened === undefined) return
-    this.#topics.set(group, opened)
+    this.#keyGroups.set(group, opened)
     opened.welcome(connectionId)
     opened.start()
   }
 
-  #open(group: string, key: string): Topic | undefined {
+  #open(group: string, key: string): KeyGroup | undefined {
     const { hub, report } = this.#host
     try {
-      return new Topic(group, this.#store.key(key, this.#options.codecOf(key)), this.#host)
+      return new KeyGroup(group, this.#store.key(key, this.#options.codecOf(key)), this.#host)
     } catch (cause) {
       const error = new ArgumentError(`Key ${JSON.stringify(key)} cannot be watched: ${reason(cause)}`, { cause })
       report(error)
-      hub.sendToGroup(group, { type: 'error', key, error: failureOf(error) })
+      hub.sendToGroup(group, { type: 'error', key, error: errorInfoOf(error) })
       return undefined
     }
   }
 
   #left(group: string, connectionId: string): void {
-    const topic = this.#topics.get(group)
-    topic?.members.delete(connectionId)
-    if (topic?.members.size === 0) this.#forget(topic)
+    const keyGroup = this.#keyGroups.get(group)
+    keyGroup?.members.delete(connectionId)
+    if (keyGroup?.members.size === 0) this.#forget(keyGroup)
   }
 
-  #forget(topic: Topic): void {
-    topic.stop()
-    this.#topics.delete(topic.group)
+  #forget(keyGroup: KeyGroup): void {
+    keyGroup.stop()
+    this.#keyGroups.delete(keyGroup.group)
   }
 
-  /** Clients may not publish what would look like news of the store. */
+  /** Clients may not publish what would look like an update from the store. */
   #decide(client: BridgeClient, action: GroupAction, group: string): boolean | undefined {
     const { prefix, read } = this.#options
     if (!group.startsWith(prefix)) return undefined
@@ -128,13 +133,13 @@ export class Bridge implements Disposable {
 /**
  * Lets clients of a hub read and write keys of a store: for browsers, which do not speak MQTT.
  *
- * - **Reading.** Whoever joins group `key:{key}` is sent the current entry, then every change, as JSON
+ * - **Reading.** A client that joins group `key:{key}` is sent the current entry, then every change, as JSON
  *   ({@link KeyMessage}); in order, and nothing in between is left out. All of them share one watch of the key, from the
  *   first to the last member; clients that are away are members until their session ends.
  * - **Writing.** The events `key:set` ({@link KeySet}) and `key:delete` ({@link KeyDelete}) are acknowledged when the
- *   write was applied. Otherwise they are refused: with the code of the store's error, `argument` for what is no write,
- *   `NotApplied` for a condition that did not hold, `Forbidden` for who may not.
- * - Nobody but the bridge can send to these groups. Other events are left to the application.
+ *   write was applied. Otherwise they are refused: with the code of the store's error, `argument` for a malformed
+ *   request, `NotApplied` for a condition that did not hold, `Forbidden` for a client that may not write.
+ * - Only the bridge can send to these groups. Other events are left to the application.
  *
  * Throws `argument` for wrong options. Ends with the hub.
  *
@@ -148,5 +153,5 @@ export class Bridge implements Disposable {
  * ```
  */
 export function bridge(store: StoreView, hub: Hub, options: BridgeOptions = {}): Bridge {
-  return new Bridge(store, hub, checkOptions(options))
+  return new Bridge(store, hub, checkBridgeOptions(options))
 }

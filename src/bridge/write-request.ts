@@ -1,4 +1,4 @@
-import { ArgumentError, shown } from '../errors.js'
+import { ArgumentError, shown } from '../base/errors.js'
 import type { SetOptions } from '../keys/options.js'
 
 /** Data of the event that writes a key. */
@@ -39,8 +39,8 @@ const SET_OPTIONS: Checks = {
 }
 
 /**
- * Reads the data of an event. Throws {@link ArgumentError} for whatever is no write, also for one with members that are
- * not known: a condition that is misspelt must not become a write without condition.
+ * Reads the data of an event. Throws {@link ArgumentError} for a malformed one, and for unknown members: a
+ * misspelt condition must not become a write without a condition.
  */
 export function readWrite(operation: 'set' | 'delete', data: unknown): WriteRequest {
   const members = membersOf('the data', data)

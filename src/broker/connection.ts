@@ -1,133 +1,295 @@
-import { FLAG } from '../packet/layout.js'
+import { decodePacket } from '../packet/decode.js'
+import { encodePacket } from '../packet/encode.js'
+import { PacketError, protocolError } from '../packet/packet-error.js'
+import * as PACKET from '../packet/packet-types.js'
+import type { Auth, ServerPacket, Version, Will } from '../packet/packets.js'
 import type { Content } from '../packet/publish.js'
-import type { PublishEncoder } from '../packet/publish-encoder.js'
-import type { AedesClient } from './aedes-client.js'
-import { toKeptPacket } from './message.js'
-import type { Outflow } from './outflow.js'
-import type { Session } from './session.js'
-import type { Subscriptions } from './subscriptions.js'
+import type { ReasonCode } from '../packet/reason-code.js'
+import * as REASON from '../packet/reason-codes.js'
+import { canRefuse, connackOf, disconnectCode, levelOf, patienceOf } from './connack.js'
+import { Conversation, type ConversationPeer } from './conversation.js'
+import { Deferred } from './deferred.js'
+import { clientIdOf, type Guest, guestOf, keepGreeting, willOf, willSize } from './guest.js'
+import type { Accepted, Verdict } from './handler.js'
+import type { Host } from './host.js'
+import { KeepAlive } from './keep-alive.js'
+import { LIMIT } from './limits.js'
+import type { Link } from './link.js'
+import { Tenancy } from './tenancy.js'
 
-/** What all connections of a broker share. */
-export interface Shared {
-  readonly encoder: PublishEncoder
-  /** Counts the deliveries of all connections. */
-  nextNumber(): number
-}
+const NO_IDS: readonly number[] = []
 
-/** MQTT 5.0, section 2.4: Quota exceeded. */
-const QUOTA_EXCEEDED = 151
-/** A connection with more unsent bytes than this is ended, so that a slow client costs nobody else. */
-const MAXIMUM_BACKLOG = 16 * 1024 * 1024
+/**
+ * One client's connection, from CONNECT to its end: what it does with each packet, and what it sends. It knows no socket
+ * and no timer of the system, so that whoever drives it decides what happens when.
+ */
+export class Connection implements ConversationPeer {
+  readonly #link: Link
+  readonly #host: Host<Connection>
+  /** What came while it was decided whether to let the client in. */
+  readonly #early: Deferred
+  readonly #keepAlive: KeepAlive
+  #clientId = ''
+  #version: Version = 5
+  #guest: Guest | undefined
+  /** Counted to the broker's memory until it is published or not wanted any more. */
+  #will: Will | undefined
+  /** Once the client is let in. */
+  #conversation: Conversation | undefined
+  /** What CONNECT counts, bytes. */
+  #greeting = 0
+  #ended = false
+  readonly #tenancy: Tenancy
 
-/** One client's connection at the broker. */
-export class BrokerConnection {
-  readonly #aedes: AedesClient
-  readonly #outflow: Outflow
-  readonly #subscriptions: Subscriptions
-  readonly #shared: Shared
-  #session: Session | undefined
-  #sessionPresent: boolean | undefined
-
-  constructor(aedes: AedesClient, outflow: Outflow, subscriptions: Subscriptions, shared: Shared) {
-    this.#aedes = aedes
-    this.#outflow = outflow
-    this.#subscriptions = subscriptions
-    this.#shared = shared
+  constructor(link: Link, host: Host<Connection>) {
+    this.#link = link
+    this.#host = host
+    this.#early = new Deferred(host.budget)
+    this.#keepAlive = new KeepAlive(host.clock, host.timeouts, LIMIT.connectTimeout, () => this.#silent())
+    this.#tenancy = new Tenancy(host, () => this.disconnect(REASON.maximumConnectTime, 'the credentials have expired'))
   }
 
   get clientId(): string {
-    return this.#aedes.client.id
+    return this.#clientId
   }
 
   get open(): boolean {
-    return !this.#aedes.client.closed
+    return this.#conversation !== undefined && !this.#ended
   }
 
-  /** What was delivered and not acknowledged; while the connection lasts. */
-  get session(): Session | undefined {
-    return this.#session
+  /** Whether it is over, and takes nothing any more. */
+  get ended(): boolean {
+    return this.#ended
   }
 
-  get subscriptionCount(): number {
-    return this.#subscriptions.count
+  /** Whether the client takes so little of what it is sent that nothing more should be read from it. */
+  get stalled(): boolean {
+    return this.#link.unsent > LIMIT.unsent
   }
 
-  subscribes(topic: string): boolean {
-    return this.#subscriptions.grantedQos(topic) !== undefined
+  /** Something came over the network. */
+  seen(): void {
+    this.#keepAlive.seen()
   }
 
-  /** The client is the only one of its id from now on, and this is what it left unacknowledged. */
-  begin(session: Session): void {
-    this.#session = session
-    this.#resume()
-  }
-
-  /** The client was told that it is connected, which may be before {@link begin}. */
-  connected(sessionPresent: boolean): void {
-    this.#sessionPresent = sessionPresent
-    this.#resume()
-  }
-
-  #resume(): void {
-    if (this.#session === undefined || this.#sessionPresent === undefined) return
-    const { version, receiveMaximum } = this.#aedes.client
-    // What is kept has properties, which no other version can read.
-    if (!this.#sessionPresent || version !== 5) this.#session.clear()
-    this.#session.resume(this.#send, receiveMaximum)
-  }
-
-  /** The connection is gone; returns what may be kept for the next one. */
-  finish(): Session | undefined {
-    const session = this.#session
-    this.#session = undefined
-    session?.suspend()
-    return this.#aedes.client.clean ? undefined : session
-  }
-
-  /**
-   * QoS 1, or 0 where that is what was granted, to this client alone; with QoS 1 kept for it if the session outlives the
-   * connection. Contents that go to many connections are one object.
-   */
-  deliver(topic: string, content: Content): void {
-    const { client, ending } = this.#aedes
-    if (this.#session === undefined || client.closed) {
-      client.publish(toKeptPacket(topic, content, this.#shared.nextNumber()), ignore)
-      return
+  /** Takes one packet. */
+  receive(frame: Uint8Array): void {
+    if (this.#ended) return
+    // No function of its own for every packet.
+    try {
+      if (this.#conversation) this.#conversation.receive(frame)
+      else this.#greet(frame)
+    } catch (error) {
+      this.fail(error)
     }
-    if (this.#outflow.unsent > MAXIMUM_BACKLOG && !ending) this.disconnect(QUOTA_EXCEEDED, 'too many unread messages')
-    if (this.#subscriptions.grantedQos(topic) === 0) this.#send(topic, content, 0, false)
-    else if (!this.#session.deliver(topic, content, !client.clean)) this.abandon()
   }
 
-  /** Ends it with its session: too much is unacknowledged. */
-  abandon(): void {
-    // aedes wipes a session that ends with its connection.
-    Object.assign(this.#aedes.client, { sessionExpiryInterval: 0, clean: true })
-    this.#session?.clear()
-    this.disconnect(QUOTA_EXCEEDED, 'too many unacknowledged messages')
+  /** As {@link receive} for a PUBACK that says nothing but success; while {@link open}. */
+  acknowledged(packetId: number): void {
+    this.#conversation?.session.outbox.puback(packetId)
   }
 
-  disconnect(reasonCode: number, reason: string, closed: () => void = ignore): void {
-    this.#aedes.client.disconnect({ reasonCode, properties: { reasonString: reason } }, closed)
+  /** Goes on with one packet that had to wait; returns whether there was one that may go on. */
+  proceed(): boolean {
+    try {
+      return this.#conversation?.proceed() ?? false
+    } catch (error) {
+      this.fail(error)
+      return false
+    }
+  }
+
+  /** The client sends no more: what waits is done, and the connection ends. */
+  finish(): void {
+    this.#guard(() => {
+      while (this.#conversation?.conclude());
+    })
+    this.#link.end()
+    this.lost()
+  }
+
+  /** The network connection is gone, without a word. */
+  lost(): void {
+    this.#leave(this.#will)
   }
 
   /** Cuts the network connection without a word, as a broken network does. */
   cut(): void {
-    this.#aedes.client.conn.destroy()
+    this.#link.destroy()
+    this.lost()
   }
 
-  /** Packet id 0 stands for QoS 0. */
-  readonly #send = (topic: string, content: Content, packetId: number, again: boolean): void => {
-    if (this.#aedes.ending) return
-    const { encoder } = this.#shared
-    const apart = this.#outflow.isLarge(content.payload)
-    const packet = apart
-      ? encoder.encodeHead(topic, content, packetId, this.#outflow.room)
-      : encoder.encodeTo(topic, content, packetId, this.#outflow.room)
-    if (again) packet[0] = (packet[0] ?? 0) | FLAG.dup
-    if (apart) this.#outflow.write(content.payload)
+  /** Ends it with its session: too much is unacknowledged. */
+  abandon(): void {
+    if (this.#conversation) this.#conversation.session.expiry = 0
+    this.disconnect(REASON.quotaExceeded, 'too many unacknowledged messages')
+  }
+
+  /** Ends the connection, and says why. The last will is published, as the client did not say goodbye. */
+  disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
+    if (this.#ended) return
+    if (this.#conversation === undefined) {
+      if (canRefuse(this.#version, reasonCode))
+        this.send({ type: 'connack', sessionPresent: false, reasonCode, reasonString, serverReference })
+    } else if (this.#version === 5) this.send({ type: 'disconnect', reasonCode, reasonString, serverReference })
+    this.#link.end()
+    this.lost()
+  }
+
+  goodbye(withWill: boolean): void {
+    this.#link.end()
+    this.#leave(withWill ? this.#will : undefined)
+  }
+
+  /** Ends the connection because of an error: the client's, or one of ours. */
+  fail(error: unknown): void {
+    if (error instanceof PacketError) {
+      this.disconnect(error.reasonCode, error.message)
+      return
+    }
+    this.disconnect(REASON.implementationSpecificError, 'the broker failed')
+    this.#host.handler.failed(error, this.#clientId)
+  }
+
+  subscribes(topic: string): boolean {
+    return this.#conversation?.session.grant(topic) !== undefined
+  }
+
+  deliver(topic: string, content: Content): void {
+    const session = this.#conversation?.session
+    if (session === undefined) return
+    if (this.#link.unsent > LIMIT.backlog) this.tooSlow()
+    const grant = session.grant(topic)
+    session.deliver({
+      topic,
+      content,
+      qos: grant?.qos === 0 ? 0 : 1,
+      retain: false,
+      expiresAt: undefined,
+      subscriptionIds: grant?.subscriptionIds ?? NO_IDS,
+    })
+  }
+
+  send(packet: ServerPacket): void {
+    if (this.#guest) this.#guest.outbound.send(packet)
+    // The client has not said what it takes.
+    else this.#link.write(encodePacket(packet, this.#version))
+  }
+
+  authenticate(packet: Auth): void {
+    this.#guest?.authentication.proceed(packet, this.#decided, this.#failed)
+  }
+
+  /** The client does not take what it is sent. */
+  tooSlow(): void {
+    this.disconnect(REASON.quotaExceeded, 'too many unread messages')
+  }
+
+  #guard<T>(task: () => T): T | undefined {
+    try {
+      return task()
+    } catch (error) {
+      this.fail(error)
+      return undefined
+    }
+  }
+
+  /** Before the client is let in. */
+  #greet(frame: Uint8Array): void {
+    const guest = this.#guest
+    if (guest === undefined) this.#meet(frame)
+    else if (guest.authentication.deciding) this.#defer(frame)
+    else {
+      const packet = decodePacket(frame, guest.connect.version)
+      if (packet.type !== 'auth') throw protocolError('AUTH is awaited')
+      this.authenticate(packet)
+    }
+  }
+
+  #meet(frame: Uint8Array): void {
+    // Who does not begin with CONNECT gets no answer (MQTT 5.0, section 3.1).
+    if ((frame[0] ?? 0) >> 4 !== PACKET.connect) {
+      this.cut()
+      return
+    }
+    this.#version = levelOf(frame)
+    const connect = decodePacket(frame, this.#version)
+    if (connect.type !== 'connect') return
+    this.#guest = guestOf(connect, this.#link, this.#host, this)
+    this.#greeting = keepGreeting(frame, this.#host.budget)
+    this.#clientId = clientIdOf(connect)
+    this.#guest.authentication.begin(this.#decided, this.#failed)
+  }
+
+  readonly #failed = (error: unknown): void => this.fail(error)
+
+  readonly #decided = (verdict: Verdict): void => {
+    const guest = this.#guest
+    if (this.#ended || guest === undefined) return
+    const { authenticationMethod } = guest.connect
+    if (verdict.type === 'refused')
+      this.disconnect(this.open ? disconnectCode(verdict) : verdict.reasonCode, verdict.reason, verdict.serverReference)
+    else if (verdict.type === 'accepted' && this.#conversation === undefined) this.#admit(guest, verdict)
+    else {
+      if (verdict.type === 'accepted' && !this.#renew(verdict)) return
+      const reasonCode = verdict.type === 'continue' ? REASON.continueAuthentication : REASON.success
+      this.send({ type: 'auth', reasonCode, authenticationMethod, authenticationData: verdict.data })
+    }
+  }
+
+  /** Takes over what a client has proved anew; returns whether it is still the same. */
+  #renew(accepted: Accepted): boolean {
+    const session = this.#conversation?.session
+    if (session && session.holder?.id !== accepted.holder?.id) {
+      this.disconnect(REASON.notAuthorized, 'these are the credentials of somebody else')
+      return false
+    }
+    if (session) session.holder = accepted.holder
+    this.#tenancy.until(accepted.expiresAt)
+    return true
+  }
+
+  #admit({ connect, outbound }: Guest, { data: authenticationData, holder, expiresAt }: Accepted): void {
+    const host = this.#host
+    this.#will = willOf(connect, this, host)
+    const { session, present } = host.admit(this, connect, this.#clientId, holder)
+    this.#tenancy.until(expiresAt)
+    this.#conversation = new Conversation(this, this.#link, session, host, connect.version)
+    this.#keepAlive.start(patienceOf(connect, host.maximumKeepAlive))
+    const welcome = { clientId: this.#clientId, sessionPresent: present, authenticationData }
+    outbound.send(connackOf(connect, welcome, host))
+    host.handler.connected(this)
+    session.resume(outbound, connect.receiveMaximum)
+    for (let frame = this.#early.shift(); frame !== undefined; frame = this.#early.shift()) this.receive(frame)
+    // Nothing may come over the network any more that would remind of what waits.
+    while (this.proceed());
+  }
+
+  #defer(frame: Uint8Array): void {
+    if (this.#early.size > LIMIT.deferred)
+      throw new PacketError(REASON.quotaExceeded, 'too much before the client is let in')
+    this.#early.push(frame)
+  }
+
+  #silent(): void {
+    if (this.#conversation === undefined) this.cut()
+    // It may have said something that was not read.
+    else if (!this.stalled) this.disconnect(REASON.keepAliveTimeout, 'nothing came for one and a half keep-alives')
+  }
+
+  #leave(will: Will | undefined): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#keepAlive.stop()
+    this.#tenancy.until(undefined)
+    this.#early.clear()
+    this.#host.budget.give(this.#greeting)
+    this.#greeting = 0
+    const conversation = this.#conversation
+    if (this.#will && (will === undefined || conversation === undefined)) this.#host.budget.give(willSize(this.#will))
+    this.#will = undefined
+    if (conversation === undefined) return
+    conversation.end()
+    this.#guard(() => this.#host.leave(this, conversation.session, will))
   }
 }
-
-// A failed write shows as the end of the connection, which the broker reports.
-const ignore = (): void => undefined

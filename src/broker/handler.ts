@@ -1,21 +1,93 @@
-import type { BrokerConnection } from './connection.js'
-import type { InboundMessage } from './message.js'
+import type { Connect, Will } from '../packet/packets.js'
+import type { Content, InboundPublish } from '../packet/publish.js'
+import type { ReasonCode } from '../packet/reason-code.js'
+import type { Link } from './link.js'
 
-/** Why a PUBLISH is refused; with `disconnect`, an MQTT 5 reason code, the connection ends as well. */
+/** A client's connection, for whoever the broker works for. */
+export interface Client {
+  /** Empty before it is known. */
+  readonly clientId: string
+  /** Whether the client is connected. */
+  readonly open: boolean
+  /** Whether one of its subscriptions matches the topic. */
+  subscribes(topic: string): boolean
+  /**
+   * Delivers to this client alone, whether it subscribes to the topic or not: with QoS 1, or 0 where that is what was
+   * granted. Contents that go to many clients are one object. They may be kept for long: nothing in them is a view of
+   * memory that is much larger.
+   */
+  deliver(topic: string, content: Content): void
+}
+
+/** A PUBLISH that came, or a last will. */
+export type InboundMessage = InboundPublish | Will
+
+/** Why a PUBLISH is refused; with `disconnect`, a reason code, the connection ends as well. */
 export interface PublishRefusal {
   readonly reason: string
-  readonly disconnect?: number
+  readonly disconnect?: ReasonCode
 }
+
+/** Somebody who wants to be let in, or, with enhanced authentication, to stay. */
+export interface Credentials {
+  readonly connect: Connect
+  readonly link: Pick<Link, 'remoteAddress' | 'transport' | 'secure'>
+  /** What the client has to say in this step of enhanced authentication (MQTT 5.0, section 4.12). */
+  readonly data: Uint8Array | undefined
+  /** What the last step left behind; `undefined` in the first. */
+  readonly state: unknown
+}
+
+/** Whom a session belongs to: nobody else may take it over. */
+export interface Holder {
+  readonly id: string
+  /** Whether it may be connected at all. */
+  readonly welcome: boolean
+  /** Whether it may subscribe to a filter, now that there may be other rules than when it did. */
+  maySubscribe(filter: string): boolean
+}
+
+/** A client is let in, or may stay. */
+export interface Accepted {
+  readonly type: 'accepted'
+  readonly data?: Uint8Array | undefined
+  /** Without one everybody has the same rights, and whoever knows a client id may take its session over. */
+  readonly holder?: Holder | undefined
+  /** When the connection ends unless the client proves anew who it is, ms since the Unix epoch; default never. */
+  readonly expiresAt?: number | undefined
+}
+
+/** A client is not let in, or may not stay. */
+export interface Refused {
+  readonly type: 'refused'
+  readonly reasonCode: ReasonCode
+  readonly reason: string
+  /** Where to go instead, with `useAnotherServer` or `serverMoved` (MQTT 5.0, section 4.11). */
+  readonly serverReference?: string
+}
+
+/** What is made of credentials. */
+export type Verdict =
+  | Accepted
+  /** Enhanced authentication goes on: `data` is for the client, `state` comes back with its answer. */
+  | { readonly type: 'continue'; readonly data: Uint8Array; readonly state: unknown }
+  | Refused
 
 /** What a broker asks of whoever it works for. */
 export interface BrokerHandler {
   /** The topic of its own: what is published there it takes, and nobody else gets it. */
   readonly topic: string
-  /** Whether and why a PUBLISH is refused, to whatever topic. It may be asked twice. */
-  refuse(connection: BrokerConnection, message: InboundMessage): PublishRefusal | undefined
+  /** Whom to let in. Without it everybody, but for those who ask for enhanced authentication. */
+  authenticate?(client: Client, credentials: Credentials): Verdict | Promise<Verdict>
+  /** Whether and why a PUBLISH is refused, to whatever topic; of a last will it is asked when the client connects. */
+  refuse(client: Client, message: InboundMessage): PublishRefusal | undefined
   /** Takes a PUBLISH to its topic. The bytes are views of what was read. */
-  take(connection: BrokerConnection, message: InboundMessage): void
-  maySubscribe(connection: BrokerConnection, filter: string): boolean
-  connected(connection: BrokerConnection): void
-  disconnected(connection: BrokerConnection): void
+  take(client: Client, message: InboundMessage): void
+  maySubscribe(client: Client, filter: string): boolean
+  /** Below what topics a client may expect responses, if it asks for it (MQTT 5.0, section 3.2.2.3.15). */
+  responseInformation?(clientId: string): string
+  connected(client: Client): void
+  disconnected(client: Client): void
+  /** An error of ours in what a client asked for; its connection has ended. */
+  failed(error: unknown, clientId: string): void
 }

@@ -1,7 +1,23 @@
-import { createServer as createHttpServer, type Server as HttpServer, type IncomingMessage } from 'node:http'
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { createWebSocketStream, WebSocketServer } from 'ws'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
+import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
+import { Handshakes } from '../tls/handshakes.js'
+import { type TlsMaterial, tlsOptions } from '../tls/tls.js'
+import type { Budget } from './budget.js'
+import { FrameMeter } from './frame-meter.js'
+import { Origins } from './origins.js'
+import { PacedSocket } from './paced-socket.js'
+import { connectionEvent } from './socket-gate.js'
+import type { Turns } from './turns.js'
+import { type ConnectionQuotas, Visitors } from './visitors.js'
 
 /** Where to listen. */
 export interface Addresses {
@@ -10,43 +26,77 @@ export interface Addresses {
   readonly port: number
   /** WebSocket port, 0 for any. */
   readonly wsPort: number
+  /** Origins whose pages may connect, beside those of this machine and of the host itself. */
+  readonly allowedOrigins: readonly string[]
+  /** Listens with TLS. */
+  readonly tls?: TlsMaterial | undefined
+  /** Default any number. */
+  readonly connections?: ConnectionQuotas | undefined
 }
 
 /** Takes a connection: what it carries, and the socket below, which over TCP is the same. */
-export type Accept = (stream: Duplex, socket: Socket, request?: IncomingMessage) => void
+export type Accept = (stream: Duplex, socket: Socket) => void
+
+/** What all connections of a broker share. */
+interface Shared {
+  readonly budget: Budget
+  readonly turns: Turns
+}
+
+/** WebSocket close codes (RFC 6455, section 7.4.1). */
+const UNSUPPORTED_DATA = 1003
+/** So long a connection that is gone without a word is not noticed, at least, ms. */
+const PROBE_AFTER = 60_000
+const ANY_NUMBER = { maxConnections: Number.POSITIVE_INFINITY, maxConnectionsPerAddress: Number.POSITIVE_INFINITY }
+/** A client that sends no more may still have something to be read, which would be lost if its end were ours at once. */
+const TCP_OPTIONS = { noDelay: true, allowHalfOpen: true, keepAlive: true, keepAliveInitialDelay: PROBE_AFTER } as const
 
 /** MQTT over TCP and over WebSocket. */
 export class Listeners {
   readonly #tcp: TcpServer
-  readonly #sockets = new Set<Socket>()
   readonly #http: HttpServer
+  readonly #sockets = new Set<Socket>()
+  readonly #visitors: Visitors
+  readonly #handshakes = new Handshakes()
   readonly #webSockets: WebSocketServer
+  readonly #shared: Shared
+  readonly #accept: Accept
 
   /** @param largestFrame - of a WebSocket, bytes */
-  constructor(largestFrame: number, accept: Accept) {
-    this.#tcp = createTcpServer({ noDelay: true }, socket => {
-      this.#sockets.add(socket)
-      socket.once('close', () => this.#sockets.delete(socket))
-      accept(socket, socket)
-    })
-    this.#http = createHttpServer((_request, response) =>
-      response.writeHead(426).end('This is an MQTT broker: use WebSocket\n'),
-    )
+  constructor(
+    { host, allowedOrigins, tls, connections = ANY_NUMBER }: Addresses,
+    largestFrame: number,
+    shared: Shared,
+    accept: Accept,
+  ) {
+    this.#shared = shared
+    this.#accept = accept
+    const take = (socket: Socket): void => accept(socket, socket)
+    this.#tcp = tls ? createTlsServer({ ...TCP_OPTIONS, ...tlsOptions(tls) }, take) : createTcpServer(TCP_OPTIONS, take)
+    this.#http = tls ? createHttpsServer(tlsOptions(tls), explain) : createHttpServer(explain)
+    this.#visitors = new Visitors(connections)
+    for (const server of this.servers) {
+      this.#visitors.guard(server)
+      server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
+      if (server instanceof TlsServer) this.#handshakes.watch(server)
+    }
+    const origins = new Origins(host, allowedOrigins)
     this.#webSockets = new WebSocketServer({
-      server: this.#http,
+      noServer: true,
       maxPayload: largestFrame,
       handleProtocols: protocols => (protocols.has('mqtt') ? 'mqtt' : false),
+      verifyClient: ({ req }: { req: IncomingMessage }, done) => done(origins.allow(req.headers), 403, 'Forbidden'),
     })
-    this.#webSockets.on('connection', (socket, request) => {
-      request.socket.setNoDelay(true)
-      accept(createWebSocketStream(socket), request.socket, request)
-    })
-    // Its server's errors arrive here as well; listening reports them.
-    this.#webSockets.on('error', () => undefined)
+    this.#http.on('upgrade', (request, _socket, head) => this.#upgrade(request, head))
   }
 
   get servers(): readonly TcpServer[] {
     return [this.#tcp, this.#http]
+  }
+
+  /** Connections that were cut because there were too many. */
+  get refused(): number {
+    return this.#visitors.refused
   }
 
   get port(): number {
@@ -63,13 +113,49 @@ export class Listeners {
     await listen(this.#http, wsPort, host)
   }
 
-  /** Cuts what is connected, and frees the ports. */
-  async close(): Promise<void> {
-    for (const socket of this.#webSockets.clients) socket.terminate()
-    for (const socket of this.#sockets) socket.destroy()
-    this.#http.closeAllConnections()
-    await Promise.all([closeServer(this.#tcp), closeServer(this.#http)])
+  /** Shows another certificate to whoever connects from now on. */
+  setTls(tls: TlsMaterial): void {
+    for (const server of this.servers) if (server instanceof TlsServer) server.setSecureContext(tlsOptions(tls))
   }
+
+  /** Ends what is connected, when what was written to it has left, and frees the ports. */
+  async close(): Promise<void> {
+    const closed = Promise.all([closeServer(this.#tcp), closeServer(this.#http)])
+    for (const socket of this.#sockets) socket.destroySoon()
+    this.#handshakes.destroy()
+    await closed
+  }
+
+  #upgrade(request: IncomingMessage, head: Buffer): void {
+    const below = request.socket
+    below.setNoDelay(true)
+    below.setKeepAlive(true, PROBE_AFTER)
+    const paced = new PacedSocket(below, this.#shared.turns)
+    this.#webSockets.handleUpgrade(request, paced, head, webSocket => this.#connected(webSocket, below))
+  }
+
+  #connected(webSocket: WebSocket, socket: Socket): void {
+    const meter = new FrameMeter(socket, this.#shared.budget, () => webSocket.terminate())
+    // Heard before the stream hears of it.
+    webSocket.on('message', (data: Buffer, isBinary) => {
+      meter.frame(data.length)
+      // MQTT 5.0, section 6: Control Packets are sent in binary frames.
+      if (!isBinary) webSocket.close(UNSUPPORTED_DATA)
+    })
+    for (const event of ['ping', 'pong']) webSocket.on(event, (data: Buffer) => meter.control(data.length))
+    const stream = createWebSocketStream(webSocket)
+    stream.on('data', (chunk: Uint8Array) => meter.read(chunk.length))
+    this.#accept(stream, socket)
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
+  }
+}
+
+function explain(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(426).end('This is an MQTT broker: use WebSocket\n')
 }
 
 const listen = (server: TcpServer | HttpServer, port: number, host: string): Promise<void> =>

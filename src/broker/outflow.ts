@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { afterIo } from '../clock.js'
+import { afterIo } from '../base/clock.js'
+import { viewOf } from '../packet/layout.js'
+import type { Budget } from './budget.js'
 
 /** What is gathered in one block, and the largest piece that is worth a copy, bytes. */
 const SMALLEST_BLOCK = 512
@@ -21,6 +23,7 @@ const NOTHING = Buffer.alloc(0)
 export class Outflow {
   readonly #stream: Duplex
   readonly #socket: Socket
+  readonly #budget: Budget
   readonly #taken: () => void
   /** Full blocks and large pieces, before what is in the block. */
   #pieces: Uint8Array[] = []
@@ -29,6 +32,9 @@ export class Outflow {
   #to = 0
   #blockSize = SMALLEST_BLOCK
   #gathered = 0
+  /** What the stream has and has not got rid of, bytes. */
+  #sent = 0
+  #ending = false
   #flushing = false
   #writing = false
   #watching = false
@@ -37,16 +43,22 @@ export class Outflow {
    * @param socket - below the stream, or the stream itself
    * @param taken - called when the network has taken what it was given
    */
-  constructor(stream: Duplex, socket: Socket, taken: () => void) {
+  constructor(stream: Duplex, socket: Socket, budget: Budget, taken: () => void) {
     this.#stream = stream
     this.#socket = socket
+    this.#budget = budget
     this.#taken = taken
     socket.on('timeout', () => this.#stalled())
+    stream.on('close', () => {
+      budget.give(this.#gathered + this.#sent)
+      this.#gathered = this.#sent = 0
+      this.#pieces = []
+    })
   }
 
   /** What the network has not taken yet, bytes. */
   get unsent(): number {
-    return this.#gathered + this.#stream.writableLength
+    return this.#gathered + this.#sent
   }
 
   /** Whether whoever can wait should. */
@@ -60,7 +72,7 @@ export class Outflow {
     if (this.#to + bytes > this.#block.length) this.#newBlock(bytes)
     const at = this.#to
     this.#to += bytes
-    return this.#block.subarray(at, this.#to)
+    return viewOf(this.#block, at, this.#to)
   }
 
   /** Writes a piece; a large one is not copied, and is not to be changed any more. */
@@ -84,17 +96,33 @@ export class Outflow {
     this.#flushing = true
   }
 
+  /** Sends what is there, then ends the connection; what is written later is not sent. */
+  end(): void {
+    this.#ending = true
+    this.flush()
+  }
+
   /** Sends what is there, as soon as the network has taken what it has. */
   flush(): void {
     this.#flushing = false
-    if (this.#writing || this.#gathered === 0) return
+    if (this.#writing) return
+    if (this.#gathered === 0) {
+      if (this.#ending) this.#stream.end()
+      return
+    }
     this.#closeBlock()
     const pieces = this.#pieces
     this.#blockSize = Math.min(LARGEST_BLOCK, Math.max(SMALLEST_BLOCK, 2 ** Math.ceil(Math.log2(this.#gathered))))
     this.#pieces = []
     this.#block = NOTHING
-    this.#from = this.#to = this.#gathered = 0
-    if (!this.#stream.writable) return
+    this.#from = this.#to = 0
+    if (!this.#stream.writable) {
+      this.#budget.give(this.#gathered)
+      this.#gathered = 0
+      return
+    }
+    this.#sent = this.#gathered
+    this.#gathered = 0
     this.#writing = true
     this.#send(pieces)
     this.#watch()
@@ -112,6 +140,8 @@ export class Outflow {
 
   readonly #written = (): void => {
     this.#writing = false
+    this.#budget.give(this.#sent)
+    this.#sent = 0
     this.flush()
     if (this.#watching && !this.#writing) {
       this.#watching = false
@@ -122,6 +152,7 @@ export class Outflow {
 
   #gather(bytes: number): void {
     this.#gathered += bytes
+    this.#budget.count(bytes)
     if (this.#writing) this.#watch()
     else if (!this.#flushing) {
       this.#flushing = true

@@ -1,151 +1,190 @@
-import { Fifo } from '../fifo.js'
-import type { Content } from '../packet/publish.js'
-import { SlotMap } from '../slot-map.js'
-import { LAST_AEDES_ID } from './aedes-client.js'
-import { MOST_QUEUED_BYTES, MOST_QUEUED_MESSAGES, sizeOf } from './session-bound.js'
+import type { Qos } from '../packet/packets.js'
+import type { Budget } from './budget.js'
+import type { Delivery } from './delivery.js'
+import { FilterTrie } from './filter-trie.js'
+import type { Holder } from './handler.js'
+import { Outbox, type Sender } from './outbox.js'
+import { isShared, type Subscriber, type Subscription } from './subscription.js'
+import { matchesFilter } from './topic-filter.js'
 
-/** Sends a PUBLISH with QoS 1; `again` if it was sent before. */
-export type Send = (topic: string, content: Content, packetId: number, again: boolean) => void
-
-/** A delivery that is kept until it is acknowledged. */
-interface Delivery {
-  readonly topic: string
-  readonly content: Content
-  /** Rises, which packet ids do not. */
-  readonly number: number
-  packetId: number
-  sent: boolean
-  /** For its turn, on this connection. */
-  waiting: boolean
+/** What a client's subscriptions grant for a topic. */
+export interface Grant {
+  /** The best of all that match (MQTT 5.0, section 3.3.4). */
+  readonly qos: Qos
+  readonly subscriptionIds: readonly number[]
 }
 
-/** Stands for deliveries that are never sent again: the session ends with the connection. */
-interface Sent {
-  readonly waiting: false
-  readonly content?: never
+const NO_IDS: readonly number[] = []
+/** So many filters are compared one by one. */
+const FEW = 8
+/** An id that waits for PUBREL, bytes. */
+const ID_SIZE = 32
+
+/** What a session needs of whoever keeps it. */
+export interface SessionHost {
+  readonly budget: Budget
+  /** ms of the monotonic clock */
+  now(): number
+  /** More waits for the session than it may: it has to end. */
+  overflowed(session: Session): void
+  /** More memory is in use than all may have together. */
+  pressed(): void
 }
 
-const SENT: Sent = { waiting: false }
-const FIRST_ID = LAST_AEDES_ID + 1
-/** Whatever a client says it can take (MQTT 5.0, section 3.1.2.11.3): there have to be ids for those that wait. */
-const MOST_IN_FLIGHT = 20_000
+/** What the broker knows of a client, and keeps while it is away (MQTT 5.0, section 4.1). */
+export class Session implements Subscriber {
+  readonly clientId: string
+  readonly outbox: Outbox
+  /** By filter, as the client wrote it; see {@link subscribe}. */
+  readonly subscriptions = new Map<string, Subscription>()
+  /** Those whose retained messages have still to be sent: one after the other, as each may have many. */
+  readonly replays = new Set<Subscription>()
+  /** How long it is kept without a connection, s. */
+  expiry = 0
+  /** Whom it belongs to, if anybody asks. */
+  holder: Holder | undefined
+  /** Nothing is kept for it any more. */
+  ended = false
+  readonly #host: SessionHost
+  #sender: Sender | undefined
+  /** Packet ids with QoS 2 that came and wait for PUBREL. */
+  #received: Set<number> | undefined
+  /** Those of {@link subscriptions} that are not shared, when they are many and something is asked of them. */
+  #filters: FilterTrie<Subscription> | undefined
+  #topic: string | undefined
+  #grant: Grant | undefined
 
-/**
- * What was delivered to a client with QoS 1 past aedes, and is not acknowledged. It outlives the connection as the MQTT
- * session does (MQTT 5.0, section 4.1), and comes again, in order, when the client is back. What is over the client's
- * receive maximum waits.
- */
-export class Session {
-  /** By packet id. */
-  #deliveries = new SlotMap<Delivery | Sent>()
-  #waiting = new Fifo<Delivery>()
-  #kept = 0
-  #keptBytes = 0
-  #number = 0
-  #inFlight = 0
-  #receiveMaximum = 0
-  #send: Send | undefined
-
-  /** Number of messages that are kept. */
-  get kept(): number {
-    return this.#kept
+  constructor(clientId: string, host: SessionHost) {
+    this.clientId = clientId
+    this.outbox = new Outbox(host.budget)
+    this.#host = host
   }
 
-  /** Whether so much is unacknowledged that the client should get no more if that can be helped. */
-  get strained(): boolean {
-    return this.#kept > MOST_QUEUED_MESSAGES / 2 || this.#keptBytes > MOST_QUEUED_BYTES / 2
+  get connected(): boolean {
+    return this.#sender !== undefined
   }
 
-  /** A connection begins: sends again what the one before did not acknowledge. */
-  resume(send: Send, receiveMaximum: number): void {
-    this.#send = send
-    this.#receiveMaximum = Math.min(receiveMaximum, MOST_IN_FLIGHT)
-    this.#inFlight = 0
-    this.#waiting.clear()
-    const left = this.#deliveries.values.filter(isKept).sort((a, b) => a.number - b.number)
-    for (const delivery of left) {
-      delivery.waiting = true
-      this.#waiting.push(delivery)
-    }
-    this.#sendWaiting()
+  get lasting(): boolean {
+    return this.expiry > 0 && !this.ended
+  }
+
+  get hasRoom(): boolean {
+    return !this.outbox.full || this.outbox.forgetExpired(this.#host.now())
+  }
+
+  /** A connection begins: what the one before left is sent again. */
+  resume(sender: Sender, receiveMaximum: number): void {
+    this.#sender = sender
+    this.outbox.resume(sender, receiveMaximum)
   }
 
   /** The connection is gone. */
   suspend(): void {
-    this.#send = undefined
+    this.#sender = undefined
+    this.outbox.suspend()
   }
 
-  /**
-   * Delivers a message: now, or as soon as the client takes it. Returns whether there was room to keep it.
-   *
-   * @param lasting - whether it is to be kept for the next connection
-   */
-  deliver(topic: string, content: Content, lasting: boolean): boolean {
-    const now = this.#waiting.length === 0 && this.#inFlight < this.#receiveMaximum
-    if (now && !lasting && this.#send !== undefined) {
-      this.#inFlight++
-      this.#send(topic, content, FIRST_ID + this.#deliveries.add(SENT), false)
-      return true
+  /** Sends a message, or keeps it until the client takes it; with QoS 0 nothing is kept. */
+  deliver(delivery: Delivery): void {
+    if (delivery.qos === 0) {
+      this.#sender?.publish(delivery, 0, false)
+      return
     }
-    if (this.#kept >= MOST_QUEUED_MESSAGES || this.#keptBytes >= MOST_QUEUED_BYTES) return false
-    this.#waiting.push(this.#keep(topic, content))
-    this.#sendWaiting()
+    if (!this.connected && !this.lasting) return
+    if (!delivery.replayed && !this.hasRoom) {
+      this.#host.overflowed(this)
+      return
+    }
+    this.outbox.deliver(delivery, this.lasting)
+    if (this.#host.budget.exceeded) this.#host.pressed()
+  }
+
+  /** What the subscriptions grant for a topic; `undefined` when none matches. */
+  grant(topic: string): Grant | undefined {
+    if (topic !== this.#topic) {
+      this.#grant = this.#match(topic)
+      this.#topic = topic
+    }
+    return this.#grant
+  }
+
+  /** Subscribes, or replaces the subscription with the same filter, which is returned. */
+  subscribe(subscription: Subscription): Subscription | undefined {
+    const before = this.unsubscribe(subscription.filter)
+    this.subscriptions.set(subscription.filter, subscription)
+    if (!isShared(subscription)) this.#filters?.add(subscription.filter, subscription)
+    return before
+  }
+
+  /** Removes a subscription, which is returned if there was one. */
+  unsubscribe(filter: string): Subscription | undefined {
+    const subscription = this.subscriptions.get(filter)
+    this.#topic = undefined
+    if (subscription === undefined) return undefined
+    this.subscriptions.delete(filter)
+    this.#filters?.remove(filter, subscription)
+    return subscription
+  }
+
+  /** Whether a PUBLISH with QoS 2 came, and its PUBREL did not. */
+  isUnreleased(packetId: number): boolean {
+    return this.#received?.has(packetId) ?? false
+  }
+
+  /** Remembers that a PUBLISH with QoS 2 came; returns whether there is room for that. */
+  remember(packetId: number): boolean {
+    if (!this.#host.budget.take(ID_SIZE)) return false
+    this.#received ??= new Set()
+    this.#received.add(packetId)
     return true
   }
 
-  /** Whether the PUBACK is about a delivery of this session. */
-  acknowledge(packetId: number): boolean {
-    const place = packetId - FIRST_ID
-    const delivery = this.#deliveries.get(place)
-    if (delivery === undefined || delivery.waiting) return false
-    this.#deliveries.delete(place)
-    this.#inFlight--
-    if (isKept(delivery)) {
-      this.#kept--
-      this.#keptBytes -= sizeOf(delivery.topic, delivery.content.payload)
-    }
-    this.#sendWaiting()
+  /** Whether PUBREL is about something that came. */
+  released(packetId: number): boolean {
+    if (!this.#received?.delete(packetId)) return false
+    this.#host.budget.give(ID_SIZE)
     return true
   }
 
-  /** Forgets everything: the session ended, or starts clean. */
-  clear(): void {
-    this.#deliveries.clear()
-    this.#waiting.clear()
-    this.#kept = this.#keptBytes = this.#inFlight = 0
+  /** Forgets everything; to be called when its subscriptions lead nowhere any more. */
+  end(): void {
+    this.ended = true
+    this.#sender = undefined
+    this.subscriptions.clear()
+    this.replays.clear()
+    this.#filters = undefined
+    this.#topic = undefined
+    this.outbox.clear()
+    this.#host.budget.give(ID_SIZE * (this.#received?.size ?? 0))
+    this.#received = undefined
   }
 
-  #keep(topic: string, content: Content): Delivery {
-    const delivery = {
-      topic,
-      content: ownContent(content),
-      number: ++this.#number,
-      packetId: 0,
-      sent: false,
-      waiting: true,
+  #match(topic: string): Grant | undefined {
+    const matches = this.subscriptions.size <= FEW ? this.#search(topic) : this.#walk(topic)
+    const [first] = matches
+    if (first === undefined) return undefined
+    const subscriptionIds = matches.flatMap(({ id }) => id ?? [])
+    const qos = matches.reduce((best, { qos }) => (qos > best ? qos : best), first.qos)
+    return { qos, subscriptionIds: subscriptionIds.length > 0 ? subscriptionIds : NO_IDS }
+  }
+
+  #search(topic: string): Subscription[] {
+    const matches: Subscription[] = []
+    for (const subscription of this.subscriptions.values()) {
+      if (matchesFilter(subscription.filter, topic) && !isShared(subscription)) matches.push(subscription)
     }
-    delivery.packetId = FIRST_ID + this.#deliveries.add(delivery)
-    this.#kept++
-    this.#keptBytes += sizeOf(topic, content.payload)
-    return delivery
+    return matches
   }
 
-  #sendWaiting(): void {
-    while (this.#send !== undefined && this.#inFlight < this.#receiveMaximum) {
-      const delivery = this.#waiting.shift()
-      if (delivery === undefined) return
-      this.#inFlight++
-      delivery.waiting = false
-      this.#send(delivery.topic, delivery.content, delivery.packetId, delivery.sent)
-      delivery.sent = true
+  #walk(topic: string): Subscription[] {
+    if (this.#filters === undefined) {
+      this.#filters = new FilterTrie()
+      for (const [filter, subscription] of this.subscriptions) {
+        if (!isShared(subscription)) this.#filters.add(filter, subscription)
+      }
     }
+    const matches: Subscription[] = []
+    this.#filters.match(topic, subscription => matches.push(subscription))
+    return matches
   }
-}
-
-const isKept = (delivery: Delivery | Sent): delivery is Delivery => delivery.content !== undefined
-
-/** Correlation data are a view of what was read from the network, which may be much larger. */
-function ownContent(content: Content): Content {
-  const { correlationData } = content
-  return correlationData === undefined ? content : { ...content, correlationData: new Uint8Array(correlationData) }
 }

@@ -1,7 +1,14 @@
 import { type Server, Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 
 /** Connections that wait to be served, as many as a system keeps for a process that does not take them. */
 export const MOST_WAITING = 511
+
+/** What tells of a connection over which something can be said. */
+export const connectionEvent = (server: Server): string =>
+  server instanceof TlsServer ? 'secureConnection' : 'connection'
+
+const CONNECTION_EVENTS: ReadonlySet<string> = new Set(['connection', 'secureConnection'])
 
 type Method = (...args: never[]) => unknown
 
@@ -19,7 +26,7 @@ export class SocketGate {
 
   constructor(servers: readonly Server[]) {
     this.#servers = servers
-    for (const server of servers) server.on('connection', (socket: Socket) => this.#track(socket))
+    for (const server of servers) server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
   }
 
   /** Nothing moves from now on, until {@link thaw}. */
@@ -58,7 +65,7 @@ export class SocketGate {
 
   #track(socket: Socket): void {
     this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
+    socket.on('close', () => this.#sockets.delete(socket))
   }
 
   /** Replaces the methods by which a socket reads and ends; what it would have done is done in order afterwards. */
@@ -97,29 +104,30 @@ export class SocketGate {
   /** Keeps a server from hearing of connections. */
   #holdNew(server: Server): () => void {
     const { emit }: Pick<Server, 'emit'> = server
-    const waiting = new Set<Socket>()
+    const waiting = new Map<Socket, string>()
     Object.assign(server, {
       emit(event: string, ...args: unknown[]): unknown {
         const [socket] = args
-        if (event !== 'connection' || !(socket instanceof Socket)) return Reflect.apply(emit, server, [event, ...args])
+        if (!CONNECTION_EVENTS.has(event) || !(socket instanceof Socket))
+          return Reflect.apply(emit, server, [event, ...args])
         if (waiting.size >= MOST_WAITING) socket.destroy()
-        else wait(socket, waiting)
+        else wait(socket, event, waiting)
         return true
       },
     })
     return () => {
       Object.assign(server, { emit })
-      for (const socket of waiting) {
+      for (const [socket, event] of waiting) {
         socket.off('error', ignore)
-        server.emit('connection', socket)
+        server.emit(event, socket)
       }
     }
   }
 }
 
 /** A connection may break while it waits. */
-function wait(socket: Socket, waiting: Set<Socket>): void {
-  waiting.add(socket)
+function wait(socket: Socket, event: string, waiting: Map<Socket, string>): void {
+  waiting.set(socket, event)
   socket.on('error', ignore)
   socket.once('close', () => waiting.delete(socket))
 }

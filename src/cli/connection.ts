@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { firstValueFrom, type Observable } from 'rxjs'
-import { reason } from '../errors.js'
+import { reason } from '../base/errors.js'
 import { ClosedError, type ConnectOptions, connect, type StateStore, type Status, TimeoutError } from '../index.js'
 import { optionsFromEnv, urlFromEnv } from '../settings.js'
 import { EXIT, Failure, rootCause } from './failure.js'
@@ -66,9 +66,9 @@ export const refused = (broker: string, error: ClosedError): Failure =>
 
 // A name or password of the command line is meant for a broker without service account tokens.
 function environment(flags: ConnectionFlags, io: Io): ConnectOptions {
-  const { authentication, ...options } = optionsFromEnv(io.env)
+  const { authentication, credentials, ...options } = optionsFromEnv(io.env)
   const replaced = flags.username !== undefined || flags.password !== undefined
-  return authentication && !replaced ? { ...options, authentication } : options
+  return authentication && credentials && !replaced ? { ...options, authentication, credentials } : options
 }
 
 function given(flags: ConnectionFlags): ConnectOptions {

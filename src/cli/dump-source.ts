@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { from, lastValueFrom, map, mergeMap, toArray } from 'rxjs'
 import { toDumpLine } from '../dump/codec.js'
 import { bytes, type Entry, type Key, type StateStore } from '../index.js'
+import { readDirectory } from '../standalone/directory.js'
 
 /** Some lines of a dump. */
 export interface DumpPiece {
@@ -37,6 +38,11 @@ export async function* piecesOfStore(store: StateStore): AsyncGenerator<DumpPiec
     batch = []
   }
   yield await read(batch)
+}
+
+/** All keys in the directory of a store, with all there is to them. */
+export async function* piecesOfDirectory(directory: string): AsyncGenerator<DumpPiece, void> {
+  for (const line of await readDirectory(directory)) yield { data: `${JSON.stringify(line)}\n`, keys: 1 }
 }
 
 async function read(keys: readonly Key<Uint8Array>[]): Promise<DumpPiece> {

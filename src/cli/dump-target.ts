@@ -1,7 +1,7 @@
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
-import { randomBytes } from '../backoff.js'
-import { toHex } from '../bytes.js'
-import { reason } from '../errors.js'
+import { toHex } from '../base/bytes.js'
+import { reason } from '../base/errors.js'
+import { randomBytes } from '../base/random.js'
 import { EXIT, Failure } from './failure.js'
 import { type Io, print } from './io.js'
 

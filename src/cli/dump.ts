@@ -1,9 +1,9 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { defer } from 'rxjs'
-import { reason } from '../errors.js'
+import { reason } from '../base/errors.js'
 import { once } from './connection.js'
 import { askConsole, CONSOLE_VARIABLE, consoleOf } from './console-client.js'
-import { type DumpPiece, piecesOfAnswer, piecesOfStore } from './dump-source.js'
+import { type DumpPiece, piecesOfAnswer, piecesOfDirectory, piecesOfStore } from './dump-source.js'
 import { type DumpTarget, openTarget } from './dump-target.js'
 import { exitCodeOf, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleFlag, type ConnectionFlags, type ConsoleFlags } from './flags.js'
@@ -13,6 +13,7 @@ import { showProgress } from './progress.js'
 import { counted } from './text.js'
 
 interface DumpFlags extends ConnectionFlags, ConsoleFlags {
+  readonly data?: string
   readonly file?: string
 }
 
@@ -25,6 +26,7 @@ written whole or not at all.
 Examples:
   $ rx-statestore dump --console 'http://127.0.0.1:8080/#token=...' --file keys.ndjson
   $ ${CONSOLE_VARIABLE}='http://127.0.0.1:8080/#token=...' rx-statestore dump > keys.ndjson
+  $ rx-statestore dump --data ./state > keys.ndjson
   $ rx-statestore dump --url mqtt://127.0.0.1:1883 | jq -r .key`
 
 const WITHOUT_CONSOLE = 'expiry and fencing tokens are left out, as no console was asked; see --console'
@@ -33,6 +35,9 @@ const WITHOUT_CONSOLE = 'expiry and fencing tokens are left out, as no console w
 export function addDump(program: Command, io: Io): void {
   const command = program.command('dump').summary('save all keys').description('Saves all keys as NDJSON.')
   command.option('-f, --file <file>', 'write to a file, - for stdout; then print how many keys there are')
+  command.addOption(
+    new Option('--data <dir>', 'read the directory of a store that does not run').conflicts(['url', 'console']),
+  )
   addConsoleFlag(command)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
@@ -47,7 +52,9 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
   const shows = target.name !== undefined || !io.stdout.isTTY
   const endProgress = shows ? showProgress(() => counted(save.keys, 'key'), io) : () => undefined
   try {
-    if (console !== undefined) {
+    if (flags.data !== undefined) {
+      await save.all(piecesOfDirectory(flags.data))
+    } else if (console !== undefined) {
       await save.all(piecesOfAnswer(await askConsole(console, 'dump')))
     } else {
       io.stderr.write(`${WITHOUT_CONSOLE}\n`)

@@ -1,4 +1,4 @@
-import { displayText, fromUtf8, toHex } from '../bytes.js'
+import { displayText, fromUtf8, toHex } from '../base/bytes.js'
 import type { Entry } from '../index.js'
 import { type Colors, oneLine, timeOfDay } from './text.js'
 

@@ -1,4 +1,4 @@
-import { ArgumentError, reason } from '../errors.js'
+import { ArgumentError, reason } from '../base/errors.js'
 
 /** Exit codes: a part of the interface, as scripts branch on them. */
 export const EXIT = {

@@ -85,3 +85,10 @@ export function fencingToken(text: string): Hlc {
     throw new InvalidArgumentError('Expected a version such as 1696374425000:1:StateStore.')
   }
 }
+
+/** Parses a flag `name=value` that may be given several times. */
+export function attribute(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const [, name, value] = /^([^=]+)=(.+)$/s.exec(text) ?? []
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('Expected a name, `=` and a value.')
+  return { ...before, [name]: value }
+}

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fromEvent, map, merge, type Observable } from 'rxjs'
-import { type Clock, systemClock } from '../clock.js'
+import { type Clock, systemClock } from '../base/clock.js'
 import type { Environment } from '../settings.js'
 
 /** Where output goes: what the command line needs of `process.stdout`. */

@@ -1,4 +1,4 @@
-import { fromUtf8, toHex } from '../bytes.js'
+import { fromUtf8, toHex } from '../base/bytes.js'
 import type { Entry } from '../index.js'
 
 /** A line of NDJSON. Members that are undefined are left out. */

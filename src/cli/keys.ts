@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { defer } from 'rxjs'
-import { sameBytes, utf8 } from '../bytes.js'
+import { sameBytes, utf8 } from '../base/bytes.js'
 import { bytes, type Key, type Scan } from '../index.js'
 import { once } from './connection.js'
 import { addConnectionFlags, type ConnectionFlags } from './flags.js'

@@ -1,8 +1,9 @@
 import { hostname } from 'node:os'
 import type { Command } from 'commander'
-import { randomBytes } from '../backoff.js'
-import { toHex } from '../bytes.js'
+import { toHex } from '../base/bytes.js'
+import { randomBytes } from '../base/random.js'
 import { ClosedError } from '../index.js'
+import { lease } from '../lease/index.js'
 import { open, refused } from './connection.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
@@ -65,8 +66,8 @@ function commandOf(words: readonly string[], { args }: Command): readonly [strin
 async function lock(name: string, words: readonly [string, ...string[]], flags: LockFlags, io: Io): Promise<void> {
   const connection = open(flags, io)
   try {
-    const lease = connection.store.lease(name, leaseOptions(flags))
-    const code = await runLocked(lease, words, termsOf(flags, connection.timeout), { connection, io })
+    const line = lease(connection.store, name, leaseOptions(flags))
+    const code = await runLocked(line, words, termsOf(flags, connection.timeout), { connection, io })
     if (code !== EXIT.done) throw new Failure(code, '')
   } catch (error) {
     throw error instanceof ClosedError && error.cause !== undefined ? refused(connection.broker, error) : error

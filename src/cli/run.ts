@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
-import { reason } from '../errors.js'
+import { reason } from '../base/errors.js'
+import { addCheck } from './check.js'
 import { addDel } from './del.js'
 import { addDump } from './dump.js'
 import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
@@ -9,6 +10,8 @@ import type { Io } from './io.js'
 import { addKeys } from './keys.js'
 import { addLoad } from './load.js'
 import { addLock } from './lock.js'
+import { addPasswd } from './passwd.js'
+import { addPolicy } from './policy.js'
 import { addServe } from './serve.js'
 import { addSet } from './set.js'
 import { colorsFor, oneLine } from './text.js'
@@ -51,7 +54,21 @@ function programOf(io: Io): Command {
     getOutHelpWidth: () => io.stdout.columns ?? 100,
   })
   addConnectionFlags(program, true)
-  for (const add of [addServe, addGet, addSet, addDel, addVdel, addKeys, addDump, addLoad, addWatch, addLock])
+  for (const add of [
+    addServe,
+    addGet,
+    addSet,
+    addDel,
+    addVdel,
+    addKeys,
+    addDump,
+    addLoad,
+    addCheck,
+    addWatch,
+    addLock,
+    addPasswd,
+    addPolicy,
+  ])
     add(program, io)
   return program.addHelpText('after', HELP)
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { reason } from '../errors.js'
+import { reason } from '../base/errors.js'
 import type { DumpLine } from '../standalone.js'
 import { EXIT, Failure } from './failure.js'
 

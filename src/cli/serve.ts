@@ -1,13 +1,24 @@
 import { type Command, Option } from 'commander'
 import { firstValueFrom } from 'rxjs'
+import { ArgumentError, reason, StateStoreError } from '../base/errors.js'
 import { ConsoleServer } from '../console/console-server.js'
-import { reason } from '../errors.js'
-import { type Dialect, type RunningStore, type ServeOptions, serve } from '../standalone.js'
+import {
+  type Dialect,
+  type Fault,
+  type OpeningProgress,
+  type QuotaOptions,
+  type RunningStore,
+  type ServeOptions,
+  type StorageStatus,
+  serve,
+} from '../standalone.js'
 import { EXIT, Failure } from './failure.js'
 import { port, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
+import { showProgress } from './progress.js'
 import { readSeed, type Seed } from './seed.js'
+import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
 import { packageVersion } from './version.js'
 
 interface ServeFlags {
@@ -19,20 +30,34 @@ interface ServeFlags {
   readonly seed?: string
   readonly dialect: Dialect
   readonly maxKeys?: number
+  readonly maxBytes?: number
+  readonly maxMemory?: number
+  readonly maxConnections?: number
+  readonly maxConnectionsPerAddress?: number
+  readonly data?: string
+  readonly persist?: 'all' | 'none' | 'keys'
+  readonly persistKey?: readonly string[]
+  readonly maxConnectionsPerPrincipal?: number
   readonly json?: true
 }
 
+type Flags = ServeFlags & SecurityFlags
+
 const HELP = `
-Keys live in memory; when the store stops they are gone. The seed is a JSON object of values by key; a string
-is stored as it is, anything else as JSON text.
+Keys live in memory; when the store stops they are gone, but for those in the directory of --data: there each
+write is on the disk before it is answered. The seed is a JSON object of values by key; a string is stored as it
+is, anything else as JSON text.
 
 The console is a web page: every key and client, live; edit, freeze, restart, save and restore. Open the address
-that is printed: whoever has the token in it may do everything. The broker itself asks nobody who they are.
+that is printed: whoever has the token in it may do everything. The broker asks nobody who they are unless
+it is told to, and then it listens on the loopback address only.
 
 Examples:
   $ rx-statestore serve
+  $ rx-statestore serve --data ./state
+  $ rx-statestore serve --data ./state --persist keys --persist-key 'recipes/*'
   $ rx-statestore serve --console --seed keys.json
-  $ rx-statestore serve --host 0.0.0.0`
+  $ rx-statestore serve --host 0.0.0.0 --password-file users --policy policy.yaml`
 
 /** Adds `serve`. */
 export function addServe(program: Command, io: Io): void {
@@ -54,12 +79,32 @@ export function addServe(program: Command, io: Io): void {
       .default('field'),
   )
   command.option('--max-keys <n>', 'most keys the store holds', positiveInteger)
+  command.option('--max-bytes <n>', 'most the store keeps: keys, values, watched keys', positiveInteger)
+  command.option('--max-memory <n>', 'most that keys and everything that waits may take together', positiveInteger)
+  command.option('--max-connections <n>', 'most connections (50000)', positiveInteger)
+  command.option('--max-connections-per-address <n>', 'most from one other machine (1000)', positiveInteger)
+  command.option('--max-connections-per-principal <n>', 'most of one user (10000)', positiveInteger)
+  addSecurityFlags(command)
+  command.option('--data <dir>', 'directory to keep everything in; made if need be')
+  command.addOption(
+    new Option('--persist <which>', 'with --data: keys that are there after a restart (all)').choices([
+      'all',
+      'none',
+      'keys',
+    ]),
+  )
+  command.addOption(
+    new Option(
+      '--persist-key <glob>',
+      'with --persist keys: such keys, and those set with aio-persistence; repeatable',
+    ).argParser((glob: string, globs: readonly string[] = []) => [...globs, glob]),
+  )
   command.option('--json', 'print where it listens as a JSON object')
   command.addHelpText('after', HELP)
-  command.action(async () => run(command.optsWithGlobals<ServeFlags>(), io))
+  command.action(async () => run(command.optsWithGlobals<Flags>(), io))
 }
 
-async function run(flags: ServeFlags, io: Io): Promise<void> {
+async function run(flags: Flags, io: Io): Promise<void> {
   if (flags.consoleHost !== undefined && flags.console === undefined) {
     throw new Failure(EXIT.usage, '--console-host is for --console')
   }
@@ -68,37 +113,91 @@ async function run(flags: ServeFlags, io: Io): Promise<void> {
   const seed = flags.seed === undefined ? undefined : await readSeed(flags.seed)
   // From now on, so that an interrupt during the start ends it cleanly as well.
   const interrupted = firstValueFrom(io.interrupt$)
-  const store = await start(flags)
+  const security = new ServeSecurity(flags, io)
+  const store = await start(flags, security, io)
+  store.storage$.subscribe(status => io.stderr.write(`${storageWords(status)}\n`))
+  store.drift$.subscribe(drift => io.stderr.write(`${driftWords(drift)}\n`))
+  store.faults$.subscribe(fault => io.stderr.write(`${faultWords(fault)}\n`))
   let consoleServer: ConsoleServer | undefined
   try {
     if (seed !== undefined) await store.load(seed)
-    consoleServer = await startConsole(store, seed, flags)
+    consoleServer = await startConsole(store, seed, flags, security.options.tls)
+    security.watch(store, consoleServer)
     await print(io.stdout, greeting(store, consoleServer, seed ?? [], flags))
     await interrupted
   } finally {
+    security.close()
     await consoleServer?.close()
     await store.close()
   }
   io.stderr.write('stopped\n')
 }
 
-async function start({ host, port, wsPort, dialect, maxKeys }: ServeFlags): Promise<RunningStore> {
-  const options: ServeOptions = { host, port, wsPort, dialect, ...(maxKeys !== undefined && { maxKeys }) }
+function faultWords({ clientId, error }: Fault): string {
+  const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return `the store failed${clientId === '' ? '' : ` at what ${JSON.stringify(clientId)} asked for`}: ${what}`
+}
+
+const driftWords = (drift: number): string =>
+  drift === 0
+    ? 'the clock of this machine has caught up with the versions'
+    : `the clock of this machine was set back: versions are ${Math.round(drift / 1_000)} s ahead of it, and count on ` +
+      'from there until it has caught up; what was written before with a time to live stays as much longer'
+
+function storageWords({ state, error }: StorageStatus): string {
+  if (state === 'kept') return 'writes are kept on the disk again'
+  if (state === 'full') return `writes are refused, nothing that was answered is lost: ${reason(error)}`
+  return `writes are refused until the store is started anew, as nobody knows what the disk has: ${reason(error)}`
+}
+
+async function start(flags: ServeFlags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
+  const { host, port, wsPort, dialect, data, persist, persistKey } = flags
+  let opened: OpeningProgress = { read: 0, of: 0 }
+  const endProgress = showProgress(() => `${percent(opened)} of ${data} is read`, io)
+  const options: ServeOptions = {
+    host,
+    port,
+    wsPort,
+    dialect,
+    ...boundsOf(flags),
+    ...secure,
+    ...(data !== undefined && { data }),
+    ...(persist !== undefined && { persist }),
+    ...(persistKey !== undefined && { persistKeys: persistKey }),
+    opening: progress => {
+      opened = progress
+    },
+  }
   try {
     return await serve(options)
   } catch (cause) {
+    if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
+    if (cause instanceof StateStoreError)
+      throw new Failure(EXIT.failed, `cannot open ${data}: ${cause.message}`, { cause })
     throw cannotListen(cause, taken => (taken === wsPort ? '--ws-port' : '--port'))
+  } finally {
+    endProgress()
   }
 }
+
+function boundsOf(flags: ServeFlags): QuotaOptions {
+  const { maxKeys, maxBytes, maxMemory } = flags
+  const { maxConnections, maxConnectionsPerAddress, maxConnectionsPerPrincipal } = flags
+  const connections = { maxConnections, maxConnectionsPerAddress, maxConnectionsPerPrincipal }
+  const bounds = { maxKeys, maxBytes, maxMemory, ...connections }
+  return Object.fromEntries(Object.entries(bounds).filter(([, value]) => value !== undefined))
+}
+const percent = ({ read, of }: OpeningProgress): string => `${of === 0 ? 0 : Math.floor((100 * read) / of)} %`
 
 async function startConsole(
   store: RunningStore,
   seed: Seed | undefined,
   { console: port, consoleHost: host = '127.0.0.1' }: ServeFlags,
+  tls: ServeOptions['tls'],
 ): Promise<ConsoleServer | undefined> {
   if (port === undefined) return undefined
   try {
-    return await ConsoleServer.start(store, { host, port, seed, version: packageVersion() })
+    return await ConsoleServer.start(store, { host, port, seed, version: packageVersion(), tls })
   } catch (cause) {
     throw cannotListen(cause, () => '--console')
   }

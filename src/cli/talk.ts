@@ -10,7 +10,7 @@ import {
   switchMap,
   timer,
 } from 'rxjs'
-import type { Key, Status } from '../index.js'
+import type { Key, StateStoreError, Status } from '../index.js'
 import type { Connection } from './connection.js'
 import { rootCause } from './failure.js'
 import type { Io } from './io.js'
@@ -30,7 +30,7 @@ export function talkOf({ store, broker, timeout }: Connection, keys: readonly Ke
     connectionTalk(store.status$, broker, true),
     syncTalk(live$, keys.length === 1 ? 'the key' : `${keys.length} keys`),
     silenceTalk(store.status$, live$, timeout),
-    store.errors$.pipe(map(error => error.message)),
+    faultTalk(store.errors$),
   )
 }
 
@@ -42,7 +42,7 @@ export const troubleOf = ({ store, broker, timeout }: Connection, answered$: Obs
   merge(
     connectionTalk(store.status$, broker, false),
     silenceTalk(store.status$, answered$, timeout),
-    store.errors$.pipe(map(error => error.message)),
+    faultTalk(store.errors$),
   )
 
 /** Says something about what a command does, on stderr. */
@@ -75,6 +75,13 @@ const syncTalk = (live$: Observable<boolean>, watched: string): Observable<strin
   live$.pipe(
     filter(live => live),
     map((_, index) => `${index === 0 ? 'watching' : 'resynchronised'} ${watched}`),
+  )
+
+// Silence has words of its own, below.
+const faultTalk = (errors$: Observable<StateStoreError>): Observable<string> =>
+  errors$.pipe(
+    filter(({ code }) => code !== 'timeout'),
+    map(({ message }) => message),
   )
 
 // A broker without a state store takes every request and never answers.

@@ -1,9 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { isIP } from 'node:net'
+import { isAddress, nameOf } from '../base/host-name.js'
 import { Refusal } from './refusal.js'
-
-const HOST = /^(\[[0-9a-f:.]{2,45}\]|[0-9a-z._-]{1,253})(:[0-9]{1,5})?$/
 
 /**
  * Who may ask. The token is what counts; the rest keeps pages of other origins, and names that somebody else made point
@@ -24,7 +22,7 @@ export class Access {
    * of one origin with us (DNS rebinding). An address is what it is.
    */
   checkHost({ host = '' }: IncomingHttpHeaders): string {
-    const [, name] = HOST.exec(host.toLowerCase()) ?? []
+    const name = nameOf(host)
     if (name !== undefined && this.#isOurs(name)) return name
     throw new Refusal(403, 'host', 'Ask by address, as localhost, or by the name the console was told to listen on')
   }
@@ -39,15 +37,20 @@ export class Access {
       throw new Refusal(403, 'origin', 'Pages of other origins may not ask')
     }
     const [, token = ''] = /^bearer +(\S+)$/i.exec(authorization) ?? []
-    // Digests have one length, and comparing them takes one time.
-    if (timingSafeEqual(digest(token), this.#token)) return
+    if (this.knows(token)) return
     throw new Refusal(401, 'token', 'The token is missing or wrong; it is printed when the console starts', {
       'www-authenticate': 'Bearer',
     })
   }
 
+  /** Whether it is the token. */
+  knows(token: string): boolean {
+    // Digests have one length, and comparing them takes one time.
+    return timingSafeEqual(digest(token), this.#token)
+  }
+
   #isOurs(name: string): boolean {
-    return name === 'localhost' || name === this.#host || isIP(name.replace(/^\[|\]$/g, '')) !== 0
+    return name === 'localhost' || name === this.#host || isAddress(name)
   }
 }
 

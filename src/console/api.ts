@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Observable } from 'rxjs'
-import type { Clock } from '../clock.js'
+import type { Clock } from '../base/clock.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { RunningStore } from '../standalone.js'
 import type { StoreFacts } from './contract.js'

@@ -1,15 +1,18 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { randomBytes } from '../backoff.js'
-import { type Clock, systemClock } from '../clock.js'
+import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { type Clock, systemClock } from '../base/clock.js'
+import { randomBytes } from '../base/random.js'
 import type { DumpLine } from '../dump/dump-line.js'
-import type { RunningStore } from '../standalone.js'
+import type { Method, RunningStore } from '../standalone.js'
+import { checkTls, type TlsMaterial, tlsOptions } from '../tls/tls.js'
 import { Access } from './access.js'
 import { Api } from './api.js'
 import { reachableBy, securityHeaders } from './headers.js'
 import { Page } from './page.js'
 import { refuse } from './refusal.js'
+import { Strangers } from './strangers.js'
 
 /** Options of {@link ConsoleServer.start}. Times in ms. */
 export interface ConsoleOptions {
@@ -26,12 +29,16 @@ export interface ConsoleOptions {
   readonly page?: URL
   /** How long a connection may stand still during a request. Default a minute. */
   readonly idleTimeout?: number
+  /** Listens with TLS. Its `clientCa` does not count: the token does. */
+  readonly tls?: TlsMaterial | undefined
 }
 
 /** The same from the sources and from what is built of them. */
 const PAGE = new URL('../../dist/console/page/', import.meta.url)
 const TOKEN_BYTES = 32
 const MOST_CONNECTIONS = 256
+/** Of those, so many may be of whoever has not shown the token, so that there is always room for who has. */
+const MOST_STRANGERS = 128
 const HEAD_TIMEOUT = 10_000
 const IDLE_TIMEOUT = 60_000
 
@@ -44,7 +51,8 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #access: Access
   readonly #page: Page
   readonly #api: Api
-  readonly #http: Server
+  readonly #http: Server | HttpsServer
+  readonly #strangers = new Strangers(MOST_STRANGERS)
   #closed: Promise<void> | undefined
 
   private constructor(store: RunningStore, options: ConsoleOptions) {
@@ -55,11 +63,15 @@ export class ConsoleServer implements AsyncDisposable {
     this.#page = new Page(page)
     this.#api = new Api({ store, seed: options.seed, version: options.version, clock })
     // A load takes its time; what stands still is ended by the other timeout.
-    this.#http = createServer({ headersTimeout: HEAD_TIMEOUT, requestTimeout: 0 }, (request, response) => {
+    const settings = { headersTimeout: HEAD_TIMEOUT, requestTimeout: 0 }
+    const answer = (request: IncomingMessage, response: ServerResponse): void => {
       this.#answer(request, response).catch(error => refuse(request, response, error))
-    })
+    }
+    const { tls } = options
+    this.#http = tls ? createHttpsServer({ ...settings, ...tlsOf(tls) }, answer) : createServer(settings, answer)
     this.#http.timeout = idleTimeout
     this.#http.maxConnections = MOST_CONNECTIONS
+    this.#http.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => this.#strangers.meet(socket))
   }
 
   /** Starts; rejects with the system's error when the port is taken. */
@@ -70,18 +82,31 @@ export class ConsoleServer implements AsyncDisposable {
     return server
   }
 
-  /** `http://host:port/`, with an address one can open. */
+  /** `http://host:port/`, or `https://` with TLS, with an address one can open. */
   get url(): string {
     const { host } = this.#options
     const address: AddressInfo | string | null = this.#http.address()
     const port = address !== null && typeof address === 'object' ? address.port : 0
     const open = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-    return `http://${open.includes(':') ? `[${open}]` : open}:${port}/`
+    const scheme = this.#options.tls === undefined ? 'http' : 'https'
+    return `${scheme}://${open.includes(':') ? `[${open}]` : open}:${port}/`
   }
 
   /** {@link url} with the token, for whoever is to get in. A browser does not send it along. */
   get link(): string {
     return `${this.url}#token=${this.token}`
+  }
+
+  /** Shows another certificate to whoever connects from now on. Throws {@link ArgumentError} for what is none. */
+  setTls(tls: TlsMaterial): void {
+    checkTls(tls)
+    if (this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))
+  }
+
+  /** The way by which the page comes in at a store that asks who one is: as the user `console`, with the token. */
+  readonly login: Method = ({ username, password, method }) => {
+    if (username !== 'console' || password === undefined || method !== undefined) return undefined
+    return this.#access.knows(Buffer.from(password).toString()) ? { principal: { id: 'console', username } } : undefined
   }
 
   /** Ends all connections and frees the port. */
@@ -111,6 +136,10 @@ export class ConsoleServer implements AsyncDisposable {
       return
     }
     this.#access.checkCaller(request.headers)
+    this.#strangers.know(request.socket)
     await this.#api.answer({ request, response, path, hostName })
   }
 }
+
+/** Browsers would ask people for a certificate. */
+const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

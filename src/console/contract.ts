@@ -32,6 +32,8 @@ export interface Pulse {
   readonly startedAt: number
   /** Until when the store is frozen, if it is. */
   readonly frozenUntil?: number
+  /** How far versions are ahead of the store's clock, ms, when that was set back. */
+  readonly drift?: number
   readonly keys: number
   readonly watches: number
   readonly connections: number

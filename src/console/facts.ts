@@ -1,4 +1,4 @@
-import { fromHex, toHex } from '../bytes.js'
+import { fromHex, toHex } from '../base/bytes.js'
 import type { RunningStore } from '../standalone.js'
 import type { ClientAnswer, KeyFacts, KeysAnswer } from './contract.js'
 import type { JsonObject } from './json-body.js'

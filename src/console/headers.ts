@@ -8,7 +8,7 @@ export const reachableBy = (url: string, hostName: string): string =>
  */
 export function securityHeaders(wsUrl: string): Readonly<Record<string, string>> {
   // A policy cannot name an IPv6 address (Content Security Policy Level 3, host-source).
-  const broker = wsUrl.replace(/^ws:\/\/\[.*\]/, 'ws://*')
+  const broker = wsUrl.replace(/^(wss?:\/\/)\[.*\]/, '$1*')
   const policy = [
     "default-src 'none'",
     "script-src 'self'",

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { fromUtf8 } from '../bytes.js'
-import { reason } from '../errors.js'
+import { fromUtf8 } from '../base/bytes.js'
+import { reason } from '../base/errors.js'
 import { Refusal } from './refusal.js'
 
 /** An object that was sent; what its members are is not known. */

@@ -1,5 +1,5 @@
 import { defer, map, Observable, ReplaySubject, share } from 'rxjs'
-import type { Clock } from '../clock.js'
+import type { Clock } from '../base/clock.js'
 import type { RunningStore, StoreStats } from '../standalone.js'
 import type { Clients, Pulse } from './contract.js'
 
@@ -48,12 +48,13 @@ const ticks = (clock: Clock): Observable<void> =>
 
 function pulseOf(store: RunningStore, stats: StoreStats, before: StoreStats, at: number): Pulse {
   const { keys, watches, connections } = stats
-  const { startedAt, frozenUntil, keyspace } = store
+  const { startedAt, frozenUntil, drift, keyspace } = store
   return {
     type: 'pulse',
     at,
     startedAt,
     ...(frozenUntil !== undefined && { frozenUntil }),
+    ...(drift > 0 && { drift }),
     keys,
     watches,
     connections,

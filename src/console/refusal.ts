@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { type ErrorCode, reason, StateStoreError } from '../errors.js'
+import { type ErrorCode, reason, StateStoreError } from '../base/errors.js'
 import type { Problem } from './contract.js'
 
 /** Why a request is refused, as HTTP and as {@link Problem}. */

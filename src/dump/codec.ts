@@ -1,5 +1,5 @@
-import { fromUtf8, isWellFormed, utf8 } from '../bytes.js'
-import { ArgumentError, shown } from '../errors.js'
+import { fromUtf8, isWellFormed, utf8 } from '../base/bytes.js'
+import { ArgumentError, shown } from '../base/errors.js'
 import { Hlc } from '../hlc/hlc.js'
 import type { DumpLine } from './dump-line.js'
 

@@ -1,4 +1,4 @@
-import { sameBytes } from '../bytes.js'
+import { sameBytes } from '../base/bytes.js'
 import type { Hlc } from '../hlc/hlc.js'
 import type { KeyCommand, SetCommand } from '../protocol/commands.js'
 import type { Notification } from '../protocol/notifications.js'
@@ -13,6 +13,8 @@ export interface StoredRecord {
   readonly fencingToken: Hlc | undefined
   /** Store wall time at which the key is gone, ms since the Unix epoch. */
   readonly expiresAt: number | undefined
+  /** Gone when the store starts again, also one that keeps its keys on disk. */
+  readonly volatile?: true | undefined
 }
 
 /** What a command makes of a record. Without a `change` the record stays as it is. */
@@ -31,6 +33,8 @@ export interface Clocks {
   /** The version a change would get. */
   readonly next: Hlc
   readonly fencingToken: Hlc | undefined
+  /** What is written shall not outlive this start of the store. */
+  readonly volatile?: true | undefined
 }
 
 /** Commands that look at a record; KEYNOTIFY looks at registrations only, SCAN at all keys. */
@@ -59,6 +63,7 @@ function applySet(record: StoredRecord | undefined, command: SetCommand, clocks:
     version: clocks.next,
     fencingToken: newer(record?.fencingToken, clocks.fencingToken),
     expiresAt: command.px === undefined ? undefined : clocks.now + command.px,
+    volatile: clocks.volatile,
   }
   return { record: written, reply: { type: 'ok' }, version: clocks.next, change: { op: 'set', value: command.value } }
 }

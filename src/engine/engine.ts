@@ -1,72 +1,90 @@
-import { fromBinaryString, toBinaryString } from '../bytes.js'
-import { HlcError } from '../errors.js'
-import { Hlc } from '../hlc/hlc.js'
-import { advance, laterTime } from '../hlc/hlc-clock.js'
-import { CommandError, type KeynotifyCommand } from '../protocol/commands.js'
-import type { Notification } from '../protocol/notifications.js'
+import { fromBinaryString, toBinaryString } from '../base/bytes.js'
+import type { Command, KeynotifyCommand } from '../protocol/commands.js'
+import { CommandError, parseCommand } from '../protocol/parse-command.js'
 import type { Reply } from '../protocol/replies.js'
 import type { KnownServiceErrorCode } from '../protocol/service-errors.js'
-import { apply, newer, type Outcome, type RecordCommand, type StoredRecord } from './apply.js'
-import { Records } from './records.js'
-import { type RawRequest, readRequest, type StoreRequest } from './request.js'
-import { planRestore, type Restored, type RestorePlan } from './restore.js'
+import type { Answer, Applier, Change, Restoration } from './answer.js'
+import { AnsweredWrites } from './answered.js'
+import { apply, type Outcome, type StoredRecord } from './apply.js'
+import { type Entry, isWrite, type Load, type Room, type Write } from './entry.js'
+import { costOf, Records } from './records.js'
+import { type RawRequest, readClocks } from './request.js'
+import { deleteAll, restore } from './restore.js'
+import { isAllowed, type KeyRights } from './rights.js'
 import { scanPage } from './scan.js'
+import type { State } from './state.js'
+import { VersionClock } from './version-clock.js'
 import { Watchers } from './watchers.js'
 
-/** A change of a key, to be told to its watchers. */
-export interface Change {
-  readonly key: Uint8Array
-  readonly notification: Notification
-  readonly version: Hlc
-}
+export type { Answer, Applier, Change, Restoration } from './answer.js'
 
-/** The answer to a request, and what changed: by the request, and by expiry that was due before it. */
-export interface Answer {
-  readonly reply: Reply
-  /** `__ts` of the response. */
-  readonly version: Hlc | undefined
-  readonly changes: readonly Change[]
-}
-
-export interface EngineOptions {
+export interface EngineOptions<C = unknown> {
   /** Most keys the store holds; a SET of one more answers `the quota has been exceeded`. Default 1,000,000. */
   readonly maxKeys?: number
+  /**
+   * Most the store keeps, bytes: keys, values, watched keys, and what each of them takes besides. A SET or KEYNOTIFY that
+   * needs more answers `the quota has been exceeded`; what makes it less is always done. Default 1 GiB.
+   */
+  readonly maxBytes?: number
+  /** What connections may do; default everything. */
+  readonly rights?: KeyRights<C> | undefined
 }
 
-/** What {@link Engine.restore} came to. */
-export interface Restoration {
-  readonly changes: readonly Change[]
-  /** Number of keys that were set, and of those of them that kept the version of the dump. */
-  readonly loaded: number
-  readonly versionsKept: number
-  /** Number of keys whose time was over already; they were left alone. */
-  readonly expired: number
-  readonly deleted: number
-}
-
-const NODE_ID = 'StateStore'
 /** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
 const LONGEST_WATCHED_KEY = 30_000
 
 /**
  * The state store without network, timers or clock: every call brings the time along. `C` stands for a connection.
+ * What changes records comes in entries, and equal entries in equal order make equal states, wherever they are applied.
+ * Who watches what is no part of that state.
  *
  * @example
  * ```ts
  * const engine = new Engine<string>()
- * const { reply, version } = engine.handle({ payload, timestamp: '1696374425000:0:CLIENT' }, 'client-1', Date.now())
+ * engine.apply({ time: Date.now(), ...engine.room, commands: [write] }, applier)
+ * const { reply } = engine.ask({ payload }, 'client-1')
  * ```
  */
 export class Engine<C> {
   readonly watchers: Watchers<C> = new Watchers<C>()
   readonly #maxKeys: number
+  readonly #maxBytes: number
+  readonly #rights: KeyRights<C> | undefined
   readonly #records = new Records()
-  #last = new Hlc(0, 0, NODE_ID)
+  readonly #clock = new VersionClock()
+  readonly #answered = new AnsweredWrites()
   /** Time of the first request, ms: tells this store from the one that had its place before. */
   #born: number | undefined
 
-  constructor(options: EngineOptions = {}) {
+  /** @param state - what to begin with */
+  constructor(options: EngineOptions<C> = {}, state?: State) {
     this.#maxKeys = options.maxKeys ?? 1_000_000
+    this.#maxBytes = options.maxBytes ?? 1024 ** 3
+    this.#rights = options.rights
+    if (state === undefined) return
+    this.#born = state.born
+    this.#clock.keep(state.version)
+    this.#answered.restore(state.answered)
+    for (const record of state.records) this.#records.putBack(record.id, record, record.number)
+    this.#records.order.skipTo(state.lastNumber)
+  }
+
+  /** The state as it is now. */
+  capture(): State {
+    const records = this.#records.capture()
+    return {
+      born: this.#born,
+      version: this.#clock.last,
+      lastNumber: this.#records.order.last,
+      answered: this.#answered.capture(),
+      records,
+      size: records.length,
+    }
+  }
+
+  /** What the next entry may come to: what is left of the bounds beside what watches take. */
+  get room(): Room {
+    return { maxKeys: this.#maxKeys, maxBytes: this.#maxBytes - this.watchers.bytes }
   }
 
   /** Number of keys. */
@@ -74,14 +92,29 @@ export class Engine<C> {
     return this.#records.size
   }
 
+  /** What is kept, bytes; see {@link EngineOptions.maxBytes}. */
+  get bytes(): number {
+    return this.#records.bytes + this.watchers.bytes
+  }
+
   /** Rises when a key is made or removed. */
   get keyspace(): number {
     return this.#records.keyspace
   }
 
-  /** When {@link expire} has something to do next, ms since the Unix epoch. */
+  /** When the next key expires with an entry of that time or a later one, ms since the Unix epoch. */
   get nextDeadline(): number | undefined {
     return this.#records.nextDeadline
+  }
+
+  /** How far versions are ahead of wall time `now` (ms) because that was set back, ms; else 0. */
+  drift(now: number): number {
+    return this.#clock.drift(now)
+  }
+
+  /** The latest time, ms, that a clock in a request or a dump may have at wall time `now`. */
+  latestClock(now: number): number {
+    return this.#clock.latest(now)
   }
 
   /** All keys and what the store holds of them. */
@@ -104,123 +137,128 @@ export class Engine<C> {
     for (const id of this.watchers.keysOf(connection)) yield fromBinaryString(id)
   }
 
-  /** Answers a request at store time `now` (ms). Never throws for what a client sent. */
-  handle(raw: RawRequest, connection: C, now: number): Answer {
-    const expired = this.expire(now)
-    this.#born ??= now
+  /** Applies an entry. Never throws for what a client sent. */
+  apply(entry: Entry, applier: Applier): void {
+    const { time, commands } = entry
+    this.#born ??= time
+    const expired = this.#expire(time)
+    if (expired.length > 0) applier.expired(expired)
+    let index = 0
+    for (const command of commands) {
+      if (command.type === 'write') applier.answered(index++, this.#write(command, entry))
+      else if (command.type === 'load') applier.loaded(index++, this.#load(command, entry))
+      else applier.expired(this.#begin(time))
+    }
+  }
+
+  /** Whether a connection may send a command. What it may not is for {@link ask}, which says so. */
+  allows(connection: C, command: Command): boolean {
+    return this.#rights === undefined || isAllowed(this.#rights, connection, command)
+  }
+
+  /** Answers a request that changes no record, or that is not allowed, as things are. Never throws for what a client sent. */
+  ask(raw: RawRequest, connection: C, now: number): Answer {
     try {
-      return this.#answer(readRequest(raw, now), connection, now, expired)
+      return this.#ask(raw, connection, now)
     } catch (error) {
-      return { reply: { type: 'error', code: codeOf(error) }, version: undefined, changes: expired }
+      return refusal(error)
     }
   }
 
-  /** Deletes what is due at `now` (ms). */
-  expire(now: number): Change[] {
-    const changes: Change[] = []
-    for (let key = this.#records.removeDue(now); key !== undefined; key = this.#records.removeDue(now)) {
-      changes.push({ key, notification: { op: 'delete' }, version: this.#advance(now) })
-    }
-    return changes
+  #expire(now: number): readonly Change[] {
+    const { nextDeadline } = this.#records
+    if (nextDeadline === undefined || nextDeadline > now) return NONE
+    return this.#records
+      .removeDue(now)
+      .map(key => ({ key, notification: { op: 'delete' }, version: this.#clock.tick(now) }))
   }
 
-  /**
-   * Stores records of a dump at store time `now` (ms), in one step and regardless of fencing tokens, which never get
-   * older. With `replace`, keys that are not among them are deleted. What is due is to be deleted by {@link expire}
-   * before. Raises {@link CommandError} (`quota-exceeded`), and then changes nothing.
-   */
-  restore(items: Iterable<Restored>, now: number, replace = false): Restoration {
-    const plan = planRestore(items, this.#last, now)
-    this.#checkRoom(plan, replace)
-    this.#born ??= now
-    const changes: Change[] = []
-    for (const [id, item, version] of plan.kept) {
-      this.#last = version
-      changes.push(this.#store(id, item, version))
-    }
-    for (const [id, item] of plan.renewed) changes.push(this.#store(id, item, this.#advance(now)))
-    const loaded = changes.length
-    // Not spread: a call takes only so many arguments.
-    if (replace) for (const deletion of this.#deleteOthers(plan, now)) changes.push(deletion)
-    const deleted = changes.length - loaded
-    return { changes, loaded, versionsKept: plan.kept.length, expired: plan.expired, deleted }
-  }
-
-  #checkRoom({ kept, renewed }: RestorePlan, replace: boolean): void {
-    let size = replace ? 0 : this.#records.size
-    for (const [id] of kept) if (replace || this.#records.get(id) === undefined) size++
-    for (const [id] of renewed) if (replace || this.#records.get(id) === undefined) size++
-    if (size > this.#maxKeys) throw new CommandError('quota-exceeded')
-  }
-
-  #store(id: string, { key, value, fencingToken, expiresAt }: Restored, version: Hlc): Change {
-    const token = newer(this.#records.get(id)?.fencingToken, fencingToken)
-    this.#records.put(id, { value, version, fencingToken: token, expiresAt })
-    return { key, notification: { op: 'set', value }, version }
-  }
-
-  *#deleteOthers({ kept, renewed }: RestorePlan, now: number): Iterable<Change> {
-    const others = new Set(this.#records.ids())
-    for (const [id] of kept) others.delete(id)
-    for (const [id] of renewed) others.delete(id)
-    for (const id of others) {
-      this.#records.remove(id)
-      yield { key: fromBinaryString(id), notification: { op: 'delete' }, version: this.#advance(now) }
+  #load(load: Load, entry: Entry): Restoration | CommandError {
+    try {
+      return restore(load, entry, this.#records, this.#clock)
+    } catch (error) {
+      if (error instanceof CommandError) return error
+      throw error
     }
   }
 
-  // For what nobody asked for in a request, so nobody can be refused: it gets a version even if the wall clock was set
-  // back.
-  #advance(now: number): Hlc {
-    this.#last = advance(this.#last, now, NODE_ID, Number.POSITIVE_INFINITY)
-    return this.#last
+  /** The store starts again. */
+  #begin(now: number): Change[] {
+    const ids = this.#records.capture().flatMap(({ id, volatile }) => (volatile ? [id] : []))
+    return Array.from(deleteAll(ids, now, this.#records, this.#clock))
   }
 
-  #answer(request: StoreRequest, connection: C, now: number, expired: Change[]): Answer {
-    const { command } = request
-    if (command.verb === 'SCAN') {
-      return { reply: scanPage(this.#records.order, String(this.#born), command), version: undefined, changes: expired }
+  #write(write: Write, entry: Entry): Answer {
+    const { origin } = write
+    const { time } = entry
+    const before = origin?.dup ? this.#answered.find(origin, time) : undefined
+    if (before !== undefined) return { reply: before.reply, version: before.version, changes: NONE }
+    const answer = this.#answer(write, entry)
+    if (origin !== undefined) this.#answered.note(origin, time, answer.reply, answer.version)
+    return answer
+  }
+
+  #answer(write: Write, entry: Entry): Answer {
+    try {
+      const { command } = write
+      const outcome = this.#outcomeOf(write, entry)
+      const { reply, version, change } = outcome
+      if (change === undefined) return { reply, version, changes: NONE }
+      this.#commit(toBinaryString(command.key), outcome)
+      return { reply, version, changes: [{ key: command.key, notification: change, version: this.#clock.last }] }
+    } catch (error) {
+      return refusal(error)
     }
+  }
+
+  #outcomeOf(write: Write, entry: Entry): Outcome {
+    const { command, volatile } = write
+    const { time } = entry
+    const clocks = readClocks(command, write, this.#clock.latest(time))
     const id = toBinaryString(command.key)
-    if (command.verb === 'KEYNOTIFY') {
-      return { reply: this.#keynotify(connection, id, command), version: undefined, changes: expired }
-    }
-    const outcome = this.#apply(id, command, request, now)
-    const { reply, version, change } = outcome
-    if (change === undefined) return { reply, version, changes: expired }
-    this.#commit(id, outcome)
-    const own = { key: command.key, notification: change, version: this.#last }
-    return { reply, version, changes: expired.length === 0 ? [own] : [...expired, own] }
-  }
-
-  #apply(id: string, command: RecordCommand, request: StoreRequest, now: number): Outcome {
     const record = this.#records.get(id)
-    const outcome = apply(record, command, {
-      now,
-      next: this.#next(command, request, now),
-      fencingToken: request.fencingToken,
-    })
-    if (record === undefined && outcome.record !== undefined && this.#records.size >= this.#maxKeys) {
-      throw new CommandError('quota-exceeded')
-    }
+    const next = this.#clock.next(time, clocks.timestamp)
+    const outcome = apply(record, command, { now: time, next, fencingToken: clocks.fencingToken, volatile })
+    if (outcome.change?.op === 'set' && outcome.record !== undefined) this.#checkRoom(id, record, outcome.record, entry)
     return outcome
   }
 
-  #next(command: RecordCommand, { timestamp }: StoreRequest, now: number): Hlc {
-    if (command.verb === 'GET') return this.#last
-    return advance(timestamp ? laterTime(this.#last, timestamp) : this.#last, now, NODE_ID)
+  #checkRoom(id: string, before: StoredRecord | undefined, after: StoredRecord, room: Room): void {
+    const more = costOf(id, after) - (before === undefined ? 0 : costOf(id, before))
+    const isFull = before === undefined && this.#records.size >= room.maxKeys
+    if (isFull || (more > 0 && this.#records.bytes + more > room.maxBytes)) throw new CommandError('quota-exceeded')
   }
 
   #commit(id: string, { record, version }: Outcome): void {
-    if (version !== undefined) this.#last = version
+    if (version !== undefined) this.#clock.keep(version)
     if (record === undefined) this.#records.remove(id)
     else this.#records.put(id, record)
+  }
+
+  #ask(raw: RawRequest, connection: C, now: number): Answer {
+    const command = raw.command ?? parseCommand(raw.payload)
+    readClocks(command, raw, this.#clock.latest(now))
+    // A write comes here when it is not allowed; what is allowed goes through the log.
+    if (isWrite(command) || !this.allows(connection, command)) throw new CommandError('not-authorized')
+    if (command.verb === 'SCAN') {
+      const readable = this.#rights?.readable(connection)
+      const reply = scanPage(this.#records.order, String(this.#born), command, readable)
+      return { reply, version: undefined, changes: NONE }
+    }
+    const id = toBinaryString(command.key)
+    if (command.verb === 'KEYNOTIFY') {
+      return { reply: this.#keynotify(connection, id, command), version: undefined, changes: NONE }
+    }
+    const { last } = this.#clock
+    const { reply, version } = apply(this.#records.get(id), command, { now, next: last, fencingToken: undefined })
+    return { reply, version, position: reply.type === 'absent' ? last : undefined, changes: NONE }
   }
 
   #keynotify(connection: C, id: string, { key, stop }: KeynotifyCommand): Reply {
     if (stop) return this.watchers.remove(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
     if (key.length > LONGEST_WATCHED_KEY) throw new CommandError('quota-exceeded')
-    if (!this.watchers.has(connection, id) && this.watchers.countOf(connection) >= this.#maxKeys) {
+    const more = this.watchers.costOf(connection, id)
+    if (more > 0 && (this.watchers.countOf(connection) >= this.#maxKeys || this.bytes + more > this.#maxBytes)) {
       throw new CommandError('quota-exceeded')
     }
     this.watchers.add(connection, id)
@@ -228,8 +266,15 @@ export class Engine<C> {
   }
 }
 
+const NONE: readonly Change[] = []
+
+const refusal = (error: unknown): Answer => ({
+  reply: { type: 'error', code: codeOf(error) },
+  version: undefined,
+  changes: NONE,
+})
+
 function codeOf(error: unknown): KnownServiceErrorCode {
   if (error instanceof CommandError) return error.code
-  if (error instanceof HlcError) return error.problem === 'drift' ? 'clock-skew' : 'timestamp-malformed'
   throw error
 }

@@ -1,4 +1,4 @@
-import { CommandError } from '../protocol/commands.js'
+import { CommandError } from '../protocol/parse-command.js'
 
 /** A glob, ready to match. */
 export interface Glob {

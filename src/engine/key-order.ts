@@ -26,6 +26,18 @@ export class KeyOrder<K> {
     return this.#last
   }
 
+  /** Puts a key last with a number it had before, which must be the greatest. */
+  addAt(number: number, key: K): void {
+    this.#last = number
+    this.#numbers.push(number)
+    this.#keys.push(key)
+  }
+
+  /** Lets no number up to this one be given any more. */
+  skipTo(number: number): void {
+    this.#last = Math.max(this.#last, number)
+  }
+
   /** Takes the key of a number out; harmless when it is gone already. */
   remove(number: number): void {
     const at = this.#indexOf(number)

@@ -1,14 +1,24 @@
-import { fromBinaryString } from '../bytes.js'
-import { type Deadline, DeadlineQueue } from '../deadlines.js'
+import { fromBinaryString } from '../base/bytes.js'
+import { type Deadline, DeadlineQueue } from '../base/deadlines.js'
+import { StringMap } from '../base/string-map.js'
 import type { StoredRecord } from './apply.js'
 import { KeyOrder } from './key-order.js'
 
 /** A record, and where else its key is noted. */
-interface Slot extends StoredRecord {
+export interface Slot extends StoredRecord {
+  /** Its key as a binary string. */
+  readonly id: string
   /** Its place in the order in which keys came. */
   readonly number: number
   readonly deadline: Deadline<string> | undefined
 }
+
+/** What a record takes besides its key and its value, bytes, rounded up. */
+const OVERHEAD = 600
+
+/** What a record takes, bytes. */
+export const costOf = (id: string, { value, fencingToken }: Pick<StoredRecord, 'value' | 'fencingToken'>): number =>
+  OVERHEAD + id.length + value.length + (fencingToken?.nodeId.length ?? 0)
 
 /**
  * What the store holds: a record for each key, the order in which keys came, and when they expire. A key is kept as a
@@ -17,13 +27,19 @@ interface Slot extends StoredRecord {
 export class Records {
   /** All keys in the order they came. */
   readonly order: KeyOrder<string> = new KeyOrder()
-  readonly #slots = new Map<string, Slot>()
+  readonly #slots = new StringMap<Slot>()
   readonly #expiries = new DeadlineQueue<string>()
   #keyspace = 0
+  #bytes = 0
 
   /** Number of keys. */
   get size(): number {
     return this.#slots.size
+  }
+
+  /** What all records take, bytes. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   /** How often a key was made or removed. */
@@ -42,13 +58,35 @@ export class Records {
   }
 
   /** Keeps a copy of the value: a request's is a view of a network buffer that may be much larger. */
-  put(id: string, { value, version, fencingToken, expiresAt }: StoredRecord): void {
+  put(id: string, { value, version, fencingToken, expiresAt, volatile }: StoredRecord): void {
     const old = this.#slots.get(id)
     if (old?.deadline) this.#expiries.remove(old.deadline)
     if (old === undefined) this.#keyspace++
+    else this.#bytes -= costOf(id, old)
     const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
     const number = old?.number ?? this.order.add(id)
-    this.#slots.set(id, { value: new Uint8Array(value), version, fencingToken, expiresAt, number, deadline })
+    const slot = { id, value: new Uint8Array(value), version, fencingToken, expiresAt, volatile, number, deadline }
+    this.#slots.set(id, slot)
+    this.#bytes += costOf(id, slot)
+  }
+
+  /** Puts back a key that is not there with the number it had; numbers must rise. Keeps the value itself. */
+  putBack(id: string, record: StoredRecord, number: number): void {
+    const { value, version, fencingToken, expiresAt, volatile } = record
+    this.order.addAt(number, id)
+    const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
+    const slot = { id, value, version, fencingToken, expiresAt, volatile, number, deadline }
+    this.#slots.set(id, slot)
+    this.#bytes += costOf(id, slot)
+  }
+
+  /** All records as they are now, in the order of their keys; they stay so whatever changes later. */
+  capture(): readonly Slot[] {
+    const slots = Array.from(this.#slots.values())
+    // Long keys come after all others.
+    for (let at = 1; at < slots.length; at++)
+      if ((slots[at]?.number ?? 0) < (slots[at - 1]?.number ?? 0)) return slots.sort((a, b) => a.number - b.number)
+    return slots
   }
 
   /** Whether there was such a key. */
@@ -59,15 +97,23 @@ export class Records {
     this.#slots.delete(id)
     this.order.remove(slot.number)
     this.#keyspace++
+    this.#bytes -= costOf(id, slot)
     return true
   }
 
-  /** Removes a key that is due at `now` (ms), if there is one, and returns it. */
-  removeDue(now: number): Uint8Array | undefined {
-    const id = this.#expiries.takeDue(now)
-    if (id === undefined) return undefined
-    this.remove(id)
-    return fromBinaryString(id)
+  /**
+   * Removes the keys that are due at `now` (ms) and returns them by the end of their time, and by number where that is one:
+   * never by how they came to be here.
+   */
+  removeDue(now: number): Uint8Array[] {
+    const due: Slot[] = []
+    for (let id = this.#expiries.takeDue(now); id !== undefined; id = this.#expiries.takeDue(now)) {
+      const slot = this.#slots.get(id)
+      if (slot !== undefined) due.push(slot)
+      this.remove(id)
+    }
+    due.sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0) || a.number - b.number)
+    return due.map(({ id }) => fromBinaryString(id))
   }
 
   /** All keys as binary strings. */

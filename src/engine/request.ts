@@ -1,20 +1,21 @@
-import { HlcError } from '../errors.js'
+import { HlcError } from '../base/errors.js'
 import { Hlc } from '../hlc/hlc.js'
-import { MAXIMUM_DRIFT } from '../hlc/hlc-clock.js'
-import { type Command, CommandError, parseCommand } from '../protocol/commands.js'
+import type { Command } from '../protocol/commands.js'
+import { CommandError } from '../protocol/parse-command.js'
 
 /** A request as it came: the payload and the two clock properties in wire form. */
 export interface RawRequest {
   readonly payload: Uint8Array
+  /** What the payload says, if somebody has looked. */
+  readonly command?: Command | undefined
   /** `__ts` */
   readonly timestamp?: string | undefined
   /** `__ft` */
   readonly fencingToken?: string | undefined
 }
 
-/** A request that is well-formed and near enough in time. */
-export interface StoreRequest {
-  readonly command: Command
+/** The clocks of a request that is well-formed and near enough in time. */
+export interface RequestClocks {
   readonly timestamp: Hlc | undefined
   readonly fencingToken: Hlc | undefined
 }
@@ -25,16 +26,19 @@ export interface StoreRequest {
  */
 export const LARGEST_COUNTER = 2 ** 32 - 1
 
-/** Reads a request at store time `now` (ms). Raises {@link CommandError} with the code of the store's answer. */
-export function readRequest(raw: RawRequest, now: number): StoreRequest {
-  const command = parseCommand(raw.payload)
+/**
+ * Reads the clocks of a request. Raises {@link CommandError} with the code of the store's answer.
+ *
+ * @param latest - time of a clock that is believed, ms since the Unix epoch
+ */
+export function readClocks(command: Command, raw: Omit<RawRequest, 'payload'>, latest: number): RequestClocks {
   const timestamp = readClock(raw.timestamp)
   const fencingToken = readClock(raw.fencingToken)
   if (command.verb === 'SET' && timestamp === undefined) throw new CommandError('timestamp-missing')
-  if (timestamp && timestamp.wallClock - now > MAXIMUM_DRIFT) throw new CommandError('clock-skew')
+  if (timestamp && timestamp.wallClock > latest) throw new CommandError('clock-skew')
   if (timestamp && timestamp.counter > LARGEST_COUNTER) throw new CommandError('timestamp-malformed')
-  if (fencingToken && fencingToken.wallClock - now > MAXIMUM_DRIFT) throw new CommandError('fencing-token-skew')
-  return { command, timestamp, fencingToken }
+  if (fencingToken && fencingToken.wallClock > latest) throw new CommandError('fencing-token-skew')
+  return { timestamp, fencingToken }
 }
 
 function readClock(text: string | undefined): Hlc | undefined {

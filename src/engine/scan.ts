@@ -1,7 +1,8 @@
-import { fromBinaryString, toBinaryString, utf8 } from '../bytes.js'
-import { CommandError, type ScanCommand } from '../protocol/commands.js'
+import { fromBinaryString, toBinaryString, utf8 } from '../base/bytes.js'
+import type { ScanCommand } from '../protocol/commands.js'
+import { CommandError } from '../protocol/parse-command.js'
 import type { Reply } from '../protocol/replies.js'
-import { compileGlob } from './glob.js'
+import { compileGlob, type Glob } from './glob.js'
 import type { KeyOrder } from './key-order.js'
 
 // What a page may come to, so that no request keeps the others waiting for long, and every client can take it.
@@ -29,9 +30,12 @@ interface Rest {
  * of another, or one that is none, raises `syntax-error`.
  *
  * A page ends when it is full, and when it has cost enough: then it may be empty and yet not the last.
+ *
+ * @param readable - lists only keys that fit this as well
  */
-export function scanPage(order: KeyOrder<string>, store: string, { glob, token }: ScanCommand): Reply {
-  const { words, matches } = compileGlob(glob)
+export function scanPage(order: KeyOrder<string>, store: string, { glob, token }: ScanCommand, readable?: Glob): Reply {
+  const { words: own, matches } = compileGlob(glob)
+  const words = own + (readable?.words ?? 0)
   const { from, to } = token === undefined ? { from: 0, to: order.last } : readToken(token, store, order.last)
   const keys: Uint8Array[] = []
   let [bytes, work] = [0, 0]
@@ -39,7 +43,7 @@ export function scanPage(order: KeyOrder<string>, store: string, { glob, token }
     const cost = (id.length + 1) * words
     if (work > 0 && work + cost > MOST_WORK) return false
     const key = fromBinaryString(id)
-    const fits = matches(key)
+    const fits = matches(key) && (readable === undefined || readable.matches(key))
     if (fits && keys.length > 0 && (keys.length >= MOST_KEYS || bytes + key.length + KEY_OVERHEAD > MOST_BYTES)) {
       return false
     }

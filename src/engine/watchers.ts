@@ -1,15 +1,33 @@
+import { StringMap } from '../base/string-map.js'
+
+/** A key that is watched, and by whom. */
+interface Watched<C> {
+  readonly key: string
+  readonly connections: Set<C>
+}
+
+/** What a watched key takes besides itself, and what each of its registrations takes, bytes of the heap, rounded up. */
+const KEY_OVERHEAD = 512
+const REGISTRATION_OVERHEAD = 128
+
 /**
  * Who watches which key. `C` is whatever stands for a connection: a registration belongs to it and goes with it
  * (state store protocol, "KEYNOTIFY notification topics and lifecycle").
  */
 export class Watchers<C> {
-  readonly #byKey = new Map<string, Set<C>>()
-  readonly #byConnection = new Map<C, Set<string>>()
+  readonly #byKey = new StringMap<Watched<C>>()
+  readonly #byConnection = new Map<C, Set<Watched<C>>>()
   #count = 0
+  #bytes = 0
 
   /** Registrations of all connections. */
   get count(): number {
     return this.#count
+  }
+
+  /** What all registrations take, bytes. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   /** Number of keys a connection watches. */
@@ -18,56 +36,75 @@ export class Watchers<C> {
   }
 
   /** The keys a connection watches, in the order they came. */
-  keysOf(connection: C): Iterable<string> {
-    return this.#byConnection.get(connection) ?? []
+  *keysOf(connection: C): Iterable<string> {
+    for (const { key } of this.#byConnection.get(connection) ?? []) yield key
   }
 
   /** Number of connections that watch a key. */
   countFor(key: string): number {
-    return this.#byKey.get(key)?.size ?? 0
+    return this.#byKey.get(key)?.connections.size ?? 0
   }
 
   /** Whoever watches a key, in the order they came. */
   of(key: string): Iterable<C> {
-    return this.#byKey.get(key) ?? []
+    return this.#byKey.get(key)?.connections ?? []
   }
 
   has(connection: C, key: string): boolean {
-    return this.#byConnection.get(connection)?.has(key) ?? false
+    return this.#byKey.get(key)?.connections.has(connection) ?? false
+  }
+
+  /** How many bytes more a registration would take; 0 when there is one. */
+  costOf(connection: C, key: string): number {
+    const watched = this.#byKey.get(key)
+    if (watched === undefined) return costOfKey(key) + REGISTRATION_OVERHEAD
+    return watched.connections.has(connection) ? 0 : REGISTRATION_OVERHEAD
   }
 
   add(connection: C, key: string): void {
-    if (this.has(connection, key)) return
-    entry(this.#byKey, key).add(connection)
-    entry(this.#byConnection, connection).add(key)
+    const watched = this.#byKey.get(key) ?? this.#watch(key)
+    if (watched.connections.has(connection)) return
+    watched.connections.add(connection)
     this.#count++
+    this.#bytes += REGISTRATION_OVERHEAD
+    const keys = this.#byConnection.get(connection)
+    if (keys === undefined) this.#byConnection.set(connection, new Set([watched]))
+    else keys.add(watched)
   }
 
   /** Whether there was such a registration. */
   remove(connection: C, key: string): boolean {
-    if (!this.has(connection, key)) return false
-    discard(this.#byKey, key, connection)
-    discard(this.#byConnection, connection, key)
-    this.#count--
+    const watched = this.#byKey.get(key)
+    if (!watched?.connections.has(connection)) return false
+    const keys = this.#byConnection.get(connection)
+    keys?.delete(watched)
+    if (keys?.size === 0) this.#byConnection.delete(connection)
+    this.#unwatch(watched, connection)
     return true
   }
 
   /** Forgets a connection. */
   drop(connection: C): void {
-    for (const key of this.#byConnection.get(connection) ?? []) this.remove(connection, key)
+    const keys = this.#byConnection.get(connection)
+    this.#byConnection.delete(connection)
+    for (const watched of keys ?? []) this.#unwatch(watched, connection)
+  }
+
+  #watch(key: string): Watched<C> {
+    const watched = { key, connections: new Set<C>() }
+    this.#byKey.set(key, watched)
+    this.#bytes += costOfKey(key)
+    return watched
+  }
+
+  #unwatch({ key, connections }: Watched<C>, connection: C): void {
+    connections.delete(connection)
+    this.#count--
+    this.#bytes -= REGISTRATION_OVERHEAD
+    if (connections.size > 0) return
+    this.#byKey.delete(key)
+    this.#bytes -= costOfKey(key)
   }
 }
 
-function entry<K, V>(map: Map<K, Set<V>>, key: K): Set<V> {
-  const existing = map.get(key)
-  if (existing) return existing
-  const created = new Set<V>()
-  map.set(key, created)
-  return created
-}
-
-function discard<K, V>(map: Map<K, Set<V>>, key: K, value: V): void {
-  const set = map.get(key)
-  set?.delete(value)
-  if (set?.size === 0) map.delete(key)
-}
+const costOfKey = (key: string): number => key.length + KEY_OVERHEAD

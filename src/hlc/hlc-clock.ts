@@ -1,4 +1,4 @@
-import { HlcError } from '../errors.js'
+import { HlcError } from '../base/errors.js'
 import { Hlc } from './hlc.js'
 
 /** How far a reading may run ahead of the wall clock, ms (state store protocol, "Clock drift": one minute). */

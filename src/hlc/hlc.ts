@@ -1,4 +1,4 @@
-import { HlcError } from '../errors.js'
+import { HlcError } from '../base/errors.js'
 
 const WIRE_FORM = /^([0-9]+):([0-9]+):([^:]+)$/
 

@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs'
-import { AbortError, ArgumentError, shown } from '../errors.js'
+import { AbortError, ArgumentError, shown } from '../base/errors.js'
 
 /** For callers who hold no subscription. */
 export interface AbortOptions {

@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { fromUtf8, isWellFormed, utf8 } from '../bytes.js'
-import { ArgumentError, PayloadError, reason, shown } from '../errors.js'
+import { fromUtf8, isWellFormed, utf8 } from '../base/bytes.js'
+import { ArgumentError, PayloadError, reason, shown } from '../base/errors.js'
 
 /**
  * How values of a key become bytes and come back. `encode` throws for what is no value of it, `decode` for bytes that

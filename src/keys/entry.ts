@@ -1,4 +1,4 @@
-import type { DecodeError } from '../errors.js'
+import type { DecodeError } from '../base/errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 
 /**

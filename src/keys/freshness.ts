@@ -1,4 +1,4 @@
-import type { WatchState } from './reconcile.js'
+import type { WatchState } from './watch-state.js'
 
 /**
  * Whether the value of a watched key can be relied on: not read yet, current, current until the connection was lost

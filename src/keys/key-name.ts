@@ -1,6 +1,6 @@
-import { fromUtf8, isWellFormed, toHex, utf8 } from '../bytes.js'
-import { ArgumentError, shown } from '../errors.js'
-import type { KeyName } from '../store.js'
+import { fromUtf8, isWellFormed, toHex, utf8 } from '../base/bytes.js'
+import { ArgumentError, shown } from '../base/errors.js'
+import type { KeyName } from '../protocol/key-name.js'
 
 /** The key of a name. Throws {@link ArgumentError} for an empty one and for what is neither text nor bytes. */
 export function toKeyName(name: string | Uint8Array): KeyName {

@@ -1,5 +1,5 @@
 import type { Observable, Subscription } from 'rxjs'
-import { AbortError } from '../errors.js'
+import { AbortError } from '../base/errors.js'
 
 interface Waiter<T> {
   readonly resolve: (result: IteratorResult<T, undefined>) => void

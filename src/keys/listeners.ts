@@ -1,10 +1,10 @@
 import type { Subscriber, Unsubscribable } from 'rxjs'
-import type { StateStoreError } from '../errors.js'
+import type { StateStoreError } from '../base/errors.js'
 import type { Entry } from './entry.js'
 import type { Freshness } from './freshness.js'
-import type { RawEntry } from './reconcile.js'
 import type { KeySource } from './source.js'
 import type { WatchObserver } from './watch.js'
+import type { RawEntry } from './watch-state.js'
 
 /** A subscriber as a watch sees it; unsubscribing leaves the watch. */
 abstract class Listener<T, R> implements WatchObserver, Unsubscribable {

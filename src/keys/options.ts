@@ -1,7 +1,7 @@
-import { checkPositiveInteger } from '../check.js'
-import { ArgumentError, HlcError, shown } from '../errors.js'
+import { checkPositiveInteger } from '../base/check.js'
+import { ArgumentError, HlcError, shown } from '../base/errors.js'
+import type { WriteOptions } from '../commands/store.js'
 import { Hlc } from '../hlc/hlc.js'
-import type { WriteOptions } from '../store.js'
 
 /** Options of every request. */
 export interface RequestOptions {

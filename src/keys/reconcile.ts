@@ -1,81 +1,13 @@
+import { sameBytes } from '../base/bytes.js'
+import type { Reading } from '../commands/store.js'
 import type { Hlc } from '../hlc/hlc.js'
-
-/** What a watch knows of its key. `version` is missing where the protocol gives none: for a key that was not found. */
-export interface RawEntry {
-  readonly op: 'set' | 'delete' | 'absent'
-  readonly value: Uint8Array | undefined
-  readonly version: Hlc | undefined
-  readonly source: 'snapshot' | 'notification' | 'resync'
-}
-
-/** A change as a notification tells it; an old store may leave out version or value. */
-export interface Change {
-  readonly op: 'set' | 'delete'
-  readonly value: Uint8Array | undefined
-  readonly version: Hlc | undefined
-}
-
-/** State of a watch. Immutable. */
-export interface WatchState {
-  /** What the watch waits for: a connection, the answer to KEYNOTIFY, the answer to GET, or a change. */
-  readonly phase: 'offline' | 'registering' | 'reading' | 'live'
-  /** Whether the value was read since the connection is there. */
-  readonly synced: boolean
-  /** Whether it was read ever. */
-  readonly known: boolean
-  /**
-   * Whether a notification is certainly newer than what was read. Not so where one may come that was queued before:
-   * in a resumed session, or after an earlier watch of the key on this connection.
-   */
-  readonly trusted: boolean
-  /** A notification came since GET was sent, so that an answer "no such key" proves nothing. */
-  readonly raced: boolean
-  /** A change came without its value or version: only a GET sent after it can show it. */
-  readonly recheck: boolean
-  /** Changes that wait for a read to prove them new. */
-  readonly held: readonly Change[]
-  /** Newest version seen on this connection; nothing older is emitted on it. */
-  readonly floor: Hlc | undefined
-  /** Newest version ever emitted. */
-  readonly newest: Hlc | undefined
-  /** What was emitted last. */
-  readonly entry: RawEntry | undefined
-}
-
-/** What happens to a watch. */
-export type WatchEvent =
-  | { readonly type: 'connected'; readonly trusted: boolean }
-  | { readonly type: 'disconnected' }
-  /** KEYNOTIFY was answered. */
-  | { readonly type: 'registered' }
-  /** GET was answered. */
-  | {
-      readonly type: 'read'
-      readonly found: { readonly value: Uint8Array; readonly version: Hlc | undefined } | undefined
-    }
-  | { readonly type: 'notified'; readonly change: Change }
+import { type Change, FRESH, type Heard, NONE, type RawEntry, type WatchEvent, type WatchState } from './watch-state.js'
 
 /** The next state, what to emit, in order, and whether to send KEYNOTIFY or GET. */
 export interface Step {
   readonly state: WatchState
   readonly emit: readonly RawEntry[]
   readonly send: 'KEYNOTIFY' | 'GET' | undefined
-}
-
-const NONE: readonly Change[] = []
-
-/** A watch before its first connection. */
-export const INITIAL: WatchState = {
-  phase: 'offline',
-  synced: false,
-  known: false,
-  trusted: false,
-  raced: false,
-  recheck: false,
-  held: NONE,
-  floor: undefined,
-  newest: undefined,
-  entry: undefined,
 }
 
 /** So many changes of one key wait for a read; with more, the oldest are merged into the newer. */
@@ -86,14 +18,16 @@ const NOTHING: readonly RawEntry[] = []
  * The heart of a watch, pure: (state, event) to (next state, entries to emit, request to send).
  *
  * Order on every connection: KEYNOTIFY, its answer, GET, its answer, then changes; so no change falls between snapshot
- * and notifications (state store protocol, "KEYNOTIFY notification topics and lifecycle"). What is merged is decided by
- * version. Two things carry none and need care: "no such key", and notifications queued before a connection broke.
+ * and notifications (state store protocol, "KEYNOTIFY notification topics and lifecycle"). On one connection there is one
+ * store, whose versions rise: they place what is told among what is read. Two things have no place and are read again
+ * instead of believed: a change that may have been queued before, for it may be of another life of the store, and a
+ * change after an answer without a version. `docs/decisions/stale-or-fresh.md` has the reasons.
  */
 export function reconcile(state: WatchState, event: WatchEvent): Step {
   switch (event.type) {
     case 'connected':
       return {
-        state: patch(state, { ...FRESH, phase: 'registering', trusted: event.trusted }),
+        state: patch(state, { ...FRESH, phase: 'registering', placeless: event.rejoined }),
         emit: NOTHING,
         send: 'KEYNOTIFY',
       }
@@ -102,79 +36,109 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
     case 'registered':
       return state.phase === 'registering' ? readAgain(state) : quiet(state)
     case 'read':
-      return state.phase === 'reading' ? (event.found ? found(state, event.found) : absent(state)) : quiet(state)
+      return state.phase === 'reading' ? read(state, event.reading) : quiet(state)
     case 'notified':
-      return state.phase === 'offline' ? quiet(state) : notified(state, event.change)
+      return state.phase === 'offline' ? quiet(state) : notified(state, event)
   }
 }
 
-const FRESH = { synced: false, raced: false, recheck: false, held: NONE, floor: undefined } as const
-
 const quiet = (state: WatchState): Step => ({ state, emit: NOTHING, send: undefined })
 
+/** What came until now is older than the answer to come. */
 const readAgain = (state: WatchState): Step => ({
-  state: patch(state, { phase: 'reading', raced: false, recheck: false }),
+  state: patch(state, {
+    phase: 'reading',
+    raced: false,
+    recheck: false,
+    held: NONE,
+    doubted: state.held.at(-1)?.change ?? state.doubted,
+  }),
   emit: NOTHING,
   send: 'GET',
 })
 
-function found(state: WatchState, { value, version }: { value: Uint8Array; version: Hlc | undefined }): Step {
-  // Overtaken by a change: one that was shown, or the deletion of a key that never was.
-  if (isOlder(version, state.floor)) return state.entry ? settle(state, NOTHING) : gone(state)
-  // A store that lost its data may start over with older versions. Then it is right, and we have to follow; but in a
-  // resumed session changes of its former life may still be on their way.
-  const regressed = isOlder(version, state.newest)
-  const trusted = state.trusted || (version !== undefined && !regressed)
-  const fresh = !isShown(state.entry, version)
+function read(state: WatchState, reading: Reading): Step {
+  const { value, version } = reading
+  // Overtaken by a change that was taken: one that was shown, or the deletion of a key that never was.
+  if (state.raced && isOlder(version, state.floor)) return state.entry ? settle(state, NOTHING) : gone(state)
+  if (value === undefined && version === undefined) return absent(state)
+  // It was asked for after all that came before, so it is newer, whatever its version.
+  const proved = state.proved && !isOlder(version, state.floor)
+  const next = patch(state, { proved, floor: version, floorInferred: false, placeless: version === undefined })
+  if (value === undefined) return gone(next)
+  if (isShown(state.entry, value, version)) return settle(next, NOTHING)
   const entry: RawEntry = { op: 'set', value, version, source: sourceOf(state) }
-  const next = patch(state, { trusted, floor: version ?? state.floor })
-  return settle(fresh ? shown(next, entry) : next, fresh ? [entry] : NOTHING)
+  return settle(patch(next, { entry }), [entry])
 }
 
+/** There was no such key, nobody knows when. */
 function absent(state: WatchState): Step {
-  if (state.raced || state.recheck) return readAgain(patch(state, { held: NONE }))
-  return gone(patch(state, { held: NONE }))
+  // Certain changes tell all that happened since the registration, so also what the answer saw, if that was later.
+  if (state.raced && state.entry) return settle(state, NOTHING)
+  if (state.recheck || state.held.some(({ change }) => isVisible(state, change))) return readAgain(state)
+  return gone(patch(state, { placeless: true, held: NONE }))
 }
 
 function gone(state: WatchState): Step {
   if (state.entry && state.entry.op !== 'set') return settle(state, NOTHING)
   const entry: RawEntry = { op: 'absent', value: undefined, version: undefined, source: sourceOf(state) }
-  return settle(shown(state, entry), [entry])
+  return settle(patch(state, { entry }), [entry])
 }
 
-/** The read told what it could: what it proved new is emitted, what it could not show is read again. */
+/** The read told what it could: what it proved new is emitted, what it could not judge is read again. */
 function settle(state: WatchState, emitted: readonly RawEntry[]): Step {
-  const newer = state.held.filter(({ version }) => !isOlderOrSame(version, state.floor))
-  const live = patch(state, { phase: 'live', synced: true, known: true, raced: false, held: NONE })
-  if (state.recheck || (newer.length > 0 && !state.trusted)) return { ...readAgain(live), emit: emitted }
-  let step: Step = { state: live, emit: emitted, send: undefined }
-  for (const change of newer) {
-    const { state: next, emit, send } = notified(step.state, change)
+  const { held } = state
+  const live = patch(state, { phase: 'live', synced: true, known: true, raced: false, held: NONE, doubted: undefined })
+  if (state.recheck) return { ...readAgain(patch(live, { held })), emit: emitted }
+  const witness = held.findIndex(({ change }) => isKnown(state, change))
+  const proved = state.proved || witness >= 0 || (state.doubted !== undefined && isKnown(state, state.doubted))
+  let step: Step = { state: patch(live, { proved }), emit: emitted, send: undefined }
+  for (const heard of held.slice(Math.max(witness, 0))) {
+    const { state: next, emit, send } = notified(step.state, heard)
     step = { state: next, emit: [...step.emit, ...emit], send: send ?? step.send }
   }
-  return step
+  // They all came before the GET that may be sent now.
+  return step.send ? { ...step, state: readAgain(patch(step.state, { held })).state } : step
 }
 
-function notified(state: WatchState, change: Change): Step {
+function notified(state: WatchState, { change, certain }: Heard): Step {
   const { version } = change
-  if (version === undefined || (change.op === 'set' && change.value === undefined))
-    return confirm(patch(state, { recheck: true }))
-  if (isOlderOrSame(version, state.floor)) return quiet(state)
-  const raced = state.phase === 'reading' || state.raced
-  if (!state.trusted) return confirm(patch(state, { raced, held: [...state.held, change].slice(-MOST_HELD) }))
-  const next = patch(state, { raced, floor: version })
+  if (version === undefined || (change.op === 'set' && change.value === undefined)) return recheck(state)
+  const isCertain = certain || state.proved
+  if (state.placeless || !isCertain) return doubtful(state, { change, certain })
+  if (isOlderOrSame(version, state.floor)) return state.floorInferred ? recheck(state) : quiet(state)
+  const next = patch(state, {
+    raced: state.phase === 'reading' || state.raced,
+    floor: version,
+    floorInferred: !certain,
+  })
   // A key that is not there, or not known yet, cannot be seen to go.
   if (change.op === 'delete' && state.entry?.op !== 'set') return quiet(next)
   const entry: RawEntry = { op: change.op, value: change.value, version, source: 'notification' }
-  return { state: shown(next, entry), emit: [entry], send: undefined }
+  return { state: patch(next, { entry }), emit: [entry], send: undefined }
 }
 
-const confirm = (state: WatchState): Step => (state.phase === 'live' ? readAgain(state) : quiet(state))
+const recheck = (state: WatchState): Step =>
+  state.phase === 'live' ? readAgain(state) : quiet(patch(state, { recheck: true }))
 
-const shown = (state: WatchState, entry: RawEntry): WatchState => {
-  const newest = isOlder(entry.version, state.newest) ? state.newest : (entry.version ?? state.newest)
-  return patch(state, { entry, newest })
+/** A change that cannot be placed: only a read that was sent after it tells what it was worth. */
+function doubtful(state: WatchState, heard: Heard): Step {
+  const { version } = heard.change
+  if (state.phase !== 'live') return quiet(patch(state, { held: [...state.held, heard].slice(-MOST_HELD) }))
+  if (isKnown(state, heard.change)) return quiet(patch(state, { proved: true }))
+  if (isOlderOrSame(version, state.floor) || !isVisible(state, heard.change)) return quiet(state)
+  return readAgain(patch(state, { held: [heard] }))
 }
+
+/**
+ * Whether it is what the store has on this connection. By its value, too, for a store that lost its data may give a
+ * version again; a deletion has no value to tell it by.
+ */
+const isKnown = ({ floor, entry }: WatchState, { value, version }: Change): boolean =>
+  value !== undefined && isSame(version, floor) && isShown(entry, value, version)
+
+/** A deletion of what is not shown changes nothing. */
+const isVisible = (state: WatchState, change: Change): boolean => change.op === 'set' || state.entry?.op === 'set'
 
 // A literal with all its fields in their order, for objects spread from others would each get a shape of their own.
 const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
@@ -183,24 +147,30 @@ const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
       phase: state.phase,
       synced: state.synced,
       known: state.known,
-      trusted: state.trusted,
+      proved: state.proved,
+      placeless: state.placeless,
       raced: state.raced,
       recheck: state.recheck,
       held: state.held,
+      doubted: state.doubted,
       floor: state.floor,
-      newest: state.newest,
+      floorInferred: state.floorInferred,
       entry: state.entry,
     },
     changes,
   )
 
-const isShown = (entry: RawEntry | undefined, version: Hlc | undefined): boolean =>
-  entry?.op === 'set' && entry.version !== undefined && version !== undefined && entry.version.compareTo(version) === 0
+// With its value: a store that lost its data and whose clock went back may give the same version again.
+const isShown = (entry: RawEntry | undefined, value: Uint8Array, version: Hlc | undefined): boolean =>
+  entry?.value !== undefined && isSame(entry.version, version) && sameBytes(entry.value, value)
 
 function sourceOf({ synced, known }: WatchState): RawEntry['source'] {
   if (synced) return 'notification'
   return known ? 'resync' : 'snapshot'
 }
+
+const isSame = (version: Hlc | undefined, other: Hlc | undefined): boolean =>
+  version !== undefined && other !== undefined && version.compareTo(other) === 0
 
 const isOlder = (version: Hlc | undefined, than: Hlc | undefined): boolean =>
   version !== undefined && than !== undefined && version.compareTo(than) < 0

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.js'
-import type { StateStoreError } from '../errors.js'
-import type { Store } from '../store.js'
+import type { Clock } from '../base/clock.js'
+import type { StateStoreError } from '../base/errors.js'
+import type { Store } from '../commands/store.js'
 
 /** What a registry needs to know. */
 export interface RegistryOptions {
@@ -14,6 +14,6 @@ export interface RegistryOptions {
   readonly stopDelay: number
   /** The number of watched keys changed, or of those that are synced. */
   readonly changed: () => void
-  /** Faults that end no stream: malformed notifications, failed STOPs. */
+  /** Faults that end no stream: malformed notifications, requests that are tried again, failed STOPs. */
   readonly report: (error: StateStoreError) => void
 }

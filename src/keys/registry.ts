@@ -1,15 +1,16 @@
-import type { Subscription } from 'rxjs'
-import { backoff } from '../backoff.js'
-import { fromHex } from '../bytes.js'
-import { type ClosedError, type ErrorCode, reason, ServiceError, StateStoreError } from '../errors.js'
+import { fromHex } from '../base/bytes.js'
+import { type ClosedError, reason, StateStoreError } from '../base/errors.js'
 import type { InboundMessage } from '../mqtt/session.js'
+import type { KeyName } from '../protocol/key-name.js'
 import { parseNotification } from '../protocol/notifications.js'
-import { type KeyName, versionOf } from '../store.js'
+import { versionOf } from '../protocol/version.js'
 import { endedFreshness, type Freshness, freshnessOf } from './freshness.js'
-import { type RawEntry, reconcile, type WatchEvent } from './reconcile.js'
+import { reconcile } from './reconcile.js'
 import type { RegistryOptions } from './registry-options.js'
-import { Turns } from './turns.js'
+import { Sparing } from './sparing.js'
 import { Watch, type WatchObserver } from './watch.js'
+import { WatchRequests } from './watch-requests.js'
+import type { RawEntry, WatchEvent } from './watch-state.js'
 
 /** What a watch knows of its key. */
 export interface Known {
@@ -17,37 +18,45 @@ export interface Known {
   readonly freshness: Freshness
 }
 
-type Request = 'KEYNOTIFY' | 'GET'
+/** What a registry has to know of a connection. */
+export interface WatchedConnection {
+  /** The broker kept nothing of an earlier one, so nothing of it can come. */
+  readonly fresh: boolean
+  /** What the broker adds to messages for the subscription made on it, where it does. */
+  readonly subscriptionId: number | undefined
+}
 
-/** What a watch gets over by trying again; a device without a clock gets its time from the network a little later. */
-const TRANSIENT: ReadonlySet<ErrorCode> = new Set(['timeout', 'overflow', 'clock-skew', 'quota-exceeded'] as const)
-
-/** So many requests of watches are under way at a time; 10,000 keys come back in as many steps as needed. */
-const CONCURRENCY = 256
+const UNREADABLE = { op: 'set', value: undefined, version: undefined } as const
 
 /**
  * All watched keys of a client: one registration per key at the store, renewed on every connection. It carries out what
- * `reconcile` decides, for at most {@link CONCURRENCY} keys at a time.
+ * `reconcile` decides.
  */
 export class Registry {
   readonly #options: RegistryOptions
   readonly #watches = new Map<string, Watch>()
-  readonly #turns = new Turns<Watch>(CONCURRENCY)
-  readonly #stops = new Set<Subscription>()
-  /** How often a request has failed, of those that have. */
-  readonly #attempts = new Map<Watch, number>()
+  readonly #errors: Sparing
+  readonly #requests: WatchRequests
   /** Calls off the end of watches that nobody listens to any more. */
   readonly #ending = new Map<Watch, () => void>()
   #synced = 0
-  #connection: { readonly fresh: boolean } | undefined
+  #connection: WatchedConnection | undefined
   /** When the last connection was lost, ms since the Unix epoch. */
   #lostAt = 0
   /** On this connection a watch was ended, of which notifications may still come. */
   #stopped = false
+  /** Why there are no notifications on this connection. */
+  #refusal: StateStoreError | undefined
   #closed: { readonly error: ClosedError | undefined } | undefined
 
   constructor(options: RegistryOptions) {
     this.#options = options
+    this.#errors = new Sparing(options.clock, options.report)
+    this.#requests = new WatchRequests(options, {
+      answered: (watch, event) => this.#step(watch, event),
+      failed: (watch, error) => this.#end(watch, error),
+      report: error => this.#report(error),
+    })
   }
 
   /** Number of watched keys. */
@@ -68,6 +77,10 @@ export class Registry {
     if (this.#closed) {
       if (this.#closed.error) observer.error(this.#closed.error)
       else observer.complete()
+      return
+    }
+    if (this.#refusal) {
+      observer.error(this.#refusal)
       return
     }
     const known = this.#watches.get(key.id)
@@ -97,15 +110,16 @@ export class Registry {
     return watch && { raw: watch.state.entry, freshness: freshnessOf(watch.state, this.#lostAt) }
   }
 
-  /** The notification topic is subscribed. `fresh`: the broker kept nothing of an earlier connection. */
-  connected(fresh: boolean): void {
-    this.#connection = { fresh }
+  /** The notification topic is subscribed. */
+  connected(connection: WatchedConnection): void {
+    this.#connection = connection
     this.#stopped = false
-    for (const watch of this.#watches.values()) this.#step(watch, { type: 'connected', trusted: fresh })
+    for (const watch of this.#watches.values()) this.#step(watch, { type: 'connected', rejoined: false })
   }
 
   /** The connection is gone, and with it all registrations at the store. */
   disconnected(): void {
+    this.#refusal = undefined
     if (this.#connection === undefined) return
     this.#forgetConnection()
     this.#lostAt = this.#options.clock.now()
@@ -120,8 +134,9 @@ export class Registry {
     this.#forgetConnection()
   }
 
-  /** Fails all watches, and forgets them: the client may not have notifications. */
+  /** Fails all watches, and those that come while the connection lasts: the client may not have notifications. */
   refuse(error: StateStoreError): void {
+    this.#refusal = error
     for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
   }
 
@@ -129,6 +144,8 @@ export class Registry {
   received(message: InboundMessage): void {
     const hex = message.topic.slice(this.#options.notificationPrefix.length).toUpperCase()
     const watch = this.#watches.get(hex)
+    const age = this.#ageOf(message)
+    if (age === 'stale') return
     if (watch === undefined) {
       if (fromHex(hex) === undefined)
         this.#report(new StateStoreError('payload', `A notification has no key: ${message.topic}`))
@@ -137,25 +154,34 @@ export class Registry {
     try {
       const notification = parseNotification(message.payload)
       const value = notification.op === 'set' ? notification.value : undefined
-      this.#step(watch, { type: 'notified', change: { op: notification.op, value, version: versionOf(message) } })
+      const change = { op: notification.op, value, version: versionOf(message) }
+      this.#step(watch, { type: 'notified', change, certain: age === 'certain' })
     } catch (error) {
       this.#report(error)
+      // Something changed, whatever it was: a read will show it.
+      this.#step(watch, { type: 'notified', change: UNREADABLE, certain: age === 'certain' })
     }
   }
 
   #begin(watch: Watch): void {
     this.#watches.set(watch.key.id, watch)
     this.#options.changed()
-    const connection = this.#connection
-    if (connection) this.#step(watch, { type: 'connected', trusted: connection.fresh && !this.#stopped })
+    if (this.#connection) this.#step(watch, { type: 'connected', rejoined: this.#stopped })
+  }
+
+  /** Whether a notification was told on this connection, or queued before (MQTT 5.0, section 3.3.4), or nobody knows. */
+  #ageOf({ subscriptionIds }: InboundMessage): 'certain' | 'stale' | 'unknown' {
+    if (this.#connection === undefined) return 'unknown'
+    const { fresh, subscriptionId } = this.#connection
+    if (fresh) return 'certain'
+    if (subscriptionId === undefined || subscriptionIds.length === 0) return 'unknown'
+    return subscriptionIds.includes(subscriptionId) ? 'certain' : 'stale'
   }
 
   #end(watch: Watch, error: StateStoreError | undefined): void {
     if (!this.#watches.delete(watch.key.id)) return
     this.#callOffEnd(watch)
-    this.#turns.leave(watch)
-    this.#attempts.delete(watch)
-    watch.cancel()
+    this.#requests.leave(watch)
     this.#synced -= Number(watch.state.synced)
     this.#options.changed()
     if (this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
@@ -171,19 +197,7 @@ export class Registry {
 
   #unregister(watch: Watch): void {
     this.#stopped = true
-    // A client that closes does not wait for its turn: nothing else will be sent.
-    if (this.#closed) this.#stop(watch)
-    else this.#turns.take(watch, () => this.#stop(watch))
-  }
-
-  /** Bound to this connection: on the next one it would end a registration made there. */
-  #stop(watch: Watch): Subscription {
-    const stop = this.#options.store.notify(watch.key, true, this.#options.timeout).subscribe({
-      error: error => this.#report(error),
-    })
-    this.#stops.add(stop)
-    stop.add(() => this.#stops.delete(stop))
-    return stop
+    this.#requests.unregister(watch, this.#closed !== undefined)
   }
 
   #step(watch: Watch, event: WatchEvent): void {
@@ -193,59 +207,20 @@ export class Registry {
     this.#synced += progress
     watch.state = state
     if (progress > 0) this.#options.changed()
-    if (send) this.#enqueue(watch, send)
+    if (send) this.#requests.send(watch, send)
     const after = freshnessOf(state, this.#lostAt)
     for (const entry of emit) watch.tell(entry, after)
     if (emit.length === 0 && after.state !== before.state) watch.tell(state.entry, after)
   }
 
-  #enqueue(watch: Watch, request: Request): void {
-    this.#turns.take(watch, () => this.#request(watch, request))
-  }
-
-  #request(watch: Watch, request: Request): Subscription {
-    const { store, timeout } = this.#options
-    const error = (cause: StateStoreError): void => this.#failed(watch, request, cause)
-    const subscription =
-      request === 'KEYNOTIFY'
-        ? store
-            .notify(watch.key, false, timeout)
-            .subscribe({ next: () => this.#answered(watch, { type: 'registered' }), error })
-        : store
-            .get(watch.key, timeout)
-            .subscribe({ next: found => this.#answered(watch, { type: 'read', found }), error })
-    if (!subscription.closed) watch.request = subscription
-    return subscription
-  }
-
-  #answered(watch: Watch, event: WatchEvent): void {
-    this.#attempts.delete(watch)
-    watch.request = undefined
-    this.#step(watch, event)
-  }
-
-  #failed(watch: Watch, request: Request, error: StateStoreError): void {
-    if (!TRANSIENT.has(error.code)) {
-      this.#end(watch, error)
-      return
-    }
-    if (error instanceof ServiceError) this.#report(error)
-    const attempt = (this.#attempts.get(watch) ?? 0) + 1
-    this.#attempts.set(watch, attempt)
-    const cancel = this.#options.clock.schedule(backoff(attempt), () => this.#enqueue(watch, request))
-    watch.request = { unsubscribe: cancel }
-  }
-
   #forgetConnection(): void {
     this.#connection = undefined
-    this.#turns.clear()
-    this.#attempts.clear()
-    for (const stop of this.#stops) stop.unsubscribe()
+    this.#requests.clear()
     for (const watch of this.#watches.values()) watch.cancel()
   }
 
   #report(error: unknown): void {
-    this.#options.report(
+    this.#errors.report(
       error instanceof StateStoreError ? error : new StateStoreError('payload', reason(error), { cause: error }),
     )
   }

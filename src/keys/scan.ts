@@ -1,6 +1,6 @@
 import { concatMap, defer, EMPTY, firstValueFrom, map, Observable, of, repeat, tap } from 'rxjs'
-import { isWellFormed, utf8 } from '../bytes.js'
-import { AbortError, ArgumentError, shown } from '../errors.js'
+import { isWellFormed, utf8 } from '../base/bytes.js'
+import { AbortError, ArgumentError, shown } from '../base/errors.js'
 import { type AbortOptions, abortable, checkSignal } from './abort.js'
 import type { Codec } from './codec.js'
 import { Key } from './key.js'

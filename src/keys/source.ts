@@ -1,10 +1,11 @@
-import { DecodeError, type StateStoreError } from '../errors.js'
+import { DecodeError, type StateStoreError } from '../base/errors.js'
+import type { Store } from '../commands/store.js'
 import type { Hlc } from '../hlc/hlc.js'
-import type { KeyName, Store } from '../store.js'
+import type { KeyName } from '../protocol/key-name.js'
 import type { Codec } from './codec.js'
 import type { Entry } from './entry.js'
-import type { RawEntry } from './reconcile.js'
 import type { Registry } from './registry.js'
+import type { RawEntry } from './watch-state.js'
 
 /** What keys need of their client. */
 export interface KeyHost {

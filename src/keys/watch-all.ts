@@ -1,10 +1,10 @@
 import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
-import type { StateStoreError } from '../errors.js'
+import type { StateStoreError } from '../base/errors.js'
 import type { Entry } from './entry.js'
 import type { Key } from './key.js'
-import type { RawEntry } from './reconcile.js'
 import { type KeySource, SOURCE } from './source.js'
 import type { WatchObserver } from './watch.js'
+import type { RawEntry } from './watch-state.js'
 
 /**
  * Entries of a changing set of keys in one stream. Every value of the source is the whole set. Completes when the source

@@ -1,7 +1,7 @@
-import type { StateStoreError } from '../errors.js'
-import type { KeyName } from '../store.js'
+import type { StateStoreError } from '../base/errors.js'
+import type { KeyName } from '../protocol/key-name.js'
 import type { Freshness } from './freshness.js'
-import { INITIAL, type RawEntry, type WatchState } from './reconcile.js'
+import { INITIAL, type RawEntry, type WatchState } from './watch-state.js'
 
 /** Who listens to a watch. */
 export interface WatchObserver {

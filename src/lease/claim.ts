@@ -1,12 +1,14 @@
 import { catchError, defer, map, type Observable, type OperatorFunction } from 'rxjs'
-import { utf8 } from '../bytes.js'
-import type { Clock } from '../clock.js'
-import { type ErrorCode, PayloadError, StateStoreError } from '../errors.js'
+import { utf8 } from '../base/bytes.js'
+import type { Clock } from '../base/clock.js'
+import { PayloadError, StateStoreError } from '../base/errors.js'
+import type { ClientHost } from '../client/client-host.js'
+import type { Written } from '../commands/store.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { text } from '../keys/codec.js'
-import type { KeyName, Written } from '../store.js'
+import { isLasting } from '../keys/lasting.js'
+import type { KeyName } from '../protocol/key-name.js'
 import { LockKeyError } from './errors.js'
-import type { LeaseHost } from './lease-host.js'
 
 /** A time that is over as soon as one of two clocks says so: a machine that slept stops the monotonic one. */
 export interface Expiry {
@@ -34,7 +36,7 @@ export interface Claim {
  * when the key is protected by a fencing token, and as any SET does.
  */
 export function claim(
-  { store, clock }: LeaseHost,
+  { store, clock }: ClientHost,
   key: KeyName,
   holder: string,
   { duration, timeout }: { readonly duration: number; readonly timeout: number },
@@ -54,10 +56,10 @@ export function claim(
 
 /** Whether a lease gets over an error by asking again. */
 export const isPassing = (error: unknown): error is StateStoreError =>
-  error instanceof StateStoreError && PASSING.has(error.code)
+  error instanceof StateStoreError && !isLasting(error)
 
 /** Gives the lease back, unless it is somebody else's: `VDEL key holder`. */
-export const giveBack = ({ store }: LeaseHost, key: KeyName, holder: string, timeout: number): Observable<unknown> =>
+export const giveBack = ({ store }: ClientHost, key: KeyName, holder: string, timeout: number): Observable<unknown> =>
   store.deleteIf(key, utf8(holder), undefined, timeout)
 
 /** The holder that a lock key's value names. Raises {@link LockKeyError}. */
@@ -69,15 +71,6 @@ export function holderOf(key: KeyName, value: Uint8Array): string {
     throw new LockKeyError(key.text, 'its value is not text and names no holder', { cause })
   }
 }
-
-const PASSING: ReadonlySet<ErrorCode> = new Set([
-  'timeout',
-  'outcome-unknown',
-  'overflow',
-  'clock-skew',
-  'quota-exceeded',
-  'service-unknown',
-] as const)
 
 const FENCED: ReadonlySet<unknown> = new Set(['fencing-token-required', 'fencing-token-stale'])
 

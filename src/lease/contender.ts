@@ -1,15 +1,15 @@
 import { EMPTY, type Observable, type Subscriber, Subscription } from 'rxjs'
-import { ClosedError } from '../errors.js'
+import { ClosedError } from '../base/errors.js'
+import type { ClientHost } from '../client/client-host.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { bytes } from '../keys/codec.js'
 import type { Entry } from '../keys/entry.js'
 import type { Freshness } from '../keys/freshness.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
-import type { KeyName } from '../store.js'
+import type { KeyName } from '../protocol/key-name.js'
 import { type Claim, claim, holderOf, isOver, isPassing } from './claim.js'
 import { type LeaseLossReason, LeaseLostError, LockKeyError } from './errors.js'
-import type { LeaseHost } from './lease-host.js'
 import { type LeaseTerms, uniqueHolder } from './lease-options.js'
 import type { LeaseState } from './lease-state.js'
 import { Pace } from './pace.js'
@@ -30,7 +30,7 @@ interface Seen {
 export class Contender {
   readonly #key: KeyName
   readonly #terms: LeaseTerms
-  readonly #host: LeaseHost
+  readonly #host: ClientHost
   readonly #subscriber: Subscriber<LeaseState>
   readonly #holder: string
   readonly #pace: Pace
@@ -45,7 +45,7 @@ export class Contender {
   /** Whether the lock key may hold our name, so that it has to be given back; true until an answer says otherwise. */
   #mayHold = false
 
-  constructor(key: KeyName, terms: LeaseTerms, host: LeaseHost, subscriber: Subscriber<LeaseState>) {
+  constructor(key: KeyName, terms: LeaseTerms, host: ClientHost, subscriber: Subscriber<LeaseState>) {
     this.#key = key
     this.#terms = terms
     this.#host = host

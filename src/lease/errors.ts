@@ -1,4 +1,11 @@
-import { StateStoreError } from '../errors.js'
+import { StateStoreError } from '../base/errors.js'
+
+declare module '../base/errors.js' {
+  interface ErrorCodes {
+    'lease-lost': true
+    'lock-key': true
+  }
+}
 
 /** Why a lease ended although its holder wanted to keep it. */
 export type LeaseLossReason =

@@ -1,4 +1,4 @@
-import { ArgumentError, shown } from '../errors.js'
+import { ArgumentError, shown } from '../base/errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { checkToken } from '../keys/options.js'
 import type { KeyHost } from '../keys/source.js'

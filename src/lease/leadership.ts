@@ -1,6 +1,7 @@
 import { distinctUntilChanged, map, type Observable, startWith } from 'rxjs'
+import type { StateStore } from '../client/client.js'
 import type { Hlc } from '../hlc/hlc.js'
-import type { Lease } from './lease.js'
+import { lease } from './lease.js'
 import type { LeaseOptions } from './lease-options.js'
 import type { LeaseState } from './lease-state.js'
 
@@ -22,7 +23,7 @@ export type Leadership =
 /**
  * Election of one leader among all who call this with the same name: says who leads whenever that changes, us or others.
  * Follows first, and leads as soon as nobody else does. Unsubscribing, or closing the client, hands over at once; a leader
- * that dies is followed when its lease has run out. Never ends because of a lost connection; errors as the {@link Lease}.
+ * that dies is followed when its lease has run out. Never ends because of a lost connection; errors as the lease.
  *
  * Two never believe to lead at the same time longer than their clocks drift apart in `duration`; what that means is in
  * docs/locking.md.
@@ -35,11 +36,11 @@ export type Leadership =
  * ```
  */
 export const leadership = (
-  store: { lease(name: string | Uint8Array, options: LeaseOptions): Lease },
+  store: StateStore,
   name: string | Uint8Array,
   options: LeaseOptions,
 ): Observable<Leadership> =>
-  store.lease(name, options).pipe(map(leadershipOf), startWith(UNKNOWN), distinctUntilChanged(isSame))
+  lease(store, name, options).pipe(map(leadershipOf), startWith(UNKNOWN), distinctUntilChanged(isSame))
 
 const UNKNOWN: Leadership = { role: 'follower', leader: undefined }
 

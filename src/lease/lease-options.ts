@@ -1,7 +1,7 @@
-import { randomBytes } from '../backoff.js'
-import { isWellFormed, toHex } from '../bytes.js'
-import { checkObject, checkPositiveInteger } from '../check.js'
-import { ArgumentError, shown } from '../errors.js'
+import { isWellFormed, toHex } from '../base/bytes.js'
+import { checkObject, checkPositiveInteger } from '../base/check.js'
+import { ArgumentError, shown } from '../base/errors.js'
+import { randomBytes } from '../base/random.js'
 
 /** How a lease is held. */
 export interface LeaseOptions {

@@ -1,14 +1,17 @@
 import { distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
-import { ClosedError } from '../errors.js'
+import { ArgumentError, ClosedError, shown } from '../base/errors.js'
+import { StateStore } from '../client/client.js'
+import type { ClientHost } from '../client/client-host.js'
 import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
+import { toKeyName } from '../keys/key-name.js'
 import { KeySource } from '../keys/source.js'
-import type { KeyName } from '../store.js'
+import { HOST } from '../keys/store-view.js'
+import type { KeyName } from '../protocol/key-name.js'
 import { type Claim, claim, holderOf, isOver } from './claim.js'
 import { Contender } from './contender.js'
 import { LeaseLostError } from './errors.js'
-import type { LeaseHost } from './lease-host.js'
 import { checkLeaseOptions, type LeaseOptions, type LeaseTerms, uniqueHolder } from './lease-options.js'
 import type { Acquisition, LeaseState } from './lease-state.js'
 import { release } from './release.js'
@@ -23,10 +26,7 @@ import { release } from './release.js'
  * {@link fenced}. Errors with `lock-key` when the key is no lock, `not-authorized` or `closed`; completes when the client
  * is closed.
  *
- * @example
- * ```ts
- * store.lease('line-1', { duration: 10_000 }).subscribe(state => console.log(state.status))
- * ```
+ * Made by {@link lease}.
  */
 export class Lease extends Observable<LeaseState> {
   /** The lock key. */
@@ -37,10 +37,10 @@ export class Lease extends Observable<LeaseState> {
   readonly holder$: Observable<string | undefined>
   readonly #key: KeyName
   readonly #terms: LeaseTerms
-  readonly #host: LeaseHost
+  readonly #host: ClientHost
 
-  /** Use {@link StateStore.lease}. */
-  constructor(key: KeyName, options: LeaseOptions, host: LeaseHost) {
+  /** Use {@link lease}. */
+  constructor(key: KeyName, options: LeaseOptions, host: ClientHost) {
     const terms = checkLeaseOptions(options)
     super(subscriber => new Contender(key, terms, host, subscriber).start())
     this.name = key.text
@@ -97,3 +97,18 @@ const acquired = ({ version, expiry }: Claim, holder: string): Acquisition => ({
   expiresAt: expiry.monotonic,
   holder,
 })
+
+/**
+ * A lease on a lock key: see {@link Lease}. Cold: nothing is asked for before somebody subscribes. Throws `argument`
+ * for what is no store, an empty name or wrong options.
+ *
+ * @example
+ * ```ts
+ * lease(store, 'line-1', { duration: 10_000 }).subscribe(state => console.log(state.status))
+ * ```
+ */
+export function lease(store: StateStore, name: string | Uint8Array, options: LeaseOptions): Lease {
+  if (!(store instanceof StateStore))
+    throw new ArgumentError(`Expected a store of \`connect\`, got \`${shown(store)}\``)
+  return new Lease(toKeyName(name), options, store[HOST])
+}

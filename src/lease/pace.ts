@@ -1,4 +1,4 @@
-import { backoff } from '../backoff.js'
+import { backoff } from '../base/backoff.js'
 
 /** Those who wait come one after the other within this time, ms, when a lease becomes free. */
 const HERD = 50

@@ -1,15 +1,15 @@
 import { AsyncSubject, catchError, EMPTY, finalize, Observable, takeUntil } from 'rxjs'
-import type { Clock } from '../clock.js'
-import { StateStoreError } from '../errors.js'
-import type { KeyName } from '../store.js'
+import type { Clock } from '../base/clock.js'
+import { StateStoreError } from '../base/errors.js'
+import type { ClientHost } from '../client/client-host.js'
+import type { KeyName } from '../protocol/key-name.js'
 import { giveBack } from './claim.js'
-import type { LeaseHost } from './lease-host.js'
 
 /** A client that is closed waits no longer than this, ms. */
 const FAREWELL = 1_000
 
 /** Gives a lease back now; a client that is closed meanwhile waits for it. What goes wrong is reported. */
-export function release(host: LeaseHost, key: KeyName, holder: string, timeout: number): void {
+export function release(host: ClientHost, key: KeyName, holder: string, timeout: number): void {
   const released$ = new AsyncSubject<unknown>()
   const farewell = (): Observable<unknown> => released$.pipe(takeUntil(after(FAREWELL, host.clock)))
   host.farewells.add(farewell)

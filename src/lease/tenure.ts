@@ -1,6 +1,6 @@
 import { finalize, type Observable, Subscription } from 'rxjs'
-import type { Clock } from '../clock.js'
-import { OutcomeUnknownError } from '../errors.js'
+import type { Clock } from '../base/clock.js'
+import { OutcomeUnknownError } from '../base/errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { type Claim, isOver, isPassing } from './claim.js'
 import type { LeaseLossReason } from './errors.js'

@@ -7,8 +7,8 @@ import {
   Subscription,
   type Unsubscribable,
 } from 'rxjs'
-import { checkFunction } from '../check.js'
-import { AbortError, type StateStoreError } from '../errors.js'
+import { checkFunction } from '../base/check.js'
+import { AbortError, type StateStoreError } from '../base/errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import type { LeaseState } from './lease-state.js'
@@ -31,9 +31,9 @@ export interface LockOptions extends AbortOptions {
  *
  * @example
  * ```ts
- * const lease = store.lease('line-1', { duration: 10_000 })
- * withLock(lease, token => recipe$.pipe(set(fenced(store, token).key('line-1\\recipe', text)))).subscribe()
- * await lastValueFrom(withLock(lease, (token, signal) => fetch(`/recipe?token=${token}`, { signal })))
+ * const line = lease(store, 'line-1', { duration: 10_000 })
+ * withLock(line, token => recipe$.pipe(set(fenced(store, token).key('line-1\\recipe', text)))).subscribe()
+ * await lastValueFrom(withLock(line, (token, signal) => fetch(`/recipe?token=${token}`, { signal })))
  * ```
  */
 export function withLock<O extends ObservableInput<unknown>>(

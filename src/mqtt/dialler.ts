@@ -1,6 +1,7 @@
-import type { IClientOptions } from 'mqtt'
-import type { Clock } from '../clock.js'
-import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../errors.js'
+import type { MqttClient } from 'mqtt'
+import type { Clock } from '../base/clock.js'
+import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../base/errors.js'
+import { changeOptions } from './mqttjs-insides.js'
 import { type Credentials, withCredentials } from './mqttjs-options.js'
 import type { ReconnectStrategy } from './reconnect.js'
 import type { Retry } from './session.js'
@@ -10,12 +11,6 @@ export interface Reconnecting {
   readonly strategy: ReconnectStrategy
   /** Asked before every attempt to connect; without it the credentials stay those of the options. */
   readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
-}
-
-/** What it needs of an MQTT client. */
-interface Dialled {
-  readonly options: IClientOptions
-  reconnect(): unknown
 }
 
 /** What it tells. */
@@ -32,7 +27,7 @@ const LATE_CONNECT = 60_000
 
 /** Decides when to connect, and with which credentials. */
 export class Dialler {
-  readonly #client: Dialled
+  readonly #client: MqttClient
   readonly #reconnecting: Reconnecting
   readonly #clock: Clock
   readonly #events: DiallerEvents
@@ -44,7 +39,7 @@ export class Dialler {
   #cancel: () => void = () => undefined
   #dialled = false
 
-  constructor(client: Dialled, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
+  constructor(client: MqttClient, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
     this.#client = client
     this.#reconnecting = reconnecting
     this.#clock = clock
@@ -135,7 +130,7 @@ export class Dialler {
     }
     const connect = (fresh: Credentials): void => {
       if (cancelled) return
-      withCredentials(this.#client.options, fresh)
+      changeOptions(this.#client, withCredentials(this.#client.options, fresh))
       this.#dial()
     }
     // A function that throws fails like one that rejects, and so do credentials that are none.

@@ -1,7 +1,17 @@
-import { FrameReader, type FrameTaker } from '../packet/frame-reader.js'
-import { PACKET, startOfContent, uint16 } from '../packet/layout.js'
+import { PayloadError, StateStoreError } from '../base/errors.js'
+import { FrameCutter } from '../packet/frame-cutter.js'
+import { pubackOf, startOfContent, uint16 } from '../packet/layout.js'
+import { PacketError } from '../packet/packet-error.js'
+import * as PACKET from '../packet/packet-types.js'
 import type { InboundPublish } from '../packet/publish.js'
 import { PublishDecoder } from '../packet/publish-decoder.js'
+import { tapStream } from './mqttjs-insides.js'
+
+/**
+ * Packets that are left to mqtt.js are small, bytes: those of a connection, not of messages. It takes much memory and
+ * time for what is long in them.
+ */
+const LARGEST_OTHER = 65_536
 
 /** What it tells. */
 interface InboxEvents {
@@ -9,64 +19,83 @@ interface InboxEvents {
   published(message: InboundPublish): void
   /** Whether the PUBACK answers a PUBLISH of ours. */
   acknowledged(packetId: number, reasonCode: number): boolean
+  /** What came is more than was agreed, or no MQTT; nothing more is read from this stream. */
+  unreadable(error: StateStoreError): void
 }
-
-/** A stream into which its source pushes what it reads, as Node's streams and their copies in browsers do. */
-interface Source {
-  push(chunk: unknown, ...rest: unknown[]): boolean
-}
-
-const isSource = (stream: unknown): stream is Source =>
-  typeof stream === 'object' && stream !== null && 'push' in stream && typeof stream.push === 'function'
 
 /**
  * Reads messages and their acknowledgements from a stream before mqtt.js does. mqtt.js takes twenty steps and a turn of
  * its queue for a packet, which is half of a busy client's time; here it is read in one go. All else is mqtt.js's.
  */
-export class Inbox implements FrameTaker {
+export class Inbox {
   readonly #events: InboxEvents
-  #source: Source | undefined
-  #decoder = new PublishDecoder()
+  readonly #largest: number
+  #stream: unknown
+  #decoder = new PublishDecoder(5, 'server')
   /** What came behind CONNACK, until mqtt.js has dealt with it; `undefined` before CONNACK and after that. */
   #held: Uint8Array[] | undefined
   /** Leaves to mqtt.js what is not taken after all. */
-  #leave: (frame: Uint8Array) => void = () => undefined
+  #leave: ((frame: Uint8Array) => boolean) | undefined
 
-  constructor(events: InboxEvents) {
+  /** @param largest - packet that is read, bytes */
+  constructor(events: InboxEvents, largest: number) {
     this.#events = events
+    this.#largest = largest
   }
 
-  /** From now on reads what a new connection's stream brings. Throws when it is no stream into which data is pushed. */
+  /** From now on reads what a new connection's stream brings. */
   attach(stream: unknown): void {
-    if (!isSource(stream)) throw new Error('mqtt.js made a stream without push')
-    // Of any size, or small messages would overtake large ones; mqtt.js puts them together as well.
-    const frames = new FrameReader(this, Number.POSITIVE_INFINITY)
-    const push = stream.push
-    this.#source = stream
-    this.#decoder = new PublishDecoder()
+    const cutter = new FrameCutter(this.#largest)
+    let readable = true
+    this.#stream = stream
+    this.#decoder = new PublishDecoder(5, 'server')
     this.#held = undefined
-    this.#leave = frame => void Reflect.apply(push, stream, [frame])
-    stream.push = (chunk, ...rest) => {
-      const mine = chunk instanceof Uint8Array && this.#source === stream
-      if (!mine) return Reflect.apply(push, stream, [chunk, ...rest])
+    this.#leave = tapStream(stream, (chunk, pass) => {
+      if (this.#stream !== stream) return pass(chunk)
+      if (!readable) return false
       let more = true
-      for (const piece of frames.read(chunk)) more = Reflect.apply(push, stream, [piece])
-      return more
-    }
+      try {
+        cutter.push(chunk)
+        for (let frame = this.#next(cutter); frame; frame = this.#next(cutter))
+          if (!this.#take(frame)) more = pass(frame)
+      } catch (error) {
+        readable = false
+        this.#refuse(error)
+      }
+      return readable && more
+    })
   }
 
   /** mqtt.js has dealt with CONNACK. */
   ready(): void {
     const held = this.#held ?? []
     this.#held = undefined
-    for (const frame of held) if (!this.take(frame)) this.#leave(frame)
+    try {
+      for (const frame of held) if (!this.#take(frame)) this.#leave?.(frame)
+    } catch (error) {
+      this.#refuse(error)
+    }
   }
 
-  wants(type: number): boolean {
-    return type === PACKET.publish || type === PACKET.puback || type === PACKET.connack
+  /** Skips what acknowledges messages of ours. */
+  #next(cutter: FrameCutter): Uint8Array | undefined {
+    while (this.#held === undefined) {
+      const packetId = cutter.nextPuback()
+      if (packetId === 0) break
+      if (!this.#events.acknowledged(packetId, 0)) return pubackOf(packetId)
+    }
+    return cutter.next()
   }
 
-  take(frame: Uint8Array): boolean {
+  /** Whether the packet is ours; mqtt.js gets it otherwise. */
+  #take(frame: Uint8Array): boolean {
+    if (this.#isOurs(frame)) return true
+    if (frame.length <= LARGEST_OTHER) return false
+    const type = (frame[0] ?? 0) >> 4
+    throw new PayloadError(`the broker sent ${frame.length} bytes of what is no message for us (packet type ${type})`)
+  }
+
+  #isOurs(frame: Uint8Array): boolean {
     const type = (frame[0] ?? 0) >> 4
     if (type === PACKET.connack) {
       this.#held = []
@@ -76,7 +105,13 @@ export class Inbox implements FrameTaker {
       this.#held.push(frame.slice())
       return true
     }
-    return type === PACKET.puback ? this.#puback(frame) : this.#publish(frame)
+    if (type === PACKET.puback) return this.#puback(frame)
+    return type === PACKET.publish && this.#publish(frame)
+  }
+
+  #refuse(error: unknown): void {
+    if (!(error instanceof StateStoreError)) throw error
+    this.#events.unreadable(error)
   }
 
   /** MQTT 5.0, section 3.4.2.1: no reason code means success. */
@@ -86,9 +121,20 @@ export class Inbox implements FrameTaker {
   }
 
   #publish(frame: Uint8Array): boolean {
-    const message = this.#decoder.decode(frame)
-    if (message === undefined) return false
+    const message = this.#decode(frame)
+    // Of QoS 2 and of topic aliases mqtt.js has the state.
+    if (message === undefined || message.qos === 2 || message.topicAlias !== undefined) return false
     this.#events.published(message)
     return true
+  }
+
+  /** mqtt.js complains about what is not as it should be. */
+  #decode(frame: Uint8Array): InboundPublish | undefined {
+    try {
+      return this.#decoder.decode(frame)
+    } catch (error) {
+      if (error instanceof PacketError) return undefined
+      throw error
+    }
   }
 }

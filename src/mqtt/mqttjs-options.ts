@@ -22,6 +22,8 @@ export interface MqttConnectOptions extends Credentials {
   readonly sessionExpiry: number
   readonly cleanStart: boolean
   readonly connectTimeout: number
+  /** Largest packet the broker may send, bytes. */
+  readonly maximumPacketSize: number
 }
 
 /** The options for mqtt.js. We connect, reconnect and subscribe ourselves, in the order the state store needs. */
@@ -41,9 +43,19 @@ export function toClientOptions(options: MqttConnectOptions): IClientOptions {
     resubscribe: false,
     messageIdProvider: otherIds(),
     // The largest number means for ever (MQTT 5.0, section 3.1.2.11.2).
-    properties: { sessionExpiryInterval: Math.min(Math.ceil(options.sessionExpiry / 1000), 2 ** 32 - 1) },
+    properties: {
+      sessionExpiryInterval: Math.min(Math.ceil(options.sessionExpiry / 1000), 2 ** 32 - 1),
+      maximumPacketSize: options.maximumPacketSize,
+    },
   }
-  return withCredentials(withoutUndefined(wanted), options)
+  return withCredentials({ ...withoutUndefined(wanted), ...addressOf(options.url) }, options)
+}
+
+// mqtt.js takes the brackets off an IPv6 address, and builds the address of a WebSocket without them.
+function addressOf(url: string): IClientOptions {
+  const { host, pathname, search } = new URL(url)
+  if (!host.startsWith('[')) return {}
+  return { transformWsUrl: (_url, { protocol }) => `${protocol}://${host}${pathname}${search}` }
 }
 
 /** Options with the credentials for the next attempt, whatever they had before. */
@@ -54,7 +66,9 @@ export function withCredentials(options: IClientOptions, credentials: Credential
     authenticationMethod: authentication.method,
     authenticationData: authentication.data,
   }
-  return Object.assign(options, withoutUndefined({ username, password }), { properties: { ...properties, ...secrets } })
+  return Object.assign({ ...options }, withoutUndefined({ username, password }), {
+    properties: { ...properties, ...secrets },
+  })
 }
 
 // mqtt.js reads an option that is there but undefined as a wish.

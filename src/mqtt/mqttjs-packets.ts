@@ -1,5 +1,5 @@
 import type { IPublishPacket } from 'mqtt'
-import { utf8 } from '../bytes.js'
+import { utf8 } from '../base/bytes.js'
 import type { InboundMessage } from './session.js'
 
 /** A message as mqtt.js gives it; its `properties` may be missing. */
@@ -11,6 +11,7 @@ export function toMessage({ topic, payload, properties }: IPublishPacket): Inbou
     correlationData: properties?.correlationData,
     contentType: properties?.contentType,
     userProperties: properties?.userProperties ?? {},
+    subscriptionIds: [properties?.subscriptionIdentifier ?? []].flat(),
   }
 }
 

@@ -1,12 +1,21 @@
-import mqtt, { type IConnackPacket, type IPublishPacket, type MqttClient, type Packet } from 'mqtt'
-import { keepable } from '../bytes.js'
-import type { Clock } from '../clock.js'
-import { ArgumentError, ConnectionLostError, ConnectionRefusedError, reason, type StateStoreError } from '../errors.js'
+import type { IConnackPacket, MqttClient } from 'mqtt'
+import { keepable } from '../base/bytes.js'
+import type { Clock } from '../base/clock.js'
+import {
+  ConnectionLostError,
+  ConnectionRefusedError,
+  PayloadError,
+  reason,
+  type StateStoreError,
+} from '../base/errors.js'
+import { connectionInfo } from './connack.js'
 import { Dialler, type Reconnecting } from './dialler.js'
 import { Inbox } from './inbox.js'
-import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
+import type { MqttJsClient } from './mqttjs-client.js'
+import { listenTo } from './mqttjs-events.js'
+import { hasStreamBuilder, onStream, streamOf, subscribedAnew } from './mqttjs-insides.js'
 import { numericCode, toMessage } from './mqttjs-packets.js'
-import { MOST_OWN_IDS, OwnPacketIds, SharedPacketIds } from './packet-ids.js'
+import { OwnPacketIds, SharedPacketIds } from './packet-ids.js'
 import { Publisher } from './publisher.js'
 import { isFatalReason, TAKEN_OVER } from './reconnect.js'
 import type { Done, MqttSession, OutboundRequest, SessionListener } from './session.js'
@@ -19,29 +28,19 @@ const SUBACK_TIMEOUT = 10_000
 /** How long a connection may be silent after the machine slept, ms. */
 const WAKE_TIMEOUT = 3_000
 
-/** A session on a connection of our own. Throws what the options make mqtt.js throw, once it is opened. */
-export const openSession = (options: MqttConnectOptions, reconnecting: Reconnecting, clock: Clock): MqttSession =>
-  new MqttJsSession(mqtt.connect(options.url, toClientOptions(options)), reconnecting, clock)
-
-/** A session on somebody else's `MqttClient`, which is never closed by us. Throws {@link ArgumentError} before MQTT 5. */
-export function shareSession(client: MqttClient, clock: Clock): MqttSession {
-  if (client.disconnecting || client.disconnected) {
-    throw new ArgumentError('Expected an MqttClient that is in use, got one that was ended')
-  }
-  if (client.options.protocolVersion !== 5) {
-    throw new ArgumentError(
-      `Expected an MqttClient that speaks MQTT 5, got protocol version ${client.options.protocolVersion}: ` +
-        'connect it with { protocolVersion: 5 }',
-    )
-  }
-  return new MqttJsSession(client, undefined, clock)
+/** A connection of our own. */
+export interface Own {
+  readonly client: MqttClient
+  readonly reconnecting: Reconnecting
+  /** Of what is read, bytes. */
+  readonly maximumPacketSize: number
 }
 
-/** The one place that knows mqtt.js. */
-class MqttJsSession implements MqttSession {
+/** A session as mqtt.js has it; what is known of its insides is in `mqttjs-insides.ts`. */
+export class MqttJsSession implements MqttSession {
   readonly clientId: string
   readonly shared: boolean
-  readonly #client: MqttClient
+  readonly #client: MqttJsClient
   /** Makes it come back; `undefined` when it is somebody else's. */
   readonly #dialler: Dialler | undefined
   readonly #clock: Clock
@@ -51,48 +50,43 @@ class MqttJsSession implements MqttSession {
   readonly #filters = new Set<string>()
   #listener: SessionListener | undefined
   #detach: () => void = () => undefined
+  /** Nothing is expected any more of the connection that is there. */
+  #isBroken = false
   #cause: { readonly error: Error; readonly reasonCode: number | undefined } | undefined
   #stopChecking: () => void = () => undefined
 
-  constructor(client: MqttClient, reconnecting: Reconnecting | undefined, clock: Clock) {
+  constructor(client: MqttJsClient, own: Own | undefined, clock: Clock) {
     this.#client = client
-    this.#publisher = new Publisher(client, reconnecting ? new OwnPacketIds() : new SharedPacketIds(client))
-    this.#inbox = reconnecting && this.#ownInbox()
+    this.#publisher = new Publisher(client, own ? new OwnPacketIds() : new SharedPacketIds(client))
+    this.#inbox = own && this.#inboxOf(own)
     this.#dialler =
-      reconnecting &&
-      new Dialler(client, reconnecting, clock, {
+      own &&
+      new Dialler(own.client, own.reconnecting, clock, {
         waiting: (cause, retry) => this.#listener?.disconnected(cause, retry),
         gaveUp: cause => this.#giveUp(cause),
       })
     this.#clock = clock
-    this.shared = reconnecting === undefined
+    this.shared = own === undefined
     this.clientId = client.options.clientId ?? ''
   }
 
   open(listener: SessionListener): void {
     this.#listener = listener
     const client = this.#client
-    const handlers = {
-      connect: (packet: IConnackPacket) => this.#connected(packet.sessionPresent, packet.properties),
-      packetreceive: (packet: Packet) => this.#publisher.received(packet),
-      message: (_topic: string, _payload: Uint8Array, packet: IPublishPacket) =>
-        this.#listener?.message(toMessage(packet)),
-      disconnect: ({ reasonCode }: { reasonCode?: number }) => {
-        this.#cause = { error: new Error(`the broker ended the connection (reason ${reasonCode ?? 0})`), reasonCode }
-      },
-      error: (error: Error) => {
+    const detach = listenTo(client, {
+      connect: packet => this.#connected(packet.sessionPresent, packet.properties),
+      packetreceive: packet => this.#publisher.received(packet),
+      message: (_topic, _payload, packet) => this.#listener?.message(toMessage(packet)),
+      disconnect: ({ reasonCode = 0 }) =>
+        this.#break(new Error(`the broker ended the connection (reason ${reasonCode})`), reasonCode),
+      error: error => {
         this.#cause = { error, reasonCode: numericCode(error) }
       },
-      close: () => this.#lost(),
+      close: () => this.#closed(),
       end: () => this.#ended(undefined),
-    }
-    client.on('connect', handlers.connect).on('message', handlers.message).on('disconnect', handlers.disconnect)
-    client.on('error', handlers.error).on('close', handlers.close).on('end', handlers.end)
-    client.on('packetreceive', handlers.packetreceive)
+    })
     this.#detach = () => {
-      client.off('connect', handlers.connect).off('message', handlers.message).off('disconnect', handlers.disconnect)
-      client.off('error', handlers.error).off('close', handlers.close).off('end', handlers.end)
-      client.off('packetreceive', handlers.packetreceive)
+      detach()
       // A socket may still fail after us, and an 'error' that nobody hears ends the process.
       if (!this.shared) client.on('error', () => undefined)
     }
@@ -108,18 +102,21 @@ class MqttJsSession implements MqttSession {
     this.#publisher.publish(request, done)
   }
 
-  subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void {
+  subscribe(
+    filters: readonly string[],
+    subscriptionId: number | undefined,
+    done: (reasonCodes: readonly number[]) => void,
+  ): void {
     for (const filter of filters) this.#filters.add(filter)
-    const { stream } = this.#client
+    const stream = streamOf(this.#client)
     const late = this.#clock.schedule(SUBACK_TIMEOUT, () => {
       this.#cause = { error: new Error('no answer to SUBSCRIBE'), reasonCode: undefined }
       // Somebody else's connection is theirs to end.
       if (!this.shared) stream.destroy()
     })
     stream.once('close', late)
-    const wanted = Object.fromEntries(filters.map(filter => [filter, { qos: 1 as const }]))
-    // Without this flag mqtt.js answers by itself for a filter it subscribed before, and nothing is sent.
-    this.#client.subscribe(Object.assign(wanted, { resubscribe: true }), (_error, _granted, packet) => {
+    const options = subscriptionId === undefined ? {} : { properties: { subscriptionIdentifier: subscriptionId } }
+    this.#client.subscribe(subscribedAnew(filters), options, (_error, _granted, packet) => {
       late()
       stream.off('close', late)
       if (packet !== undefined) done(packet.granted.map(Number))
@@ -142,7 +139,7 @@ class MqttJsSession implements MqttSession {
       return
     }
     // mqtt.js waits for every answer that is due before it says `end`, and some may never come.
-    const giveUp = this.#clock.schedule(CLOSE_TIMEOUT, () => client.stream.destroy())
+    const giveUp = this.#clock.schedule(CLOSE_TIMEOUT, () => streamOf(client).destroy())
     client.once('close', () => {
       giveUp()
       this.#ended(undefined)
@@ -151,32 +148,54 @@ class MqttJsSession implements MqttSession {
     client.end(false, { properties: { sessionExpiryInterval: 0 } })
   }
 
-  #ownInbox(): Inbox {
-    const inbox = new Inbox({
-      published: message => {
-        if (message.qos === 1) this.#publisher.acknowledge(message.packetId)
-        const { topic, correlationData, contentType, userProperties } = message
-        const payload = keepable(message.payload)
-        this.#listener?.message({ topic, payload, correlationData, contentType, userProperties })
+  #inboxOf({ client, maximumPacketSize }: Own): Inbox | undefined {
+    if (!hasStreamBuilder(client)) return undefined
+    const inbox = new Inbox(
+      {
+        published: message => {
+          if (message.qos === 1) this.#publisher.acknowledge(message.packetId)
+          const { topic, correlationData, contentType, userProperties, subscriptionIds } = message
+          const payload = keepable(message.payload)
+          this.#listener?.message({ topic, payload, correlationData, contentType, userProperties, subscriptionIds })
+        },
+        acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
+        unreadable: error => this.#break(error),
       },
-      acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
-    })
-    onStream(this.#client, stream => inbox.attach(stream))
+      maximumPacketSize,
+    )
+    onStream(client, stream => inbox.attach(stream))
     return inbox
   }
 
   #connected(sessionPresent: boolean, properties: IConnackPacket['properties'] | undefined): void {
-    const { stream } = this.#client
+    const stream = streamOf(this.#client)
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
     this.#cause = undefined
+    this.#isBroken = false
     this.#dialler?.connected()
-    this.#listener?.connected({
-      sessionPresent,
-      receiveMaximum: Math.min(properties?.receiveMaximum ?? MOST_OWN_IDS, MOST_OWN_IDS),
-      maximumPacketSize: properties?.maximumPacketSize,
-    })
+    try {
+      this.#listener?.connected(connectionInfo(sessionPresent, properties))
+    } catch (error) {
+      if (!(error instanceof PayloadError)) throw error
+      this.#break(error)
+      return
+    }
     this.#inbox?.ready()
+  }
+
+  /** The connection is there and of no use. A broker that says that it ends it need not do so (MQTT 5.0, section 3.14.4). */
+  #break(error: Error, reasonCode?: number): void {
+    this.#cause = { error, reasonCode }
+    // Somebody else's connection is theirs to end.
+    if (!this.shared) streamOf(this.#client).destroy()
+    else if (!this.#isBroken) this.#lost()
+    this.#isBroken = true
+  }
+
+  #closed(): void {
+    if (!this.shared || !this.#isBroken) this.#lost()
+    this.#isBroken = false
   }
 
   #lost(): void {
@@ -205,8 +224,7 @@ class MqttJsSession implements MqttSession {
       return
     }
     const alive = this.#clock.schedule(WAKE_TIMEOUT, () => {
-      this.#cause = { error: new Error('no answer after the machine slept'), reasonCode: undefined }
-      client.stream.destroy()
+      this.#break(new Error('no answer after the machine slept'))
     })
     client.once('packetreceive', alive)
     client.once('close', alive)
@@ -233,15 +251,4 @@ class MqttJsSession implements MqttSession {
     this.#detach()
     listener.closed(cause)
   }
-}
-
-/** mqtt.js tells nobody of the stream of a new connection before it reads from it itself. */
-function onStream(client: MqttClient, made: (stream: unknown) => void): void {
-  const build: unknown = Reflect.get(client, 'streamBuilder')
-  if (typeof build !== 'function') throw new Error('mqtt.js has no streamBuilder')
-  Reflect.set(client, 'streamBuilder', (...args: unknown[]): unknown => {
-    const stream: unknown = Reflect.apply(build, client, args)
-    made(stream)
-    return stream
-  })
 }

@@ -1,11 +1,7 @@
-import { afterIo } from '../clock.js'
+import { afterIo } from '../base/clock.js'
+import type { MqttJsStream } from './mqttjs-client.js'
 
-/** What a client's stream can do; a browser's need not be able to cork. */
-interface Stream {
-  write(chunk: Uint8Array): unknown
-  cork?(): void
-  uncork?(): void
-}
+type Stream = Pick<MqttJsStream, 'write' | 'cork' | 'uncork'>
 
 /** As much leaves without waiting for the end of the turn, bytes. */
 const LARGEST_PIECE = 8_192

@@ -1,4 +1,6 @@
-import type { IClientOptions, MqttClient } from 'mqtt'
+import type { IClientOptions } from 'mqtt'
+import type { MqttJsClient } from './mqttjs-client.js'
+import { isOutgoing } from './mqttjs-insides.js'
 
 /** Packet ids for PUBLISH: 16 bits and not zero (MQTT 5.0, section 2.2.1). */
 export interface PacketIds {
@@ -45,19 +47,19 @@ export function otherIds(): NonNullable<IClientOptions['messageIdProvider']> {
 
 /** Ids of somebody else's connection: mqtt.js goes round and round through its own, past those that are in use. */
 export class SharedPacketIds implements PacketIds {
-  readonly #client: MqttClient
+  readonly #client: MqttJsClient
   readonly #used = new Set<number>()
 
-  constructor(client: MqttClient) {
+  constructor(client: MqttJsClient) {
     this.#client = client
   }
 
   allocate(): number | undefined {
-    const { messageIdProvider, outgoing } = this.#client
+    const { messageIdProvider } = this.#client
     for (let tried = 0; tried < MOST_IDS; tried++) {
       const id = messageIdProvider.allocate()
       if (id === null) return undefined
-      if (this.#used.has(id) || outgoing[id] !== undefined) continue
+      if (this.#used.has(id) || isOutgoing(this.#client, id)) continue
       this.#used.add(id)
       return id
     }

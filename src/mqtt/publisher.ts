@@ -1,8 +1,10 @@
 // By its default alone: the build for browsers exports nothing else.
-import mqtt, { type MqttClient, type Packet } from 'mqtt'
-import { RequestRejectedError } from '../errors.js'
+import mqtt, { type Packet } from 'mqtt'
+import { RequestRejectedError } from '../base/errors.js'
 import { pubackOf } from '../packet/layout.js'
 import { PublishEncoder } from '../packet/publish-encoder.js'
+import type { MqttJsClient } from './mqttjs-client.js'
+import { streamOf } from './mqttjs-insides.js'
 import { Outbox } from './outbox.js'
 import type { PacketIds } from './packet-ids.js'
 import type { Done, OutboundRequest } from './session.js'
@@ -15,14 +17,14 @@ const FIRST_REFUSAL = 128
  * PUBACK, and apply a write twice.
  */
 export class Publisher {
-  readonly #client: MqttClient
+  readonly #client: MqttJsClient
   readonly #outbox = new Outbox()
   readonly #encoder = new PublishEncoder()
   readonly #ids: PacketIds
   /** By packet id. */
   readonly #unacknowledged: (Done | undefined)[] = []
 
-  constructor(client: MqttClient, ids: PacketIds) {
+  constructor(client: MqttJsClient, ids: PacketIds) {
     this.#client = client
     this.#ids = ids
   }
@@ -34,14 +36,14 @@ export class Publisher {
       return
     }
     this.#unacknowledged[id] = done
-    const { stream } = this.#client
+    const stream = streamOf(this.#client)
     this.#encoder.encode(request, id, bytes => this.#outbox.room(stream, bytes))
   }
 
   /** To be called with every packet that mqtt.js read, before it deals with it. */
   received(packet: Packet): void {
     // The PUBACKs of what arrives together leave together.
-    if (packet.cmd === 'publish') this.#outbox.hold(this.#client.stream)
+    if (packet.cmd === 'publish') this.#outbox.hold(streamOf(this.#client))
     else if (packet.cmd === 'puback') this.acknowledged(packet.messageId ?? 0, packet.reasonCode ?? 0)
   }
 
@@ -57,7 +59,7 @@ export class Publisher {
 
   /** Says that a PUBLISH with QoS 1 has come. */
   acknowledge(packetId: number): void {
-    this.#outbox.add(this.#client.stream, pubackOf(packetId))
+    this.#outbox.add(streamOf(this.#client), pubackOf(packetId))
   }
 
   /** Lets everything leave now. */

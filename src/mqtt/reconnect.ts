@@ -1,5 +1,5 @@
-import { type BackoffOptions, backoff } from '../backoff.js'
-import type { StateStoreError } from '../errors.js'
+import { type BackoffOptions, backoff } from '../base/backoff.js'
+import type { StateStoreError } from '../base/errors.js'
 
 /**
  * When to try again after a lost connection or a failed attempt: ms to wait, or `false` to give up. `attempt` is 1 for

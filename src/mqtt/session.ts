@@ -1,4 +1,4 @@
-import type { RequestRejectedError, StateStoreError } from '../errors.js'
+import type { RequestRejectedError, StateStoreError } from '../base/errors.js'
 
 /** A message that arrived. */
 export interface InboundMessage {
@@ -7,6 +7,8 @@ export interface InboundMessage {
   readonly correlationData: Uint8Array | undefined
   readonly contentType: string | undefined
   readonly userProperties: Readonly<Record<string, string | readonly string[]>>
+  /** Identifiers of the subscriptions it was sent for; empty where the broker adds none. */
+  readonly subscriptionIds: readonly number[]
 }
 
 /** A request to publish, QoS 1. */
@@ -32,6 +34,8 @@ export interface ConnectionInfo {
   readonly receiveMaximum: number
   /** Largest packet the broker takes, bytes; `undefined` for no limit. */
   readonly maximumPacketSize: number | undefined
+  /** Whether subscriptions may have an identifier (MQTT 5.0, section 3.2.2.3.12). */
+  readonly subscriptionIds: boolean
 }
 
 /** When the session tries again. */
@@ -66,10 +70,15 @@ export interface MqttSession {
    */
   publish(request: OutboundRequest, done: Done): void
   /**
-   * Subscribes with QoS 1 and calls `done` on the SUBACK with one MQTT 5 reason code per filter (below 128 is
-   * granted); never when the connection is lost first.
+   * Subscribes with QoS 1, and with an identifier (1 to 268,435,455) if there is one, in the place of what was subscribed
+   * before. Calls `done` on the SUBACK with one MQTT 5 reason code per filter (below 128 is granted); never when the
+   * connection is lost first.
    */
-  subscribe(filters: readonly string[], done: (reasonCodes: readonly number[]) => void): void
+  subscribe(
+    filters: readonly string[],
+    subscriptionId: number | undefined,
+    done: (reasonCodes: readonly number[]) => void,
+  ): void
   /** Ends it; `closed` follows. */
   close(): void
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js'
+import type { Clock } from '../base/clock.js'
 
 /** How often the clocks are compared, and by how much the wall clock must be ahead of them, ms. */
 const INTERVAL = 5_000

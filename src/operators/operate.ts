@@ -1,6 +1,6 @@
 import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
-import { checkPositiveInteger } from '../check.js'
-import { ArgumentError, reason, StateStoreError, shown } from '../errors.js'
+import { checkPositiveInteger } from '../base/check.js'
+import { ArgumentError, reason, StateStoreError, shown } from '../base/errors.js'
 import type { Key } from '../keys/key.js'
 import { checkSetOptions, checkTimeout, type SetOptions } from '../keys/options.js'
 import { pipeline } from './pipeline.js'

@@ -7,8 +7,8 @@ import {
   throwError,
   type Unsubscribable,
 } from 'rxjs'
-import { OverflowError } from '../errors.js'
-import { Fifo } from '../fifo.js'
+import { OverflowError } from '../base/errors.js'
+import { type Place, Queue } from './queue.js'
 
 /** How items become requests. */
 export interface PipelineOptions {
@@ -23,10 +23,16 @@ export interface PipelineOptions {
 interface Slot<T, R> {
   readonly item: T
   readonly key: unknown
-  state: 'waiting' | 'running' | 'done' | 'dropped'
+  isDone: boolean
   result: { readonly value: R } | undefined
   /** What is under way, unless it ended at once. */
   request: Unsubscribable | undefined
+}
+
+/** An item that waits, and its places in the two queues. */
+interface Waiting<T, R> {
+  readonly inOrder: Place<Slot<T, R>>
+  readonly inLine: Place<Slot<T, R>>
 }
 
 const CONCURRENCY = 64
@@ -68,13 +74,13 @@ class Pipeline<T, R> implements Unsubscribable {
   readonly #buffer: number
   readonly #latest: boolean
   /** All items whose result is due, in the order of their results. */
-  readonly #order = new Fifo<Slot<T, R>>()
-  /** Those that wait for their turn; some may have been dropped. */
-  #line = new Fifo<Slot<T, R>>()
+  readonly #order = new Queue<Slot<T, R>>()
+  /** Those of them that wait for their turn. */
+  readonly #line = new Queue<Slot<T, R>>()
   /** Items that wait: for their turn, or with a result for that of an earlier one. */
   #held = 0
   /** With `latest`: the item that waits per key, and the keys that are busy. */
-  readonly #newest = new Map<unknown, Slot<T, R>>()
+  readonly #newest = new Map<unknown, Waiting<T, R>>()
   readonly #busy = new Set<unknown>()
   #running = 0
   #starting = false
@@ -93,10 +99,9 @@ class Pipeline<T, R> implements Unsubscribable {
   take(item: T, keyOf: (item: T) => unknown): void {
     const slot = this.#slotOf(item, keyOf)
     if (slot === undefined) return
-    if (this.#latest) this.#replace(slot)
-    this.#order.push(slot)
-    this.#line.push(slot)
+    const waiting = { inOrder: this.#order.add(slot), inLine: this.#line.add(slot) }
     this.#held++
+    if (this.#latest) this.#replace(slot.key, waiting)
     this.#start()
     if (this.#held <= this.#buffer) return
     this.#subscriber.error(new OverflowError('The buffer of the operator', this.#buffer))
@@ -104,7 +109,10 @@ class Pipeline<T, R> implements Unsubscribable {
 
   unsubscribe(): void {
     // Not a `Subscription` of all requests, from which one is removed by looking at all.
-    for (let slot = this.#order.shift(); slot !== undefined; slot = this.#order.shift()) slot.request?.unsubscribe()
+    for (let place = this.#order.first; place !== undefined; place = this.#order.first) {
+      this.#order.remove(place)
+      place.item.request?.unsubscribe()
+    }
   }
 
   sourceCompleted(): void {
@@ -114,26 +122,21 @@ class Pipeline<T, R> implements Unsubscribable {
 
   #slotOf(item: T, keyOf: (item: T) => unknown): Slot<T, R> | undefined {
     try {
-      return {
-        item,
-        key: this.#latest ? keyOf(item) : undefined,
-        state: 'waiting',
-        result: undefined,
-        request: undefined,
-      }
+      return { item, key: this.#latest ? keyOf(item) : undefined, isDone: false, result: undefined, request: undefined }
     } catch (error) {
       this.#subscriber.error(error)
       return undefined
     }
   }
 
-  #replace(slot: Slot<T, R>): void {
-    const older = this.#newest.get(slot.key)
-    if (older) {
-      older.state = 'dropped'
-      this.#held--
-    }
-    this.#newest.set(slot.key, slot)
+  /** What gives way to a newer item leaves at once: however long the first request takes, nothing gathers behind it. */
+  #replace(key: unknown, waiting: Waiting<T, R>): void {
+    const older = this.#newest.get(key)
+    this.#newest.set(key, waiting)
+    if (older === undefined) return
+    this.#order.remove(older.inOrder)
+    this.#line.remove(older.inLine)
+    this.#held--
   }
 
   // Requests that end at once call this again from within; the loop that runs then looks once more.
@@ -148,30 +151,25 @@ class Pipeline<T, R> implements Unsubscribable {
     this.#starting = false
   }
 
-  /** Starts what may start; with `latest` what has to wait for its key keeps its place. */
   #startWaiting(): void {
-    const stay: Slot<T, R>[] = []
     while (this.#running < this.#concurrency && !this.#subscriber.closed) {
-      const slot = this.#line.shift()
-      if (slot === undefined) break
-      if (slot.state !== 'waiting') continue
-      if (this.#latest && this.#busy.has(slot.key)) stay.push(slot)
-      else this.#run(slot)
+      const place = this.#next()
+      if (place === undefined) return
+      this.#line.remove(place)
+      this.#run(place.item)
     }
-    if (stay.length > 0) this.#putBack(stay)
   }
 
-  #putBack(stay: readonly Slot<T, R>[]): void {
-    const line = new Fifo<Slot<T, R>>()
-    for (const slot of stay) line.push(slot)
-    for (let slot = this.#line.shift(); slot !== undefined; slot = this.#line.shift()) line.push(slot)
-    this.#line = line
+  /** Whose turn it is. With `latest` whoever has to wait for its key is passed over; there is one of each busy key at most. */
+  #next(): Place<Slot<T, R>> | undefined {
+    let place = this.#line.first
+    while (this.#latest && place !== undefined && this.#busy.has(place.item.key)) place = place.after
+    return place
   }
 
   #run(slot: Slot<T, R>): void {
     this.#running++
     this.#held--
-    slot.state = 'running'
     if (this.#latest) {
       this.#newest.delete(slot.key)
       this.#busy.add(slot.key)
@@ -204,18 +202,18 @@ class Pipeline<T, R> implements Unsubscribable {
     this.#running--
     this.#held++
     this.#busy.delete(slot.key)
-    slot.state = 'done'
+    slot.isDone = true
     this.#drain()
     this.#start()
   }
 
   #drain(): void {
-    for (let slot = this.#order.peek(); slot !== undefined; slot = this.#order.peek()) {
-      if (slot.state === 'waiting' || slot.state === 'running') return
-      this.#order.shift()
-      if (slot.state === 'done') this.#held--
-      if (slot.result) this.#subscriber.next(slot.result.value)
+    for (let place = this.#order.first; place?.item.isDone; place = this.#order.first) {
+      this.#order.remove(place)
+      this.#held--
+      if (place.item.result) this.#subscriber.next(place.item.result.value)
     }
+    if (this.#order.first) return
     if (this.#completed) this.#subscriber.complete()
   }
 }

@@ -1,4 +1,4 @@
-import { ArgumentError, type StateStoreError } from '../errors.js'
+import { ArgumentError, type StateStoreError } from '../base/errors.js'
 import { bytes, type Codec, encodeFor, text } from '../keys/codec.js'
 import type { Key } from '../keys/key.js'
 import type { StoreView } from '../keys/store-view.js'

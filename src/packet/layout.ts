@@ -1,21 +1,21 @@
-/** Packet types, in the high half of the first byte (MQTT 5.0, section 2.1.2). */
-export const PACKET = { connack: 2, publish: 3, puback: 4, pingreq: 12, pingresp: 13 } as const
+import { malformed } from './packet-error.js'
+import * as PACKET from './packet-types.js'
+import type { Version } from './packets.js'
 
 /** Bits of the first byte of a PUBLISH (MQTT 5.0, section 3.3.1). */
 export const FLAG = { retain: 0b0001, qos: 0b0110, qos1: 0b0010, dup: 0b1000 } as const
 
-/** Property identifiers of a PUBLISH (MQTT 5.0, section 2.2.2.2). */
-export const PUBLISH_PROPERTY = {
-  payloadFormat: 0x01,
-  messageExpiry: 0x02,
-  contentType: 0x03,
-  responseTopic: 0x08,
-  correlationData: 0x09,
-  userProperty: 0x26,
-} as const
+/** The low half of the first byte of PUBREL, SUBSCRIBE and UNSUBSCRIBE (MQTT 5.0, section 2.1.3). */
+export const FIXED_FLAGS = 0b0010
+
+/** A variable byte integer has at most so many bytes (MQTT 5.0, section 1.5.5). */
+export const LONGEST_VARINT = 4
+
+/** What a variable byte integer can hold. */
+export const LARGEST_VARINT = 0xfff_ffff
 
 /** Type and length of a packet (MQTT 5.0, section 2.1.4), at most, bytes. */
-export const LONGEST_HEADER = 5
+export const LONGEST_HEADER = 1 + LONGEST_VARINT
 
 /** Writes 16 bits at a place; returns the place after them. */
 export function putUint16(bytes: Uint8Array, at: number, value: number): number {
@@ -67,6 +67,25 @@ export function startOfContent(frame: Uint8Array): number {
   while (at < LONGEST_HEADER && (frame[at] ?? 0) > 127) at++
   return at + 1
 }
+
+/** A packet that needs but one byte for its length has fewer bytes. */
+const SMALL = 130
+
+/**
+ * Where the content of a packet begins. Throws unless the packet is as long as it says, and, with MQTT 5, says so in no more
+ * bytes than it takes (MQTT 5.0, section 1.5.5).
+ */
+export function contentOf(frame: Uint8Array, version: Version): number {
+  if (frame[1] === frame.length - 2 && frame.length < SMALL) return 2
+  if (endOfPacket(frame, 0) !== frame.length) throw malformed('A packet is not as long as it says')
+  const at = startOfContent(frame)
+  if (version === 5 && at > 2 && frame[at - 1] === 0) throw malformed('The length of a packet has too many bytes')
+  return at
+}
+
+/** Some of the bytes, no copy; faster than `subarray`, and never a Buffer. */
+export const viewOf = (bytes: Uint8Array, from: number, to: number): Uint8Array =>
+  new Uint8Array(bytes.buffer, bytes.byteOffset + from, to - from)
 
 /** Size of a PUBACK with success, bytes. */
 export const PUBACK_SIZE = 4

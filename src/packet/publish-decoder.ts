@@ -1,27 +1,34 @@
-import { fromUtf8 } from '../bytes.js'
-import { PayloadError } from '../errors.js'
-import { endOfPacket, FLAG, LONGEST_HEADER, PUBLISH_PROPERTY, startOfContent, uint16 } from './layout.js'
+import { Carried } from './carried.js'
+import { contentOf, FLAG, viewOf } from './layout.js'
+import { malformed, PacketError, protocolError } from './packet-error.js'
+import * as PACKET from './packet-types.js'
+import type { Version } from './packets.js'
+import * as PROPERTY from './property-ids.js'
 import type { InboundPublish } from './publish.js'
+import { Reader } from './reader.js'
+import * as REASON from './reason-codes.js'
+import { KnownTexts } from './text.js'
+import { checkTopicName } from './topic.js'
+import {
+  addUserProperty,
+  checkUserProperties,
+  type Named,
+  NO_USER_PROPERTIES,
+  newUserProperties,
+} from './user-properties.js'
 
-type UserProperties = Record<string, string | readonly string[]>
-
-interface Properties {
-  contentType?: string
-  responseTopic?: string
-  correlationData?: Uint8Array
-  messageExpiry?: number
-  payloadFormat?: number
-  readonly userProperties: UserProperties
-}
-
-/** Longer texts are not likely to come again, unless they are topics; a power of two of slots. */
+/** Longer texts are not likely to come again, unless they are topics. */
 const LONGEST_KNOWN = 24
 const LONGEST_KNOWN_TOPIC = 256
-const SLOTS = 64
+
+const NOTHING = new Uint8Array(0)
+const NO_IDS: readonly number[] = Object.freeze([])
+
+/** A message as it is put together. */
+type Draft = { -readonly [K in keyof InboundPublish]: InboundPublish[K] }
 
 /**
- * Reads MQTT 5 PUBLISH packets with QoS 0 or 1 (MQTT 5.0, section 3.3), for one connection. What it does not know or what
- * is malformed is `undefined`: topic aliases, subscription identifiers, QoS 2; somebody else can read it or complain.
+ * Reads PUBLISH packets (MQTT 5.0, section 3.3), for one connection. Byte strings are views of the packet.
  *
  * @example
  * ```ts
@@ -29,149 +36,165 @@ const SLOTS = 64
  * ```
  */
 export class PublishDecoder {
-  /** Texts of ASCII that came before: names of properties and topics come with every packet. */
-  readonly #known = new Array<string | undefined>(SLOTS).fill(undefined)
-  #bytes: Uint8Array = new Uint8Array(0)
-  #at = 0
-  #end = 0
+  readonly #version: Version
+  readonly #sender: 'client' | 'server'
+  readonly #endTopic: string | undefined
+  readonly #reader = new Reader()
+  readonly #texts = new KnownTexts(LONGEST_KNOWN)
+  readonly #topics = new KnownTexts(LONGEST_KNOWN_TOPIC)
+  readonly #carried = new Carried()
+  #payloadFormat: number | undefined
+  #userProperties: Named | undefined
+  /** User properties so far. */
+  #names = 0
+  #subscriptionIds: number[] | undefined
 
-  /** @param frame - one whole packet of type PUBLISH */
-  decode(frame: Uint8Array): InboundPublish | undefined {
-    try {
-      return this.#decode(frame)
-    } catch (error) {
-      if (error instanceof PayloadError) return undefined
-      throw error
-    }
+  /**
+   * @param version - of the connection; default 5
+   * @param sender - who writes the packets; only a server sends subscription identifiers; default `client`
+   * @param endTopic - a topic whose messages are not passed on: they carry nothing
+   */
+  constructor(version: Version = 5, sender: 'client' | 'server' = 'client', endTopic?: string) {
+    this.#endTopic = endTopic
+    this.#version = version
+    this.#sender = sender
   }
 
-  #decode(frame: Uint8Array): InboundPublish | undefined {
-    const flags = frame[0] ?? 0
-    const qos = flags & FLAG.qos
-    if (qos > FLAG.qos1 || endOfPacket(frame, 0) !== frame.length) return undefined
-    this.#bytes = frame
-    this.#end = frame.length
-    this.#at = startOfContent(frame)
-    const topic = this.#text(LONGEST_KNOWN_TOPIC)
-    const packetId = qos === 0 ? 0 : this.#uint16()
-    if (topic === '' || (qos !== 0 && packetId === 0)) return undefined
-    const properties = this.#properties()
-    if (properties === undefined) return undefined
-    const { contentType, responseTopic, correlationData, messageExpiry, userProperties } = properties
-    return {
+  /**
+   * Reads one whole packet of type PUBLISH. An alias is not resolved: its topic may be empty.
+   *
+   * @throws PacketError with the reason code for the sender
+   */
+  decode(frame: Uint8Array): InboundPublish {
+    const first = frame[0] ?? 0
+    const qos = qosOf(first)
+    const reader = this.#reader
+    reader.bytes = frame
+    reader.end = frame.length
+    reader.at = contentOf(frame, this.#version)
+    const topic = this.#topic()
+    const packetId = qos === 0 ? 0 : reader.uint16()
+    if (qos !== 0 && packetId === 0) throw protocolError('The packet identifier is 0')
+    const draft: Draft = {
       topic,
       packetId,
-      qos: qos === 0 ? 0 : 1,
-      dup: (flags & FLAG.dup) !== 0,
-      retain: (flags & FLAG.retain) !== 0,
-      contentType,
-      responseTopic,
-      correlationData,
-      messageExpiry,
-      userProperties,
-      payload: frame.subarray(this.#at),
+      qos,
+      dup: (first & FLAG.dup) !== 0,
+      retain: (first & FLAG.retain) !== 0,
+      contentType: undefined,
+      responseTopic: undefined,
+      correlationData: undefined,
+      messageExpiry: undefined,
+      topicAlias: undefined,
+      subscriptionIds: NO_IDS,
+      userProperties: NO_USER_PROPERTIES,
+      carried: NOTHING,
+      payload: frame,
     }
+    if (this.#version === 5) this.#properties(draft)
+    draft.payload = viewOf(frame, reader.at, frame.length)
+    if (topic === '' && draft.topicAlias === undefined) checkTopicName(topic)
+    return draft
   }
 
-  #properties(): Properties | undefined {
-    const properties: Properties = { userProperties: {} }
-    const length = this.#varint()
-    this.#end = this.#at + length
-    if (this.#end > this.#bytes.length) return undefined
-    while (this.#at < this.#end) if (!this.#property(this.#byte(), properties)) return undefined
-    return properties
+  #properties(draft: Draft): void {
+    const reader = this.#reader
+    const length = reader.varint()
+    if (length === 0) return
+    const end = reader.at + length
+    if (end > reader.end) throw malformed('The properties run past the end of their packet')
+    reader.end = end
+    this.#payloadFormat = undefined
+    this.#subscriptionIds = undefined
+    this.#userProperties = undefined
+    this.#names = 0
+    this.#carried.begin(reader.at)
+    while (reader.at < end) this.#property(draft)
+    if (this.#sender === 'client' && draft.topic !== this.#endTopic) draft.carried = this.#carried.of(reader.bytes, end)
+    if (this.#subscriptionIds !== undefined) draft.subscriptionIds = this.#subscriptionIds
+    if (this.#userProperties !== undefined) draft.userProperties = this.#userProperties
   }
 
-  /** Whether it is one we know, and came once. */
-  #property(identifier: number, properties: Properties): boolean {
+  #property(draft: Draft): void {
+    const reader = this.#reader
+    const from = reader.at
+    const identifier = reader.byte()
     switch (identifier) {
-      case PUBLISH_PROPERTY.userProperty:
-        return add(properties.userProperties, this.#text(LONGEST_KNOWN), this.#text(LONGEST_KNOWN))
-      case PUBLISH_PROPERTY.correlationData:
-        if (properties.correlationData !== undefined) return false
-        properties.correlationData = this.#binary()
-        return true
-      case PUBLISH_PROPERTY.contentType:
-        if (properties.contentType !== undefined) return false
-        properties.contentType = this.#text(LONGEST_KNOWN)
-        return true
-      case PUBLISH_PROPERTY.responseTopic:
-        if (properties.responseTopic !== undefined) return false
-        properties.responseTopic = this.#text(LONGEST_KNOWN_TOPIC)
-        return true
-      case PUBLISH_PROPERTY.messageExpiry:
-        if (properties.messageExpiry !== undefined) return false
-        properties.messageExpiry = this.#uint16() * 0x1_0000 + this.#uint16()
-        return true
-      case PUBLISH_PROPERTY.payloadFormat:
-        if (properties.payloadFormat !== undefined) return false
-        properties.payloadFormat = this.#byte()
-        return properties.payloadFormat <= 1
+      case PROPERTY.userProperties:
+        this.#userProperties ??= newUserProperties()
+        checkUserProperties(++this.#names)
+        addUserProperty(this.#userProperties, this.#text(), this.#text())
+        return
+      case PROPERTY.correlationData:
+        once(draft.correlationData)
+        draft.correlationData = reader.binary()
+        return
+      case PROPERTY.contentType:
+        once(draft.contentType)
+        draft.contentType = this.#text()
+        return
+      case PROPERTY.responseTopic:
+        once(draft.responseTopic)
+        draft.responseTopic = this.#topic()
+        if (draft.responseTopic === '') checkTopicName('')
+        return
+      case PROPERTY.messageExpiry:
+        once(draft.messageExpiry)
+        draft.messageExpiry = reader.uint32()
+        this.#carried.skip(from, reader.at)
+        return
+      case PROPERTY.payloadFormat:
+        once(this.#payloadFormat)
+        this.#payloadFormat = reader.byte()
+        if (this.#payloadFormat > 1) throw protocolError('The payload format indicator is neither 0 nor 1')
+        return
+      case PROPERTY.topicAlias:
+        once(draft.topicAlias)
+        draft.topicAlias = reader.uint16()
+        if (draft.topicAlias === 0) throw new PacketError(REASON.topicAliasInvalid, 'The topic alias is 0')
+        this.#carried.skip(from, reader.at)
+        return
+      case PROPERTY.subscriptionId:
+        this.#subscriptionIds ??= []
+        this.#subscriptionIds.push(this.#subscriptionId())
+        this.#carried.skip(from, reader.at)
+        return
       default:
-        return false
+        throw malformed(`A property ${identifier} has no place in PUBLISH`)
     }
   }
 
-  #take(length: number): number {
-    const at = this.#at
-    if (at + length > this.#end) throw new PayloadError('A PUBLISH ends within a field')
-    this.#at = at + length
-    return at
+  /** MQTT 5.0, section 3.3.4: a client does not send any. */
+  #subscriptionId(): number {
+    if (this.#sender === 'client') throw protocolError('A client sends a subscription identifier')
+    const id = this.#reader.varint()
+    if (id === 0) throw protocolError('The subscription identifier is 0')
+    return id
   }
 
-  #byte(): number {
-    return this.#bytes[this.#take(1)] ?? 0
+  #text(): string {
+    const reader = this.#reader
+    const length = reader.uint16()
+    return this.#texts.textOf(reader.bytes, reader.take(length), length)
   }
 
-  #uint16(): number {
-    return uint16(this.#bytes, this.#take(2))
-  }
-
-  #varint(): number {
-    let value = 0
-    for (let i = 1; i < LONGEST_HEADER; i++) {
-      const byte = this.#byte()
-      value |= (byte & 127) << (7 * (i - 1))
-      if (byte < 128) return value
-    }
-    throw new PayloadError('A variable byte integer has more than four bytes')
-  }
-
-  #binary(): Uint8Array {
-    const length = this.#uint16()
-    const at = this.#take(length)
-    return this.#bytes.subarray(at, at + length)
-  }
-
-  #text(longestKnown: number): string {
-    const length = this.#uint16()
-    const at = this.#take(length)
-    if (length === 0) return ''
-    if (length > longestKnown) return fromUtf8(this.#bytes.subarray(at, at + length))
-    const slot = (length * 31 + this.#byteAt(at + length - 1) * 7 + this.#byteAt(at + (length >> 1))) & (SLOTS - 1)
-    const known = this.#known[slot]
-    if (known?.length === length && this.#spells(known, at)) return known
-    const text = fromUtf8(this.#bytes.subarray(at, at + length))
-    // Of ASCII alone as many bytes as characters.
-    if (text.length === length) this.#known[slot] = text
-    return text
-  }
-
-  #byteAt(at: number): number {
-    return this.#bytes[at] ?? 0
-  }
-
-  #spells(ascii: string, at: number): boolean {
-    for (let i = 0; i < ascii.length; i++) if (ascii.charCodeAt(i) !== this.#bytes[at + i]) return false
-    return true
+  /** Checked once, as long as it is known; an alias may stand for an empty one. */
+  #topic(): string {
+    const length = this.#reader.uint16()
+    return length === 0
+      ? ''
+      : this.#topics.textOf(this.#reader.bytes, this.#reader.take(length), length, checkTopicName)
   }
 }
 
-/** MQTT 5.0, section 3.3.2.3.7: a name may come more than once. */
-function add(properties: UserProperties, name: string, value: string): boolean {
-  // It would become the prototype.
-  if (name === '__proto__') return false
-  const before = Object.hasOwn(properties, name) ? properties[name] : undefined
-  properties[name] = before === undefined ? value : typeof before === 'string' ? [before, value] : [...before, value]
-  return true
+function qosOf(first: number): 0 | 1 | 2 {
+  if (first >> 4 !== PACKET.publish) throw malformed('The packet is no PUBLISH')
+  const qos = (first & FLAG.qos) >> 1
+  if (qos === 3) throw malformed('The QoS is 3')
+  if (qos === 0 && (first & FLAG.dup) !== 0) throw malformed('DUP is set with QoS 0')
+  return qos === 0 ? 0 : qos === 1 ? 1 : 2
+}
+
+function once(before: unknown): void {
+  if (before !== undefined) throw protocolError('A property comes more than once')
 }

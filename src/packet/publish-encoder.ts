@@ -1,5 +1,9 @@
-import { FLAG, PACKET, PUBLISH_PROPERTY, putUint16, putVarint, sizeOfVarint } from './layout.js'
-import type { Content, Publish } from './publish.js'
+import { ArgumentError } from '../base/errors.js'
+import { FLAG, LARGEST_VARINT, putUint16, putVarint, sizeOfVarint } from './layout.js'
+import * as PACKET from './packet-types.js'
+import * as PROPERTY from './property-ids.js'
+import type { Content, Envelope, Publish } from './publish.js'
+import { Writer } from './writer.js'
 
 /** Gives memory for so many bytes; all of them are written. */
 export type Room = (bytes: number) => Uint8Array
@@ -10,19 +14,22 @@ interface Known {
   encoded: Uint8Array | undefined
 }
 
-const encoder = new TextEncoder()
-
 const ownMemory: Room = bytes => new Uint8Array(bytes)
 
-/** Longer texts are left to the system's encoder, UTF-16 units. */
-const LONGEST_LOOP = 256
 /** User properties that are kept encoded, and their longest value, UTF-16 units. */
 const MOST_KNOWN = 32
 const LONGEST_KNOWN = 64
 
+const NO_IDS: readonly number[] = Object.freeze([])
+/** Up to here a loop is faster than a view and its copy, bytes. */
+const LONGEST_LOOP = 64
+const EXPIRY_SIZE = 5
+const ALIAS_SIZE = 3
+
 /**
- * Encodes MQTT 5 PUBLISH packets (MQTT 5.0, section 3.3), neither repeated nor retained. mqtt-packet, which mqtt.js and
- * aedes use, writes each in some thirty pieces, which is a third of a busy process's time; here a packet is one piece.
+ * Writes PUBLISH packets (MQTT 5.0, section 3.3). mqtt-packet, which mqtt.js uses, writes each in some thirty pieces, which
+ * is a third of a busy process's time; here a packet is one piece. What has no place in a packet (a text of more than 65,535
+ * bytes, a packet of more than 256 MiB) is an {@link ArgumentError}.
  *
  * @example
  * ```ts
@@ -31,99 +38,151 @@ const LONGEST_KNOWN = 64
  */
 export class PublishEncoder {
   /** The properties of {@link #content}, then the topic. */
-  #block = new Uint8Array(1_024)
-  #at = 0
+  readonly #block = new Writer(1_024)
   #propertiesEnd = 0
   #content: Content | undefined
   #topic: string | undefined
   readonly #known = new Map<string, Known>()
 
   /**
-   * The whole packet; `packetId` is 1 to 65,535 for QoS 1, and 0 stands for QoS 0.
+   * The whole packet for MQTT 5, neither repeated nor retained; `packetId` is 1 to 65,535 for QoS 1, and 0 stands for QoS 0.
    *
    * @param room - gives the memory for it, as many bytes as it is told; default memory of its own
    */
   encode(publish: Publish, packetId: number, room: Room = ownMemory): Uint8Array {
-    return this.encodeTo(publish.topic, publish, packetId, room)
+    return this.encodeTo(publish.topic, publish, envelopeOf(packetId), room)
   }
 
-  /** The same for a content that goes to many topics: what is common is encoded once, if they come one after another. */
-  encodeTo(topic: string, content: Content, packetId: number, room: Room): Uint8Array {
-    const packet = this.#encode(topic, content, packetId, room, content.payload.length)
+  /**
+   * The whole packet for one of many receivers of a content: what is common is encoded once, if they come one after another.
+   *
+   * @example
+   * ```ts
+   * const envelope = { ...envelopeOf(packetId), retain: true }
+   * encoder.encodeTo('sensors/1', content, envelope, bytes => outflow.room(bytes))
+   * ```
+   */
+  encodeTo(topic: string, content: Content, envelope: Envelope, room: Room): Uint8Array {
+    const packet = this.#encode(topic, content, envelope, room, content.payload.length)
     packet.set(content.payload, packet.length - content.payload.length)
     return packet
   }
 
   /** All of the packet but the payload, which has to follow it. */
-  encodeHead(topic: string, content: Content, packetId: number, room: Room): Uint8Array {
-    return this.#encode(topic, content, packetId, room, 0)
+  encodeHead(topic: string, content: Content, envelope: Envelope, room: Room): Uint8Array {
+    return this.#encode(topic, content, envelope, room, 0)
   }
 
-  #encode(topic: string, content: Content, packetId: number, room: Room, payloadRoom: number): Uint8Array {
-    if (content !== this.#content) this.#properties(content)
-    if (topic !== this.#topic) this.#putTopic(topic)
-    const properties = this.#propertiesEnd
-    const topicSize = this.#at - properties
-    const idSize = packetId === 0 ? 0 : 2
-    const remaining = topicSize + idSize + sizeOfVarint(properties) + properties + content.payload.length
+  /** Size of the whole packet, bytes. */
+  sizeOf(topic: string, content: Content, envelope: Envelope): number {
+    this.#prepare(topic, content)
+    const remaining = this.#remaining(content, envelope, this.#propertiesSize(content, envelope))
+    return 1 + sizeOfVarint(remaining) + remaining
+  }
+
+  #encode(topic: string, content: Content, envelope: Envelope, room: Room, payloadRoom: number): Uint8Array {
+    this.#prepare(topic, content)
+    const { packetId, version } = envelope
+    const properties = this.#propertiesSize(content, envelope)
+    const remaining = this.#remaining(content, envelope, properties)
+    if (remaining > LARGEST_VARINT)
+      throw new ArgumentError(`A PUBLISH of ${remaining} bytes is larger than MQTT allows`)
     const packet = room(1 + sizeOfVarint(remaining) + remaining - content.payload.length + payloadRoom)
-    packet[0] = (PACKET.publish << 4) | (packetId === 0 ? 0 : FLAG.qos1)
-    let at = this.#copy(properties, this.#at, packet, putVarint(packet, 1, remaining))
+    packet[0] = firstByteOf(envelope)
+    let at = this.#copy(this.#propertiesEnd, this.#block.at, packet, putVarint(packet, 1, remaining))
     if (packetId !== 0) at = putUint16(packet, at, packetId)
-    this.#copy(0, properties, packet, putVarint(packet, at, properties))
+    if (version === 5) this.#putProperties(packet, putVarint(packet, at, properties), content, envelope)
     return packet
   }
 
+  #prepare(topic: string, content: Content): void {
+    if (content !== this.#content) this.#properties(content)
+    if (topic !== this.#topic) this.#putTopic(topic)
+  }
+
+  #propertiesSize(content: Content, { messageExpiry, topicAlias, subscriptionIds }: Envelope): number {
+    let size = this.#propertiesEnd
+    if ((messageExpiry ?? content.messageExpiry) !== undefined) size += EXPIRY_SIZE
+    if (topicAlias !== undefined) size += ALIAS_SIZE
+    if (subscriptionIds.length > 0) for (const id of subscriptionIds) size += 1 + sizeOfVarint(id)
+    return size
+  }
+
+  /** Everything after type and length. */
+  #remaining(content: Content, { packetId, version }: Envelope, properties: number): number {
+    const topic = this.#block.at - this.#propertiesEnd
+    const id = packetId === 0 ? 0 : 2
+    return topic + id + (version === 4 ? 0 : sizeOfVarint(properties) + properties) + content.payload.length
+  }
+
+  #putProperties(packet: Uint8Array, start: number, content: Content, envelope: Envelope): void {
+    const { topicAlias, subscriptionIds, messageExpiry = content.messageExpiry } = envelope
+    let at = start
+    if (messageExpiry !== undefined) {
+      packet[at] = PROPERTY.messageExpiry
+      at = putUint16(packet, putUint16(packet, at + 1, messageExpiry >>> 16), messageExpiry & 0xffff)
+    }
+    if (topicAlias !== undefined) {
+      packet[at] = PROPERTY.topicAlias
+      at = putUint16(packet, at + 1, topicAlias)
+    }
+    if (subscriptionIds.length > 0)
+      for (const id of subscriptionIds) {
+        packet[at] = PROPERTY.subscriptionId
+        at = putVarint(packet, at + 1, id)
+      }
+    this.#copy(0, this.#propertiesEnd, packet, at)
+  }
+
   #copy(from: number, to: number, packet: Uint8Array, at: number): number {
-    packet.set(this.#block.subarray(from, to), at)
+    const { bytes } = this.#block
+    if (to - from > LONGEST_LOOP) packet.set(bytes.subarray(from, to), at)
+    else for (let i = from; i < to; i++) packet[at + i - from] = bytes[i] ?? 0
     return at + to - from
   }
 
   #putTopic(topic: string): void {
-    this.#at = this.#propertiesEnd
-    this.#text(topic)
+    this.#topic = undefined
+    this.#block.at = this.#propertiesEnd
+    this.#block.text(topic)
     this.#topic = topic
   }
 
+  /** Those that are the same for all receivers. */
   #properties(content: Content): void {
-    const { messageExpiry, contentType, responseTopic, correlationData, userProperties } = content
-    this.#at = 0
+    this.#content = undefined
     this.#topic = undefined
-    if (messageExpiry !== undefined) this.#expiry(messageExpiry)
-    if (contentType !== undefined) this.#labelled(PUBLISH_PROPERTY.contentType, contentType)
-    if (responseTopic !== undefined) this.#labelled(PUBLISH_PROPERTY.responseTopic, responseTopic)
-    if (correlationData !== undefined) this.#binary(PUBLISH_PROPERTY.correlationData, correlationData)
-    for (const name of Object.keys(userProperties)) this.#userProperty(name, userProperties[name] ?? '')
-    this.#propertiesEnd = this.#at
+    this.#block.at = 0
+    if (content.carried !== undefined) this.#block.raw(content.carried)
+    else this.#named(content)
+    this.#propertiesEnd = this.#block.at
     this.#content = content
   }
 
-  #expiry(seconds: number): void {
-    this.#reserve(5)
-    this.#block[this.#at] = PUBLISH_PROPERTY.messageExpiry
-    this.#at = putUint16(this.#block, this.#at + 1, seconds >>> 16)
-    this.#at = putUint16(this.#block, this.#at, seconds & 0xffff)
-  }
-
-  #binary(identifier: number, bytes: Uint8Array): void {
-    this.#reserve(3 + bytes.length)
-    this.#block[this.#at] = identifier
-    this.#at = putUint16(this.#block, this.#at + 1, bytes.length)
-    this.#block.set(bytes, this.#at)
-    this.#at += bytes.length
+  #named({ contentType, responseTopic, correlationData, userProperties }: Content): void {
+    const block = this.#block
+    if (contentType !== undefined) this.#labelled(PROPERTY.contentType, contentType)
+    if (responseTopic !== undefined) this.#labelled(PROPERTY.responseTopic, responseTopic)
+    if (correlationData !== undefined) {
+      block.byte(PROPERTY.correlationData)
+      block.binary(correlationData)
+    }
+    for (const name of Object.keys(userProperties)) {
+      const value = userProperties[name] ?? ''
+      if (typeof value === 'string') this.#userProperty(name, value)
+      else for (const one of value) this.#userProperty(name, one)
+    }
   }
 
   #userProperty(name: string, value: string): void {
     const known = this.#known.get(name)
     if (known?.value === value && known.encoded !== undefined) {
-      this.#reserve(known.encoded.length)
-      this.#block.set(known.encoded, this.#at)
-      this.#at += known.encoded.length
+      this.#block.raw(known.encoded)
       return
     }
-    const from = this.#at
-    this.#labelled(PUBLISH_PROPERTY.userProperty, name)
-    this.#text(value)
+    const from = this.#block.at
+    this.#labelled(PROPERTY.userProperties, name)
+    this.#block.text(value)
     this.#remember(name, value, known, from)
   }
 
@@ -133,41 +192,27 @@ export class PublishEncoder {
       if (this.#known.size < MOST_KNOWN) this.#known.set(name, { value, encoded: undefined })
       return
     }
-    known.encoded = known.value === value ? this.#block.slice(from, this.#at) : undefined
+    known.encoded = known.value === value ? this.#block.bytes.slice(from, this.#block.at) : undefined
     known.value = value
   }
 
   #labelled(identifier: number, text: string): void {
-    this.#reserve(1)
-    this.#block[this.#at++] = identifier
-    this.#text(text)
-  }
-
-  #text(text: string): void {
-    // One UTF-16 unit becomes three bytes of UTF-8 at most.
-    this.#reserve(2 + 3 * text.length)
-    const from = this.#at + 2
-    const written = this.#ascii(text, from) ?? encoder.encodeInto(text, this.#block.subarray(from)).written
-    this.#at = putUint16(this.#block, this.#at, written) + written
-  }
-
-  /** For short texts the call of the system's encoder would take longer. */
-  #ascii(text: string, from: number): number | undefined {
-    const { length } = text
-    if (length > LONGEST_LOOP) return undefined
-    for (let i = 0; i < length; i++) {
-      const unit = text.charCodeAt(i)
-      if (unit > 127) return undefined
-      this.#block[from + i] = unit
-    }
-    return length
-  }
-
-  #reserve(bytes: number): void {
-    const needed = this.#at + bytes
-    if (needed <= this.#block.length) return
-    const larger = new Uint8Array(2 * needed)
-    larger.set(this.#block)
-    this.#block = larger
+    this.#block.byte(identifier)
+    this.#block.text(text)
   }
 }
+
+/** What an ordinary receiver of MQTT 5 gets: nothing but the content; QoS 1, or 0 with packet id 0. */
+export const envelopeOf = (packetId: number): Envelope => ({
+  packetId,
+  qos: packetId === 0 ? 0 : 1,
+  dup: false,
+  retain: false,
+  messageExpiry: undefined,
+  subscriptionIds: NO_IDS,
+  topicAlias: undefined,
+  version: 5,
+})
+
+const firstByteOf = ({ qos, dup, retain }: Envelope): number =>
+  (PACKET.publish << 4) | (qos << 1) | (dup ? FLAG.dup : 0) | (retain ? FLAG.retain : 0)

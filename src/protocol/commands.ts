@@ -1,8 +1,5 @@
-import { toBinaryString, utf8 } from '../bytes.js'
-import { PayloadError } from '../errors.js'
-import { decode } from '../resp3/decode.js'
+import { utf8 } from '../base/bytes.js'
 import { encodeArray } from '../resp3/encode.js'
-import type { KnownServiceErrorCode } from './service-errors.js'
 
 /** `NX`: only if the key does not exist. `NEX`: only if it does not exist or holds `comparand`, by default the value being set. */
 export type SetCondition =
@@ -37,21 +34,11 @@ export type KeyCommand = Exclude<Command, ScanCommand>
 /** A request of the state store protocol ("Request format" and "KEYNOTIFY request message"), or SCAN. */
 export type Command =
   | SetCommand
-  | { readonly verb: 'GET' | 'DEL'; readonly key: Uint8Array }
+  | { readonly verb: 'GET'; readonly key: Uint8Array }
+  | { readonly verb: 'DEL'; readonly key: Uint8Array }
   | { readonly verb: 'VDEL'; readonly key: Uint8Array; readonly value: Uint8Array }
   | KeynotifyCommand
   | ScanCommand
-
-/** A request that is no command; `code` says which error the store answers. */
-export class CommandError extends Error {
-  override readonly name = 'CommandError'
-  readonly code: KnownServiceErrorCode
-
-  constructor(code: KnownServiceErrorCode) {
-    super(code)
-    this.code = code
-  }
-}
 
 const VERBS = {
   SET: utf8('SET'),
@@ -90,130 +77,3 @@ function conditionOf(condition: SetCondition | undefined): Uint8Array[] {
 }
 
 const expiryOf = (px: number | undefined): Uint8Array[] => (px === undefined ? [] : [utf8('PX'), utf8(String(px))])
-
-/** Reads a request. Raises {@link CommandError} with the code of the answer the store gives to what is no command. */
-export function parseCommand(payload: Uint8Array): Command {
-  const [verb, ...args] = readStrings(payload)
-  if (verb === undefined) throw new CommandError('syntax-error')
-  const parse = PARSERS[textOf(verb)]
-  if (parse === undefined) throw new CommandError('unknown-command')
-  const [key, ...rest] = args
-  if (key === undefined) throw new CommandError('wrong-argument-count')
-  const command = parse(key, rest)
-  // A glob of no bytes is legal: it is the name of no key.
-  if (command.verb !== 'SCAN' && key.length === 0) throw new CommandError('key-empty')
-  return command
-}
-
-// No command has more than eight; millions would cost time and memory before they are found to be too many.
-const MOST_ITEMS = 16
-
-const LONGEST_COUNT = 18
-
-/** The number in `*number\r`; 0 when it does not begin like that, which is found out soon enough. */
-function declaredItems(payload: Uint8Array): number {
-  let items = 0
-  for (let at = 1; at <= LONGEST_COUNT && payload[0] === 0x2a; at++) {
-    const digit = (payload[at] ?? 0) - 0x30
-    if (digit < 0 || digit > 9) return payload[at] === 0x0d ? items : 0
-    items = 10 * items + digit
-  }
-  return 0
-}
-
-function readStrings(payload: Uint8Array): Uint8Array[] {
-  if (declaredItems(payload) > MOST_ITEMS) throw new CommandError('syntax-error')
-  try {
-    const array = decode(payload)
-    if (array.type !== 'array') throw new CommandError('syntax-error')
-    return array.items.map(item => {
-      if (item.type !== 'blob' || item.bytes === null) throw new CommandError('syntax-error')
-      return item.bytes
-    })
-  } catch (error) {
-    throw error instanceof PayloadError ? new CommandError('syntax-error') : error
-  }
-}
-
-/** Words of the protocol and its numbers are ASCII, and no longer than this. */
-const LONGEST_WORD = 16
-
-const textOf = (bytes: Uint8Array): string => (bytes.length <= LONGEST_WORD ? toBinaryString(bytes) : '')
-
-const exactly = (count: number, rest: readonly Uint8Array[]): void => {
-  if (rest.length !== count) throw new CommandError('wrong-argument-count')
-}
-
-type Parser = (key: Uint8Array, rest: readonly Uint8Array[]) => Command
-
-// Verbs are upper case ("Case sensitivity"): another case is an unknown command. No prototype, so that none is inherited.
-const PARSERS: Record<string, Parser | undefined> = Object.assign(Object.create(null), {
-  SET: (key: Uint8Array, [value, ...options]: readonly Uint8Array[]): Command => {
-    if (value === undefined) throw new CommandError('wrong-argument-count')
-    return { verb: 'SET', key, value, ...parseSetOptions(options) }
-  },
-  GET: (key: Uint8Array, rest: readonly Uint8Array[]): Command => {
-    exactly(0, rest)
-    return { verb: 'GET', key }
-  },
-  DEL: (key: Uint8Array, rest: readonly Uint8Array[]): Command => {
-    exactly(0, rest)
-    return { verb: 'DEL', key }
-  },
-  VDEL: (key: Uint8Array, rest: readonly Uint8Array[]): Command => {
-    exactly(1, rest)
-    const [value] = rest
-    if (value === undefined) throw new CommandError('wrong-argument-count')
-    return { verb: 'VDEL', key, value }
-  },
-  KEYNOTIFY: (key: Uint8Array, rest: readonly Uint8Array[]): Command => {
-    const [option] = rest
-    if (option === undefined) return { verb: 'KEYNOTIFY', key, stop: false }
-    exactly(1, rest)
-    if (textOf(option) !== 'STOP') throw new CommandError('syntax-error')
-    return { verb: 'KEYNOTIFY', key, stop: true }
-  },
-  SCAN: (glob: Uint8Array, [token, ...rest]: readonly Uint8Array[]): Command => {
-    exactly(0, rest)
-    return { verb: 'SCAN', glob, token }
-  },
-})
-
-type SetOptions = Pick<SetCommand, 'condition' | 'px'>
-
-// `NEX` may be followed by a comparand or by the next option, and nothing marks which: what follows is an option if
-// the rest then makes sense, else the comparand.
-function parseSetOptions(options: readonly Uint8Array[]): SetOptions {
-  const parsed = readOptions(options, { condition: undefined, px: undefined })
-  if (parsed === undefined) throw new CommandError('syntax-error')
-  return parsed
-}
-
-function readOptions(options: readonly Uint8Array[], soFar: SetOptions): SetOptions | undefined {
-  const [option, ...rest] = options
-  if (option === undefined) return soFar
-  switch (textOf(option)) {
-    case 'NX':
-      return soFar.condition ? undefined : readOptions(rest, { ...soFar, condition: { type: 'NX' } })
-    case 'NEX':
-      return soFar.condition ? undefined : readNex(rest, soFar)
-    case 'PX':
-      return soFar.px === undefined ? readExpiry(rest, soFar) : undefined
-    default:
-      return undefined
-  }
-}
-
-function readNex(rest: readonly Uint8Array[], soFar: SetOptions): SetOptions | undefined {
-  const short = readOptions(rest, { ...soFar, condition: { type: 'NEX', comparand: undefined } })
-  if (short !== undefined) return short
-  const [comparand, ...afterComparand] = rest
-  return comparand && readOptions(afterComparand, { ...soFar, condition: { type: 'NEX', comparand } })
-}
-
-function readExpiry([digits, ...rest]: readonly Uint8Array[], soFar: SetOptions): SetOptions | undefined {
-  const text = digits ? textOf(digits) : ''
-  const px = Number(text)
-  if (!/^[0-9]{1,16}$/.test(text) || px === 0 || !Number.isSafeInteger(px)) return undefined
-  return readOptions(rest, { ...soFar, px })
-}

@@ -1,23 +1,9 @@
-import { displayText, utf8 } from '../bytes.js'
-import { PayloadError } from '../errors.js'
+import { displayText } from '../base/bytes.js'
+import { PayloadError } from '../base/errors.js'
 import { decode } from '../resp3/decode.js'
-import { encodeArray } from '../resp3/encode.js'
-import type { Dialect } from './replies.js'
 
 /** A change of a watched key ("KEYNOTIFY notification message format"). A SET may come without its value. */
 export type Notification = { readonly op: 'set'; readonly value: Uint8Array | undefined } | { readonly op: 'delete' }
-
-const NOTIFY = utf8('NOTIFY')
-const SET = utf8('SET')
-const VALUE = utf8('VALUE')
-const DELETE = { field: utf8('DELETE'), documented: utf8('DEL') } as const
-
-/** The payload of a notification; the store always sends the value of a SET. */
-export function encodeNotification(notification: Notification, dialect: Dialect = 'field'): Uint8Array {
-  if (notification.op === 'delete') return encodeArray([NOTIFY, DELETE[dialect]])
-  if (notification.value === undefined) return encodeArray([NOTIFY, SET])
-  return encodeArray([NOTIFY, SET, VALUE, notification.value])
-}
 
 /** Reads a notification in either spelling. Raises {@link PayloadError} for anything else. */
 export function parseNotification(payload: Uint8Array): Notification {

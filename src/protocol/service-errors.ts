@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorCode } from '../errors.js'
+import { ServiceError, type ServiceErrorCode } from '../base/errors.js'
 
 /**
  * What the store says after `-ERR ` (state store protocol, "-ERR responses"): the one list from which the store's

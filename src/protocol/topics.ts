@@ -1,4 +1,4 @@
-import { toHex, utf8 } from '../bytes.js'
+import { toHex, utf8 } from '../base/bytes.js'
 
 const STORE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
 

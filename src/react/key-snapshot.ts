@@ -1,4 +1,4 @@
-import type { DecodeError, StateStoreError } from '../errors.js'
+import type { DecodeError, StateStoreError } from '../base/errors.js'
 import type { Entry } from '../keys/entry.js'
 import type { Freshness } from '../keys/freshness.js'
 import type { KeyState } from './key-watch.js'

@@ -1,9 +1,9 @@
-import { afterIo } from '../clock.js'
-import { ClosedError, type StateStoreError } from '../errors.js'
+import { afterIo } from '../base/clock.js'
+import { ClosedError, type StateStoreError } from '../base/errors.js'
 import type { Freshness } from '../keys/freshness.js'
-import type { RawEntry } from '../keys/reconcile.js'
 import type { KeyHost } from '../keys/source.js'
-import type { KeyName } from '../store.js'
+import type { RawEntry } from '../keys/watch-state.js'
+import type { KeyName } from '../protocol/key-name.js'
 
 /** What is known of a key, not decoded yet. Immutable; the same object until something is different. */
 export interface KeyState {

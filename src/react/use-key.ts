@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react'
-import { ArgumentError, shown } from '../errors.js'
+import { ArgumentError, shown } from '../base/errors.js'
 import { identityOf } from '../keys/codec.js'
 import type { Key } from '../keys/key.js'
 import { type KeySource, SOURCE } from '../keys/source.js'

@@ -1,7 +1,7 @@
 import { useMemo, useSyncExternalStore } from 'react'
-import type { StateStore } from '../client.js'
-import { ArgumentError, shown } from '../errors.js'
-import type { Status } from '../status.js'
+import { ArgumentError, shown } from '../base/errors.js'
+import type { StateStore } from '../client/client.js'
+import type { Status } from '../client/status.js'
 
 /**
  * The state of the connection, kept up to date for as long as the component is mounted. Without a store, and on a server,

@@ -1,5 +1,5 @@
-import { concatBytes, displayText } from '../bytes.js'
-import { PayloadError } from '../errors.js'
+import { concatBytes, displayText } from '../base/bytes.js'
+import { PayloadError } from '../base/errors.js'
 
 /** What the RESP3 subset of the state store can say. */
 export type Resp3 =

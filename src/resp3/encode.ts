@@ -1,4 +1,4 @@
-import { concatBytes, utf8 } from '../bytes.js'
+import { concatBytes, utf8 } from '../base/bytes.js'
 
 const [ASTERISK, DOLLAR, ZERO, CR, LF] = [0x2a, 0x24, 0x30, 0x0d, 0x0a]
 

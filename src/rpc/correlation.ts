@@ -1,4 +1,4 @@
-import { randomBytes } from '../backoff.js'
+import { randomBytes } from '../base/random.js'
 
 /** The official clients demand as many, bytes. */
 const LENGTH = 16

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.js'
-import type { Deadline } from '../deadlines.js'
+import type { Clock } from '../base/clock.js'
+import type { Deadline } from '../base/deadlines.js'
 import {
   ArgumentError,
   type ClosedError,
@@ -8,11 +8,11 @@ import {
   RequestRejectedError,
   type StateStoreError,
   TimeoutError,
-} from '../errors.js'
+} from '../base/errors.js'
+import { SlotMap } from '../base/slot-map.js'
+import { Timeouts } from '../base/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
-import { SlotMap } from '../slot-map.js'
 import { Correlation } from './correlation.js'
-import { Timeouts } from './timeouts.js'
 
 /** An answer. */
 export interface RpcReply {

@@ -1,8 +1,15 @@
-import { toHex, utf8 } from '../bytes.js'
+import { toHex, utf8 } from '../base/bytes.js'
 import { INVOKE_TOPIC, RESERVED_RESPONSE_PREFIX } from '../protocol/topics.js'
+import type { Connection } from './connection.js'
 
 const RESPONSES = '/services/statestore/'
 const LONGEST_TOPIC = 65_535
+
+/** What clients may do with topics that are not the store's own. */
+export interface TopicRights {
+  mayPublish(connection: Connection, topic: string): boolean
+  maySubscribe(connection: Connection, filter: string): boolean
+}
 
 /** Why a client may not publish there, or `undefined` if it may. Notifications and responses come from the store alone. */
 export function publishRefusal(topic: string): string | undefined {
@@ -39,8 +46,19 @@ export function maySubscribe(clientId: string, filter: string): boolean {
   return !filter.startsWith(prefix) || isOwn(clientId, filter.slice(prefix.length), '/')
 }
 
-// Other services answer below `clients/` too.
-const isResponseTopic = (topic: string): boolean => topic.startsWith('clients/') && topic.includes(RESPONSES)
+/**
+ * Whether a filter is for the store's answers or notifications to this client, to which it needs no right besides those to
+ * keys. An id with wildcards has no filter that is for itself alone.
+ */
+export function isOwnStoreTopic(clientId: string, filter: string): boolean {
+  if (/[+#]/.test(clientId)) return false
+  const notifications = `${RESERVED_RESPONSE_PREFIX}/`
+  if (filter.startsWith(notifications)) return isOwn(clientId, filter.slice(notifications.length), '/')
+  return filter.startsWith('clients/') && isOwn(clientId, filter.slice('clients/'.length), RESPONSES)
+}
+
+/** Whether it is the topic of some client's answers; other services answer below `clients/` too. */
+export const isResponseTopic = (topic: string): boolean => topic.startsWith('clients/') && topic.includes(RESPONSES)
 
 // The Go client has its response topic below the Base16 form of its id.
 function isOwn(clientId: string, path: string, rest: string): boolean {

@@ -18,6 +18,9 @@ export interface Connection {
   readonly open: boolean
   /** Whether one of its subscriptions matches the topic. */
   subscribes(topic: string): boolean
-  /** Delivers to this connection, QoS 1. A content that goes to several connections is one object. */
+  /**
+   * Delivers to this connection, QoS 1. A content that goes to several connections is one object; nothing in it is a view
+   * of memory that is much larger.
+   */
   deliver(topic: string, content: Content): void
 }

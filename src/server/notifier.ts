@@ -1,6 +1,6 @@
-import { toHex } from '../bytes.js'
+import { toHex } from '../base/bytes.js'
 import type { Change } from '../engine/engine.js'
-import { encodeNotification } from '../protocol/notifications.js'
+import { encodeNotification } from '../protocol/encode-notification.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../protocol/properties.js'
 import type { Dialect } from '../protocol/replies.js'
 import { notificationPrefix } from '../protocol/topics.js'

@@ -1,5 +1,7 @@
-import type { Clock } from '../clock.js'
-import type { Change, Engine } from '../engine/engine.js'
+import type { Answer, Change, Engine } from '../engine/engine.js'
+import type { Write, WriteCommand } from '../engine/entry.js'
+import type { LogFailure } from '../log/log.js'
+import type { Command } from '../protocol/commands.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../protocol/properties.js'
 import { type Dialect, encodeReply, type Reply } from '../protocol/replies.js'
 
@@ -9,9 +11,16 @@ export type UserProperties = Readonly<Record<string, string | readonly string[]>
 /** What the service needs of a PUBLISH to the invoke topic. */
 export interface InvokeRequest {
   readonly qos: number
+  readonly dup?: boolean | undefined
   readonly payload: Uint8Array
+  readonly correlationData?: Uint8Array | undefined
+  /** s */
+  readonly messageExpiry?: number | undefined
   readonly userProperties: UserProperties
 }
+
+/** Whether a key that is set is not to outlive this start of the store. */
+export type VolatileRule = (key: Uint8Array, userProperties: UserProperties) => boolean
 
 /** A response, and the changes to tell to watchers. */
 export interface InvokeResponse {
@@ -31,36 +40,54 @@ const NOTHING = new Uint8Array(0)
  */
 export class StateStoreService<C> {
   readonly #engine: Engine<C>
-  readonly #clock: Pick<Clock, 'now'>
   readonly #dialect: Dialect
+  readonly #isVolatile: VolatileRule
 
-  constructor(engine: Engine<C>, clock: Pick<Clock, 'now'>, dialect: Dialect) {
+  constructor(engine: Engine<C>, dialect: Dialect, isVolatile: VolatileRule) {
     this.#engine = engine
-    this.#clock = clock
     this.#dialect = dialect
+    this.#isVolatile = isVolatile
   }
 
-  /** Answers a request of a connection. */
-  handle(request: InvokeRequest, connection: C): InvokeResponse {
-    const { userProperties } = request
-    if (request.qos !== 1) return badRequest('a request must be published with QoS 1', 'QoS', String(request.qos))
+  /** Why the service does not look at a request, if so. */
+  refuse({ qos, userProperties }: InvokeRequest): InvokeResponse | undefined {
+    if (qos !== 1) return badRequest('a request must be published with QoS 1', 'QoS', String(qos))
     const version = single(userProperties[PROPERTY.protocolVersion]) ?? PROTOCOL_VERSION
-    if (version !== PROTOCOL_VERSION && !/^1\.\d+$/.test(version)) return wrongVersion(version)
-    const answer = this.#engine.handle(
-      {
-        payload: request.payload,
-        timestamp: single(userProperties[PROPERTY.timestamp]),
-        fencingToken: single(userProperties[PROPERTY.fencingToken]),
-      },
-      connection,
-      this.#clock.now(),
-    )
+    return version !== PROTOCOL_VERSION && !/^1\.\d+$/.test(version) ? wrongVersion(version) : undefined
+  }
+
+  /** What a request that may change a record is for the log. */
+  writeOf(request: InvokeRequest, command: WriteCommand, clientId: string): Write {
+    const { payload, correlationData, messageExpiry, dup = false, userProperties } = request
+    const timestamp = single(userProperties[PROPERTY.timestamp])
+    const fencingToken = single(userProperties[PROPERTY.fencingToken])
+    const origin = correlationData && { clientId, correlationData, dup, messageExpiry }
+    const volatile = command.verb === 'SET' && this.#isVolatile(command.key, userProperties) ? true : undefined
+    return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile }
+  }
+
+  /** Answers a request of a connection that changes no record, at wall time `now` (ms). */
+  ask(request: InvokeRequest, command: Command | undefined, connection: C, now: number): InvokeResponse {
+    const { payload, userProperties } = request
+    const timestamp = single(userProperties[PROPERTY.timestamp])
+    const fencingToken = single(userProperties[PROPERTY.fencingToken])
+    return this.respond(this.#engine.ask({ payload, command, timestamp, fencingToken }, connection, now))
+  }
+
+  /** The response with an answer of the engine. */
+  respond(answer: Answer): InvokeResponse {
     return {
       payload: encodeReply(answer.reply, this.#dialect),
-      userProperties: answer.version === undefined ? ANSWERED : answeredWith(String(answer.version)),
+      userProperties: propertiesOf(answer),
       changes: answer.changes,
       reply: answer.reply,
     }
+  }
+
+  /** The response when the log did not take a request. */
+  failed({ problem }: Pick<LogFailure, 'problem'>): InvokeResponse {
+    if (problem === 'broken') return UNAVAILABLE
+    return this.respond({ reply: { type: 'error', code: 'quota-exceeded' }, version: undefined, changes: [] })
   }
 }
 
@@ -71,6 +98,11 @@ const envelope = (status: number): Record<string, string> => ({
 })
 
 const ANSWERED = envelope(STATUS.ok)
+
+function propertiesOf({ version, position }: Answer): Readonly<Record<string, string>> {
+  if (version !== undefined) return answeredWith(String(version))
+  return position === undefined ? ANSWERED : { ...ANSWERED, [PROPERTY.position]: String(position) }
+}
 
 // Written out: it is done for every request.
 const answeredWith = (version: string): Record<string, string> => ({
@@ -87,6 +119,10 @@ const refusal = (status: number, properties: Record<string, string>): InvokeResp
   reply: undefined,
 })
 
+const UNAVAILABLE = refusal(STATUS.unavailable, {
+  [PROPERTY.statusMessage]: 'the store cannot write to its disk; nothing was changed as far as it knows',
+})
+
 const badRequest = (message: string, property: string, value: string): InvokeResponse =>
   refusal(STATUS.badRequest, {
     [PROPERTY.statusMessage]: message,
@@ -100,6 +136,10 @@ const wrongVersion = (version: string): InvokeResponse =>
     [PROPERTY.supportedMajorVersions]: '1',
     [PROPERTY.requestVersion]: version.slice(0, 40),
   })
+
+/** Whether a request asks for its key to be kept on disk. */
+export const asksToPersist = (userProperties: UserProperties): boolean =>
+  single(userProperties[PROPERTY.persist]) === 'true'
 
 // A repeated property has no meaning; joined, it is malformed where a form is asked for.
 const single = (value: string | readonly string[] | undefined): string | undefined =>

@@ -1,11 +1,16 @@
 import type { Subject } from 'rxjs'
+import { systemClock } from '../base/clock.js'
 import { Broker, type BrokerHandler } from '../broker/broker.js'
-import type { Engine } from '../engine/engine.js'
+import type { Log, LogFailure } from '../log/log.js'
+import * as REASON from '../packet/reason-codes.js'
 import { INVOKE_TOPIC } from '../protocol/topics.js'
 import { StateStoreService } from '../server/service.js'
 import { type Connection, type Message, type RequestReport, StateStoreServer } from '../server/state-store-server.js'
+import type { Guard } from './guard.js'
 import type { ServeOptions } from './options.js'
-import type { ConnectedClient } from './running-store.js'
+import { volatileRule } from './persistence.js'
+import type { ConnectedClient, Fault } from './running-store.js'
+import type { Opened } from './storage.js'
 
 /** Broker and store from a start to an end; the keys may have been there before, and outlive it. */
 export class Life {
@@ -13,36 +18,53 @@ export class Life {
   readonly startedAt: number
   readonly broker: Broker
   readonly server: StateStoreServer
-  readonly #engine: Engine<Connection>
+  readonly #engine: Opened['engine']
   readonly #handler: Handler
+  readonly #log: Log
 
-  private constructor(engine: Engine<Connection>, handler: Handler, broker: Broker) {
+  private constructor(engine: Opened['engine'], handler: Handler, broker: Broker, log: Log) {
     this.startedAt = handler.now()
     this.broker = broker
     this.server = handler.server
     this.#engine = engine
     this.#handler = handler
+    this.#log = log
   }
 
   /** Starts; rejects with the system's error when a port is taken. */
   static async start(
     options: Required<ServeOptions>,
-    engine: Engine<Connection>,
+    { engine, log }: Opened,
     requests$: Subject<RequestReport>,
+    drift$: Subject<number>,
+    faults$: Subject<Fault>,
+    stored: (failure: LogFailure | undefined) => void,
+    guard?: Guard | undefined,
   ): Promise<Life> {
     const { dialect, notifications, clock } = options
-    const service = new StateStoreService(engine, clock, dialect)
-    const server = new StateStoreServer(engine, service, requests$, {
+    const service = new StateStoreService(engine, dialect, volatileRule(options))
+    const server = new StateStoreServer(engine, service, log, requests$, {
       dialect,
       notifications,
       clock,
+      rights: guard?.judges ? guard : undefined,
       publish: message => broker.publish(message),
+      drifted: drift => drift$.next(drift),
+      stored,
+      faulted: error => faults$.next({ clientId: '', error }),
     })
-    const handler = new Handler(server, () => clock.now())
-    const broker: Broker = await Broker.start(options, handler)
+    const handler = new Handler(server, () => clock.now(), faults$, guard)
+    // Connections live by the machine's clock, whatever that of the keys says.
+    const { maximumBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
+    const connections = { maxConnections, maxConnectionsPerAddress }
+    const { maxConnectionsPerPrincipal: connectionsPerHolder } = options
+    const broker: Broker = await Broker.start(
+      { ...options, memoryBudget, connections, connectionsPerHolder, clock: systemClock },
+      handler,
+    )
     // Keys that were there before expire.
     server.resume()
-    return new Life(engine, handler, broker)
+    return new Life(engine, handler, broker, log)
   }
 
   get clients(): readonly ConnectedClient[] {
@@ -69,19 +91,31 @@ export class Life {
     this.broker.gate.thaw()
   }
 
+  /** Another policy is in force: who had something by a right that is gone is disconnected, and may come back. */
+  review(guard: Guard): void {
+    this.broker.review()
+    for (const connection of Array.from(this.broker.connections)) {
+      for (const key of this.#engine.watchedBy(connection)) {
+        if (guard.stillReads(connection, key)) continue
+        connection.disconnect(REASON.administrativeAction, 'a watch is not allowed any more')
+        break
+      }
+    }
+  }
+
   /** Tells every client, and frees the ports. */
   async close(): Promise<void> {
     this.server.pause()
     await this.broker.close()
+    await this.#log.close()
   }
 
   /** Ends as a process that is killed: connections are cut without a word, and what was on its way is lost. */
   async die(): Promise<void> {
     this.#handler.dead = true
-    this.server.pause()
-    this.broker.gate.destroy()
-    await this.broker.close()
-    for (const connection of this.broker.connections) this.server.drop(connection)
+    this.server.stop()
+    await this.broker.die()
+    await this.#log.close()
   }
 }
 
@@ -94,10 +128,14 @@ class Handler implements BrokerHandler {
   /** Nothing is answered any more, last wills included. */
   dead = false
   readonly #since = new WeakMap<Connection, number>()
+  readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
+  readonly #faults$: Subject<Fault>
 
-  constructor(server: StateStoreServer, now: () => number) {
+  constructor(server: StateStoreServer, now: () => number, faults$: Subject<Fault>, guard: Guard | undefined) {
+    if (guard) this.authenticate = (client, credentials) => guard.authenticate(client, credentials)
     this.server = server
     this.now = now
+    this.#faults$ = faults$
   }
 
   /** When a connection came, ms since the Unix epoch. */
@@ -123,5 +161,13 @@ class Handler implements BrokerHandler {
 
   disconnected(connection: Connection): void {
     this.server.drop(connection)
+  }
+
+  responseInformation(clientId: string): string {
+    return `clients/${clientId}`
+  }
+
+  failed(error: unknown, clientId: string): void {
+    this.#faults$.next({ clientId, error })
   }
 }

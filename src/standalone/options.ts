@@ -1,10 +1,12 @@
-import { checkPositiveInteger } from '../check.js'
-import { type Clock, systemClock } from '../clock.js'
-import { ArgumentError, shown } from '../errors.js'
+import { checkPositiveInteger } from '../base/check.js'
+import { type Clock, systemClock } from '../base/clock.js'
+import { ArgumentError, shown } from '../base/errors.js'
 import type { Dialect } from '../protocol/replies.js'
+import { checkQuotas, type QuotaOptions } from './quotas.js'
+import { checkSecurity, type SecurityOptions } from './security.js'
 
 /** Options of {@link serve}. */
-export interface ServeOptions {
+export interface ServeOptions extends SecurityOptions, QuotaOptions {
   /** Address to listen on. Default `127.0.0.1`: this machine only. */
   readonly host?: string
   /** TCP port, 0 for any free one. Default 1883. */
@@ -22,18 +24,50 @@ export interface ServeOptions {
   readonly maxKeys?: number
   /** Largest packet a client may send, bytes; it limits the size of values. Default 16 MiB. */
   readonly maximumPacketSize?: number
+  /** Longest keep-alive of a client, s; it is told. Default 0: as each client likes. */
+  readonly maximumKeepAlive?: number
+  /**
+   * Origins whose pages may connect over WebSocket, such as `https://panel.example`, beside pages of this machine and of
+   * the host itself. Programs that are no browser may always. Default none.
+   */
+  readonly allowedOrigins?: readonly string[]
   /** Clock of versions and expiry. Default the machine's. */
   readonly clock?: Clock
+  /**
+   * Directory in which all is kept, for this store alone; it is made if need be. A write is answered when it has been
+   * flushed to the disk, and a start reads back what was answered. Default: none, all is lost with the process.
+   */
+  readonly data?: string
+  /**
+   * With `data`, which keys are there after a restart: `all` (default), `none`, or `keys`: those of {@link persistKeys}, and
+   * those that were set with the user property `aio-persistence: true`.
+   */
+  readonly persist?: 'all' | 'none' | 'keys'
+  /** Globs of keys as for a scan, with `persist: 'keys'`. Default none. */
+  readonly persistKeys?: readonly string[]
+  /** Hears how far the reading of `data` has come, in bytes, over and over while it opens. */
+  readonly opening?: (progress: OpeningProgress) => void
+}
+
+/** How far the reading of a directory has come, bytes. */
+export interface OpeningProgress {
+  readonly read: number
+  readonly of: number
 }
 
 const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
+/** MQTT 5.0, section 3.1.2.10, s. */
+const LONGEST_KEEP_ALIVE = 65_535
 /** What MQTT can count: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it, bytes. */
 const LARGEST_PACKET_SIZE = 268_435_460
 
 /** Options with their defaults. Throws {@link ArgumentError}. */
 export function checkOptions(options: ServeOptions): Required<ServeOptions> {
   const { host = '127.0.0.1', port = 1883, wsPort = 8083, clock = systemClock, dialect = 'field' } = options
-  const { maxKeys = 1_000_000, maximumPacketSize = DEFAULT_PACKET_SIZE, notifications = 'registered' } = options
+  const { maxKeys = 1_000_000, maximumPacketSize = DEFAULT_PACKET_SIZE } = options
+  const { notifications = 'registered' } = options
+  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined } = options
+  const { maximumKeepAlive = 0, allowedOrigins = [] } = options
   checkPort('port', port)
   checkPort('wsPort', wsPort)
   checkPositiveInteger('maxKeys', maxKeys)
@@ -45,7 +79,15 @@ export function checkOptions(options: ServeOptions): Required<ServeOptions> {
   }
   checkChoice('dialect', dialect, ['field', 'documented'])
   checkChoice('notifications', notifications, ['registered', 'subscribed'])
-  return { host, port, wsPort, clock, dialect, maxKeys, maximumPacketSize, notifications }
+  checkKeepAlive(maximumKeepAlive)
+  checkOrigins(allowedOrigins)
+  checkData(data, options)
+  checkChoice('persist', persist, ['all', 'none', 'keys'])
+  checkPatterns(persistKeys, persist)
+  const bounds = { maxKeys, maximumPacketSize, maximumKeepAlive, ...checkQuotas(options) }
+  const storage = { data, persist, persistKeys, opening }
+  const security = checkSecurity(options, host)
+  return { host, port, wsPort, clock, dialect, notifications, allowedOrigins, ...bounds, ...storage, ...security }
 }
 
 /** Throws {@link ArgumentError} unless the value is one of the choices. */
@@ -54,7 +96,40 @@ export function checkChoice(name: string, value: string, choices: readonly strin
   throw new ArgumentError(`Expected \`${name}\` to be one of ${choices.join(', ')}, got \`${shown(value)}\``)
 }
 
+function checkData(data: string, options: ServeOptions): void {
+  if (typeof data !== 'string' || (options.data !== undefined && data === '')) {
+    throw new ArgumentError(`Expected \`data\` to be the name of a directory, got \`${shown(data)}\``)
+  }
+  const idle = (['persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
+  if (data === '' && idle !== undefined) throw new ArgumentError(`Expected \`data\` beside \`${idle}\`, got none`)
+}
+
+function checkPatterns(patterns: readonly string[], persist: string): void {
+  if (!Array.isArray(patterns) || !patterns.every(pattern => typeof pattern === 'string')) {
+    throw new ArgumentError(`Expected \`persistKeys\` to be a list of globs, got \`${shown(patterns)}\``)
+  }
+  if (patterns.length > 0 && persist !== 'keys') {
+    throw new ArgumentError(`Expected \`persist\` to be \`keys\` beside \`persistKeys\`, got \`${persist}\``)
+  }
+}
+
 function checkPort(name: string, port: number): void {
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return
   throw new ArgumentError(`Expected \`${name}\` to be a port number from 0 to 65535, got \`${port}\` (${typeof port})`)
+}
+
+function checkKeepAlive(seconds: number): void {
+  if (Number.isInteger(seconds) && seconds >= 0 && seconds <= LONGEST_KEEP_ALIVE) return
+  throw new ArgumentError(
+    `Expected \`maximumKeepAlive\` to be a whole number of seconds from 0 to ${LONGEST_KEEP_ALIVE}, got \`${shown(seconds)}\``,
+  )
+}
+
+function checkOrigins(origins: readonly string[]): void {
+  const isOrigin = (origin: unknown): boolean =>
+    typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin.toLowerCase()
+  if (Array.isArray(origins) && origins.every(isOrigin)) return
+  throw new ArgumentError(
+    `Expected \`allowedOrigins\` to be a list of origins such as \`https://panel.example\`, got \`${shown(origins)}\``,
+  )
 }

@@ -1,12 +1,22 @@
 import type { Observable } from 'rxjs'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { RequestReport } from '../server/state-store-server.js'
+import type { TlsMaterial } from '../tls/tls.js'
+import type { AuditEvent } from './audit.js'
 
 /** A glance at a running store. */
 export interface StoreStats {
   readonly keys: number
   readonly watches: number
   readonly connections: number
+  /** MQTT sessions, with those whose client is away. */
+  readonly sessions: number
+  /** Retained messages. */
+  readonly retained: number
+  /** What the broker holds for all clients together, bytes; see {@link ServeOptions.maximumBufferedBytes}. */
+  readonly bufferedBytes: number
+  /** Connections that were cut because there were too many; see {@link ServeOptions.maxConnections}. */
+  readonly refusedConnections: number
   /** Counts since the start. */
   readonly requests: number
   readonly errors: number
@@ -20,6 +30,24 @@ export interface ConnectedClient {
   readonly since: number
   /** Number of keys it watches. */
   readonly watches: number
+}
+
+/** An error of the store itself; it ended the connection of the client it happened with, and nothing else. */
+export interface Fault {
+  /** Empty when the client was not known yet. */
+  readonly clientId: string
+  readonly error: unknown
+}
+
+/** Whether what is written is kept; see {@link RunningStore.storage}. */
+export interface StorageStatus {
+  /**
+   * `kept`: as it should be. `full`: writes are refused with `quota-exceeded` until there is room on the disk. `broken`:
+   * writes are refused (status 503) until the store is started again, as nobody knows what the disk has.
+   */
+  readonly state: 'kept' | 'full' | 'broken'
+  /** The system's error, if it is not well. */
+  readonly error: unknown
 }
 
 /** What the store holds of a key. */
@@ -38,10 +66,17 @@ export interface StoredKey {
 /** How a store comes back; see {@link RunningStore.restart}. */
 export interface RestartOptions {
   /**
-   * `kept`: with all keys, their versions, expiry and fencing tokens, as a store with its data on disk. `lost`: empty, as
-   * a store without.
+   * `kept`: with all keys, their versions, expiry and fencing tokens, as a store with its data on disk; one with `data`
+   * reads them back. `lost`: empty, as a store without; what `data` holds is deleted.
    */
   readonly keys: 'kept' | 'lost'
+}
+
+/** What changes while a store runs; see {@link RunningStore.reload}. */
+export interface Reloaded {
+  readonly policy?: string
+  /** For whoever connects from now on. */
+  readonly tls?: TlsMaterial
 }
 
 /** How lines are loaded; see {@link RunningStore.load}. */
@@ -63,9 +98,9 @@ export interface LoadResult {
 
 /** A running store; see {@link serve}. */
 export interface RunningStore extends AsyncDisposable {
-  /** `mqtt://host:port` */
+  /** `mqtt://host:port`, or `mqtts://` with TLS */
   readonly url: string
-  /** `ws://host:port` */
+  /** `ws://host:port`, or `wss://` with TLS */
   readonly wsUrl: string
   /** When it started, or was restarted last, ms since the Unix epoch. */
   readonly startedAt: number
@@ -75,6 +110,22 @@ export interface RunningStore extends AsyncDisposable {
   readonly keyspace: number
   /** Every request, as it is answered. Hot. */
   readonly requests$: Observable<RequestReport>
+  /**
+   * How far versions are ahead of the wall clock, ms, because that was set back by more than a minute; else 0. They only
+   * rise, so they count on from where they were until it has caught up. Nobody is refused meanwhile; what was written with
+   * a time to live before stays as much longer.
+   */
+  readonly drift: number
+  /** The drift when it begins, and 0 when it is over, as the next request finds it. Hot. */
+  readonly drift$: Observable<number>
+  /** What must not happen, for whoever operates the store to report: errors of the store itself. Hot. */
+  readonly faults$: Observable<Fault>
+  /** Logins and refusals, of a store that asks who somebody is or has a policy. Hot. */
+  readonly audit$: Observable<AuditEvent>
+  /** Whether what is written is kept on the disk; `kept` for a store that keeps nothing. */
+  readonly storage: StorageStatus
+  /** The same when it changes, as the next write finds it. Hot. */
+  readonly storage$: Observable<StorageStatus>
   /** Client ids of the open connections. */
   readonly clientIds: readonly string[]
   /** The open connections. */
@@ -146,6 +197,18 @@ export interface RunningStore extends AsyncDisposable {
     options?: LoadOptions,
   ): Promise<LoadResult>
 
-  /** Disconnects all clients and frees the ports. All keys are lost. */
+  /**
+   * Takes another policy or certificate, of a store that has one. Whoever has a subscription or a watch that is not allowed any more is
+   * disconnected, and may come back; the others notice nothing. Throws `argument` for what cannot be read, and then
+   * what was before stays in force.
+   *
+   * @example
+   * ```ts
+   * store.reload({ policy: readFileSync('policy.yaml', 'utf8') })
+   * ```
+   */
+  reload(changes: Reloaded): void
+
+  /** Disconnects all clients and frees the ports. All keys are lost, but for those in {@link ServeOptions.data}. */
   close(): Promise<void>
 }

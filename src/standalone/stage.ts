@@ -1,7 +1,6 @@
+import { ArgumentError, StateStoreError } from '../base/errors.js'
 import { type DumpRecord, readDumpLine, wrongLine } from '../dump/codec.js'
 import type { DumpLine } from '../dump/dump-line.js'
-import { ArgumentError, StateStoreError } from '../errors.js'
-import { MAXIMUM_DRIFT } from '../hlc/hlc-clock.js'
 
 /** Most that is gathered for one load, bytes, with what a record costs besides its key and value. */
 const MOST_BYTES = 1024 * 1024 * 1024
@@ -11,14 +10,14 @@ const OVERHEAD = 500
  * The records of a dump, all of them, so that one bad line spoils nothing. Raises {@link ArgumentError} with the number
  * of the line, `overflow` when there is too much, and what the lines raise themselves.
  *
- * @param now - wall time, ms
+ * @param latest - time a fencing token may have, ms since the Unix epoch
  */
 export async function stage(
   lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
-  now: number,
+  latest: number,
 ): Promise<DumpRecord[]> {
   try {
-    return await gather(lines, now)
+    return await gather(lines, latest)
   } catch (error) {
     if (!(error instanceof ArgumentError)) throw error
     throw new ArgumentError(`${error.message}; nothing was loaded`, { cause: error })
@@ -27,12 +26,12 @@ export async function stage(
 
 async function gather(
   lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
-  now: number,
+  latest: number,
 ): Promise<DumpRecord[]> {
   const records: DumpRecord[] = []
   let [number, bytes] = [0, 0]
   for await (const line of lines) {
-    const record = read(line, ++number, now)
+    const record = read(line, ++number, latest)
     if (record === undefined) continue
     bytes += record.key.length + record.value.length + OVERHEAD
     if (bytes > MOST_BYTES) {
@@ -43,10 +42,10 @@ async function gather(
   return records
 }
 
-function read(line: DumpLine | string, number: number, now: number): DumpRecord | undefined {
+function read(line: DumpLine | string, number: number, latest: number): DumpRecord | undefined {
   const record = readDumpLine(line, number)
   // Nobody could write the key: the store refuses such a token.
-  if (record?.fencingToken && record.fencingToken.wallClock - now > MAXIMUM_DRIFT) {
+  if (record?.fencingToken && record.fencingToken.wallClock > latest) {
     throw wrongLine(number, "its `fencingToken` is ahead of this machine's clock")
   }
   return record

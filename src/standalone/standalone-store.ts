@@ -1,33 +1,46 @@
-import { type Observable, Subject } from 'rxjs'
-import { toBinaryString, utf8 } from '../bytes.js'
-import { checkObject } from '../check.js'
-import { toDumpLine } from '../dump/codec.js'
+import { type Observable, skip } from 'rxjs'
+import { toBinaryString, utf8 } from '../base/bytes.js'
+import { checkObject } from '../base/check.js'
+import { ArgumentError, ClosedError, shown } from '../base/errors.js'
 import type { DumpLine } from '../dump/dump-line.js'
-import type { StoredRecord } from '../engine/apply.js'
-import { Engine, type Restoration } from '../engine/engine.js'
-import { ArgumentError, ClosedError, StateStoreError, shown } from '../errors.js'
-import { CommandError } from '../protocol/commands.js'
+import type { Engine } from '../engine/engine.js'
+import type { Policy } from '../policy/policy.js'
 import type { Connection, RequestReport } from '../server/state-store-server.js'
-import { Life } from './life.js'
+import { checkTls, type TlsMaterial } from '../tls/tls.js'
+import type { AuditEvent } from './audit.js'
+import { type Door, doorOf, rightsOf } from './door.js'
+import type { Life } from './life.js'
 import { checkChoice, type ServeOptions } from './options.js'
+import { begin, KEPT, newOutlets, type Outlets } from './outlets.js'
 import type {
   ConnectedClient,
+  Fault,
   LoadOptions,
   LoadResult,
+  Reloaded,
   RestartOptions,
   RunningStore,
+  StorageStatus,
   StoredKey,
   StoreStats,
 } from './running-store.js'
+import { policyOf } from './security.js'
 import { stage } from './stage.js'
+import { type Opened, type Storage, storageFor } from './storage.js'
+import { linesFrom, restore } from './transfer.js'
 
 /** One life after the other on the same ports. */
 export class StandaloneStore implements RunningStore {
   readonly url: string
   readonly wsUrl: string
   readonly requests$: Observable<RequestReport>
-  readonly #options: Required<ServeOptions>
-  readonly #requests$: Subject<RequestReport>
+  readonly drift$: Observable<number>
+  readonly faults$: Observable<Fault>
+  readonly storage$: Observable<StorageStatus>
+  #options: Required<ServeOptions>
+  readonly #outlets: Outlets
+  readonly #storage: Storage
+  readonly #door: Door
   #engine: Engine<Connection>
   #life: Life
   #frozenUntil: number | undefined
@@ -39,24 +52,45 @@ export class StandaloneStore implements RunningStore {
 
   private constructor(
     options: Required<ServeOptions>,
-    engine: Engine<Connection>,
-    requests$: Subject<RequestReport>,
+    outlets: Outlets,
+    storage: Storage,
+    opened: Opened,
     life: Life,
+    door: Door,
   ) {
     const { port, wsPort } = life.broker
-    this.url = `mqtt://${urlHost(options.host)}:${port}`
-    this.wsUrl = `ws://${urlHost(options.host)}:${wsPort}`
+    const { requests$, drift$, faults$, storage$ } = outlets
+    const s = options.tls === undefined ? '' : 's'
+    this.url = `mqtt${s}://${urlHost(options.host)}:${port}`
+    this.wsUrl = `ws${s}://${urlHost(options.host)}:${wsPort}`
     this.requests$ = requests$.asObservable()
+    this.drift$ = drift$.asObservable()
+    this.faults$ = faults$.asObservable()
+    this.storage$ = storage$.pipe(skip(1))
     this.#options = { ...options, port, wsPort }
-    this.#requests$ = requests$
-    this.#engine = engine
+    this.#outlets = outlets
+    this.#storage = storage
+    this.#engine = opened.engine
     this.#life = life
+    this.#door = door
   }
 
   static async start(options: Required<ServeOptions>): Promise<StandaloneStore> {
-    const requests$ = new Subject<RequestReport>()
-    const engine = new Engine<Connection>(options)
-    return new StandaloneStore(options, engine, requests$, await Life.start(options, engine, requests$))
+    const outlets = newOutlets()
+    const door = doorOf(options)
+    const storage = await storageFor(options, rightsOf(door), error => outlets.faults$.next({ clientId: '', error }))
+    try {
+      const opened = await storage.open()
+      const life = await begin(options, outlets, opened, door)
+      return new StandaloneStore(options, outlets, storage, opened, life, door)
+    } catch (error) {
+      await storage.release()
+      throw error
+    }
+  }
+
+  get storage(): StorageStatus {
+    return this.#outlets.storage$.value
   }
 
   get startedAt(): number {
@@ -66,11 +100,19 @@ export class StandaloneStore implements RunningStore {
   get stats(): StoreStats {
     const { broker, server } = this.#life
     const { size, watchers } = this.#engine
-    return { keys: size, watches: watchers.count, connections: broker.connectionCount, ...server.counters }
+    return { keys: size, watches: watchers.count, ...broker.stats, ...server.counters }
+  }
+
+  get audit$(): Observable<AuditEvent> {
+    return this.#door.audit.events$
   }
 
   get keyspace(): number {
     return this.#engine.keyspace
+  }
+
+  get drift(): number {
+    return this.#engine.drift(this.#options.clock.now())
   }
 
   get clientIds(): readonly string[] {
@@ -152,11 +194,22 @@ export class StandaloneStore implements RunningStore {
       throw new ArgumentError(`Expected \`replace\` to be a boolean, got \`${shown(replace)}\` (${typeof replace})`)
     }
     this.#checkOpen()
-    const records = await stage(lines, this.#options.clock.now())
+    const records = await stage(lines, this.#engine.latestClock(this.#options.clock.now()))
     await this.#restarted
     this.#checkOpen()
-    const { loaded, versionsKept, expired, deleted } = this.#restore(records, replace)
+    const { loaded, versionsKept, expired, deleted } = await restore(this.#life.server, records, replace, this.#options)
     return { loaded, versionsKept, expired, deleted }
+  }
+
+  reload(changes: Reloaded): void {
+    checkObject('changes', changes)
+    this.#checkOpen()
+    const { policy, tls } = changes
+    const parsed = policy === undefined ? undefined : policyOf(policy)
+    if (parsed && !this.#door.guard?.judges)
+      throw new ArgumentError('The store was started without a policy, so it takes none')
+    if (tls !== undefined) this.#setTls(tls)
+    if (parsed) this.#setPolicy(parsed)
   }
 
   close(): Promise<void> {
@@ -168,18 +221,24 @@ export class StandaloneStore implements RunningStore {
     return this.close()
   }
 
-  #checkOpen(): void {
-    if (this.#closed !== undefined) throw new ClosedError('The store is closed; serve another one')
+  #setPolicy(policy: Policy): void {
+    const { guard } = this.#door
+    if (guard === undefined) return
+    guard.setPolicy(policy)
+    this.#life.review(guard)
   }
 
-  #restore(records: Parameters<Engine<Connection>['restore']>[0], replace: boolean): Restoration {
-    try {
-      return this.#life.server.restore(records, replace)
-    } catch (error) {
-      if (!(error instanceof CommandError)) throw error
-      const why = `that would be more keys than ${this.#options.maxKeys}, the quota has been exceeded`
-      throw new StateStoreError(error.code, `Nothing was loaded: ${why}`)
-    }
+  #setTls(tls: TlsMaterial): void {
+    const before = this.#options.tls
+    if (before === undefined || (before.clientCa === undefined) !== (tls.clientCa === undefined))
+      throw new ArgumentError('TLS, and whether clients are asked for a certificate, is decided when the store starts')
+    checkTls(tls)
+    this.#options = { ...this.#options, tls }
+    this.#life.broker.setTls(tls)
+  }
+
+  #checkOpen(): void {
+    if (this.#closed !== undefined) throw new ClosedError('The store is closed; serve another one')
   }
 
   async #restart(keys: RestartOptions['keys']): Promise<void> {
@@ -187,9 +246,13 @@ export class StandaloneStore implements RunningStore {
     this.#frozenUntil = undefined
     this.#restarting = true
     try {
+      const { drift } = this
       await this.#life.die()
-      if (keys === 'lost') this.#engine = new Engine<Connection>(this.#options)
-      this.#life = await Life.start(this.#options, this.#engine, this.#requests$)
+      const opened = await (keys === 'lost' ? this.#storage.openEmpty() : this.#storage.open())
+      this.#engine = opened.engine
+      this.#outlets.storage$.next(KEPT)
+      if (keys === 'lost' && drift > 0) this.#outlets.drift$.next(0)
+      this.#life = await begin(this.#options, this.#outlets, opened, this.#door)
     } finally {
       this.#restarting = false
     }
@@ -199,18 +262,15 @@ export class StandaloneStore implements RunningStore {
     this.#cancelThaw()
     this.#frozenUntil = undefined
     await this.#life.close()
-    this.#requests$.complete()
+    await this.#storage.release()
+    for (const outlet of Object.values(this.#outlets)) outlet.complete()
+    this.#door.audit.close()
   }
 
   #thaw(): void {
     this.#frozenUntil = undefined
     this.#life.thaw()
   }
-}
-
-/** One by one: all at once would take the room of the store once more. */
-function* linesFrom(records: readonly (readonly [key: Uint8Array, record: StoredRecord])[]): Generator<DumpLine, void> {
-  for (const [key, record] of records) yield toDumpLine({ key, ...record })
 }
 
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -13,7 +13,7 @@ import {
   timeout,
   timer,
 } from 'rxjs'
-import { backoff } from '../../../src/backoff.js'
+import { backoff } from '../../../src/base/backoff.js'
 import type { StoreFacts, StreamLine } from '../../../src/console/contract.js'
 import { type Api, ApiError } from './api.js'
 

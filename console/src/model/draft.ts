@@ -1,4 +1,4 @@
-import { displayText } from '../../../src/bytes.js'
+import { displayText } from '../../../src/base/bytes.js'
 import { typedSeconds, typedValue, type ValueType } from './typed-value.js'
 import { hexPairs, readable, show } from './value.js'
 

@@ -91,7 +91,7 @@ export function openConsole(base: string, token: string, clientId: string): Cons
     life,
   )
   const lines$ = events$.pipe(mergeMap(event => (event.type === 'line' ? [event.line] : [])))
-  const store$ = storeLink(facts$.pipe(filter(facts => facts !== undefined)), clientId)
+  const store$ = storeLink(facts$.pipe(filter(facts => facts !== undefined)), clientId, token)
   const pulse$ = lines$.pipe(filter(line => line.type === 'pulse'))
   const pulses$ = cell(pulse$.pipe(scan(withPulse, NO_PULSES)), NO_PULSES, life)
   const everybody$ = lines$.pipe(mergeMap(line => (line.type === 'clients' ? [line.clients] : [])))

@@ -11,11 +11,11 @@ const KEEP_ALIVE = 120_000
 const PAUSE = 2_000
 
 /** The page's own connection to the store, a new one when the store has moved. Closed when nobody listens. */
-export const storeLink = (facts$: Observable<StoreFacts>, clientId: string): Observable<StateStore> =>
+export const storeLink = (facts$: Observable<StoreFacts>, clientId: string, token: string): Observable<StateStore> =>
   facts$.pipe(
     map(({ wsUrl }) => wsUrl),
     distinctUntilChanged(),
-    switchMap(url => opened(url, clientId).pipe(repeat({ delay: () => timer(PAUSE) }))),
+    switchMap(url => opened(url, clientId, token).pipe(repeat({ delay: () => timer(PAUSE) }))),
     shareReplay({ bufferSize: 1, refCount: true }),
   )
 
@@ -26,9 +26,17 @@ export const statusOf = (store$: Observable<StateStore>): Observable<Status> =>
     startWith({ state: 'connecting' } as const),
   )
 
-const opened = (url: string, clientId: string): Observable<StateStore> =>
+const opened = (url: string, clientId: string, token: string): Observable<StateStore> =>
   new Observable(subscriber => {
-    const store = connect(url, { clientId, reconnect: RECONNECT, sessionExpiry: SESSION_EXPIRY, keepAlive: KEEP_ALIVE })
+    const store = connect(url, {
+      clientId,
+      // Of a store that asks who one is; another does not care.
+      username: 'console',
+      password: token,
+      reconnect: RECONNECT,
+      sessionExpiry: SESSION_EXPIRY,
+      keepAlive: KEEP_ALIVE,
+    })
     subscriber.add(() => store.close())
     subscriber.next(store)
     subscriber.add(store.status$.subscribe({ complete: () => subscriber.complete() }))

@@ -53,7 +53,10 @@ function Facts({ now }: { readonly now: number }): JSX.Element {
         counted(last.watches, 'watch').replace('watchs', 'watches'),
         up,
         version && `version ${version}`,
-      ].join('  ·  ')}
+        last.drift && `the store’s clock was set back: versions are ${span(last.drift)} ahead of it`,
+      ]
+        .filter(Boolean)
+        .join('  ·  ')}
     </>
   )
 }

@@ -1,34 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Locator, Page } from 'playwright-core'
-import { build } from 'vite'
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { ConsoleServer } from '../../../src/console/console-server.js'
 import { type DumpLine, type RunningStore, serve } from '../../../src/standalone.js'
-import { SERVICES } from '../../support/services.js'
 
-const CONFIG = new URL('../../../console/vite.config.ts', import.meta.url).pathname
-/** Somebody else may use the machine, ms. */
-const PATIENCE = 60_000
-
-/** The console's page as it is built from the sources of now; to be called in a suite. The function gives its folder. */
-export function builtPage(): () => URL {
-  let folder: string | undefined
-  beforeAll(async () => {
-    if (!SERVICES.chromium.present) return
-    folder = await mkdtemp(join(tmpdir(), 'rx-statestore-console-'))
-    await build({ configFile: CONFIG, logLevel: 'warn', build: { outDir: folder, emptyOutDir: true } })
-  }, PATIENCE)
-  afterAll(async () => {
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
-  })
-  return () => {
-    if (folder === undefined) throw new Error('The page is there while tests run, not while they are collected')
-    return pathToFileURL(`${folder}/`)
-  }
-}
+/** The console's page as it is built from the sources of now. */
+const page = (): URL => pathToFileURL(`${inject('page')}/`)
 
 /** A store with a console in front of it. */
 export interface RunningConsole {
@@ -37,11 +14,11 @@ export interface RunningConsole {
 }
 
 /** Starts a store that holds these keys, which are its seed as well, and its console; both closed at the end of the test. */
-export async function startConsole(page: URL, seed: readonly DumpLine[] = []): Promise<RunningConsole> {
+export async function startConsole(seed: readonly DumpLine[] = []): Promise<RunningConsole> {
   const store = await serve({ port: 0, wsPort: 0 })
   onTestFinished(async () => store.close())
   await store.load(seed)
-  const server = await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed, version: '1.2.3', page })
+  const server = await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed, version: '1.2.3', page: page() })
   onTestFinished(async () => server.close())
   return { store, server }
 }

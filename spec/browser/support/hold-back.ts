@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core'
 
 /** The first byte of what a WebSocket carries for MQTT: a PUBLISH, with whatever flags (MQTT 5.0, section 2.1.1). */
 const PUBLISH = 3
-/** What answers to a read end with: a blob of RESP3. Those to registrations are `+OK`. */
-const READ = /\$\d+\r\n[^\r\n]*\r\n$/
+/** What answers to a read end with: a blob of RESP3. Those to registrations are `+OK`; a notification is an array of blobs. */
+const READ = /^(?!.*\r\nNOTIFY\r\n).*\$\d+\r\n[^\r\n]*\r\n$/s
 
 /** What a page of the thermostat hears of the store. */
 export interface Holding {

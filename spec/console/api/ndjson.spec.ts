@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NdjsonReader } from '../../../console/src/api/ndjson.js'
-import { utf8 } from '../../../src/bytes.js'
+import { utf8 } from '../../../src/base/bytes.js'
 
 describe('A stream of lines', () => {
   it('is the same however it is cut', () => {

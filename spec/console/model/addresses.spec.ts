@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { toGlob } from '../../../console/src/model/glob.js'
 import { inOrder, listed, nameFor } from '../../../console/src/model/listed-key.js'
 import { toFragment, toRoute } from '../../../console/src/model/route.js'
-import { toHex, utf8 } from '../../../src/bytes.js'
+import { toHex, utf8 } from '../../../src/base/bytes.js'
 import { compileGlob } from '../../../src/engine/glob.js'
 
 describe('What is looked for', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { LARGEST_EDITED, needsHex, readDraft, retyped, startDraft } from '../../../console/src/model/draft.js'
 import { typedSeconds, typedValue } from '../../../console/src/model/typed-value.js'
-import { utf8 } from '../../../src/bytes.js'
+import { utf8 } from '../../../src/base/bytes.js'
 
 const BLANK = startDraft()
 const NAMED = { ...BLANK, name: 'a' }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { hexRows } from '../../../console/src/model/hex-rows.js'
 import { jsonTokens } from '../../../console/src/model/json-tokens.js'
 import { readable, show } from '../../../console/src/model/value.js'
-import { utf8 } from '../../../src/bytes.js'
+import { utf8 } from '../../../src/base/bytes.js'
 
 describe('A value in a line', () => {
   it.each([

@@ -6,7 +6,7 @@ import { summaryOf } from '../../../console/src/model/summary.js'
 import { dateAndTime, left, span, timeOfDay } from '../../../console/src/model/time.js'
 import { shortVersion, shortVersionOf } from '../../../console/src/model/version.js'
 import { inWords } from '../../../console/src/model/words.js'
-import { ServiceError } from '../../../src/errors.js'
+import { ServiceError } from '../../../src/base/errors.js'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../console/src/api/api.js'
 import type { FeedEvent } from '../../../console/src/api/feed.js'
 import { type Health, healthOf, type Signs } from '../../../console/src/state/health.js'
-import { ClosedError, ConnectionLostError } from '../../../src/errors.js'
+import { ClosedError, ConnectionLostError } from '../../../src/base/errors.js'
 
 const LIVE: Health = { state: 'live' }
 const CONNECTING: Health = { state: 'connecting' }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { History, MOST_CHANGES, MOST_NUMBERS } from '../../../console/src/state/history.js'
 import { MOST_PULSES, NO_PULSES, withPulse } from '../../../console/src/state/pulses.js'
-import { utf8 } from '../../../src/bytes.js'
+import { utf8 } from '../../../src/base/bytes.js'
 import { type Entry, Hlc } from '../../../src/index.js'
 
 const set = (value: string, at: number): Entry<Uint8Array> => ({

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { listed } from '../../../console/src/model/listed-key.js'
 import { BLANK, MOST_ROWS, type Row, RowBook } from '../../../console/src/state/row-book.js'
-import { toHex, utf8 } from '../../../src/bytes.js'
+import { toHex, utf8 } from '../../../src/base/bytes.js'
 import { type Entry, Hlc } from '../../../src/index.js'
 
 const A = listed(toHex(utf8('a')))

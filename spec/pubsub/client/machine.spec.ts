@@ -12,6 +12,7 @@ const SETTINGS: MachineSettings = {
   retries: 3,
   timeout: 90_000,
   pause: attempt => attempt * 1_000,
+  recoveryPause: attempt => attempt * 1_000,
   reconnectStrategy: attempt => (attempt - 1) * 1_000,
   backlog: () => 0,
 }

@@ -1,9 +1,9 @@
 import { map, NEVER, type Observable, type OperatorFunction, of, Subject } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Group } from '../../../src/pubsub/client/group.js'
+import { Group, type GroupHost } from '../../../src/pubsub/client/group.js'
 import { type SendingOptions, sendEvent, sendToGroup } from '../../../src/pubsub/client/operators.js'
-import type { GroupSendOptions, Sender } from '../../../src/pubsub/client/send.js'
+import type { GroupSendOptions } from '../../../src/pubsub/client/send.js'
 import { Requests } from '../../support/operator-requests.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
@@ -11,7 +11,7 @@ const cold = (m: Context, diagram: string) => m.cold<string>(diagram)
 
 /** A group whose sends are scripted by item. */
 function groupOf(requests: Requests): Group {
-  const send: Sender = ({ frame }) =>
+  const send: GroupHost['send'] = ({ frame }) =>
     requests
       .of(String(frame.payload.data))
       .pipe(map(letter => ({ ackId: BigInt(letter.charCodeAt(0)), duplicate: false })))

@@ -87,7 +87,7 @@ describe('a lost socket', () => {
   })
 
   it('gives up an attempt that stays silent, and tries again', () => {
-    setting.connect().socket.drop()
+    setting.connect().socket.pong().drop()
     setting.socket.accept()
     setting.clock.advance(10_000)
     expect(setting.socket.closings).toEqual([-1])
@@ -184,7 +184,7 @@ describe('the recovery window', () => {
 
   it('closes the socket of an attempt under way', () => {
     setting = new FakeSetting({ recoveryWindow: 1_500 })
-    setting.connect().socket.drop()
+    setting.connect().socket.pong().drop()
     const attempt = setting.socket.accept()
     setting.clock.advance(1_500)
     expect(attempt.closings).toEqual([-1])

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { OutcomeUnknownError } from '../../../src/errors.js'
-import { PubSubRefusedError } from '../../../src/pubsub/client/errors.js'
+import { OutcomeUnknownError } from '../../../src/base/errors.js'
+import { PubSubRefusedError } from '../../../src/pubsub/client/pubsub-errors.js'
 import type { SendOptions } from '../../../src/pubsub/client/send.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 

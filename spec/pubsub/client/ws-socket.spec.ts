@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type WebSocket as Peer, WebSocketServer } from 'ws'
 import type { Socket } from '../../../src/pubsub/client/socket.js'
 import { openWebSocket } from '../../../src/pubsub/client/ws-socket.js'
@@ -53,7 +53,20 @@ function open(url: string): Socket {
 
 const logged = (count: number): Promise<void> => eventually(() => log.length >= count)
 
-describe('a WebSocket', () => {
+/** Node has one of its own from version 22 on, which is taken where nothing says that this is Node. */
+const KINDS = 'WebSocket' in globalThis ? ['that of ws', "the platform's own"] : ['that of ws']
+
+describe.each(KINDS)('a WebSocket, %s', kind => {
+  const isNative = kind !== 'that of ws'
+
+  beforeEach(() => {
+    if (isNative) vi.stubGlobal('navigator', undefined)
+  })
+
+  afterEach(() => {
+    vi.unstubAllGlobals()
+  })
+
   it('offers its subprotocol, and says when it is open', async () => {
     open(urlOf('/hub'))
     expect(log).toEqual([])
@@ -95,7 +108,7 @@ describe('a WebSocket', () => {
     await eventually(() => log.includes(expected) && log.some(line => String(line).startsWith('closed')))
   })
 
-  it('can be let go when nobody answers its close frame', async () => {
+  it.skipIf(isNative)('can be let go when nobody answers its close frame', async () => {
     const socket = open(urlOf('/hub'))
     await logged(1)
     peers[0]?.pause()
@@ -135,5 +148,50 @@ describe('a WebSocket', () => {
     open('wss://exa mple')
     await logged(1)
     expect(log).toEqual([expect.stringMatching(/^closed 1006 ./)])
+  })
+})
+
+describe("A platform's WebSocket that cannot be opened", () => {
+  afterEach(() => {
+    vi.unstubAllGlobals()
+  })
+
+  class Failing {
+    onerror: ((event: object) => void) | undefined
+    onclose: ((event: { code: number; reason: string }) => void) | undefined
+
+    constructor() {
+      setImmediate(() => this.fail())
+    }
+
+    protected fail(): void {
+      this.onerror?.({ message: 'non-101 status code' })
+    }
+  }
+
+  class FailingTwice extends Failing {
+    protected override fail(): void {
+      super.fail()
+      this.onclose?.({ code: 1006, reason: '' })
+    }
+  }
+
+  it.each([
+    ['says so by an error alone', Failing],
+    ['says so by an error and its end', FailingTwice],
+  ])('is closed once when it %s', async (_, WebSocket) => {
+    vi.stubGlobal('navigator', { userAgent: 'Another/1' })
+    vi.stubGlobal('WebSocket', WebSocket)
+    open('ws://127.0.0.1/')
+    await logged(1)
+    expect(log).toEqual(['closed 1006 non-101 status code'])
+  })
+
+  it('is not even tried in Node, which has a better one', async () => {
+    vi.stubGlobal('navigator', { userAgent: 'Node.js/22' })
+    vi.stubGlobal('WebSocket', Failing)
+    open(urlOf('/hub'))
+    await logged(1)
+    expect(log).toEqual(['opened'])
   })
 })

@@ -98,7 +98,7 @@ describe('A hub', () => {
 
   it('passes over a frame of a kind it does not know', async () => {
     const { ann } = await openPair()
-    ann.send({ type: 'invoke', invocationId: '1' })
+    ann.send({ type: 'cancelInvocation', invocationId: '1' })
     await ann.settled()
     expect(ann.frames).toHaveLength(2)
   })

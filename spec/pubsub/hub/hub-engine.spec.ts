@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { Dialect } from '../../../src/pubsub/hub/dialect.js'
-import type { EventRequest } from '../../../src/pubsub/hub/event-request.js'
+import type { EventRequest } from '../../../src/pubsub/hub/event-desk.js'
 import { HubEngine } from '../../../src/pubsub/hub/hub-engine.js'
 import type { Identity } from '../../../src/pubsub/hub/identity.js'
+import { SharedCodec } from '../../../src/pubsub/hub/shared-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { VirtualLink } from '../support/virtual-link.js'
 
-const json = new Dialect(jsonHubCodec)
-const protobuf = new Dialect(protobufHubCodec)
+const json = new SharedCodec(jsonHubCodec)
+const protobuf = new SharedCodec(protobufHubCodec)
 const ANYTHING = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 
 function build({ handle = (_: EventRequest): boolean => false } = {}) {
@@ -24,9 +24,9 @@ function build({ handle = (_: EventRequest): boolean => false } = {}) {
       event: handle,
     },
   })
-  const connect = (identity: Identity = {}, dialect = json) => {
+  const connect = (identity: Identity = {}, codec = json) => {
     const link = new VirtualLink()
-    const session = engine.connect(link, dialect, { roles: ANYTHING, groups: ['g'], ...identity }, 0)
+    const session = engine.connect(link, codec, { roles: ANYTHING, groups: ['g'], ...identity }, 0)
     const send = (frame: object, now = 0) => engine.receive(session, link, JSON.stringify(frame), now)
     return { link, session, send }
   }
@@ -82,8 +82,8 @@ describe('The rules of a hub', () => {
 
   it('keep the bytes of a message the same', () => {
     const { engine, connect, tellGroup } = build()
-    for (const dialect of [json, protobuf]) {
-      const { link, session } = connect({}, dialect)
+    for (const codec of [json, protobuf]) {
+      const { link, session } = connect({}, codec)
       tellGroup(3)
       const again = new VirtualLink()
       session.resume(again)
@@ -161,14 +161,14 @@ describe('The rules of a hub', () => {
     const sessions = Array.from({ length: 10 }, () => connect({ userId: 'ann' }))
     tellGroup(5)
     for (const { session, link } of sessions) engine.dropped(session, link, 1006, 0)
-    expect(engine.nextDeadline).toBe(60_000)
+    expect(engine.deadline).toBe(60_000)
     engine.tick(59_999)
     expect(engine.roster.all.size).toBe(10)
     engine.tick(60_000)
     expect([engine.roster.all.size, engine.roster.ofGroup('g').size, engine.roster.ofUser('ann').size]).toEqual([
       0, 0, 0,
     ])
-    expect(engine.nextDeadline).toBeUndefined()
+    expect(engine.deadline).toBe(Number.POSITIVE_INFINITY)
     expect(story.filter(line => line.startsWith('expired'))).toHaveLength(10)
   })
 
@@ -244,7 +244,7 @@ describe('An event', () => {
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()
     send(event(1), 1_000)
-    expect(engine.nextDeadline).toBe(31_000)
+    expect(engine.deadline).toBe(31_000)
     engine.tick(31_000)
     expect(link.parsed[1]).toMatchObject({ ackId: 1, success: false, error: { name: 'Timeout' } })
     send(event(1), 31_001)
@@ -275,6 +275,6 @@ describe('An event', () => {
     const { link, send } = connect()
     send(event())
     for (const request of asked) engine.events.accept(request)
-    expect([asked.length, link.frames.length, engine.nextDeadline]).toEqual([1, 1, 50_000])
+    expect([asked.length, link.frames.length, engine.deadline]).toEqual([1, 1, 50_000])
   })
 })

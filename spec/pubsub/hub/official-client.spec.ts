@@ -2,7 +2,9 @@ import { WebPubSubClient, type WebPubSubClientOptions, WebPubSubJsonReliableProt
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { layLink } from '../../support/link.js'
+import { upTo } from '../support/behaviour.js'
 import { openHub } from '../support/open-hub.js'
+import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 
 const KEY = 'a key of no less than thirty-two bytes'
 const ROLES = ['webpubsub.joinLeaveGroup.news', 'webpubsub.sendToGroups.new?']
@@ -104,6 +106,25 @@ describe('The official client', () => {
     expect(hub.connections).toMatchObject([{ connectionId, groups: ['news'] }])
     expect(story).toEqual(['connected ann'])
   })
+
+  it.each(['another', 'itself'])(
+    'lives through a burst of %s, though it acknowledges once a second',
+    { timeout: 60_000 },
+    async from => {
+      const { hub, client, log, story } = await openClient()
+      await client.joinGroup('news')
+      const publish = { type: 'sendToGroup', group: 'news', dataType: 'json', data: 1 }
+      if (from === 'itself') await Promise.all(upTo(2_500).map(data => client.sendToGroup('news', data, 'json')))
+      else {
+        const { url } = await hub.token({ userId: 'ann', roles: ROLES })
+        const sender = await RawPubSubClient.connect(url)
+        for (const data of upTo(2_500)) sender.send({ ...publish, data, ackId: data })
+      }
+      await eventually(() => log.length >= 2_501)
+      expect(log.slice(1)).toEqual(upTo(2_500).map(data => ['news', 'json', data]))
+      expect(story.filter(line => line.startsWith('disconnected'))).toEqual([])
+    },
+  )
 
   it('begins a new session when the old one is over, and joins its groups again', async () => {
     const { hub, client, log, story } = await openClient()

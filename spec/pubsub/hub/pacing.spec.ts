@@ -1,17 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { Dialect } from '../../../src/pubsub/hub/dialect.js'
 import { HubDriver } from '../../../src/pubsub/hub/hub-driver.js'
-import type { Source } from '../../../src/pubsub/hub/pacing.js'
-import type { Session } from '../../../src/pubsub/hub/session.js'
-import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { eventually } from '../../support/eventually.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openHub } from '../support/open-hub.js'
+import { acknowledge, PacedClient } from '../support/paced-client.js'
 import { RawPubSubClient } from '../support/raw-pubsub-client.js'
-import { VirtualLink } from '../support/virtual-link.js'
-
-const dialect = new Dialect(jsonHubCodec)
-const roles = ['webpubsub.sendToGroup']
 
 function build() {
   const clock = new ManualClock()
@@ -19,129 +12,188 @@ function build() {
   return { clock, hub }
 }
 
-/** A client whose frames wait while it is held. */
-class Client extends VirtualLink implements Source {
-  readonly session: Session
-  readonly #hub: HubDriver
-  readonly #waiting: object[] = []
-  #held = false
-
-  constructor(hub: HubDriver, groups: readonly string[] = []) {
-    super()
-    this.#hub = hub
-    this.session = hub.connect(this, dialect, { roles, groups })
-  }
-
-  hold(): void {
-    this.#held = true
-  }
-
-  release(): void {
-    this.#held = false
-    this.#work()
-  }
-
-  take(...frames: readonly object[]): void {
-    this.#waiting.push(...frames)
-    this.#work()
-  }
-
-  publish(group: string, count: number): void {
-    for (let ackId = 1; ackId <= count; ackId++) this.take({ type: 'sendToGroup', group, data: ackId, ackId })
-  }
-
-  get acks(): number {
-    return this.parsed.filter(({ success }) => success === true).length
-  }
-
-  #work(): void {
-    while (!this.#held) {
-      const frame = this.#waiting.shift()
-      if (frame === undefined) return
-      this.#hub.receive(this.session, this, JSON.stringify(frame))
-    }
-  }
-}
-
-/** A member that acknowledges what it gets, so many ms away. */
-function acknowledge(member: Client, clock: ManualClock, away: number): void {
-  clock.schedule(2 * away, () => {
-    member.take({ type: 'sequenceAck', sequenceId: member.sequenceIds.length })
-    acknowledge(member, clock, away)
-  })
+/** Messages of the application, which waits for nobody. */
+function tellGroup({ engine }: HubDriver, group: string, count: number): void {
+  const message = { type: 'groupMessage', group, payload: { dataType: 'json', data: 1 } } as const
+  for (let i = 0; i < count; i++) engine.deliver(engine.roster.ofGroup(group), message)
 }
 
 describe('A sender', () => {
-  it.each([20, 100, 200])('may burst at a member %i ms away', away => {
+  it.each([20, 200, 900])('may burst at a member %i ms away', away => {
     const { clock, hub } = build()
-    const member = new Client(hub, ['g'])
-    const sender = new Client(hub)
+    const member = new PacedClient(hub, ['g'])
+    const sender = new PacedClient(hub)
     acknowledge(member, clock, away)
     sender.publish('g', 2_000)
-    expect(sender.acks).toBe(501)
-    clock.advance(5_000)
+    expect(sender.acks).toBe(751)
+    clock.advance(10_000)
     expect([sender.acks, member.sequenceIds.length, member.end]).toEqual([2_000, 2_000, undefined])
   })
 
   it('is not alone: ten of them burst at once', () => {
     const { clock, hub } = build()
-    const member = new Client(hub, ['g'])
-    const senders = Array.from({ length: 10 }, () => new Client(hub))
+    const member = new PacedClient(hub, ['g'])
+    const senders = Array.from({ length: 10 }, () => new PacedClient(hub))
     acknowledge(member, clock, 20)
     for (const sender of senders) sender.publish('g', 1_000)
     clock.advance(5_000)
     expect([member.sequenceIds.length, member.end]).toEqual([10_000, undefined])
   })
 
-  it('waits twice for a member that is dead, which overflows at message 1001', () => {
+  it('of 10,000 messages at a member that acknowledges once a second', () => {
     const { clock, hub } = build()
-    const [dead, sender] = [new Client(hub, ['g']), new Client(hub)]
+    const member = new PacedClient(hub, ['g'])
+    const sender = new PacedClient(hub)
+    acknowledge(member, clock, 500)
+    sender.publish('g', 10_000)
+    clock.advance(15_000)
+    expect([sender.acks, member.sequenceIds.length, member.end]).toEqual([10_000, 10_000, undefined])
+  })
+
+  it('may burst at itself, for its acknowledgements are read ahead of what waits', () => {
+    const { clock, hub } = build()
+    const ann = new PacedClient(hub, ['g'])
+    ann.publish('g', 10_000)
+    acknowledge(ann, clock, 500)
+    clock.advance(15_000)
+    expect([ann.acks, ann.sequenceIds.length, ann.end]).toEqual([10_000, 10_000, undefined])
+  })
+
+  it('may burst at others who burst at it', () => {
+    const { clock, hub } = build()
+    const clients = Array.from({ length: 5 }, () => new PacedClient(hub, ['g']))
+    for (const client of clients) client.publish('g', 2_000)
+    for (const client of clients) acknowledge(client, clock, 500)
+    clock.advance(20_000)
+    for (const { acks, end, sequenceIds } of clients) {
+      expect([acks, sequenceIds.length, end]).toEqual([2_000, 10_000, undefined])
+    }
+  })
+
+  it('waits once for a member that is dead, which overflows at message 1001', () => {
+    const { clock, hub } = build()
+    const [dead, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     sender.publish('g', 2_000)
-    clock.advance(249)
-    expect(sender.acks).toBe(501)
+    clock.advance(3_999)
+    expect([sender.acks, dead.end]).toEqual([751, undefined])
     clock.advance(1)
-    expect([sender.acks, dead.end]).toEqual([752, undefined])
-    clock.advance(250)
     expect([sender.acks, dead.end]).toEqual([2_000, 'close 1008 too much is not acknowledged'])
     expect(dead.sequenceIds).toHaveLength(1_001)
   })
 
+  it('waits once for any number of members that are dead', () => {
+    const { clock, hub } = build()
+    const dead = Array.from({ length: 20 }, () => new PacedClient(hub, ['g']))
+    const sender = new PacedClient(hub)
+    sender.publish('g', 2_000)
+    clock.advance(4_000)
+    expect(sender.acks).toBe(2_000)
+    expect(new Set(dead.map(({ end }) => end))).toEqual(new Set(['close 1008 too much is not acknowledged']))
+  })
+
+  it('waits once for members that are dead, and again for one that is slow among them', () => {
+    const { clock, hub } = build()
+    const [slow, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
+    const dead = Array.from({ length: 5 }, () => new PacedClient(hub, ['g']))
+    acknowledge(slow, clock, 900)
+    sender.publish('g', 3_000)
+    clock.advance(20_000)
+    expect([sender.acks, slow.end, slow.sequenceIds.length]).toEqual([3_000, undefined, 3_000])
+    expect(dead.every(({ end }) => end !== undefined)).toBe(true)
+  })
+
+  it('has not waited in vain for one that caught up beside a dead one, and lags behind anew', () => {
+    const { clock, hub } = build()
+    const [dead, live] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['g', 'h'])]
+    const [first, second, third] = [new PacedClient(hub), new PacedClient(hub), new PacedClient(hub)]
+    first.publish('g', 751)
+    clock.advance(3_000)
+    live.take({ type: 'sequenceAck', sequenceId: 751 })
+    second.publish('h', 800)
+    clock.advance(1_000)
+    third.publish('g', 100)
+    expect([live.sequenceIds.length, live.end, dead.end]).toEqual([1_503, undefined, undefined])
+  })
+
+  it('waits again for one that came too late, once it has caught up', () => {
+    const { clock, hub } = build()
+    const [late, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
+    sender.publish('g', 800)
+    clock.advance(4_000)
+    expect(sender.acks).toBe(800)
+    late.take({ type: 'sequenceAck', sequenceId: 400 })
+    const burst = (from: number, count: number): void => {
+      for (let i = 0; i < count; i++) sender.take({ type: 'sendToGroup', group: 'g', data: i, ackId: from + i })
+    }
+    burst(1_000, 500)
+    expect(sender.acks).toBe(1_300)
+    late.take({ type: 'sequenceAck', sequenceId: 1_300 })
+    burst(2_000, 800)
+    expect([sender.acks, late.end]).toEqual([2_051, undefined])
+  })
+
   it('delays nobody who sends to another group, nor waits for who is away', () => {
     const { hub } = build()
-    const [slow, quick, away] = [new Client(hub, ['g']), new Client(hub, ['h']), new Client(hub, ['i'])]
-    const senders = [new Client(hub), new Client(hub), new Client(hub)]
+    const [slow, quick, away] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h']), new PacedClient(hub, ['i'])]
+    const senders = [new PacedClient(hub), new PacedClient(hub), new PacedClient(hub)]
     hub.dropped(away.session, away, 1006)
     for (const [i, sender] of senders.entries()) sender.publish('ghi'[i] ?? '', i === 1 ? 400 : 900)
-    expect(senders.map(({ acks }) => acks)).toEqual([501, 400, 900])
+    expect(senders.map(({ acks }) => acks)).toEqual([751, 400, 900])
     expect([slow.end, quick.sequenceIds.length]).toEqual([undefined, 400])
     senders[1]?.take({ type: 'ping' })
     expect(senders[1]?.parsed.at(-1)).toEqual({ type: 'pong' })
   })
 
   it('goes on at once when the member is away or the hub closes', () => {
-    const { hub } = build()
-    const [first, second, sender] = [new Client(hub, ['g']), new Client(hub, ['h']), new Client(hub)]
-    sender.publish('g', 600)
+    const { clock, hub } = build()
+    const [first, second, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h']), new PacedClient(hub)]
+    sender.publish('g', 800)
     hub.dropped(first.session, first, 1006)
-    expect(sender.acks).toBe(600)
-    const other = new Client(hub)
-    other.publish('h', 501)
+    expect(sender.acks).toBe(800)
+    const other = new PacedClient(hub)
+    other.publish('h', 751)
     other.take({ type: 'ping' })
     expect([other.parsed.at(-1)?.['type'], second.end]).toEqual(['ack', undefined])
     hub.close()
-    expect(hub.engine.roster.all.size).toBe(0)
+    expect([hub.engine.roster.all.size, clock.pending]).toEqual([0, 0])
   })
 
-  it('does not wait for itself, nor for one that waits for it', () => {
-    const { clock, hub } = build()
-    const [ann, bob] = [new Client(hub, ['g']), new Client(hub, ['g'])]
-    ann.publish('g', 600)
-    expect(ann.acks).toBe(501)
-    bob.publish('g', 100)
-    expect(bob.acks).toBe(100)
-    bob.take({ type: 'sequenceAck', sequenceId: bob.sequenceIds.length })
-    expect([ann.acks, ann.end]).toEqual([600, undefined])
-    clock.advance(1_000)
+  it('waits for a member with few messages and more than 8 MiB, until no more than 4 MiB are left', () => {
+    const { hub } = build()
+    const [member, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
+    const data = 'x'.repeat(1_000_000)
+    for (let ackId = 1; ackId <= 12; ackId++) sender.take({ type: 'sendToGroup', group: 'g', data, ackId })
+    expect(sender.acks).toBe(9)
+    member.take({ type: 'sequenceAck', sequenceId: 4 })
+    expect(sender.acks).toBe(9)
+    member.take({ type: 'sequenceAck', sequenceId: 5 })
+    expect([sender.acks, member.end]).toEqual([12, undefined])
+  })
+
+  it('waits for the slowest of those that lag behind', () => {
+    const { hub } = build()
+    const [quick, slow, sender] = [
+      new PacedClient(hub, ['g', 'q']),
+      new PacedClient(hub, ['g', 's']),
+      new PacedClient(hub),
+    ]
+    tellGroup(hub, 'q', 760)
+    tellGroup(hub, 's', 900)
+    sender.publish('g', 2)
+    quick.take({ type: 'sequenceAck', sequenceId: 761 })
+    expect(sender.acks).toBe(1)
+    slow.take({ type: 'sequenceAck', sequenceId: 901 })
+    expect(sender.acks).toBe(2)
+  })
+
+  it('does not wait for one that waits and has sent more than is read ahead', () => {
+    const { hub } = build()
+    const [ann, slow] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h'])]
+    ann.publish('h', 800)
+    ann.deaf = true
+    const bob = new PacedClient(hub)
+    bob.publish('g', 900)
+    expect([ann.acks, bob.acks, slow.end]).toEqual([751, 900, undefined])
   })
 
   it('is really not read from meanwhile', async () => {
@@ -149,14 +201,28 @@ describe('A sender', () => {
     const [member, sender] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(hub.url)]
     await member.join('g')
     const frame = { type: 'sendToGroup', group: 'g', dataType: 'json', data: 1 }
-    for (let ackId = 1; ackId <= 800; ackId++) sender.send({ ...frame, ackId })
-    await member.received(501)
+    for (let ackId = 1; ackId <= 1_200; ackId++) sender.send({ ...frame, ackId })
+    await member.received(751)
     await member.settled()
-    expect(member.messages).toHaveLength(501)
-    clock.advance(250)
-    await member.received(752)
-    member.send({ type: 'sequenceAck', sequenceId: 752 })
-    await sender.seen(({ ackId }) => ackId === 800)
-    await eventually(() => member.messages.length === 800)
+    expect(member.messages).toHaveLength(751)
+    clock.advance(3_999)
+    member.send({ type: 'sequenceAck', sequenceId: 751 })
+    await sender.seen(({ ackId }) => ackId === 1_200)
+    await eventually(() => member.messages.length === 1_200)
+  })
+
+  it('is really read from ahead, for its acknowledgements', async () => {
+    const { hub, story } = await openHub()
+    const ann = await RawPubSubClient.connect(hub.url)
+    await ann.join('g')
+    const frame = { type: 'sendToGroup', group: 'g', dataType: 'json', data: 1 }
+    for (let ackId = 2; ackId <= 6_000; ackId++) ann.send({ ...frame, ackId })
+    for (let got = 0; got < 5_999; ) {
+      got = Math.min(5_999, got + 751)
+      await ann.received(got)
+      ann.send({ type: 'sequenceAck', sequenceId: got })
+    }
+    await ann.seen(({ ackId }) => ackId === 6_000)
+    expect(story).toEqual(['connected anonymous'])
   })
 })

@@ -1,4 +1,9 @@
-import type { DataFrame } from '../../../src/pubsub/hub/dialect.js'
+import type { DataFrame } from '../../../src/pubsub/hub/shared-codec.js'
+import type { Payload } from '../../../src/pubsub/wire/frames.js'
+import { JsonText } from '../../../src/pubsub/wire/json-text.js'
+
+/** The number a message or an event is known by: all of its data, which clients send as JSON. */
+export const idIn = ({ data }: Payload): number => Number(data instanceof JsonText ? data.value : data)
 
 /** A message that the hub queued for a session; its place in the list is its number, less one. */
 export interface Queued {
@@ -6,6 +11,8 @@ export interface Queued {
   /** Missing for one of the server. */
   readonly group: string | undefined
   readonly at: number
+  /** The session has left the group since, and may be in it again. */
+  left: boolean
 }
 
 /** A message or an event that a client sent. */
@@ -20,6 +27,12 @@ export interface Sent {
   excused: () => boolean
 }
 
+/** What was published last of a sender, by its age, and in which of its sessions it was sent. */
+interface Youngest {
+  readonly id: number
+  readonly session: string
+}
+
 /** All that truly happened at the hub, whatever clients believe. */
 export class Ledger {
   readonly sent = new Map<number, Sent>()
@@ -27,7 +40,9 @@ export class Ledger {
   readonly #queued = new Map<string, Queued[]>()
   readonly #times = new Map<number, number>()
   /** The youngest message of each sender that was published. */
-  readonly #youngest = new Map<string, number>()
+  readonly #youngest = new Map<string, Youngest>()
+  /** What came after younger ones of a later session. */
+  readonly #late: Sent[] = []
   #lastId = 0
 
   nextId(): number {
@@ -43,14 +58,19 @@ export class Ledger {
     this.complaints.push(what)
   }
 
-  /** The hub published a message. */
-  published(frame: DataFrame, sessions: readonly string[], at: number): void {
-    const id = Number(frame.payload.data)
+  /** The hub published a message. `from`: the session it was sent in, if a client sent it. */
+  published(frame: DataFrame, sessions: readonly string[], at: number, from: string): void {
+    const id = idIn(frame.payload)
     const group = frame.type === 'groupMessage' ? frame.group : undefined
-    for (const session of sessions) this.queuedFor(session).push({ id, group, at })
+    for (const session of sessions) this.queuedFor(session).push({ id, group, at, left: false })
     const sent = this.sent.get(id)
-    if (sent && !this.#times.has(id)) this.#judgeOrder(sent)
+    if (sent && !this.#times.has(id)) this.#judgeOrder(sent, from)
     this.processedOnceMore(id)
+  }
+
+  /** The hub ended a membership that was asked to end. */
+  left(session: string, group: string): void {
+    for (const queued of this.queuedFor(session)) if (queued.group === group) queued.left = true
   }
 
   processedOnceMore(id: number): void {
@@ -77,14 +97,20 @@ export class Ledger {
       if (times < least || times > most) {
         this.complain(`${nameOf(sent)} ended as ${sent.outcome}, but was processed ${times} times`)
       }
+      if (sent.outcome === 'acked' && sent.how !== 'noAck' && this.#late.includes(sent)) {
+        this.complain(`${nameOf(sent)} was published after a younger one of a later session`)
+      }
       if (sent.outcome === 'outcome-unknown' && !sent.excused()) this.complain(`${nameOf(sent)} need not be unknown`)
     }
   }
 
-  #judgeOrder(sent: Sent): void {
+  /** What was under way when its session was lost may come late, unless its sender was told that it had come. */
+  #judgeOrder(sent: Sent, session: string): void {
     const { id, sender } = sent
-    if (id < (this.#youngest.get(sender) ?? 0)) this.complain(`${nameOf(sent)} was published after a younger one`)
-    else this.#youngest.set(sender, id)
+    const youngest = this.#youngest.get(sender)
+    if (youngest === undefined || id > youngest.id) this.#youngest.set(sender, { id, session })
+    else if (session < youngest.session) this.#late.push(sent)
+    else this.complain(`${nameOf(sent)} was published after a younger one`)
   }
 }
 

@@ -40,6 +40,8 @@ export interface Schedule {
   readonly clients: readonly ClientPlan[]
   readonly retention: number
   readonly idleTimeout: number
+  /** Whether the hub answers pings; that of the protocol's page does not. */
+  readonly knowsPings: boolean
   readonly conditions: Conditions
   readonly actions: readonly Action[]
 }
@@ -66,11 +68,14 @@ export function scheduleOf(seed: number): Schedule {
     return actionOf(random, random.chance(0.4) ? random.int(0, TROUBLE) : near, clients.length)
   })
   const joins = clients.map((_, client): Action => ({ at: 0, type: 'join', client, group: random.int(0, GROUPS - 1) }))
+  const [retention, idleTimeout] = [random.pick([300, 2_000, 6_000]), random.pick([3_000, 8_000])]
+  const knowsPings = random.chance(0.75)
   return {
     seed,
-    clients,
-    retention: random.pick([300, 2_000, 6_000]),
-    idleTimeout: random.pick([3_000, 8_000]),
+    clients: knowsPings ? clients : clients.map(patient),
+    retention: knowsPings ? retention : Math.max(2_000, retention),
+    idleTimeout,
+    knowsPings,
     conditions,
     actions: [...joins, ...actions].sort((a, b) => a.at - b.at),
   }
@@ -83,6 +88,9 @@ const planOf = (random: Random): ClientPlan => ({
   connectTimeout: random.pick([300, 1_500]),
   timeout: random.pick([300, 2_000, AGES, AGES]),
 })
+
+/** What a hub makes of pings is found out in a recovery, for which there has to be more time than a pause takes. */
+const patient = (plan: ClientPlan): ClientPlan => ({ ...plan, recoveryWindow: Math.max(3_000, plan.recoveryWindow) })
 
 function conditionsOf(random: Random): Conditions {
   const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)

@@ -1,20 +1,25 @@
 import type { Observable, Subscription } from 'rxjs'
-import { backoff } from '../../../src/backoff.js'
-import { PubSubClient } from '../../../src/pubsub/client/client.js'
+import { backoff } from '../../../src/base/backoff.js'
 import type { SendResult } from '../../../src/pubsub/client/events.js'
+import { PubSubClient } from '../../../src/pubsub/client/pubsub-client.js'
+import type { PubSubStatus } from '../../../src/pubsub/client/pubsub-status.js'
 import type { Socket, SocketHandlers } from '../../../src/pubsub/client/socket.js'
-import type { PubSubStatus } from '../../../src/pubsub/client/status.js'
 import { StateStoreError } from '../../../src/pubsub/index.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { EventLoop } from '../../simulation/event-loop.js'
 import type { Ledger, Sent } from './ledger.js'
 import type { Nature } from './pipe.js'
-import type { ClientPlan } from './schedule.js'
+import { type ClientPlan, TROUBLE } from './schedule.js'
 import type { SimHub } from './sim-hub.js'
 import type { Tamper } from './tamper.js'
 import { Wire } from './wire.js'
 import { Witness } from './witness.js'
+
+/** From then on the network works, ms. */
+const WORKS_SINCE = TROUBLE + 100
+/** A recovery that may take so long comes to its end, ms. */
+const ENOUGH = 3_000
 
 /** Where and among whom a client lives. */
 export interface Place {
@@ -44,6 +49,8 @@ export class SimClient {
   readonly #witnesses: Witness[] = []
   #wire: Wire | undefined
   #status: PubSubStatus = { state: 'connecting' }
+  /** ms of the simulation. */
+  #recoveringSince = 0
   /** The session it was in last. */
   #session: string | undefined
   /** When sessions were lost, ms. */
@@ -66,6 +73,7 @@ export class SimClient {
       queueLimit: 10_000,
       retries: 3,
       pause,
+      recoveryPause: pause,
       reconnectStrategy: attempt => (attempt === 1 ? 0 : pause(attempt - 1)),
     })
     this.#serverMessages = new Witness(ledger, name, undefined, 0)
@@ -119,8 +127,11 @@ export class SimClient {
     this.#wire?.cut()
   }
 
-  halfOpen(direction: 'up' | 'down' | 'both'): void {
-    this.#wire?.silence(direction)
+  /** @param patience - ms after which TCP notices, if it does */
+  halfOpen(direction: 'up' | 'down' | 'both', patience: number | undefined): void {
+    const wire = this.#wire
+    wire?.silence(direction)
+    if (patience !== undefined) this.#place.nature.time.after(patience, () => wire?.cut())
   }
 
   stall(direction: 'up' | 'down', duration: number): void {
@@ -178,10 +189,21 @@ export class SimClient {
     })
   }
 
+  /** In a network that works, what the hub still has is got back. */
+  #judgeLoss(session: string): void {
+    const { hub, ledger } = this.#place
+    if (this.#recoveringSince < WORKS_SINCE || this.#plan.recoveryWindow < ENOUGH || !hub.keeps(session)) return
+    ledger.complain(`${this.name} gave up session ${Number(session)}, which the hub has`)
+  }
+
   #note(status: PubSubStatus): void {
     const former = this.#status
     this.#status = status
+    if (status.state === 'recovering' && former.state !== 'recovering') {
+      this.#recoveringSince = this.#place.nature.time.now
+    }
     if (status.state === 'disconnected' && this.#session !== undefined) {
+      this.#judgeLoss(this.#session)
       this.#losses.push(this.#place.nature.time.now)
       this.#session = undefined
     }

@@ -1,27 +1,37 @@
-import { type DataFrame, Dialect } from '../../../src/pubsub/hub/dialect.js'
-import type { EventRequest } from '../../../src/pubsub/hub/event-request.js'
+import type { EventRequest } from '../../../src/pubsub/hub/event-desk.js'
 import { readHandshake } from '../../../src/pubsub/hub/handshake.js'
-import { HubEngine, type HubEngineOptions } from '../../../src/pubsub/hub/hub-engine.js'
-import type { Claim } from '../../../src/pubsub/hub/identity.js'
-import { CLOSE } from '../../../src/pubsub/hub/link.js'
-import type { Session } from '../../../src/pubsub/hub/session.js'
+import { HubEngine } from '../../../src/pubsub/hub/hub-engine.js'
+import { CLOSE } from '../../../src/pubsub/hub/hub-link.js'
+import type { HubEngineOptions } from '../../../src/pubsub/hub/hub-listener.js'
+import type { HubSession } from '../../../src/pubsub/hub/hub-session.js'
+import type { SessionClaim } from '../../../src/pubsub/hub/identity.js'
+import { type DataFrame, SharedCodec } from '../../../src/pubsub/hub/shared-codec.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
-import type { Ledger } from './ledger.js'
+import { idIn, type Ledger } from './ledger.js'
 import type { Nature } from './pipe.js'
+import type { Schedule } from './schedule.js'
 import type { Wire } from './wire.js'
 
 /** A safeguard of the hub that is switched off from outside. */
 export type HubSabotage = 'replay before live traffic'
 
-const DIALECTS = { json: new Dialect(jsonHubCodec), protobuf: new Dialect(protobufHubCodec) }
+const DIALECTS = { json: new SharedCodec(jsonHubCodec), protobuf: new SharedCodec(protobufHubCodec) }
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+
+/** How a hub is: see the schedule. */
+export type Limits = Pick<Schedule, 'retention' | 'idleTimeout' | 'knowsPings'>
+
+const isPing = (data: FrameData): boolean =>
+  (typeof data === 'string' ? jsonHubCodec : protobufHubCodec).decode(data).type === 'ping'
 
 /** The shipped engine, watched by the ledger. */
 class RecordedEngine extends HubEngine {
   readonly #ledger: Ledger
   readonly #nature: Nature
+  /** In which a frame came last. */
+  #session = ''
 
   constructor(options: HubEngineOptions, ledger: Ledger, nature: Nature) {
     super(options)
@@ -29,12 +39,22 @@ class RecordedEngine extends HubEngine {
     this.#nature = nature
   }
 
-  override deliver(targets: ReadonlySet<Session>, frame: DataFrame, spared?: ReadonlySet<string>): number {
+  override deliver(targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>): number {
     const getters = Array.from(targets, ({ connectionId }) => connectionId).filter(id => !spared?.has(id))
     const deliveries = super.deliver(targets, frame, spared)
     if (deliveries !== getters.length) this.#ledger.complain(`delivered to ${deliveries}, not ${getters.length}`)
-    this.#ledger.published(frame, getters, this.#nature.time.now)
+    this.#ledger.published(frame, getters, this.#nature.time.now, this.#session)
     return deliveries
+  }
+
+  override receive(...what: Parameters<HubEngine['receive']>): number {
+    this.#session = what[0].connectionId
+    return super.receive(...what)
+  }
+
+  override leave(session: HubSession, group: string): void {
+    super.leave(session, group)
+    this.#ledger.left(session.connectionId, group)
   }
 }
 
@@ -43,7 +63,7 @@ export class SimHub {
   engine: HubEngine
   readonly #nature: Nature
   readonly #ledger: Ledger
-  readonly #limits: Pick<HubEngineOptions, 'retention' | 'idleTimeout'>
+  readonly #limits: Limits
   readonly #sabotage: HubSabotage | undefined
   #wires = new Set<Wire>()
   #running = true
@@ -51,12 +71,7 @@ export class SimHub {
   #armedFor = Number.POSITIVE_INFINITY
   #disarm: (() => void) | undefined
 
-  constructor(
-    nature: Nature,
-    ledger: Ledger,
-    limits: Pick<HubEngineOptions, 'retention' | 'idleTimeout'>,
-    sabotage?: HubSabotage,
-  ) {
+  constructor(nature: Nature, ledger: Ledger, limits: Limits, sabotage?: HubSabotage) {
     this.#nature = nature
     this.#ledger = ledger
     this.#limits = limits
@@ -67,6 +82,11 @@ export class SimHub {
   /** Whether a timer runs. */
   get armed(): boolean {
     return this.#disarm !== undefined
+  }
+
+  /** Whether it keeps a session. */
+  keeps(connectionId: string): boolean {
+    return this.engine.roster.get(connectionId) !== undefined
   }
 
   /** Takes a connection. */
@@ -120,10 +140,16 @@ export class SimHub {
     const secret = (bytes: number): string => `${++this.#secrets}`.padStart(bytes, '0')
     const nothing = (): void => undefined
     const listener = { connected: nothing, disconnected: nothing, event: (of: EventRequest) => this.#decideLater(of) }
-    return new RecordedEngine({ ...this.#limits, secret, listener }, this.#ledger, this.#nature)
+    const { retention, idleTimeout } = this.#limits
+    return new RecordedEngine({ retention, idleTimeout, secret, listener }, this.#ledger, this.#nature)
   }
 
-  #attach(wire: Wire, claim: Claim | undefined, userId: string, protocol: 'json' | 'protobuf'): Session | undefined {
+  #attach(
+    wire: Wire,
+    claim: SessionClaim | undefined,
+    userId: string,
+    protocol: 'json' | 'protobuf',
+  ): HubSession | undefined {
     const { now } = this.#nature.time
     if (!claim) return this.engine.connect(wire.far, DIALECTS[protocol], { userId, roles: ROLES }, now)
     if (this.#sabotage !== 'replay before live traffic') return this.engine.recover(claim, wire.far, now)
@@ -137,7 +163,7 @@ export class SimHub {
     return session
   }
 
-  #bind(session: Session, wire: Wire): void {
+  #bind(session: HubSession, wire: Wire): void {
     const { engine } = this
     const { far: link } = wire
     const current = (task: (now: number) => void): void => {
@@ -146,7 +172,9 @@ export class SimHub {
       this.#arm()
     }
     link.listener = {
-      receive: data => current(now => engine.receive(session, link, data, now)),
+      receive: data => {
+        if (this.#limits.knowsPings || !isPing(data)) current(now => engine.receive(session, link, data, now))
+      },
       alive: () => current(now => engine.alive(session, link, now)),
       drained: () => current(() => engine.drained(session, link)),
       gone: code => {
@@ -164,7 +192,7 @@ export class SimHub {
       if (this.engine !== engine || request.settled) return
       if (isFaulty) engine.events.refuse(request, { name: 'InternalServerError', message: 'not now' })
       else {
-        this.#ledger.processedOnceMore(Number(request.payload.data))
+        this.#ledger.processedOnceMore(idIn(request.payload))
         engine.events.accept(request)
       }
       this.#arm()
@@ -177,7 +205,7 @@ export class SimHub {
 
   #arm(): void {
     const { time } = this.#nature
-    const deadline = this.engine.nextDeadline ?? Number.POSITIVE_INFINITY
+    const deadline = this.engine.deadline
     if (deadline >= this.#armedFor) return
     this.#disarm?.()
     this.#armedFor = deadline

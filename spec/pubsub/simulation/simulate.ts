@@ -3,36 +3,60 @@ import { seeded, shrink } from '../../simulation/simulate.js'
 import { type Schedule, scheduleOf } from './schedule.js'
 import { type Sabotage, type Verdict, World } from './world.js'
 
-type Total = Omit<Verdict, 'violations'>
+/** A schedule in which a promise was broken. */
+export interface Failure {
+  readonly seed: number
+  /** What was wrong; the first is the family. */
+  readonly violations: readonly string[]
+}
+
+/** What came of many schedules. */
+export interface Tally {
+  readonly schedules: number
+  readonly failures: readonly Failure[]
+  /** Messages and events that were processed. */
+  readonly processed: number
+  /** How often sends ended how. */
+  readonly outcomes: Readonly<Record<string, number>>
+}
 
 /** Runs a schedule; the backoff's chance is the schedule's too. */
 export const simulate = (schedule: Schedule, sabotage?: Sabotage): Verdict =>
   seeded(schedule.seed, () => new World(schedule, sabotage).run())
 
-/** What a person needs to understand a failure. */
-function report(schedule: Schedule): string {
-  const small = shrink(schedule, candidate => simulate(candidate).violations.length > 0)
-  const { clients, conditions, retention, idleTimeout } = small
+/** What a person needs to understand the failure of a seed: the smallest part of its schedule that fails, and how. */
+export function explain(seed: number): string {
+  const small = shrink(scheduleOf(seed), candidate => simulate(candidate).violations.length > 0)
+  const { clients, conditions, retention, idleTimeout, knowsPings } = small
   return [
-    `seed ${schedule.seed} (replay: SEED=${schedule.seed})`,
+    `seed ${seed} (replay: SEED=${seed})`,
     ...clients.map((client, i) => `client${i} ${JSON.stringify(client)}`),
-    JSON.stringify({ retention, idleTimeout, ...conditions }),
+    JSON.stringify({ retention, idleTimeout, knowsPings, ...conditions }),
     ...small.actions.map(describeAction),
     ...simulate(small).violations,
   ].join('\n')
 }
 
-/** Simulates the seeds; the first failure, and what came together. */
-export function simulateAll(first: number, count: number): { failure: string | undefined; total: Total } {
-  let processed = 0
+/**
+ * Simulates the schedules of `count` seeds from `firstSeed` on, all of them whatever fails.
+ *
+ * @example
+ * ```ts
+ * const { schedules, failures } = simulateAll(910_000_001, 5_000)
+ * for (const { seed } of failures.slice(0, 3)) console.log(explain(seed))
+ * ```
+ */
+export function simulateAll(firstSeed: number, count: number): Tally {
+  const failures: Failure[] = []
   const outcomes: Record<string, number> = {}
-  for (let seed = first; seed < first + count; seed++) {
-    const schedule = scheduleOf(seed)
-    const verdict = simulate(schedule)
-    if (verdict.violations.length > 0) return { failure: report(schedule), total: { processed, outcomes } }
+  let processed = 0
+  for (let seed = firstSeed; seed < firstSeed + count; seed++) {
+    const verdict = simulate(scheduleOf(seed))
+    if (verdict.violations.length > 0) failures.push({ seed, violations: verdict.violations })
     processed += verdict.processed
-    for (const [outcome, times] of Object.entries(verdict.outcomes))
+    for (const [outcome, times] of Object.entries(verdict.outcomes)) {
       outcomes[outcome] = (outcomes[outcome] ?? 0) + times
+    }
   }
-  return { failure: undefined, total: { processed, outcomes } }
+  return { schedules: count, failures, processed, outcomes }
 }

@@ -1,14 +1,33 @@
 import { expect, it } from 'vitest'
-import { simulateAll } from './simulate.js'
+import { explain, simulateAll } from './simulate.js'
 
-const SEED = process.env['SEED']
-// The gate runs them all; a developer need not wait for that.
-const ALL = process.env['CI'] === undefined ? 3_000 : 10_000
-const SCHEDULES = SEED === undefined ? ALL : 1
-const FIRST = SEED === undefined ? 1 : Number(SEED)
+const { SEED, CI } = process.env
+// The gate takes its time; a developer need not wait for that.
+const SCHEDULES = SEED === undefined ? (CI ? 10_000 : 1_500) : 1
+// No run tries what another has tried.
+const FIRST = SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(SEED)
 
-it(`the pub/sub client and hub keep their promises in ${SCHEDULES} simulated disasters`, { timeout: 300_000 }, () => {
-  const { failure, total } = simulateAll(FIRST, SCHEDULES)
-  console.info(`${SCHEDULES} schedules from seed ${FIRST}: ${JSON.stringify(total)}`)
-  expect(failure).toBeUndefined()
+/** Seeds that failed once, each by the name of what was wrong. */
+const REGRESSIONS: readonly (readonly [name: string, seed: number])[] = [
+  ['trust in a hub without pings outlived the timeouts', 4],
+  ['recovery was given up at a hub without pings', 1_717_654_825],
+  ['a session that the hub still had was given up', 1_010_754_837],
+  ['the tail of an earlier stay in a group was taken for the second one', 1_437_207_700],
+  ['a link that broke in its handshake made a hub one without pings', 2_349_316_382],
+  ['a link that was half-open from its first moment made a hub one without pings', 2_349_327_284],
+  ['two links that were half-open made a hub one without pings', 806_977_047],
+  ['what was under way when its session was lost came after what the next session sent', 2_601_992_010],
+  ['an event was refused for good while its copy was on the way', 2_349_329_853],
+  ['an event was said not to have left while its copy was on the way', 2_349_326_533],
+]
+
+it(`the pub/sub client and hub keep their promises in ${SCHEDULES} simulated disasters`, { timeout: 600_000 }, () => {
+  const { failures, ...tally } = simulateAll(FIRST, SCHEDULES)
+  console.info(`from seed ${FIRST}: ${JSON.stringify(tally)}`)
+  expect(failures.slice(0, 1).map(({ seed }) => explain(seed))).toEqual([])
+})
+
+it('they keep them where they once did not', () => {
+  const failed = REGRESSIONS.filter(([, seed]) => simulateAll(seed, 1).failures.length > 0)
+  expect(failed.map(([name, seed]) => `${name}\n${explain(seed)}`)).toEqual([])
 })

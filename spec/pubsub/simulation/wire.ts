@@ -1,5 +1,5 @@
 import type { Socket, SocketHandlers } from '../../../src/pubsub/client/socket.js'
-import type { CloseCode, Link } from '../../../src/pubsub/hub/link.js'
+import type { CloseCode, HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { type Nature, Pipe } from './pipe.js'
 
@@ -112,7 +112,7 @@ export class NearEnd implements Socket {
 }
 
 /** The hub's end. */
-export class FarEnd implements Link {
+export class FarEnd implements HubLink {
   listener: HubListener | undefined
   /** What changes the frames on their way out, if anything does. */
   outgoing: ((data: FrameData, send: (data: FrameData) => void) => void) | undefined
@@ -125,7 +125,7 @@ export class FarEnd implements Link {
     this.#nature = nature
   }
 
-  get writable(): boolean {
+  takes(): boolean {
     return this.#wire.down.underWay < this.#nature.conditions.window
   }
 

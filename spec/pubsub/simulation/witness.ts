@@ -63,11 +63,20 @@ export class Witness {
   #visitOf(session: string): Visit {
     const latest = this.#visits.at(-1)
     if (latest?.session === session) return latest
-    if (latest && !this.#told && this.group !== undefined) this.#complain('is in a new session and was told of no gap')
+    if (latest && !this.#told && this.#wasMember(latest)) this.#complain('is in a new session and was told of no gap')
     if (this.#visits.some(visit => visit.session === session)) this.#complain(`is back in session ${Number(session)}`)
     const visit: Visit = { session, numbers: [] }
     this.#visits.push(visit)
     return visit
+  }
+
+  /**
+   * Whether the subscription was a member then. What the hub had queued before a leave is of an earlier subscription: this
+   * one has asked for none, and may have been joined nowhere when the session was lost.
+   */
+  #wasMember({ session, numbers }: Visit): boolean {
+    const queued = this.#ledger.queuedFor(session)
+    return this.group !== undefined && numbers.some(number => queued[number - 1]?.left === false)
   }
 
   #judgeHoles({ session, numbers }: Visit, complete: boolean): void {

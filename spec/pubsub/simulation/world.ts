@@ -26,6 +26,9 @@ const SETTLE = 22_000
 /** Long enough for a message, and for a client to be closed. */
 const MOMENT = 4_000
 
+/** What nobody asks for a sign of life is found to be dead by TCP, if anything is sent, ms. */
+const TCP_PATIENCE = 3_000
+
 const groupName = (group: number): string => `group${group}`
 
 /** A hub, clients and a network on virtual time. */
@@ -111,7 +114,7 @@ export class World {
         this.#hub.kick(client.name)
         break
       case 'halfOpen':
-        client.halfOpen(action.direction)
+        client.halfOpen(action.direction, this.#schedule.knowsPings ? undefined : TCP_PATIENCE)
         break
       case 'stall':
         client.stall(action.direction, action.duration)
@@ -149,9 +152,9 @@ export class World {
     for (const { name, loop } of this.#everyone) {
       if (loop.timers > 0) this.#ledger.complain(`${name} left ${loop.timers} timers`)
     }
-    const { roster, nextDeadline } = this.#hub.engine
+    const { roster, deadline } = this.#hub.engine
     if (roster.all.size > 0) this.#ledger.complain(`${roster.all.size} sessions are left at the hub`)
-    if (nextDeadline !== undefined) this.#ledger.complain('the hub still waits for something')
+    if (deadline < Number.POSITIVE_INFINITY) this.#ledger.complain('the hub still waits for something')
   }
 
   #verdict(): Verdict {

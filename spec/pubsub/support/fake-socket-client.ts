@@ -1,6 +1,6 @@
-import { PubSubClient, type PubSubClientSettings } from '../../../src/pubsub/client/client.js'
 import type { SendResult } from '../../../src/pubsub/client/events.js'
-import type { PubSubStatus } from '../../../src/pubsub/client/status.js'
+import { PubSubClient, type PubSubClientSettings } from '../../../src/pubsub/client/pubsub-client.js'
+import type { PubSubStatus } from '../../../src/pubsub/client/pubsub-status.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { FakeNetwork, type FakeSocket } from './fake-socket.js'
@@ -33,6 +33,7 @@ export class FakeSetting {
       queueLimit: 100,
       retries: 3,
       pause,
+      recoveryPause: pause,
       reconnectStrategy: attempt => (attempt === 1 ? 0 : pause(attempt - 1)),
       ...settings,
     })

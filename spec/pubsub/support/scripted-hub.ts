@@ -3,7 +3,14 @@ import { createServer, type Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
-import type { DownFrame, FrameData, HubCodec, UnknownFrame, UpFrame } from '../../../src/pubsub/wire/frames.js'
+import type {
+  DownFrame,
+  FrameData,
+  HubCodec,
+  NewerCall,
+  UnknownFrame,
+  UpFrame,
+} from '../../../src/pubsub/wire/frames.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { eventually } from '../../support/eventually.js'
@@ -21,7 +28,7 @@ export class Peer {
   readonly socket: WebSocket
   /** What the client has sent, as it came and decoded. */
   readonly data: FrameData[] = []
-  readonly frames: (UpFrame | UnknownFrame)[] = []
+  readonly frames: (UpFrame | NewerCall | UnknownFrame)[] = []
   /** Code of the client's close frame. */
   closedWith: number | undefined
   /** Answers every request, and every ping. */

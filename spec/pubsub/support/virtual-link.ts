@@ -1,13 +1,18 @@
-import type { Link } from '../../../src/pubsub/hub/link.js'
+import type { HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 
 /** A link without a network: keeps what the hub does with it. */
-export class VirtualLink implements Link {
+export class VirtualLink implements HubLink {
+  /** Whether it takes messages. */
   writable = true
   pings = 0
   /** `close 1008 reason` or `terminate`. */
   end: string | undefined
   readonly frames: FrameData[] = []
+
+  takes(): boolean {
+    return this.writable
+  }
 
   send(frame: FrameData): void {
     this.frames.push(frame)

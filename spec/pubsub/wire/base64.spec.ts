@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { sameBytes, utf8 } from '../../../src/bytes.js'
+import { sameBytes, utf8 } from '../../../src/base/bytes.js'
 import { fromBase64, toBase64 } from '../../../src/pubsub/wire/base64.js'
 
 // RFC 4648, section 10.

@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { concatBytes, displayText, toHex, utf8 } from '../../../src/bytes.js'
-import { PayloadError, shown } from '../../../src/errors.js'
+import { concatBytes, displayText, toHex, utf8 } from '../../../src/base/bytes.js'
+import { PayloadError, shown } from '../../../src/base/errors.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { Random } from '../../simulation/random.js'
+import { effort } from '../../support/effort.js'
 import { DOWN_VECTORS, hex, UNKNOWN_DOWN, UP_VECTORS } from './protobuf-vectors.js'
 
-const INPUTS = 200_000
+const INPUTS = effort(200_000, 20_000)
 
 interface Decoder {
   readonly name: string
@@ -129,7 +130,7 @@ function accepted(decoder: Decoder, random: Random, seed: string): number {
 }
 
 describe('Whatever arrives', () => {
-  it('is read or refused with PayloadError, fifty thousand times by each decoder', () => {
+  it(`is read or refused with PayloadError, ${INPUTS / DECODERS.length} times by each decoder`, () => {
     const { FUZZ_SEED = String(Math.floor(Math.random() * 2 ** 32)) } = process.env
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0 // Most inputs are refused, and stacks are what errors cost.

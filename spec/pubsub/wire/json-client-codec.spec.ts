@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { ArgumentError, PayloadError } from '../../../src/errors.js'
+import { ArgumentError, PayloadError } from '../../../src/base/errors.js'
 import type { DownFrame, UnknownFrame, UpFrame } from '../../../src/pubsub/wire/frames.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { UnreadableMessageError } from '../../../src/pubsub/wire/unreadable-message.js'
+import { parsed } from '../support/parsed.js'
 import { DOWN_TEXTS, NO_FRAMES, UP_TEXTS } from './json-vectors.js'
 
 const fault = (words: string): unknown =>
@@ -17,7 +18,7 @@ describe('The client of the JSON subprotocol', () => {
 
   it.each(UP_TEXTS)('writes %o', (frame, json) => {
     expect(jsonClientCodec.encode(frame)).toBe(json)
-    expect(jsonHubCodec.decode(json)).toEqual(frame)
+    expect(parsed(jsonHubCodec.decode(json))).toEqual(frame)
   })
 
   it.each(DOWN_TEXTS)('reads %o', (frame, json) => {

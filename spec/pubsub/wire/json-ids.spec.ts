@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { PayloadError } from '../../../src/errors.js'
+import { PayloadError } from '../../../src/base/errors.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
-import { isNestedWithin, numberText } from '../../../src/pubsub/wire/json-scan.js'
+import { isNestedWithin, memberText } from '../../../src/pubsub/wire/json-scan.js'
 import { anyId, anyJson, anyText } from './arbitrary-frames.js'
 
 const EXACT = ['9007199254740993', '9007199254740994', '9007199254740995', '18446744073709551615', '9007199254740991']
@@ -122,7 +122,7 @@ describe('An id in JSON', () => {
   })
 })
 
-describe('numberText', () => {
+describe('memberText', () => {
   const anyMember = fc.tuple(
     fc.oneof(fc.constantFrom('sequenceId', 'ackId', 'data', ''), anyText),
     fc.oneof(
@@ -153,15 +153,15 @@ describe('numberText', () => {
           )
           .join(`${gap},`)
         expect(Object.hasOwn(JSON.parse(`{${text}}`), 'sequenceId')).toBe(true)
-        expect(numberText(`{${text}${gap}}`, 'sequenceId')).toBe(String(id))
+        expect(memberText(`{${text}${gap}}`, 'sequenceId')).toBe(String(id))
       }),
       { numRuns: 2000 },
     )
   })
 
   it('finds nothing where there is nothing', () => {
-    expect(numberText('{}', 'ackId')).toBeUndefined()
-    expect(numberText('{"data":{"ackId":1},"b":["ackId"],"c":"ackId"}', 'ackId')).toBeUndefined()
+    expect(memberText('{}', 'ackId')).toBeUndefined()
+    expect(memberText('{"data":{"ackId":1},"b":["ackId"],"c":"ackId"}', 'ackId')).toBeUndefined()
   })
 
   it('takes time in proportion to the text', () => {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { concatBytes, utf8 } from '../../../src/bytes.js'
-import { ArgumentError, PayloadError } from '../../../src/errors.js'
+import { concatBytes, utf8 } from '../../../src/base/bytes.js'
+import { ArgumentError, PayloadError } from '../../../src/base/errors.js'
 import type { FrameData, UpFrame } from '../../../src/pubsub/wire/frames.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { UnreadableMessageError } from '../../../src/pubsub/wire/unreadable-message.js'
+import { parsed } from '../support/parsed.js'
 import {
   ANY,
   DOWN_VECTORS,
@@ -30,7 +31,7 @@ describe('The client of the protobuf subprotocol', () => {
 
   it.each(UP_VECTORS)('writes a golden vector: %s', (_, bytes, frame) => {
     expect(shown(protobufClientCodec.encode(frame))).toBe(plain(bytes))
-    expect(protobufHubCodec.decode(hex(bytes))).toEqual(frame)
+    expect(parsed(protobufHubCodec.decode(hex(bytes)))).toEqual(frame)
   })
 
   it.each(DOWN_VECTORS)('reads a golden vector: %s', (_, bytes, frame) => {

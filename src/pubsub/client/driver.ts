@@ -1,10 +1,11 @@
-import type { Clock } from '../../clock.js'
-import { Fifo } from '../../fifo.js'
+import { Alarm } from '../../base/alarm.js'
+import type { Clock } from '../../base/clock.js'
+import { Fifo } from '../../base/fifo.js'
 import type { Action, MachineEvent } from './events.js'
 import type { Machine } from './machine.js'
 import type { OpenSocket, Socket, SocketHandlers } from './socket.js'
 
-/** Where a client connects to: a URL, or what gives a fresh one, with a fresh access token, for every new session. */
+/** Where a client connects: a URL, or a function that gives a fresh one, with a fresh access token, for every new session. */
 export type UrlSource = string | (() => string | Promise<string>)
 
 /** What a driver needs. */
@@ -14,18 +15,18 @@ export interface DriverSettings {
   readonly openSocket: OpenSocket
   readonly subprotocol: string
   readonly url: UrlSource
-  /** Takes what does not concern the socket. */
+  /** Takes the actions that do not concern the socket. */
   readonly tell: (action: Action) => void
 }
 
-/** The clock may be late by so much before the computer is taken to have slept, ms. */
+/** A timer that is later than this shows that the computer has slept, ms. */
 const OVERSLEPT = 10_000
-/** So long the hub may take to close, ms. */
+/** How long the hub may take to close, ms. */
 const PATIENCE = 2_000
 
 /**
  * Gives a machine its socket and its clock. What an action causes, such as a subscriber that sends again, waits until
- * the actions before it are done.
+ * all earlier actions are done.
  */
 export class Driver {
   readonly #settings: DriverSettings
@@ -36,10 +37,11 @@ export class Driver {
   #closing: Socket | undefined
   /** Settles when the latest socket is closed. */
   #gone: Promise<void> = Promise.resolve()
-  #timer: { readonly at: number; readonly cancel: () => void } | undefined
+  readonly #alarm: Alarm
 
   constructor(settings: DriverSettings) {
     this.#settings = settings
+    this.#alarm = new Alarm(settings.clock, late => this.dispatch({ type: late > OVERSLEPT ? 'woke' : 'tick' }))
   }
 
   /** Bytes the socket has not sent yet. */
@@ -54,7 +56,7 @@ export class Driver {
     this.#running = true
     for (let action = this.#actions.shift(); action !== undefined; action = this.#actions.shift()) this.#run(action)
     this.#running = false
-    this.#arm()
+    this.#alarm.set(machine.deadline)
   }
 
   /** Ends the machine. Resolves when its socket is closed, or when the hub has had enough time for that. */
@@ -124,23 +126,5 @@ export class Driver {
         fresh => this.dispatch({ type: 'url', link, url: fresh }),
         error => this.dispatch({ type: 'urlFailed', link, error }),
       )
-  }
-
-  // One timer for all; it may ring too early, when what it was for is done, but never too late.
-  #arm(): void {
-    const { machine, clock } = this.#settings
-    const at = machine.deadline
-    if (this.#timer && this.#timer.at <= at && at < Number.POSITIVE_INFINITY) return
-    this.#timer?.cancel()
-    this.#timer = undefined
-    if (at === Number.POSITIVE_INFINITY) return
-    const delay = Math.max(0, at - clock.monotonic())
-    const due = clock.now() + delay
-    this.#timer = { at, cancel: clock.schedule(delay, () => this.#ring(due)) }
-  }
-
-  #ring(due: number): void {
-    this.#timer = undefined
-    this.dispatch({ type: this.#settings.clock.now() - due > OVERSLEPT ? 'woke' : 'tick' })
   }
 }

@@ -1,12 +1,15 @@
-import type { StateStoreError } from '../../errors.js'
+import type { StateStoreError } from '../../base/errors.js'
 import type { ClientCodec, FrameData, Payload } from '../wire/frames.js'
-import type { PubSubStatus } from './status.js'
+import type { PubSubStatus } from './pubsub-status.js'
 
 /** How a machine behaves. Times in ms. Chance comes in through the pauses. */
 export interface MachineSettings {
   readonly codec: ClientCodec
+  /** All attempts to recover a session together. */
   readonly recoveryWindow: number
+  /** From the beginning of an attempt to the hub's first frame. */
   readonly connectTimeout: number
+  /** Silence after which a link is dead; after half of it the hub is asked for a sign of life. */
   readonly keepAlive: number
   /** Most messages held: waiting, or not acknowledged. Of at most 64 MiB together. */
   readonly queueLimit: number
@@ -14,8 +17,10 @@ export interface MachineSettings {
   readonly retries: number
   /** ms a join or leave may take before it is asked for again. */
   readonly timeout: number
-  /** Pause before an attempt to recover a session, and before a message is sent again; 1 for the first. */
+  /** Pause before a message is sent again; 1 for the first. */
   readonly pause: (attempt: number) => number
+  /** Pause before another attempt to recover a session; 1 for the second attempt. */
+  readonly recoveryPause: (attempt: number) => number
   /** Pause before a new connection; `false` ends the machine. */
   readonly reconnectStrategy: ReconnectStrategy
   /** Bytes the socket has not sent yet. */
@@ -31,7 +36,7 @@ export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => num
 
 /** A message to send; its identity names it. */
 export interface SendRequest {
-  readonly frame: Outgoing
+  readonly frame: OutgoingFrame
   /** Whether the hub is to answer. */
   readonly ack: boolean
   /** ms until it has failed, wherever it is by then. */
@@ -41,7 +46,7 @@ export interface SendRequest {
 }
 
 /** A message before it has an id. */
-export type Outgoing =
+export type OutgoingFrame =
   | { readonly type: 'sendToGroup'; readonly group: string; readonly payload: Payload; readonly noEcho: boolean }
   | { readonly type: 'event'; readonly event: string; readonly payload: Payload }
 
@@ -54,7 +59,7 @@ export interface SendResult {
 }
 
 /** How a request ended. */
-export type Outcome =
+export type RequestOutcome =
   | { readonly ok: true; readonly result: SendResult }
   | { readonly ok: false; readonly error: StateStoreError }
 
@@ -70,7 +75,7 @@ export type GroupMessage = {
 /** A message of the application's server. */
 export type ServerMessage = { readonly sequenceId: bigint | undefined } & Payload
 
-/** A link is one attempt to connect and the socket it leads to; what belongs to an earlier one is late, and passed over. */
+/** A link is one attempt to connect and the socket it leads to; events of an earlier one are late, and ignored. */
 export type MachineEvent =
   | { readonly type: 'start' }
   | { readonly type: 'close' }
@@ -84,7 +89,7 @@ export type MachineEvent =
   | { readonly type: 'received'; readonly link: number; readonly data: FrameData }
   | { readonly type: 'closed'; readonly link: number; readonly code: number; readonly reason: string }
   | { readonly type: 'send'; readonly request: SendRequest }
-  /** Nobody waits for it any more. */
+  /** Its sender does not wait for it any more. */
   | { readonly type: 'forget'; readonly request: SendRequest }
   /** The identity of a member names a membership, so that its failure does not hit a later one. */
   | { readonly type: 'join'; readonly group: string; readonly member: object }
@@ -96,10 +101,10 @@ export type Action =
   | { readonly type: 'fetchUrl'; readonly link: number }
   | { readonly type: 'open'; readonly link: number; readonly url: string }
   | { readonly type: 'transmit'; readonly data: FrameData }
-  /** Close the socket of the last `open`; what it tells from now on is late. */
+  /** Close the socket of the last `open`; its later events are ignored. */
   | { readonly type: 'close'; readonly code: number | undefined }
   | { readonly type: 'status'; readonly status: PubSubStatus }
-  | { readonly type: 'settled'; readonly request: SendRequest; readonly outcome: Outcome }
+  | { readonly type: 'settled'; readonly request: SendRequest; readonly outcome: RequestOutcome }
   | { readonly type: 'groupMessage'; readonly message: GroupMessage }
   | { readonly type: 'serverMessage'; readonly message: ServerMessage }
   /** The group cannot be joined, and is not any more. */

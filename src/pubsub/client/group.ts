@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs'
-import type { GroupMessage, SendResult } from './events.js'
+import type { GroupMessage, SendRequest, SendResult } from './events.js'
 import { toPayload } from './payload.js'
-import { type GroupSendOptions, noEchoOf, type Sender, sendingOf } from './send.js'
+import { type GroupSendOptions, noEchoOf, sendingOf } from './send.js'
 
 /** Messages that were missed: published to a group between two sessions. */
 export interface Gap {
@@ -13,14 +13,15 @@ export interface Gap {
 
 /** What groups need of their client. */
 export interface GroupHost {
-  readonly send: Sender
+  /** Sends when it is subscribed to. */
+  readonly send: (request: SendRequest) => Observable<SendResult>
   /** Default of a send, ms. */
   readonly timeout: number
   readonly messages: (group: string) => Observable<GroupMessage>
   readonly gaps: (group: string) => Observable<Gap>
 }
 
-/** A group of a hub. Cheap: it can be made anew wherever it is needed. */
+/** A group of a hub. Cheap: make one wherever it is needed. */
 export class Group {
   readonly name: string
   /**
@@ -32,7 +33,7 @@ export class Group {
    * connection is given up; completes when the client is closed.
    */
   readonly messages$: Observable<GroupMessage>
-  /** Each time messages were missed while {@link messages$} is subscribed to: read anew what they tell. Joins nothing. */
+  /** Each time messages were missed while {@link messages$} is subscribed to: read anew what they would have told. Joins nothing. */
   readonly gaps$: Observable<Gap>
   readonly #host: GroupHost
 
@@ -46,8 +47,8 @@ export class Group {
 
   /**
    * Sends to all who joined the group; having joined it oneself is not needed. Cold: subscribing sends, one result, then
-   * completion. Sends of a client leave in the order they were subscribed. During an outage they wait. Whoever
-   * unsubscribes calls off what has not left yet.
+   * completion. Sends of a client leave in the order they were subscribed. During an outage they wait. Unsubscribing
+   * calls off what has not left yet.
    *
    * Errors: `timeout` (certainly not delivered), `outcome-unknown` (on the wire, and the session lost or no answer in
    * time), `pubsub-refused`, `overflow`, `closed`, `argument` for data without an encoding, longer than 1 MiB, or for

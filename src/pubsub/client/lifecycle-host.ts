@@ -1,4 +1,4 @@
-import type { ClosedError } from '../../errors.js'
+import type { ClosedError } from '../../base/errors.js'
 import type { DownFrame } from '../wire/frames.js'
 import type { Action } from './events.js'
 
@@ -7,6 +7,8 @@ export interface LifecycleHost {
   readonly act: (action: Action) => void
   /** The hub listens: in a new session, or in the recovered one. */
   readonly resumed: (now: number) => void
+  /** Whether the hub owes an answer. */
+  readonly isOwed: () => boolean
   /** The socket is gone. */
   readonly suspended: () => void
   /** The session is gone; the hub was heard last at `since`. */

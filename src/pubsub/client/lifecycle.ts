@@ -1,11 +1,12 @@
-import { reason, type StateStoreError, shown } from '../../errors.js'
-import { closedBy } from './errors.js'
+import { reason, type StateStoreError, shown } from '../../base/errors.js'
+import { ClientLink } from './client-link.js'
 import type { MachineSettings } from './events.js'
 import type { Connected, LifecycleHost, Recovery } from './lifecycle-host.js'
-import { Link } from './link.js'
 import { afterFarewell, closedWith, failure, type LinkEnd } from './link-end.js'
+import { closedBy } from './pubsub-errors.js'
+import type { PubSubStatus } from './pubsub-status.js'
 import { Retries } from './retries.js'
-import { isWebSocketUrl, recoveryUrl } from './url.js'
+import { isWebSocketUrl } from './url.js'
 
 /** The session is gone: the one answer that ends a recovery ("Reconnection"). */
 const SESSION_GONE = 1008
@@ -20,17 +21,16 @@ const NEVER = Number.POSITIVE_INFINITY
 export class Lifecycle {
   readonly #settings: MachineSettings
   readonly #host: LifecycleHost
-  readonly #link: Link
+  readonly #link: ClientLink
   readonly #retries: Retries
   #phase: 'idle' | 'connecting' | 'connected' | 'recovering' | 'waiting' | 'stopped' = 'idle'
-  #url = ''
   #session: Connected | undefined
   #recovery: Recovery | undefined
 
   constructor(settings: MachineSettings, host: LifecycleHost) {
     this.#settings = settings
     this.#host = host
-    this.#link = new Link(settings)
+    this.#link = new ClientLink(settings, host.act)
     this.#retries = new Retries(settings)
   }
 
@@ -52,42 +52,45 @@ export class Lifecycle {
 
   tick(now: number): void {
     const state = this.#link.check(now)
-    if (state === 'ping') this.#ping(now)
+    if (state === 'ping') this.#link.ping(now)
+    if (state === 'trusted') this.#trust(now)
     if (this.#recovery && this.#recovery.deadline <= now) {
-      this.#abandon()
+      this.#link.abandon()
       this.#loseSession(failure(`The session was not recovered within ${this.#settings.recoveryWindow} ms`), now)
-    } else if (state === 'dead') {
-      this.#abandon()
-      this.#lost(failure('The hub gave no sign of life in time'), now)
+    } else if (state === 'dead' || (state === 'silent' && this.#host.isOwed())) {
+      if (this.#link.stage === 'up') this.#link.unanswered()
+      this.#giveUp('The hub gave no sign of life in time', now)
+    } else if (state === 'silent') {
+      this.#link.hear(now)
     } else if (this.#retries.at <= now) this.#retry(now)
   }
 
-  /** What seems alive may be dead, and who waits has waited long enough. */
+  /** What seems alive may be dead, and a pause has been long enough. */
   woke(now: number): void {
-    if (this.#link.stage === 'up') this.#ping(now)
+    if (this.#link.stage === 'up') {
+      if (this.#link.leftUnanswered) this.#giveUp('The computer has slept, and the hub answers no pings', now)
+      else this.#link.ping(now)
+    }
     if (this.#retries.at < NEVER) this.#retry(now)
   }
 
   gotUrl(link: number, url: unknown, now: number): void {
     if (!this.#link.isAt(link, 'url')) return
-    if (!isWebSocketUrl(url)) {
-      this.#lost(failure(`Expected a ws: or wss: URL, got \`${shown(url)}\``), now)
-      return
-    }
-    this.#url = url
-    this.#link.advance('opening', now)
-    this.#host.act({ type: 'open', link, url })
+    if (isWebSocketUrl(url)) this.#link.open(url, now)
+    else this.#lost(failure(`Expected a ws: or wss: URL, got \`${shown(url)}\``), now)
   }
 
   gotNoUrl(link: number, error: unknown, now: number): void {
     if (this.#link.isAt(link, 'url')) this.#lost(failure(`There is no URL: ${reason(error)}`, { cause: error }), now)
   }
 
-  /** A socket that is open proves nothing; a recovered session has nothing to say by itself, so it is asked. */
+  /** An open socket proves little; the hub says nothing of itself when a session is recovered, so it is asked. */
   opened(link: number, now: number): void {
     if (!this.#link.isAt(link, 'opening')) return
     this.#link.advance('proving', now)
-    if (this.#recovery) this.#ping(now)
+    if (this.#recovery === undefined) return
+    if (!this.#link.answersPings) this.#link.trust(now)
+    this.#link.ping(now)
   }
 
   /** Whether bytes that came are to be read. */
@@ -97,12 +100,17 @@ export class Lifecycle {
     return true
   }
 
+  /** The hub answers pings. */
+  ponged(): void {
+    this.#link.ponged()
+  }
+
   /** The hub has sent something else than a farewell or the name of a session: the recovery is done. */
   proven(now: number): void {
     if (this.#recovery && this.#session) this.#up(this.#session, now)
   }
 
-  /** The first one makes the session, a later one renews what recovers it, unless it is of another session. */
+  /** The first one begins the session; a later one renews its reconnection token, unless it is of another session. */
   connected(frame: Connected, now: number): void {
     if (this.#phase === 'connecting') this.#up(frame, now)
     else if (frame.connectionId !== this.#session?.connectionId) this.#replaced(frame, now)
@@ -118,25 +126,20 @@ export class Lifecycle {
 
   closed(link: number, code: number, reason: string, now: number): void {
     if (!this.#link.isAt(link, 'opening', 'proving', 'up')) return
+    this.#link.closed(code)
     this.#lost(closedWith(code, this.#link.farewell || reason), now)
   }
 
   #connect(now: number): void {
     this.#phase = 'connecting'
-    this.#link.begin('url', now)
-    this.#host.act({ type: 'status', status: { state: 'connecting' } })
-    this.#host.act({ type: 'fetchUrl', link: this.#link.number })
-  }
-
-  #recover({ connectionId, reconnectionToken: token = '' }: Connected, now: number): void {
-    this.#link.begin('opening', now)
-    const url = recoveryUrl(this.#url, { connectionId, token })
-    this.#host.act({ type: 'open', link: this.#link.number, url })
+    this.#show({ state: 'connecting' })
+    this.#link.askForUrl(now)
   }
 
   #retry(now: number): void {
     this.#retries.clear()
-    if (this.#recovery && this.#session) this.#recover(this.#session, now)
+    const lost = this.#recovery && this.#session
+    if (lost) this.#link.reopen(lost, now)
     else this.#connect(now)
   }
 
@@ -147,20 +150,19 @@ export class Lifecycle {
     this.#recovery = undefined
     this.#retries.up(now)
     this.#link.advance('up', now)
-    this.#host.act({ type: 'status', status: { state: 'connected', connectionId, userId } })
+    this.#show({ state: 'connected', connectionId, userId })
     this.#host.resumed(now)
   }
 
-  #ping(now: number): void {
-    this.#link.pinged(now)
-    this.#host.act({ type: 'transmit', data: this.#settings.codec.encode({ type: 'ping' }) })
+  /** No frame says that a session is recovered; only its loss is announced, at once. */
+  #trust(now: number): void {
+    this.#link.unanswered()
+    this.proven(now)
   }
 
-  /** Closes the socket; without a code unless the session is to end, for 1000 makes the hub forget it. */
-  #abandon(code?: number): void {
-    const { stage } = this.#link
-    if (stage !== 'none' && stage !== 'url') this.#host.act({ type: 'close', code })
-    this.#link.drop()
+  #giveUp(why: string, now: number): void {
+    this.#link.abandon()
+    this.#lost(failure(why), now)
   }
 
   /** The link is gone, or was not made. */
@@ -188,7 +190,7 @@ export class Lifecycle {
     this.#retries.recover(now)
     const { since, deadline } = this.#recovery
     const attempt = this.#retries.recoveries
-    this.#host.act({ type: 'status', status: { state: 'recovering', since, attempt, deadline, cause } })
+    this.#show({ state: 'recovering', since, attempt, deadline, cause })
     if (this.#retries.at <= now) this.#retry(now)
   }
 
@@ -205,7 +207,7 @@ export class Lifecycle {
     this.#host.sessionLost(heardAt, now)
   }
 
-  /** The hub went on with another session: that of before is lost, whatever its numbers look like. */
+  /** The hub went on with another session: the former one is lost, whatever the numbers look like. */
   #replaced(session: Connected, now: number): void {
     if (this.#phase === 'connected') {
       this.#retries.down(now)
@@ -214,10 +216,7 @@ export class Lifecycle {
     const attempt = this.#retries.connects + 1
     const reason = this.#recovery?.farewell || 'The hub began another session'
     this.#endSession(now)
-    this.#host.act({
-      type: 'status',
-      status: { state: 'disconnected', code: undefined, reason, retryAt: now, attempt },
-    })
+    this.#show({ state: 'disconnected', code: undefined, reason, retryAt: now, attempt })
     this.#up(session, now)
   }
 
@@ -230,17 +229,21 @@ export class Lifecycle {
     }
     this.#phase = 'waiting'
     const { at: retryAt, connects: attempt } = this.#retries
-    this.#host.act({ type: 'status', status: { state: 'disconnected', code, reason, retryAt, attempt } })
+    this.#show({ state: 'disconnected', code, reason, retryAt, attempt })
     if (retryAt <= now) this.#retry(now)
   }
 
   #stop({ code, reason }: Omit<LinkEnd, 'cause'>, cause: StateStoreError | undefined, now: number): void {
     if (this.#phase === 'stopped') return
     this.#phase = 'stopped'
-    this.#abandon(NORMAL)
+    this.#link.abandon(NORMAL)
     this.#recovery = undefined
     this.#retries.clear()
     this.#host.stopped(closedBy(cause), now)
-    this.#host.act({ type: 'status', status: { state: 'stopped', code, reason, cause } })
+    this.#show({ state: 'stopped', code, reason, cause })
+  }
+
+  #show(status: PubSubStatus): void {
+    this.#host.act({ type: 'status', status })
   }
 }

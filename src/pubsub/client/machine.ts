@@ -1,19 +1,19 @@
-import { type ClosedError, PayloadError, reason, StateStoreError } from '../../errors.js'
+import { type ClosedError, PayloadError, reason, StateStoreError } from '../../base/errors.js'
 import type { DownFrame, FrameData, UnknownFrame, UpFrame } from '../wire/frames.js'
 import type { UnreadableMessageError } from '../wire/unreadable-message.js'
-import type { Action, MachineEvent, MachineSettings, Outcome, SendRequest } from './events.js'
-import { Inbox } from './inbox.js'
+import type { Action, MachineEvent, MachineSettings, RequestOutcome, SendRequest } from './events.js'
 import { Lifecycle } from './lifecycle.js'
 import { Memberships } from './memberships.js'
-import { Outbox } from './outbox.js'
 import type { Posting } from './posting.js'
+import { SendQueue } from './send-queue.js'
+import { SequenceTracker } from './sequence-tracker.js'
 
 /**
  * The client's side of the reliable subprotocols: what happens goes in, what to do comes out. Neither sockets nor timers
  * nor RxJS are known here, and time is what the caller says it is, so that a simulation can live through years of bad
  * networks in seconds. Times in ms.
  *
- * Whoever drives it carries out the actions in their order, and sends a `tick` when {@link deadline} has come.
+ * Its driver carries out the actions in order, and sends a `tick` when {@link deadline} has come.
  *
  * @example
  * ```ts
@@ -23,8 +23,8 @@ import type { Posting } from './posting.js'
  */
 export class Machine {
   readonly #settings: MachineSettings
-  readonly #inbox = new Inbox()
-  readonly #outbox: Outbox
+  readonly #sequences = new SequenceTracker()
+  readonly #sendQueue: SendQueue
   readonly #memberships: Memberships
   readonly #lifecycle: Lifecycle
   readonly #postings = new Map<SendRequest, Posting>()
@@ -36,11 +36,12 @@ export class Machine {
       this.#actions.push(action)
     }
     this.#settings = settings
-    this.#outbox = new Outbox(settings, data => act({ type: 'transmit', data }))
-    this.#memberships = new Memberships(this.#outbox, settings.timeout, act)
+    this.#sendQueue = new SendQueue(settings, data => act({ type: 'transmit', data }))
+    this.#memberships = new Memberships(this.#sendQueue, settings.timeout, act)
     this.#lifecycle = new Lifecycle(settings, {
       act,
       resumed: now => this.#resumed(now),
+      isOwed: () => this.#sendQueue.isOwed,
       suspended: () => this.#suspended(),
       sessionLost: (since, now) => this.#sessionLost(since, now),
       stopped: (error, now) => this.#stopped(error, now),
@@ -49,13 +50,13 @@ export class Machine {
 
   /** When it wants to be woken by a `tick`; `Infinity` for never. A tick that comes early does no harm. */
   get deadline(): number {
-    return Math.min(this.#lifecycle.deadline, this.#inbox.deadline, this.#outbox.deadline)
+    return Math.min(this.#lifecycle.deadline, this.#sequences.deadline, this.#sendQueue.deadline)
   }
 
   /** What to do about what happened. Never throws, whatever the network brings. */
   handle(event: MachineEvent, now: number): readonly Action[] {
     this.#take(event, now)
-    const sequenceId = this.#inbox.take(now)
+    const sequenceId = this.#sequences.take(now)
     if (sequenceId !== undefined) this.#transmit({ type: 'sequenceAck', sequenceId })
     const actions = this.#actions
     this.#actions = []
@@ -81,7 +82,7 @@ export class Machine {
         break
       case 'tick':
         this.#lifecycle.tick(now)
-        this.#outbox.tick(now)
+        this.#sendQueue.tick(now)
         break
       case 'opened':
         this.#lifecycle.opened(event.link, now)
@@ -114,7 +115,7 @@ export class Machine {
     if (isFault || (frame.type !== 'disconnected' && frame.type !== 'connected')) this.#lifecycle.proven(now)
     // The number counts even when nothing else of the frame is understood.
     const sequenceId = 'sequenceId' in frame ? frame.sequenceId : undefined
-    if (sequenceId !== undefined && !this.#inbox.record(sequenceId, data.length, now)) return
+    if (sequenceId !== undefined && !this.#sequences.record(sequenceId, data.length, now)) return
     if (isFault) this.#actions.push({ type: 'report', error: frame })
     else this.#obey(frame, now)
   }
@@ -142,7 +143,7 @@ export class Machine {
         break
       }
       case 'ack':
-        this.#outbox.acknowledged(frame.ackId, frame.success, frame.error, now)
+        this.#sendQueue.acknowledged(frame.ackId, frame.success, frame.error, now)
         break
       case 'connected':
         this.#lifecycle.connected(frame, now)
@@ -151,12 +152,14 @@ export class Machine {
         this.#lifecycle.disconnected(frame.reason)
         break
       case 'pong':
+        this.#lifecycle.ponged()
+        break
       case 'unknown':
     }
   }
 
   #send(request: SendRequest, now: number): void {
-    const settled = (outcome: Outcome): void => {
+    const settled = (outcome: RequestOutcome): void => {
       this.#postings.delete(request)
       this.#actions.push({ type: 'settled', request, outcome })
     }
@@ -164,7 +167,7 @@ export class Machine {
       settled({ ok: false, error: this.#closed })
       return
     }
-    const posting = this.#outbox.post({ ...request, urgent: false, settled }, now)
+    const posting = this.#sendQueue.post({ ...request, urgent: false, settled }, now)
     if (posting && posting.state !== 'over') this.#postings.set(request, posting)
   }
 
@@ -172,33 +175,33 @@ export class Machine {
     const posting = this.#postings.get(request)
     if (posting === undefined) return
     this.#postings.delete(request)
-    this.#outbox.forget(posting)
+    this.#sendQueue.forget(posting)
   }
 
-  // Groups before messages: what is sent next may be meant to come back.
+  // Groups before messages: the sender of what goes out next may expect it back from its group.
   #resumed(now: number): void {
-    this.#inbox.resume(now)
+    this.#sequences.resume(now)
     this.#memberships.resume(now)
-    this.#outbox.resume(now)
+    this.#sendQueue.resume(now)
   }
 
   #suspended(): void {
-    this.#inbox.suspend()
+    this.#sequences.suspend()
     this.#memberships.suspend()
-    this.#outbox.suspend()
+    this.#sendQueue.suspend()
   }
 
   #sessionLost(since: number, now: number): void {
-    this.#inbox.reset()
+    this.#sequences.reset()
     this.#memberships.sessionLost(since)
-    this.#outbox.sessionLost(now)
+    this.#sendQueue.sessionLost(now)
   }
 
   #stopped(error: ClosedError, now: number): void {
     this.#closed = error
     this.#suspended()
     this.#memberships.close()
-    this.#outbox.close(error, now)
+    this.#sendQueue.close(error, now)
   }
 
   #transmit(frame: UpFrame): void {

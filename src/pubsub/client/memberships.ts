@@ -1,7 +1,7 @@
-import type { StateStoreError } from '../../errors.js'
-import type { Action, Outcome } from './events.js'
-import type { Outbox } from './outbox.js'
+import type { StateStoreError } from '../../base/errors.js'
+import type { Action, RequestOutcome } from './events.js'
 import type { Posting } from './posting.js'
+import type { SendQueue } from './send-queue.js'
 
 interface Membership {
   readonly group: string
@@ -10,7 +10,7 @@ interface Membership {
   wanted: boolean
   /** What the hub knows; `undefined` when a request was sent whose answer did not come in time. */
   joined: boolean | undefined
-  /** What it was asked last and has not answered. */
+  /** The last request, while it is not answered. */
   asked: 'joinGroup' | 'leaveGroup' | undefined
   posting: Posting | undefined
   /** Since when messages are missed: the group was joined in a session that is lost. */
@@ -18,19 +18,19 @@ interface Membership {
 }
 
 /**
- * Which groups are wanted and which are joined. One request per group is under way; its answer shows whether another one
- * is needed, so that however often somebody comes and goes, it settles at what is wanted. A recovered session has kept
- * its groups; in another one those are joined that are wanted then ("Reconnection"). Pure; times in ms.
+ * Which groups are wanted and which are joined. At most one request per group is under way; its answer shows whether
+ * another one is needed, so that it settles at what is wanted however often that changes. A recovered session has kept its
+ * groups; in a new one the groups that are wanted then are joined ("Reconnection"). Pure; times in ms.
  */
 export class Memberships {
-  readonly #outbox: Outbox
+  readonly #sendQueue: SendQueue
   readonly #timeout: number
   readonly #act: (action: Action) => void
   readonly #all = new Map<string, Membership>()
   #live = false
 
-  constructor(outbox: Outbox, timeout: number, act: (action: Action) => void) {
-    this.#outbox = outbox
+  constructor(sendQueue: SendQueue, timeout: number, act: (action: Action) => void) {
+    this.#sendQueue = sendQueue
     this.#timeout = timeout
     this.#act = act
   }
@@ -72,7 +72,7 @@ export class Memberships {
   sessionLost(since: number): void {
     for (const membership of Array.from(this.#all.values())) {
       if (mayBeJoined(membership)) membership.missedSince ??= since
-      if (membership.posting) this.#outbox.forget(membership.posting)
+      if (membership.posting) this.#sendQueue.forget(membership.posting)
       membership.posting = undefined
       membership.asked = undefined
       membership.joined = false
@@ -83,7 +83,7 @@ export class Memberships {
   /** Asks for nothing any more. */
   close(): void {
     this.suspend()
-    for (const { posting } of this.#all.values()) if (posting) this.#outbox.forget(posting)
+    for (const { posting } of this.#all.values()) if (posting) this.#sendQueue.forget(posting)
     this.#all.clear()
   }
 
@@ -97,7 +97,7 @@ export class Memberships {
     const { group, wanted } = membership
     const type = wanted ? 'joinGroup' : 'leaveGroup'
     membership.asked = type
-    membership.posting = this.#outbox.post(
+    membership.posting = this.#sendQueue.post(
       {
         frame: { type, group },
         ack: true,
@@ -110,7 +110,7 @@ export class Memberships {
     )
   }
 
-  #answered(membership: Membership, outcome: Outcome, now: number): void {
+  #answered(membership: Membership, outcome: RequestOutcome, now: number): void {
     const joining = membership.asked === 'joinGroup'
     membership.asked = undefined
     membership.posting = undefined
@@ -133,13 +133,13 @@ export class Memberships {
 
   #failed(membership: Membership, joining: boolean, error: StateStoreError): void {
     const refused = joining && !isPassing(error)
-    // It may have been done all the same: whatever is wanted has to be asked for.
+    // It may have been done all the same, so what is wanted has to be asked for again.
     if (error.code === 'outcome-unknown') membership.joined = undefined
     const { group, member, wanted, missedSince } = membership
-    // First, so that whoever hears of it below may join anew.
+    // First, so that a listener that hears of it below may join anew.
     if (refused && wanted) this.#act({ type: 'groupFailed', group, member, error })
     if (!refused || missedSince !== undefined) this.#act({ type: 'report', error })
-    // A group that may not be left is none of ours any more: what comes of it is dropped.
+    // A group that cannot be left does not concern us any more: its messages are dropped.
     if (!joining && !isPassing(error)) membership.joined = false
     if (refused) membership.wanted = false
   }
@@ -149,7 +149,7 @@ export class Memberships {
 const mayBeJoined = ({ joined, asked, posting }: Membership): boolean =>
   joined !== false || (asked === 'joinGroup' && posting?.state === 'sent')
 
-/** Time ran out, here or on the wire: to be asked again. */
+/** Time ran out, here or on the wire: ask again. */
 const isPassing = ({ code }: StateStoreError): boolean => code === 'timeout' || code === 'outcome-unknown'
 
 const newMembership = (group: string, member: object): Membership => ({

@@ -1,17 +1,17 @@
 import { defer, map, mergeMap, type Observable, type OperatorFunction, tap } from 'rxjs'
-import { checkPositiveInteger } from '../../check.js'
-import { OverflowError } from '../../errors.js'
-import { checkHas, checkName } from './check.js'
-import type { PubSubClient } from './client.js'
+import { checkHas, checkPositiveInteger } from '../../base/check.js'
+import { OverflowError } from '../../base/errors.js'
+import { checkName } from '../wire/names.js'
 import type { SendResult } from './events.js'
 import type { Group } from './group.js'
+import type { PubSubClient } from './pubsub-client.js'
 import { type GroupSendOptions, noEchoOf, type SendOptions, sendingOf } from './send.js'
 
 /** How items become sends. */
 export interface SendingOptions {
   /** Most sends under way at a time. Default 64. */
   readonly concurrency?: number
-  /** Most items that wait: for their turn, or with a result for that of an earlier one. One more fails the stream with `overflow`. Default 65,536. */
+  /** Most items that wait: for their turn, or for the result of an earlier one. One more fails the stream with `overflow`. Default 65,536. */
   readonly buffer?: number
 }
 
@@ -49,12 +49,12 @@ export function sendEvent(
   options: SendOptions & SendingOptions = {},
 ): OperatorFunction<unknown, SendResult> {
   checkHas('client', client, ['sendEvent'])
-  checkName('an event', name)
+  checkName('event', name)
   checkSending(options)
   return inOrder(item => client.sendEvent(name, item, options), options)
 }
 
-/** At once, not with the first item. */
+/** Checked at once, not with the first item. */
 const checkSending = (options: SendOptions): unknown => sendingOf(options, 1)
 
 function inOrder<T, R>(send: (item: T) => Observable<R>, options: SendingOptions): OperatorFunction<T, R> {

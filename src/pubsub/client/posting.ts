@@ -1,13 +1,13 @@
-import type { Deadline } from '../../deadlines.js'
-import { OutcomeUnknownError, type StateStoreError, TimeoutError } from '../../errors.js'
+import type { Deadline } from '../../base/deadlines.js'
+import { OutcomeUnknownError, type StateStoreError, TimeoutError } from '../../base/errors.js'
 import type { FrameData } from '../wire/frames.js'
-import type { Outcome, Outgoing } from './events.js'
-import type { Lane } from './lane.js'
+import type { CancellableFifo } from './cancellable-fifo.js'
+import type { OutgoingFrame, RequestOutcome } from './events.js'
 
-/** Whatever the hub may be asked to acknowledge. */
-export type Request = Outgoing | { readonly type: 'joinGroup' | 'leaveGroup'; readonly group: string }
+/** Anything that the hub may be asked to acknowledge. */
+export type Request = OutgoingFrame | { readonly type: 'joinGroup' | 'leaveGroup'; readonly group: string }
 
-/** What to post, and whom to tell how it ended. */
+/** What to send, and whom to tell how it ended. */
 export interface Draft {
   readonly frame: Request
   /** Whether the hub is to answer. */
@@ -18,10 +18,10 @@ export interface Draft {
   readonly atLeastOnce: boolean
   /** Goes before all that is not, and beyond the limit of the queue. */
   readonly urgent: boolean
-  readonly settled: (outcome: Outcome, now: number) => void
+  readonly settled: (outcome: RequestOutcome, now: number) => void
 }
 
-/** A request under way and what is known of it. Changed by the outbox alone. */
+/** A request under way and what is known of it. Changed by the send queue alone. */
 export interface Posting {
   readonly draft: Draft
   readonly data: FrameData
@@ -29,7 +29,7 @@ export interface Posting {
   readonly ackId: bigint | undefined
   state: 'waiting' | 'sent' | 'pausing' | 'over'
   /** Where it waits. */
-  lane: Lane<Posting>
+  fifo: CancellableFifo<Posting>
   /** How many sessions were lost while a copy was on the wire. */
   losses: number
   /** How often the hub answered `InternalServerError`. */
@@ -55,11 +55,11 @@ export const unknownFate = ({ draft }: Posting, why: string): StateStoreError =>
     remedy: 'send it again only if it may arrive twice',
   })
 
-/** What a request ends with that gets no answer: `error` if no copy of it can have been processed. */
+/** The error of a request that gets no answer: `error` if no copy of it can have been processed. */
 export const unanswered = (posting: Posting, why: string, error: StateStoreError): StateStoreError =>
   posting.state === 'sent' || posting.losses > 0 ? unknownFate(posting, why) : error
 
-/** What a request ends with whose time is over. */
+/** The error of a request whose time is over. */
 export function timedOut(posting: Posting): StateStoreError {
   const { timeout } = posting.draft
   return unanswered(posting, `no acknowledgement came within ${timeout} ms`, new TimeoutError(timeout))

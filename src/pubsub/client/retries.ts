@@ -1,22 +1,22 @@
-import { ArgumentError, reason, type StateStoreError, shown } from '../../errors.js'
+import { ArgumentError, reason, type StateStoreError, shown } from '../../base/errors.js'
 import type { MachineSettings } from './events.js'
 
-/** A connection that held for so long starts the count of attempts anew, ms. */
+/** A connection that held for so long resets the count of attempts, ms. */
 const STABLE_AFTER = 5_000
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * When to try again: at once after a connection that held, then after growing pauses. Recoveries of a session and new
- * connections are counted apart. Pure; times in ms.
+ * When to try again: at once after a connection that held, then after growing pauses, which stay short for recoveries.
+ * Recoveries of a session and new connections are counted apart. Pure; times in ms.
  */
 export class Retries {
-  readonly #settings: Pick<MachineSettings, 'pause' | 'reconnectStrategy'>
+  readonly #settings: Pick<MachineSettings, 'recoveryPause' | 'reconnectStrategy'>
   #recoveries = 0
   #connects = 0
   #upSince = 0
   #at = NEVER
 
-  constructor(settings: Pick<MachineSettings, 'pause' | 'reconnectStrategy'>) {
+  constructor(settings: Pick<MachineSettings, 'recoveryPause' | 'reconnectStrategy'>) {
     this.#settings = settings
   }
 
@@ -52,7 +52,7 @@ export class Retries {
   /** The next attempt to recover. */
   recover(now: number): void {
     const earlier = this.#recoveries++
-    this.#at = now + (earlier === 0 ? 0 : this.#settings.pause(earlier))
+    this.#at = now + (earlier === 0 ? 0 : this.#settings.recoveryPause(earlier))
   }
 
   /** The next attempt to connect, or why there is none. */

@@ -1,9 +1,7 @@
-import type { Observable } from 'rxjs'
-import { checkObject, checkPositiveInteger } from '../../check.js'
-import { ArgumentError } from '../../errors.js'
+import { checkFlag, checkObject, checkPositiveInteger } from '../../base/check.js'
+import { ArgumentError } from '../../base/errors.js'
 import type { Payload } from '../wire/frames.js'
-import { checkFlag } from './check.js'
-import type { SendRequest, SendResult } from './events.js'
+import type { SendRequest } from './events.js'
 
 /** Options of every send. */
 export interface SendOptions {
@@ -26,14 +24,11 @@ export interface SendOptions {
 
 /** Options of a send to a group. */
 export interface GroupSendOptions extends SendOptions {
-  /** Spare the sender, should it have joined the group. Default `false`. */
+  /** Do not send it to the sender itself, should it be a member of the group. Default `false`. */
   readonly noEcho?: boolean
 }
 
-/** Makes a send happen when it is subscribed to. */
-export type Sender = (request: SendRequest) => Observable<SendResult>
-
-/** How a message is to be sent. Throws {@link ArgumentError} for options that are none. */
+/** How a message is to be sent. Throws {@link ArgumentError} for wrong options. */
 export function sendingOf(options: SendOptions, timeoutByDefault: number): Omit<SendRequest, 'frame'> {
   checkObject('options', options)
   const { ack = true, atLeastOnce = false, timeout = timeoutByDefault } = options
@@ -46,7 +41,7 @@ export function sendingOf(options: SendOptions, timeoutByDefault: number): Omit<
   return { ack, atLeastOnce, timeout }
 }
 
-/** Whether the sender is to be spared. Throws {@link ArgumentError} for what is neither `true` nor `false`. */
+/** Whether the sender is left out. Throws {@link ArgumentError} for anything but `true` and `false`. */
 export function noEchoOf({ noEcho = false }: GroupSendOptions): boolean {
   checkFlag('noEcho', noEcho)
   return noEcho

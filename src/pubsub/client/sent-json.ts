@@ -1,4 +1,4 @@
-import { ArgumentError } from '../../errors.js'
+import { ArgumentError } from '../../base/errors.js'
 import { isNestedWithin } from '../wire/json-scan.js'
 import { MAXIMUM_NESTING } from '../wire/nesting.js'
 import { toJson } from '../wire/outgoing.js'
@@ -7,9 +7,9 @@ import { toJson } from '../wire/outgoing.js'
 const DEEPEST = MAXIMUM_NESTING - 1
 
 /**
- * JSON text of a value that a client may send. Raises {@link ArgumentError} for what has none, and for what a hub ends
- * the session: `null`, also where it stands for `NaN`, an invalid `Date` or what `toJSON` gave, and deep nesting. So it
- * does for a `Map`, a `Set`, a `Blob` and their like, all of which silently would become `{}`.
+ * JSON text of a value that a client may send. Raises {@link ArgumentError} for a value that has none, and for one that
+ * makes a hub end the session: `null`, also where it stands for `NaN`, an invalid `Date` or the result of `toJSON`, and
+ * deep nesting. The same goes for a `Map`, a `Set`, a `Blob` and the like, which would silently become `{}`.
  *
  * @example
  * ```ts

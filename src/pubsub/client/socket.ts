@@ -1,6 +1,6 @@
 import type { FrameData } from '../wire/frames.js'
 
-/** What a socket tells. Never called before {@link OpenSocket} has returned. */
+/** What a socket reports. Never called before {@link OpenSocket} has returned. */
 export interface SocketHandlers {
   opened(): void
   message(data: FrameData): void
@@ -16,9 +16,9 @@ export interface Socket {
   send(data: FrameData): void
   /** Closes with a code, 1000 or 3000 to 4999, or without any. May be called at any time, and again. */
   close(code?: number): void
-  /** Lets go of a socket that was closed and waits for an answer in vain, where the platform can. */
+  /** Abandons a socket that was closed and waits for an answer in vain, where the platform can do that. */
   terminate(): void
 }
 
-/** Opens a WebSocket and offers one subprotocol. A failure is told by `closed`, never thrown. */
+/** Opens a WebSocket and offers one subprotocol. A failure is reported by `closed`, never thrown. */
 export type OpenSocket = (url: string, subprotocol: string, handlers: SocketHandlers) => Socket

@@ -1,15 +1,18 @@
 import type { WebSocket as PackagedSocket } from 'ws'
-import { reason } from '../../errors.js'
+import { reason } from '../../base/errors.js'
 import type { FrameData } from '../wire/frames.js'
 import type { OpenSocket, Socket, SocketHandlers } from './socket.js'
 
 /** How a socket ends that was not opened (RFC 6455, section 7.4.1). */
 const ABNORMAL = 1006
 
-/** A half-open link may take two seconds to close, not thirty, in which the process could not end. Types of `ws` lack it. */
+/** A half-open link may take two seconds to close, not thirty, during which the process could not end. The types of `ws` lack it. */
 const OPTIONS = { followRedirects: false, closeTimeout: 2_000 }
 
-/** Opens the WebSocket of the platform: of browsers and of Node from 22 on, else that of the package `ws`. */
+/**
+ * Opens the WebSocket of the platform, but in Node of any version that of the package `ws`: the one built into Node 22
+ * and 24 cannot be abandoned when the other side does not answer its close frame, and would keep the process alive.
+ */
 export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
   const socket = new LateSocket(handlers)
   create(url, subprotocol).then(
@@ -20,10 +23,13 @@ export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
 }
 
 async function create(url: string, subprotocol: string): Promise<WebSocket | PackagedSocket> {
-  if ('WebSocket' in globalThis) return new WebSocket(url, subprotocol)
+  if ('WebSocket' in globalThis && !isNode()) return new WebSocket(url, subprotocol)
   const ws = await import('ws')
   return new ws.WebSocket(url, subprotocol, OPTIONS)
 }
+
+/** Node has a WebSocket since version 22, and a navigator since version 21. */
+const isNode = (): boolean => globalThis.navigator?.userAgent?.startsWith('Node.js/') === true
 
 /** A socket that can be closed before it is there. */
 class LateSocket implements Socket {
@@ -49,25 +55,35 @@ class LateSocket implements Socket {
   }
 
   terminate(): void {
-    // Browsers do it by themselves.
+    // Browsers give up by themselves.
     if (this.#socket && 'terminate' in this.#socket) this.#socket.terminate()
   }
 
   attach(socket: WebSocket | PackagedSocket): void {
     const handlers = this.#handlers
     let problem = ''
+    let state: 'opening' | 'open' | 'closed' = 'opening'
+    const end = (code: number, reason: string): void => {
+      if (state === 'closed') return
+      state = 'closed'
+      handlers.closed(code, reason || problem)
+    }
     socket.binaryType = 'arraybuffer'
-    socket.onopen = () => handlers.opened()
+    socket.onopen = () => {
+      if (state !== 'opening') return
+      state = 'open'
+      handlers.opened()
+    }
     socket.onmessage = ({ data }: { readonly data: unknown }) => {
       handlers.message(data instanceof ArrayBuffer ? new Uint8Array(data) : String(data))
     }
-    // Only `ws` says what went wrong, such as the status of an HTTP answer.
+    // Browsers do not say what went wrong, such as the status of an HTTP answer.
     socket.onerror = (event: object) => {
       if ('message' in event) problem = String(event.message)
+      // Node 22 tells nothing more when it cannot be opened (in the HTML standard a `close` follows).
+      if (state === 'opening') end(ABNORMAL, '')
     }
-    socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) => {
-      handlers.closed(code, reason || problem)
-    }
+    socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) => end(code, reason)
     this.#socket = socket
     if (this.#ended) socket.close(this.#ended.code)
   }

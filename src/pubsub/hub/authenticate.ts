@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Clock } from '../../clock.js'
-import { ArgumentError, PayloadError, reason } from '../../errors.js'
-import type { Handshake, Refusal } from './handshake.js'
+import type { Clock } from '../../base/clock.js'
+import { ArgumentError, PayloadError, reason } from '../../base/errors.js'
+import type { Handshake, HandshakeRefusal } from './handshake.js'
 import { type Identity, identityProblem } from './identity.js'
 import { ALL_ROLES } from './permissions.js'
 import { AccessTokens } from './tokens.js'
 
-/** What there is to know of a client that wants to connect. */
+/** What is known of a client that wants to connect. */
 export interface ConnectRequest {
   /** Name of the hub, in lower case. */
   readonly hub: string
@@ -17,8 +17,8 @@ export interface ConnectRequest {
 }
 
 /**
- * Who may connect. `{ key }`: whoever has an access token signed with it. `'anonymous'`: everybody, to do everything,
- * for development. A function: whoever it has an identity for.
+ * Who may connect. `{ key }`: clients with an access token signed with it. `'anonymous'`: every client, and it may do
+ * everything; for development. A function: clients for which it returns an identity.
  */
 export type Authenticate =
   | 'anonymous'
@@ -26,7 +26,7 @@ export type Authenticate =
   | ((request: ConnectRequest) => Identity | false | Promise<Identity | false>)
 
 /** Finds out who a client is; never rejects. */
-export type Authenticator = (handshake: Handshake, headers: IncomingHttpHeaders) => Promise<Identity | Refusal>
+export type Authenticator = (handshake: Handshake, headers: IncomingHttpHeaders) => Promise<Identity | HandshakeRefusal>
 
 /**
  * @param tokens - for `{ key }`
@@ -42,7 +42,7 @@ export function authenticatorOf(
   return byCallback(authenticate)
 }
 
-/** Throws {@link ArgumentError} for anything but the three ways. */
+/** Throws {@link ArgumentError} for anything but these three. */
 export function checkAuthenticate(authenticate: Authenticate): void {
   if (authenticate === 'anonymous' || typeof authenticate === 'function') return
   if (typeof authenticate === 'object' && authenticate !== null && 'key' in authenticate) return
@@ -52,11 +52,11 @@ export function checkAuthenticate(authenticate: Authenticate): void {
 const byToken =
   (tokens: AccessTokens, path: string, clock: Clock): Authenticator =>
   async ({ hub, accessToken }) => {
-    if (accessToken === undefined) return { status: 401, text: 'An access token is needed' }
+    if (accessToken === undefined) return { status: 401, text: 'An access token is required' }
     try {
       return await tokens.verify(accessToken, `${path}/hubs/${hub}`.toLowerCase(), clock.now())
     } catch (error) {
-      return { status: 401, text: `The access token does not do: ${reason(error)}` }
+      return { status: 401, text: `The access token is not accepted: ${reason(error)}` }
     }
   }
 
@@ -70,6 +70,6 @@ const byCallback =
       if (problem !== undefined) throw new PayloadError(problem)
       return identity
     } catch (error) {
-      return { status: 500, text: `Nobody could be authenticated: ${reason(error)}` }
+      return { status: 500, text: `Authentication failed: ${reason(error)}` }
     }
   }

@@ -1,34 +1,86 @@
-import { DeadlineQueue } from '../../deadlines.js'
+import { type Deadline, DeadlineQueue } from '../../base/deadlines.js'
 import type { AckError, Payload, UpFrame } from '../wire/frames.js'
-import { EventRequest } from './event-request.js'
-import { EVENT_TIMEOUT, REFUSALS } from './refusals.js'
-import type { Session } from './session.js'
-import { Undecided } from './undecided.js'
+import type { HubLink } from './hub-link.js'
+import type { HubSession } from './hub-session.js'
+import type { Kept, MemoryBudget } from './memory-budget.js'
 
-/** Where events wait until the application has decided on them. An event that it forgets is refused in time. */
+/** How long the application may take to decide on an event, ms. */
+const EVENT_TIMEOUT = 30_000
+/** Most events of one connection that wait for the application to decide, and how large they are together, bytes. */
+const MOST_UNDECIDED = 1_000
+const MOST_UNDECIDED_BYTES = 16 * 1024 * 1024
+
+/** Why an event was not processed, in the words of the wire. */
+const REFUSALS = {
+  unhandled: { name: 'NotFound', message: 'This hub handles no events' },
+  undecided: { name: 'Timeout', message: `The event was not answered within ${EVENT_TIMEOUT} ms` },
+  busy: { name: 'InternalServerError', message: 'Too many events of this connection wait for an answer' },
+} as const satisfies Record<string, AckError>
+
+/** An event on its way to the application, which decides what is answered. */
+export class EventRequest implements Kept {
+  readonly session: HubSession
+  readonly event: string
+  readonly payload: Payload
+  readonly ackId: bigint | undefined
+  /** Of its frame, bytes or characters. */
+  readonly size: number
+  holders = 0
+  /** When it is refused without the application; only if the client asked for an answer. */
+  deadline: Deadline<EventRequest> | undefined
+  /** The link over which its latest copy came. */
+  link: HubLink | undefined
+  /** Whether the application has decided. */
+  settled = false
+
+  constructor(session: HubSession, event: string, payload: Payload, ackId: bigint | undefined, size: number) {
+    this.session = session
+    this.link = session.link
+    this.event = event
+    this.payload = payload
+    this.ackId = ackId
+    this.size = size
+  }
+}
+
+/** Where events wait until the application has decided on them. One that it forgets is refused after a while. */
 export class EventDesk {
   readonly #handle: (request: EventRequest) => boolean
-  readonly #reply: (session: Session, payload: Payload) => void
+  readonly #reply: (session: HubSession, payload: Payload) => void
+  readonly #budget: MemoryBudget
   readonly #waiting = new DeadlineQueue<EventRequest>()
-  readonly #undecided = new Map<Session, Undecided>()
+  readonly #undecided = new Map<HubSession, Undecided>()
 
   /**
-   * @param handle - whether anybody takes the event, to decide now or later
+   * @param handle - whether the application takes the event, to decide now or later
    * @param reply - sends an answer to the client; raises an error when it cannot be encoded
+   * @param budget - for what waits
    */
-  constructor(handle: (request: EventRequest) => boolean, reply: (session: Session, payload: Payload) => void) {
+  constructor(
+    handle: (request: EventRequest) => boolean,
+    reply: (session: HubSession, payload: Payload) => void,
+    budget: MemoryBudget,
+  ) {
+    this.#budget = budget
     this.#handle = handle
     this.#reply = reply
   }
 
-  /** When {@link tick} has something to do next. */
-  get nextDeadline(): number | undefined {
-    return this.#waiting.peek()?.at
+  /** When {@link tick} has something to do next; `Infinity` for never. */
+  get deadline(): number {
+    return this.#waiting.earliest
   }
 
-  /** Whether an event is on the way to its answer. */
-  waits(session: Session, ackId: bigint): boolean {
-    return this.#undecided.get(session)?.has(ackId) === true
+  /** Bytes of the events of a session that wait. */
+  bytesOf(session: HubSession): number {
+    return this.#undecided.get(session)?.bytes ?? 0
+  }
+
+  /** Takes a copy of an event that waits; `false` if there is none. One answer serves all copies. */
+  repeated(session: HubSession, ackId: bigint): boolean {
+    const request = this.#undecided.get(session)?.get(ackId)
+    if (request) request.link = session.link
+    return request !== undefined
   }
 
   /**
@@ -36,7 +88,7 @@ export class EventDesk {
    *
    * @param size - of the frame, bytes or characters
    */
-  ask(session: Session, frame: Extract<UpFrame, { type: 'event' }>, size: number, now: number): void {
+  ask(session: HubSession, frame: Extract<UpFrame, { type: 'event' }>, size: number, now: number): void {
     const { event, payload, ackId } = frame
     if (this.#undecided.get(session)?.full(size)) {
       session.answer(ackId, REFUSALS.busy)
@@ -58,15 +110,19 @@ export class EventDesk {
     this.#settle(request)
   }
 
-  /** Says that an event was not processed. Only the first decision counts. */
+  /**
+   * Says that an event was not processed. Only the first decision counts. A client that has recovered its session and not
+   * yet repeated the event is not told: its copy is asked about anew, and would contradict the answer.
+   */
   refuse(request: EventRequest, error: AckError): void {
     if (!request.settled) this.#settle(request, error)
   }
 
-  /** Lets go of the events of a session that has ended: there is nobody to answer. */
-  forget(session: Session): void {
+  /** Drops the events of a session that has ended: there is no one left to answer. */
+  forget(session: HubSession): void {
     for (const request of this.#undecided.get(session)?.all ?? []) {
       request.settled = true
+      this.#budget.release(request)
       if (request.deadline) this.#waiting.remove(request.deadline)
     }
     this.#undecided.delete(session)
@@ -83,13 +139,50 @@ export class EventDesk {
     const undecided = this.#undecided.get(request.session) ?? new Undecided()
     this.#undecided.set(request.session, undecided)
     undecided.add(ackId, request)
+    this.#budget.keep(request)
   }
 
   #settle(request: EventRequest, error?: AckError): void {
     const { session, ackId, deadline } = request
     request.settled = true
     if (deadline) this.#waiting.remove(deadline)
-    if (ackId !== undefined) this.#undecided.get(session)?.remove(ackId)
-    session.answer(ackId, error)
+    if (ackId !== undefined) {
+      this.#undecided.get(session)?.remove(ackId)
+      this.#budget.release(request)
+    }
+    if (error === undefined || request.link === session.link) session.answer(ackId, error)
+  }
+}
+
+/** Events of one connection that the application has not decided on yet, by the ids they are answered with. */
+class Undecided {
+  readonly #requests = new Map<bigint, EventRequest>()
+  #bytes = 0
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get all(): Iterable<EventRequest> {
+    return this.#requests.values()
+  }
+
+  get(ackId: bigint): EventRequest | undefined {
+    return this.#requests.get(ackId)
+  }
+
+  /** Whether there is no room for another of this size. */
+  full(size: number): boolean {
+    return this.#requests.size >= MOST_UNDECIDED || this.#bytes + size > MOST_UNDECIDED_BYTES
+  }
+
+  add(ackId: bigint, request: EventRequest): void {
+    this.#requests.set(ackId, request)
+    this.#bytes += request.size
+  }
+
+  remove(ackId: bigint): void {
+    this.#bytes -= this.#requests.get(ackId)?.size ?? 0
+    this.#requests.delete(ackId)
   }
 }

@@ -1,22 +1,29 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Claim } from './identity.js'
-import { hubKey, isHubName } from './names.js'
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../../base/clock.js'
+import { Timeouts } from '../../base/timeouts.js'
+import { hubKey, isHubName } from '../wire/names.js'
+import type { SessionClaim } from './identity.js'
+
+/** How long the application may take to decide, ms, and how many decisions may be pending. */
+const HANDSHAKE_TIMEOUT = 10_000
+export const MOST_HANDSHAKES = 1_000
 
 /** What a client asks for in its HTTP request. */
 export interface Handshake {
   /** Name of the hub, in lower case. */
   readonly hub: string
-  /** Subprotocols it speaks, best first, in its own spelling. */
+  /** Subprotocols it speaks, preferred ones first, in its own spelling. */
   readonly subprotocols: readonly string[]
   readonly query: URLSearchParams
-  /** The session it wants back, if it has had one. */
-  readonly claim: Claim | undefined
+  /** The session it wants back, if it had one. */
+  readonly claim: SessionClaim | undefined
   /** From the URL or the `Authorization` header. */
   readonly accessToken: string | undefined
 }
 
 /** Why a handshake fails, as an HTTP answer. */
-export interface Refusal {
+export interface HandshakeRefusal {
   readonly status: 400 | 401 | 404 | 500 | 503
   readonly text: string
 }
@@ -27,14 +34,14 @@ export interface Refusal {
  *
  * @param path - the beginning of the path, without a slash at the end
  */
-export function readHandshake(url: string, headers: IncomingHttpHeaders, path: string): Handshake | Refusal {
+export function readHandshake(url: string, headers: IncomingHttpHeaders, path: string): Handshake | HandshakeRefusal {
   // A path that begins with two slashes would be read as a host.
   const base = 'ws://hub'
-  if (!URL.canParse(base + url)) return { status: 400, text: 'This is no URL' }
+  if (!URL.canParse(base + url)) return { status: 400, text: 'The URL is not valid' }
   const { pathname, searchParams: query } = new URL(base + url)
   const hub = hubOf(pathname, query, path)
   if (hub === undefined) return { status: 404, text: `Connect to ${path}/hubs/{hub}` }
-  if (!isHubName(hub)) return { status: 400, text: 'This is no name of a hub' }
+  if (!isHubName(hub)) return { status: 400, text: 'The name of the hub is not valid' }
   const connectionId = query.get('awps_connection_id') ?? ''
   return {
     hub: hubKey(hub),
@@ -56,7 +63,7 @@ function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    // Whatever it is meant to be, it is no name.
+    // Not a valid name, whatever was meant.
     return ''
   }
 }
@@ -68,3 +75,57 @@ const listOf = (header: string | undefined): string[] =>
     .filter(name => name !== '')
 
 const bearerOf = (header: string | undefined): string | undefined => /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1]
+
+/** Answers a WebSocket handshake with an HTTP error, and ends the connection. */
+export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefusal): void {
+  const body = `${text}\n`
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Connection: close',
+    'Content-Type: text/plain; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ]
+  stream.once('finish', () => stream.destroy())
+  stream.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** Handshakes for which the application has not yet decided who the client is. */
+export class Handshakes {
+  readonly #clock: Clock
+  readonly #timeouts: Timeouts<() => void>
+  readonly #waiting = new Map<Duplex, () => void>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#timeouts = new Timeouts(clock, giveUp => giveUp())
+  }
+
+  /** Whether no more may wait. */
+  get full(): boolean {
+    return this.#waiting.size >= MOST_HANDSHAKES
+  }
+
+  /** What is decided about a connection, or `undefined` when that takes too long. */
+  async wait<T>(stream: Duplex, decision: Promise<T>): Promise<T | undefined> {
+    let giveUp = (): void => undefined
+    const late = new Promise<undefined>(resolve => {
+      giveUp = () => resolve(undefined)
+    })
+    this.#waiting.set(stream, giveUp)
+    const deadline = this.#timeouts.add(this.#clock.monotonic() + HANDSHAKE_TIMEOUT, giveUp)
+    try {
+      return await Promise.race([decision, late])
+    } finally {
+      this.#timeouts.remove(deadline)
+      this.#waiting.delete(stream)
+    }
+  }
+
+  /** Cuts the connections of all of them, whatever would be decided. */
+  close(): void {
+    for (const [stream, giveUp] of this.#waiting) {
+      stream.destroy()
+      giveUp()
+    }
+  }
+}

@@ -1,17 +1,18 @@
 import { Subject } from 'rxjs'
-import { randomBytes } from '../../backoff.js'
-import type { Clock } from '../../clock.js'
+import { Alarm } from '../../base/alarm.js'
+import type { Clock } from '../../base/clock.js'
+import { randomBytes } from '../../base/random.js'
 import type { FrameData } from '../wire/frames.js'
-import type { Connection, EndReason } from './connection.js'
-import type { Dialect } from './dialect.js'
-import type { EventRequest } from './event-request.js'
-import { type GroupAction, GroupGuards } from './group-guard.js'
+import type { EventRequest } from './event-desk.js'
 import { HubEngine } from './hub-engine.js'
+import { CLOSE, type HubLink } from './hub-link.js'
 import type { HubListener } from './hub-listener.js'
-import type { Claim, Identity } from './identity.js'
-import { CLOSE, type Link } from './link.js'
+import type { HubSession } from './hub-session.js'
+import type { Connection, EndReason, Identity, SessionClaim } from './identity.js'
+import type { MemoryBudget } from './memory-budget.js'
 import { Pacing, type Source } from './pacing.js'
-import type { Session } from './session.js'
+import { type GroupAction, GroupGuards } from './permissions.js'
+import type { SharedCodec } from './shared-codec.js'
 import { UserEvent } from './user-event.js'
 
 /** A session began or ended. Losing a network connection is neither. */
@@ -19,7 +20,7 @@ export type ConnectionEvent =
   | { readonly type: 'connected'; readonly connection: Connection }
   | { readonly type: 'disconnected'; readonly connection: Connection; readonly reason: EndReason }
 
-/** A connection became a member of a group, or is none any more, for whatever reason. */
+/** A connection became a member of a group, or ceased to be one, for whatever reason. */
 export interface MembershipEvent {
   readonly type: 'joined' | 'left'
   readonly connection: Connection
@@ -27,12 +28,14 @@ export interface MembershipEvent {
 }
 
 export interface HubDriverOptions {
+  /** For all hubs of a server. */
+  readonly budget?: MemoryBudget | undefined
   readonly retention: number
   readonly idleTimeout: number
   readonly clock: Clock
 }
 
-/** A hub's rules at work: gives them the time, and the application what happens. */
+/** Runs a hub's rules: gives them the time, and tells the application what happens. */
 export class HubDriver implements HubListener {
   readonly engine: HubEngine
   readonly connections$ = new Subject<ConnectionEvent>()
@@ -41,15 +44,14 @@ export class HubDriver implements HubListener {
   readonly guards = new GroupGuards()
   readonly #clock: Clock
   readonly #pacing: Pacing
-  #armedFor = Number.POSITIVE_INFINITY
-  #disarm: (() => void) | undefined
-  #closed = false
+  readonly #alarm: Alarm
 
   constructor(options: HubDriverOptions) {
-    const { retention, idleTimeout, clock } = options
+    const { retention, idleTimeout, clock, budget } = options
     this.#clock = clock
     this.#pacing = new Pacing(clock)
-    this.engine = new HubEngine({ retention, idleTimeout, secret, listener: this })
+    this.#alarm = new Alarm(clock, () => this.#tick())
+    this.engine = new HubEngine({ retention, idleTimeout, secret, listener: this, budget })
   }
 
   connected(connection: Connection): void {
@@ -78,19 +80,19 @@ export class HubDriver implements HubListener {
     return true
   }
 
-  connect(link: Link, dialect: Dialect, identity: Identity): Session {
-    const session = this.engine.connect(link, dialect, identity, this.#clock.monotonic())
+  connect(link: HubLink, codec: SharedCodec, identity: Identity): HubSession {
+    const session = this.engine.connect(link, codec, identity, this.#clock.monotonic())
     this.#arm()
     return session
   }
 
-  recover(claim: Claim, link: Link): Session | undefined {
+  recover(claim: SessionClaim, link: HubLink): HubSession | undefined {
     const session = this.engine.recover(claim, link, this.#clock.monotonic())
     this.#arm()
     return session
   }
 
-  receive(session: Session, link: Link & Source, frame: FrameData): number {
+  receive(session: HubSession, link: HubLink & Source, frame: FrameData): number {
     const work = this.engine.receive(session, link, frame, this.#clock.monotonic())
     const { lagging } = this.engine
     if (lagging.length > 0) this.#pacing.hold(session, link, lagging)
@@ -99,11 +101,18 @@ export class HubDriver implements HubListener {
     return work
   }
 
-  alive(session: Session, link: Link): void {
+  /** Takes an acknowledgement out of turn, since others may wait for it. Returns whether it was one. */
+  receiveAhead(session: HubSession, link: HubLink, frame: FrameData): boolean {
+    if (!this.engine.acknowledgeAhead(session, link, frame, this.#clock.monotonic())) return false
+    this.#pacing.review(session)
+    return true
+  }
+
+  alive(session: HubSession, link: HubLink): void {
     this.engine.alive(session, link, this.#clock.monotonic())
   }
 
-  dropped(session: Session, link: Link, code: number): void {
+  dropped(session: HubSession, link: HubLink, code: number): void {
     this.engine.dropped(session, link, code, this.#clock.monotonic())
     this.#pacing.review(session)
     this.#arm()
@@ -114,25 +123,18 @@ export class HubDriver implements HubListener {
     for (const session of this.engine.roster.all) {
       this.engine.end(session, 'shutdown', CLOSE.goingAway, 'the server is shutting down')
     }
-    this.#closed = true
     this.#pacing.close()
-    this.#disarm?.()
+    this.#arm()
     this.connections$.complete()
     this.memberships$.complete()
     this.events$.complete()
   }
 
-  // One timer for everything. It is never put off: what it finds undone it comes back for.
   #arm(): void {
-    const deadline = this.engine.nextDeadline ?? Number.POSITIVE_INFINITY
-    if (this.#closed || deadline >= this.#armedFor) return
-    this.#disarm?.()
-    this.#armedFor = deadline
-    this.#disarm = this.#clock.schedule(deadline - this.#clock.monotonic(), () => this.#tick())
+    this.#alarm.set(this.engine.deadline)
   }
 
   #tick(): void {
-    this.#armedFor = Number.POSITIVE_INFINITY
     this.engine.tick(this.#clock.monotonic())
     this.#arm()
   }

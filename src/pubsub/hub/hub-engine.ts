@@ -1,21 +1,21 @@
-import { DeadlineQueue } from '../../deadlines.js'
-import { reason as words } from '../../errors.js'
-import type { FrameData, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
-import type { EndReason } from './connection.js'
-import type { DataFrame, Dialect } from './dialect.js'
+import { DeadlineQueue } from '../../base/deadlines.js'
+import { reason as words } from '../../base/errors.js'
+import type { FrameData, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { EventDesk } from './event-desk.js'
-import { fanOut } from './fan-out.js'
+import { CLOSE, type CloseCode, type HubLink } from './hub-link.js'
 import type { HubEngineOptions, HubListener } from './hub-listener.js'
-import type { Claim, Identity } from './identity.js'
-import { CLOSE, type CloseCode, type Link } from './link.js'
+import { HubSession } from './hub-session.js'
+import type { EndReason, Identity, SessionClaim } from './identity.js'
+import { type MemoryBudget, unlimited } from './memory-budget.js'
+import { fanOut } from './messages.js'
 import { Requests } from './requests.js'
 import { Roster } from './roster.js'
-import { Session } from './session.js'
-
-export type { HubEngineOptions } from './hub-listener.js'
+import type { DataFrame, SharedCodec } from './shared-codec.js'
 
 const ID_BYTES = 16
 const TOKEN_BYTES = 32
+/** Bytes or characters of a sequence ack with white space to spare. */
+const LONGEST_ACK = 100
 
 /**
  * The rules of one hub, without network, timers or clock: links are given to it, and every call that needs the time (ms,
@@ -23,7 +23,7 @@ const TOKEN_BYTES = 32
  *
  * @example
  * ```ts
- * const session = engine.connect(link, dialect, { userId: 'ann' }, 0)
+ * const session = engine.connect(link, codec, { userId: 'ann' }, 0)
  * engine.receive(session, link, '{"type":"ping"}', 10)
  * engine.dropped(session, link, 1006, 20)
  * ```
@@ -31,20 +31,23 @@ const TOKEN_BYTES = 32
 export class HubEngine {
   readonly roster = new Roster()
   readonly events: EventDesk
-  /** After {@link receive}: sessions that lag behind with what was sent, for which the sender had better wait. */
-  lagging: readonly Session[] = []
+  /** After {@link receive}: sessions that lag behind with what was sent, for which the sender should wait. */
+  lagging: readonly HubSession[] = []
   readonly #options: HubEngineOptions
   readonly #listener: HubListener
-  readonly #deadlines = new DeadlineQueue<Session>()
+  readonly #deadlines = new DeadlineQueue<HubSession>()
   readonly #requests: Requests
+  readonly #budget: MemoryBudget
   #deliveries = 0
 
   constructor(options: HubEngineOptions) {
     this.#options = options
     this.#listener = options.listener
+    this.#budget = options.budget ?? unlimited()
     this.events = new EventDesk(
       request => options.listener.event(request),
       (session, payload) => this.tell(session, payload),
+      this.#budget,
     )
     this.#requests = new Requests(this.roster, this.events, {
       deliver: (targets, frame, spared) => this.deliver(targets, frame, spared),
@@ -54,16 +57,15 @@ export class HubEngine {
     })
   }
 
-  /** When {@link tick} has something to do next. */
-  get nextDeadline(): number | undefined {
-    const [session, event] = [this.#deadlines.peek()?.at, this.events.nextDeadline]
-    return session === undefined || event === undefined ? (session ?? event) : Math.min(session, event)
+  /** When {@link tick} has something to do next; `Infinity` for never. */
+  get deadline(): number {
+    return Math.min(this.#deadlines.earliest, this.events.deadline)
   }
 
   /** Begins a session. */
-  connect(link: Link, dialect: Dialect, identity: Identity, now: number): Session {
+  connect(link: HubLink, codec: SharedCodec, identity: Identity, now: number): HubSession {
     const { secret } = this.#options
-    const session = new Session(secret(ID_BYTES), secret(TOKEN_BYTES), dialect, identity)
+    const session = new HubSession(secret(ID_BYTES), secret(TOKEN_BYTES), codec, identity, this.#budget)
     this.roster.add(session)
     this.#heard(session, now)
     session.open(link)
@@ -74,7 +76,7 @@ export class HubEngine {
   }
 
   /** Makes a session a member of a group, if it is not in too many already. */
-  join(session: Session, group: string): boolean {
+  join(session: HubSession, group: string): boolean {
     const wasMember = session.joined.has(group)
     const isMember = this.roster.join(session, group)
     if (isMember && !wasMember) this.#listener.joined?.(session, group)
@@ -82,20 +84,20 @@ export class HubEngine {
   }
 
   /** Ends a membership, if there is one. */
-  leave(session: Session, group: string): void {
+  leave(session: HubSession, group: string): void {
     if (!session.joined.has(group)) return
     this.roster.leave(session, group)
     this.#listener.left?.(session, group)
   }
 
-  /** The session a claim is right for. */
-  find({ connectionId, token }: Claim): Session | undefined {
+  /** The session that a claim proves to be the client's. */
+  find({ connectionId, token }: SessionClaim): HubSession | undefined {
     const session = this.roster.get(connectionId)
     return session?.hasToken(token) ? session : undefined
   }
 
   /** Goes on with a session at a new link, or `undefined` when the claim is wrong. A link it still has is cut. */
-  recover(claim: Claim, link: Link, now: number): Session | undefined {
+  recover(claim: SessionClaim, link: HubLink, now: number): HubSession | undefined {
     this.tick(now)
     const session = this.find(claim)
     if (session === undefined) return undefined
@@ -105,43 +107,51 @@ export class HubEngine {
   }
 
   /**
-   * Takes what came over a link; nothing, if the session has another link by now.
+   * Takes what came over a link, unless the session has another one by now.
    *
-   * @returns how much work it was: 1, and 1 for each message queued
+   * @returns how much work it was: 1, and 1 more for each message queued
    */
-  receive(session: Session, link: Link, data: FrameData, now: number): number {
+  receive(session: HubSession, link: HubLink, data: FrameData, now: number): number {
     this.lagging = []
     if (session.link !== link) return 1
     session.heardAt = now
     const before = this.#deliveries
     const frame = this.#decode(session, data)
-    if (frame !== undefined) this.#handle(session, frame, data.length, now)
+    if (frame) this.#requests.take(session, frame, data.length, now)
+    this.#budget.enforce()
     return 1 + this.#deliveries - before
   }
 
+  /**
+   * Takes a frame ahead of others that wait, if it is an acknowledgement: it tells what the client has received, wherever
+   * it stands.
+   */
+  acknowledgeAhead(session: HubSession, link: HubLink, data: FrameData, now: number): boolean {
+    if (session.link !== link || data.length > LONGEST_ACK || !session.codec.isSequenceAck(data)) return false
+    this.receive(session, link, data, now)
+    return true
+  }
+
   /** A sign of life that is no frame. */
-  alive(session: Session, link: Link, now: number): void {
+  alive(session: HubSession, link: HubLink, now: number): void {
     if (session.link === link) session.heardAt = now
   }
 
   /** A link takes more again. */
-  drained(session: Session, link: Link): void {
+  drained(session: HubSession, link: HubLink): void {
     if (session.link === link) session.pump()
   }
 
   /** A link is gone, with a WebSocket close code. The session is kept unless the client said that it is over. */
-  dropped(session: Session, link: Link, code: number, now: number): void {
+  dropped(session: HubSession, link: HubLink, code: number, now: number): void {
     if (session.link !== link) return
-    if (code === CLOSE.normal) {
-      this.end(session, 'client', CLOSE.normal, '')
-      return
-    }
     session.detach()
-    this.#watch(session, now + this.#options.retention)
+    if (code === CLOSE.normal) this.end(session, 'client', CLOSE.normal, '')
+    else this.#watch(session, now + this.#options.retention)
   }
 
   /** A link broke the rules below the subprotocol and closes for that reason. */
-  violated(session: Session, link: Link): void {
+  violated(session: HubSession, link: HubLink): void {
     if (session.link === link) this.end(session, 'violation', CLOSE.malformed, '')
   }
 
@@ -154,7 +164,7 @@ export class HubEngine {
   }
 
   /** Ends a session and forgets it. */
-  end(session: Session, reason: EndReason, code: CloseCode, text: string): void {
+  end(session: HubSession, reason: EndReason, code: CloseCode, text: string): void {
     if (this.roster.get(session.connectionId) !== session) return
     this.roster.remove(session)
     if (session.deadline) this.#deadlines.remove(session.deadline)
@@ -172,64 +182,55 @@ export class HubEngine {
    *
    * @returns how many sessions it was queued for
    */
-  deliver(targets: ReadonlySet<Session>, frame: DataFrame, spared?: ReadonlySet<string>): number {
+  deliver(targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>): number {
     const { deliveries, overflowed, lagging } = fanOut(targets, frame, spared)
     this.#deliveries += deliveries
     if (lagging.length > 0) this.lagging = lagging
     for (const session of overflowed) this.end(session, 'overflow', CLOSE.policy, 'too much is not acknowledged')
+    this.#budget.enforce()
     return deliveries
   }
 
+  /** Bytes that are kept for a session, shared or not. */
+  weightOf(session: HubSession): number {
+    return session.bytes + this.events.bytesOf(session)
+  }
+
   /** Queues a message for one session; `false` when it has ended. */
-  tell(session: Session, payload: Payload): boolean {
+  tell(session: HubSession, payload: Payload): boolean {
     if (this.roster.get(session.connectionId) !== session) return false
     return this.deliver(new Set([session]), { type: 'serverMessage', payload }) > 0
   }
 
-  /** Whoever was told of the session may have ended it, or its membership, already. */
-  #tellJoined(session: Session, group: string): void {
+  /** The listener may already have ended the session, or its membership. */
+  #tellJoined(session: HubSession, group: string): void {
     if (this.roster.ofGroup(group).has(session)) this.#listener.joined?.(session, group)
   }
 
-  #decode(session: Session, data: FrameData): UpFrame | UnknownFrame | undefined {
-    if ((typeof data === 'string') !== session.dialect.text) {
-      this.end(session, 'violation', CLOSE.wrongKind, `${session.dialect.name} has no such kind of message`)
+  #decode(session: HubSession, data: FrameData): UpFrame | NewerCall | UnknownFrame | undefined {
+    if ((typeof data === 'string') !== session.codec.text) {
+      this.end(session, 'violation', CLOSE.wrongKind, `${session.codec.name} has no such kind of message`)
       return undefined
     }
     try {
-      return session.dialect.decode(data)
+      return session.codec.decode(data)
     } catch (error) {
       this.end(session, 'violation', CLOSE.malformed, words(error))
       return undefined
     }
   }
 
-  #handle(session: Session, frame: UpFrame | UnknownFrame, size: number, now: number): void {
-    switch (frame.type) {
-      case 'unknown':
-        return
-      case 'ping':
-        session.pong()
-        return
-      case 'sequenceAck':
-        session.acknowledge(frame.sequenceId)
-        return
-      default:
-        this.#requests.handle(session, frame, size, now)
-    }
-  }
-
-  #heard(session: Session, now: number): void {
+  #heard(session: HubSession, now: number): void {
     session.heardAt = now
     this.#watch(session, now + this.#options.idleTimeout / 2)
   }
 
-  #watch(session: Session, at: number): void {
+  #watch(session: HubSession, at: number): void {
     if (session.deadline) this.#deadlines.remove(session.deadline)
     session.deadline = this.#deadlines.add(at, session)
   }
 
-  #due(session: Session, now: number): void {
+  #due(session: HubSession, now: number): void {
     const { idleTimeout, retention } = this.#options
     const { link } = session
     if (link === undefined) {

@@ -1,18 +1,19 @@
-import type { Connection, EndReason } from './connection.js'
-import type { EventRequest } from './event-request.js'
-import type { GroupAction } from './group-guard.js'
+import type { EventRequest } from './event-desk.js'
+import type { Connection, EndReason } from './identity.js'
+import type { MemoryBudget } from './memory-budget.js'
+import type { GroupAction } from './permissions.js'
 
-/** Whoever wants to know what happens at a hub. May call the engine back. */
+/** Is told what happens at a hub. May call the engine back. */
 export interface HubListener {
   connected(session: Connection): void
   disconnected(session: Connection, reason: EndReason): void
-  /** Whether anybody takes the event, to settle it now or later. */
+  /** Whether the application takes the event, to decide on it now or later. */
   event(request: EventRequest): boolean
-  /** It is a member now and was not before. */
+  /** It has become a member. */
   joined?(session: Connection, group: string): void
-  /** It is no member any more, maybe because it has ended. */
+  /** It is not a member any more, perhaps because it has ended. */
   left?(session: Connection, group: string): void
-  /** Whether a client may do what it asks for; `undefined` when its permissions are to say. Never raises an error. */
+  /** Whether a client may do what it asks for; `undefined` leaves that to its permissions. Never raises an error. */
   allows?(session: Connection, action: GroupAction, group: string): boolean | undefined
 }
 
@@ -24,4 +25,6 @@ export interface HubEngineOptions {
   /** Makes ids and tokens that cannot be guessed, base64url. */
   readonly secret: (bytes: number) => string
   readonly listener: HubListener
+  /** For what waits for clients. Default one without a limit. */
+  readonly budget?: MemoryBudget | undefined
 }

@@ -1,22 +1,21 @@
 import type { Observable } from 'rxjs'
-import { checkFunction } from '../../check.js'
-import { ArgumentError, StateStoreError, shown, reason as words } from '../../errors.js'
+import { checkFunction } from '../../base/check.js'
+import { ArgumentError, StateStoreError, shown, reason as words } from '../../base/errors.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
-import type { Connection } from './connection.js'
-import { type DataFrame, Dialect } from './dialect.js'
-import { encode } from './fan-out.js'
-import type { GroupGuard } from './group-guard.js'
+import { checkName } from '../wire/names.js'
 import type { ConnectionEvent, HubDriver, MembershipEvent } from './hub-driver.js'
+import { CLOSE } from './hub-link.js'
+import type { HubSession } from './hub-session.js'
+import type { Connection } from './identity.js'
 import { MOST_GROUPS } from './identity.js'
-import { CLOSE } from './link.js'
-import { excludedOf, type MessageOptions, payloadOf, type SendOptions } from './message.js'
-import { checkGroup } from './names.js'
+import { encode, excludedOf, type MessageOptions, payloadOf, type SendOptions } from './messages.js'
+import type { GroupGuard } from './permissions.js'
 import { PERMISSIONS, type Permission } from './permissions.js'
-import type { Session } from './session.js'
+import { type DataFrame, SharedCodec } from './shared-codec.js'
 import type { TokenOptions } from './tokens.js'
 import type { UserEvent } from './user-event.js'
 
-const ANY_DIALECT = new Dialect(jsonHubCodec)
+const ANY_CODEC = new SharedCodec(jsonHubCodec)
 
 /** A URL for one client, and the access token in it. */
 export interface ClientAccess {
@@ -26,8 +25,8 @@ export interface ClientAccess {
 }
 
 /**
- * The application's side of a hub. Messages reach clients that are away as well: they wait for them, up to the limits of
- * the session. What is said of a connection that is not there any more has no effect and returns `false` or 0.
+ * The application's side of a hub. Messages reach clients that are away as well: they are kept for them, up to the
+ * limits of the session. Calls for a connection that is gone have no effect, and return `false` or 0.
  *
  * @example
  * ```ts
@@ -41,7 +40,7 @@ export class Hub {
   readonly name: string
   /** Where clients connect: `ws://host:port/client/hubs/{hub}` */
   readonly url: string
-  /** Sessions that begin and end. Hot. */
+  /** Sessions as they begin and end. Hot. */
   readonly connections$: Observable<ConnectionEvent>
   /**
    * Who joins and leaves groups, for whatever reason. Hot. `joined` comes before any later message to the group, and
@@ -63,15 +62,15 @@ export class Hub {
     this.events$ = driver.events$.asObservable()
   }
 
-  /** The sessions there are, also those whose client is away for the moment. */
+  /** All sessions, including those whose client is away for the moment. */
   get connections(): readonly Connection[] {
     return [...this.#driver.engine.roster.all]
   }
 
   /**
-   * Sends to everybody. Returns to how many; throws {@link ArgumentError} for data that cannot be sent. Nothing slows the
-   * application down: more than 1000 messages (or 16 MiB) at once end the session of everybody who cannot acknowledge in
-   * between.
+   * Sends to every session. Returns how many; throws {@link ArgumentError} for data that cannot be sent. The
+   * application is never slowed down: more than 1000 messages (or 16 MiB) at once end every session that cannot
+   * acknowledge in between.
    */
   sendToAll(data: unknown, options: SendOptions = {}): number {
     const targets = this.#driver.engine.roster.all
@@ -79,27 +78,27 @@ export class Hub {
   }
 
   /**
-   * Sends to the members of a group. Returns to how many; throws {@link ArgumentError} as {@link sendToAll} does. More
+   * Sends to the members of a group. Returns how many; throws {@link ArgumentError} as {@link sendToAll} does. More
    * than 1000 messages at once end the session of every member that cannot acknowledge in between, as there.
    */
   sendToGroup(group: string, data: unknown, options: SendOptions = {}): number {
-    checkGroup(group)
+    checkName('group', group)
     const targets = this.#driver.engine.roster.ofGroup(group)
     return this.#send(targets, { type: 'groupMessage', group, payload: payloadOf(data, options) }, options)
   }
 
   /**
-   * Sends a message of a group to one of its members only, in the order of everything else it gets. Returns whether it
-   * is one; throws {@link ArgumentError} as {@link sendToAll} does.
+   * Sends a message of a group to one of its members only, in order with everything else it is sent. Returns whether
+   * it is a member; throws {@link ArgumentError} as {@link sendToAll} does.
    */
   sendToMember(group: string, connectionId: string, data: unknown, options: MessageOptions = {}): boolean {
-    checkGroup(group)
+    checkName('group', group)
     const frame: DataFrame = { type: 'groupMessage', group, payload: payloadOf(data, options) }
     const session = this.#session(connectionId)
     return this.#send(new Set(session?.joined.has(group) ? [session] : []), frame, {}) > 0
   }
 
-  /** Sends to all connections of a user. Returns to how many; throws {@link ArgumentError} as {@link sendToAll} does. */
+  /** Sends to all connections of a user. Returns how many; throws {@link ArgumentError} as {@link sendToAll} does. */
   sendToUser(userId: string, data: unknown, options: SendOptions = {}): number {
     const targets = this.#driver.engine.roster.ofUser(userId)
     return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)
@@ -114,7 +113,7 @@ export class Hub {
 
   /** Makes a connection a member of a group. Throws {@link StateStoreError} `overflow` if it is in 1000 already. */
   addToGroup(group: string, connectionId: string): boolean {
-    checkGroup(group)
+    checkName('group', group)
     const session = this.#session(connectionId)
     if (session === undefined) return false
     if (this.#driver.engine.join(session, group)) return true
@@ -126,15 +125,15 @@ export class Hub {
 
   /** Ends a membership, if there is one. */
   removeFromGroup(group: string, connectionId: string): boolean {
-    checkGroup(group)
+    checkName('group', group)
     const session = this.#session(connectionId)
     if (session !== undefined) this.#driver.engine.leave(session, group)
     return session !== undefined
   }
 
   /**
-   * Has a function decide what clients may do with groups, before their permissions count; see {@link GroupGuard}. The
-   * returned function ends that. What the application does itself is not asked for.
+   * Lets a function decide what clients may do with groups before their permissions are looked at; see
+   * {@link GroupGuard}. The returned function ends that. What the application does itself needs no permission.
    *
    * @example
    * ```ts
@@ -146,7 +145,7 @@ export class Hub {
     return this.#driver.guards.add(decide)
   }
 
-  /** Tells the client why, and ends its session for good. Throws {@link ArgumentError} for a reason that is no string. */
+  /** Tells the client why, and ends its session for good. Throws {@link ArgumentError} for a reason that is not a string. */
   closeConnection(connectionId: string, reason = ''): boolean {
     if (typeof reason !== 'string')
       throw new ArgumentError(`Expected \`reason\` to be a string, got \`${shown(reason)}\``)
@@ -188,23 +187,23 @@ export class Hub {
     return { token, url: `${this.url}?access_token=${token}` }
   }
 
-  #session(connectionId: string): Session | undefined {
+  #session(connectionId: string): HubSession | undefined {
     return this.#driver.engine.roster.get(connectionId)
   }
 
-  #permitted(connectionId: string, permission: Permission, group: string | undefined): Session | undefined {
+  #permitted(connectionId: string, permission: Permission, group: string | undefined): HubSession | undefined {
     if (!PERMISSIONS.includes(permission)) {
       throw new ArgumentError(`Expected \`permission\` to be one of ${PERMISSIONS.join(', ')}, got \`${permission}\``)
     }
-    if (group !== undefined) checkGroup(group)
+    if (group !== undefined) checkName('group', group)
     return this.#session(connectionId)
   }
 
-  #send(targets: ReadonlySet<Session>, frame: DataFrame, options: SendOptions): number {
+  #send(targets: ReadonlySet<HubSession>, frame: DataFrame, options: SendOptions): number {
     const excluded = excludedOf(options)
     try {
-      // What cannot be sent is wrong also while nobody is there to get it.
-      if (targets.size === 0) encode(ANY_DIALECT, frame)
+      // Data that cannot be sent is an error even when there is no one to send it to.
+      if (targets.size === 0) encode(ANY_CODEC, frame)
       return this.#driver.engine.deliver(targets, frame, excluded)
     } catch (cause) {
       throw new ArgumentError(`The message cannot be sent: ${words(cause)}`, { cause })

@@ -1,8 +1,12 @@
-import { ArgumentError } from '../../errors.js'
+import { ArgumentError } from '../../base/errors.js'
+import { hubKey } from '../wire/names.js'
 import { HubDriver, type HubDriverOptions } from './hub-driver.js'
-import { hubKey } from './names.js'
+import type { HubEngine } from './hub-engine.js'
+import { CLOSE } from './hub-link.js'
+import type { HubSession } from './hub-session.js'
+import { MemoryBudget } from './memory-budget.js'
 
-/** The hubs of a server, by name. Those that only clients know are forgotten with their last session. */
+/** The hubs of a server, by name. A hub that the application has not asked for is forgotten with its last session. */
 export class Hubs {
   readonly #options: HubDriverOptions
   readonly #allowed: ReadonlySet<string> | undefined
@@ -10,9 +14,12 @@ export class Hubs {
   /** Names that the application has asked for. */
   readonly #kept = new Set<string>()
 
-  /** @param allowed - names of the hubs there can be; any without it */
-  constructor(options: HubDriverOptions, allowed?: readonly string[]) {
-    this.#options = options
+  /**
+   * @param mostBytes - that may wait for clients at all hubs
+   * @param allowed - names of the hubs there can be; any without it
+   */
+  constructor(options: Omit<HubDriverOptions, 'budget'>, mostBytes: number, allowed?: readonly string[]) {
+    this.#options = { ...options, budget: new MemoryBudget(mostBytes, () => this.#endHeaviest()) }
     this.#allowed = allowed && new Set(allowed.map(hubKey))
   }
 
@@ -32,7 +39,7 @@ export class Hubs {
     return this.#allowed?.has(hubKey(name)) ?? true
   }
 
-  /** The hub, if there is anything to know of it. */
+  /** The hub, if it exists. */
   find(name: string): HubDriver | undefined {
     return this.#hubs.get(hubKey(name))
   }
@@ -50,11 +57,27 @@ export class Hubs {
     return hub
   }
 
-  /** The hub, for the application; never forgotten. Throws {@link ArgumentError} for one that there cannot be. */
+  /** The hub, for the application; never forgotten. Throws {@link ArgumentError} for one that is not allowed. */
   keep(name: string): HubDriver {
     if (!this.allows(name)) throw new ArgumentError(`There is no hub ${name}: it is not one of \`hubs\``)
     this.#kept.add(hubKey(name))
     return this.open(name)
+  }
+
+  /** Ends the session for which most is kept, so that there is room for the others. */
+  #endHeaviest(): boolean {
+    let heaviest: { readonly engine: HubEngine; readonly session: HubSession } | undefined
+    let most = 0
+    for (const { engine } of this.#hubs.values()) {
+      for (const session of engine.roster.all) {
+        const weight = engine.weightOf(session)
+        if (weight <= most) continue
+        most = weight
+        heaviest = { engine, session }
+      }
+    }
+    heaviest?.engine.end(heaviest.session, 'overflow', CLOSE.policy, 'the server keeps too much, most of it for you')
+    return heaviest !== undefined
   }
 
   #forget(key: string, hub: HubDriver): void {

@@ -1,5 +1,5 @@
-import { isWellFormed } from '../../bytes.js'
-import { isGroupName } from './names.js'
+import { isWellFormed } from '../../base/bytes.js'
+import { isName, LONGEST_NAME } from '../wire/names.js'
 
 /** Who a connection is and what it may do. */
 export interface Identity {
@@ -11,20 +11,39 @@ export interface Identity {
   readonly groups?: readonly string[] | undefined
 }
 
-/** What a client shows to get its session back. */
-export interface Claim {
+/** What a client presents to get its session back. */
+export interface SessionClaim {
   readonly connectionId: string
   readonly token: string
 }
 
-/** Most groups one connection is in. */
+/** Most groups that one connection can be in. */
 export const MOST_GROUPS = 1_000
 
-/** What is wrong with an identity, if anything is. */
+/** What is wrong with an identity, if anything. */
 export function identityProblem({ userId = '', roles = [], groups = [] }: Identity): string | undefined {
   if (typeof userId !== 'string' || !isWellFormed(userId)) return 'the user id must be a string of whole characters'
   if (!Array.isArray(roles) || !Array.isArray(groups)) return 'roles and groups must be arrays'
   if (!roles.every(role => typeof role === 'string')) return 'roles must be strings'
   if (groups.length > MOST_GROUPS) return `a connection can be in ${MOST_GROUPS} groups, not in ${groups.length}`
-  return groups.every(isGroupName) ? undefined : 'a group must have a name of 1 to 1024 characters that is not blank'
+  return groups.every(isName) ? undefined : `a group must have a name of 1 to ${LONGEST_NAME} characters, not blank`
 }
+
+/** A client's session at a hub, as the application sees it: it outlives network connections. */
+export interface Connection {
+  readonly connectionId: string
+  readonly userId: string | undefined
+  /** Name of the subprotocol it speaks. */
+  readonly subprotocol: string
+  /** Names of the groups it is in now. */
+  readonly groups: readonly string[]
+  /** Whether a network connection is there now; without one, messages wait for the client to come back. */
+  readonly attached: boolean
+}
+
+/**
+ * Why a session ended. `client`: the client closed it; `hub`: the application did; `expired`: the client did not come
+ * back in time; `overflow`: it left too much unacknowledged; `violation`: it sent what is not allowed; `shutdown`: the
+ * server closes.
+ */
+export type EndReason = 'client' | 'hub' | 'expired' | 'overflow' | 'violation' | 'shutdown'

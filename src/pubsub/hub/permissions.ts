@@ -1,4 +1,5 @@
 import { GroupPattern } from './group-pattern.js'
+import type { Connection } from './identity.js'
 
 /** What a connection may be allowed to do with groups. Events need no permission. */
 export type Permission = 'joinLeaveGroup' | 'sendToGroup'
@@ -6,7 +7,7 @@ export type Permission = 'joinLeaveGroup' | 'sendToGroup'
 /** All of them. */
 export const PERMISSIONS: readonly Permission[] = ['joinLeaveGroup', 'sendToGroup']
 
-/** The roles that allow everything, for those who trust their clients. */
+/** The roles that allow everything, for servers that trust their clients. */
 export const ALL_ROLES: readonly string[] = PERMISSIONS.map(permission => `webpubsub.${permission}`)
 
 /**
@@ -64,5 +65,47 @@ class Grants {
 
   cover(group: string): boolean {
     return this.all || this.groups.has(group) || this.#patterns.some(pattern => pattern.matches(group))
+  }
+}
+
+/** What a client asks for with a group. */
+export type GroupAction = 'join' | 'leave' | 'send'
+
+/** The permission that allows it. */
+export const PERMISSION_FOR: Record<GroupAction, Permission> = {
+  join: 'joinLeaveGroup',
+  leave: 'joinLeaveGroup',
+  send: 'sendToGroup',
+}
+
+/**
+ * Decides what clients may do with some groups: `true` and `false` are final, whatever the permissions of the connection
+ * say; `undefined` leaves it to them. A guard that raises an error refuses.
+ */
+export type GroupGuard = (connection: Connection, action: GroupAction, group: string) => boolean | undefined
+
+/** The guards of a hub. The first that decides counts. */
+export class GroupGuards {
+  readonly #guards = new Set<{ readonly decide: GroupGuard }>()
+
+  /** Adds a guard; the returned function takes it away. */
+  add(decide: GroupGuard): () => void {
+    const guard = { decide }
+    this.#guards.add(guard)
+    return () => this.#guards.delete(guard)
+  }
+
+  decide(connection: Connection, action: GroupAction, group: string): boolean | undefined {
+    for (const { decide } of this.#guards) {
+      try {
+        const decision = decide(connection, action, group)
+        // A promise, which JavaScript may return, is not a permission.
+        if (decision !== undefined) return decision === true
+      } catch {
+        // A guard that fails to allow something does not allow it.
+        return false
+      }
+    }
+    return undefined
   }
 }

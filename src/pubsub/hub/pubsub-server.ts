@@ -1,84 +1,94 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import type { Clock } from '../../clock.js'
-import { ArgumentError } from '../../errors.js'
+import type { Clock } from '../../base/clock.js'
+import { ArgumentError } from '../../base/errors.js'
+import { checkTls, type TlsMaterial, tlsOptions } from '../../tls/tls.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
+import { checkHub, hubKey } from '../wire/names.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
 import { type Authenticator, authenticatorOf } from './authenticate.js'
-import { Dialect } from './dialect.js'
-import { type Handshake, type Refusal, readHandshake } from './handshake.js'
-import { Handshakes, MOST_HANDSHAKES } from './handshakes.js'
+import {
+  type Handshake,
+  type HandshakeRefusal,
+  Handshakes,
+  MOST_HANDSHAKES,
+  readHandshake,
+  refuseHandshake,
+} from './handshake.js'
 import { Hub } from './hub.js'
 import type { HubDriver } from './hub-driver.js'
+import { CLOSE } from './hub-link.js'
+import type { HubSession } from './hub-session.js'
 import { Hubs } from './hubs.js'
-import { CLOSE } from './link.js'
-import { checkHub, hubKey } from './names.js'
-import { type CheckedOptions, checkOptions, type ServePubSubOptions } from './options.js'
-import { refuse } from './refuse.js'
-import type { Session } from './session.js'
-import { SocketLink } from './socket-link.js'
-import { type Agreement, agree } from './subprotocols.js'
+import { ReadAheadRoom } from './read-ahead.js'
+import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } from './serve-options.js'
+import { type Agreement, agree, SharedCodec } from './shared-codec.js'
 import { AccessTokens } from './tokens.js'
-import { Turns } from './turns.js'
+import { WebSocketLink } from './websocket-link.js'
+import { WriteScheduler } from './write-scheduler.js'
 
 /** Largest frame of a client, bytes. (Service limits.) */
 const LARGEST_FRAME = 1024 * 1024
-/** How long the head of a request may take, and how often it is looked after, ms. */
+/** How long the head of a request may take, and how often that is checked, ms. */
 const HEAD_TIMEOUT = 10_000
 const HEAD_CHECKS = 1_000
+const HTTP_SETTINGS = {
+  headersTimeout: HEAD_TIMEOUT,
+  requestTimeout: HEAD_TIMEOUT,
+  connectionsCheckingInterval: HEAD_CHECKS,
+}
 /** Connections beyond the sessions there may be: those in a handshake, and as many that come back. */
 const SPARE_CONNECTIONS = 2 * MOST_HANDSHAKES
 /** How long a client may take to answer a close frame, ms. */
 const CLOSE_TIMEOUT = 2_000
 
-const BUSY: Refusal = { status: 503, text: 'There are too many connections; try again later' }
+const BUSY: HandshakeRefusal = { status: 503, text: 'There are too many connections; try again later' }
 
-/** What a client wants, in a subprotocol there is. */
+/** What a client asks for, and in which subprotocol. */
 interface Asked {
   readonly handshake: Handshake
   readonly agreement: Agreement
 }
-/** Begins or goes on with a session, once the socket is there. */
-type Attach = (link: SocketLink) => void
+/** Begins or resumes a session, once the socket is there. */
+type Attach = (link: WebSocketLink) => void
 interface Admission {
   /** Subprotocol in the answer. */
   readonly name: string
-  /** Whether it is one more session. */
+  /** Whether it begins another session. */
   readonly fresh: boolean
   readonly attach: Attach
 }
 
 /** A running server; see {@link servePubSub}. */
 export class PubSubServer implements AsyncDisposable {
-  readonly #options: CheckedOptions
+  readonly #options: CheckedServeOptions
   readonly #hubs: Hubs
   readonly #tokens: AccessTokens | undefined
   readonly #authenticate: Authenticator
-  readonly #dialects = [jsonHubCodec, protobufHubCodec].map(codec => new Dialect(codec))
-  readonly #turns = new Turns()
-  readonly #http: Server
+  readonly #codecs = [jsonHubCodec, protobufHubCodec].map(codec => new SharedCodec(codec))
+  readonly #writes = new WriteScheduler()
+  readonly #room = new ReadAheadRoom()
+  readonly #http: Server | HttpsServer
   readonly #webSockets: WebSocketServer
   readonly #handshakes: Handshakes
   #closed: Promise<void> | undefined
 
-  private constructor(options: CheckedOptions) {
+  private constructor(options: CheckedServeOptions) {
     const { authenticate, path, clock, hubs } = options
     this.#options = options
-    this.#hubs = new Hubs(options, hubs)
+    this.#hubs = new Hubs(options, options.maxWaitingBytes, hubs)
     const tokens = typeof authenticate === 'object' ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
     this.#authenticate = authenticatorOf(tokens, path, clock)
     const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT }
     this.#webSockets = new WebSocketServer(settings)
     this.#handshakes = new Handshakes(clock)
-    this.#http = createServer({
-      headersTimeout: HEAD_TIMEOUT,
-      requestTimeout: HEAD_TIMEOUT,
-      connectionsCheckingInterval: HEAD_CHECKS,
-    })
+    const { tls } = options
+    this.#http = tls ? createHttpsServer({ ...HTTP_SETTINGS, ...tlsOf(tls) }) : createServer(HTTP_SETTINGS)
     this.#http.maxConnections = options.maxConnections + SPARE_CONNECTIONS
     this.#http.on('request', (_request, response) => {
       response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
@@ -88,7 +98,7 @@ export class PubSubServer implements AsyncDisposable {
 
   /** Throws {@link ArgumentError} for wrong options, rejects with the system's error when the port is taken. */
   static async start(options: ServePubSubOptions): Promise<PubSubServer> {
-    const server = new PubSubServer(checkOptions(options))
+    const server = new PubSubServer(checkServeOptions(options))
     const { port, host } = server.#options
     server.#http.listen(port, host)
     await once(server.#http, 'listening')
@@ -101,23 +111,32 @@ export class PubSubServer implements AsyncDisposable {
     return address !== null && typeof address === 'object' ? address.port : 0
   }
 
-  /** `ws://host:port` */
+  /** `ws://host:port`, or `wss://` with TLS */
   get url(): string {
     const { host } = this.#options
-    return `ws://${host.includes(':') ? `[${host}]` : host}:${this.port}`
+    return `ws${this.#options.tls ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${this.port}`
   }
 
-  /** A hub, in whatever case its name is written. Throws {@link ArgumentError} for one that there cannot be. */
+  /** A hub; upper and lower case are the same. Throws {@link ArgumentError} for a name that is not allowed. */
   hub(name: string): Hub {
     checkHub(name)
     const { path, clock } = this.#options
     const place = `${path}/hubs/${hubKey(name)}`
     const url = this.url
     return new Hub(hubKey(name), url + place, this.#hubs.keep(name), async options => {
-      if (this.#tokens === undefined)
-        throw new ArgumentError('Access tokens need a server with `authenticate: { key }`')
+      if (this.#tokens === undefined) throw new ArgumentError('Tokens need a server with `authenticate: { key }`')
       return this.#tokens.sign(url.replace(/^ws/, 'http') + place, options, clock.now())
     })
+  }
+
+  /**
+   * Shows another certificate to whoever connects from now on. Throws {@link ArgumentError} for what is none, and when the
+   * server was started without TLS.
+   */
+  setTls(tls: TlsMaterial): void {
+    checkTls(tls)
+    if (!(this.#http instanceof HttpsServer)) throw new ArgumentError('The server was started without TLS')
+    this.#http.setSecureContext(tlsOf(tls))
   }
 
   /** Ends all sessions, closes all connections and frees the port. What waits for clients is lost. */
@@ -143,30 +162,30 @@ export class PubSubServer implements AsyncDisposable {
   }
 
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
-    // It is the loss of its client only.
+    // Only its own client is affected.
     stream.on('error', () => undefined)
-    const settle = (admission: Admission | Refusal): void => {
-      if ('status' in admission) refuse(stream, admission)
+    const settle = (admission: Admission | HandshakeRefusal): void => {
+      if ('status' in admission) refuseHandshake(stream, admission)
       else this.#accept(request, stream, head, admission)
     }
     const asked = this.#read(request)
     if ('status' in asked) settle(asked)
-    // Who comes back is known already, and does not wait behind strangers.
+    // A client that comes back is known already, and does not wait behind strangers.
     else if (asked.handshake.claim !== undefined) settle(this.#recovery(asked))
     else if (this.#closed !== undefined || this.#handshakes.full) settle(BUSY)
     else void this.#handshakes.wait(stream, this.#admit(asked, request)).then((admission = BUSY) => settle(admission))
   }
 
-  #read(request: IncomingMessage): Asked | Refusal {
+  #read(request: IncomingMessage): Asked | HandshakeRefusal {
     const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
     if ('status' in handshake) return handshake
-    const agreement = agree(handshake.subprotocols, this.#dialects)
+    const agreement = agree(handshake.subprotocols, this.#codecs)
     if (agreement !== undefined) return { handshake, agreement }
-    const known = this.#dialects.map(({ name }) => name).join(' or ')
+    const known = this.#codecs.map(({ name }) => name).join(' or ')
     return { status: 400, text: `Offer the subprotocol ${known}` }
   }
 
-  async #admit({ handshake, agreement }: Asked, { headers }: IncomingMessage): Promise<Admission | Refusal> {
+  async #admit({ handshake, agreement }: Asked, { headers }: IncomingMessage): Promise<Admission | HandshakeRefusal> {
     if (!this.#hubs.allows(handshake.hub)) return { status: 404, text: `There is no hub ${handshake.hub}` }
     const identity = await this.#authenticate(handshake, headers)
     if ('status' in identity) return identity
@@ -175,16 +194,16 @@ export class PubSubServer implements AsyncDisposable {
       fresh: true,
       attach: link => {
         const hub = this.#hubs.open(handshake.hub)
-        bind(hub, hub.connect(link, agreement.dialect, identity), link)
+        bind(hub, hub.connect(link, agreement.codec, identity), link)
       },
     }
   }
 
-  /** A client that wants what is not there is let in all the same: only a close code tells it that this is final. */
+  /** A client whose session is gone is let in all the same: only a close code tells it that this is final. */
   #recovery({ handshake: { hub, claim, subprotocols }, agreement: fallback }: Asked): Admission {
     const driver = this.#hubs.find(hub)
     const wanted = claim && driver?.engine.find(claim)
-    const agreement = wanted && agree(subprotocols, [wanted.dialect])
+    const agreement = wanted && agree(subprotocols, [wanted.codec])
     return {
       name: (agreement ?? fallback).name,
       fresh: false,
@@ -199,13 +218,13 @@ export class PubSubServer implements AsyncDisposable {
   #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, fresh, attach }: Admission): void {
     const full = fresh && this.#hubs.sessions >= this.#options.maxConnections
     if (full || this.#closed !== undefined) {
-      refuse(stream, BUSY)
+      refuseHandshake(stream, BUSY)
       return
     }
     // ws answers with the first subprotocol of the request.
     request.headers['sec-websocket-protocol'] = name
     this.#webSockets.handleUpgrade(request, stream, head, (socket: WebSocket) => {
-      attach(new SocketLink(socket, stream, this.#turns))
+      attach(new WebSocketLink(socket, stream, this.#writes, this.#room))
     })
   }
 }
@@ -216,7 +235,7 @@ export class PubSubServer implements AsyncDisposable {
  *
  * @example
  * ```ts
- * await using server = await servePubSub({ port: 0, authenticate: { key: 'at least 32 bytes that nobody knows' } })
+ * await using server = await servePubSub({ port: 0, authenticate: { key: 'a secret of at least 32 bytes' } })
  * const { url } = await server.hub('chat').token({ userId: 'ann', roles: ['webpubsub.joinLeaveGroup'] })
  * ```
  */
@@ -224,9 +243,12 @@ export async function servePubSub(options: ServePubSubOptions): Promise<PubSubSe
   return PubSubServer.start(options)
 }
 
-function bind(hub: HubDriver, session: Session, link: SocketLink): void {
+const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })
+
+function bind(hub: HubDriver, session: HubSession, link: WebSocketLink): void {
   link.listen({
     receive: frame => hub.receive(session, link, frame),
+    receiveAhead: frame => hub.receiveAhead(session, link, frame),
     alive: () => hub.alive(session, link),
     drained: () => hub.engine.drained(session, link),
     violated: () => hub.engine.violated(session, link),

@@ -1,32 +1,41 @@
-import { reason } from '../../errors.js'
-import type { AckError, UpFrame } from '../wire/frames.js'
-import type { DataFrame } from './dialect.js'
+import { reason } from '../../base/errors.js'
+import type { AckError, NewerCall, UnknownFrame, UpFrame } from '../wire/frames.js'
 import type { EventDesk } from './event-desk.js'
-import { type GroupAction, PERMISSION_FOR } from './group-guard.js'
-import { REFUSALS } from './refusals.js'
+import type { HubSession } from './hub-session.js'
+import { MOST_GROUPS } from './identity.js'
+import { type GroupAction, PERMISSION_FOR } from './permissions.js'
 import type { Roster } from './roster.js'
-import type { Session } from './session.js'
+import type { DataFrame } from './shared-codec.js'
+
+/** Why a request was not done, in the words of the wire. (JSON subprotocol reference, "Ack response".) */
+const REFUSALS = {
+  duplicate: { name: 'Duplicate', message: 'A request with this ackId was processed already' },
+  tooManyGroups: { name: 'BadRequest', message: `A connection can be in ${MOST_GROUPS} groups` },
+  join: { name: 'Forbidden', message: 'The connection may not join or leave this group' },
+  send: { name: 'Forbidden', message: 'The connection may not send to this group' },
+  newer: { name: 'NotSupported', message: 'This hub has no invocations, streams or states of groups' },
+} as const satisfies Record<string, AckError>
 
 /** A frame that may ask for an answer. */
-export type Request = Extract<UpFrame, { ackId?: bigint | undefined }>
+type ClientRequest = Extract<UpFrame, { ackId?: bigint | undefined }>
 
-type GroupRequest = Exclude<Request, { type: 'event' }>
-type PublishRequest = Extract<Request, { type: 'sendToGroup' }>
+type GroupRequest = Exclude<ClientRequest, { type: 'event' }>
+type PublishRequest = Extract<ClientRequest, { type: 'sendToGroup' }>
 
-/** What is done with groups at the hub. */
+/** What the hub does with groups. */
 export interface GroupWork {
   /** Queues a message; raises an error when it cannot be encoded. */
-  readonly deliver: (targets: ReadonlySet<Session>, frame: DataFrame, spared?: ReadonlySet<string>) => void
-  /** Whether it is a member now. */
-  readonly join: (session: Session, group: string) => boolean
-  readonly leave: (session: Session, group: string) => void
-  /** What the application says to it, before the permissions of the session count. */
-  readonly allows: (session: Session, action: GroupAction, group: string) => boolean | undefined
+  readonly deliver: (targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>) => void
+  /** Returns whether it is a member now. */
+  readonly join: (session: HubSession, group: string) => boolean
+  readonly leave: (session: HubSession, group: string) => void
+  /** What the application decides, before the permissions of the session are looked at. */
+  readonly allows: (session: HubSession, action: GroupAction, group: string) => boolean | undefined
 }
 
 /**
  * What clients ask for, and what they are answered. An answer says that it is done: for a message, that it is queued for
- * everybody who gets it. (Client specification, "Acknowledgements" and "Deduplication".)
+ * every receiver. (Client specification, "Acknowledgements" and "Deduplication".)
  */
 export class Requests {
   readonly #roster: Roster
@@ -40,17 +49,34 @@ export class Requests {
   }
 
   /** @param size - of the frame, bytes or characters */
-  handle(session: Session, request: Request, size: number, now: number): void {
+  take(session: HubSession, frame: UpFrame | NewerCall | UnknownFrame, size: number, now: number): void {
+    switch (frame.type) {
+      case 'unknown':
+        return
+      case 'newerCall':
+        refuse(session, frame)
+        return
+      case 'ping':
+        session.pong()
+        return
+      case 'sequenceAck':
+        session.acknowledge(frame.sequenceId)
+        return
+      default:
+        this.#answer(session, frame, size, now)
+    }
+  }
+
+  #answer(session: HubSession, request: ClientRequest, size: number, now: number): void {
     const { ackId } = request
-    // Its answer is on the way.
-    if (ackId !== undefined && this.#events.waits(session, ackId)) return
+    if (ackId !== undefined && this.#events.repeated(session, ackId)) return
     if (ackId !== undefined && session.recent.has(ackId)) session.answer(ackId, REFUSALS.duplicate)
     else if (request.type === 'event') this.#events.ask(session, request, size, now)
     else session.answer(ackId, this.#perform(session, request))
   }
 
-  /** Why it was not done, if it was not. */
-  #perform(session: Session, request: GroupRequest): AckError | undefined {
+  /** Does it, or says why not. */
+  #perform(session: HubSession, request: GroupRequest): AckError | undefined {
     const { type, group } = request
     if (type === 'sendToGroup') {
       return this.#allows(session, 'send', group) ? this.#publish(session, request) : REFUSALS.send
@@ -61,11 +87,11 @@ export class Requests {
     return undefined
   }
 
-  #allows(session: Session, action: GroupAction, group: string): boolean {
+  #allows(session: HubSession, action: GroupAction, group: string): boolean {
     return this.#work.allows(session, action, group) ?? session.permissions.allows(PERMISSION_FOR[action], group)
   }
 
-  #publish(session: Session, { group, payload, noEcho }: PublishRequest): AckError | undefined {
+  #publish(session: HubSession, { group, payload, noEcho }: PublishRequest): AckError | undefined {
     const spared = noEcho ? new Set([session.connectionId]) : undefined
     const frame: DataFrame = { type: 'groupMessage', group, fromUserId: session.userId, payload }
     try {
@@ -75,4 +101,10 @@ export class Requests {
       return { name: 'BadRequest', message: reason(error) }
     }
   }
+}
+
+/** Answers a call the hub does not know, so that the caller need not wait. */
+function refuse(session: HubSession, { answer, id }: NewerCall): void {
+  if (answer === 'ack') session.answer(id, REFUSALS.newer)
+  else session.send({ type: answer, id, error: REFUSALS.newer })
 }

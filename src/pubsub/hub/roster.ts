@@ -1,37 +1,36 @@
+import type { HubSession } from './hub-session.js'
 import { MOST_GROUPS } from './identity.js'
-import { Members } from './members.js'
-import type { Session } from './session.js'
 
 /** The sessions of a hub, by connection, user and group. */
 export class Roster {
-  readonly #sessions = new Map<string, Session>()
-  readonly #everybody = new Set<Session>()
-  readonly #users = new Members<Session>()
-  readonly #groups = new Members<Session>()
+  readonly #sessions = new Map<string, HubSession>()
+  readonly #everybody = new Set<HubSession>()
+  readonly #users = new Members<HubSession>()
+  readonly #groups = new Members<HubSession>()
 
-  get all(): ReadonlySet<Session> {
+  get all(): ReadonlySet<HubSession> {
     return this.#everybody
   }
 
-  get(connectionId: string): Session | undefined {
+  get(connectionId: string): HubSession | undefined {
     return this.#sessions.get(connectionId)
   }
 
-  ofUser(userId: string): ReadonlySet<Session> {
+  ofUser(userId: string): ReadonlySet<HubSession> {
     return this.#users.of(userId)
   }
 
-  ofGroup(group: string): ReadonlySet<Session> {
+  ofGroup(group: string): ReadonlySet<HubSession> {
     return this.#groups.of(group)
   }
 
-  add(session: Session): void {
+  add(session: HubSession): void {
     this.#sessions.set(session.connectionId, session)
     this.#everybody.add(session)
     if (session.userId !== undefined) this.#users.add(session.userId, session)
   }
 
-  remove(session: Session): void {
+  remove(session: HubSession): void {
     for (const group of session.joined) this.#groups.remove(group, session)
     if (session.userId !== undefined) this.#users.remove(session.userId, session)
     this.#everybody.delete(session)
@@ -39,7 +38,7 @@ export class Roster {
   }
 
   /** Makes it a member, if it is not in too many groups already. */
-  join(session: Session, group: string): boolean {
+  join(session: HubSession, group: string): boolean {
     if (session.joined.has(group)) return true
     if (session.joined.size >= MOST_GROUPS) return false
     session.joined.add(group)
@@ -47,8 +46,32 @@ export class Roster {
     return true
   }
 
-  leave(session: Session, group: string): void {
+  leave(session: HubSession, group: string): void {
     session.joined.delete(group)
     this.#groups.remove(group, session)
   }
 }
+
+/** Which items belong to which name: the members of groups, the connections of users. */
+class Members<T> {
+  readonly #byName = new Map<string, Set<T>>()
+
+  /** The items of a name, in the order they came. */
+  of(name: string): ReadonlySet<T> {
+    return this.#byName.get(name) ?? NOBODY
+  }
+
+  add(name: string, item: T): void {
+    const items = this.#byName.get(name)
+    if (items) items.add(item)
+    else this.#byName.set(name, new Set([item]))
+  }
+
+  remove(name: string, item: T): void {
+    const items = this.#byName.get(name)
+    items?.delete(item)
+    if (items?.size === 0) this.#byName.delete(name)
+  }
+}
+
+const NOBODY: ReadonlySet<never> = new Set<never>()

@@ -1,7 +1,7 @@
 import { jwtVerify, SignJWT } from 'jose'
-import { utf8 } from '../../bytes.js'
-import { checkObject } from '../../check.js'
-import { ArgumentError, PayloadError, reason } from '../../errors.js'
+import { utf8 } from '../../base/bytes.js'
+import { checkObject } from '../../base/check.js'
+import { ArgumentError, PayloadError, reason } from '../../base/errors.js'
 import { type Identity, identityProblem } from './identity.js'
 
 /** Who a token is for; see {@link Identity}. */
@@ -13,7 +13,7 @@ export interface TokenOptions extends Identity {
 /** Claims of access tokens besides the registered ones (Azure Web PubSub, access tokens). */
 const ROLE = 'role'
 const GROUP = 'webpubsub.group'
-/** The clocks of whoever signs and of the hub may differ by so much, s. */
+/** How far the clocks of the signer and of the hub may differ, s. */
 const CLOCK_SKEW = 300
 const DEFAULT_LIFETIME = 3_600_000
 /** RFC 7518, section 3.2: as long as the hash, bytes. */
@@ -33,8 +33,8 @@ export class AccessTokens {
   }
 
   /**
-   * A token for an audience, such as `http://localhost/client/hubs/chat`. Rejects with {@link ArgumentError} for what
-   * nobody can be.
+   * A token for an audience, such as `http://localhost/client/hubs/chat`. Rejects with {@link ArgumentError} for an
+   * identity that is not allowed.
    *
    * @param now - ms since the Unix epoch
    */
@@ -57,7 +57,7 @@ export class AccessTokens {
 
   /**
    * Who a token is for. Rejects with {@link PayloadError} for one that is not signed with the key, is expired, for
-   * another audience, or says what cannot be.
+   * another audience, or for an identity that is not allowed.
    *
    * @param path - of the audience; its scheme and host do not count, as a proxy may stand before the hub
    * @param now - ms since the Unix epoch
@@ -93,7 +93,7 @@ function pathOf(url: string): string | undefined {
   try {
     return decodeURIComponent(new URL(url).pathname).toLowerCase()
   } catch {
-    // Whatever is meant, no hub is called so.
+    // Not the name of any hub.
     return undefined
   }
 }

@@ -1,17 +1,30 @@
-import type { NumberedFrame } from './dialect.js'
+import type { MemoryBudget } from './memory-budget.js'
+import type { NumberedFrame } from './shared-codec.js'
 
 /** Most messages and bytes that wait for one client's acknowledgement. (Client specification, "Buffer limit".) */
 export const MOST_UNACKED_MESSAGES = 1_000
 export const MOST_UNACKED_BYTES = 16 * 1024 * 1024
+/**
+ * With more than that a client lags behind, and senders should wait for it. The rest is for those who send at the same
+ * time: one message of each, or a few large ones.
+ */
+const LAGGING = { messages: 750, bytes: 8 * 1024 * 1024 }
+/** With no more than that it has caught up. */
+const CAUGHT_UP = { messages: 250, bytes: 4 * 1024 * 1024 }
 
 /**
- * The messages a client has not acknowledged, numbered 1, 2, 3, ... in the order they came. A number and its bytes never
- * change, so that a repetition is known for one.
+ * The messages a client has not acknowledged, numbered 1, 2, 3, ... in the order they came. A message keeps its
+ * number and its bytes, so that a repetition is recognised.
  */
 export class Unacked {
   #frames: NumberedFrame[] = []
   #last = 0
   #bytes = 0
+  readonly #budget: MemoryBudget
+
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget
+  }
 
   /** The number given last, 0 before the first. */
   get last(): number {
@@ -28,13 +41,26 @@ export class Unacked {
     return this.#frames.length > MOST_UNACKED_MESSAGES || this.#bytes > MOST_UNACKED_BYTES
   }
 
-  /** How much of what may be unacknowledged is, 0 for nothing; above 1 it has overflowed. */
+  /** How full it is, 0 for empty; above 1 it has overflowed. */
   get share(): number {
     return Math.max(this.#frames.length / MOST_UNACKED_MESSAGES, this.#bytes / MOST_UNACKED_BYTES)
   }
 
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get lagging(): boolean {
+    return this.#frames.length > LAGGING.messages || this.#bytes > LAGGING.bytes
+  }
+
+  get caughtUp(): boolean {
+    return this.#frames.length <= CAUGHT_UP.messages && this.#bytes <= CAUGHT_UP.bytes
+  }
+
   /** Numbers a message and keeps it. */
   add(frame: NumberedFrame): void {
+    this.#budget.keep(frame)
     this.#frames.push(frame)
     this.#last++
     this.#bytes += frame.sizeAt(this.#last)
@@ -50,10 +76,14 @@ export class Unacked {
     const first = this.first
     if (id < first) return
     const released = this.#frames.splice(0, id - first + 1)
-    for (const [i, frame] of released.entries()) this.#bytes -= frame.sizeAt(first + i)
+    for (const [i, frame] of released.entries()) {
+      this.#bytes -= frame.sizeAt(first + i)
+      this.#budget.release(frame)
+    }
   }
 
   clear(): void {
+    for (const frame of this.#frames) this.#budget.release(frame)
     this.#frames = []
     this.#bytes = 0
   }

@@ -1,19 +1,19 @@
-import { ArgumentError } from '../../errors.js'
+import { ArgumentError } from '../../base/errors.js'
 import type { Payload } from '../wire/frames.js'
-import type { EventDesk } from './event-desk.js'
-import type { EventRequest } from './event-request.js'
-import { type MessageOptions, payloadOf } from './message.js'
+import { JsonText } from '../wire/json-text.js'
+import type { EventDesk, EventRequest } from './event-desk.js'
+import { type MessageOptions, payloadOf } from './messages.js'
 
 /**
- * An event that a client sent to the application. If the client asked for an answer, it waits for one of `accept`,
- * `reply` and `refuse`, now or later; the first call counts. Without any it is refused as `Timeout` after 30 s. What is
- * not accepted may come again with the same id.
+ * An event that a client sent to the application. If the client asked for an answer, call one of `accept`, `reply`
+ * and `refuse`, now or later; the first call counts. Without a call it is refused as `Timeout` after 30 s. An event that
+ * was refused may come again with the same id.
  *
  * @example
  * ```ts
  * hub.events$.subscribe(event => {
  *   if (event.event === 'add') event.reply({ total: add(event.payload.data) })
- *   else event.refuse('NotFound', `nobody knows ${event.event}`)
+ *   else event.refuse('NotFound', `there is no ${event.event}`)
  * })
  * ```
  */
@@ -23,6 +23,8 @@ export class UserEvent {
   /** Name of the event. */
   readonly event: string
   readonly payload: Payload
+  /** Data of type `json` character by character as the client wrote it; `undefined` for any other. */
+  readonly json: string | undefined
   readonly #desk: EventDesk
   readonly #request: EventRequest
 
@@ -30,7 +32,10 @@ export class UserEvent {
     this.connectionId = request.session.connectionId
     this.userId = request.session.userId
     this.event = request.event
-    this.payload = request.payload
+    const { payload } = request
+    const raw = payload.data instanceof JsonText ? payload.data : undefined
+    this.json = raw?.text
+    this.payload = raw ? { dataType: 'json', data: raw.value } : payload
     this.#desk = desk
     this.#request = request
   }

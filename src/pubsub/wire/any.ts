@@ -1,4 +1,4 @@
-import { fromUtf8 } from '../../bytes.js'
+import { fromUtf8 } from '../../base/bytes.js'
 
 /** Groups nested deeper than this are taken for an attack, as protobuf readers do. */
 const MAXIMUM_GROUPS = 100
@@ -7,7 +7,7 @@ const TYPE_URL = 0o12
 
 /**
  * Whether bytes are a serialized `google.protobuf.Any`: well-formed protobuf whose type URL, if any, is UTF-8. Knows
- * no more of protobuf than that, so that whoever speaks JSON need not load the rest.
+ * no more of protobuf than that, so that clients that speak JSON need not load the rest.
  *
  * @example
  * ```ts
@@ -24,7 +24,7 @@ export function isAny(bytes: Uint8Array): boolean {
   }
 }
 
-/** Walks over fields. Raises any `Error` where there is none. */
+/** Walks over fields. Raises some `Error` when they are malformed. */
 class Fields {
   at = 0
   readonly #bytes: Uint8Array
@@ -79,7 +79,7 @@ class Fields {
     if (this.at > this.#bytes.length) throw new RangeError('too short')
   }
 
-  /** Beyond 2^53 it is not exact, which nobody needs. */
+  /** Not exact beyond 2^53, which is never needed here. */
   #varint(): number {
     let value = 0
     for (let factor = 1; factor < 2 ** 70; factor *= 128) {

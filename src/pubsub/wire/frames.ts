@@ -1,5 +1,5 @@
 /**
- * What a message carries. `protobuf` data is a serialized `google.protobuf.Any`. (JSON subprotocol reference, "Publish
+ * What a message carries. `protobuf` data is a serialized `google.protobuf.Any`; `json` data may be a `JsonText`. (JSON subprotocol reference, "Publish
  * messages"; protobuf reference, `MessageData`.)
  */
 export type Payload =
@@ -16,7 +16,7 @@ export type UpFrame =
       readonly type: 'sendToGroup'
       readonly group: string
       readonly payload: Payload
-      /** Spare the sending connection. */
+      /** Do not send it to the sending connection. */
       readonly noEcho: boolean
       readonly ackId?: bigint | undefined
     }
@@ -42,7 +42,7 @@ export type DownFrame =
   | {
       readonly type: 'groupMessage'
       readonly group: string
-      /** Only the JSON subprotocol tells. */
+      /** Only in the JSON subprotocol. */
       readonly fromUserId?: string | undefined
       readonly payload: Payload
       readonly sequenceId?: bigint | undefined
@@ -57,16 +57,31 @@ export interface AckError {
   readonly message: string
 }
 
-/** A frame of a kind this side does not know. Newer peers send such: it is passed over, but its number counts. */
+/** A frame of a kind this side does not know. Newer peers may send one: it is skipped, but its number counts. */
 export interface UnknownFrame {
   readonly type: 'unknown'
   readonly sequenceId?: bigint | undefined
 }
 
+/**
+ * What newer clients ask for and this hub does not support, by the id under which they wait for an answer: invocations,
+ * streams, states of groups, and anything else that has an `ackId`.
+ */
+export type NewerCall =
+  | { readonly type: 'newerCall'; readonly answer: 'ack'; readonly id: bigint }
+  | { readonly type: 'newerCall'; readonly answer: 'invokeResponse' | 'streamClosed'; readonly id: string }
+
+/** The answer that refuses an invocation or a stream. */
+export interface RefusedCall {
+  readonly type: 'invokeResponse' | 'streamClosed'
+  readonly id: string
+  readonly error: AckError
+}
+
 /** What a WebSocket carries: text or binary messages. */
 export type FrameData = string | Uint8Array
 
-/** Gives the JSON text of a value, or raises what is wrong with it. */
+/** Returns the JSON text of a value, or raises an error that says why there is none. */
 export type JsonWriter = (value: unknown) => string
 
 /** The client's half of a subprotocol. */
@@ -76,23 +91,23 @@ export interface ClientCodec {
   /**
    * Raises {@link ArgumentError} for what has no form on the wire, such as cyclic JSON or an id beyond 64 bits.
    *
-   * @param jsonOf - writes the data of type `json`. Default: whatever JSON has
+   * @param jsonOf - writes the data of type `json`. Default: anything that JSON can express
    */
   encode(frame: UpFrame, jsonOf?: JsonWriter): FrameData
   /**
-   * Raises {@link PayloadError} for whatever is no frame, and its kind {@link UnreadableMessageError} for a message
-   * that cannot be read but whose number can: it was received, so the number counts. Bytes of a payload may be a view
+   * Raises {@link PayloadError} for anything that is not a frame, and its subclass {@link UnreadableMessageError} for a
+   * message that cannot be read but whose number can: it was received, so the number counts. Bytes of a payload may be a view
    * of the input.
    */
   decode(data: FrameData): DownFrame | UnknownFrame
 }
 
-/** The hub's half of a subprotocol. */
+/** The hub's half of a subprotocol. Data of type `json` is decoded as a `JsonText`, so that it is passed on unchanged. */
 export interface HubCodec {
   /** Name accepted in the WebSocket handshake. */
   readonly subprotocol: string
   /** Raises {@link ArgumentError} for what has no form on the wire, such as cyclic JSON or an id beyond 64 bits. */
-  encode(frame: DownFrame): FrameData
-  /** Raises {@link PayloadError} for whatever is no frame. Bytes of a payload may be a view of the input. */
-  decode(data: FrameData): UpFrame | UnknownFrame
+  encode(frame: DownFrame | RefusedCall): FrameData
+  /** Raises {@link PayloadError} for anything that is not a frame. Bytes of a payload may be a view of the input. */
+  decode(data: FrameData): UpFrame | NewerCall | UnknownFrame
 }

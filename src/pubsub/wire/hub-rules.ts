@@ -1,23 +1,21 @@
-import { isWellFormed } from '../../bytes.js'
+import { isWellFormed } from '../../base/bytes.js'
 import { isAny } from './any.js'
 import type { Payload } from './frames.js'
+import { isName, LONGEST_NAME } from './names.js'
 
 export { MAXIMUM_NESTING, nestingProblem } from './nesting.js'
 
-/** Most characters (UTF-16 code units) of a group or event name. */
-export const MAXIMUM_NAME = 1024
-
-/** What is wrong with a group or event name: names are 1 to 1024 characters, not blank. */
+/** What is wrong with the name of a group or an event; see {@link isName}. */
 export function nameProblem(what: 'group' | 'event', name: unknown): string | undefined {
+  if (isName(name)) return undefined
   if (typeof name !== 'string') return `${what} must be a string`
-  if (name.length > MAXIMUM_NAME) return `${what} must have at most ${MAXIMUM_NAME} characters, not ${name.length}`
-  if (name.trim() === '') return `${what} must not be blank`
-  return isWellFormed(name) ? undefined : `${what} must be of whole characters`
+  if (name.length > LONGEST_NAME) return `${what} must have at most ${LONGEST_NAME} characters, not ${name.length}`
+  return name.trim() === '' ? `${what} must not be blank` : `${what} must be of whole characters`
 }
 
 /**
  * What is wrong with a payload: text must have UTF-8, and protobuf be a `google.protobuf.Any`, because subscribers of
- * the other subprotocol are sent it as a part of their frame, which else they could not read as a whole.
+ * the other subprotocol get it as a part of their frame, and could not read any of that frame otherwise.
  */
 export function payloadProblem({ dataType, data }: Payload): string | undefined {
   if (dataType === 'text' && !isWellFormed(data)) return 'data of type text must be of whole characters'

@@ -1,6 +1,6 @@
 import type { AckError, ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
 import { idMember, isObject, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
-import { checkedName } from './outgoing.js'
+import { checkedName, toJson } from './outgoing.js'
 import { readNumbered } from './unreadable-message.js'
 
 /**
@@ -21,7 +21,7 @@ import { readNumbered } from './unreadable-message.js'
  */
 export const jsonClientCodec: ClientCodec = { subprotocol: JSON_SUBPROTOCOL, encode, decode }
 
-function encode(frame: UpFrame, jsonOf?: JsonWriter): string {
+function encode(frame: UpFrame, jsonOf: JsonWriter = toJson): string {
   switch (frame.type) {
     case 'joinGroup':
     case 'leaveGroup':

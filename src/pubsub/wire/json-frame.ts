@@ -1,8 +1,8 @@
-import { PayloadError, reason } from '../../errors.js'
+import { PayloadError, reason } from '../../base/errors.js'
 import { fromBase64, toBase64 } from './base64.js'
 import type { FrameData, JsonWriter, Payload } from './frames.js'
-import { numberText } from './json-scan.js'
-import { checkedId, checkedPayload, MAXIMUM_ID, toJson } from './outgoing.js'
+import { memberText } from './json-scan.js'
+import { checkedId, MAXIMUM_ID, payloadOf } from './outgoing.js'
 
 /** Name of the JSON subprotocol in the WebSocket handshake. */
 export const JSON_SUBPROTOCOL = 'json.reliable.webpubsub.azure.v1'
@@ -78,7 +78,7 @@ export class JsonFrame {
 
   #digits(name: string, value: unknown, quoted: boolean): string | undefined {
     // JSON.parse rounded these digits; they still are in the text.
-    if (typeof value === 'number' && value > Number.MAX_SAFE_INTEGER) return numberText(this.text, name)
+    if (typeof value === 'number' && value > Number.MAX_SAFE_INTEGER) return memberText(this.text, name)
     return quoted && typeof value === 'string' ? value : undefined
   }
 
@@ -97,8 +97,8 @@ export const idMember = (name: string, id: bigint | undefined): string =>
  *
  * @param jsonOf - writes data of type `json`
  */
-export function payloadMembers(payload: Payload, jsonOf: JsonWriter = toJson): string {
-  return `,"dataType":"${payload.dataType}","data":${dataText(checkedPayload(payload), jsonOf)}`
+export function payloadMembers(payload: Payload, jsonOf: JsonWriter): string {
+  return `,"dataType":"${payload.dataType}","data":${dataText(payloadOf(payload.dataType, payload.data), jsonOf)}`
 }
 
 function dataText(payload: Payload, jsonOf: JsonWriter): string {

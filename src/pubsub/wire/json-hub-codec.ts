@@ -1,12 +1,25 @@
-import type { DownFrame, FrameData, HubCodec, Payload, UnknownFrame, UpFrame } from './frames.js'
+import type {
+  AckError,
+  DownFrame,
+  FrameData,
+  HubCodec,
+  NewerCall,
+  Payload,
+  RefusedCall,
+  UnknownFrame,
+  UpFrame,
+} from './frames.js'
 import { nameProblem, nestingProblem, payloadProblem } from './hub-rules.js'
-import { idMember, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
+import { idMember, isObject, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
+import { memberText } from './json-scan.js'
+import { JsonText, jsonOf } from './json-text.js'
 
 /**
  * The hub's half of `json.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable JSON
  * WebSocket subprotocol").
  *
  * - Ids are JSON numbers, exact up to 2^64-1; `"ackId":null` counts as absent.
+ * - Data of type json is taken from clients as {@link JsonText}, character by character.
  * - `"data":null` is a JSON value like any other. Microsoft's emulator refuses it from a client.
  * - Data of type protobuf is taken from clients too, as base64 of a `google.protobuf.Any`.
  * - Nesting is limited to {@link MAXIMUM_NESTING} levels.
@@ -21,10 +34,10 @@ import { idMember, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-fr
  */
 export const jsonHubCodec: HubCodec = { subprotocol: JSON_SUBPROTOCOL, encode, decode }
 
-function encode(frame: DownFrame): string {
+function encode(frame: DownFrame | RefusedCall): string {
   switch (frame.type) {
     case 'connected': {
-      // Microsoft's emulator too writes null for nobody, which those can read that look for the member.
+      // An anonymous sender is null, as in Microsoft's emulator, for clients that require the member.
       const userId = JSON.stringify(frame.userId ?? null)
       const ids = `"userId":${userId}${textMember('connectionId', frame.connectionId)}`
       return `{"type":"system","event":"connected",${ids}${textMember('reconnectionToken', frame.reconnectionToken)}}`
@@ -39,27 +52,33 @@ function encode(frame: DownFrame): string {
     }
     case 'serverMessage':
       return message('server', '', frame.payload, frame.sequenceId)
+    case 'invokeResponse':
+      return `{"type":"invokeResponse"${textMember('invocationId', frame.id)},"success":false${errorMember(frame.error)}}`
+    case 'streamClosed':
+      return `{"type":"streamClosed"${textMember('streamId', frame.id)}${errorMember(frame.error)}}`
     case 'pong':
       return '{"type":"pong"}'
   }
 }
 
 const message = (from: string, sender: string, payload: Payload, sequenceId: bigint | undefined): string =>
-  `{"type":"message","from":"${from}"${sender}${payloadMembers(payload)}${idMember('sequenceId', sequenceId)}}`
+  `{"type":"message","from":"${from}"${sender}${payloadMembers(payload, jsonOf)}${idMember('sequenceId', sequenceId)}}`
 
 const textMember = (name: string, value: string | undefined): string =>
   value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
 
-function errorMember(error: { readonly name: string; readonly message: string } | undefined): string {
+function errorMember(error: AckError | undefined): string {
   if (error === undefined) return ''
   return `,"error":{"name":${JSON.stringify(error.name)}${textMember('message', error.message)}}`
 }
 
-function decode(data: FrameData): UpFrame | UnknownFrame {
+function decode(data: FrameData): UpFrame | NewerCall | UnknownFrame {
   const frame = new JsonFrame(data)
   refuse(frame, nestingProblem(frame.text))
   const type = frame.string('type')
   const ackId = frame.id('ackId')
+  const call = newerCall(frame, type, ackId)
+  if (call !== undefined) return call
   switch (type) {
     case 'joinGroup':
     case 'leaveGroup':
@@ -77,16 +96,43 @@ function decode(data: FrameData): UpFrame | UnknownFrame {
   }
 }
 
+const KNOWN: readonly string[] = ['joinGroup', 'leaveGroup', 'sendToGroup', 'event', 'sequenceAck', 'ping']
+
+/** Calls of newer clients: `invokeEvent`, `openGroupStream`, states of groups, and what may still come. */
+function newerCall({ members }: JsonFrame, type: string, ackId: bigint | undefined): NewerCall | undefined {
+  const { stream, streamId, invocationId } = members
+  if (type === 'invoke' && typeof invocationId === 'string') return refused('invokeResponse', invocationId)
+  if (type === 'streamData' || type === 'streamEnd') return streamCall(streamId)
+  if (KNOWN.includes(type)) return isObject(stream) ? streamCall(stream['streamId']) : undefined
+  return ackId === undefined ? undefined : { type: 'newerCall', answer: 'ack', id: ackId }
+}
+
+const streamCall = (id: unknown): NewerCall | undefined =>
+  typeof id === 'string' ? refused('streamClosed', id) : undefined
+
+const refused = (answer: 'invokeResponse' | 'streamClosed', id: string): NewerCall => ({
+  type: 'newerCall',
+  answer,
+  id,
+})
+
 function name(frame: JsonFrame, what: 'group' | 'event'): string {
   refuse(frame, nameProblem(what, frame.members[what]))
   return frame.string(what)
 }
 
 function payload(frame: JsonFrame): Payload {
-  const payload = frame.payload()
+  const payload = asItCame(frame)
   if (payload === undefined) throw frame.fault('dataType must be json, text, binary or protobuf')
   refuse(frame, payloadProblem(payload))
   return payload
+}
+
+/** Data of type json character by character. */
+function asItCame(frame: JsonFrame): Payload | undefined {
+  const payload = frame.payload()
+  const text = payload?.dataType === 'json' ? memberText(frame.text, 'data') : undefined
+  return text === undefined ? payload : { dataType: 'json', data: new JsonText(text) }
 }
 
 function noEcho(frame: JsonFrame): boolean {

@@ -1,8 +1,8 @@
-import { ClosedError } from '../../errors.js'
+import { ClosedError } from '../../base/errors.js'
 import type { ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
 
 /**
- * A codec that is loaded when it is asked for, so that whoever speaks another subprotocol need not download it.
+ * A codec that is loaded on demand, so that clients that speak another subprotocol need not download it.
  *
  * @example
  * ```ts

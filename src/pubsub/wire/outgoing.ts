@@ -1,5 +1,5 @@
-import { isWellFormed } from '../../bytes.js'
-import { ArgumentError, reason } from '../../errors.js'
+import { isWellFormed } from '../../base/bytes.js'
+import { ArgumentError, reason, shown } from '../../base/errors.js'
 import type { Payload } from './frames.js'
 
 /** The largest id: ids are unsigned 64-bit integers. */
@@ -19,17 +19,30 @@ export function checkedName(name: string): string {
   return name
 }
 
-/** A payload whose data is of its type. Raises {@link ArgumentError} for any other. */
-export function checkedPayload(payload: Payload): Payload {
-  const { dataType, data } = payload
-  if (dataType === 'text' && !(typeof data === 'string' && isWellFormed(data))) {
-    throw new ArgumentError('Data of type text must be a string of whole characters')
+/** Data as a payload of a type. Raises {@link ArgumentError} for data of another type, and for types there are not. */
+export function payloadOf(dataType: unknown, data: unknown): Payload {
+  switch (dataType) {
+    case 'json':
+      return { dataType, data }
+    case 'text':
+      if (typeof data === 'string' && isWellFormed(data)) return { dataType, data }
+      throw unfit(dataType, 'a well-formed string', data)
+    case 'binary':
+    case 'protobuf':
+      if (data instanceof Uint8Array) return { dataType, data }
+      throw unfit(dataType, 'a Uint8Array', data)
+    default:
+      throw new ArgumentError(
+        `Expected \`dataType\` to be 'json', 'text', 'binary' or 'protobuf', got \`${shown(dataType)}\``,
+      )
   }
-  if ((dataType === 'binary' || dataType === 'protobuf') && !(data instanceof Uint8Array)) {
-    throw new ArgumentError(`Data of type ${dataType} must be a Uint8Array`)
-  }
-  return payload
 }
+
+/** The error for data that is not what its type wants. */
+export const unfit = (dataType: string, expected: string, data: unknown): ArgumentError =>
+  new ArgumentError(
+    `Expected ${expected} for data of type ${dataType}, got \`${shown(data).slice(0, 80)}\` (${typeof data})`,
+  )
 
 /** JSON text of a value. Raises {@link ArgumentError} for what has none, such as `undefined`, a bigint or a cycle. */
 export function toJson(value: unknown): string {

@@ -1,7 +1,7 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
-import { PayloadError } from '../../errors.js'
+import { PayloadError } from '../../base/errors.js'
 import type { AckError, ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
-import { checkedName } from './outgoing.js'
+import { checkedName, toJson } from './outgoing.js'
 import {
   ACK,
   ACK_ERROR,
@@ -52,7 +52,7 @@ export const protobufClientCodec: ClientCodec = {
   decode: data => readFrame(data, decode),
 }
 
-function encode(frame: UpFrame, jsonOf?: JsonWriter): FrameData {
+function encode(frame: UpFrame, jsonOf: JsonWriter = toJson): FrameData {
   const writer = new BinaryWriter().uint32(UPSTREAM[frame.type]).fork()
   switch (frame.type) {
     case 'joinGroup':

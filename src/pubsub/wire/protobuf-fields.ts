@@ -1,8 +1,8 @@
 import { BinaryReader, BinaryWriter, type WireType } from '@bufbuild/protobuf/wire'
-import { fromUtf8 } from '../../bytes.js'
-import { PayloadError, reason } from '../../errors.js'
+import { fromUtf8 } from '../../base/bytes.js'
+import { PayloadError, reason } from '../../base/errors.js'
 import type { FrameData, JsonWriter, Payload } from './frames.js'
-import { checkedId, checkedPayload, toJson } from './outgoing.js'
+import { checkedId, payloadOf } from './outgoing.js'
 import { UnreadableMessageError } from './unreadable-message.js'
 
 /** Name of the protobuf subprotocol in the WebSocket handshake. */
@@ -20,14 +20,33 @@ export const UPSTREAM = {
   sequenceAck: 0o102,
   ping: 0o112,
 } as const
+/** Of `UpstreamMessage` too: calls of newer clients. */
+export const NEWER_CALLS = {
+  invoke: 0o122,
+  streamData: 0o152,
+  streamEnd: 0o162,
+  setGroupState: 0o172,
+  subscribeGroupState: 0o202,
+  unsubscribeGroupState: 0o212,
+} as const
+/** `InvokeEventMessage`. */
+export const INVOKE = { invocationId: 0o22 } as const
+/** `StreamStartInfo`, `StreamDataMessage` and `StreamEndMessage`. */
+export const STREAM = { streamId: 0o12 } as const
 /** `SendToGroupMessage`; its first two fields are those of `JoinGroupMessage` and `LeaveGroupMessage`. */
-export const SEND_TO_GROUP = { group: 0o12, ackId: 0o20, data: 0o32, noEcho: 0o40 } as const
+export const SEND_TO_GROUP = { group: 0o12, ackId: 0o20, data: 0o32, noEcho: 0o40, stream: 0o72 } as const
 /** `EventMessage`. */
-export const EVENT = { event: 0o12, data: 0o22, ackId: 0o30 } as const
+export const EVENT = { event: 0o12, data: 0o22, ackId: 0o30, stream: 0o52 } as const
 /** `SequenceAckMessage`. */
 export const SEQUENCE_ACK = { sequenceId: 0o10 } as const
 /** `DownstreamMessage`. */
 export const DOWNSTREAM = { ack: 0o12, data: 0o22, system: 0o32, pong: 0o42 } as const
+/** Of `DownstreamMessage` too: answers to calls of newer clients. */
+export const REFUSED_CALLS = { invokeResponse: 0o52, streamClosed: 0o102 } as const
+/** Their ids; in `InvokeResponseMessage` no `success` is failure. */
+export const REFUSED_CALL = { id: 0o12 } as const
+/** Their `error`, as in {@link ACK_ERROR}. */
+export const REFUSED_CALL_ERRORS = { invokeResponse: 0o42, streamClosed: 0o22 } as const
 /** Of `DownstreamMessage` too: not understood, but numbered like messages. */
 export const GROUP_STATES = { update: 0o112, snapshot: 0o122 } as const
 /** `GroupStateUpdateMessage` and `GroupStateSnapshotMessage`. */
@@ -49,7 +68,7 @@ export const MESSAGE_DATA = { text: 0o12, binary: 0o22, protobuf: 0o32, json: 0o
 
 const NONE = new Uint8Array()
 
-/** Reads the fields of one message by their tags. What it raises for malformed bytes is any `Error`. */
+/** Reads the fields of one message by their tags. Raises some `Error` for malformed bytes. */
 export class FieldReader extends BinaryReader {
   /** Tag of the next field, or 0 when there is none. */
   next(): number {
@@ -58,7 +77,7 @@ export class FieldReader extends BinaryReader {
     return field * 8 + wireType
   }
 
-  /** Passes over the field of a tag. One of another wire type than it should have is as good as unknown. */
+  /** Skips the field of a tag. One of an unexpected wire type is treated as unknown. */
   skipField(tag: number): void {
     const wireType: WireType = tag % 8
     this.skip(wireType, Math.floor(tag / 8))
@@ -116,8 +135,8 @@ export function readOneof(bytes: Uint8Array, ...tags: readonly number[]): Member
 }
 
 /**
- * What `read` makes of a binary frame. Whatever it raises becomes a {@link PayloadError}; so does text, and a frame of
- * no bytes.
+ * What `read` makes of a binary frame. Any error it raises becomes a {@link PayloadError}; text and an empty frame
+ * raise one, too.
  *
  * @param excerpt - shows the malformed frame
  */
@@ -129,7 +148,7 @@ export function readFrame<T>(
   if (!(data instanceof Uint8Array)) throw new PayloadError('Not a protobuf frame: a text WebSocket message')
   if (data.length === 0) throw new PayloadError('Not a protobuf frame: no bytes')
   try {
-    // A plain view, so that payloads do not come as whatever subclass the WebSocket has.
+    // A plain view, so that payloads are not of a subclass that the WebSocket uses.
     return read(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
   } catch (cause) {
     if (cause instanceof UnreadableMessageError) throw cause
@@ -140,9 +159,12 @@ export function readFrame<T>(
 /**
  * The payload of a `MessageData`, or `undefined` when it has none this side knows. Bytes are a view of the input.
  *
- * @param checkJson - looks at JSON text before it is parsed, and raises what is wrong with it
+ * @param readJson - what JSON text is read as; raises what is wrong with it. Default: its value
  */
-export function readPayload(bytes: Uint8Array, checkJson?: (text: string) => void): Payload | undefined {
+export function readPayload(
+  bytes: Uint8Array,
+  readJson: (text: string) => unknown = text => JSON.parse(text),
+): Payload | undefined {
   const member = readData(bytes)
   switch (member.tag) {
     case MESSAGE_DATA.text:
@@ -151,11 +173,8 @@ export function readPayload(bytes: Uint8Array, checkJson?: (text: string) => voi
       return { dataType: 'binary', data: member.bytes }
     case MESSAGE_DATA.protobuf:
       return { dataType: 'protobuf', data: member.bytes }
-    case MESSAGE_DATA.json: {
-      const text = fromUtf8(member.bytes)
-      checkJson?.(text)
-      return { dataType: 'json', data: JSON.parse(text) }
-    }
+    case MESSAGE_DATA.json:
+      return { dataType: 'json', data: readJson(fromUtf8(member.bytes)) }
     default:
       return undefined
   }
@@ -178,8 +197,8 @@ function readData(bytes: Uint8Array): Member {
  *
  * @param jsonOf - writes data of type `json`
  */
-export function writePayload(writer: BinaryWriter, tag: number, payload: Payload, jsonOf: JsonWriter = toJson): void {
-  const { dataType, data } = checkedPayload(payload)
+export function writePayload(writer: BinaryWriter, tag: number, payload: Payload, jsonOf: JsonWriter): void {
+  const { dataType, data } = payloadOf(payload.dataType, payload.data)
   writer.uint32(tag).fork().uint32(MESSAGE_DATA[dataType])
   if (dataType === 'json') writer.string(jsonOf(data))
   else if (dataType === 'text') writer.string(data)

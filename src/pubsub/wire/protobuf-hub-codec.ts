@@ -1,8 +1,19 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
-import { toHex } from '../../bytes.js'
-import { PayloadError } from '../../errors.js'
-import type { AckError, DownFrame, FrameData, HubCodec, Payload, UnknownFrame, UpFrame } from './frames.js'
+import { toHex } from '../../base/bytes.js'
+import { PayloadError } from '../../base/errors.js'
+import type {
+  AckError,
+  DownFrame,
+  FrameData,
+  HubCodec,
+  NewerCall,
+  Payload,
+  RefusedCall,
+  UnknownFrame,
+  UpFrame,
+} from './frames.js'
 import { nameProblem, nestingProblem, payloadProblem } from './hub-rules.js'
+import { JsonText, jsonOf } from './json-text.js'
 import {
   ACK,
   ACK_ERROR,
@@ -12,13 +23,19 @@ import {
   DOWNSTREAM,
   EVENT,
   FieldReader,
+  INVOKE,
   Member,
+  NEWER_CALLS,
   PROTOBUF_SUBPROTOCOL,
+  REFUSED_CALL,
+  REFUSED_CALL_ERRORS,
+  REFUSED_CALLS,
   readFrame,
   readOneof,
   readPayload,
   SEND_TO_GROUP,
   SEQUENCE_ACK,
+  STREAM,
   SYSTEM,
   UPSTREAM,
   writeId,
@@ -31,7 +48,8 @@ import {
  * protobuf WebSocket subprotocol", and `webpubsub.v1.proto`).
  *
  * - Ids are exact up to 2^64-1; an absent `ack_id` is not 0.
- * - JSON goes and comes as `json_data`; what comes as `text_data` is text.
+ * - JSON goes and comes as `json_data`, from clients as {@link JsonText}, byte for byte; what comes as `text_data` is
+ *   text.
  * - `fromUserId` of a message is not written: there is no field for it.
  * - What has an unknown member is an `unknown` frame; unknown fields are passed over.
  * - Nesting of JSON is limited to {@link MAXIMUM_NESTING} levels.
@@ -54,7 +72,7 @@ const EXCERPT = 24
 
 const excerpt = (bytes: Uint8Array): string => toHex(bytes.subarray(0, EXCERPT)) + (bytes.length > EXCERPT ? '...' : '')
 
-function encode(frame: DownFrame): FrameData {
+function encode(frame: DownFrame | RefusedCall): FrameData {
   const writer = new BinaryWriter()
   switch (frame.type) {
     case 'connected':
@@ -81,6 +99,12 @@ function encode(frame: DownFrame): FrameData {
       writer.uint32(DOWNSTREAM.data).fork()
       writeText(writer, DATA.from, 'server')
       return writeMessage(writer, frame.payload, frame.sequenceId)
+    case 'invokeResponse':
+    case 'streamClosed':
+      writer.uint32(REFUSED_CALLS[frame.type]).fork()
+      writeText(writer, REFUSED_CALL.id, frame.id)
+      writeError(writer, REFUSED_CALL_ERRORS[frame.type], frame.error)
+      return writer.join().finish()
     case 'pong':
       return writer.uint32(DOWNSTREAM.pong).fork().join().finish()
   }
@@ -89,21 +113,26 @@ function encode(frame: DownFrame): FrameData {
 function writeAck(writer: BinaryWriter, ackId: bigint, success: boolean, error: AckError | undefined): void {
   writeId(writer, ACK.ackId, ackId || undefined)
   if (success) writer.uint32(ACK.success).bool(true)
-  if (error === undefined) return
-  writer.uint32(ACK.error).fork()
+  if (error !== undefined) writeError(writer, ACK.error, error)
+}
+
+function writeError(writer: BinaryWriter, tag: number, error: AckError): void {
+  writer.uint32(tag).fork()
   writeText(writer, ACK_ERROR.name, error.name)
   writeText(writer, ACK_ERROR.message, error.message)
   writer.join()
 }
 
 function writeMessage(writer: BinaryWriter, payload: Payload, sequenceId: bigint | undefined): Uint8Array {
-  writePayload(writer, DATA.data, payload)
+  writePayload(writer, DATA.data, payload, jsonOf)
   writeId(writer, DATA.sequenceId, sequenceId)
   return writer.join().finish()
 }
 
-function decode(bytes: Uint8Array): UpFrame | UnknownFrame {
-  const member = readOneof(bytes, ...Object.values(UPSTREAM))
+const TAGS = [...Object.values(UPSTREAM), ...Object.values(NEWER_CALLS)]
+
+function decode(bytes: Uint8Array): UpFrame | NewerCall | UnknownFrame {
+  const member = readOneof(bytes, ...TAGS)
   switch (member.tag) {
     case UPSTREAM.joinGroup:
       return { type: 'joinGroup', ...readRequest(member.bytes) }
@@ -117,10 +146,42 @@ function decode(bytes: Uint8Array): UpFrame | UnknownFrame {
       return { type: 'sequenceAck', sequenceId: readSequenceId(member.bytes) }
     case UPSTREAM.ping:
       return { type: 'ping' }
-    default:
+    case NEWER_CALLS.invoke:
+      return refused('invokeResponse', readId(member.bytes, INVOKE.invocationId))
+    case NEWER_CALLS.streamData:
+    case NEWER_CALLS.streamEnd:
+      return refused('streamClosed', readId(member.bytes, STREAM.streamId))
+    case 0:
       return { type: 'unknown' }
+    default:
+      return groupState(readRequest(member.bytes).ackId)
   }
 }
+
+const groupState = (id: bigint | undefined): NewerCall | UnknownFrame =>
+  id === undefined ? { type: 'unknown' } : { type: 'newerCall', answer: 'ack', id }
+
+const refused = (answer: 'invokeResponse' | 'streamClosed', id: string): NewerCall => ({
+  type: 'newerCall',
+  answer,
+  id,
+})
+
+/** The last value of a tag, or what stands for none. */
+function readLast<T>(bytes: Uint8Array, wanted: number, read: (reader: FieldReader) => T, none: T): T {
+  const reader = new FieldReader(bytes)
+  let last = none
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === wanted) last = read(reader)
+    else reader.skipField(tag)
+  }
+  return last
+}
+
+const readId = (bytes: Uint8Array, tag: number): string => readLast(bytes, tag, reader => reader.string(true), '')
+
+const readSequenceId = (bytes: Uint8Array): bigint =>
+  readLast(bytes, SEQUENCE_ACK.sequenceId, reader => reader.id(), 0n)
 
 function readRequest(bytes: Uint8Array): { readonly group: string; readonly ackId: bigint | undefined } {
   const reader = new FieldReader(bytes)
@@ -135,48 +196,52 @@ function readRequest(bytes: Uint8Array): { readonly group: string; readonly ackI
   return { group, ackId }
 }
 
-function readSendToGroup(bytes: Uint8Array): UpFrame {
+function readSendToGroup(bytes: Uint8Array): UpFrame | NewerCall {
   const reader = new FieldReader(bytes)
   const data = new Member()
+  const stream = new Member()
   let noEcho = false
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
     if (tag === SEND_TO_GROUP.data) data.add(tag, reader.bytes())
     else if (tag === SEND_TO_GROUP.noEcho) noEcho = reader.bool()
+    else if (tag === SEND_TO_GROUP.stream) stream.add(tag, reader.bytes())
     else reader.skipField(tag)
   }
+  if (stream.tag !== 0) return refused('streamClosed', readId(stream.bytes, STREAM.streamId))
   return { type: 'sendToGroup', ...readRequest(bytes), payload: checkedPayload(data.bytes), noEcho }
 }
 
-function readEvent(bytes: Uint8Array): UpFrame {
+function readEvent(bytes: Uint8Array): UpFrame | NewerCall {
   const reader = new FieldReader(bytes)
   const data = new Member()
+  const stream = new Member()
   let event = ''
   let ackId: bigint | undefined
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
     if (tag === EVENT.event) event = reader.string(true)
     else if (tag === EVENT.data) data.add(tag, reader.bytes())
     else if (tag === EVENT.ackId) ackId = reader.id()
+    else if (tag === EVENT.stream) stream.add(tag, reader.bytes())
     else reader.skipField(tag)
   }
+  if (stream.tag !== 0) return refused('streamClosed', readId(stream.bytes, STREAM.streamId))
   refuse(nameProblem('event', event))
   return { type: 'event', event, payload: checkedPayload(data.bytes), ackId }
 }
 
-function readSequenceId(bytes: Uint8Array): bigint {
-  const reader = new FieldReader(bytes)
-  let sequenceId = 0n
-  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
-    if (tag === SEQUENCE_ACK.sequenceId) sequenceId = reader.id()
-    else reader.skipField(tag)
-  }
-  return sequenceId
-}
-
 function checkedPayload(bytes: Uint8Array): Payload {
-  const payload = readPayload(bytes, text => refuse(nestingProblem(text)))
+  const payload = readPayload(bytes, readJson)
   if (payload === undefined) throw new PayloadError('data must be text, binary, protobuf or json')
   refuse(payloadProblem(payload))
   return payload
+}
+
+function readJson(text: string): JsonText {
+  refuse(nestingProblem(text))
+  const json = new JsonText(text)
+  // Only to find out whether it is JSON.
+  void json.value
+  return json
 }
 
 function refuse(problem: string | undefined): void {

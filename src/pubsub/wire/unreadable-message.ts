@@ -1,8 +1,8 @@
-import { PayloadError, reason } from '../../errors.js'
+import { PayloadError, reason } from '../../base/errors.js'
 
 /**
- * A message from the hub that cannot be read, though its number can. Whoever acknowledges messages counts it: the hub
- * would send the same bytes again after each recovery.
+ * A message from the hub that cannot be read, though its number can. It has to be acknowledged all the same: the hub would
+ * send the same bytes again after each recovery.
  *
  * @example
  * ```ts

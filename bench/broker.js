@@ -1,0 +1,50 @@
+// Our broker against others: what was there before, Mosquitto and aedes.
+import { startAedes, startMosquitto, startOurs } from './broker/brokers.js'
+import { measureFanOut } from './broker/fan-out.js'
+import { measureIdle } from './broker/idle.js'
+import { measureRequests } from './broker/requests.js'
+import { measureTraffic } from './broker/traffic.js'
+import { progress } from './report.js'
+
+/** @type {Record<string, () => Promise<import('./broker/brokers.js').Broker>>} */
+const OTHERS = {
+  Mosquitto: startMosquitto,
+  'aedes 1.2': () => startAedes('aedes 1.2', 'aedes', 4),
+  'aedes 2 beta': () => startAedes('aedes 2 beta', 'aedes-next', 5),
+}
+
+/**
+ * @param {import('./rounds.js').Effort} effort
+ * @param {(complaint: string) => void} missing
+ * @param {string} [before] - directory of another checkout, built, to compare with
+ * @returns {Promise<import('./report.js').Table[]>}
+ */
+export async function measureBroker(effort, missing, before) {
+  const stores = [{ name: 'rx-statestore' }, ...(before === undefined ? [] : [{ name: 'before', directory: before }])]
+  return [
+    await measureOrdinary(stores, effort, missing),
+    await measureRequests(stores, effort),
+    await measureFanOut(stores, effort),
+    ...(await measureIdle(stores, effort)),
+  ]
+}
+
+/**
+ * @param {readonly { name: string, directory?: string }[]} stores
+ * @param {import('./rounds.js').Effort} effort
+ * @param {(complaint: string) => void} missing
+ */
+async function measureOrdinary(stores, effort, missing) {
+  const brokers = []
+  for (const { name, directory } of stores) brokers.push(await startOurs(name, directory))
+  for (const [name, start] of Object.entries(OTHERS)) {
+    progress(`starting ${name}`)
+    await start().then(
+      broker => brokers.push(broker),
+      error => missing(`${name}: ${error.message}`),
+    )
+  }
+  const table = await measureTraffic(brokers, effort)
+  for (const { close } of brokers) await close()
+  return table
+}

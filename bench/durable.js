@@ -1,0 +1,84 @@
+// Writes that are on the disk before they are answered, each with its own client and server on the same disk.
+import { startStore } from './child.js'
+import { startEtcd } from './peers/etcd.js'
+import { startOurs } from './peers/ours.js'
+import { startRedis } from './peers/redis.js'
+import { onDisk } from './peers/server.js'
+import { numbered, RawClient } from './raw/client.js'
+import { progress } from './report.js'
+import { compare, medianRate, takeTurns, warmUp } from './rounds.js'
+
+/**
+ * @param {import('./rounds.js').Effort} effort
+ * @param {(complaint: string) => void} missing
+ * @returns {Promise<import('./report.js').Table[]>}
+ */
+export async function measureDurable(effort, missing) {
+  const peers = [await startOurs('durable', onDisk()), await startOurs('in memory')]
+  const others = {
+    'Redis, appendfsync always': () => startRedis('Redis, always', onDisk()),
+    etcd: () => startEtcd(onDisk()),
+  }
+  for (const [name, start] of Object.entries(others)) {
+    progress(`starting ${name}`)
+    await start().then(
+      peer => peers.push(peer),
+      error => missing(`${name}: ${error.message}`),
+    )
+  }
+  await warmUp(peers, effort)
+  const tables = [await measureRequests(peers, effort)]
+  for (const { close } of peers) await close()
+  return [...tables, await measureStart(effort.quick ? 1e4 : 1e6)]
+}
+
+/**
+ * @param {readonly import('./peers/peer.js').Peer[]} peers
+ * @param {import('./rounds.js').Effort} effort
+ */
+async function measureRequests(peers, effort) {
+  /** @type {import('./report.js').Table} */
+  const table = { title: 'Durable writes with 16 B, on the same disk', rows: [] }
+  for (const verb of /** @type {const} */ (['SET', 'GET'])) {
+    for (const inFlight of [1, 256]) {
+      const runners = peers.map(({ name, run }) => ({
+        name,
+        run: (/** @type {number} */ count) => run(verb, inFlight, count),
+      }))
+      const rates = await takeTurns(
+        `${verb}, ${inFlight} in flight`,
+        runners,
+        effort,
+        inFlight === 1 ? 20 : 4 * inFlight,
+      )
+      const [ours = []] = rates
+      for (const [i, { name }] of peers.entries()) {
+        const theirs = rates[i] ?? []
+        const { ratio, spread } = compare(ours, theirs)
+        const compared = i === 0 ? { 'durable / theirs': '', spread: '' } : { 'durable / theirs': ratio, spread }
+        table.rows.push({ store: name, request: verb, 'in flight': inFlight, rate: medianRate(theirs), ...compared })
+      }
+    }
+  }
+  return table
+}
+
+/** How long a start takes with so many keys of 100 bytes. @param {number} keys */
+async function measureStart(keys) {
+  progress(`a start with ${keys} keys`)
+  const data = onDisk()
+  const child = await startStore(undefined, data)
+  const client = await RawClient.connect(child.url, 'bench-load')
+  let next = 0
+  await client.run(['SET', numbered('k'), 'x'.repeat(100)], keys, () => next++)
+  client.close()
+  await child.close()
+  const started = performance.now()
+  const again = await startStore(undefined, data)
+  const seconds = (performance.now() - started) / 1000
+  const found = Object(await again.ask({ type: 'stats' })).keys
+  if (found !== keys) throw new Error(`${found} keys are back of ${keys}`)
+  await again.close()
+  /** @type {import('./report.js').Table} */
+  return { title: 'Durable store, start', rows: [{ keys, each: '100 B', 'listens after': `${seconds.toFixed(2)} s` }] }
+}

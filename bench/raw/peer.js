@@ -1,0 +1,122 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { connectPacket, subscribePacket } from './packets.js'
+
+const PUBLISH = 3
+const PUBACK = 4
+const NOTHING = Buffer.alloc(0)
+/** What comes is read before the next thing is, so that one place does for all. */
+const READ = Buffer.alloc(256 * 1024)
+
+/** A connection that costs next to nothing: it looks for where packets begin, acknowledges, and counts. */
+export class RawPeer {
+  /** PUBLISH and PUBACK packets that came. */
+  published = 0
+  acknowledged = 0
+  came = () => {}
+  /** @type {(error: Error) => void} */
+  lost = () => {}
+  #rest = NOTHING
+  #lastId = 0
+  /** @type {import('node:net').Socket} */
+  #socket
+
+  /** @param {number} port @param {string} [localAddress] */
+  constructor(port, localAddress) {
+    const onread = { buffer: READ, callback: (/** @type {number} */ length) => this.#read(length) }
+    const address = localAddress === undefined ? {} : { localAddress }
+    this.#socket = connect({ host: '127.0.0.1', port, noDelay: true, onread, ...address })
+    this.#socket.once('close', () => this.lost(new Error('the broker closed the connection')))
+    this.#socket.on('error', error => this.lost(error))
+  }
+
+  /** @param {number} port @param {string} clientId @param {4 | 5} version @param {string} [localAddress] */
+  static async connect(port, clientId, version = 5, localAddress) {
+    const peer = new RawPeer(port, localAddress)
+    await once(peer.#socket, 'connect')
+    await peer.ask(connectPacket(clientId, version))
+    return peer
+  }
+
+  /** @param {string} filter @param {0 | 1} qos @param {4 | 5} version */
+  subscribe(filter, qos, version = 5) {
+    return this.ask(subscribePacket(filter, qos, version))
+  }
+
+  /** Sends a packet and resolves when something comes. @param {Buffer} packet @returns {Promise<void>} */
+  ask(packet) {
+    return new Promise((resolve, reject) => {
+      this.lost = reject
+      this.came = () => {
+        this.came = () => {}
+        resolve()
+      }
+      this.#socket.write(packet)
+    })
+  }
+
+  /** Publishes so many times. @param {{ bytes: Buffer, idAt: number }} packet @param {0 | 1} qos @param {number} count */
+  publish({ bytes, idAt }, qos, count) {
+    const batch = Buffer.allocUnsafe(bytes.length * count)
+    for (let at = 0; at < batch.length; at += bytes.length) {
+      bytes.copy(batch, at)
+      if (qos === 0) continue
+      this.#lastId = (this.#lastId % 65_535) + 1
+      batch.writeUInt16BE(this.#lastId, at + idAt)
+    }
+    this.#socket.write(batch)
+  }
+
+  close() {
+    this.lost = () => {}
+    this.#socket.destroy()
+  }
+
+  /** @param {number} length */
+  #read(length) {
+    const chunk = READ.subarray(0, length)
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    /** @type {number[]} */
+    const ids = []
+    let at = 0
+    for (let end = endOf(bytes, 0); end <= bytes.length; end = endOf(bytes, at)) {
+      const type = (bytes[at] ?? 0) >> 4
+      if (type === PUBACK) this.acknowledged++
+      if (type === PUBLISH) this.#take(bytes, at, ids)
+      at = end
+    }
+    // Copied, as the next read overwrites it.
+    this.#rest = at === bytes.length ? NOTHING : Buffer.from(bytes.subarray(at))
+    if (ids.length > 0) this.#acknowledge(ids)
+    this.came()
+    return true
+  }
+
+  /** @param {Buffer} bytes @param {number} at @param {number[]} ids */
+  #take(bytes, at, ids) {
+    this.published++
+    if (((bytes[at] ?? 0) & 6) === 0) return
+    let topic = at + 1
+    while ((bytes[topic++] ?? 0) > 127);
+    ids.push(bytes.readUInt16BE(topic + 2 + bytes.readUInt16BE(topic)))
+  }
+
+  /** @param {readonly number[]} ids */
+  #acknowledge(ids) {
+    const batch = Buffer.allocUnsafe(4 * ids.length)
+    let at = 0
+    for (const id of ids) at = batch.writeUInt16BE(id, batch.writeUInt16BE(0x40_02, at))
+    this.#socket.write(batch)
+  }
+}
+
+/** Where the packet ends that begins at a place; `Infinity` when that cannot be seen. @param {Buffer} bytes @param {number} start */
+function endOf(bytes, start) {
+  let length = 0
+  for (let i = 1; ; i++) {
+    const byte = bytes[start + i]
+    if (byte === undefined) return Number.POSITIVE_INFINITY
+    length |= (byte & 127) << (7 * (i - 1))
+    if (byte < 128) return start + i + 1 + length
+  }
+}

@@ -1,0 +1,69 @@
+import type { StoreChild } from '../support/store-child.js'
+import { play } from './play.js'
+import { type FuzzSession, sessionOf } from './session.js'
+import { shrink } from './shrink.js'
+
+/** Sessions at a time. */
+const AT_ONCE = 48
+/** Sessions whose last packets may have done it, when a store dies: those under way and some before. */
+const SUSPECTS = 200
+
+/** Sends mutated packets to a store until so many have been looked at, or it is gone. */
+export class Fuzzer {
+  readonly #store: StoreChild
+  readonly #suspects: number[] = []
+  #next: number
+  /** Mutated packets that have been looked at. */
+  packets = 0
+  sessions = 0
+
+  /** @param seed - of the first session; the others follow */
+  constructor(store: StoreChild, seed: number) {
+    this.#store = store
+    this.#next = seed
+  }
+
+  /** Seeds of the sessions that were played last. */
+  get suspects(): readonly number[] {
+    return this.#suspects
+  }
+
+  async run(packets: number): Promise<void> {
+    await Promise.all(Array.from({ length: AT_ONCE }, async () => this.#go(packets)))
+  }
+
+  async #go(packets: number): Promise<void> {
+    while (this.packets < packets && !this.#store.ended) {
+      const seed = this.#next++
+      this.#suspects.push(seed)
+      if (this.#suspects.length > SUSPECTS) this.#suspects.shift()
+      const packets = await play(this.#store.addresses, sessionOf(seed))
+      this.packets += packets
+      this.sessions++
+    }
+  }
+}
+
+/** Which of the sessions ends a fresh store, and the bytes of it that do; `undefined` when none does alone. */
+export async function culprit(
+  seeds: readonly number[],
+  start: () => Promise<StoreChild>,
+): Promise<{ readonly seed: number; readonly packets: readonly string[] } | undefined> {
+  for (const seed of [...seeds].reverse()) {
+    const session = sessionOf(seed)
+    const kills = async (packets: readonly Buffer[]): Promise<boolean> => {
+      await using store = await start()
+      return ends(store, { ...session, packets: packets.map(bytes => ({ bytes, mutated: true })) })
+    }
+    const packets = session.packets.map(({ bytes }) => bytes)
+    if (await kills(packets)) return { seed, packets: (await shrink(packets, kills)).map(one => one.toString('hex')) }
+  }
+  return undefined
+}
+
+async function ends(store: StoreChild, session: FuzzSession): Promise<boolean> {
+  await play(store.addresses, session)
+  // Asked something, it has dealt with all that came before.
+  await store.stats().catch(() => undefined)
+  return store.ended
+}

@@ -1,0 +1,29 @@
+/**
+ * The fewest packets, and of them the fewest bytes, that still do it: leaves out packets and pieces of them as long as
+ * that is so. `does` is asked some hundred times.
+ */
+export async function shrink(
+  packets: readonly Buffer[],
+  does: (packets: readonly Buffer[]) => Promise<boolean>,
+): Promise<readonly Buffer[]> {
+  const smallest = [...(await without(packets, does))]
+  for (const [place, packet] of smallest.entries()) {
+    const withPacket = (bytes: readonly number[]): Buffer[] =>
+      smallest.map((other, at) => (at === place ? Buffer.from(bytes) : other))
+    smallest[place] = Buffer.from(await without([...packet], async rest => does(withPacket(rest))))
+  }
+  return smallest.filter(({ length }) => length > 0)
+}
+
+/** Leaves out runs of items, halves first, then ever shorter ones. */
+async function without<T>(all: readonly T[], does: (rest: readonly T[]) => Promise<boolean>): Promise<readonly T[]> {
+  let items = all
+  for (let run = Math.ceil(items.length / 2); run >= 1; run = run === 1 ? 0 : Math.ceil(run / 2)) {
+    for (let at = 0; at < items.length; ) {
+      const rest = [...items.slice(0, at), ...items.slice(at + run)]
+      if (await does(rest)) items = rest
+      else at += run
+    }
+  }
+  return items
+}

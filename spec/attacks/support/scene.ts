@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { Attacker } from './attacker.js'
+import { bundle, type Program } from './bundle.js'
+import { Innocent } from './innocent.js'
+import { connect } from './packets.js'
+import { type ChildOptions, type Memory, StoreChild } from './store-child.js'
+
+/** How long a round of an innocent client may take beside an attack, ms; what is to be shown takes it many times longer. */
+const LONGEST_ROUND = 1_000
+/** Of a round: to the store, back, and to the store again. */
+const STEPS = 3
+/** So many before an attack in peace, and so many after it. */
+const ROUNDS = 20
+/** What may be left of an attack when it is over, bytes: caches, pools, code. */
+const REMAINS = 32 * 1024 * 1024
+
+/** What an attack must not go beyond. */
+export interface Bounds {
+  /** How much the process may grow meanwhile, bytes. Default 256 MiB. */
+  readonly growth?: number
+  /** ms; default a second. */
+  readonly longestRound?: number
+  /** An attack that lasts longer has not been served, which is no fault, and is judged as it stands, ms. Default 6 s. */
+  readonly longestAttack?: number
+  /** Whether it has to come to its end, because it is to find out something itself. Default `false`. */
+  readonly toTheEnd?: boolean
+}
+
+let programs: { readonly store: Program; readonly innocent: Program } | undefined
+
+/** To be called once in a file: builds what the processes run. */
+export function prepareScenes(): void {
+  beforeAll(async () => {
+    const [store, innocent] = await Promise.all([
+      bundle(new URL('store-process.ts', import.meta.url)),
+      bundle(new URL('innocent-process.ts', import.meta.url)),
+    ])
+    programs = { store, innocent }
+  })
+  afterAll(async () => {
+    await Promise.all([programs?.store[Symbol.asyncDispose](), programs?.innocent[Symbol.asyncDispose]()])
+  })
+}
+
+const NOT_PREPARED = new Error('prepareScenes() was not called')
+
+/** A store of its own, without anybody. */
+export async function startStore(options: ChildOptions = {}): Promise<StoreChild> {
+  if (programs === undefined) throw NOT_PREPARED
+  return StoreChild.start(programs.store, options)
+}
+
+/** A store of its own for a test, gone when that ends. */
+export async function openScene(options: ChildOptions = {}): Promise<Scene> {
+  const store = await startStore(options)
+  if (programs === undefined) throw NOT_PREPARED
+  onTestFinished(async () => store[Symbol.asyncDispose]())
+  const innocent = await Innocent.start(programs.innocent, store.addresses.url)
+  onTestFinished(async () => innocent[Symbol.asyncDispose]())
+  expect((await innocent.experience(ROUNDS)).complaints).toEqual([])
+  const before = await store.memory()
+  // Collecting garbage took its time.
+  await innocent.experience(1)
+  return new Scene(store, innocent, before)
+}
+
+/** A store, beside it somebody innocent, and somebody else. */
+export class Scene {
+  readonly store: StoreChild
+  readonly #innocent: Innocent
+  readonly #before: Memory
+  readonly #attackers = new Set<Attacker>()
+  #over = false
+
+  constructor(store: StoreChild, innocent: Innocent, before: Memory) {
+    this.store = store
+    this.#innocent = innocent
+    this.#before = before
+  }
+
+  /** A connection; nothing is said yet. Default over TCP. */
+  async open(url: string = this.store.addresses.url): Promise<Attacker> {
+    if (this.#over) throw new Error('The attack is over')
+    const attacker = await Attacker.open(url)
+    this.#attackers.add(attacker)
+    attacker.socket.once('close', () => this.#attackers.delete(attacker))
+    return attacker
+  }
+
+  /** Connects with a client id, or with a CONNECT as it is, and waits for the answer, whatever it is. */
+  async connect(greeting: Buffer | string): Promise<Attacker> {
+    const attacker = await this.open()
+    await attacker.send(typeof greeting === 'string' ? connect(greeting) : greeting)
+    await attacker.hears()
+    return attacker
+  }
+
+  /** Runs an attack, ends its connections, and judges it by what the innocent client and the process went through. */
+  async under(attack: () => Promise<void>, bounds: Bounds = {}): Promise<void> {
+    const attacked = attack().then(
+      () => true,
+      error => {
+        // It was still about to do something.
+        if (!this.#over) throw error
+        return false
+      },
+    )
+    const limit = bounds.longestAttack ?? 6_000
+    const ended = await Promise.race([attacked, new Promise(resolve => setTimeout(() => resolve(false), limit))])
+    expect(ended || bounds.toTheEnd !== true, 'it was served to its end').toBe(true)
+    this.#over = true
+    for (const attacker of this.#attackers) attacker.hangUp()
+    await expectUnharmed(this.store, this.#innocent, this.#before, bounds)
+  }
+
+  /** Settles when the memory is back that was taken since the scene began. */
+  async expectRecovered(): Promise<void> {
+    await expectRecovered(this.store, this.#before)
+  }
+}
+
+async function expectUnharmed(store: StoreChild, innocent: Innocent, before: Memory, bounds: Bounds): Promise<void> {
+  const { growth = 256 * 1024 * 1024, longestRound = LONGEST_ROUND } = bounds
+  expect(store.fate).toBe('running')
+  const { rounds, worst, noise, complaints } = await innocent.experience(ROUNDS)
+  const words = `${rounds} rounds, worst ${worst.toFixed(0)} ms, noise ${noise.toFixed(0)} ms`
+  // A round goes back and forth between processes, and each may have to wait for the machine.
+  const starved = worst > longestRound + STEPS * noise
+  // Before the store is asked anything, which may not be able to answer.
+  expect({ complaints, starved }, words).toEqual({ complaints: [], starved: false })
+  const grown = megabytes((await store.memory()).peak - before.rss)
+  expect(grown, 'MB').toBeLessThan(megabytes(growth))
+  if (process.env['FIGURES']) console.info(`${words}, grown by ${grown} MB`)
+}
+
+// Connections end, and finalizers run, when they do.
+async function expectRecovered(store: StoreChild, before: Memory): Promise<void> {
+  await expect
+    .poll(async () => megabytes(Math.max(0, (await store.memory()).held - before.held - REMAINS)), {
+      timeout: 10_000,
+      interval: 100,
+    })
+    .toBe(0)
+}
+
+const megabytes = (bytes: number): number => Math.round(bytes / 1024 / 1024)

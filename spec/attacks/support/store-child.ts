@@ -1,0 +1,96 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { ServeOptions, StoreStats } from '../../../src/standalone.js'
+import type { Program } from './bundle.js'
+
+/** Where a store listens; the console only if there is one. */
+export interface StoreAddresses {
+  readonly url: string
+  readonly wsUrl: string
+  readonly console: string
+}
+
+/** bytes */
+export interface Memory {
+  /** What is reachable: the heap and what it holds outside. */
+  readonly held: number
+  readonly rss: number
+  /** The most there ever was of `rss`. */
+  readonly peak: number
+}
+
+export interface ChildOptions extends Omit<ServeOptions, 'clock'> {
+  readonly console?: boolean
+}
+
+/** MB; as in a small container, so that an attack need not fill a large machine. */
+const HEAP = 2_048
+/** Of what a process that died said, characters. */
+const LAST_WORDS = 4_000
+
+/** A store in a process of its own. */
+export class StoreChild implements AsyncDisposable {
+  readonly addresses: StoreAddresses
+  readonly #process: ChildProcess
+  readonly #ended: Promise<never>
+  #said = ''
+
+  private constructor(child: ChildProcess, addresses: StoreAddresses) {
+    this.#process = child
+    this.addresses = addresses
+    this.#ended = once(child, 'exit').then(() => {
+      throw new Error(`The store ${this.fate}`)
+    })
+    this.#ended.catch(() => undefined)
+    child.stderr?.on('data', data => {
+      this.#said = (this.#said + data).slice(-LAST_WORDS)
+    })
+  }
+
+  static async start({ path }: Program, options: ChildOptions = {}): Promise<StoreChild> {
+    const child = fork(path, [JSON.stringify(options)], {
+      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+      execArgv: ['--expose-gc', `--max-old-space-size=${HEAP}`],
+      env: { PATH: process.env['PATH'] },
+    })
+    const [addresses] = await once(child, 'message')
+    return new StoreChild(child, addresses)
+  }
+
+  /** How it ended, with its last words, or `running`. */
+  get fate(): string {
+    const { exitCode, signalCode } = this.#process
+    return exitCode === null && signalCode === null ? 'running' : `ended (${signalCode ?? exitCode}): ${this.#said}`
+  }
+
+  get ended(): boolean {
+    return this.fate !== 'running'
+  }
+
+  async memory(): Promise<Memory> {
+    return this.#ask('memory')
+  }
+
+  async stats(): Promise<StoreStats> {
+    return this.#ask('stats')
+  }
+
+  /** Moves its wall clock by so many ms. */
+  async jump(ms: number): Promise<void> {
+    await this.#ask(ms)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.ended) return
+    const ended = once(this.#process, 'exit')
+    this.#process.kill('SIGKILL')
+    await ended
+  }
+
+  async #ask(question: string | number) {
+    const answer = once(this.#process, 'message')
+    if (!this.ended) this.#process.send(question)
+    const [value] = await Promise.race([answer, this.#ended])
+    return value
+  }
+}

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningStore, serve } from '../../../src/standalone.js'
+import { effort } from '../../support/effort.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { SERVICES } from '../../support/services.js'
+import { compareAll } from './compare.js'
+import { LENGTH } from './generate-script.js'
+import type { Target } from './run-script.js'
+import type { Flavour } from './script.js'
+
+/** More than 100,000 in all in the gate. */
+const STEPS = effort<Record<Flavour, number>>(
+  { disjoint: 48_000, overlapping: 40_000, shared: 12_800 },
+  { disjoint: 2_400, overlapping: 2_400, shared: 800 },
+)
+
+/** Compares our broker with Mosquitto in random scripts of a flavour. `SEED=n` runs the script of that seed alone. */
+export function besideMosquitto(flavour: Flavour): void {
+  const { SEED } = process.env
+  const count = SEED === undefined ? STEPS[flavour] / LENGTH : 1
+  const first = SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(SEED)
+
+  describe.skipIf(!SERVICES.mosquitto.present)('beside Mosquitto', () => {
+    let store: RunningStore
+    let mosquitto: Mosquitto
+    let targets: readonly [Target, Target]
+
+    beforeAll(async () => {
+      store = await serve({ port: 0, wsPort: 0 })
+      mosquitto = await Mosquitto.start()
+      targets = [
+        { name: 'ours', port: Number(new URL(store.url).port), oneCopy: true },
+        { name: 'Mosquitto', port: mosquitto.port, oneCopy: false },
+      ]
+    })
+
+    afterAll(async () => {
+      await mosquitto.stop()
+      await store.close()
+    })
+
+    it(`says the same in ${count} random scripts`, { timeout: 600_000 }, async () => {
+      const { steps, differences } = await compareAll(targets, { flavour, first, count })
+      console.info(`${steps} steps in ${count} scripts (${flavour}) from SEED=${first}`)
+      expect(differences).toEqual([])
+    })
+  })
+}

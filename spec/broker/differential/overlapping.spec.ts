@@ -1,0 +1,3 @@
+import { besideMosquitto } from './beside-mosquitto.js'
+
+besideMosquitto('overlapping')

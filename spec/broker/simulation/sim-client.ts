@@ -1,0 +1,243 @@
+import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt-packet'
+import { numberOf, type Publication, payloadOf } from './publication.js'
+import type { Step } from './schedule.js'
+import type { SimLink } from './sim-link.js'
+
+/** Something that the client published and the broker has not acknowledged. */
+interface Unacknowledged {
+  readonly publication: Publication
+  /** PUBREC came. */
+  received: boolean
+}
+
+/** Who is told what arrives. */
+export interface ClientObserver {
+  /** A message is handed to the application. */
+  arrived(link: SimLink, packet: IPublishPacket): void
+  /** The broker has taken responsibility for a publication. */
+  taken(publication: Publication, refused: boolean): void
+  complain(what: string): void
+}
+
+/** An MQTT client that follows the standard, as far as its plan lets it. */
+export class SimClient {
+  readonly clientId: string
+  readonly version: 4 | 5
+  link: SimLink | undefined
+  /** Keeps its acknowledgements to itself. */
+  holding = false
+  stalled = false
+  readonly #observer: ClientObserver
+  readonly #unacknowledged = new Map<number, Unacknowledged>()
+  /** What came with QoS 2 and is not released, by packet id. */
+  readonly #received = new Map<number, number | undefined>()
+  /** What it refused, by packet id, which comes again if the broker does not hear of it. */
+  readonly #refused = new Map<number, number | undefined>()
+  readonly #aliases = new Map<number, string>()
+  readonly #announced = new Set<string>()
+  #held: Packet[] = []
+  #ready = false
+  /** It did not hear whether there is a session. */
+  #unanswered = false
+  /** It asked for a session that is new. */
+  #forgotten = false
+  #requests = 0
+
+  constructor(clientId: string, version: 4 | 5, observer: ClientObserver) {
+    this.clientId = clientId
+    this.version = version
+    this.#observer = observer
+  }
+
+  get ready(): boolean {
+    return this.#ready && this.link !== undefined && !this.link.finished
+  }
+
+  get unacknowledged(): number {
+    return this.#unacknowledged.size
+  }
+
+  connect(link: SimLink, step: Extract<Step, { type: 'connect' }>, will: Publication | undefined): void {
+    this.link = link
+    this.#ready = false
+    this.stalled = false
+    this.#held = []
+    this.#aliases.clear()
+    this.#announced.clear()
+    const { expiry, receiveMaximum, small, aliases, keepAlive } = step
+    // Whoever did not hear whether its session was kept cannot know whose session it finds the next time.
+    const unsure = this.#unanswered && (this.#forgotten || this.#unacknowledged.size + this.#received.size > 0)
+    const clean = this.version === 4 ? unsure || expiry === 0 : unsure || step.clean
+    if (clean) this.#forget()
+    this.#forgotten = clean
+    this.#unanswered = true
+    const properties = {
+      sessionExpiryInterval: expiry,
+      receiveMaximum,
+      ...(small && { maximumPacketSize: 120 }),
+      topicAliasMaximum: aliases,
+    }
+    link.up.push({
+      cmd: 'connect',
+      clientId: this.clientId,
+      protocolId: 'MQTT',
+      protocolVersion: this.version,
+      clean,
+      keepalive: keepAlive,
+      ...(this.version === 5 && { properties }),
+      ...(will && { will: this.#will(will, step.will?.delay ?? 0) }),
+    })
+  }
+
+  publish(publication: Publication, alias: boolean): void {
+    const { link } = this
+    if (!this.ready || link === undefined) return
+    if (publication.qos === 0) {
+      this.#send(publication, 0, false, alias)
+      return
+    }
+    let packetId = 1
+    while (this.#unacknowledged.has(packetId)) packetId++
+    this.#unacknowledged.set(packetId, { publication, received: false })
+    this.#send(publication, packetId, false, alias)
+  }
+
+  /** Sends a SUBSCRIBE or UNSUBSCRIBE, or something else without consequences. */
+  request(packet: (packetId: number) => Packet): void {
+    if (this.ready) this.link?.up.push(packet(60_000 + ++this.#requests))
+  }
+
+  /** Acknowledges the first or the last of what was held back. */
+  acknowledge(refusing: boolean, last: boolean): void {
+    if (!this.ready) return
+    const packet = last ? this.#held.pop() : this.#held.shift()
+    if (packet === undefined) return
+    const refusable = packet.cmd === 'puback' || packet.cmd === 'pubrec'
+    if (!refusing || !refusable || this.version === 4) this.link?.up.push(packet)
+    else {
+      if (packet.cmd === 'pubrec') this.#refuse(packet.messageId ?? 0)
+      this.link?.up.push({ ...packet, reasonCode: 0x97 })
+    }
+  }
+
+  release(): void {
+    this.holding = false
+    while (this.ready && this.#held.length > 0) this.acknowledge(false, false)
+  }
+
+  /** Takes a packet of the broker. */
+  take(link: SimLink, packet: Packet): void {
+    if (link !== this.link) return
+    if (packet.cmd === 'connack') this.#welcomed(link, packet)
+    else if (packet.cmd === 'publish') this.#published(link, packet)
+    else if (packet.cmd === 'pubrel') {
+      this.#received.delete(packet.messageId ?? 0)
+      this.#answer({ cmd: 'pubcomp', messageId: packet.messageId ?? 0, reasonCode: 0 })
+    } else if (packet.cmd === 'puback' || packet.cmd === 'pubcomp') this.#done(packet.messageId ?? 0, packet)
+    else if (packet.cmd === 'pubrec') this.#halfDone(packet.messageId ?? 0, packet)
+  }
+
+  #welcomed(link: SimLink, { sessionPresent }: IConnackPacket): void {
+    this.#ready = true
+    this.#unanswered = false
+    if (!sessionPresent) {
+      this.#forget()
+      return
+    }
+    for (const [packetId, { publication, received }] of this.#unacknowledged) {
+      if (received) link.up.push({ cmd: 'pubrel', messageId: packetId, reasonCode: 0 })
+      else this.#send(publication, packetId, true, false)
+    }
+  }
+
+  #refuse(packetId: number): void {
+    this.#refused.set(packetId, this.#received.get(packetId))
+    this.#received.delete(packetId)
+  }
+
+  #forget(): void {
+    this.#refused.clear()
+    this.#unacknowledged.clear()
+    this.#received.clear()
+  }
+
+  #published(link: SimLink, packet: IPublishPacket): void {
+    const alias = packet.properties?.topicAlias
+    if (alias !== undefined && packet.topic !== '') this.#aliases.set(alias, packet.topic)
+    const topic = packet.topic === '' ? this.#aliases.get(alias ?? 0) : packet.topic
+    if (topic === undefined) this.#observer.complain(`${this.clientId} got an alias that stands for nothing`)
+    const named = { ...packet, topic: topic ?? '' }
+    const messageId = packet.messageId ?? 0
+    if (packet.qos === 2) {
+      const number = numberOf(packet)
+      const isRefused = this.#refused.has(messageId) && this.#refused.get(messageId) === number
+      const again = this.#received.has(messageId) || (packet.dup && isRefused)
+      if (!again) this.#observer.arrived(link, named)
+      this.#refused.delete(messageId)
+      this.#received.set(messageId, number)
+      this.#answer({ cmd: 'pubrec', messageId, reasonCode: 0 })
+      return
+    }
+    this.#observer.arrived(link, named)
+    if (packet.qos === 1) this.#answer({ cmd: 'puback', messageId, reasonCode: 0 })
+  }
+
+  #answer(packet: Packet): void {
+    if (this.holding) this.#held.push(packet)
+    else if (this.ready) this.link?.up.push(packet)
+  }
+
+  #done(packetId: number, { reasonCode = 0 }: { reasonCode?: number | undefined }): void {
+    const done = this.#unacknowledged.get(packetId)
+    this.#unacknowledged.delete(packetId)
+    if (done?.publication.qos === 1) this.#observer.taken(done.publication, reasonCode >= 0x80)
+  }
+
+  #halfDone(packetId: number, { reasonCode = 0 }: { reasonCode?: number | undefined }): void {
+    const half = this.#unacknowledged.get(packetId)
+    if (half === undefined) return
+    if (!half.received) this.#observer.taken(half.publication, reasonCode >= 0x80)
+    if (reasonCode >= 0x80) {
+      this.#unacknowledged.delete(packetId)
+      return
+    }
+    half.received = true
+    this.link?.up.push({ cmd: 'pubrel', messageId: packetId, reasonCode: 0 })
+  }
+
+  #send(publication: Publication, messageId: number, dup: boolean, alias: boolean): void {
+    const { topic, qos, retain, expiry, number } = publication
+    const topicAlias = alias && this.version === 5 ? 1 + topic.length : undefined
+    const known = topicAlias !== undefined && this.#announced.has(`${topicAlias} ${topic}`)
+    if (topicAlias !== undefined) {
+      for (const other of this.#announced) if (other.startsWith(`${topicAlias} `)) this.#announced.delete(other)
+      this.#announced.add(`${topicAlias} ${topic}`)
+    }
+    const properties = {
+      correlationData: Buffer.from(`${number}`),
+      ...(expiry !== undefined && { messageExpiryInterval: expiry }),
+      ...(topicAlias !== undefined && { topicAlias }),
+    }
+    publication.sent++
+    this.link?.up.push({
+      cmd: 'publish',
+      topic: known ? '' : topic,
+      payload: payloadOf(publication),
+      qos,
+      retain,
+      dup,
+      ...(qos > 0 && { messageId }),
+      ...(this.version === 5 && { properties }),
+    })
+  }
+
+  #will(publication: Publication, delay: number) {
+    const { topic, qos, retain, expiry } = publication
+    const properties = {
+      willDelayInterval: delay,
+      ...(expiry !== undefined && { messageExpiryInterval: expiry }),
+    }
+    const payload = Buffer.from(payloadOf(publication))
+    return { topic, qos, retain, payload, ...(this.version === 5 && { properties }) }
+  }
+}

@@ -1,0 +1,228 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { answerTo, cases, PINGREQ, type Row } from './answers.js'
+import { brokerUnderTest, expectWell } from './broker-under-test.js'
+import { binary, connect, count, frame, NOT_UTF8, properties, property, text, two } from './bytes.js'
+import { Peer } from './peer.js'
+
+const broker = brokerUnderTest()
+
+const MALFORMED = ['connack 0x81'] as const
+const PROTOCOL_ERROR = ['connack 0x82'] as const
+const EITHER = ['connack 0x82', 'connack 0x81'] as const
+
+const WILL = 0x06
+const will = (topic: readonly number[], given = properties(), payload = binary(1)): number[] => [
+  ...given,
+  ...topic,
+  ...payload,
+]
+
+const CONNECT: readonly Row[] = [
+  ['another packet first', '3.1.0-1', frame(0x30, text('t'), properties()), 'closed'],
+  ['PINGREQ first', '3.1.0-1', frame(0xc0), 'closed'],
+  ['AUTH first', '3.1.0-1', frame(0xf0), 'closed'],
+  ['flags in the first byte', '2.1.3-1', Buffer.from([0x11, ...connect().subarray(1)]), 'connack 0x81', 'closed'],
+  ['a length of five bytes', '1.5.5', Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff, 0x01]), 'connack 0x81', 'closed'],
+  ['another protocol name', '3.1.2-1', connect({ name: text('MQTX') }), 'connack 0x84', 'closed'],
+  ['a protocol name in small letters', '3.1.2-1', connect({ name: text('mqtt') }), 'connack 0x84', 'closed'],
+  ['version 6', '3.1.2-2', connect({ version: 6, properties: properties() }), 'connack 0x84'],
+  ['version 0', '3.1.2-2', connect({ version: 0, properties: properties() }), 'connack 0x84', 'connack 0x01', 'closed'],
+  ['the reserved flag', '3.1.2-3', connect({ flags: 0x03 }), ...MALFORMED],
+  ['a QoS of no will', '3.1.2-11', connect({ flags: 0x0a }), ...EITHER],
+  ['will retain without a will', '3.1.2-13', connect({ flags: 0x22 }), ...EITHER],
+  ['a will of QoS 3', '3.1.2-12', connect({ flags: 0x1e, rest: will(text('t')) }), ...MALFORMED],
+  ['a will that is not there', '3.1.3', connect({ flags: WILL }), ...MALFORMED],
+  [
+    'a will without payload length',
+    '3.1.3',
+    connect({ flags: WILL, rest: [...properties(), ...text('t')] }),
+    ...MALFORMED,
+  ],
+  ['a user name that is not there', '3.1.2-17', connect({ flags: 0x82 }), ...MALFORMED],
+  ['a password that is not there', '3.1.2-19', connect({ flags: 0xc2, rest: text('u') }), ...MALFORMED],
+  ['a user name that no flag tells of', '3.1.2-16', connect({ rest: text('u') }), ...EITHER],
+  ['something after the end', '3.1.3', connect({ rest: [0] }), ...EITHER],
+  ['an end before the client id', '3.1.3-3', connect({ clientId: [] }), ...EITHER],
+  ['an end within the client id', '3.1.3-3', connect({ clientId: two(9) }), ...MALFORMED],
+  ['properties longer than the packet', '2.2.2.1', connect({ properties: count(100) }), ...MALFORMED],
+  [
+    'properties whose length has five bytes',
+    '1.5.5',
+    connect({ properties: [0x80, 0x80, 0x80, 0x80, 0x00] }),
+    ...MALFORMED,
+  ],
+  ['properties that end within one', '2.2.2.2', connect({ properties: properties([0x11, 0, 0]) }), ...MALFORMED],
+  ['a property that does not exist', '2.2.2.2', connect({ properties: properties([0x7f, 0]) }), ...EITHER],
+  ['a property of another packet', '2.2.2.2', connect({ properties: properties(property.topicAlias(1)) }), ...EITHER],
+  [
+    'two session expiry intervals',
+    '3.1.2.11.2',
+    connect({ properties: properties(property.sessionExpiry(1), property.sessionExpiry(1)) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'a receive maximum of 0',
+    '3.1.2.11.3',
+    connect({ properties: properties(property.receiveMaximum(0)) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'two receive maxima',
+    '3.1.2.11.3',
+    connect({ properties: properties(property.receiveMaximum(5), property.receiveMaximum(5)) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'a maximum packet size of 0',
+    '3.1.2.11.4',
+    connect({ properties: properties(property.maximumPacketSize(0)) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'two maximum packet sizes',
+    '3.1.2.11.4',
+    connect({ properties: properties(property.maximumPacketSize(50), property.maximumPacketSize(50)) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'two topic alias maxima',
+    '3.1.2.11.5',
+    connect({ properties: properties([0x22, 0, 1], [0x22, 0, 1]) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'response information 2',
+    '3.1.2.11.6',
+    connect({ properties: properties(property.requestResponseInformation(2)) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'problem information 2',
+    '3.1.2.11.7',
+    connect({ properties: properties(property.requestProblemInformation(2)) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'two authentication methods',
+    '3.1.2.11.9',
+    connect({ properties: properties(property.authenticationMethod('m'), property.authenticationMethod('m')) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'authentication data without a method',
+    '3.1.2.11.10',
+    connect({ properties: properties(property.authenticationData(1)) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'a method that nobody knows',
+    '4.12.0-1',
+    connect({ properties: properties(property.authenticationMethod('nobody knows')) }),
+    'connack 0x8c',
+  ],
+  [
+    'a user property without value',
+    '3.1.2.11.8',
+    connect({ properties: properties([0x26, ...text('name')]) }),
+    ...MALFORMED,
+  ],
+  [
+    'a will topic with a wildcard',
+    '3.3.2-2',
+    connect({ flags: WILL, rest: will(text('a/#')) }),
+    'connack 0x90',
+    ...EITHER,
+  ],
+  ['a will topic of no characters', '4.7.3-1', connect({ flags: WILL, rest: will([0, 0]) }), 'connack 0x90', ...EITHER],
+  [
+    'a will property of CONNECT',
+    '3.1.3.2',
+    connect({ flags: WILL, rest: will(text('t'), properties(property.sessionExpiry(1))) }),
+    ...EITHER,
+  ],
+  [
+    'two will delays',
+    '3.1.3.2.2',
+    connect({ flags: WILL, rest: will(text('t'), properties(property.willDelay(1), property.willDelay(1))) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'a will of payload format 2',
+    '3.1.3.2.3',
+    connect({ flags: WILL, rest: will(text('t'), properties(property.payloadFormat(2))) }),
+    ...EITHER,
+  ],
+  [
+    'a will with two content types',
+    '3.1.3.2.5',
+    connect({ flags: WILL, rest: will(text('t'), properties(property.contentType('a'), property.contentType('a'))) }),
+    ...PROTOCOL_ERROR,
+  ],
+  [
+    'a will that wants responses to a wildcard',
+    '3.3.2-14',
+    connect({ flags: WILL, rest: will(text('t'), properties(property.responseTopic('a/+'))) }),
+    'connack 0x90',
+    ...EITHER,
+  ],
+  ...Object.entries(NOT_UTF8).map(
+    ([what, bytes]): Row => [
+      `a client id with ${what}`,
+      '1.5.4-1',
+      connect({ clientId: binary(...bytes) }),
+      'connack 0x81',
+      'connack 0x85',
+    ],
+  ),
+  ...Object.entries(NOT_UTF8).map(
+    ([what, bytes]): Row => [
+      `a will topic with ${what}`,
+      '1.5.4-1',
+      connect({ flags: WILL, rest: will(binary(...bytes)) }),
+      'connack 0x81',
+      'connack 0x90',
+    ],
+  ),
+  ['a user name that is no UTF-8', '1.5.4-1', connect({ flags: 0x82, rest: binary(0xff) }), ...MALFORMED],
+]
+
+describe('A CONNECT is refused and the connection ended (MQTT 5.0)', () => {
+  afterEach(() => expectWell(broker))
+
+  it.each(cases(CONNECT))('%s [%s]', async (_, __, { bytes, answers }) => {
+    const peer = Peer.open(broker.port)
+    peer.write(Buffer.concat([bytes, PINGREQ]))
+    expect(answers).toContain(await answerTo(peer))
+  })
+})
+
+const CONNECT_311: readonly Row[] = [
+  ['level 3 with the name of level 4', '3.1.2-2', connect({ version: 3 }), 'connack 0x01', 'closed'],
+  ['the reserved flag', '3.1.2-3', connect({ version: 4, flags: 0x03 }), 'closed'],
+  ['a QoS of no will', '3.1.2-13', connect({ version: 4, flags: 0x0a }), 'closed'],
+  ['a will of QoS 3', '3.1.2-14', connect({ version: 4, flags: 0x1e, rest: [...text('t'), ...binary(1)] }), 'closed'],
+  ['a password without a user name', '3.1.2-22', connect({ version: 4, flags: 0x42, rest: text('p') }), 'closed'],
+  [
+    'no client id and a session to keep',
+    '3.1.3-8',
+    connect({ version: 4, flags: 0, clientId: [0, 0] }),
+    'connack 0x02',
+  ],
+  [
+    'a client id that is no UTF-8',
+    '1.5.3-1',
+    connect({ version: 4, clientId: binary(0xff) }),
+    'closed',
+    'connack 0x02',
+  ],
+]
+
+describe('Who speaks MQTT 3.1.1 and greets with', () => {
+  afterEach(() => expectWell(broker))
+
+  it.each(cases(CONNECT_311))('%s is not let in [%s]', async (_, __, { bytes, answers }) => {
+    const peer = Peer.open(broker.port, 4)
+    peer.write(Buffer.concat([bytes, PINGREQ]))
+    expect(answers).toContain(await answerTo(peer))
+  })
+})

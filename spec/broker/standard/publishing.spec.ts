@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest'
+import { brokerUnderTest } from './broker-under-test.js'
+import { Peer } from './peer.js'
+
+const broker = brokerUnderTest()
+const peer = (options = {}): Promise<Peer> => Peer.connect(broker.port, broker.name('peer'), options)
+const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
+
+describe('A retained message', () => {
+  it('comes with its flag to who subscribes later, and the last one only [3.3.1-5, 3.3.1-9]', async () => {
+    const [topic, writer, reader] = [broker.name('kept'), await peer(), await peer()]
+    await writer.publish(topic, 'old', { retain: true })
+    await writer.publish(topic, 'new', { retain: true, qos: 1 })
+    await reader.subscribe(topic)
+    expect((await reader.publishes()).map(({ payload, retain }) => [`${payload}`, retain])).toEqual([['new', true]])
+  })
+
+  it('goes away with an empty one [3.3.1-6]', async () => {
+    const [topic, writer, reader] = [broker.name('kept'), await peer(), await peer()]
+    await writer.publish(topic, 'old', { retain: true })
+    await writer.publish(topic, '', { retain: true })
+    await reader.subscribe(topic)
+    expect(await reader.texts()).toEqual([])
+  })
+
+  it.each([
+    [0, [1, 1]],
+    [1, [1, 0]],
+    [2, [0, 0]],
+  ] as const)('heeds retain handling %i, first and again [3.3.1-9 to 3.3.1-11]', async (rh, counts) => {
+    const [topic, writer, reader] = [broker.name('kept'), await peer(), await peer()]
+    await writer.publish(topic, 'kept', { retain: true })
+    for (const count of counts) {
+      await reader.subscribe({ topic, qos: 1, rh })
+      expect(await reader.texts()).toHaveLength(count)
+    }
+  })
+
+  it('keeps its flag on the way to a subscriber only if that was asked for [3.3.1-12, 3.3.1-13]', async () => {
+    const [topic, writer, plain, published] = [broker.name('kept'), await peer(), await peer(), await peer()]
+    await plain.subscribe({ topic, qos: 1, rap: false })
+    await published.subscribe({ topic, qos: 1, rap: true })
+    await writer.publish(topic, 'kept', { retain: true })
+    expect([(await plain.next('publish')).retain, (await published.next('publish')).retain]).toEqual([false, true])
+  })
+
+  it('does not outlive its expiry, and says what is left of it [3.3.2-5, 3.3.2-6]', async () => {
+    const [topic, writer] = [broker.name('brief'), await peer()]
+    await writer.publish(topic, 'brief', { retain: true, properties: { messageExpiryInterval: 5 } })
+    await broker.elapse(2)
+    const early = await peer()
+    await early.subscribe(topic)
+    const { properties } = await early.next('publish')
+    expect(properties?.messageExpiryInterval).toBeLessThanOrEqual(3)
+    await broker.elapse(4)
+    const late = await peer()
+    await late.subscribe(topic)
+    expect(await late.texts()).toEqual([])
+  })
+})
+
+describe('A message', () => {
+  it('that expires while its receiver is away is not delivered; another is, with what is left [3.3.2-5]', async () => {
+    const [id, writer] = [broker.name('away'), await peer()]
+    const before = await Peer.connect(broker.port, id, kept)
+    await before.subscribe(id)
+    await before.disconnect()
+    await writer.publish(id, 'short', { qos: 1, properties: { messageExpiryInterval: 1 } })
+    await writer.publish(id, 'long', { qos: 1, properties: { messageExpiryInterval: 50 } })
+    await broker.elapse(3)
+    const [message, ...more] = await (await Peer.connect(broker.port, id, kept)).publishes()
+    expect([message?.payload.toString(), more]).toEqual(['long', []])
+    expect(message?.properties?.messageExpiryInterval).toBeLessThanOrEqual(47)
+  })
+
+  it('comes with its properties unaltered, user properties in order [3.3.2-17, 3.3.2-18]', async () => {
+    const [topic, writer, reader] = [broker.name('props'), await peer(), await peer()]
+    await reader.subscribe(topic)
+    const properties = {
+      payloadFormatIndicator: true,
+      contentType: 'text/plain',
+      responseTopic: 'answers',
+      correlationData: Buffer.from([0, 255]),
+      userProperties: { a: ['1', '2'], b: '' },
+    }
+    await writer.publish(topic, 'x', { qos: 1, properties })
+    const came = (await reader.next('publish')).properties
+    expect({ ...came, userProperties: { ...came?.userProperties } }).toEqual(properties)
+  })
+
+  it('is told that nobody wanted it [3.4.2.1]', async () => {
+    const writer = await peer()
+    expect(await writer.publish(broker.name('unheard'), 'x', { qos: 1 })).toBe(0x10)
+    expect(await writer.publish(broker.name('unheard'), 'x', { qos: 2 })).toBe(0x10)
+  })
+
+  it('of a client comes back to it unless it said No Local [3.8.3-3]', async () => {
+    const [topic, both] = [broker.name('own'), await peer()]
+    await both.subscribe({ topic, qos: 1, nl: false })
+    await both.publish(topic, 'heard', { qos: 1 })
+    await both.subscribe({ topic, qos: 1, nl: true })
+    await both.publish(topic, 'unheard', { qos: 1 })
+    expect(await both.texts()).toEqual(['heard'])
+  })
+
+  it('is not a reply to wildcards when its topic begins with $ [4.7.2-1]', async () => {
+    const [writer, reader] = [await peer(), await peer()]
+    await reader.subscribe([
+      { topic: '#', qos: 0 },
+      { topic: '+/dollar', qos: 0 },
+    ])
+    await writer.publish('$own/dollar', 'x')
+    expect((await reader.publishes()).filter(({ topic }) => topic === '$own/dollar')).toEqual([])
+  })
+})
+
+describe('A subscription', () => {
+  it('grants and delivers at no more than it asked for [3.8.4-8]', async () => {
+    const [topic, writer, reader] = [broker.name('grant'), await peer(), await peer()]
+    for (const granted of [0, 1, 2] as const) {
+      expect(await reader.subscribe({ topic, qos: granted })).toEqual([granted])
+      for (const qos of [0, 1, 2] as const) {
+        await writer.publish(topic, 'x', { qos })
+        expect((await reader.next('publish')).qos).toBe(Math.min(qos, granted))
+      }
+    }
+  })
+
+  it('that overlaps others brings all their identifiers and the highest QoS [3.3.4-2 to 3.3.4-4]', async () => {
+    const [topic, writer, reader] = [broker.name('many'), await peer(), await peer()]
+    await reader.subscribe({ topic: `${topic}/#`, qos: 0 }, { subscriptionIdentifier: 1 })
+    await reader.subscribe({ topic: `${topic}/+`, qos: 2 }, { subscriptionIdentifier: 268_435_455 })
+    await reader.subscribe({ topic: `${topic}/a`, qos: 1 })
+    await writer.publish(`${topic}/a`, 'x', { qos: 2 })
+    const came = await reader.publishes()
+    const identifiers = came.flatMap(({ properties }) => [properties?.subscriptionIdentifier ?? []].flat())
+    expect(Math.max(...came.map(({ qos }) => qos))).toBe(2)
+    expect(identifiers.sort()).toEqual([1, 268_435_455])
+  })
+
+  it('is replaced by another one to the same filter [3.8.4-3]', async () => {
+    const [topic, writer, reader] = [broker.name('again'), await peer(), await peer()]
+    await reader.subscribe({ topic, qos: 2, rap: true }, { subscriptionIdentifier: 5 })
+    await reader.subscribe({ topic, qos: 1, rap: false })
+    await writer.publish(topic, 'x', { qos: 2, retain: true })
+    await reader.next('publish')
+    await writer.publish(topic, 'y', { qos: 2, retain: true })
+    const [message, ...more] = await reader.publishes()
+    expect([message?.qos, message?.retain, message?.properties?.subscriptionIdentifier, more]).toEqual([
+      1,
+      false,
+      undefined,
+      [],
+    ])
+  })
+
+  it('ends with UNSUBSCRIBE, which tells whether there was one [3.10.4-1, 3.11.3]', async () => {
+    const [topic, writer, reader] = [broker.name('ends'), await peer(), await peer()]
+    await reader.subscribe(topic)
+    expect(await reader.unsubscribe(topic, `${topic}/other`)).toEqual([0x00, 0x11])
+    await writer.publish(topic, 'x', { qos: 1 })
+    expect(await reader.texts()).toEqual([])
+  })
+
+  it('of a group gives each message to one member, and none that is retained [4.8.2]', async () => {
+    const [topic, writer] = [broker.name('jobs'), await peer()]
+    await writer.publish(topic, 'retained', { retain: true })
+    const members = [await peer(), await peer(), await peer()]
+    for (const member of members) await member.subscribe({ topic: `$share/g/${topic}`, qos: 1 })
+    const outsider = await peer()
+    await outsider.subscribe(topic)
+    await outsider.texts()
+    const jobs = Array.from({ length: 12 }, (_, n) => `${n}`)
+    for (const job of jobs) await writer.publish(topic, job, { qos: 1 })
+    const done = await Promise.all(members.map(member => member.texts()))
+    expect(done.flat().sort()).toEqual([...jobs].sort())
+    expect(done.filter(({ length }) => length === 0)).toEqual([])
+    expect(await outsider.texts()).toEqual(jobs)
+  })
+
+  it('of a group goes on with who is left [4.8.2]', async () => {
+    const [topic, writer, leaver, stayer] = [broker.name('jobs'), await peer(), await peer(), await peer()]
+    for (const member of [leaver, stayer]) await member.subscribe({ topic: `$share/g/${topic}`, qos: 1 })
+    await leaver.disconnect()
+    for (const job of ['a', 'b']) await writer.publish(topic, job, { qos: 1 })
+    expect(await stayer.texts()).toEqual(['a', 'b'])
+  })
+})
+
+describe('Flow control', () => {
+  it('sends no more unacknowledged messages than the client takes, QoS 0 all the same [3.3.4-9, 4.9-2]', async () => {
+    const [topic, writer, reader] = [
+      broker.name('flow'),
+      await peer(),
+      await peer({ properties: { receiveMaximum: 2 } }),
+    ]
+    await reader.subscribe(topic)
+    for (const n of [1, 2, 3, 4]) await writer.publish(topic, `${n}`, { qos: 1 })
+    await writer.publish(topic, 'at once')
+    const [first, second, third, ...more] = await reader.publishes()
+    expect([first, second, third].map(message => `${message?.payload}`)).toEqual(['1', '2', 'at once'])
+    expect(more).toEqual([])
+    reader.send({ cmd: 'puback', messageId: first?.messageId ?? 0, reasonCode: 0 })
+    expect(await reader.texts()).toEqual(['3'])
+  })
+
+  it('counts a message of QoS 2 until PUBCOMP [4.9-2]', async () => {
+    const [topic, writer, reader] = [
+      broker.name('flow'),
+      await peer(),
+      await peer({ properties: { receiveMaximum: 1 } }),
+    ]
+    await reader.subscribe(topic)
+    for (const n of [1, 2]) await writer.publish(topic, `${n}`, { qos: 2 })
+    const { messageId = 0 } = await reader.next('publish')
+    reader.send({ cmd: 'pubrec', messageId, reasonCode: 0 })
+    await reader.next('pubrel')
+    expect(await reader.texts()).toEqual([])
+    reader.send({ cmd: 'pubcomp', messageId, reasonCode: 0 })
+    expect(await reader.texts()).toEqual(['2'])
+  })
+
+  it('does not send what is larger than the client takes [3.1.2-24, 3.1.2-25]', async () => {
+    const [topic, writer, reader] = [
+      broker.name('small'),
+      await peer(),
+      await peer({ properties: { maximumPacketSize: 100 } }),
+    ]
+    await reader.subscribe(topic)
+    for (const qos of [0, 1, 2] as const) await writer.publish(topic, Buffer.alloc(200, 'x'), { qos })
+    await writer.publish(topic, 'fits', { qos: 1 })
+    expect(await reader.texts()).toEqual(['fits'])
+  })
+})
+
+describe('A topic alias', () => {
+  it('of a client stands for its topic, as long as the connection lasts [3.3.2-7, 3.3.2-12]', async () => {
+    const [one, other, reader] = [broker.name('alias'), broker.name('alias'), await peer()]
+    await reader.subscribe([
+      { topic: one, qos: 0 },
+      { topic: other, qos: 0 },
+    ])
+    const [writer, { properties }] = await Peer.greet(broker.port, broker.name('peer'))
+    expect(properties?.topicAliasMaximum).toBeGreaterThan(0)
+    const alias = { properties: { topicAlias: 1 } }
+    await writer.publish(one, 'set', alias)
+    await writer.publish('', 'used', alias)
+    await writer.publish(other, 'moved', alias)
+    await writer.publish('', 'used again', alias)
+    const came = (await reader.publishes()).map(({ topic, payload }) => [topic, `${payload}`])
+    expect(came).toEqual([
+      [one, 'set'],
+      [one, 'used'],
+      [other, 'moved'],
+      [other, 'used again'],
+    ])
+  })
+
+  it('of the server is not used with a client that takes none, nor beyond its maximum [3.1.2-26, 3.1.2-27]', async () => {
+    const [topic, writer, none, two] = [
+      broker.name('alias'),
+      await peer(),
+      await peer(),
+      await peer({ properties: { topicAliasMaximum: 2 } }),
+    ]
+    for (const reader of [none, two]) await reader.subscribe({ topic: `${topic}/#`, qos: 0 })
+    const topics = ['a', 'b', 'c', 'a', 'b', 'c'].map(level => `${topic}/${level}`)
+    for (const each of topics) await writer.publish(each, 'x')
+    expect((await none.publishes()).map(each => [each.topic, each.properties?.topicAlias])).toEqual(
+      topics.map(each => [each, undefined]),
+    )
+    const known = new Map<number, string>()
+    const resolved = (await two.publishes()).map(({ topic: name, properties }) => {
+      const alias = properties?.topicAlias
+      if (alias === undefined) return name
+      expect([1, 2]).toContain(alias)
+      if (name !== '') known.set(alias, name)
+      return known.get(alias)
+    })
+    expect(resolved).toEqual(topics)
+  })
+})

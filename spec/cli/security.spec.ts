@@ -1,0 +1,214 @@
+import { mkdtempSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { execute, start } from './test-io.js'
+
+const ANY_PORT = ['--port', '0', '--ws-port', '0']
+const POLICY = `
+- principals: { usernames: [panel] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["line-1/*"] }]
+- principals: { usernames: [reader] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: Read, keyType: Pattern, keys: ["line-1/*"] }]`
+
+const folder = (): string => mkdtempSync(join(tmpdir(), 'rx-statestore-'))
+
+function written(name: string, content: string): string {
+  const file = join(folder(), name)
+  writeFileSync(file, content)
+  return file
+}
+
+async function users(...names: string[]): Promise<string> {
+  const file = join(folder(), 'users')
+  for (const name of names)
+    expect(await execute(['passwd', file, name], { stdin: `${name}!\n` })).toMatchObject({ code: 0 })
+  return file
+}
+
+const as = (name: string): string[] => ['--username', name, '--password', `${name}!`]
+
+async function serving(...flags: string[]) {
+  const running = start(['serve', ...ANY_PORT, ...flags])
+  const [url = ''] = /mqtts?:\S+/.exec(await running.stdout.line(/^listening/)) ?? []
+  const run = async (...args: string[]) => execute([...args, '--url', url, '--timeout', '15000'])
+  return { ...running, url, run }
+}
+
+describe('passwd', () => {
+  it('makes a file that nobody else reads, and keeps no password in it', async () => {
+    const file = await users('alice', 'bob')
+    const text = readFileSync(file, 'utf8')
+    expect(text).toMatch(/^alice:\$scrypt\$.*\nbob:\$scrypt\$.*\n$/)
+    expect(text).not.toContain('!')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
+  it('changes a password, sets attributes, and removes a user', async () => {
+    const file = await users('alice', 'bob')
+    const before = readFileSync(file, 'utf8')
+    await execute(['passwd', file, 'alice', '--attribute', 'building=17', '--attribute', 'a=b=c'], { stdin: 'x' })
+    expect(readFileSync(file, 'utf8')).toMatch(/^alice:\$scrypt\$[^:]*:building=17&a=b%3Dc\nbob/)
+    expect(await execute(['passwd', file, 'alice', '--delete'])).toMatchObject({ code: 0 })
+    expect(readFileSync(file, 'utf8')).toBe(before.split('\n').slice(1).join('\n'))
+    expect(await execute(['passwd', file, 'alice', '--delete'])).toMatchObject({ code: 3 })
+  })
+
+  it.each([
+    ['an empty password', ['alice'], '\n', 2],
+    ['a name with a colon', ['a:b'], 'x', 2],
+    ['an attribute without a value', ['alice', '--attribute', 'building'], 'x', 2],
+  ])('refuses %s', async (_, args, stdin, code) => {
+    const file = join(folder(), 'users')
+    expect(await execute(['passwd', file, ...args], { stdin })).toMatchObject({ code, stdout: '' })
+    expect(() => statSync(file)).toThrow()
+  })
+
+  it('leaves a file alone that it does not understand', async () => {
+    const file = written('users', 'alice:secret\n')
+    expect(await execute(['passwd', file, 'bob'], { stdin: 'x' })).toMatchObject({ code: 1 })
+    expect(readFileSync(file, 'utf8')).toBe('alice:secret\n')
+  })
+})
+
+describe('policy check', () => {
+  it.each([
+    [['--as', 'panel', '--can', 'Write', '--key', 'line-1/a'], 0, 'allowed by rules[0].stateStoreResources[0]\n'],
+    [['--as', 'reader', '--can', 'Connect'], 0, 'allowed by rules[1].brokerResources[0]\n'],
+    [
+      ['--as', 'reader', '--can', 'Write', '--key', 'line-1/a'],
+      3,
+      'refused: rules[1] do not grant it, and no other rule is about this client\n',
+    ],
+    [['--as', 'eve', '--can', 'Read', '--key', 'line-1/a'], 3, 'refused: no rule is about this client\n'],
+    [
+      ['--as', 'panel', '--client-id', 'p', '--can', 'Subscribe', '--topic', '#'],
+      3,
+      'refused: rules[0] do not grant it, and no other rule is about this client\n',
+    ],
+    [[], 0, '2 rules\n'],
+    [
+      ['--as', 'panel', '--can', 'Read', '--key', 'line-1/a', '--json'],
+      0,
+      '{"allowed":true,"source":"rules[0].stateStoreResources[0]","rules":[0]}\n',
+    ],
+  ])('%j', async (args, code, stdout) => {
+    expect(await execute(['policy', 'check', written('policy', POLICY), ...args])).toMatchObject({
+      code,
+      stdout,
+      stderr: '',
+    })
+  })
+
+  it.each([
+    ['a policy that cannot be read', 'a: 1', [], /^rx-statestore: .*policy: line 1: Expected none but/],
+    ['no key', POLICY, ['--can', 'Read'], /--can Read needs --key/],
+    ['no topic', POLICY, ['--can', 'Publish'], /--can Publish needs --topic/],
+    ['something else to do', POLICY, ['--can', 'Eat'], /Allowed choices are Connect, Publish/],
+  ])('ends with 2 for %s', async (_, text, args, words) => {
+    const { code, stderr } = await execute(['policy', 'check', written('policy', text), ...args])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(words)
+  })
+})
+
+describe('serve', () => {
+  it('asks for passwords, and does what the policy says', async () => {
+    const { run } = await serving(
+      '--password-file',
+      await users('panel', 'reader'),
+      '--policy',
+      written('policy', POLICY),
+    )
+    expect(await run('set', 'line-1/a', '7', ...as('panel'))).toMatchObject({ code: 0 })
+    expect(await run('get', 'line-1/a', ...as('reader'))).toMatchObject({ code: 0, stdout: '7' })
+    expect(await run('keys', ...as('reader'))).toMatchObject({ code: 0, stdout: 'line-1/a\n' })
+    expect(await run('set', 'line-1/a', '8', ...as('reader'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/not authorized/),
+    })
+    expect(await run('get', 'other', ...as('panel'))).toMatchObject({ code: 1 })
+    expect(await run('get', 'line-1/a')).toMatchObject({ code: 1 })
+    expect(await run('get', 'line-1/a', '--username', 'panel', '--password', 'x')).toMatchObject({ code: 1 })
+  })
+
+  it.each(['SIGHUP', 'a change of the file'])('reads its files again at %s', async how => {
+    const [passwords, policy] = [await users('panel'), written('policy', POLICY)]
+    const { run, stderr, interrupt } = await serving('--password-file', passwords, '--policy', policy)
+    expect(await run('get', 'line-2/a', ...as('panel'))).toMatchObject({ code: 1 })
+    writeFileSync(policy, POLICY.replace('line-1', 'line-2'))
+    await execute(['passwd', passwords, 'panel'], { stdin: 'new' })
+    if (how === 'SIGHUP') interrupt('SIGHUP')
+    else for (const file of [policy, passwords]) utimesSync(file, 1, 1)
+    await stderr.line(/^read .* again$/)
+    await stderr.line(/^read .* again$/)
+    expect(await run('get', 'line-2/a', ...as('panel'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Bad User Name or Password/),
+    })
+    expect(await run('get', 'line-2/a', '--username', 'panel', '--password', 'new')).toMatchObject({ code: 3 })
+  })
+
+  it('keeps what it has when a file makes no sense any more', async () => {
+    const policy = written('policy', POLICY)
+    const { run, stderr, interrupt } = await serving('--password-file', await users('panel'), '--policy', policy)
+    writeFileSync(policy, '[{')
+    interrupt('SIGHUP')
+    expect(await stderr.line(/policy/)).toMatch(/line \d.*; what was there before stays in force$/)
+    expect(await run('get', 'line-1/a', ...as('panel'))).toMatchObject({ code: 3 })
+  })
+
+  it('keeps a record in a file', async () => {
+    const record = join(folder(), 'record')
+    const { run } = await serving('--password-file', await users('panel'), '--audit', record)
+    await run('get', 'k', '--client-id', 'c', '--username', 'panel', '--password', 'guess')
+    await run('get', 'k', '--client-id', 'c', ...as('panel'))
+    const lines = readFileSync(record, 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(lines).toMatchObject([
+      { event: 'login', outcome: 'refused', username: 'panel' },
+      { event: 'login', outcome: 'accepted', username: 'panel' },
+    ])
+    expect(readFileSync(record, 'utf8')).not.toMatch(/guess|panel!/)
+  })
+
+  it('does not listen where others can reach it without asking who they are', async () => {
+    expect(await execute(['serve', ...ANY_PORT, '--host', '0.0.0.0'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /everybody who reaches 0\.0\.0\.0 could read and write every key: add --password-file, /,
+      ),
+    })
+    const { stderr } = await serving('--host', '0.0.0.0', '--allow-anonymous')
+    expect(stderr.text).toMatch(/^warning: everybody who reaches 0\.0\.0\.0 is let in/)
+  })
+
+  it.each([
+    ['a password file that is not there', ['--password-file', '/nowhere'], /cannot read \/nowhere: ENOENT/],
+    ['a policy that is not there', ['--policy', '/nowhere'], /cannot read \/nowhere: ENOENT/],
+    ['a password file that makes no sense', ['--password-file', written('users', 'x')], /users: line 1/],
+    ['a policy that makes no sense', ['--policy', written('policy', 'x: 1')], /line 1: Expected none but/],
+  ])('ends with 2 for %s', async (_, flags, words) => {
+    expect(await execute(['serve', ...ANY_PORT, ...flags])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(words),
+    })
+  })
+})
+
+describe('The page of the console', () => {
+  it('comes in by its token, and does what the policy gives to the user `console`', async () => {
+    const policy = written('policy', POLICY.replace('usernames: [reader]', 'usernames: [console]'))
+    const { stdout, run } = await serving('--password-file', await users('panel'), '--policy', policy, '--console', '0')
+    const [, token = ''] = /#token=(\S+)/.exec(await stdout.line(/^console on/)) ?? []
+    await run('set', 'line-1/a', '7', ...as('panel'))
+    const asConsole = ['--username', 'console', '--password']
+    expect(await run('get', 'line-1/a', ...asConsole, token)).toMatchObject({ code: 0, stdout: '7' })
+    expect(await run('set', 'line-1/a', '8', ...asConsole, token)).toMatchObject({ code: 1 })
+    expect(await run('get', 'line-1/a', ...asConsole, `${token}x`)).toMatchObject({ code: 1 })
+  })
+})

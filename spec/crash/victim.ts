@@ -1,0 +1,37 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+const PROGRAM = `
+import { serve } from ${JSON.stringify(new URL('../../dist/standalone.js', import.meta.url).href)}
+const store = await serve({ port: 0, wsPort: 0, data: process.argv[1] })
+process.stdout.write(store.url + '\\n')
+process.on('SIGTERM', () => store.close())
+`
+
+/** A store in a process of its own, to be killed. */
+export class Victim {
+  readonly url: string
+  readonly #process: ChildProcess
+
+  private constructor(process: ChildProcess, url: string) {
+    this.#process = process
+    this.url = url
+  }
+
+  static async start(data: string): Promise<Victim> {
+    const args = ['--input-type=module', '-e', PROGRAM, data]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const url = await new Promise<string>((resolve, reject) => {
+      child.stdout.once('data', line => resolve(String(line).trim()))
+      child.once('exit', code => reject(new Error(`the store ended with ${code} before it listened`)))
+    })
+    return new Victim(child, url)
+  }
+
+  /** Resolves when it is gone. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const gone = once(this.#process, 'exit')
+    this.#process.kill(signal)
+    await gone
+  }
+}

@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../src/base/bytes.js'
+import type { LoginRequest } from '../../src/identity/login.js'
+import { formatPasswordFile, hashPassword, parsePasswordFile } from '../../src/identity/password-file.js'
+import { Passwords } from '../../src/identity/passwords.js'
+
+/** Of the password `wonder`, with a cost that takes no time. */
+const HASH = `$scrypt$ln=1,r=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$${await cheapDigest()}`
+
+async function cheapDigest(): Promise<string> {
+  const { scryptSync } = await import('node:crypto')
+  return scryptSync('wonder', Buffer.alloc(16), 32, { N: 2, r: 1, p: 1 }).toString('base64').replace(/=+$/, '')
+}
+
+const login = (username: string | undefined, password: string | undefined): LoginRequest => ({
+  clientId: 'c',
+  username,
+  password: password === undefined ? undefined : utf8(password),
+  method: undefined,
+  data: undefined,
+  state: undefined,
+  certificate: undefined,
+  remoteAddress: undefined,
+  listener: 'mqtt',
+})
+
+const WRONG = { refused: 'credentials', reason: 'user name or password is wrong' }
+
+describe('Passwords', () => {
+  it('knows a user by its password, with the attributes of the file', async () => {
+    const { method } = new Passwords(`# users\n\nalice:${HASH}:building=17&site=a%3Ab\nbob:${HASH}\n`)
+    const attributes = { building: '17', site: 'a:b' }
+    const alice = { principal: { id: 'password alice', username: 'alice', attributes } }
+    // The second time from memory.
+    for (const _ of [1, 2]) expect(await method(login('alice', 'wonder'))).toEqual(alice)
+    expect(await method(login('bob', 'wonder'))).toMatchObject({ principal: { attributes: {} } })
+  })
+
+  it.each([
+    ['another password', 'alice', 'wander'],
+    ['no password', 'alice', ''],
+    ['a user there is not', 'mallory', 'wonder'],
+    ['a user by a name that every object has', '__proto__', 'wonder'],
+    ['a very long password', 'alice', 'wonder'.repeat(10_000)],
+  ])('refuses %s in the same words', async (_, username, password) => {
+    const { method } = new Passwords(`alice:${HASH}`)
+    expect(await method(login(username, password))).toEqual(WRONG)
+    expect(await method(login('alice', 'wonder'))).toHaveProperty('principal')
+    expect(await method(login(username, password))).toEqual(WRONG)
+  })
+
+  it.each([
+    ['nothing', login(undefined, undefined)],
+    ['a name alone', login('alice', undefined)],
+    ['enhanced authentication', { ...login('alice', 'wonder'), method: 'K8S-SAT' }],
+  ])('has nothing to say about %s', async (_, request) => {
+    expect(await new Passwords(`alice:${HASH}`).method(request)).toBeUndefined()
+  })
+
+  it('takes another file, after which the passwords of the one before do not do', async () => {
+    const passwords = new Passwords(`alice:${HASH}`)
+    expect(await passwords.method(login('alice', 'wonder'))).toHaveProperty('principal')
+    passwords.load(`bob:${HASH}`)
+    expect(await passwords.method(login('alice', 'wonder'))).toEqual(WRONG)
+    expect(() => passwords.load('bob')).toThrow(/^line 1: /)
+    expect(await passwords.method(login('bob', 'wonder'))).toHaveProperty('principal')
+  })
+
+  it('hashes the same password differently, and knows both', async () => {
+    const [one, two] = [await hashPassword(utf8('wonder')), await hashPassword(utf8('wonder'))]
+    expect(one).not.toBe(two)
+    const { method } = new Passwords(`a:${one}\nb:${two}`)
+    expect(await Promise.all([method(login('a', 'wonder')), method(login('b', 'wonder'))])).toMatchObject([
+      { principal: { username: 'a' } },
+      { principal: { username: 'b' } },
+    ])
+  })
+})
+
+describe('a password file', () => {
+  it.each([
+    ['a name alone', 'alice', /^line 1: after the name/],
+    ['a password instead of a hash', '\nalice:wonder', /^line 2: after the name/],
+    ['no name', `:${HASH}`, /^line 1: there is no name/],
+    ['a name twice', `a:${HASH}\nb:${HASH}\na:${HASH}`, /^line 3: there is another line for a$/],
+    ['more fields than there are', `a:${HASH}:x=1:y`, /^line 1: after/],
+    [
+      'a hash that would take all memory',
+      'a:$scrypt$ln=30,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+      /^line 1/,
+    ],
+    [
+      'a hash of no rounds',
+      'a:$scrypt$ln=0,r=0,p=0$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+      /^line 1/,
+    ],
+  ])('may not have %s', (_, text, words) => {
+    expect(() => parsePasswordFile(text)).toThrow(words)
+  })
+
+  it('has what was written into it, whatever attributes hold', () => {
+    const name = fc.stringMatching(/^[a-zA-Z0-9 _.-]{1,20}$/).filter(text => !text.startsWith(' '))
+    const attributes = fc.dictionary(fc.string({ minLength: 1 }), fc.string())
+    const user = fc.record({ name, attributes, hash: fc.constant(HASH) })
+    fc.assert(
+      fc.property(fc.uniqueArray(user, { selector: ({ name }) => name }), users => {
+        const written = parsePasswordFile(formatPasswordFile(users))
+        const wellFormed = users.map(each => ({
+          ...each,
+          attributes: Object.fromEntries(new URLSearchParams(new URLSearchParams(each.attributes).toString())),
+        }))
+        expect([...written.values()]).toEqual(wellFormed)
+      }),
+    )
+  })
+})

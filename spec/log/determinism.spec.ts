@@ -1,0 +1,99 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { concatBytes, sameBytes } from '../../src/base/bytes.js'
+import { type Applier, Engine } from '../../src/engine/engine.js'
+import type { Entry } from '../../src/engine/entry.js'
+import { decodeEntry, encodeEntry } from '../../src/log/entry-codec.js'
+import { encodeState, StateDecoder } from '../../src/log/state-codec.js'
+import { anyEntry } from './any-entry.js'
+
+/** All that comes of an entry, as text. */
+function apply(engine: Engine<string>, entry: Entry): string {
+  const told: unknown[] = []
+  const applier: Applier = {
+    expired: changes => void told.push(['expired', changes]),
+    answered: (index, answer) => void told.push([index, answer]),
+    loaded: (index, outcome) => void told.push([index, 'loaded', outcome instanceof Error ? outcome.code : outcome]),
+  }
+  engine.apply(entry, applier)
+  return JSON.stringify(told, (_, thing) => (thing instanceof Uint8Array ? Array.from(thing) : thing))
+}
+
+const bytesOf = (engine: Engine<string>): Uint8Array => concatBytes([...encodeState(engine.capture())])
+
+function copyOf(engine: Engine<string>): Engine<string> {
+  const decoder = new StateDecoder()
+  for (const block of encodeState(engine.capture())) decoder.take(block)
+  return new Engine<string>({}, decoder.state)
+}
+
+describe('Two engines that are given the same entries', () => {
+  it('say the same and are byte for byte the same, whatever one of them is read from in between', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(anyEntry, fc.boolean()), { maxLength: 30 }), steps => {
+        let [one, other] = [new Engine<string>({ maxKeys: 1 }), new Engine<string>({ maxBytes: 1 })]
+        for (const [entry, isCopied] of steps) {
+          expect(apply(other, decodeEntry(encodeEntry(entry)))).toBe(apply(one, entry))
+          if (isCopied) other = copyOf(other)
+          expect(sameBytes(bytesOf(other), bytesOf(one))).toBe(true)
+        }
+        one = copyOf(one)
+        expect([one.size, one.bytes, one.nextDeadline]).toEqual([other.size, other.bytes, other.nextDeadline])
+      }),
+      { numRuns: process.env['CI'] ? 300 : 50 },
+    )
+  })
+
+  it('are captured as they were, whatever becomes of them later', () => {
+    fc.assert(
+      fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.array(anyEntry, { maxLength: 10 }), (before, after) => {
+        const engine = new Engine<string>()
+        for (const entry of before) apply(engine, entry)
+        const [state, bytes] = [engine.capture(), bytesOf(engine)]
+        for (const entry of after) apply(engine, entry)
+        expect(concatBytes([...encodeState(state)])).toEqual(bytes)
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
+
+describe('An entry', () => {
+  it('is the same when it is read as when it was written', () => {
+    fc.assert(
+      fc.property(anyEntry, entry => {
+        const bytes = encodeEntry(entry, 12)
+        const read = decodeEntry(bytes.subarray(12))
+        expect(encodeEntry(read, 12)).toEqual(bytes)
+        expect(read.commands.length).toBe(entry.commands.length)
+      }),
+    )
+  })
+
+  it('that is cut short is no entry', () => {
+    fc.assert(
+      fc.property(anyEntry, fc.double({ min: 0, max: 0.999, noNaN: true }), (entry, part) => {
+        const bytes = encodeEntry(entry)
+        expect(() => decodeEntry(bytes.subarray(0, Math.floor(part * bytes.length)))).toThrow(
+          expect.objectContaining({ code: 'damaged' }),
+        )
+      }),
+    )
+  })
+})
+
+describe('A state', () => {
+  it('whose blocks are not all there, or in another order, is none', () => {
+    const engine = new Engine<string>()
+    const blocks = [...encodeState(engine.capture())]
+    const read = (some: readonly Uint8Array[]) => {
+      const decoder = new StateDecoder()
+      for (const block of some) decoder.take(block)
+      return decoder.state
+    }
+    expect(read(blocks.slice(0, -1))).toBeUndefined()
+    expect(() => read(blocks.slice(1))).toThrow(/out of order/)
+    expect(() => read([...blocks, ...blocks])).toThrow(/out of order/)
+    expect(() => read([...blocks.slice(0, -1), new Uint8Array([99])])).toThrow(/unknown kind/)
+  })
+})

@@ -1,0 +1,143 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../src/base/bytes.js'
+import type { Content, Envelope, InboundPublish } from '../../src/packet/publish.js'
+import { PublishDecoder } from '../../src/packet/publish-decoder.js'
+import { envelopeOf, PublishEncoder } from '../../src/packet/publish-encoder.js'
+import { anyId, anyText, anyTopic } from '../support/any-packet.js'
+
+const own = (bytes: number): Uint8Array => new Uint8Array(bytes)
+const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined })
+const anyUint32 = fc.integer({ min: 0, max: 0xffff_ffff })
+
+const anyContent: fc.Arbitrary<Content> = fc.record({
+  payload: fc.uint8Array({ maxLength: 300 }),
+  contentType: optional(anyText),
+  responseTopic: optional(anyTopic),
+  correlationData: optional(fc.uint8Array({ maxLength: 30 })),
+  messageExpiry: optional(anyUint32),
+  userProperties: fc.dictionary(anyText, fc.oneof(anyText, fc.array(anyText, { minLength: 2, maxLength: 4 })), {
+    maxKeys: 4,
+  }),
+})
+
+const anyEnvelope: fc.Arbitrary<Envelope> = fc
+  .record({
+    packetId: anyId,
+    qos: fc.constantFrom<0 | 1 | 2>(0, 1, 2),
+    dup: fc.boolean(),
+    retain: fc.boolean(),
+    messageExpiry: optional(anyUint32),
+    subscriptionIds: fc.array(fc.integer({ min: 1, max: 0xfff_ffff }), { maxLength: 4 }),
+    topicAlias: optional(anyId),
+    version: fc.constantFrom<4 | 5>(4, 5),
+  })
+  .map(envelope => (envelope.qos === 0 ? { ...envelope, packetId: 0, dup: false } : envelope))
+
+/** What the receiver is to read. */
+function expected(topic: string, content: Content, envelope: Envelope): InboundPublish {
+  const { packetId, qos, dup, retain, version } = envelope
+  const common = { topic, packetId, qos, dup, retain, payload: content.payload, carried: new Uint8Array(0) }
+  const absent = { contentType: undefined, responseTopic: undefined, correlationData: undefined }
+  if (version === 4)
+    return {
+      ...common,
+      ...absent,
+      messageExpiry: undefined,
+      topicAlias: undefined,
+      subscriptionIds: [],
+      userProperties: {},
+    }
+  return {
+    ...common,
+    contentType: content.contentType,
+    responseTopic: content.responseTopic,
+    correlationData: content.correlationData,
+    messageExpiry: envelope.messageExpiry ?? content.messageExpiry,
+    topicAlias: envelope.topicAlias,
+    subscriptionIds: envelope.subscriptionIds,
+    userProperties: { ...content.userProperties },
+  }
+}
+
+describe('PublishEncoder, for one of many receivers', () => {
+  it('writes what is read again, and says how large it is', () => {
+    const encoder = new PublishEncoder()
+    const decoders = { 4: new PublishDecoder(4, 'server'), 5: new PublishDecoder(5, 'server') }
+    fc.assert(
+      fc.property(
+        anyTopic,
+        anyContent,
+        fc.array(anyEnvelope, { minLength: 1, maxLength: 3 }),
+        (topic, content, all) => {
+          for (const envelope of all) {
+            const packet = encoder.encodeTo(topic, content, envelope, own)
+            expect(decoders[envelope.version].decode(packet)).toEqual(expected(topic, content, envelope))
+            expect(encoder.sizeOf(topic, content, envelope)).toBe(packet.length)
+            const head = encoder.encodeHead(topic, content, envelope, own)
+            expect([...head, ...content.payload]).toEqual([...packet])
+          }
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  it('passes on what came with a message, and nothing that was for the broker', () => {
+    const encoder = new PublishEncoder()
+    const broker = new PublishDecoder()
+    const receiver = new PublishDecoder(5, 'server')
+    const plain = { subscriptionIds: [], version: 5, topicAlias: undefined } as const
+    fc.assert(
+      fc.property(anyTopic, anyContent, anyEnvelope, anyEnvelope, (topic, content, from, to) => {
+        const came = broker.decode(
+          encoder.encodeTo(topic, content, { ...from, ...plain, topicAlias: from.topicAlias }, own),
+        )
+        const got = receiver.decode(encoder.encodeTo('to', came, { ...to, version: 5 }, own))
+        const expiry = to.messageExpiry ?? from.messageExpiry ?? content.messageExpiry
+        expect(got).toEqual({ ...expected('to', content, { ...to, version: 5 }), messageExpiry: expiry })
+      }),
+    )
+  })
+
+  it('passes on properties around those that were for the broker, in their order', () => {
+    const properties = [0x01, 1, 0x23, 0, 5, 0x03, 0, 1, 0x63, 0x02, 0, 0, 0, 9, 0x26, 0, 1, 0x61, 0, 1, 0x62]
+    const frame = Uint8Array.of(0x30, 4 + properties.length, 0, 1, 0x74, properties.length, ...properties)
+    const { carried, topicAlias, messageExpiry } = new PublishDecoder().decode(frame)
+    expect([...carried]).toEqual([0x01, 1, 0x03, 0, 1, 0x63, 0x26, 0, 1, 0x61, 0, 1, 0x62])
+    expect({ topicAlias, messageExpiry }).toEqual({ topicAlias: 5, messageExpiry: 9 })
+  })
+
+  it('gives a view of what is passed on when it is in one piece', () => {
+    const properties = [0x02, 0, 0, 0, 9, 0x03, 0, 1, 0x63, 0x23, 0, 5]
+    const frame = Uint8Array.of(0x30, 4 + properties.length, 0, 1, 0x74, properties.length, ...properties)
+    const { carried } = new PublishDecoder().decode(frame)
+    expect([...carried]).toEqual([0x03, 0, 1, 0x63])
+    expect(carried.buffer).toBe(frame.buffer)
+  })
+
+  it('encodes the properties of a content once for all of its receivers', () => {
+    let looked = 0
+    const content: Content = {
+      payload: utf8('x'),
+      get userProperties() {
+        looked++
+        return { a: '1' }
+      },
+    }
+    const encoder = new PublishEncoder()
+    for (let i = 1; i < 100; i++) encoder.encodeTo(`to/${i}`, content, envelopeOf(i), own)
+    expect(looked).toBe(1)
+  })
+
+  it('refuses a topic that no packet can hold, and writes the next one', () => {
+    const encoder = new PublishEncoder()
+    const content = { payload: utf8('x'), userProperties: { a: '1' } }
+    const refusal = expect.objectContaining({ code: 'argument' })
+    const long = 'x'.repeat(65_536)
+    expect(() => encoder.encodeTo(long, content, envelopeOf(1), own)).toThrow(refusal)
+    expect(() => encoder.encodeTo('t', { ...content, contentType: long }, envelopeOf(1), own)).toThrow(refusal)
+    const packet = encoder.encodeTo('t', content, envelopeOf(1), own)
+    expect(packet).toEqual(new PublishEncoder().encodeTo('t', content, envelopeOf(1), own))
+  })
+})

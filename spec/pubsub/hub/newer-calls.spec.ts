@@ -1,0 +1,109 @@
+import { WebPubSubClient, WebPubSubJsonReliableProtocol } from '@azure/web-pubsub-client'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
+import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
+import { openHub } from '../support/open-hub.js'
+import { RawPubSubClient } from '../support/raw-pubsub-client.js'
+import { hex } from '../wire/protobuf-vectors.js'
+
+const ERROR = { name: 'NotSupported', message: 'This hub has no invocations, streams or states of groups' }
+
+/** Frames as the official clients write them, and what they are answered with. */
+const CALLS = [
+  [
+    'an invocation',
+    { type: 'invoke', invocationId: 'i1', target: 'event', event: 'e', dataType: 'json', data: 1 },
+    { type: 'invokeResponse', invocationId: 'i1', success: false, error: ERROR },
+  ],
+  [
+    'the start of a stream',
+    { type: 'sendToGroup', group: 'g', noEcho: false, stream: { streamId: 's1', idleTimeoutMs: 300_000 } },
+    { type: 'streamClosed', streamId: 's1', error: ERROR },
+  ],
+  [
+    'the start of a stream to the application',
+    { type: 'event', event: 'e', stream: { streamId: 's1' } },
+    { type: 'streamClosed', streamId: 's1', error: ERROR },
+  ],
+  [
+    'a part of a stream',
+    { type: 'streamData', streamId: 's1', streamSequenceId: 1, dataType: 'text', data: 'x' },
+    { type: 'streamClosed', streamId: 's1', error: ERROR },
+  ],
+  [
+    'the end of a stream',
+    { type: 'streamEnd', streamId: 's1' },
+    { type: 'streamClosed', streamId: 's1', error: ERROR },
+  ],
+  [
+    'a state of a group',
+    { type: 'setGroupState', group: 'g', state: { entries: { a: 'b' } }, ackId: 7 },
+    { type: 'ack', ackId: 7, success: false, error: ERROR },
+  ],
+  ['what is still to come', { type: 'teleport', ackId: 8 }, { type: 'ack', ackId: 8, success: false, error: ERROR }],
+] as const
+
+describe('A call that the hub does not know is answered, and ends nothing:', () => {
+  it.each(CALLS)('%s', async (_, call, answer) => {
+    const { hub, story } = await openHub()
+    const client = await RawPubSubClient.connect(hub.url)
+    client.send(call)
+    await client.settled()
+    expect(client.frames[1]).toEqual(answer)
+    await client.join('g')
+    expect(story).toEqual(['connected anonymous'])
+  })
+
+  it.each([
+    { type: 'cancelInvocation', invocationId: 'i1' },
+    { type: 'invoke' },
+    { type: 'invoke', invocationId: 7 },
+    { type: 'streamData' },
+    { type: 'teleport' },
+  ])('unless nobody waits for an answer, or nobody knows under which id: %o', async frame => {
+    const { hub, story } = await openHub()
+    const client = await RawPubSubClient.connect(hub.url)
+    client.send(frame)
+    await client.settled()
+    expect(client.frames.map(({ type }) => type)).toEqual(['system', 'pong'])
+    expect(story).toEqual(['connected anonymous'])
+  })
+
+  it('an invocation of the official client', async () => {
+    const { hub } = await openHub()
+    const client = new WebPubSubClient(hub.url, { protocol: WebPubSubJsonReliableProtocol() })
+    onTestFinished(() => client.stop())
+    await client.start()
+    await expect(client.invokeEvent('e', 1, 'json')).rejects.toMatchObject({ errorDetail: { name: 'NotSupported' } })
+    await client.sendToGroup('g', 1, 'json')
+  })
+
+  it.each([
+    ['an invocation', '52 07 0a0165 12026931', '2a', 'invokeResponse', 'i1'],
+    ['the start of a stream', '0a 09 0a0167 3a040a027331', '42', 'streamClosed', 's1'],
+    ['the start of a stream to the application', '2a 09 0a0165 2a040a027331', '42', 'streamClosed', 's1'],
+    ['a part of a stream', '6a 06 0a027331 1001', '42', 'streamClosed', 's1'],
+    ['the end of a stream', '72 04 0a027331', '42', 'streamClosed', 's1'],
+  ] as const)('in protobuf: %s', (_, frame, tag, answer, id) => {
+    expect(protobufHubCodec.decode(hex(frame))).toEqual({ type: 'newerCall', answer, id })
+    const refusal = protobufHubCodec.encode({ type: answer, id, error: { name: 'N', message: 'm' } })
+    const error = answer === 'invokeResponse' ? '22' : '12'
+    expect(refusal).toEqual(hex(`${tag} 0c 0a02${Buffer.from(id).toString('hex')} ${error}06 0a014e 12016d`))
+  })
+
+  it.each([
+    ['7a', 'setGroupState'],
+    ['8201', 'subscribeGroupState'],
+    ['8a01', 'unsubscribeGroupState'],
+  ])('in protobuf: states of groups, %s', tag => {
+    expect(protobufHubCodec.decode(hex(`${tag} 05 0a0167 1007`))).toEqual({ type: 'newerCall', answer: 'ack', id: 7n })
+    expect(protobufHubCodec.decode(hex(`${tag} 03 0a0167`))).toEqual({ type: 'unknown' })
+  })
+
+  it('with its id in quotes where that is what JSON needs', () => {
+    const error = { name: 'N', message: '' }
+    expect(jsonHubCodec.encode({ type: 'streamClosed', id: '"', error })).toBe(
+      '{"type":"streamClosed","streamId":"\\"","error":{"name":"N","message":""}}',
+    )
+  })
+})

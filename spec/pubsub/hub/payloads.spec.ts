@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { JsonText, jsonOf } from '../../../src/pubsub/wire/json-text.js'
+import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
+import { eventually } from '../../support/eventually.js'
+import { openHub } from '../support/open-hub.js'
+import { RawPubSubClient } from '../support/raw-pubsub-client.js'
+
+const EXACT = '{"id":12345678901234567890, "zoll":1.0,"10":1,"9":1e2, "a":"\\u00e4"}'
+const publish = (data: string, ackId: number): string =>
+  `{"type":"sendToGroup","group":"g","ackId":${ackId},"data":${data}}`
+
+/** A hub with a member of each subprotocol in group `g`, which keep what comes as it comes. */
+async function openMembers() {
+  const opened = await openHub()
+  const texts: string[] = []
+  const bytes: Buffer[] = []
+  const json = await RawPubSubClient.connect(opened.hub.url)
+  json.socket.on('message', data => texts.push(String(data)))
+  await json.join('g')
+  const protobuf = new WebSocket(opened.hub.url, protobufClientCodec.subprotocol)
+  protobuf.on('message', (data: Buffer) => bytes.push(data))
+  await eventually(() => bytes.length === 1)
+  protobuf.send(protobufClientCodec.encode({ type: 'joinGroup', group: 'g', ackId: 1n }))
+  await eventually(() => bytes.length === 2)
+  return { ...opened, json, protobuf, texts, bytes }
+}
+
+describe('What a client publishes reaches members byte for byte', () => {
+  it('from JSON', async () => {
+    const { json, texts, bytes } = await openMembers()
+    json.send(publish(EXACT, 9))
+    await eventually(() => bytes.length === 3 && texts.length === 3)
+    expect(texts[1]).toBe(
+      `{"type":"message","from":"group","group":"g","dataType":"json","data":${EXACT},"sequenceId":1}`,
+    )
+    expect(bytes[2]?.includes(EXACT)).toBe(true)
+  })
+
+  it('from protobuf', async () => {
+    const { protobuf, texts, bytes } = await openMembers()
+    const payload = { dataType: 'json', data: new JsonText(EXACT) } as const
+    protobuf.send(protobufClientCodec.encode({ type: 'sendToGroup', group: 'g', payload, noEcho: false }, jsonOf))
+    await eventually(() => bytes.length === 3 && texts.length === 2)
+    expect(texts[1]).toContain(`"data":${EXACT},`)
+    expect(bytes[2]?.includes(EXACT)).toBe(true)
+  })
+
+  it('also when it is repeated after a recovery', async () => {
+    const { hub, json, texts } = await openMembers()
+    json.send(publish(EXACT, 9))
+    await eventually(() => texts.length === 3)
+    json.cut()
+    const back = await RawPubSubClient.recover(hub.url, json)
+    const repeated: string[] = []
+    back.socket.on('message', data => repeated.push(String(data)))
+    await back.received(1)
+    expect([...repeated, ...texts]).toContain(texts[1])
+    expect(back.frames[0]).toEqual(JSON.parse(texts[1] ?? ''))
+  })
+
+  it('and the application of an event, which it may pass on', async () => {
+    const { hub, json, texts } = await openMembers()
+    hub.events$.subscribe(event => {
+      expect(event.json).toBe(EXACT)
+      expect(event.payload).toEqual({ dataType: 'json', data: JSON.parse(EXACT) })
+      event.accept()
+    })
+    json.send(`{"type":"event","event":"e","ackId":9,"data":${EXACT}}`)
+    await eventually(() => texts.length === 2)
+    expect(texts[1]).toBe('{"type":"ack","ackId":9,"success":true}')
+  })
+})

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest'
+import { BYTES_PER_TURN, type ScheduledWriter, SMALL, WriteScheduler } from '../../../src/pubsub/hub/write-scheduler.js'
+import { openHub } from '../support/open-hub.js'
+import { RawPubSubClient } from '../support/raw-pubsub-client.js'
+
+const LARGE = BYTES_PER_TURN / 4
+
+const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+/** A socket with messages of one size to write; notes in `log` what it may write, and in which turn. */
+class Writer implements ScheduledWriter {
+  readonly #scheduler: WriteScheduler
+  readonly #log: string[]
+  readonly #name: string
+  readonly #size: number
+  #left: number
+
+  constructor(scheduler: WriteScheduler, log: string[], name: string, count: number, size = LARGE) {
+    this.#scheduler = scheduler
+    this.#log = log
+    this.#name = name
+    this.#left = count
+    this.#size = size
+    this.resume()
+  }
+
+  resume(): void {
+    while (this.#left > 0 && this.#scheduler.admits(this, this.#size)) {
+      this.#left--
+      this.#log.push(this.#name)
+    }
+  }
+
+  endTurn(): void {
+    this.#log.push(`${this.#name} leaves`)
+  }
+}
+
+/** What is written at once, and in each of the next turns. */
+async function turnsOf(log: string[], count: number): Promise<string[]> {
+  const turns = [log.splice(0).join(' ')]
+  while (turns.length < count) {
+    await nextTurn()
+    turns.push(log.splice(0).join(' '))
+  }
+  return turns
+}
+
+describe('A turn of the event loop', () => {
+  it('takes so many bytes of large messages; the sockets of others wait for later turns, in their order', async () => {
+    const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
+    for (const name of 'abcdefghij') new Writer(scheduler, log, name, 1)
+    expect(await turnsOf(log, 4)).toEqual(['a b c d', 'e f g h', 'i j', ''])
+  })
+
+  it('is shared: a socket that has more to write goes behind those that wait', async () => {
+    const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
+    new Writer(scheduler, log, 'a', 10)
+    new Writer(scheduler, log, 'b', 2)
+    expect(await turnsOf(log, 5)).toEqual(['a a a a', 'a a a a', 'b b a a', '', ''])
+  })
+
+  it('takes small messages whatever waits', async () => {
+    const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
+    for (const name of 'abcdef') new Writer(scheduler, log, name, 1)
+    new Writer(scheduler, log, 'small', 2, SMALL)
+    expect(await turnsOf(log, 2)).toEqual(['a b c d small small', 'e f'])
+  })
+
+  it('takes one message that is larger than a turn, and then no other', async () => {
+    const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
+    for (const name of 'abc') new Writer(scheduler, log, name, 1, 16 * BYTES_PER_TURN)
+    expect(await turnsOf(log, 4)).toEqual(['a', 'b', 'c', ''])
+  })
+
+  it('lets what was written leave at its end, and only then is there room again', async () => {
+    const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
+    const first = new Writer(scheduler, log, 'a', 4)
+    scheduler.add(first)
+    new Writer(scheduler, log, 'b', 1)
+    expect(await turnsOf(log, 3)).toEqual(['a a a a', 'a leaves b', ''])
+  })
+})
+
+describe('A large message to a large group', () => {
+  it('reaches all, in order, and holds up nobody else: most members get it after others were answered', async () => {
+    const { hub } = await openHub()
+    const members = await Promise.all(Array.from({ length: 24 }, () => RawPubSubClient.connect(hub.url)))
+    for (const member of members) await member.join('g')
+    const other = await RawPubSubClient.connect(hub.url)
+    const text = 'x'.repeat(1_000_000)
+    const texts = [text, 'short', text, 'end']
+    for (const data of texts) hub.sendToGroup('g', data, { dataType: 'text' })
+    await other.settled()
+    expect(members.filter(({ messages }) => messages.length > 0).length).toBeLessThan(12)
+    for (const member of members) {
+      const lengths = (await member.received(4)).map(({ data }) => String(data).length)
+      expect(lengths).toEqual(texts.map(({ length }) => length))
+    }
+  })
+})

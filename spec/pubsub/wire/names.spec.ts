@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import { nameProblem } from '../../../src/pubsub/wire/hub-rules.js'
+import { checkName, hubKey, isHubName, isName } from '../../../src/pubsub/wire/names.js'
+
+const argument = expect.objectContaining({ code: 'argument' })
+
+describe('The name of a group or an event', () => {
+  it.each(['a', 'line-1', 'x'.repeat(1024), ' a ', 'a\u0000', 'ÿ', '😀'.repeat(512)])(
+    'is text of 1 to 1024 characters, the same on both sides: %#',
+    name => {
+      expect([isName(name), nameProblem('group', name)]).toEqual([true, undefined])
+      expect(() => checkName('group', name)).not.toThrow()
+    },
+  )
+
+  it.each<[string, unknown]>([
+    ['none', undefined],
+    ['a number', 7],
+    ['an empty one', ''],
+    ['a blank one', ' \n\u00a0'],
+    ['1025 characters', 'x'.repeat(1025)],
+    ['half a surrogate pair', 'a\uD800'],
+    ['513 characters that take two', '😀'.repeat(513)],
+  ])('is nothing else: %s', (_, name) => {
+    expect(isName(name)).toBe(false)
+    expect(nameProblem('event', name)).toMatch(/^event must /)
+    expect(() => Reflect.apply(checkName, undefined, ['event', name])).toThrow(argument)
+  })
+})
+
+describe('The name of a hub', () => {
+  it.each(['a', 'Chat', 'a1_`,.[]', `a${'1'.repeat(127)}`])('begins with a letter: %s', name => {
+    expect([isHubName(name), isHubName(hubKey(name))]).toEqual([true, true])
+  })
+
+  it.each(['', '1a', 'a b', 'a-b', 'ä', `a${'1'.repeat(128)}`, undefined, ['a']])('is nothing else: %s', name => {
+    expect(isHubName(name)).toBe(false)
+  })
+
+  it('means the same in upper and lower case', () => {
+    expect(hubKey('Chat')).toBe(hubKey('cHAT'))
+  })
+})

@@ -1,0 +1,147 @@
+import { connect as connectTcp, type Socket } from 'node:net'
+import mqttPacket, { type Packet } from 'mqtt-packet'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Authenticate } from '../../src/standalone.js'
+import { openStore } from '../support/open-store.js'
+import { RawClient } from '../support/raw-client.js'
+
+const [NOT_AUTHORIZED, EXPIRED, PROTOCOL_ERROR] = [0x87, 0xa0, 0x82]
+const HOUR = 3_600_000
+
+/** A token is a name and a time to live, ms, with a blank between. */
+const authenticate: Authenticate = ({ method, data }) => {
+  const [username = '', ttl] = Buffer.from(data ?? [])
+    .toString()
+    .split(' ')
+  if (method !== 'K8S-SAT' || ttl === undefined) return { refused: 'credentials', reason: 'no' }
+  return { principal: { username, expiresAt: Date.now() + Number(ttl) } }
+}
+
+/** A client of its own that speaks in packets. */
+class Speaker {
+  readonly #socket: Socket
+  readonly #came: Packet[] = []
+  #wake: () => void = () => undefined
+
+  constructor(url: string) {
+    const parser = mqttPacket.parser({ protocolVersion: 5 })
+    parser.on('packet', packet => {
+      this.#came.push(packet)
+      this.#wake()
+    })
+    this.#socket = connectTcp(Number(new URL(url).port), '127.0.0.1')
+    this.#socket.on('data', chunk => parser.parse(chunk))
+    onTestFinished(() => void this.#socket.destroy())
+  }
+
+  say(packet: Packet): void {
+    this.#socket.write(mqttPacket.generate(packet, { protocolVersion: 5 }))
+  }
+
+  connect(token: string, clientId = 'c'): void {
+    const properties = { authenticationMethod: 'K8S-SAT', authenticationData: Buffer.from(token) }
+    this.say({
+      cmd: 'connect',
+      protocolId: 'MQTT',
+      protocolVersion: 5,
+      clientId,
+      clean: true,
+      keepalive: 0,
+      properties,
+    })
+  }
+
+  renew(token: string, reasonCode = 0x19): void {
+    const properties = { authenticationMethod: 'K8S-SAT', authenticationData: Buffer.from(token) }
+    this.say({ cmd: 'auth', reasonCode, properties })
+  }
+
+  async hear(): Promise<Packet> {
+    for (;;) {
+      const packet = this.#came.shift()
+      if (packet) return packet
+      await new Promise<void>(resolve => {
+        this.#wake = resolve
+      })
+    }
+  }
+}
+
+async function open(token: string) {
+  const { store } = await openStore({ authenticate })
+  const speaker = new Speaker(store.url)
+  speaker.connect(token)
+  return { store, speaker, welcome: await speaker.hear() }
+}
+
+describe('Credentials', () => {
+  it('end the connection when they end', async () => {
+    const { speaker, welcome } = await open('alice 30')
+    expect(welcome).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+  })
+
+  it('that have ended already end it at once', async () => {
+    const { speaker } = await open('alice -1000')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+  })
+
+  it('can be shown anew, which makes it longer, or shorter', async () => {
+    const { speaker } = await open('alice 5000')
+    speaker.renew(`alice ${HOUR}`)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+    speaker.renew('alice 30')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+  })
+
+  it.each([
+    ['of somebody else', `bob ${HOUR}`],
+    ['that do not do', 'nonsense'],
+  ])('%s end the connection', async (_, token) => {
+    const { speaker } = await open(`alice ${HOUR}`)
+    speaker.renew(token)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+  })
+
+  it('are not shown unasked in any other way', async () => {
+    const { speaker } = await open(`alice ${HOUR}`)
+    speaker.renew(`alice ${HOUR}`, 0x18)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
+  })
+
+  it('of a session end with the connection, and the session waits for its principal', async () => {
+    const { store, speaker } = await open('alice 30')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect' })
+    const other = new Speaker(store.url)
+    other.connect(`bob ${HOUR}`)
+    expect(await other.hear()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+  })
+
+  it('take effect in what a policy grants', async () => {
+    const { store } = await openStore({
+      authenticate: ({ data }) => ({
+        principal: { username: 'u', attributes: { a: Buffer.from(data ?? []).toString() } },
+      }),
+      policy: `[{principals: {usernames: [u]}, brokerResources: [{method: Connect}, {method: Publish, topics: ['t/{principal.attributes.a}']}]}]`,
+    })
+    const speaker = new Speaker(store.url)
+    speaker.connect('1')
+    await speaker.hear()
+    const publish = (topic: string): void =>
+      speaker.say({ cmd: 'publish', topic, payload: 'x', qos: 1, messageId: 1, dup: false, retain: false })
+    publish('t/2')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
+    speaker.renew('2')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'auth' })
+    publish('t/2')
+    expect((await speaker.hear()).cmd).toBe('puback')
+    publish('t/1')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
+  })
+
+  it('without an end stay', async () => {
+    const { store } = await openStore({ authenticate: () => ({ principal: {} }) })
+    await (await RawClient.ready(store.url, 'c')).settled()
+  })
+})

@@ -1,0 +1,178 @@
+import { describe, expect, it, vi } from 'vitest'
+import type { Entry, EntryCommand } from '../../src/engine/entry.js'
+import { type Log, LogFailure, type LogListener } from '../../src/log/log.js'
+import { type Job, Sequencer } from '../../src/server/sequencer.js'
+
+/** A log that commits, or refuses, when it is told to. */
+class SlowLog implements Log {
+  readonly immediate = false
+  readonly entries: Entry[] = []
+  #listener: LogListener | undefined
+
+  get busy(): boolean {
+    return this.entries.length > 0
+  }
+
+  listen(listener: LogListener): void {
+    this.#listener = listener
+  }
+
+  append(entry: Entry): void {
+    this.entries.push(entry)
+  }
+
+  commit(): void {
+    const entry = this.entries.shift()
+    if (entry) this.#listener?.committed(entry)
+  }
+
+  refuse(failure: LogFailure): void {
+    const entry = this.entries.shift()
+    if (entry) this.#listener?.rejected(entry, failure)
+  }
+
+  async close(): Promise<void> {}
+}
+
+const START: EntryCommand = { type: 'start' }
+const write = (name: string): EntryCommand => ({
+  type: 'write',
+  payload: new TextEncoder().encode(name),
+  command: { verb: 'DEL', key: new TextEncoder().encode(name) },
+  origin: undefined,
+})
+
+function open() {
+  const log = new SlowLog()
+  const said: string[] = []
+  const faults: unknown[] = []
+  const host = {
+    now: () => 7,
+    room: () => ({ maxKeys: 1, maxBytes: 2 }),
+    apply: vi.fn<ConstructorParameters<typeof Sequencer>[1]['apply']>((entry, applier) => {
+      for (const index of entry.commands.keys())
+        applier.answered(index, { reply: { type: 'ok' }, version: undefined, changes: [] })
+    }),
+    expired: () => undefined,
+    settled: () => undefined,
+    faulted: (error: unknown) => void faults.push(error),
+  }
+  const sequencer = new Sequencer(log, host)
+  const job = (name: string): Job => ({
+    read: () => void said.push(`read ${name}`),
+    answered: () => void said.push(`wrote ${name}`),
+    loaded: () => undefined,
+    failed: ({ problem }) => void said.push(`${problem} ${name}`),
+  })
+  const turn = async (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+  return { log, said, faults, host, sequencer, job, turn }
+}
+
+describe('What connections ask for', () => {
+  it('is logged together when it comes in one turn', async () => {
+    const { log, sequencer, job, turn, said } = open()
+    for (const name of ['a', 'b', 'c']) sequencer.write({}, write(name), 1, job(name))
+    expect(log.entries).toEqual([])
+    await turn()
+    expect(log.entries.map(({ commands, ...rest }) => [commands.length, rest])).toEqual([
+      [3, { time: 7, maxKeys: 1, maxBytes: 2 }],
+    ])
+    log.commit()
+    expect(said).toEqual(['wrote a', 'wrote b', 'wrote c'])
+  })
+
+  it('is gathered while an entry is on its way, and goes when that is there, before it is applied', async () => {
+    const { log, sequencer, job, turn, said, host } = open()
+    sequencer.write({}, write('a'), 1, job('a'))
+    await turn()
+    for (const name of ['b', 'c']) sequencer.write({}, write(name), 1, job(name))
+    await turn()
+    expect(log.entries).toHaveLength(1)
+    host.apply.mockImplementationOnce(() => void said.push(`${log.entries.length} on its way`))
+    log.commit()
+    expect(said).toEqual(['1 on its way'])
+    expect(log.entries[0]?.commands).toHaveLength(2)
+  })
+
+  it('is done in the order of its connection, and a read of another waits for nobody', async () => {
+    const { log, sequencer, job, turn, said } = open()
+    const [alice, bob] = [{}, {}]
+    sequencer.read(alice, 1, job('1'))
+    sequencer.write(alice, write('2'), 1, job('2'))
+    sequencer.read(alice, 1, job('3'))
+    sequencer.write(alice, write('4'), 1, job('4'))
+    await turn()
+    sequencer.read(alice, 1, job('5'))
+    sequencer.read(bob, 1, job("bob's"))
+    sequencer.write(alice, write('6'), 1, job('6'))
+    sequencer.read(alice, 1, job('7'))
+    expect(said).toEqual(['read 1', "read bob's"])
+    log.commit()
+    expect(said.slice(2)).toEqual(['wrote 2', 'read 3', 'wrote 4', 'read 5'])
+    log.commit()
+    expect(said.slice(6)).toEqual(['wrote 6', 'read 7'])
+    sequencer.read(alice, 1, job('8'))
+    expect(said.at(-1)).toBe('read 8')
+  })
+
+  it('fails when the log refuses it, and is read nevertheless', async () => {
+    const { log, sequencer, job, turn, said } = open()
+    const alice = {}
+    sequencer.write(alice, write('1'), 1, job('1'))
+    sequencer.read(alice, 1, job('2'))
+    await turn()
+    sequencer.write(alice, write('3'), 1, job('3'))
+    log.refuse(new LogFailure('full', 'no room'))
+    expect(said).toEqual(['full 1', 'read 2'])
+    log.commit()
+    expect(said.at(-1)).toBe('wrote 3')
+  })
+
+  it('is done for all others when one of them raises an error', async () => {
+    const { log, sequencer, job, turn, said, faults } = open()
+    const bad: Job = {
+      ...job('bad'),
+      answered: () => {
+        throw new Error('ours')
+      },
+    }
+    sequencer.write({}, write('1'), 1, bad)
+    sequencer.write({}, write('2'), 1, job('2'))
+    await turn()
+    log.commit()
+    expect([said, faults]).toEqual([['wrote 2'], [new Error('ours')]])
+  })
+
+  it('waits for the time to be logged when that was asked for', async () => {
+    const { log, sequencer, job, turn, said } = open()
+    const alice = {}
+    sequencer.tick(alice)
+    sequencer.tick(alice)
+    sequencer.read(alice, 1, job('1'))
+    await turn()
+    expect([log.entries.map(({ commands }) => commands), said]).toEqual([[[]], []])
+    log.commit()
+    expect(said).toEqual(['read 1'])
+  })
+
+  it('is not done any more once it is stopped', async () => {
+    const { log, sequencer, job, turn, said, host } = open()
+    sequencer.write({}, START, 1, job('1'))
+    await turn()
+    sequencer.stop()
+    log.commit()
+    expect([said, host.apply.mock.calls.length]).toEqual([[], 0])
+  })
+
+  it('is bounded: what waits has so many bytes, and then no more', async () => {
+    const { log, sequencer, job, turn } = open()
+    const owner = {}
+    for (let times = 0; times < 256 && !sequencer.full; times++)
+      sequencer.write(owner, write('large'), 1024 * 1024, job('large'))
+    expect(sequencer.full).toBe(true)
+    await turn()
+    expect(log.entries.every(({ commands }) => commands.length <= 8)).toBe(true)
+    while (log.busy) log.commit()
+    expect(sequencer.full).toBe(false)
+  })
+})

@@ -1,0 +1,134 @@
+import type { InboundMessage } from '../../src/mqtt/session.js'
+import { PROPERTY } from '../../src/protocol/properties.js'
+import type { Connection, Content } from '../../src/server/state-store-server.js'
+import type { History } from './history.js'
+import type { Conditions, Wire } from './network.js'
+import type { Random } from './random.js'
+import type { Kind } from './schedule.js'
+import type { VirtualTime } from './virtual-time.js'
+
+/** A message on its way, with the place in the history at which the store sent it. */
+export interface Delivered {
+  readonly message: InboundMessage
+  readonly place: number
+}
+
+/** What a client's end of a connection takes. */
+export interface ClientEnd {
+  readonly clientId: string
+  readonly wire: Wire
+  /** Whether the broker keeps the session when the connection is gone. */
+  readonly keepSession: boolean
+  deliver(delivered: Delivered): void
+  /** The broker ends the connection: taken over. */
+  takenOver(): void
+}
+
+/** What the broker keeps of a client. */
+export interface Session {
+  /** Filters with the identifier of their subscription. */
+  readonly filters: Map<string, number | undefined>
+  readonly unacknowledged: Map<number, Delivered>
+}
+
+/** A safeguard of the client that is switched off at its session, to show that the oracle misses it. */
+export type Sabotage = 'SUBACK wait' | 'STOP on last leave'
+
+/** What the parts of a simulation share. */
+export interface Setting {
+  readonly sabotage: Sabotage | undefined
+  readonly kind: Kind
+  /** A store that tells nobody when a key runs out, as some do. */
+  readonly silentExpiry?: boolean
+  readonly time: VirtualTime
+  readonly random: Random
+  readonly conditions: Conditions
+  readonly history: History
+}
+
+/** A client's connection at the broker; delivers in the order its kind of broker keeps. */
+export class SimConnection implements Connection {
+  readonly clientId: string
+  readonly end: ClientEnd
+  readonly session: Session
+  readonly #setting: Setting
+  readonly #nextId: () => number
+  /** When the last message of an order goes out. */
+  readonly #last = new Map<string, number>()
+  open = true
+
+  constructor(end: ClientEnd, session: Session, setting: Setting, nextId: () => number) {
+    this.clientId = end.clientId
+    this.end = end
+    this.session = session
+    this.#setting = setting
+    this.#nextId = nextId
+  }
+
+  subscribes(topic: string): boolean {
+    return this.#filterOf(topic) !== undefined
+  }
+
+  deliver(topic: string, { payload, correlationData, contentType, userProperties }: Content): void {
+    const { random, conditions, history, kind } = this.#setting
+    if (correlationData && random.chance(conditions.lostReply)) return
+    const { [PROPERTY.position]: _position, ...placeless } = userProperties
+    const message = {
+      topic,
+      payload,
+      correlationData,
+      contentType,
+      userProperties: kind.positions ? userProperties : placeless,
+      subscriptionIds: this.#identifiersOf(topic),
+    }
+    const delivered = { message, place: history.all.length }
+    const id = this.#nextId()
+    this.session.unacknowledged.set(id, delivered)
+    const late = correlationData && random.chance(conditions.lateReply) ? 3_000 : 0
+    this.transmit(id, delivered, random.int(0, conditions.brokerDelay) + late)
+    if (random.chance(conditions.duplicate)) this.transmit(id, delivered, random.int(0, conditions.brokerDelay) + late)
+  }
+
+  /** Sends a message after a delay, unless it was acknowledged by then. */
+  transmit(id: number, delivered: Delivered, delay: number): void {
+    this.#after(this.#orderOf(delivered.message), delay, () => {
+      this.end.wire.down(() => {
+        this.end.deliver(delivered)
+        this.end.wire.up(() => this.session.unacknowledged.delete(id))
+      })
+    })
+  }
+
+  /** Does what a SUBSCRIBE or UNSUBSCRIBE asks for a little later, one after the other. */
+  inTurn(task: (connection: this) => void): void {
+    const { random, conditions } = this.#setting
+    this.#after('subscriptions', random.int(0, conditions.brokerDelay), () => task(this))
+  }
+
+  #after(order: string, delay: number, task: () => void): void {
+    const { time } = this.#setting
+    const at = Math.max(this.#last.get(order) ?? 0, time.now + delay)
+    this.#last.set(order, at)
+    time.after(at - time.now, () => {
+      if (this.open) task()
+    })
+  }
+
+  #orderOf({ topic, correlationData }: InboundMessage): string {
+    const { order } = this.#setting.kind
+    if (order === 'topic') return topic
+    return order === 'kind' && correlationData ? 'answers' : 'messages'
+  }
+
+  #filterOf(topic: string): string | undefined {
+    for (const filter of this.session.filters.keys())
+      if (filter === topic || topic.startsWith(filter.replace(/\+$/, ''))) return filter
+    return undefined
+  }
+
+  #identifiersOf(topic: string): readonly number[] {
+    const filter = this.#setting.kind.identifiers ? this.#filterOf(topic) : undefined
+    const id = filter === undefined ? undefined : this.session.filters.get(filter)
+    return id === undefined ? [] : [id]
+  }
+}

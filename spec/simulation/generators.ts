@@ -1,0 +1,161 @@
+import type { Conditions } from './network.js'
+import { Random } from './random.js'
+import { type Action, type ClientPlan, KEYS, type Kind, type Schedule, TROUBLE } from './schedule.js'
+
+/**
+ * Generators of schedules, by number from 1. What a seed means must not change, or the seeds that once failed would be forgotten:
+ * a generator that draws anything else gets a new number, and the older ones stay.
+ */
+const GENERATORS = [first, second]
+
+/** The schedule of a seed, by the latest generator if none is given. */
+export function scheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
+  const generate = GENERATORS[generator - 1]
+  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
+  return generate(seed)
+}
+
+function first(seed: number): Schedule {
+  const random = new Random(seed)
+  const clients = Array.from({ length: random.int(2, 3) }, () => ({
+    keepSession: random.chance(0.6),
+    cleanStart: random.chance(0.15),
+    clockOffset: random.chance(0.5) ? 0 : random.int(-59_000, 59_000),
+  }))
+  const conditions = conditionsOf(random)
+  const at = burstsOf(random, 4)
+  const actions = Array.from({ length: random.int(8, 24) }, () => firstAction(random, at(), clients.length))
+  const watches = clients.map((_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, KEYS - 1) }))
+  const kind: Kind = { identifiers: false, positions: false, order: 'kind' }
+  return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
+}
+
+function firstAction(random: Random, at: number, clients: number): Action {
+  const client = random.int(0, clients - 1)
+  const key = random.int(0, KEYS - 1)
+  const dice = random.int(1, 100)
+  if (dice <= 36)
+    return { at, type: 'set', client, key, how: random.pick(['plain', 'plain', 'plain', 'NX', 'NEX', 'PX']) }
+  if (dice <= 46) return { at, type: 'delete', client, key }
+  if (dice <= 50) return { at, type: 'deleteIf', client, key }
+  if (dice <= 64) return { at, type: 'watch', client, key }
+  if (dice <= 72) return { at, type: 'unwatch', client, key }
+  if (dice <= 92) return { at, type: 'cut', client }
+  if (dice <= 95) return { at, type: 'takeover', client }
+  return {
+    at,
+    type: 'restart',
+    keepData: random.chance(0.5),
+    keepSessions: random.chance(0.5),
+    outage: random.int(0, 500),
+  }
+}
+
+/** More of what hurt: lost data beside kept sessions, clocks that go back, other orders, remounts, shared connections. */
+function second(seed: number): Schedule {
+  const random = new Random(seed)
+  const kind: Kind = {
+    identifiers: random.chance(0.5),
+    positions: random.chance(0.5),
+    order: random.pick(['topic', 'kind', 'connection']),
+  }
+  const clients = Array.from({ length: random.int(1, 3) }, () => secondClient(random))
+  // Answers overtake notifications only where the broker takes its time.
+  const conditions = { ...conditionsOf(random), brokerDelay: random.pick([0, 5, 40, 150, 400]) }
+  const at = burstsOf(random, random.int(1, 4))
+  const actions = Array.from({ length: random.int(4, 24) }, () => secondAction(random, at(), clients.length))
+  for (const scene of [returning, forgetting]) if (random.chance(0.25)) actions.push(...scene(random, clients.length))
+  const watches = clients.map((_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, KEYS - 1) }))
+  return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
+}
+
+/** Clocks near enough that the store refuses nobody, even when its own goes back. */
+const secondClient = (random: Random): ClientPlan => ({
+  keepSession: random.chance(0.75),
+  cleanStart: random.chance(0.1),
+  clockOffset: random.chance(0.5) ? 0 : random.int(-20_000, 20_000),
+  clockRate: random.pick([1, 1, 0.97, 1.03]),
+  shared: random.chance(0.2),
+  stopDelay: random.pick([0, 0, 50, 500]),
+})
+
+function secondAction(random: Random, at: number, clients: number): Action {
+  const client = random.int(0, clients - 1)
+  // Races need a key of many changes.
+  const key = random.pick([0, 0, 0, 1])
+  const dice = random.int(1, 100)
+  if (dice <= 30)
+    return { at, type: 'set', client, key, how: random.pick(['plain', 'plain', 'plain', 'plain', 'NX', 'NEX', 'PX']) }
+  if (dice <= 44) return { at, type: 'delete', client, key }
+  if (dice <= 47) return { at, type: 'deleteIf', client, key }
+  if (dice <= 56) return { at, type: 'watch', client, key }
+  if (dice <= 62) return { at, type: 'unwatch', client, key }
+  if (dice <= 68) return { at, type: 'remount', client, key, pause: random.pick([0, 0, 20, 100]) }
+  if (dice <= 72) return { at, type: 'watchAll', client, keys: random.int(0, 2 ** KEYS - 1) }
+  if (dice <= 87) return { at, type: 'cut', client }
+  if (dice <= 89) return { at, type: 'takeover', client }
+  if (dice <= 91) return { at, type: 'reopen', client }
+  return {
+    at,
+    type: 'restart',
+    keepData: random.chance(0.35),
+    keepSessions: random.chance(0.75),
+    outage: random.int(0, 500),
+    clockBack: random.chance(0.4) ? random.int(1, random.pick([50, 3_000, 8_000])) : 0,
+  }
+}
+
+/** A key goes while the one who watched it is away for a moment, with a change still on its way. */
+function returning(random: Random, clients: number): Action[] {
+  const [client, other] = [random.int(0, clients - 1), random.int(0, clients - 1)]
+  let at = random.int(500, TROUBLE - 500)
+  const later = (): number => {
+    at += random.int(0, 60)
+    return at
+  }
+  return [
+    { at, type: 'set', client: other, key: 0, how: 'plain' },
+    { at: later(), type: 'unwatch', client, key: 0 },
+    { at: later(), type: 'delete', client: other, key: 0 },
+    { at: later(), type: 'watch', client, key: 0 },
+  ]
+}
+
+/** A store loses its data while the broker keeps what it told. */
+function forgetting(random: Random, clients: number): Action[] {
+  const client = random.int(0, clients - 1)
+  const at = random.int(500, TROUBLE - 2_000)
+  const clockBack = random.chance(0.5) ? random.int(0, 2_000) : 0
+  const after = at + random.int(300, 1_500)
+  return [
+    { at, type: 'set', client, key: 0, how: 'plain' },
+    { at: at + random.int(0, 60), type: 'set', client, key: 0, how: 'plain' },
+    { at: at + random.int(0, 90), type: 'restart', keepData: false, keepSessions: true, outage: 100, clockBack },
+    { at: after, type: 'set', client: random.int(0, clients - 1), key: 0, how: 'plain' },
+    { at: after + random.int(0, 60), type: random.pick(['delete', 'deleteIf']), client, key: 0 },
+  ]
+}
+
+function conditionsOf(random: Random): Conditions {
+  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
+  return {
+    latency: random.pick([0, 2, 20, 60]),
+    brokerDelay: random.pick([0, 0, 5, 40]),
+    queueDelay: random.pick([0, 10, 300]),
+    lostReply: bad(0.3, 0.1),
+    lateReply: bad(0.3, 0.1),
+    duplicate: bad(0.4, 0.2),
+    notice: random.pick([1, 100, 1_500]),
+  }
+}
+
+/** Times of actions. A burst is where races live: they crowd around a few moments. */
+function burstsOf(random: Random, count: number): () => number {
+  const moments = Array.from({ length: count }, () => random.int(0, TROUBLE - 1_000))
+  return () =>
+    random.chance(0.5)
+      ? random.int(0, TROUBLE)
+      : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 60)
+}
+
+const inOrder = (actions: readonly Action[]): Action[] => Array.from(actions).sort((a, b) => a.at - b.at)

@@ -1,0 +1,49 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { familyOf } from './suite.js'
+import { SUITES, type SuiteName } from './suites.js'
+
+/** One core's share of `npm run simulate`. */
+interface Task {
+  readonly suites: readonly SuiteName[]
+  readonly first: number
+  /** Which of so many this is; each takes every so-manyth block of seeds. */
+  readonly core: number
+  readonly cores: number
+  /** ms since the Unix epoch. */
+  readonly deadline: number
+}
+
+interface Failure {
+  readonly suite: SuiteName
+  readonly seed: number
+  readonly family: string
+  /** Shrunk; of the first failure of a family on this core. */
+  readonly report: string | undefined
+}
+
+const SEEDS = 2 ** 32
+const BLOCK = 250
+
+const { suites, first, core, cores, deadline }: Task = workerData
+const families = new Set<string>()
+
+function failureOf(suite: SuiteName, seed: number): Failure | undefined {
+  const [violation] = SUITES[suite].violations(seed)
+  if (violation === undefined) return undefined
+  const family = familyOf(violation)
+  const isNew = !families.has(`${suite} ${family}`)
+  families.add(`${suite} ${family}`)
+  return { suite, seed, family, report: isNew ? SUITES[suite].report(seed) : undefined }
+}
+
+for (let block = core; Date.now() < deadline; block += cores) {
+  for (const suite of suites) {
+    const failures: Failure[] = []
+    let count = 0
+    for (; count < BLOCK && Date.now() < deadline; count++) {
+      const failure = failureOf(suite, (first + block * BLOCK + count) % SEEDS)
+      if (failure) failures.push(failure)
+    }
+    parentPort?.postMessage({ done: { [suite]: count }, failures })
+  }
+}

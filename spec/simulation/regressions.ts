@@ -1,0 +1,92 @@
+import type { SuiteName } from './suites.js'
+
+/** Seeds that once failed, and what was learned of them. */
+export interface Regression {
+  readonly story: string
+  readonly suite: SuiteName
+  /** By which a seed became a schedule; see `generators.ts`. */
+  readonly generator: number
+  readonly seeds: readonly number[]
+}
+
+/** Every seed that ever failed; add to it, and take nothing away. */
+export const REGRESSIONS: readonly Regression[] = [
+  {
+    story: 'what a store that lost its data had told before is not taken for new',
+    suite: 'watch',
+    generator: 1,
+    seeds: [
+      25_572, 910_047_813, 910_073_903, 910_079_963, 910_172_280, 910_180_444, 910_181_133, 910_218_051, 910_272_966,
+      910_273_070, 910_395_394, 910_396_533, 910_415_104, 910_417_247, 910_465_479, 910_465_524, 910_484_587,
+      910_529_797, 910_531_589, 910_539_426, 910_554_790,
+    ],
+  },
+  {
+    story: 'a notification that an answer overtook is not shown after the absence',
+    suite: 'watch',
+    generator: 1,
+    seeds: [
+      910_005_342, 910_121_657, 910_226_290, 910_286_529, 910_307_576, 910_362_484, 910_364_639, 910_368_092,
+      910_385_495, 910_397_747, 910_449_700, 910_506_318, 910_520_054, 910_520_222, 910_557_857,
+    ],
+  },
+  {
+    story: 'a late subscriber of a key that was gone is judged by what its watch knew',
+    suite: 'watch',
+    generator: 1,
+    seeds: [
+      20_851, 28_256, 32_277, 33_436, 37_497, 40_528, 45_955, 50_417, 52_197, 55_923, 58_358, 59_051, 910_001_599,
+      910_005_217, 910_006_211, 910_011_986, 910_015_950, 910_033_677, 910_034_479, 910_043_267, 910_043_633,
+      910_044_265, 910_053_462, 910_054_453, 910_056_476, 910_058_630, 910_067_408, 910_069_125, 910_073_149,
+      910_083_027, 910_094_198, 910_109_128, 910_116_030, 910_116_241, 910_117_939, 910_118_315, 910_124_052,
+      910_125_102, 910_130_470, 910_131_367, 910_136_739, 910_141_948, 910_146_051, 910_157_254, 910_157_385,
+      910_168_998, 910_177_123, 910_182_077, 910_184_675, 910_184_696, 910_185_677, 910_187_106, 910_192_542,
+      910_197_116, 910_197_428, 910_207_336, 910_213_667, 910_216_667, 910_216_984, 910_220_911, 910_242_649,
+      910_244_986, 910_248_216, 910_248_863, 910_250_552, 910_251_341, 910_253_354, 910_258_101, 910_260_899,
+      910_265_827, 910_267_525, 910_270_419, 910_270_635, 910_273_116, 910_280_191, 910_280_746, 910_282_373,
+      910_291_015, 910_291_777, 910_292_116, 910_294_441, 910_296_824, 910_303_907, 910_308_858, 910_317_182,
+      910_317_279, 910_320_149, 910_323_362, 910_324_055, 910_330_516, 910_334_207, 910_342_575, 910_347_246,
+      910_351_816, 910_362_165, 910_366_808, 910_368_281, 910_371_252, 910_379_039, 910_379_826, 910_382_807,
+      910_402_488, 910_406_754, 910_415_663, 910_422_673, 910_423_524, 910_434_135, 910_437_004, 910_444_790,
+      910_450_559, 910_451_346, 910_454_489, 910_469_779, 910_476_683, 910_482_678, 910_488_874, 910_497_226,
+      910_497_259, 910_505_917, 910_532_454, 910_533_260, 910_550_133, 910_557_268, 910_561_282, 910_563_829,
+      910_568_315, 910_570_520, 910_573_797, 910_576_947, 910_579_430, 910_579_754, 910_581_628,
+    ],
+  },
+  {
+    story: 'a store that is restarted twice at a time runs once',
+    suite: 'watch',
+    generator: 1,
+    seeds: [910_092_454],
+  },
+  {
+    story: 'a late subscriber of a watch that nobody had for a while does not know the absence before',
+    suite: 'watch',
+    generator: 2,
+    seeds: [3_092, 15_590],
+  },
+  {
+    story: 'a read for the sake of a stale notification does not swallow changes',
+    suite: 'watch',
+    generator: 2,
+    seeds: [3_000_031_440, 3_000_059_612],
+  },
+  {
+    story: 'an answer that was overtaken by a deletion says no more than that deletion',
+    suite: 'watch',
+    generator: 2,
+    seeds: [3_000_022_556, 3_000_024_083, 3_000_042_831],
+  },
+  {
+    story: 'a token of before a loss of data may be newer than those after it',
+    suite: 'lease',
+    generator: 1,
+    seeds: [910_006_103, 910_016_442],
+  },
+  {
+    story: 'a watch whose answers are late again and again has its pause before it asks once more',
+    suite: 'lease',
+    generator: 2,
+    seeds: [3_999_002_164],
+  },
+]

@@ -1,0 +1,18 @@
+import { reportOf as brokerReportOf, violationsOf as brokerViolationsOf } from '../broker/simulation/simulate.js'
+import { scheduleOf as pubSubScheduleOf } from '../pubsub/simulation/schedule.js'
+import { simulate as simulatePubSub } from '../pubsub/simulation/simulate.js'
+import { scheduleOf } from './generators.js'
+import { leaseScheduleOf } from './lease-schedule.js'
+import { simulateLeases } from './lease-simulate.js'
+import { simulate } from './simulate.js'
+import { type Suite, suiteOf } from './suite.js'
+
+/** All simulations there are, by name. */
+export const SUITES = {
+  watch: suiteOf(scheduleOf, schedule => simulate(schedule)),
+  lease: suiteOf(leaseScheduleOf, simulateLeases),
+  broker: { violations: brokerViolationsOf, report: brokerReportOf },
+  pubsub: suiteOf(pubSubScheduleOf, schedule => simulatePubSub(schedule)),
+} as const satisfies Record<string, Suite>
+
+export type SuiteName = keyof typeof SUITES

@@ -1,0 +1,68 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const CONFIGURATION = [
+  'allow_anonymous true',
+  'set_tcp_nodelay true',
+  'persistence false',
+  'max_queued_messages 0',
+  // To a client of 3.1.1 as to one of 5, so that it gets the copy with the highest QoS (3.1.1, 3.3.5-1).
+  'allow_duplicate_messages true',
+  'max_inflight_messages 0',
+  'log_dest stderr',
+  'log_type information',
+  'connection_messages false',
+]
+
+/** Eclipse Mosquitto in a process of its own, on a port of its own. */
+export class Mosquitto {
+  readonly port: number
+  readonly #process: ChildProcess
+  readonly #folder: string
+
+  private constructor(port: number, process: ChildProcess, folder: string) {
+    this.port = port
+    this.#process = process
+    this.#folder = folder
+  }
+
+  /** Settles when it listens. */
+  static async start(): Promise<Mosquitto> {
+    const port = await freePort()
+    const folder = await mkdtemp(join(tmpdir(), 'mosquitto-'))
+    const file = join(folder, 'mosquitto.conf')
+    await writeFile(file, [`listener ${port} 127.0.0.1`, ...CONFIGURATION].join('\n'))
+    const process = spawn('mosquitto', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+    const said: string[] = []
+    await new Promise<void>((resolve, reject) => {
+      process.once('error', reject)
+      process.once('exit', code => reject(new Error(`mosquitto ended (${code}): ${said.join('\n')}`)))
+      createInterface({ input: process.stderr }).on('line', line => {
+        said.push(line)
+        if (/ running$/.test(line)) resolve()
+      })
+    })
+    return new Mosquitto(port, process, folder)
+  }
+
+  async stop(): Promise<void> {
+    const ended = new Promise<void>(resolve => this.#process.once('exit', () => resolve()))
+    this.#process.kill()
+    await ended
+    await rm(this.#folder, { recursive: true })
+  }
+}
+
+/** A port that is free now. */
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise<void>(resolve => server.close(() => resolve()))
+  if (address === null || typeof address === 'string') throw new Error('No port')
+  return address.port
+}

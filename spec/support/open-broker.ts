@@ -1,0 +1,31 @@
+import { onTestFinished } from 'vitest'
+import { systemClock } from '../../src/base/clock.js'
+import { Broker, type BrokerHandler, type BrokerOptions } from '../../src/broker/broker.js'
+
+/** Works for nobody: everybody is let in, and may do everything. */
+export const openHandler: BrokerHandler = {
+  topic: 'nobody',
+  refuse: () => undefined,
+  take: () => undefined,
+  maySubscribe: () => true,
+  connected: () => undefined,
+  disconnected: () => undefined,
+  failed: error => {
+    throw error
+  },
+}
+
+/** A broker without a store, on free ports; closed at the end of the test. */
+export async function openBroker(
+  options: Partial<BrokerOptions> = {},
+  handler: Partial<BrokerHandler> = {},
+): Promise<Broker> {
+  const bounds = { maximumPacketSize: 1024 * 1024, maximumKeepAlive: 0, memoryBudget: 256 * 1024 * 1024 }
+  const addresses = { host: '127.0.0.1', port: 0, wsPort: 0, allowedOrigins: [] }
+  const broker = await Broker.start(
+    { ...addresses, ...bounds, clock: systemClock, ...options },
+    { ...openHandler, ...handler },
+  )
+  onTestFinished(async () => broker.close())
+  return broker
+}

@@ -1,0 +1,54 @@
+import { createServer, type Socket } from 'node:net'
+import mqttPacket, { type IConnackPacket, type IConnectPacket, type Packet } from 'mqtt-packet'
+import { onTestFinished } from 'vitest'
+
+/** One connection, as the broker sees it. */
+export interface BrokerSide {
+  /** Counted from 1. */
+  readonly number: number
+  readonly socket: Socket
+  readonly connect: IConnectPacket
+  send(packet: Packet): void
+}
+
+/** A broker in the hands of a spec. */
+export interface ScriptedBroker {
+  readonly url: string
+  readonly sides: readonly BrokerSide[]
+}
+
+/** The bytes of a packet. */
+export const bytesOf = (packet: Packet): Buffer => mqttPacket.generate(packet, { protocolVersion: 5 })
+
+/** Speaks MQTT 5 to everybody who connects: `connected` is to answer CONNECT, `received` what follows. */
+export async function scriptedBroker(
+  connected: (side: BrokerSide) => void,
+  received: (side: BrokerSide, packet: Packet) => void = () => undefined,
+): Promise<ScriptedBroker> {
+  const sides: BrokerSide[] = []
+  const server = createServer(socket => {
+    const parser = mqttPacket.parser({ protocolVersion: 5 })
+    let side: BrokerSide | undefined
+    parser.on('packet', packet => {
+      if (packet.cmd === 'connect') {
+        side = { number: sides.length + 1, socket, connect: packet, send: sent => void socket.write(bytesOf(sent)) }
+        sides.push(side)
+        connected(side)
+      } else if (side) received(side, packet)
+    })
+    socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
+    onTestFinished(() => void socket.destroy())
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return { url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`, sides }
+}
+
+export const CONNACK: IConnackPacket = { cmd: 'connack', reasonCode: 0, sessionPresent: false }
+
+/** Grants every subscription. */
+export function grant(side: BrokerSide, packet: Packet): void {
+  if (packet.cmd !== 'subscribe') return
+  side.send({ cmd: 'suback', messageId: packet.messageId ?? 0, granted: packet.subscriptions.map(() => 1) })
+}

@@ -1,0 +1,89 @@
+const SMALLEST = 1024
+const FEW = 48
+const encoder = new TextEncoder()
+
+/** Writes numbers, bytes and texts one after the other into memory that grows. */
+export class ByteWriter {
+  #bytes: Uint8Array
+  #view: DataView
+  #at = 0
+
+  constructor(capacity = SMALLEST) {
+    this.#bytes = new Uint8Array(capacity)
+    this.#view = new DataView(this.#bytes.buffer)
+  }
+
+  get length(): number {
+    return this.#at
+  }
+
+  uint8(value: number): void {
+    this.#need(1)
+    this.#bytes[this.#at++] = value
+  }
+
+  uint32(value: number): void {
+    this.#need(4)
+    this.#view.setUint32(this.#at, value)
+    this.#at += 4
+  }
+
+  /** Also for whole numbers up to 2^53. */
+  float64(value: number): void {
+    this.#need(8)
+    this.#view.setFloat64(this.#at, value)
+    this.#at += 8
+  }
+
+  /** A number, or none. */
+  optional(value: number | undefined): void {
+    this.float64(value ?? Number.NaN)
+  }
+
+  blob(bytes: Uint8Array): void {
+    this.uint32(bytes.length)
+    this.raw(bytes)
+  }
+
+  text(text: string): void {
+    // A UTF-16 unit takes three bytes at most.
+    this.#need(4 + 3 * text.length)
+    const { written } = encoder.encodeInto(text, this.#bytes.subarray(this.#at + 4))
+    this.#view.setUint32(this.#at, written)
+    this.#at += 4 + written
+  }
+
+  /** A string with a byte for each of its units. */
+  binary(text: string): void {
+    this.uint32(text.length)
+    this.#need(text.length)
+    for (let i = 0; i < text.length; i++) this.#bytes[this.#at++] = text.charCodeAt(i)
+  }
+
+  /** Bytes as they are, without their length. */
+  raw(bytes: Uint8Array): void {
+    this.#need(bytes.length)
+    // For a few bytes a call of `set` takes longer than all the rest.
+    if (bytes.length > FEW) this.#bytes.set(bytes, this.#at)
+    else for (let i = 0; i < bytes.length; i++) this.#bytes[this.#at + i] = bytes[i] ?? 0
+    this.#at += bytes.length
+  }
+
+  /** Begins anew in the same memory, which views of it see. */
+  reset(): void {
+    this.#at = 0
+  }
+
+  /** What was written so far: a view of memory that does not change where it is written. */
+  done(): Uint8Array {
+    return this.#bytes.subarray(0, this.#at)
+  }
+
+  #need(bytes: number): void {
+    if (this.#at + bytes <= this.#bytes.length) return
+    const larger = new Uint8Array(Math.max(2 * this.#bytes.length, this.#at + bytes))
+    larger.set(this.#bytes.subarray(0, this.#at))
+    this.#bytes = larger
+    this.#view = new DataView(larger.buffer)
+  }
+}

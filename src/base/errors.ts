@@ -1,0 +1,239 @@
+/** A code of an error, and whose it is; folders with errors of their own add theirs. */
+export interface ErrorCodes extends Record<ServiceErrorCode, true> {
+  argument: true
+  timeout: true
+  'outcome-unknown': true
+  closed: true
+  aborted: true
+  overflow: true
+  'connection-refused': true
+  'connection-lost': true
+  payload: true
+  decode: true
+  hlc: true
+  'request-rejected': true
+  /** What was stored is not what was written, or cannot be all of it. */
+  damaged: true
+}
+
+/**
+ * What a caller can branch on. The code says which remedy fits; the message says what happened, to which key, and what
+ * to do. Codes are stable: new ones may come, none changes its meaning.
+ */
+export type ErrorCode = keyof ErrorCodes
+
+/** Codes of what the state store itself answers with `-ERR ...`. */
+export type ServiceErrorCode =
+  | 'clock-skew'
+  | 'fencing-token-required'
+  | 'fencing-token-skew'
+  | 'fencing-token-stale'
+  | 'quota-exceeded'
+  | 'syntax-error'
+  | 'not-authorized'
+  | 'unknown-command'
+  | 'wrong-argument-count'
+  | 'timestamp-missing'
+  | 'timestamp-malformed'
+  | 'key-empty'
+  | 'service-unknown'
+
+/**
+ * Base of every error this library raises.
+ *
+ * @example
+ * ```ts
+ * key.set(21).subscribe({ error: e => { if (e instanceof StateStoreError && e.code === 'timeout') retryLater() } })
+ * ```
+ */
+export class StateStoreError extends Error {
+  override readonly name: string = 'StateStoreError'
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** A call was wrong; nothing was sent. Thrown by the call itself, or raised by the operator that got the value. */
+export class ArgumentError extends StateStoreError {
+  override readonly name = 'ArgumentError'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('argument', message, options)
+  }
+}
+
+/** The store answered `-ERR {text}`. `text` is what it said, word by word, also when this library does not know it. */
+export class ServiceError extends StateStoreError {
+  override readonly name = 'ServiceError'
+  readonly text: string
+  readonly key: string | undefined
+
+  /** @param advice - what to do about it, where the text alone does not tell */
+  constructor(code: ServiceErrorCode, text: string, key?: string, advice?: string) {
+    super(
+      code,
+      `The state store refused the request${forKey(key)}: ${text}${advice === undefined ? '' : `; ${advice}`}`,
+    )
+    this.text = text
+    this.key = key
+  }
+}
+
+/** The request's time was over before an answer came, and it certainly changed nothing in the store. */
+export class TimeoutError extends StateStoreError {
+  override readonly name = 'TimeoutError'
+  readonly key: string | undefined
+
+  constructor(timeout: number, key?: string) {
+    super('timeout', `No answer within ${timeout} ms${forKey(key)}; the request changed nothing and may be repeated`)
+    this.key = key
+  }
+}
+
+/** Words for {@link OutcomeUnknownError}. */
+export interface Uncertain {
+  readonly what: string
+  readonly remedy: string
+}
+
+const WRITE: Uncertain = { what: 'a write', remedy: 'read the key before trying again' }
+
+/**
+ * A write or a message was sent and its answer is lost: it may or may not have been applied or delivered. Find out, then
+ * decide: read the key of a write. It is never repeated silently, because somebody else may have written in between, or
+ * subscribers would get a message twice.
+ */
+export class OutcomeUnknownError extends StateStoreError {
+  override readonly name = 'OutcomeUnknownError'
+  readonly key: string | undefined
+
+  /** @param of - what is uncertain, and what to do about it, for anything else than a write */
+  constructor(why: string, key?: string, of: Uncertain = WRITE) {
+    super('outcome-unknown', `The outcome of ${of.what}${forKey(key)} is unknown: ${why}; ${of.remedy}`)
+    this.key = key
+  }
+}
+
+/** The client was closed by its user, or for good by the broker (then `cause` says why). */
+export class ClosedError extends StateStoreError {
+  override readonly name = 'ClosedError'
+
+  constructor(message = 'The client is closed; connect again to go on', options?: ErrorOptions) {
+    super('closed', message, options)
+  }
+}
+
+/**
+ * The caller's `AbortSignal` was aborted; `cause` is the signal's reason. As with unsubscribing, nothing is sent any more,
+ * and a write that was sent may have been applied. Its name is that of the platform's own, by which callers know it.
+ */
+export class AbortError extends StateStoreError {
+  override readonly name = 'AbortError'
+
+  constructor(cause: unknown) {
+    super('aborted', `Aborted by the caller: ${reason(cause)}`, { cause })
+  }
+}
+
+/** A bounded buffer is full; the request was not sent. Slow down, or conflate with `latest`. */
+export class OverflowError extends StateStoreError {
+  override readonly name = 'OverflowError'
+
+  constructor(what: string, limit: number) {
+    super('overflow', `${what} is full (${limit}); the request was not sent: slow down or keep only the latest value`)
+  }
+}
+
+/** The broker refused the connection or ended it with a reason that makes trying again pointless. */
+export class ConnectionRefusedError extends StateStoreError {
+  override readonly name = 'ConnectionRefusedError'
+  /** The MQTT 5 reason code (MQTT 5.0, section 2.4), such as 135 for "Not authorized". */
+  readonly reasonCode: number | undefined
+
+  constructor(message: string, reasonCode?: number, options?: ErrorOptions) {
+    super('connection-refused', message, options)
+    this.reasonCode = reasonCode
+  }
+}
+
+/** The connection broke; seen as the cause of `reconnecting`, never as the end of a watch. */
+export class ConnectionLostError extends StateStoreError {
+  override readonly name = 'ConnectionLostError'
+
+  constructor(message = 'The connection to the broker was lost', options?: ErrorOptions) {
+    super('connection-lost', message, options)
+  }
+}
+
+/** Bytes from the wire that are not what the protocol allows. */
+export class PayloadError extends StateStoreError {
+  override readonly name = 'PayloadError'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('payload', message, options)
+  }
+}
+
+/** A stored value that its key's codec cannot decode. The watch goes on. */
+export class DecodeError extends StateStoreError {
+  override readonly name = 'DecodeError'
+  readonly key: string
+  /** Version of the value in wire form, if known. */
+  readonly version: string | undefined
+
+  constructor(key: string, version: string | undefined, cause: unknown) {
+    super(
+      'decode',
+      `The value of ${JSON.stringify(key)} (version ${version ?? 'unknown'}) does not decode: ${reason(cause)}`,
+      {
+        cause,
+      },
+    )
+    this.key = key
+    this.version = version
+  }
+}
+
+/** A hybrid logical clock that is malformed, overflows, or drifted too far from the wall clock. */
+export class HlcError extends StateStoreError {
+  override readonly name = 'HlcError'
+  readonly problem: 'malformed' | 'overflow' | 'drift'
+
+  constructor(problem: 'malformed' | 'overflow' | 'drift', message: string) {
+    super('hlc', message)
+    this.problem = problem
+  }
+}
+
+/** The request was refused before the store looked at it: an RPC status other than 200, or a PUBACK with a reason. */
+export class RequestRejectedError extends StateStoreError {
+  override readonly name = 'RequestRejectedError'
+  /** The RPC `__stat`, or the reason code of the PUBACK. */
+  readonly status: number
+
+  constructor(status: number, message: string, key?: string) {
+    super('request-rejected', `${message}${forKey(key)}`)
+    this.status = status
+  }
+}
+
+const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for key ${JSON.stringify(key)}`)
+
+/** The words of an error or of anything else that was thrown. */
+export function reason(cause: unknown): string {
+  // What Node raises for a host with several addresses has no words of its own.
+  if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
+  return cause instanceof Error ? cause.message : shown(cause)
+}
+
+/** A value as text, also one that refuses to be turned into text. */
+export function shown(value: unknown): string {
+  try {
+    return String(value)
+  } catch {
+    return Object.prototype.toString.call(value)
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * V8 hashes a longer string by its length alone (`String::kMaxHashCalcLength`): all of one length are in one chain, and
+ * each is compared with all the others, character by character.
+ */
+const LONGEST_HASHED = 16_383
+
+/**
+ * A `Map` for keys that somebody else chooses: what a key costs depends on its length alone, never on the other keys. A
+ * long key is hashed in pieces, each of which finds the map for the next. Short keys cost what they cost in a `Map`.
+ * Keys come out in the order they came in, the long ones after all others.
+ *
+ * @example
+ * ```ts
+ * const sessions = new StringMap<Session>()
+ * sessions.set(clientId, session)
+ * sessions.get(clientId)     // session
+ * sessions.delete(clientId)  // true
+ * ```
+ */
+export class StringMap<V extends NonNullable<unknown>> {
+  /** By what is left of a key after the pieces that led here. */
+  readonly #values = new Map<string, V>()
+  #deeper: Map<string, StringMap<V>> | undefined
+  /** Long keys; right in the map that is asked, others do not count. */
+  #long = 0
+
+  get size(): number {
+    return this.#values.size + this.#long
+  }
+
+  get(key: string): V | undefined {
+    if (key.length <= LONGEST_HASHED) return this.#values.get(key)
+    const last = this.#pathOf(key)?.at(-1)
+    return last === undefined ? undefined : last.map.#values.get(lastPieceOf(key))
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined
+  }
+
+  set(key: string, value: V): this {
+    if (key.length <= LONGEST_HASHED) {
+      this.#values.set(key, value)
+      return this
+    }
+    let map: StringMap<V> = this
+    for (let at = 0; at < lastPlaceOf(key); at += LONGEST_HASHED) map = map.#enter(pieceOf(key, at))
+    const before = map.#values.size
+    map.#values.set(lastPieceOf(key), value)
+    this.#long += map.#values.size - before
+    return this
+  }
+
+  /** Whether there was such a key. */
+  delete(key: string): boolean {
+    if (key.length <= LONGEST_HASHED) return this.#values.delete(key)
+    const path = this.#pathOf(key) ?? []
+    const last = path.at(-1)
+    if (last === undefined || !last.map.#values.delete(lastPieceOf(key))) return false
+    this.#long--
+    for (const { parent, piece, map } of path.reverse()) {
+      if (map.#values.size > 0 || (map.#deeper?.size ?? 0) > 0) break
+      parent.#deeper?.delete(piece)
+    }
+    return true
+  }
+
+  *values(): Generator<V, void> {
+    if (this.#long === 0) yield* this.#values.values()
+    else for (const [, value] of this) yield value
+  }
+
+  *keys(): Generator<string, void> {
+    for (const [key] of this) yield key
+  }
+
+  *[Symbol.iterator](): Generator<[key: string, value: V], void> {
+    yield* this.#values
+    // Not recursive: a key may be as long as its sender likes.
+    const rest: [string, StringMap<V>][] = [...(this.#deeper ?? [])]
+    for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+      const [head, map] = next
+      for (const [tail, value] of map.#values) yield [head + tail, value]
+      for (const [piece, deeper] of map.#deeper ?? []) rest.push([head + piece, deeper])
+    }
+  }
+
+  /** The maps from here to the one that would hold a long key, if they are all there. */
+  #pathOf(key: string): Step<V>[] | undefined {
+    const path: Step<V>[] = []
+    let parent: StringMap<V> = this
+    for (let at = 0; at < lastPlaceOf(key); at += LONGEST_HASHED) {
+      const piece = pieceOf(key, at)
+      const map = parent.#deeper?.get(piece)
+      if (map === undefined) return undefined
+      path.push({ parent, piece, map })
+      parent = map
+    }
+    return path
+  }
+
+  #enter(piece: string): StringMap<V> {
+    this.#deeper ??= new Map()
+    const known = this.#deeper.get(piece)
+    if (known !== undefined) return known
+    const map = new StringMap<V>()
+    this.#deeper.set(ofItsOwn(piece), map)
+    return map
+  }
+}
+
+/** From a map to the next one. */
+interface Step<V extends NonNullable<unknown>> {
+  readonly parent: StringMap<V>
+  readonly piece: string
+  readonly map: StringMap<V>
+}
+
+const pieceOf = (key: string, at: number): string => key.slice(at, at + LONGEST_HASHED)
+/** Where the last piece of a key begins, which is never empty. */
+const lastPlaceOf = (key: string): number => key.length - 1 - ((key.length - 1) % LONGEST_HASHED)
+const lastPieceOf = (key: string): string => key.slice(lastPlaceOf(key))
+
+// A slice keeps the whole key alive, which may be gone when others still begin with this piece.
+const ofItsOwn = (piece: string): string => ` ${piece}`.slice(1)

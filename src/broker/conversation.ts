@@ -1,0 +1,155 @@
+import { decodePacket } from '../packet/decode.js'
+import { protocolError } from '../packet/packet-error.js'
+import * as PACKET from '../packet/packet-types.js'
+import type { Acknowledgement, Auth, ClientPacket, Disconnect, ServerPacket, Version } from '../packet/packets.js'
+import * as REASON from '../packet/reason-codes.js'
+import { Deferred } from './deferred.js'
+import type { Client } from './handler.js'
+import type { Host } from './host.js'
+import { Inbound } from './inbound.js'
+import { LIMIT } from './limits.js'
+import type { Link } from './link.js'
+import type { Session } from './session.js'
+import { Subscribing } from './subscribing.js'
+
+/** The connection a conversation is held over. */
+export interface ConversationPeer extends Client {
+  /** Whether it is over, and takes nothing any more. */
+  readonly ended: boolean
+  /** Whether the client takes so little of what it is sent that nothing more should be done for it. */
+  readonly stalled: boolean
+  send(packet: ServerPacket): void
+  /** The client goes; its last will is not published unless it says so. */
+  goodbye(withWill: boolean): void
+  /** A step of enhanced authentication. */
+  authenticate(packet: Auth): void
+}
+
+const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
+/** Packets whose order counts: they wait for each other. What a client acknowledges, and PINGREQ, is heard at once. */
+const WAITS: ReadonlySet<number> = new Set([PACKET.publish, PACKET.subscribe, PACKET.unsubscribe])
+
+/** What a client that is let in says, and what is done about it. Its methods raise `PacketError` for what ends it. */
+export class Conversation {
+  readonly session: Session
+  readonly #peer: ConversationPeer
+  readonly #link: Link
+  readonly #version: Version
+  readonly #inbound: Inbound
+  readonly #subscribing: Subscribing
+  readonly #deferred: Deferred
+
+  constructor(peer: ConversationPeer, link: Link, session: Session, host: Host<never>, version: Version) {
+    this.session = session
+    this.#peer = peer
+    this.#link = link
+    this.#version = version
+    this.#inbound = new Inbound(peer, link, session, host, version)
+    this.#subscribing = new Subscribing(peer, session, host)
+    this.#deferred = new Deferred(host.budget)
+  }
+
+  /** Takes a packet; it may have to wait. */
+  receive(frame: Uint8Array): void {
+    const type = (frame[0] ?? 0) >> 4
+    if (type === PACKET.disconnect) this.#conclude(frame)
+    else if (WAITS.has(type) && this.#waits) this.#deferred.push(frame)
+    else this.#handle(frame)
+  }
+
+  /** Goes on with one piece of work that had to wait, if it may; returns whether there was one. */
+  proceed(): boolean {
+    if (this.#subscribing.replay()) return true
+    return this.#deferred.length > 0 && !this.#holds && this.conclude()
+  }
+
+  /** Goes on with one packet that had to wait, as no more will come; returns whether there was one. */
+  conclude(): boolean {
+    const frame = this.#peer.ended ? undefined : this.#deferred.shift()
+    if (frame !== undefined) this.#handle(frame)
+    return frame !== undefined
+  }
+
+  /** The connection is gone. */
+  end(): void {
+    this.#deferred.clear()
+    this.#inbound.end()
+  }
+
+  /** Whether something that came before is still to be done. */
+  get #waits(): boolean {
+    return this.#deferred.length > 0 || this.#subscribing.replaying || this.#holds
+  }
+
+  /** Whether the client is to get on with what it has before anything new is done for it. */
+  get #holds(): boolean {
+    return this.#peer.stalled || (this.session.outbox.strained && this.#deferred.size < LIMIT.deferred)
+  }
+
+  /** Who takes its leave acknowledges nothing any more that would be worth waiting for. */
+  #conclude(last: Uint8Array): void {
+    while (this.conclude());
+    if (!this.#peer.ended) this.#handle(last)
+  }
+
+  #handle(frame: Uint8Array): void {
+    if ((frame[0] ?? 0) >> 4 === PACKET.publish) this.#inbound.publish(frame)
+    else this.#take(decodePacket(frame, this.#version))
+  }
+
+  #take(packet: ClientPacket): void {
+    switch (packet.type) {
+      case 'puback':
+        this.session.outbox.puback(packet.packetId)
+        return
+      case 'pubrec':
+        this.#received(packet)
+        return
+      case 'pubcomp':
+        this.session.outbox.pubcomp(packet.packetId)
+        return
+      case 'pubrel':
+        this.#inbound.pubrel(packet.packetId)
+        return
+      case 'subscribe': {
+        const reasonCodes = this.#subscribing.subscribe(packet)
+        this.#peer.send({ type: 'suback', packetId: packet.packetId, reasonCodes })
+        return
+      }
+      case 'unsubscribe': {
+        const reasonCodes = this.#subscribing.unsubscribe(packet)
+        this.#peer.send({ type: 'unsuback', packetId: packet.packetId, reasonCodes })
+        return
+      }
+      case 'pingreq':
+        this.#link.write(PINGRESP)
+        return
+      case 'disconnect':
+        this.#goodbye(packet)
+        return
+      case 'auth':
+        this.#peer.authenticate(packet)
+        return
+      default:
+        throw protocolError(`a client must not send ${packet.type} now`)
+    }
+  }
+
+  #received({ packetId, reasonCode }: Acknowledgement): void {
+    const received = reasonCode < REASON.unspecifiedError
+    const known = this.session.outbox.pubrec(packetId, received)
+    if (!received) return
+    const outcome = known ? REASON.success : REASON.packetIdentifierNotFound
+    this.#peer.send({ type: 'pubrel', packetId, reasonCode: outcome })
+  }
+
+  #goodbye({ reasonCode, sessionExpiry }: Disconnect): void {
+    if (sessionExpiry !== undefined) {
+      // MQTT 5.0, section 3.14.2.2.2
+      if (sessionExpiry > 0 && this.session.expiry === 0)
+        throw protocolError('an ending session cannot be kept after all')
+      this.session.expiry = Math.min(sessionExpiry, LIMIT.sessionExpiry)
+    }
+    this.#peer.goodbye(reasonCode !== REASON.success)
+  }
+}

@@ -1,0 +1,18 @@
+import { keepable } from '../base/bytes.js'
+import { CountedFifo } from '../base/counted-fifo.js'
+import type { Budget } from './budget.js'
+import { OVERHEAD } from './limits.js'
+
+/** Packets of a connection that wait for their turn, in order. */
+export class Deferred extends CountedFifo<Uint8Array> {
+  constructor(budget: Budget) {
+    super(
+      packet => packet.length + OVERHEAD,
+      bytes => budget.count(bytes),
+    )
+  }
+
+  override push(packet: Uint8Array): void {
+    super.push(keepable(packet))
+  }
+}

@@ -1,0 +1,42 @@
+import type { Clock } from '../base/clock.js'
+import type { Timeouts } from '../base/timeouts.js'
+import type { Connect, Will } from '../packet/packets.js'
+import type { PublishEncoder } from '../packet/publish-encoder.js'
+import type { Budget } from './budget.js'
+import type { Message } from './delivery.js'
+import type { BrokerHandler, Holder } from './handler.js'
+import type { Retained } from './retained.js'
+import type { Router } from './router.js'
+import type { Session } from './session.js'
+
+/** The session of a client that was let in. */
+export interface Admitted {
+  readonly session: Session
+  /** Whether it was there before. */
+  readonly present: boolean
+}
+
+/** What all connections of a broker share; `C` is a connection. */
+export interface Host<C> {
+  readonly handler: BrokerHandler
+  readonly clock: Clock
+  readonly budget: Budget
+  readonly encoder: PublishEncoder
+  readonly router: Router
+  readonly retained: Retained
+  /** Runs tasks at times of the monotonic clock, ms. */
+  readonly timeouts: Timeouts<() => void>
+  /** Largest packet a client may send, bytes. */
+  readonly maximumPacketSize: number
+  /** Longest keep-alive of a client, s. */
+  readonly maximumKeepAlive: number
+  /**
+   * Lets a client in: it is the only one with its id from now on. Returns its session, and whether that was there before.
+   * Raises `PacketError` when the session is somebody else's.
+   */
+  admit(connection: C, connect: Connect, clientId: string, holder?: Holder): Admitted
+  /** A connection is gone; its last will is to be published, if there is one. */
+  leave(connection: C, session: Session, will: Will | undefined): void
+  /** Publishes a message; returns to how many it went, `undefined` when it is to be retained and there is no room. */
+  publish(message: Message, from: Session | undefined): number | undefined
+}

@@ -1,0 +1,30 @@
+import type { DetailedPeerCertificate } from 'node:tls'
+import type { Room } from '../packet/publish-encoder.js'
+
+/** What TLS knows of a client. */
+export interface SecureLink {
+  /** Whether it has shown a certificate of an authority we trust. */
+  readonly authorized: boolean
+  /** With its issuers; an empty object when there is none. */
+  getPeerCertificate(detailed: true): DetailedPeerCertificate
+}
+
+/** The network side of a connection. */
+export interface Link {
+  readonly remoteAddress: string | undefined
+  readonly transport: 'tcp' | 'websocket'
+  /** Over TLS. */
+  readonly secure?: SecureLink | undefined
+  /** What the network has not taken yet, bytes. */
+  readonly unsent: number
+  /** Memory for a piece that is to leave; it is to be filled at once. */
+  readonly room: Room
+  /** Writes a piece; a large one is not copied, and is not to be changed any more. */
+  write(piece: Uint8Array): void
+  /** Whether a piece is so large that {@link write} does not copy it. */
+  isLarge(piece: Uint8Array): boolean
+  /** Sends what is written, then ends the connection. */
+  end(): void
+  /** Ends the connection without a word, as a broken network does. */
+  destroy(): void
+}

@@ -1,0 +1,241 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import type { Clock } from '../base/clock.js'
+import type { Deadline } from '../base/deadlines.js'
+import { Fifo } from '../base/fifo.js'
+import type { Timeouts } from '../base/timeouts.js'
+import { FrameCutter } from '../packet/frame-cutter.js'
+import { PacketError } from '../packet/packet-error.js'
+import * as REASON from '../packet/reason-codes.js'
+import type { Budget } from './budget.js'
+import type { Connection } from './connection.js'
+import { LIMIT } from './limits.js'
+import type { Link } from './link.js'
+import { Outflow } from './outflow.js'
+import type { Turns } from './turns.js'
+
+/** What all links of a broker share. */
+export interface LinkHost {
+  readonly clock: Clock
+  readonly budget: Budget
+  readonly timeouts: Timeouts<() => void>
+  readonly turns: Turns
+  readonly maximumPacketSize: number
+}
+
+/** A packet that is not complete may be as large as this when memory is short, bytes. */
+const WORTH_REFUSING = 64 * 1024
+/** A shorter piece takes as much time as a longer one, bytes; and of so many of them no packet is made. */
+const CRUMB = 32
+const MOST_CRUMBS = 16_384
+
+/** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
+export class SocketLink implements Link {
+  readonly remoteAddress: string | undefined
+  readonly transport: 'tcp' | 'websocket'
+  readonly secure: TLSSocket | undefined
+  readonly #stream: Duplex
+  readonly #host: LinkHost
+  readonly #outflow: Outflow
+  readonly #cutter: FrameCutter
+  readonly room: Link['room']
+  #connection: Connection | undefined
+  /** What came and is not cut yet: little, as nothing more is read meanwhile. */
+  readonly #chunks = new Fifo<Uint8Array>()
+  #unread = 0
+  /** Short pieces of the packet that is not complete. */
+  #crumbs = 0
+  /** What of that and of the cutter's memory is counted, bytes. */
+  #held = 0
+  /** Work is under way, or waits for its turn. */
+  #working = false
+  #paused = false
+  /** The client sends no more. */
+  #ended = false
+  #closing: Deadline<() => void> | undefined
+  /** For a packet that is not complete. */
+  #partial: Deadline<() => void> | undefined
+  /** When it began, ms; `undefined` when that has to be looked up. */
+  #begun: number | undefined
+
+  /** @param socket - below the stream; over TCP the stream itself */
+  constructor(stream: Duplex, socket: Socket, host: LinkHost) {
+    this.remoteAddress = socket.remoteAddress
+    this.transport = stream === socket ? 'tcp' : 'websocket'
+    this.secure = socket instanceof TLSSocket ? socket : undefined
+    this.#stream = stream
+    this.#host = host
+    this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
+    this.#cutter = new FrameCutter(host.maximumPacketSize)
+    this.room = this.#outflow.room
+  }
+
+  get unsent(): number {
+    return this.#outflow.unsent
+  }
+
+  write(piece: Uint8Array): void {
+    this.#outflow.write(piece)
+  }
+
+  isLarge(piece: Uint8Array): boolean {
+    return this.#outflow.isLarge(piece)
+  }
+
+  end(): void {
+    this.#outflow.end()
+    const { timeouts, clock } = this.#host
+    this.#closing ??= timeouts.add(clock.monotonic() + LIMIT.closeTimeout, this.#destroyed)
+  }
+
+  destroy(): void {
+    this.#stream.destroy()
+  }
+
+  /** Reads for a connection from now on. */
+  attach(connection: Connection): void {
+    this.#connection = connection
+    this.#stream.on('data', (chunk: Uint8Array) => this.#read(chunk))
+    this.#stream.on('end', () => {
+      this.#ended = true
+      this.#work()
+    })
+    // Its end says all there is to say.
+    this.#stream.on('error', this.#destroyed)
+    this.#stream.on('close', () => this.#closed())
+  }
+
+  readonly #destroyed = (): void => this.destroy()
+
+  #read(chunk: Uint8Array): void {
+    const connection = this.#connection
+    // After the end nobody listens; but what comes has to be read for the network to close.
+    if (connection === undefined || connection.ended) return
+    connection.seen()
+    this.#chunks.push(chunk)
+    this.#unread += chunk.length
+    this.#hold(chunk.length)
+    this.#work()
+  }
+
+  /** The network has taken what it had: what waited for that goes on. */
+  #taken(): void {
+    if (this.#paused || this.#ended) this.#work()
+  }
+
+  #work(): void {
+    if (this.#working) return
+    this.#working = true
+    if (!this.#host.turns.begin(this.#slice)) this.#pause(true)
+  }
+
+  /** Packets, one after the other, until the time is over or the connection takes no more. */
+  readonly #slice = (until: number): boolean => {
+    const connection = this.#connection
+    if (connection === undefined) return false
+    this.#outflow.hold()
+    const left = this.#packets(connection, until)
+    this.#outflow.flush()
+    this.#hold(this.#cutter.held + this.#unread - this.#held)
+    this.#pause(left || (connection.stalled && !connection.ended))
+    if (left) {
+      // What comes meanwhile is not read; that is not the client's silence.
+      connection.seen()
+      return true
+    }
+    this.#working = false
+    if (this.#ended && !connection.stalled) connection.finish()
+    else this.#watchPartial(connection)
+    return false
+  }
+
+  /** Returns whether there may be more. */
+  #packets(connection: Connection, until: number): boolean {
+    try {
+      while (!connection.ended && !connection.stalled) {
+        // What a client acknowledges takes less time than a look at the clock, and there is but one piece of it.
+        if (connection.open && this.#acknowledged(connection)) continue
+        if (!connection.proceed()) {
+          const frame = this.#cutter.next()
+          if (frame !== undefined) {
+            this.#begun = undefined
+            this.#crumbs = 0
+            connection.receive(frame)
+          } else if (!this.#feed()) return false
+        }
+        if (this.#host.clock.monotonic() >= until) return true
+      }
+    } catch (error) {
+      connection.fail(error)
+    }
+    return false
+  }
+
+  #acknowledged(connection: Connection): boolean {
+    const packetId = this.#cutter.nextPuback()
+    if (packetId === 0) return false
+    this.#begun = undefined
+    this.#crumbs = 0
+    connection.acknowledged(packetId)
+    return true
+  }
+
+  /** What is not read stays with the system, which slows the sender down. */
+  #pause(paused: boolean): void {
+    if (paused === this.#paused) return
+    this.#paused = paused
+    if (paused) this.#stream.pause()
+    else this.#stream.resume()
+  }
+
+  /** Hands the next of what came to the cutter; returns whether there was something. */
+  #feed(): boolean {
+    const chunk = this.#chunks.shift()
+    if (chunk === undefined) return false
+    this.#unread -= chunk.length
+    if (chunk.length < CRUMB && ++this.#crumbs > MOST_CRUMBS)
+      throw new PacketError(REASON.messageRateTooHigh, 'a packet in so many pieces is not worth the time they take')
+    this.#cutter.push(chunk)
+    return true
+  }
+
+  /** Counts memory for what came and is not done with. */
+  #hold(bytes: number): void {
+    this.#host.budget.count(bytes)
+    this.#held += bytes
+  }
+
+  /** Whoever begins a packet has to end it some time. */
+  #watchPartial(connection: Connection): void {
+    const { budget, clock, timeouts } = this.#host
+    if (!this.#cutter.partial || connection.ended) {
+      this.#begun = undefined
+      return
+    }
+    this.#begun ??= clock.monotonic()
+    this.#partial ??= timeouts.add(this.#begun + LIMIT.packetTimeout, this.#late)
+    if (budget.exceeded && this.#held > WORTH_REFUSING)
+      connection.fail(new PacketError(REASON.quotaExceeded, 'the broker has no room for a packet of this size'))
+  }
+
+  readonly #late = (): void => {
+    this.#partial = undefined
+    const begun = this.#begun
+    if (begun === undefined) return
+    const { clock, timeouts } = this.#host
+    const now = clock.monotonic()
+    const due = Math.max(begun + LIMIT.packetTimeout, begun + this.#held / LIMIT.packetRate)
+    if (due <= now) this.#connection?.cut()
+    else this.#partial = timeouts.add(due, this.#late)
+  }
+
+  #closed(): void {
+    for (const deadline of [this.#closing, this.#partial]) if (deadline) this.#host.timeouts.remove(deadline)
+    this.#begun = undefined
+    this.#hold(-this.#held)
+    this.#chunks.clear()
+    this.#connection?.lost()
+    this.#connection = undefined
+  }
+}

@@ -1,0 +1,68 @@
+import { type Server, Socket } from 'node:net'
+import { isLoopback } from '../base/host-name.js'
+
+/** How many may be connected, whether they have said who they are or not. */
+export interface ConnectionQuotas {
+  readonly maxConnections: number
+  /** From one address; this machine, where proxies are as well, may have any number. */
+  readonly maxConnectionsPerAddress: number
+}
+
+/** Counts connections from the first moment, and cuts those that are too many before anything is done for them. */
+export class Visitors {
+  readonly #quotas: ConnectionQuotas
+  readonly #byAddress = new Map<string, number>()
+  #count = 0
+  #refused = 0
+
+  constructor(quotas: ConnectionQuotas) {
+    this.#quotas = quotas
+  }
+
+  /** Connections, also of those who have not said CONNECT. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** How many were cut because there were too many. */
+  get refused(): number {
+    return this.#refused
+  }
+
+  /** Lets a server hear only of connections for which there is room. */
+  guard(server: Server): void {
+    // A listener could not keep others from hearing of it.
+    const { emit }: Pick<Server, 'emit'> = server
+    Object.assign(server, {
+      emit: (event: string, ...args: unknown[]): unknown => {
+        const [socket] = args
+        if (event === 'connection' && socket instanceof Socket && !this.#admit(socket)) return true
+        return Reflect.apply(emit, server, [event, ...args])
+      },
+    })
+  }
+
+  #admit(socket: Socket): boolean {
+    const { remoteAddress: address = '' } = socket
+    const { maxConnections, maxConnectionsPerAddress } = this.#quotas
+    const before = this.#byAddress.get(address) ?? 0
+    if (this.#count >= maxConnections || (before >= maxConnectionsPerAddress && !isLocal(address))) {
+      this.#refused++
+      socket.on('error', () => undefined).destroy()
+      return false
+    }
+    this.#count++
+    this.#byAddress.set(address, before + 1)
+    socket.once('close', () => this.#leave(address))
+    return true
+  }
+
+  #leave(address: string): void {
+    this.#count--
+    const left = (this.#byAddress.get(address) ?? 0) - 1
+    if (left > 0) this.#byAddress.set(address, left)
+    else this.#byAddress.delete(address)
+  }
+}
+
+const isLocal = (address: string): boolean => address === '::1' || isLoopback(address.replace(/^::ffff:/i, ''))

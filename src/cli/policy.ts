@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import { type Command, Option } from 'commander'
+import { utf8 } from '../base/bytes.js'
+import { reason } from '../base/errors.js'
+import { parsePolicyFile } from '../policy/parse-policy.js'
+import type { Policy } from '../policy/policy.js'
+import { type Action, Rights } from '../policy/rights.js'
+import { EXIT, Failure } from './failure.js'
+import { attribute } from './flags.js'
+import { type Io, print } from './io.js'
+import { jsonLine } from './json.js'
+
+interface CheckFlags {
+  readonly as?: string
+  readonly clientId?: string
+  readonly attribute: Readonly<Record<string, string>>
+  readonly can?: (typeof VERBS)[number]
+  readonly key?: string
+  readonly topic?: string
+  readonly json?: true
+}
+
+const VERBS = ['Connect', 'Publish', 'Subscribe', 'Read', 'Write'] as const
+
+const HELP = `
+Without --can it only says whether the policy can be read. Keys are given as text.
+Exit code 3: it may not.
+
+Examples:
+  $ rx-statestore policy check policy.yaml
+  $ rx-statestore policy check policy.yaml --as panel --client-id panel-7 --can Write --key 'thermostat1\\setPoint'
+  $ rx-statestore policy check policy.yaml --attribute building=17 --can Subscribe --topic 'commands/17/#'`
+
+/** Adds `policy check FILE`. */
+export function addPolicy(program: Command, io: Io): void {
+  const policy = program.command('policy').summary('check a policy').description('Checks a policy of `serve --policy`.')
+  policy.addHelpText(
+    'after',
+    '\nExample:\n  $ rx-statestore policy check policy.yaml --as panel --can Read --key setPoint',
+  )
+  const command = policy.command('check').description('Says who may do what by a policy, and which rule decides.')
+  command.argument('<file>', 'the policy, YAML')
+  command.option('--as <user>', 'user name; default none')
+  command.option('--client-id <id>', 'MQTT client id', '')
+  command.option('--attribute <name=value>', 'attribute; may be given several times', attribute, {})
+  command.addOption(new Option('--can <what>', 'what it wants to do').choices(VERBS))
+  command.option('--key <key>', 'of Read and Write')
+  command.option('--topic <topic>', 'of Publish and Subscribe; a filter for Subscribe')
+  command.option('--json', 'print an object')
+  command.addHelpText('after', HELP)
+  command.action(async (file: string) => check(file, command.optsWithGlobals<CheckFlags>(), io))
+}
+
+async function check(file: string, flags: CheckFlags, io: Io): Promise<void> {
+  const policy = parsePolicyFile(file, read(file))
+  if (flags.can === undefined) {
+    const count = policy.rules.length
+    await print(io.stdout, flags.json ? jsonLine({ rules: count }) : `${count} ${count === 1 ? 'rule' : 'rules'}\n`)
+    return
+  }
+  const { source, rules } = decide(policy, flags)
+  await print(io.stdout, flags.json ? jsonLine({ allowed: source !== undefined, source, rules }) : words(source, rules))
+  if (source === undefined) throw new Failure(EXIT.notMet, '')
+}
+
+function decide(policy: Policy, flags: CheckFlags): { source: string | undefined; rules: readonly number[] } {
+  const { as: username, clientId = '', attribute: attributes } = flags
+  const rights = new Rights(policy, { clientId, username, attributes })
+  return { source: rights.sourceOf(actionOf(flags)), rules: rights.rules }
+}
+
+function actionOf({ can, key, topic }: CheckFlags): Action {
+  if (can === 'Connect') return { type: 'connect' }
+  if (can === 'Read' || can === 'Write') {
+    if (key === undefined) throw new Failure(EXIT.usage, `--can ${can} needs --key`)
+    return { type: can === 'Read' ? 'read' : 'write', key: utf8(key) }
+  }
+  if (topic === undefined) throw new Failure(EXIT.usage, `--can ${can} needs --topic`)
+  return can === 'Publish' ? { type: 'publish', topic } : { type: 'subscribe', filter: topic }
+}
+
+function words(source: string | undefined, rules: readonly number[]): string {
+  if (source !== undefined) return `allowed by ${source}\n`
+  const about = rules.map(rule => `rules[${rule}]`).join(', ')
+  return `refused: ${about === '' ? 'no rule is about this client' : `${about} do not grant it, and no other rule is about this client`}\n`
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new Failure(EXIT.usage, `cannot read the policy: ${reason(cause)}`, { cause })
+  }
+}

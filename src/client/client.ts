@@ -1,0 +1,229 @@
+import { merge, type Observable, ReplaySubject, Subject } from 'rxjs'
+import type { Clock } from '../base/clock.js'
+import { ClosedError, type RequestRejectedError, type StateStoreError } from '../base/errors.js'
+import { Store } from '../commands/store.js'
+import { Registry, type WatchedConnection } from '../keys/registry.js'
+import { HOST, StoreView } from '../keys/store-view.js'
+import { Granting } from '../mqtt/granting.js'
+import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
+import { SubscriptionIds } from '../mqtt/subscription-ids.js'
+import { CONTENT_TYPE, PROPERTY } from '../protocol/properties.js'
+import { INVOKE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../protocol/topics.js'
+import { Invoker } from '../rpc/invoker.js'
+import type { ClientHost } from './client-host.js'
+import type { Status } from './status.js'
+
+/** What a client needs besides its session. Times in ms. */
+export interface ClientSettings {
+  readonly clock: Clock
+  readonly timeout: number
+  readonly queueLimit: number
+  readonly stopDelay: number
+}
+
+const CONNECTING: Status = { state: 'connecting' }
+
+/**
+ * A connection to a state store: typed keys, one-shot reads and writes, and what there is to know about the connection.
+ * Made by {@link connect}.
+ */
+export class StateStore extends StoreView implements AsyncDisposable {
+  override readonly [HOST]: ClientHost
+  /** MQTT client id. */
+  readonly clientId: string
+  /** State of the connection, the latest first; completes after `closed`, which late subscribers get, too. */
+  readonly status$: Observable<Status>
+  /**
+   * Faults that end no stream: values that do not decode, malformed messages, requests of watches that failed and are
+   * tried again, of those ten with one code in ten seconds at most. Hot; nothing is lost by not listening.
+   */
+  readonly errors$: Observable<StateStoreError>
+  readonly #session: MqttSession
+  readonly #granting: Granting
+  readonly #subscriptionIds = new SubscriptionIds()
+  /** Not a BehaviorSubject: whoever comes after the end shall hear of it. */
+  readonly #status$ = new ReplaySubject<Status>(1)
+  #status: Status = CONNECTING
+  readonly #errors$ = new Subject<StateStoreError>()
+  readonly #responseTopic: string
+  readonly #notificationPrefix: string
+  readonly #invoker: Invoker
+  readonly #registry: Registry
+  readonly #closed: Promise<void>
+  #resolveClosed: () => void = () => undefined
+  readonly #farewells = new Set<() => Observable<unknown>>()
+  #leaving = false
+  #ending = false
+
+  /** Use {@link connect}. */
+  constructor(session: MqttSession, settings: ClientSettings) {
+    super()
+    const { clientId } = session
+    const { clock, timeout, queueLimit, stopDelay } = settings
+    this.clientId = clientId
+    this.status$ = this.#status$.asObservable()
+    this.#tell(CONNECTING)
+    this.errors$ = this.#errors$.asObservable()
+    this.#session = session
+    this.#granting = new Granting(session, clock)
+    this.#responseTopic = responseTopic(clientId)
+    this.#notificationPrefix = notificationPrefix(clientId)
+    const topics = {
+      request: INVOKE_TOPIC,
+      response: this.#responseTopic,
+      contentType: CONTENT_TYPE,
+      status: PROPERTY.status,
+      statusMessage: PROPERTY.statusMessage,
+    }
+    this.#invoker = new Invoker(session, topics, clock, queueLimit)
+    const store = new Store(this.#invoker, clock, clientId)
+    const report = (error: StateStoreError): void => this.#errors$.next(error)
+    this.#registry = new Registry({
+      store,
+      clock,
+      notificationPrefix: this.#notificationPrefix,
+      timeout,
+      stopDelay,
+      report,
+      changed: () => this.#progress(),
+    })
+    this[HOST] = {
+      store,
+      registry: this.#registry,
+      timeout,
+      report,
+      clock,
+      clientId,
+      farewells: this.#farewells,
+      isLeaving: () => this.#leaving,
+    }
+    this.#closed = new Promise(resolve => {
+      this.#resolveClosed = resolve
+    })
+    session.open({
+      connected: info => this.#connected(info),
+      disconnected: (cause, retry) => this.#disconnected(cause, retry?.attempt, retry?.at),
+      closed: cause => this.#end(cause),
+      message: message => this.#received(message),
+    })
+  }
+
+  /**
+   * Ends the connection: leases are released, watches complete, requests fail with `closed`, or `outcome-unknown` for a
+   * write whose answer had not come. Resolves when the connection is gone. May be called again.
+   */
+  close(): Promise<void> {
+    if (!this.#leaving) {
+      this.#leaving = true
+      this.#sayFarewell()
+    }
+    return this.#closed
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** Whoever holds a lease gives it back first, so that others need not wait until it runs out. */
+  #sayFarewell(): void {
+    const farewells = Array.from(this.#farewells, farewell => farewell())
+    if (farewells.length === 0 || this.#status.state !== 'connected') this.#leave()
+    else merge(...farewells).subscribe({ complete: () => this.#leave() })
+  }
+
+  #leave(): void {
+    if (this.#ending) return
+    this.#ending = true
+    this.#release(undefined)
+    this.#session.close()
+  }
+
+  #connected(info: ConnectionInfo): void {
+    if (this.#ending) return
+    this.#invoker.connected(info)
+    // A new one on every connection: a notification that carries it was not queued before.
+    const subscriptionId = info.subscriptionIds ? this.#subscriptionIds.next() : undefined
+    const connection: WatchedConnection = { fresh: !info.sessionPresent, subscriptionId }
+    // Requests go when their answers have somewhere to arrive, watches when notifications have, too.
+    const open = { answers: false, changes: false }
+    const granted = (what: keyof typeof open): void => {
+      if (this.#ending) return
+      open[what] = true
+      if (what === 'answers') this.#ready(info)
+      if (open.answers && open.changes) this.#registry.connected(connection)
+    }
+    this.#granting.ask(subscriptionId, [
+      {
+        filter: this.#responseTopic,
+        granted: () => granted('answers'),
+        refused: (error, forGood) => this.#refused(error, forGood, () => this.#giveUp(error)),
+      },
+      {
+        filter: notificationFilter(this.clientId),
+        granted: () => granted('changes'),
+        refused: (error, forGood) => this.#refused(error, forGood, () => this.#registry.refuse(error)),
+      },
+    ])
+  }
+
+  #ready(info: ConnectionInfo): void {
+    this.#tell(this.#connectedStatus())
+    this.#invoker.ready(info)
+  }
+
+  #refused(error: RequestRejectedError, forGood: boolean, end: () => void): void {
+    if (this.#ending) return
+    if (forGood) end()
+    else this.#errors$.next(error)
+  }
+
+  #giveUp(error: StateStoreError): void {
+    this.#end(error)
+    this.#session.close()
+  }
+
+  #disconnected(cause: StateStoreError, attempt: number | undefined, retryAt: number | undefined): void {
+    this.#granting.cancel()
+    if (this.#ending) return
+    this.#registry.disconnected()
+    this.#invoker.disconnected()
+    this.#tell({ state: 'reconnecting', cause, attempt, retryAt })
+  }
+
+  #progress(): void {
+    if (this.#status.state === 'connected' && !this.#ending) this.#tell(this.#connectedStatus())
+  }
+
+  #tell(status: Status): void {
+    this.#status = status
+    this.#status$.next(status)
+  }
+
+  #connectedStatus(): Status {
+    return { state: 'connected', keys: this.#registry.size, synced: this.#registry.synced }
+  }
+
+  #received(message: InboundMessage): void {
+    if (message.topic === this.#responseTopic) this.#invoker.received(message)
+    else if (message.topic.startsWith(this.#notificationPrefix)) this.#registry.received(message)
+  }
+
+  #end(cause: StateStoreError | undefined): void {
+    this.#ending = true
+    this.#release(cause)
+    this.#tell({ state: 'closed', cause })
+    this.#status$.complete()
+    this.#errors$.complete()
+    this.#resolveClosed()
+  }
+
+  /** Ends all streams: first the watches, which complete, then the requests, which fail. */
+  #release(cause: StateStoreError | undefined): void {
+    const error = cause
+      ? new ClosedError(`The connection was closed for good: ${cause.message}`, { cause })
+      : new ClosedError()
+    this.#granting.cancel()
+    this.#registry.close(cause && error, this.#session.shared)
+    this.#invoker.close(error)
+  }
+}

@@ -1,0 +1,170 @@
+import type { BackoffOptions } from '../base/backoff.js'
+import { toHex, utf8 } from '../base/bytes.js'
+import { checkFunction, checkPositiveInteger } from '../base/check.js'
+import { type Clock, systemClock } from '../base/clock.js'
+import { ArgumentError, reason, shown } from '../base/errors.js'
+import { randomBytes } from '../base/random.js'
+import type { MqttJsClient } from '../mqtt/mqttjs-client.js'
+import type { Credentials } from '../mqtt/mqttjs-options.js'
+import { openSession, shareSession } from '../mqtt/open-session.js'
+import { backingOff, type ReconnectStrategy } from '../mqtt/reconnect.js'
+import { StateStore } from './client.js'
+
+/** Bytes, ms. */
+const LONGEST_CLIENT_ID = 2_048
+const LONGEST_KEEP_ALIVE = 65_535_000
+/** More than a store of this package takes from a client: what it took has to fit in a notification, with its key. */
+const DEFAULT_PACKET_SIZE = 32 * 1024 * 1024
+/** What MQTT can count: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it. */
+const LARGEST_PACKET_SIZE = 268_435_460
+
+/** Options of {@link connect} that do not depend on who owns the connection. */
+export interface ClientOptions {
+  /** ms until a request has failed. Default 10,000. */
+  readonly timeout?: number
+  /** Most requests held at a time, waiting or unanswered; one more fails with `overflow`. Default 65,536. */
+  readonly queueLimit?: number
+  /** ms a watch outlives its last subscriber, so that a flapping view does not register again and again. Default 0. */
+  readonly stopDelay?: number
+  /** Clock of timeouts and timestamps. Default the machine's. */
+  readonly clock?: Clock
+}
+
+/** Options of {@link connect} for a connection of its own. */
+export interface ConnectOptions extends ClientOptions {
+  /** MQTT client id. Default a random one. Two clients with the same id end each other's connection. */
+  readonly clientId?: string
+  readonly username?: string
+  readonly password?: string
+  /** PEM texts for TLS: certificate authority, client certificate, its key and the key's passphrase. */
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly keyPassphrase?: string
+  /** ms of silence after which a half-open connection is found out. Default 30,000. */
+  readonly keepAlive?: number
+  /** ms the broker keeps the session of a lost connection, so that answers on their way arrive; `Infinity` for ever. Default an hour. */
+  readonly sessionExpiry?: number
+  /** Discard a session that an earlier process with this client id left at the broker. Default `false`. */
+  readonly cleanStart?: boolean
+  /** ms until an attempt to connect has failed. Default 10,000. */
+  readonly connectTimeout?: number
+  /**
+   * Largest packet the broker may send, bytes, and so the largest value there is to read; the broker is told, and one that
+   * sends a larger one is left. Default 32 MiB, at most 268,435,460.
+   */
+  readonly maximumPacketSize?: number
+  /** Pauses between attempts to connect. Default 100 ms, doubled up to 30 s, with jitter. */
+  readonly reconnect?: BackoffOptions
+  /** Decides about the next attempt instead: ms to wait, or `false` to give up, which ends the client with the cause. */
+  readonly reconnectStrategy?: ReconnectStrategy
+  /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
+  readonly authentication?: { readonly method: string; readonly data: Uint8Array }
+  /** Asked for user name, password and authentication before every attempt, as tokens expire. Failing, it is asked again later. */
+  readonly credentials?: () => Credentials | Promise<Credentials>
+}
+
+/**
+ * Connects to a state store: by URL (`mqtt:`, `mqtts:`, `ws:`, `wss:`), by options with a `url`, or over an
+ * `MqttClient` of yours, which must speak MQTT 5, serves one state store at a time and is never closed by us.
+ *
+ * Returns at once; requests and watches wait for the connection. Throws `argument` for wrong options.
+ *
+ * @example
+ * ```ts
+ * await using store = connect('mqtt://localhost:1883', { clientId: 'panel-7' })
+ * store.key('thermostat1\\setPoint', number).value$.subscribe(console.log)
+ * ```
+ */
+export function connect(url: string, options?: ConnectOptions): StateStore
+export function connect(client: MqttJsClient, options?: ClientOptions): StateStore
+export function connect(options: ConnectOptions & { readonly url: string }): StateStore
+export function connect(
+  target: string | MqttJsClient | (ConnectOptions & { readonly url: string }),
+  options: ConnectOptions = {},
+): StateStore {
+  if (typeof target === 'string') return connectTo(target, options)
+  if (typeof target !== 'object' || target === null) {
+    throw new ArgumentError(`Expected a broker URL, an MqttClient or options with a \`url\`, got \`${String(target)}\``)
+  }
+  if ('publish' in target)
+    return new StateStore(shareSession(target, options.clock ?? systemClock), settingsOf(options))
+  return connectTo(target.url, target)
+}
+
+function connectTo(url: string, options: ConnectOptions): StateStore {
+  checkUrl(url)
+  const { clientId = randomId(), reconnect = {}, clock = systemClock } = options
+  checkClientId(clientId)
+  const settings = settingsOf(options)
+  const { keepAlive = 30_000, sessionExpiry = 3_600_000, connectTimeout = 10_000, cleanStart = false } = options
+  checkTimes(keepAlive, sessionExpiry, connectTimeout, reconnect)
+  const { maximumPacketSize = DEFAULT_PACKET_SIZE } = options
+  checkPacketSize(maximumPacketSize)
+  const { reconnectStrategy: strategy = backingOff(reconnect), credentials } = options
+  checkFunction('reconnectStrategy', strategy)
+  if (credentials !== undefined) checkFunction('credentials', credentials)
+  const session = openSession(
+    { ...options, url, clientId, keepAlive, sessionExpiry, connectTimeout, cleanStart, maximumPacketSize },
+    { strategy, credentials },
+    clock,
+  )
+  try {
+    return new StateStore(session, settings)
+  } catch (cause) {
+    session.close()
+    // Certificates and keys are read here.
+    throw new ArgumentError(`Cannot connect to ${url} with these options: ${reason(cause)}`, { cause })
+  }
+}
+
+function settingsOf({ timeout = 10_000, queueLimit = 65_536, stopDelay = 0, clock = systemClock }: ClientOptions) {
+  checkPositiveInteger('timeout', timeout)
+  checkPositiveInteger('queueLimit', queueLimit)
+  if (stopDelay !== 0) checkPositiveInteger('stopDelay', stopDelay)
+  return { timeout, queueLimit, stopDelay, clock }
+}
+
+function checkUrl(url: string): void {
+  const { protocol, hostname } =
+    typeof url === 'string' && URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' }
+  if (hostname !== '' && ['mqtt:', 'mqtts:', 'ws:', 'wss:', 'tcp:', 'ssl:', 'tls:'].includes(protocol)) return
+  throw new ArgumentError(
+    `Expected a broker URL such as mqtt://localhost:1883 or ws://localhost:8083, got \`${String(url)}\``,
+  )
+}
+
+function checkPacketSize(maximumPacketSize: number): void {
+  checkPositiveInteger('maximumPacketSize', maximumPacketSize)
+  if (maximumPacketSize <= LARGEST_PACKET_SIZE) return
+  throw new ArgumentError(
+    `Expected \`maximumPacketSize\` to be at most ${LARGEST_PACKET_SIZE}, got \`${maximumPacketSize}\``,
+  )
+}
+
+// MQTT counts a keep-alive in 16 bits and a session's life in 32, both in seconds.
+function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: number, backoff: BackoffOptions): void {
+  checkPositiveInteger('keepAlive', keepAlive)
+  if (keepAlive > LONGEST_KEEP_ALIVE) {
+    throw new ArgumentError(`Expected \`keepAlive\` to be at most ${LONGEST_KEEP_ALIVE} ms, got \`${keepAlive}\``)
+  }
+  if (sessionExpiry !== 0 && sessionExpiry !== Number.POSITIVE_INFINITY)
+    checkPositiveInteger('sessionExpiry', sessionExpiry)
+  checkPositiveInteger('connectTimeout', connectTimeout)
+  const { initial, maximum } = backoff ?? {}
+  if (initial !== undefined) checkPositiveInteger('reconnect.initial', initial)
+  if (maximum !== undefined) checkPositiveInteger('reconnect.maximum', maximum)
+}
+
+// The id is part of topic names, in which wildcards and NUL are not allowed (MQTT 5.0, section 4.7) and which have room
+// for a key besides it.
+function checkClientId(clientId: string): void {
+  const fits = typeof clientId === 'string' && /^[^+#\0]+$/.test(clientId) && utf8(clientId).length <= LONGEST_CLIENT_ID
+  if (fits) return
+  const got = shown(clientId).slice(0, 80)
+  throw new ArgumentError(
+    `Expected \`clientId\` to be a text of 1 to ${LONGEST_CLIENT_ID} bytes without +, # and NUL, got \`${got}\``,
+  )
+}
+
+const randomId = (): string => `rx-statestore-${toHex(randomBytes(8)).toLowerCase()}`

@@ -1,0 +1,192 @@
+import { Observable } from 'rxjs'
+import type { Clock } from '../base/clock.js'
+import { HlcError, PayloadError, StateStoreError } from '../base/errors.js'
+import type { Hlc } from '../hlc/hlc.js'
+import { HlcClock } from '../hlc/hlc-clock.js'
+import { type Command, encodeCommand, type SetCondition } from '../protocol/commands.js'
+import type { KeyName } from '../protocol/key-name.js'
+import { PROPERTY, PROTOCOL_VERSION } from '../protocol/properties.js'
+import { readConditional, readDeleted, readPage, readValue, readWatched } from '../protocol/read-replies.js'
+import type { Page } from '../protocol/replies.js'
+import { positionOf, versionOf } from '../protocol/version.js'
+import type { Invoker, RpcReply } from '../rpc/invoker.js'
+
+/** Commands that may be sent twice. */
+const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'SCAN']
+
+/** What a read found. */
+export interface Found {
+  readonly value: Uint8Array
+  /** `undefined` only from a store that leaves it out. */
+  readonly version: Hlc | undefined
+}
+
+/** What a read told. */
+export interface Reading {
+  /** `undefined` when there is no such key. */
+  readonly value: Uint8Array | undefined
+  /** Of the value; without one the last version the store has given to any key, if it says so. */
+  readonly version: Hlc | undefined
+}
+
+/** What a conditional write came to, with the version the store answered. */
+export interface Written {
+  readonly applied: boolean
+  readonly version: Hlc | undefined
+}
+
+/** How a SET is to be done. */
+export interface WriteOptions {
+  readonly condition?: SetCondition | undefined
+  /** Time to live, ms. */
+  readonly px?: number | undefined
+  readonly fencingToken?: Hlc | undefined
+  /** Ask the broker to keep the key on disk. */
+  readonly persist?: boolean | undefined
+}
+
+/**
+ * The commands of the state store as cold observables of one result: nothing is sent before somebody subscribes, and
+ * unsubscribing forgets the request. Timeouts are in ms.
+ */
+export class Store {
+  readonly #invoker: Invoker
+  readonly #clock: Clock
+  readonly #clientId: string
+  readonly #nodeId: string
+  #hlc: HlcClock
+
+  constructor(invoker: Invoker, clock: Clock, clientId: string) {
+    this.#invoker = invoker
+    this.#clock = clock
+    this.#clientId = clientId
+    this.#nodeId = clientId.replaceAll(':', '_') || 'client'
+    this.#hlc = new HlcClock(this.#nodeId)
+  }
+
+  /** GET: the value, or `undefined` when there is no such key. */
+  get(key: KeyName, timeout: number): Observable<Found | undefined> {
+    return this.#invoke({ verb: 'GET', key: key.bytes }, key, timeout, {}, (payload, version) => {
+      const value = readValue(payload, key.text)
+      return value && { value, version }
+    })
+  }
+
+  /** GET, with the place of an answer that there is no such key. */
+  read(key: KeyName, timeout: number): Observable<Reading> {
+    return this.#invoke({ verb: 'GET', key: key.bytes }, key, timeout, {}, (payload, version, reply) => {
+      const value = readValue(payload, key.text)
+      return { value, version: value ? version : positionOf(reply) }
+    })
+  }
+
+  /** SET. A refused condition is a result, not an error. */
+  set(key: KeyName, value: Uint8Array, options: WriteOptions, timeout: number): Observable<Written> {
+    const { condition, px } = options
+    return this.#invoke(
+      { verb: 'SET', key: key.bytes, value, condition, px },
+      key,
+      timeout,
+      options,
+      (payload, version) => ({
+        applied: readConditional(payload, key.text) === 'applied',
+        version,
+      }),
+    )
+  }
+
+  /** DEL: whether there was a key to delete. */
+  delete(key: KeyName, fencingToken: Hlc | undefined, timeout: number): Observable<Written> {
+    return this.#invoke({ verb: 'DEL', key: key.bytes }, key, timeout, { fencingToken }, (payload, version) => ({
+      applied: readDeleted(payload, key.text),
+      version,
+    }))
+  }
+
+  /** VDEL: deletes the key if it holds the value. */
+  deleteIf(key: KeyName, value: Uint8Array, fencingToken: Hlc | undefined, timeout: number): Observable<Written> {
+    return this.#invoke(
+      { verb: 'VDEL', key: key.bytes, value },
+      key,
+      timeout,
+      { fencingToken },
+      (payload, version) => ({
+        applied: readConditional(payload, key.text) === 'applied',
+        version,
+      }),
+    )
+  }
+
+  /** KEYNOTIFY, or its STOP: whether the key was watched before that. */
+  notify(key: KeyName, stop: boolean, timeout: number): Observable<boolean> {
+    return this.#invoke({ verb: 'KEYNOTIFY', key: key.bytes, stop }, key, timeout, {}, payload =>
+      readWatched(payload, key.text),
+    )
+  }
+
+  /** SCAN: a page of the keys that fit a glob, the first or the one after `token`. */
+  scan(glob: Uint8Array, token: Uint8Array | undefined, timeout: number): Observable<Page> {
+    return this.#invoke({ verb: 'SCAN', glob, token }, undefined, timeout, {}, readPage)
+  }
+
+  #invoke<T>(
+    command: Command,
+    key: KeyName | undefined,
+    timeout: number,
+    options: WriteOptions,
+    read: (payload: Uint8Array, version: Hlc | undefined, reply: RpcReply) => T,
+  ): Observable<T> {
+    return new Observable<T>(subscriber =>
+      this.#invoker.send({
+        key: key?.text,
+        payload: encodeCommand(command),
+        timeout,
+        repeatable: REPEATABLE.includes(command.verb),
+        userProperties: () => this.#properties(options),
+        succeeded: reply => {
+          const result = attempt(() => read(reply.payload, versionOf(reply), reply))
+          if ('error' in result) {
+            subscriber.error(result.error)
+            return
+          }
+          subscriber.next(result.value)
+          subscriber.complete()
+        },
+        failed: error => subscriber.error(error),
+      }),
+    )
+  }
+
+  #properties({ fencingToken, persist }: WriteOptions): Record<string, string> {
+    const properties: Record<string, string> = {
+      [PROPERTY.timestamp]: String(this.#timestamp()),
+      [PROPERTY.sourceId]: this.#clientId,
+      [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
+    }
+    if (fencingToken) properties[PROPERTY.fencingToken] = String(fencingToken)
+    if (persist) properties[PROPERTY.persist] = 'true'
+    return properties
+  }
+
+  #timestamp(): Hlc {
+    try {
+      return this.#hlc.tick(this.#clock.now())
+    } catch (error) {
+      if (!(error instanceof HlcError)) throw error
+      // The wall clock was set back by more than the drift. The store orders by its own clock; it only asks that ours is near.
+      this.#hlc = new HlcClock(this.#nodeId)
+      return this.#hlc.tick(this.#clock.now())
+    }
+  }
+}
+
+// A bug in here must surface as itself, not inside the MQTT client's message handler.
+function attempt<T>(run: () => T): { value: T } | { error: StateStoreError } {
+  try {
+    return { value: run() }
+  } catch (error) {
+    return {
+      error: error instanceof StateStoreError ? error : new PayloadError('The answer cannot be read', { cause: error }),
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import { StateStoreError } from '../base/errors.js'
+import { damaged } from '../log/errors.js'
+import { FRAME_HEADER, headerAt, isIntact, seal } from './frame.js'
+
+/** Of what is written; a change that an older version cannot read makes it greater. */
+export const FORMAT = 1
+
+export const LOCK = 'lock'
+export const MARK = 'mark'
+/** What a state is called while it is written. */
+export const UNFINISHED = '.part'
+
+export type Kind = 'log' | 'state'
+
+const MAGIC: Record<Kind, string> = { log: 'rx-statestore log', state: 'rx-statestore state' }
+const DIGITS = 16
+/** Of the first frame of a file, which says what it is, bytes. */
+export const HEAD_SIZE = FRAME_HEADER + 32
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+/** The name of the file with the state at a position, or with the entries behind it. */
+export const nameOf = (kind: Kind, position: number): string => `${kind}-${String(position).padStart(DIGITS, '0')}`
+
+/** What a file is by its name; `undefined` for one that is not ours. */
+export function fileOf(name: string): { readonly kind: Kind; readonly position: number } | undefined {
+  const [, kind, digits] = /^(log|state)-([0-9]{16})$/.exec(name) ?? []
+  if (kind !== 'log' && kind !== 'state') return undefined
+  return { kind, position: Number(digits) }
+}
+
+/** The first frame of a file. */
+export function head(kind: Kind, position: number): Uint8Array {
+  const frame = new Uint8Array(HEAD_SIZE)
+  new DataView(frame.buffer).setUint32(FRAME_HEADER, FORMAT)
+  frame.set(encoder.encode(MAGIC[kind]), FRAME_HEADER + 4)
+  return seal(frame, position)
+}
+
+/** Raises `format` for what is no file of ours or a newer one, and `damaged` for one whose head is not what was written. */
+export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position: number): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const magic = decoder.decode(bytes.subarray(FRAME_HEADER + 4, FRAME_HEADER + 4 + MAGIC[kind].length))
+  const intact =
+    bytes.length === HEAD_SIZE && headerAt(bytes, 0)?.length === HEAD_SIZE - FRAME_HEADER && isIntact(bytes)
+  if (!intact) throw damaged(`${name} does not begin as it was written`)
+  if (magic !== MAGIC[kind]) throw new StateStoreError('format', `${name} is no ${kind} of a state store`)
+  const format = view.getUint32(FRAME_HEADER)
+  if (format !== FORMAT) {
+    throw new StateStoreError(
+      'format',
+      `${name} has format ${format}, and this version knows ${FORMAT} only; nothing was changed`,
+    )
+  }
+  if (headerAt(bytes, 0)?.number !== position) throw damaged(`${name} is the file of another position`)
+}

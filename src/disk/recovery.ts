@@ -1,0 +1,216 @@
+import { reason, StateStoreError } from '../base/errors.js'
+import { Engine, type EngineOptions } from '../engine/engine.js'
+import type { State } from '../engine/state.js'
+import { decodeEntry } from '../log/entry-codec.js'
+import { damaged } from '../log/errors.js'
+import { StateDecoder } from '../log/state-codec.js'
+import type { Files, OpenFile } from './files.js'
+import { checkHead, fileOf, HEAD_SIZE, type Kind, LOCK, MARK, nameOf, UNFINISHED } from './format.js'
+import { FrameSource } from './frame-source.js'
+import { readMark } from './mark.js'
+
+/** How far the reading of a directory has come. */
+export interface Progress {
+  /** Bytes that were read, and of how many. */
+  readonly read: number
+  readonly of: number
+}
+
+/** What a directory holds. */
+export interface Recovered<C> {
+  readonly engine: Engine<C>
+  /** Of the last entry. */
+  readonly position: number
+  /** Up to where entries were committed, as far as the directory knows. */
+  readonly marked: number
+  /** Entries behind the state. */
+  readonly entries: number
+  /** Keys of the state. */
+  readonly keys: number
+  /** The log that goes on, and where; `undefined` when there is none yet. */
+  readonly tail: { readonly name: string; readonly at: number } | undefined
+  /** What was written but never committed, bytes. */
+  readonly torn: number
+  /** Of the state, bytes. */
+  readonly stateSize: number
+  /** Files that nobody needs any more. */
+  readonly leftovers: readonly string[]
+}
+
+/** A disk of its own has this. */
+const LOST = 'lost+found'
+const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
+
+/** Whether a directory has nothing in it, or nothing but the beginnings of a store. */
+export const isFresh = (names: readonly string[]): boolean =>
+  names.every(name => name === LOCK || name === MARK || name === LOST)
+
+/**
+ * Reads a directory back, without changing it. Raises `damaged` when it is not all that was committed, and `format` when
+ * it is none of a store or of another version.
+ */
+export async function recover<C>(
+  files: Files,
+  options: EngineOptions,
+  progress: (progress: Progress) => void = () => undefined,
+): Promise<Recovered<C>> {
+  const names = await files.list()
+  checkNames(names)
+  const marked = await readMarkOf(files, names)
+  const sizes = await sizesOf(files, names)
+  const reading = new Reading(files, sizes, progress)
+  const positions = positionsOf(names, 'state')
+  const base = positions.at(-1) ?? 0
+  const state = positions.length === 0 ? undefined : await reading.state(base)
+  const engine = new Engine<C>(options, state)
+  const tail = await reading.logs(engine, base, positionsOf(names, 'log'))
+  if (tail.position < marked) {
+    throw damaged(
+      `entries up to ${marked} were committed, and the log ends with ${tail.position}: what it held is lost`,
+    )
+  }
+  const older = names.filter(name => name.endsWith(UNFINISHED) || (fileOf(name)?.position ?? base) < base)
+  const stateSize = sizes.get(nameOf('state', base)) ?? 0
+  return { engine, marked, keys: state?.size ?? 0, stateSize, ...tail, leftovers: [...older, ...tail.leftovers] }
+}
+
+function checkNames(names: readonly string[]): void {
+  const known = (name: string): boolean =>
+    name === LOCK || name === MARK || name === LOST || name.endsWith(UNFINISHED) || fileOf(name) !== undefined
+  const strange = names.find(name => !known(name))
+  if (strange === undefined) return
+  throw new StateStoreError(
+    'format',
+    `there is a file ${JSON.stringify(strange)}, which is none of a state store; nothing was changed`,
+  )
+}
+
+async function readMarkOf(files: Files, names: readonly string[]): Promise<number> {
+  if (!names.includes(MARK)) {
+    if (isFresh(names)) return 0
+    throw damaged('the file that says what was committed ("mark") is missing')
+  }
+  const file = await files.open(MARK, false)
+  try {
+    const marked = readMark(await file.read(0, 64))
+    if (marked === undefined && !isFresh(names))
+      throw damaged('the file that says what was committed ("mark") is damaged')
+    return marked ?? 0
+  } finally {
+    await file.close()
+  }
+}
+
+const positionsOf = (names: readonly string[], kind: Kind): number[] =>
+  names.flatMap(name => {
+    const file = fileOf(name)
+    return file?.kind === kind ? [file.position] : []
+  })
+
+async function sizesOf(files: Files, names: readonly string[]): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>()
+  for (const name of names) {
+    if (fileOf(name) === undefined) continue
+    const file = await files.open(name, false)
+    sizes.set(name, await file.size())
+    await file.close()
+  }
+  return sizes
+}
+
+type Tail = Pick<Recovered<never>, 'position' | 'entries' | 'tail' | 'torn' | 'leftovers'>
+
+class Reading {
+  readonly #files: Files
+  readonly #progress: (progress: Progress) => void
+  readonly #of: number
+  #read = 0
+
+  constructor(files: Files, sizes: ReadonlyMap<string, number>, progress: (progress: Progress) => void) {
+    this.#files = files
+    this.#progress = progress
+    this.#of = Array.from(sizes.values()).reduce((sum, size) => sum + size, 0)
+  }
+
+  async state(position: number): Promise<State> {
+    const name = nameOf('state', position)
+    return this.#with(name, async file => {
+      checkHead(name, await file.read(0, HEAD_SIZE), 'state', position)
+      const source = await FrameSource.of(file, HEAD_SIZE)
+      const decoder = new StateDecoder()
+      for (let number = 0; decoder.state === undefined; number++) {
+        const block = await source.next(number)
+        if (block === undefined) throw damaged(`${name} is damaged at byte ${source.at}`)
+        decoder.take(block)
+        this.#tell(block.length)
+      }
+      if (source.at !== source.size) throw damaged(`${name} is longer than what was written`)
+      return decoder.state
+    })
+  }
+
+  /** Applies the entries behind a position. */
+  async logs<C>(engine: Engine<C>, base: number, bases: readonly number[]): Promise<Tail> {
+    const leftovers: string[] = []
+    let [position, entries, torn] = [base, 0, 0]
+    let tail: Tail['tail']
+    for (const from of bases.filter(from => from >= base)) {
+      const name = nameOf('log', from)
+      const end = await this.#with(name, async file => this.#log(engine, name, from, position, file))
+      // It was about to take over.
+      if (from > base && from <= position && end.position === from) {
+        leftovers.push(name)
+        continue
+      }
+      if (from !== position) throw damaged(`the entries between ${position} and ${from} are missing`)
+      if (torn > 0) throw damaged(`${tail?.name ?? 'a log'} is damaged at byte ${tail?.at ?? 0}`)
+      entries += end.position - from
+      torn = end.torn
+      position = end.position
+      tail = { name, at: end.at }
+    }
+    // A log is there before its state is.
+    if (tail === undefined && base > 0) throw damaged(`${nameOf('log', base)} is missing`)
+    return { position, entries, tail, torn, leftovers }
+  }
+
+  async #log<C>(engine: Engine<C>, name: string, from: number, applied: number, file: OpenFile) {
+    const size = await file.size()
+    // It was about to be made.
+    if (size < HEAD_SIZE) return { position: from, at: 0, torn: size }
+    checkHead(name, await file.read(0, HEAD_SIZE), 'log', from)
+    const source = await FrameSource.of(file, HEAD_SIZE)
+    let position = from
+    for (let entry = await source.next(position + 1); entry !== undefined; entry = await source.next(position + 1)) {
+      position++
+      // One that lies behind another log is not to be there at all.
+      if (from === applied) engine.apply(entryOf(name, entry), SILENT)
+      this.#tell(entry.length)
+    }
+    if (source.at < size && (await source.hasLater(position + 1)))
+      throw damaged(`${name} is damaged at byte ${source.at}`)
+    return { position, at: source.at, torn: size - source.at }
+  }
+
+  async #with<T>(name: string, use: (file: OpenFile) => Promise<T>): Promise<T> {
+    const file = await this.#files.open(name, false)
+    try {
+      return await use(file)
+    } finally {
+      await file.close()
+    }
+  }
+
+  #tell(bytes: number): void {
+    this.#read += bytes
+    this.#progress({ read: this.#read, of: this.#of })
+  }
+}
+
+function entryOf(name: string, bytes: Uint8Array): ReturnType<typeof decodeEntry> {
+  try {
+    return decodeEntry(bytes)
+  } catch (cause) {
+    throw damaged(`${name} has an entry that cannot be read: ${reason(cause)}`, { cause })
+  }
+}

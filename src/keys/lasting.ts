@@ -1,0 +1,41 @@
+import { type ErrorCode, RequestRejectedError, StateStoreError } from '../base/errors.js'
+
+/** MQTT 5.0, section 2.4. */
+const NOT_AUTHORIZED = 135
+
+/**
+ * Codes after which a watch or a lease tries again; any other ends it, for no later attempt could mend it and the caller
+ * must know. An answer that makes no sense is the fault of whoever gave it; the next one may make sense. The reasons are
+ * in docs/decisions/errors-that-end-a-watch.md.
+ */
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  // Troubles of network, load and clocks.
+  'timeout',
+  'outcome-unknown',
+  'overflow',
+  'connection-lost',
+  'clock-skew',
+  'quota-exceeded',
+  'service-unknown',
+  // Answers that do not fit the request: a fault of the store or of the broker, which may be gone with the next answer.
+  'payload',
+  'decode',
+  'hlc',
+  'request-rejected',
+  'syntax-error',
+  'unknown-command',
+  'wrong-argument-count',
+  'timestamp-missing',
+  'timestamp-malformed',
+  'key-empty',
+  'fencing-token-required',
+  'fencing-token-stale',
+  'fencing-token-skew',
+])
+
+/** Whether trying again is pointless; also for what is no error of ours, and so a fault in here. */
+export function isLasting(error: unknown): boolean {
+  if (!(error instanceof StateStoreError)) return true
+  if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED) return true
+  return !PASSING.has(error.code)
+}

@@ -1,0 +1,105 @@
+import type { Subscription } from 'rxjs'
+import { backoff } from '../base/backoff.js'
+import type { StateStoreError } from '../base/errors.js'
+import { isLasting } from './lasting.js'
+import type { RegistryOptions } from './registry-options.js'
+import { RequestWindow } from './request-window.js'
+import type { Watch } from './watch.js'
+import type { WatchEvent } from './watch-state.js'
+
+/** What a watch asks of the store. */
+export type WatchRequest = 'KEYNOTIFY' | 'GET'
+
+/** What comes of the requests of watches. */
+interface RequestEvents {
+  answered(watch: Watch, event: WatchEvent): void
+  /** No later attempt can succeed. */
+  failed(watch: Watch, error: StateStoreError): void
+  /** It is tried again, or nobody waits for it. */
+  report(error: StateStoreError): void
+}
+
+/** So many requests of watches are under way at a time; 10,000 keys come back in as many steps as needed. */
+const CONCURRENCY = 256
+
+/** The requests of all watches of a client: at most {@link CONCURRENCY} at a time, repeated after ever longer pauses. */
+export class WatchRequests {
+  readonly #options: RegistryOptions
+  readonly #events: RequestEvents
+  readonly #window = new RequestWindow<Watch>(CONCURRENCY)
+  readonly #stops = new Set<Subscription>()
+  /** How often a request has failed, of those that have. */
+  readonly #attempts = new Map<Watch, number>()
+
+  constructor(options: RegistryOptions, events: RequestEvents) {
+    this.#options = options
+    this.#events = events
+  }
+
+  /** Sends a request in its turn; a watch has one at a time. */
+  send(watch: Watch, request: WatchRequest): void {
+    this.#window.take(watch, () => this.#request(watch, request))
+  }
+
+  /** Ends the registration of a watch that is over. @param atOnce - nothing else will be sent */
+  unregister(watch: Watch, atOnce: boolean): void {
+    if (atOnce) this.#stop(watch)
+    else this.#window.take(watch, () => this.#stop(watch))
+  }
+
+  /** A watch is over: it sends nothing more. */
+  leave(watch: Watch): void {
+    this.#window.leave(watch)
+    this.#attempts.delete(watch)
+    watch.cancel()
+  }
+
+  /** The connection is gone, and with it what was asked over it; a registration made on the next must not be ended by it. */
+  clear(): void {
+    this.#window.clear()
+    this.#attempts.clear()
+    for (const stop of this.#stops) stop.unsubscribe()
+  }
+
+  #request(watch: Watch, request: WatchRequest): Subscription {
+    const { store, timeout } = this.#options
+    const error = (cause: StateStoreError): void => this.#failed(watch, request, cause)
+    const subscription =
+      request === 'KEYNOTIFY'
+        ? store
+            .notify(watch.key, false, timeout)
+            .subscribe({ next: () => this.#answered(watch, { type: 'registered' }), error })
+        : store
+            .read(watch.key, timeout)
+            .subscribe({ next: reading => this.#answered(watch, { type: 'read', reading }), error })
+    if (!subscription.closed) watch.request = subscription
+    return subscription
+  }
+
+  #answered(watch: Watch, event: WatchEvent): void {
+    this.#attempts.delete(watch)
+    watch.request = undefined
+    this.#events.answered(watch, event)
+  }
+
+  #failed(watch: Watch, request: WatchRequest, error: StateStoreError): void {
+    if (isLasting(error)) {
+      this.#events.failed(watch, error)
+      return
+    }
+    this.#events.report(error)
+    const attempt = (this.#attempts.get(watch) ?? 0) + 1
+    this.#attempts.set(watch, attempt)
+    const cancel = this.#options.clock.schedule(backoff(attempt), () => this.send(watch, request))
+    watch.request = { unsubscribe: cancel }
+  }
+
+  #stop(watch: Watch): Subscription {
+    const stop = this.#options.store.notify(watch.key, true, this.#options.timeout).subscribe({
+      error: error => this.#events.report(error),
+    })
+    this.#stops.add(stop)
+    stop.add(() => this.#stops.delete(stop))
+    return stop
+  }
+}

@@ -1,0 +1,115 @@
+import { ByteReader } from '../base/byte-reader.js'
+import { ByteWriter } from '../base/byte-writer.js'
+import { type Entry, type EntryCommand, type Load, type Restored, type Write, writeCommandOf } from '../engine/entry.js'
+import { readHlc, writeHlc } from '../hlc/hlc-codec.js'
+import { damaged } from './errors.js'
+
+const KIND = { write: 1, load: 2, start: 3 } as const
+const FLAG = { volatile: 1, dup: 2, origin: 4, timestamp: 8, fencingToken: 16 } as const
+
+/** An entry as bytes, `header` bytes of which are left for whoever stores them. */
+export function encodeEntry({ time, maxKeys, maxBytes, commands }: Entry, header = 0): Uint8Array {
+  const writer = new ByteWriter(header + 64 + 256 * commands.length)
+  for (let i = 0; i < header; i++) writer.uint8(0)
+  writer.float64(time)
+  writer.float64(maxKeys)
+  writer.float64(maxBytes)
+  writer.uint32(commands.length)
+  for (const command of commands) encodeCommand(writer, command)
+  return writer.done()
+}
+
+/** The entry of such bytes, with views of them. Raises `damaged` for what is none. */
+export function decodeEntry(bytes: Uint8Array): Entry {
+  const reader = new ByteReader(bytes)
+  const room = { time: reader.float64(), maxKeys: reader.float64(), maxBytes: reader.float64() }
+  const commands = Array.from({ length: reader.uint32() }, () => decodeCommand(reader))
+  if (!reader.ended) throw damaged('an entry is longer than what it holds')
+  return { ...room, commands }
+}
+
+function encodeCommand(writer: ByteWriter, command: EntryCommand): void {
+  writer.uint8(KIND[command.type])
+  if (command.type === 'write') encodeWrite(writer, command)
+  else if (command.type === 'load') encodeLoad(writer, command)
+}
+
+function decodeCommand(reader: ByteReader): EntryCommand {
+  const kind = reader.uint8()
+  if (kind === KIND.write) return decodeWrite(reader)
+  if (kind === KIND.load) return decodeLoad(reader)
+  if (kind === KIND.start) return { type: 'start' }
+  throw damaged(`an entry has a command of the unknown kind ${kind}`)
+}
+
+function encodeWrite(writer: ByteWriter, { payload, timestamp, fencingToken, origin, volatile }: Write): void {
+  writer.uint8(
+    (volatile ? FLAG.volatile : 0) |
+      (origin?.dup ? FLAG.dup : 0) |
+      (origin ? FLAG.origin : 0) |
+      (timestamp === undefined ? 0 : FLAG.timestamp) |
+      (fencingToken === undefined ? 0 : FLAG.fencingToken),
+  )
+  writer.blob(payload)
+  if (timestamp !== undefined) writer.text(timestamp)
+  if (fencingToken !== undefined) writer.text(fencingToken)
+  if (origin === undefined) return
+  writer.text(origin.clientId)
+  writer.blob(origin.correlationData)
+  writer.optional(origin.messageExpiry)
+}
+
+function decodeWrite(reader: ByteReader): Write {
+  const flags = reader.uint8()
+  const payload = reader.blob()
+  const command = writeCommandOf(payload)
+  if (command === undefined) throw damaged('an entry has a write that is none')
+  const timestamp = flags & FLAG.timestamp ? reader.text() : undefined
+  const fencingToken = flags & FLAG.fencingToken ? reader.text() : undefined
+  const dup = (flags & FLAG.dup) !== 0
+  const origin = flags & FLAG.origin ? decodeOrigin(reader, dup) : undefined
+  return {
+    type: 'write',
+    payload,
+    timestamp,
+    fencingToken,
+    command,
+    origin,
+    volatile: flags & FLAG.volatile ? true : undefined,
+  }
+}
+
+const decodeOrigin = (reader: ByteReader, dup: boolean): Write['origin'] => ({
+  clientId: reader.text(),
+  correlationData: reader.blob(),
+  dup,
+  messageExpiry: reader.optional(),
+})
+
+function encodeLoad(writer: ByteWriter, { items, replace }: Load): void {
+  writer.uint8(replace ? 1 : 0)
+  writer.uint32(items.length)
+  for (const { key, value, version, fencingToken, expiresAt, volatile } of items) {
+    writer.blob(key)
+    writer.blob(value)
+    writeHlc(writer, version)
+    writeHlc(writer, fencingToken)
+    writer.optional(expiresAt)
+    writer.uint8(volatile ? 1 : 0)
+  }
+}
+
+function decodeLoad(reader: ByteReader): Load {
+  const replace = reader.uint8() === 1
+  const items = Array.from({ length: reader.uint32() }, () => decodeItem(reader))
+  return { type: 'load', items, replace }
+}
+
+const decodeItem = (reader: ByteReader): Restored => ({
+  key: reader.blob(),
+  value: reader.blob(),
+  version: readHlc(reader),
+  fencingToken: readHlc(reader),
+  expiresAt: reader.optional(),
+  volatile: reader.uint8() === 1 ? true : undefined,
+})

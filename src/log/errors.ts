@@ -1,0 +1,14 @@
+import { StateStoreError } from '../base/errors.js'
+
+declare module '../base/errors.js' {
+  interface ErrorCodes {
+    /** Another process has the directory. */
+    'in-use': true
+    /** A directory is none of a store, or of a version of it that is not known here. */
+    format: true
+  }
+}
+
+/** What was stored is not what was written, or cannot be all of it. */
+export const damaged = (why: string, options?: ErrorOptions): StateStoreError =>
+  new StateStoreError('damaged', why, options)

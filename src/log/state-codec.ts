@@ -1,0 +1,118 @@
+import { ByteReader } from '../base/byte-reader.js'
+import { ByteWriter } from '../base/byte-writer.js'
+import type { State, StateRecord } from '../engine/state.js'
+import type { Hlc } from '../hlc/hlc.js'
+import { readHlc, writeHlc } from '../hlc/hlc-codec.js'
+import { damaged } from './errors.js'
+
+const BLOCK = { head: 1, older: 2, younger: 3, records: 4, end: 5 } as const
+/** A block ends when it has so many bytes. */
+const BLOCK_SIZE = 128 * 1024
+const NOTHING: Uint8Array = new Uint8Array(0)
+
+/** A state as bytes, in blocks: equal states give equal blocks. `header` bytes of each are left for whoever stores them. */
+export function* encodeState(state: State, header = 0): Generator<Uint8Array, void> {
+  const head = begin(BLOCK.head, header)
+  head.optional(state.born)
+  writeHlc(head, state.version)
+  head.float64(state.lastNumber)
+  head.float64(state.size)
+  yield head.done()
+  const [older, younger] = state.answered
+  yield withBytes(BLOCK.older, older, header)
+  yield withBytes(BLOCK.younger, younger, header)
+  yield* blocks(BLOCK.records, state.records, header, writeRecord)
+  yield begin(BLOCK.end, header).done()
+}
+
+/** Puts blocks together. Raises `damaged` for what is no state. */
+export class StateDecoder {
+  #older = NOTHING
+  #younger = NOTHING
+  readonly #records: StateRecord[] = []
+  #head: { born: number | undefined; version: Hlc; lastNumber: number; size: number } | undefined
+  #ended = false
+
+  /** Number of keys so far, and of how many. */
+  get progress(): { readonly keys: number; readonly of: number } {
+    return { keys: this.#records.length, of: this.#head?.size ?? 0 }
+  }
+
+  take(block: Uint8Array): void {
+    const reader = new ByteReader(block)
+    const kind = reader.uint8()
+    if (this.#ended || (this.#head === undefined) !== (kind === BLOCK.head))
+      throw damaged('its blocks are out of order')
+    if (kind === BLOCK.head) this.#head = readHead(reader)
+    else if (kind === BLOCK.older) this.#older = new Uint8Array(reader.blob())
+    else if (kind === BLOCK.younger) this.#younger = new Uint8Array(reader.blob())
+    else if (kind === BLOCK.records) while (!reader.ended) this.#records.push(readRecord(reader))
+    else if (kind === BLOCK.end) this.#ended = true
+    else throw damaged(`it has a block of the unknown kind ${kind}`)
+  }
+
+  /** The state; `undefined` before its last block. */
+  get state(): State | undefined {
+    if (!this.#ended || this.#head === undefined) return undefined
+    if (this.#head.size !== this.#records.length) throw damaged('it has not as many keys as it says')
+    return { ...this.#head, answered: [this.#older, this.#younger], records: this.#records }
+  }
+}
+
+function begin(kind: number, header: number): ByteWriter {
+  const writer = new ByteWriter()
+  for (let i = 0; i < header; i++) writer.uint8(0)
+  writer.uint8(kind)
+  return writer
+}
+
+function withBytes(kind: number, bytes: Uint8Array, header: number): Uint8Array {
+  const writer = begin(kind, header)
+  writer.blob(bytes)
+  return writer.done()
+}
+
+function* blocks<T>(
+  kind: number,
+  items: Iterable<T>,
+  header: number,
+  write: (writer: ByteWriter, item: T) => void,
+): Generator<Uint8Array, void> {
+  let writer: ByteWriter | undefined
+  for (const item of items) {
+    writer ??= begin(kind, header)
+    write(writer, item)
+    if (writer.length < BLOCK_SIZE) continue
+    yield writer.done()
+    writer = undefined
+  }
+  if (writer !== undefined) yield writer.done()
+}
+
+function readHead(reader: ByteReader) {
+  const [born, version] = [reader.optional(), readHlc(reader)]
+  if (version === undefined) throw damaged('it has no version')
+  return { born, version, lastNumber: reader.float64(), size: reader.float64() }
+}
+
+function writeRecord(writer: ByteWriter, record: StateRecord): void {
+  writer.float64(record.number)
+  writer.binary(record.id)
+  writer.blob(record.value)
+  writeHlc(writer, record.version)
+  writeHlc(writer, record.fencingToken)
+  writer.optional(record.expiresAt)
+  writer.uint8(record.volatile ? 1 : 0)
+}
+
+function readRecord(reader: ByteReader): StateRecord {
+  const number = reader.float64()
+  const id = reader.binary()
+  // A copy: the block is gone when all others have changed.
+  const value = new Uint8Array(reader.blob())
+  const version = readHlc(reader)
+  if (version === undefined) throw damaged('it has a record without a version')
+  const fencingToken = readHlc(reader)
+  const expiresAt = reader.optional()
+  return { number, id, value, version, fencingToken, expiresAt, volatile: reader.uint8() === 1 ? true : undefined }
+}

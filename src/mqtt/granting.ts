@@ -1,0 +1,77 @@
+import { backoff } from '../base/backoff.js'
+import type { Clock } from '../base/clock.js'
+import { RequestRejectedError } from '../base/errors.js'
+import type { MqttSession } from './session.js'
+
+/** MQTT 5.0, section 3.9.3: reason codes from here on are refusals. */
+const FIRST_REFUSAL = 128
+
+/** Refusals of a filter that no later attempt can mend (MQTT 5.0, section 3.9.3). */
+const LASTING = new Set([
+  135, // not authorized
+  143, // topic filter invalid
+  162, // wildcard subscriptions not supported
+])
+
+/** A filter to be subscribed, and who is told of it. */
+export interface Wanted {
+  readonly filter: string
+  readonly granted: () => void
+  /** `forGood`: it is not asked for again. */
+  readonly refused: (error: RequestRejectedError, forGood: boolean) => void
+}
+
+/** Subscribes on a connection, and asks again, with ever longer pauses, for what a broker refuses that may change its mind. */
+export class Granting {
+  readonly #session: MqttSession
+  readonly #clock: Clock
+  #cancel: () => void = () => undefined
+  /** What is asked for now; answers to anything else are too late. */
+  #wanted: readonly Wanted[] | undefined
+
+  constructor(session: MqttSession, clock: Clock) {
+    this.#session = session
+    this.#clock = clock
+  }
+
+  /**
+   * In place of what was asked for before, all in one SUBSCRIBE.
+   *
+   * @param subscriptionId - of all the filters, if the broker knows identifiers
+   */
+  ask(subscriptionId: number | undefined, wanted: readonly Wanted[], attempt = 1): void {
+    this.#cancel()
+    this.#wanted = wanted
+    const filters = wanted.map(({ filter }) => filter)
+    this.#session.subscribe(filters, subscriptionId, reasonCodes => {
+      if (this.#wanted !== wanted) return
+      const again = this.#answered(wanted, reasonCodes)
+      if (again.length === 0) return
+      this.#cancel = this.#clock.schedule(backoff(attempt), () => this.ask(subscriptionId, again, attempt + 1))
+    })
+  }
+
+  /** The connection is gone, or nobody wants anything any more. */
+  cancel(): void {
+    this.#cancel()
+    this.#wanted = undefined
+  }
+
+  /** Tells of each; returns what is to be asked for again. */
+  #answered(wanted: readonly Wanted[], reasonCodes: readonly number[]): Wanted[] {
+    const again: Wanted[] = []
+    for (const [i, each] of wanted.entries()) {
+      const reasonCode = reasonCodes[i] ?? FIRST_REFUSAL
+      if (reasonCode < FIRST_REFUSAL) each.granted()
+      else {
+        const forGood = LASTING.has(reasonCode)
+        if (!forGood) again.push(each)
+        each.refused(
+          new RequestRejectedError(reasonCode, `The broker refused the subscription to ${each.filter}`),
+          forGood,
+        )
+      }
+    }
+    return again
+  }
+}

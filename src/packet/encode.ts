@@ -1,0 +1,95 @@
+import { FIXED_FLAGS, LONGEST_HEADER, putVarint, sizeOfVarint } from './layout.js'
+import { type PacketType, TYPES } from './packet-type.js'
+import type { Acknowledgement, Connack, ServerPacket, SubscriptionAcknowledgement, Version } from './packets.js'
+import { FIRST_FAILURE } from './reason-code.js'
+import * as REASON from './reason-codes.js'
+import { returnCodeOf } from './return-code.js'
+import { writeProperties } from './write-properties.js'
+import { Writer } from './writer.js'
+
+/** Memory to begin with for a packet, bytes. */
+const USUAL_SIZE = 64
+const NOTHING = new Uint8Array(0)
+
+/**
+ * Writes a packet of a server, all but PUBLISH. MQTT 3.1.1 has neither AUTH nor a DISCONNECT of the server: nothing becomes
+ * of them, zero bytes.
+ *
+ * @param maximumPacketSize - of the client, bytes; user properties and then the reason string are left out where they would
+ * not fit (MQTT 5.0, sections 3.2.2.3.9, 3.4.2.2.2 and others). What is too large without them is returned all the same.
+ * @example
+ * ```ts
+ * socket.write(encodePacket({ type: 'pingresp' }, 5))
+ * ```
+ */
+export function encodePacket(
+  packet: ServerPacket,
+  version: Version,
+  maximumPacketSize = Number.POSITIVE_INFINITY,
+): Uint8Array {
+  const whole = encode(packet, version)
+  if (whole.length <= maximumPacketSize || !('reasonString' in packet || 'userProperties' in packet)) return whole
+  const plain = encode({ ...packet, userProperties: undefined }, version)
+  if (plain.length <= maximumPacketSize) return plain
+  return encode({ ...packet, userProperties: undefined, reasonString: undefined }, version)
+}
+
+function encode(packet: ServerPacket, version: Version): Uint8Array {
+  const writer = new Writer(USUAL_SIZE)
+  writer.at = LONGEST_HEADER
+  switch (packet.type) {
+    case 'connack':
+      writeConnack(writer, packet, version)
+      break
+    case 'puback':
+    case 'pubrec':
+    case 'pubrel':
+    case 'pubcomp':
+      writeAcknowledgement(writer, packet, version)
+      break
+    case 'suback':
+    case 'unsuback':
+      writeSubscriptionAcknowledgement(writer, packet, version)
+      break
+    case 'disconnect':
+    case 'auth':
+      if (version === 4) return NOTHING
+      writer.byte(packet.reasonCode)
+      writeProperties(writer, packet.type, packet)
+  }
+  return withHeader(writer, packet.type)
+}
+
+/** The header goes right before the content, which begins where the longest header would end. */
+function withHeader(writer: Writer, type: PacketType): Uint8Array {
+  const length = writer.at - LONGEST_HEADER
+  const start = LONGEST_HEADER - 1 - sizeOfVarint(length)
+  writer.bytes[start] = (TYPES[type] << 4) | (type === 'pubrel' ? FIXED_FLAGS : 0)
+  putVarint(writer.bytes, start + 1, length)
+  return writer.bytes.subarray(start, writer.at)
+}
+
+/** MQTT 5.0, section 3.2. A failure has no session (MQTT-3.2.2-6). */
+function writeConnack(writer: Writer, packet: Connack, version: Version): void {
+  writer.byte(packet.sessionPresent && packet.reasonCode === REASON.success ? 1 : 0)
+  writer.byte(version === 4 ? returnCodeOf(packet.reasonCode) : packet.reasonCode)
+  if (version === 5) writeProperties(writer, packet.type, packet)
+}
+
+/** MQTT 5.0, sections 3.4 to 3.7: success and no properties can be left out. */
+function writeAcknowledgement(writer: Writer, packet: Acknowledgement, version: Version): void {
+  writer.uint16(packet.packetId)
+  if (version === 4) return
+  const plain = packet.reasonString === undefined && (packet.userProperties ?? []).length === 0
+  if (!plain || packet.reasonCode !== REASON.success) writer.byte(packet.reasonCode)
+  if (!plain) writeProperties(writer, packet.type, packet)
+}
+
+/** MQTT 5.0, sections 3.9 and 3.11. */
+function writeSubscriptionAcknowledgement(writer: Writer, packet: SubscriptionAcknowledgement, version: Version): void {
+  writer.uint16(packet.packetId)
+  if (version === 5) writeProperties(writer, packet.type, packet)
+  if (version === 4 && packet.type === 'unsuback') return
+  for (const code of packet.reasonCodes)
+    writer.byte(version === 4 && code >= FIRST_FAILURE ? REASON.unspecifiedError : code)
+}

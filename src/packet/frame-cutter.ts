@@ -1,0 +1,121 @@
+import { keepable } from '../base/bytes.js'
+import { endOfPacket, PUBACK_SIZE, uint16, viewOf } from './layout.js'
+import { malformed, PacketError } from './packet-error.js'
+import * as PACKET from './packet-types.js'
+import * as REASON from './reason-codes.js'
+
+const NOTHING = new Uint8Array(0)
+const PUBACK = PACKET.puback << 4
+
+/**
+ * Cuts what comes over a connection into packets, one at a time, so that whoever reads can stop between two. A packet
+ * that comes in one piece is a view of it. What comes in many is put together in memory that grows with it, to twice as
+ * much at most: in linear time, and never for what has only been announced.
+ *
+ * @example
+ * ```ts
+ * cutter.push(chunk)
+ * for (let frame = cutter.next(); frame; frame = cutter.next()) take(frame)
+ * ```
+ */
+export class FrameCutter {
+  readonly #largest: number
+  /** What is unread lies between the two places; memory behind it is free if it is our own. */
+  #bytes: Uint8Array = NOTHING
+  #at = 0
+  #end = 0
+
+  /** @param maximumPacketSize - largest packet, with its header, bytes */
+  constructor(maximumPacketSize: number) {
+    this.#largest = maximumPacketSize
+  }
+
+  /** Adds the next bytes, which must not change any more. */
+  push(chunk: Uint8Array): void {
+    if (this.held > 0) this.#append(chunk)
+    // Of a Buffer, `slice` is no copy, which whoever takes a packet may need.
+    else this.#hold(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength))
+  }
+
+  /**
+   * The next packet that is complete. Throws {@link PacketError} when its length is malformed or beyond the maximum, and
+   * does so again from then on.
+   */
+  next(): Uint8Array | undefined {
+    const end = this.#endOfFirst()
+    if (end === undefined || end > this.#end) {
+      this.#spare()
+      return undefined
+    }
+    const frame = viewOf(this.#bytes, this.#at, end)
+    this.#advance(end)
+    return frame
+  }
+
+  /**
+   * The packet id if the next packet is a PUBACK that says nothing but success, which then is taken; otherwise 0. Every
+   * other packet of a busy connection is one: a view of each would cost more than all else that is done about it.
+   */
+  nextPuback(): number {
+    const bytes = this.#bytes
+    const at = this.#at
+    if (bytes[at] !== PUBACK || bytes[at + 1] !== PUBACK_SIZE - 2 || at + PUBACK_SIZE > this.#end) return 0
+    const packetId = uint16(bytes, at + 2)
+    if (packetId > 0) this.#advance(at + PUBACK_SIZE)
+    return packetId
+  }
+
+  /** Bytes that are kept: of packets that nobody has asked for, and of one that is not complete. */
+  get held(): number {
+    return this.#end - this.#at
+  }
+
+  /** Whether a packet has begun and is not complete. */
+  get partial(): boolean {
+    const end = endOfPacket(this.#bytes, this.#at)
+    return this.held > 0 && (end === undefined || end > this.#end)
+  }
+
+  #endOfFirst(): number | undefined {
+    const end = endOfPacket(this.#bytes, this.#at)
+    if (end === Number.POSITIVE_INFINITY) throw malformed('The length of a packet has more than four bytes')
+    if (end !== undefined && end - this.#at > this.#largest)
+      throw new PacketError(
+        REASON.packetTooLarge,
+        `A packet of ${end - this.#at} bytes came, and \`maximumPacketSize\` is ${this.#largest}`,
+      )
+    return end
+  }
+
+  #advance(to: number): void {
+    if (to === this.#end) this.#hold(NOTHING)
+    else this.#at = to
+  }
+
+  #hold(bytes: Uint8Array): void {
+    this.#bytes = bytes
+    this.#at = 0
+    this.#end = bytes.length
+  }
+
+  #append(chunk: Uint8Array): void {
+    const needed = this.held + chunk.length
+    if (this.#end + chunk.length > this.#bytes.length) {
+      const larger = new Uint8Array(Math.max(needed, 2 * this.held))
+      larger.set(this.#bytes.subarray(this.#at, this.#end))
+      this.#bytes = larger
+      this.#end = this.held
+      this.#at = 0
+    }
+    this.#bytes.set(chunk, this.#end)
+    this.#end += chunk.length
+  }
+
+  /** The beginning of a packet shall not keep alive all that came with it. */
+  #spare(): void {
+    if (this.held === 0) return
+    const rest = this.#bytes.subarray(this.#at, this.#end)
+    const kept = keepable(rest)
+    if (kept !== rest) this.#hold(kept)
+  }
+}

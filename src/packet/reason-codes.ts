@@ -1,0 +1,46 @@
+// One export each, so that a client carries those alone that it names.
+// MQTT 5.0, section 2.4; codes from 0x80 are failures.
+
+export const success = 0x00
+export const grantedQos1 = 0x01
+export const grantedQos2 = 0x02
+export const disconnectWithWill = 0x04
+export const noMatchingSubscribers = 0x10
+export const noSubscriptionExisted = 0x11
+export const continueAuthentication = 0x18
+export const reAuthenticate = 0x19
+export const unspecifiedError = 0x80
+export const malformedPacket = 0x81
+export const protocolError = 0x82
+export const implementationSpecificError = 0x83
+export const unsupportedProtocolVersion = 0x84
+export const clientIdentifierNotValid = 0x85
+export const badUserNameOrPassword = 0x86
+export const notAuthorized = 0x87
+export const serverUnavailable = 0x88
+export const serverBusy = 0x89
+export const banned = 0x8a
+export const serverShuttingDown = 0x8b
+export const badAuthenticationMethod = 0x8c
+export const keepAliveTimeout = 0x8d
+export const sessionTakenOver = 0x8e
+export const topicFilterInvalid = 0x8f
+export const topicNameInvalid = 0x90
+export const packetIdentifierInUse = 0x91
+export const packetIdentifierNotFound = 0x92
+export const receiveMaximumExceeded = 0x93
+export const topicAliasInvalid = 0x94
+export const packetTooLarge = 0x95
+export const messageRateTooHigh = 0x96
+export const quotaExceeded = 0x97
+export const administrativeAction = 0x98
+export const payloadFormatInvalid = 0x99
+export const retainNotSupported = 0x9a
+export const qosNotSupported = 0x9b
+export const useAnotherServer = 0x9c
+export const serverMoved = 0x9d
+export const sharedSubscriptionsNotSupported = 0x9e
+export const connectionRateExceeded = 0x9f
+export const maximumConnectTime = 0xa0
+export const subscriptionIdentifiersNotSupported = 0xa1
+export const wildcardSubscriptionsNotSupported = 0xa2

@@ -1,0 +1,60 @@
+import { fromUtf8 } from '../base/bytes.js'
+import { viewOf } from './layout.js'
+import { malformed } from './packet-error.js'
+
+/** What may be done with a text before it is taken: throws when it is not what it should be. */
+export type Check = (text: string) => void
+
+/** Text of bytes: well-formed UTF-8 without U+0000; a byte order mark is part of it (MQTT 5.0, section 1.5.4). */
+export function textOf(bytes: Uint8Array, at: number, length: number): string {
+  if (length === 0) return ''
+  const text = decoded(viewOf(bytes, at, at + length))
+  if (text.includes('\0')) throw malformed('A text has U+0000 in it')
+  return text
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return fromUtf8(bytes)
+  } catch (cause) {
+    throw malformed('A text is not well-formed UTF-8', { cause })
+  }
+}
+
+/** A power of two. */
+const SLOTS = 32
+
+/** Texts of ASCII that came before, for one connection: names of properties and topics come with every packet. */
+export class KnownTexts {
+  readonly #longest: number
+  readonly #known = new Array<string | undefined>(SLOTS).fill(undefined)
+
+  /** @param longest - longer texts are not likely to come again, bytes */
+  constructor(longest: number) {
+    this.#longest = longest
+  }
+
+  /** As the function {@link textOf}, and checked unless it is known. */
+  textOf(bytes: Uint8Array, at: number, length: number, check?: Check): string {
+    const slot = slotOf(bytes, at, length)
+    const known = this.#known[slot]
+    if (known?.length === length && spells(known, bytes, at)) return known
+    const text = textOf(bytes, at, length)
+    check?.(text)
+    // Of ASCII alone as many bytes as characters.
+    if (text.length === length && length <= this.#longest) this.#known[slot] = text
+    return text
+  }
+}
+
+/** Texts that differ mostly do so in the middle or at the end, every other digit of what is in Base16. */
+function slotOf(bytes: Uint8Array, at: number, length: number): number {
+  const last = at + length - 1
+  const sum = length * 31 + (bytes[last] ?? 0) * 7 + (bytes[last - 2] ?? 0) * 19 + (bytes[at + (length >> 1)] ?? 0)
+  return sum & (SLOTS - 1)
+}
+
+function spells(ascii: string, bytes: Uint8Array, at: number): boolean {
+  for (let i = 0; i < ascii.length; i++) if (ascii.charCodeAt(i) !== bytes[at + i]) return false
+  return true
+}

@@ -1,0 +1,34 @@
+import { protocolError } from './packet-error.js'
+
+/** Whether a text can be the topic of a message: not empty, without wildcards (MQTT 5.0, sections 4.7.1 and 4.7.3). */
+export const isTopicName = (text: string): boolean => text !== '' && !text.includes('#') && !text.includes('+')
+
+/** What a shared subscription begins with (MQTT 5.0, section 4.8.2). */
+export const SHARE_PREFIX = '$share/'
+
+/**
+ * Whether a text can be the filter of a subscription: `#` is the last level, `+` a whole one (MQTT 5.0, section 4.7.1), and a
+ * shared subscription has a name without wildcards and a filter after it (section 4.8.2).
+ */
+export function isTopicFilter(text: string): boolean {
+  if (!text.startsWith(SHARE_PREFIX)) return hasWildcardsInPlace(text)
+  const end = text.indexOf('/', SHARE_PREFIX.length)
+  return end > 0 && isTopicName(text.slice(SHARE_PREFIX.length, end)) && hasWildcardsInPlace(text.slice(end + 1))
+}
+
+function hasWildcardsInPlace(filter: string): boolean {
+  if (filter === '') return false
+  for (let at = 0; at < filter.length; at++) {
+    const character = filter[at]
+    if (character !== '#' && character !== '+') continue
+    const next = at + 1
+    if (at > 0 && filter[at - 1] !== '/') return false
+    if (next < filter.length && (character === '#' || filter[next] !== '/')) return false
+  }
+  return true
+}
+
+/** Throws unless it can be the topic of a message, or one to answer to (MQTT 5.0, sections 3.3.2.1 and 3.3.2.3.5). */
+export function checkTopicName(topic: string): void {
+  if (!isTopicName(topic)) throw protocolError('A topic name is empty or has wildcards')
+}

@@ -1,0 +1,224 @@
+import { BehaviorSubject, defer, EMPTY, filter, finalize, Observable, Subject, type Subscriber, throwError } from 'rxjs'
+import type { Clock } from '../../base/clock.js'
+import { ConnectionLostError, type StateStoreError } from '../../base/errors.js'
+import { checkName } from '../wire/names.js'
+import { Driver, type UrlSource } from './driver.js'
+import type {
+  Action,
+  GroupMessage,
+  MachineSettings,
+  RequestOutcome,
+  SendRequest,
+  SendResult,
+  ServerMessage,
+} from './events.js'
+import { type Gap, Group, type GroupHost } from './group.js'
+import { Machine } from './machine.js'
+import { toPayload } from './payload.js'
+import { closedBy } from './pubsub-errors.js'
+import { onWallClock, type PubSubStatus } from './pubsub-status.js'
+import { type SendOptions, sendingOf } from './send.js'
+import type { OpenSocket } from './socket.js'
+
+/** What a client needs besides the behaviour of its machine. */
+export interface PubSubClientSettings extends Omit<MachineSettings, 'backlog'> {
+  readonly url: UrlSource
+  readonly clock: Clock
+  readonly openSocket: OpenSocket
+  /** Loads what the codec needs before anything is sent. Without it the codec is there. */
+  readonly ready?: () => Promise<void>
+}
+
+/**
+ * A connection to a hub of Azure Web PubSub over a reliable subprotocol: groups, events, and what there is to know about
+ * the connection. A lost connection is recovered without loss or doubles, or else what that means is told. Made by
+ * {@link connectPubSub}.
+ */
+export class PubSubClient implements AsyncDisposable {
+  /** State of the connection, the latest first; completes after `stopped`. */
+  readonly status$: Observable<PubSubStatus>
+  /** Faults that end no stream, such as malformed frames and refused rejoins. Hot; nothing is lost by not listening. */
+  readonly errors$: Observable<StateStoreError>
+  /**
+   * Messages of the application's server to this connection. Hot. Those sent while {@link status$} is `disconnected`
+   * are missed. Ends as {@link Group.messages$} does.
+   */
+  readonly serverMessages$: Observable<ServerMessage>
+  readonly #driver: Driver
+  readonly #groupHost: GroupHost
+  readonly #clock: Clock
+  readonly #ready: (() => Promise<void>) | undefined
+  readonly #status$ = new BehaviorSubject<PubSubStatus>({ state: 'connecting' })
+  readonly #errors$ = new Subject<StateStoreError>()
+  readonly #serverMessages$ = new Subject<ServerMessage>()
+  readonly #gaps$ = new Subject<Gap>()
+  readonly #groups = new Map<string, Subject<GroupMessage>>()
+  readonly #sends = new Map<SendRequest, Subscriber<SendResult>>()
+
+  /** Use {@link connectPubSub}. */
+  constructor(settings: PubSubClientSettings) {
+    const { url, clock, openSocket, codec, timeout } = settings
+    const machine = new Machine({ ...settings, backlog: () => this.#driver.backlog })
+    const { subprotocol } = codec
+    this.#clock = clock
+    this.#ready = settings.ready
+    this.#driver = new Driver({ machine, clock, openSocket, subprotocol, url, tell: action => this.#tell(action) })
+    this.#groupHost = {
+      timeout,
+      send: request => this.#send(request),
+      messages: group => this.#messages(group),
+      gaps: group => this.#gaps$.pipe(filter(gap => gap.group === group)),
+    }
+    this.status$ = this.#status$.asObservable()
+    this.errors$ = this.#errors$.asObservable()
+    this.serverMessages$ = this.#serverMessages$.asObservable()
+    this.#driver.dispatch({ type: 'start' })
+  }
+
+  /**
+   * A group of the hub; it is not joined before its messages are subscribed to. Throws `argument` for a blank name, for
+   * one of more than 1,024 characters, and for one with half a surrogate pair.
+   *
+   * @example
+   * ```ts
+   * client.group('line-1').messages$.subscribe(({ data }) => show(data))
+   * ```
+   */
+  group(name: string): Group {
+    checkName('group', name)
+    return new Group(name, this.#groupHost)
+  }
+
+  /**
+   * Sends an event to the application's server. Cold, and errors, as {@link Group.send}.
+   *
+   * @example
+   * ```ts
+   * client.sendEvent('click', { button: 'stop' }).subscribe()
+   * ```
+   */
+  sendEvent(name: string, data: unknown, options: SendOptions = {}): Observable<SendResult> {
+    checkName('event', name)
+    const sending = sendingOf(options, this.#groupHost.timeout)
+    const frame = { type: 'event', event: name, payload: toPayload(data, options.dataType) } as const
+    return this.#send({ frame, ...sending })
+  }
+
+  /**
+   * Ends the connection: message streams complete; sends fail with `closed`, or `outcome-unknown` for one whose
+   * acknowledgement had not come. Resolves when the socket is closed, at the latest after two seconds. May be called in
+   * any state, and again.
+   */
+  close(): Promise<void> {
+    return this.#driver.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #send(draft: SendRequest): Observable<SendResult> {
+    return new Observable(subscriber => {
+      // Its own for every subscription: it names the message.
+      const request = { ...draft }
+      const post = (): void => {
+        if (subscriber.closed) return
+        this.#sends.set(request, subscriber)
+        this.#driver.dispatch({ type: 'send', request })
+      }
+      subscriber.add(() => {
+        if (this.#sends.delete(request)) this.#driver.dispatch({ type: 'forget', request })
+      })
+      if (this.#ready === undefined) post()
+      else
+        this.#ready().then(post, cause =>
+          subscriber.error(new ConnectionLostError('The codec cannot be loaded', { cause })),
+        )
+    })
+  }
+
+  #messages(name: string): Observable<GroupMessage> {
+    return defer(() => {
+      const status = this.#status$.value
+      if (status.state === 'stopped') return status.cause ? throwError(() => closedBy(status.cause)) : EMPTY
+      const messages = this.#groups.get(name) ?? this.#join(name)
+      return messages.pipe(finalize(() => this.#leaveUnobserved(name, messages)))
+    })
+  }
+
+  #join(group: string): Subject<GroupMessage> {
+    const messages = new Subject<GroupMessage>()
+    this.#groups.set(group, messages)
+    this.#driver.dispatch({ type: 'join', group, member: messages })
+    return messages
+  }
+
+  #leaveUnobserved(group: string, messages: Subject<GroupMessage>): void {
+    if (messages.observed || this.#groups.get(group) !== messages) return
+    this.#groups.delete(group)
+    this.#driver.dispatch({ type: 'leave', group })
+  }
+
+  #tell(action: Action): void {
+    switch (action.type) {
+      case 'groupMessage':
+        this.#groups.get(action.message.group)?.next(action.message)
+        break
+      case 'serverMessage':
+        this.#serverMessages$.next(action.message)
+        break
+      case 'settled':
+        this.#settle(action.request, action.outcome)
+        break
+      case 'groupFailed':
+        this.#failGroup(action.group, action.member, action.error)
+        break
+      case 'gap':
+        this.#gaps$.next({ group: action.group, from: action.since + this.#wallOffset(), to: this.#clock.now() })
+        break
+      case 'report':
+        this.#errors$.next(action.error)
+        break
+      case 'status':
+        this.#show(onWallClock(action.status, this.#wallOffset()))
+        break
+    }
+  }
+
+  #settle(request: SendRequest, outcome: RequestOutcome): void {
+    const subscriber = this.#sends.get(request)
+    if (subscriber === undefined) return
+    this.#sends.delete(request)
+    if (!outcome.ok) {
+      subscriber.error(outcome.error)
+      return
+    }
+    subscriber.next(outcome.result)
+    subscriber.complete()
+  }
+
+  #failGroup(group: string, member: object, error: StateStoreError): void {
+    const messages = this.#groups.get(group)
+    if (messages !== member) return
+    this.#groups.delete(group)
+    messages.error(error)
+  }
+
+  #show(status: PubSubStatus): void {
+    this.#status$.next(status)
+    if (status.state !== 'stopped') return
+    const { cause } = status
+    const end = <T>(stream: Subject<T>): void => (cause ? stream.error(closedBy(cause)) : stream.complete())
+    for (const messages of Array.from(this.#groups.values())) end(messages)
+    this.#groups.clear()
+    end(this.#serverMessages$)
+    this.#gaps$.complete()
+    this.#errors$.complete()
+    this.#status$.complete()
+  }
+
+  /** From the machine's clock to the wall clock. */
+  #wallOffset(): number {
+    return this.#clock.now() - this.#clock.monotonic()
+  }
+}

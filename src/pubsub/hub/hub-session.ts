@@ -1,0 +1,187 @@
+import type { Deadline } from '../../base/deadlines.js'
+import type { AckError, DownFrame, RefusedCall } from '../wire/frames.js'
+import type { HubLink } from './hub-link.js'
+import type { Connection, Identity } from './identity.js'
+import type { MemoryBudget } from './memory-budget.js'
+import { Permissions } from './permissions.js'
+import { RecentIds } from './recent-ids.js'
+import type { NumberedFrame, SharedCodec } from './shared-codec.js'
+import { Unacked } from './unacked.js'
+
+/** Most ids of successful requests that are remembered. (Client specification, "Deduplication".) */
+const MOST_RECENT_IDS = 1_000
+
+/**
+ * A client's state at the hub: what survives the loss of its network connection. It writes to the link it is attached
+ * to, and knows nothing of other sessions.
+ */
+export class HubSession implements Connection {
+  readonly connectionId: string
+  readonly userId: string | undefined
+  readonly codec: SharedCodec
+  readonly permissions: Permissions
+  /** Names of its groups; the hub keeps the other side of it. */
+  readonly joined = new Set<string>()
+  /** Ids of requests that succeeded. */
+  readonly recent = new RecentIds(MOST_RECENT_IDS)
+  /** When a frame came last, ms of the hub's clock. */
+  heardAt = 0
+  /** When the hub looks at it next. */
+  deadline: Deadline<HubSession> | undefined
+  readonly #token: string
+  readonly #unacked: Unacked
+  #link: HubLink | undefined
+  /** Number of the message to write next to this link. */
+  #next = 1
+  /** Highest number ever written to any link. */
+  #written = 0
+  /** Senders have waited for it in vain. */
+  #excused = false
+
+  constructor(connectionId: string, token: string, codec: SharedCodec, identity: Identity, budget: MemoryBudget) {
+    this.#unacked = new Unacked(budget)
+    this.connectionId = connectionId
+    this.#token = token
+    this.codec = codec
+    this.userId = identity.userId
+    this.permissions = new Permissions(identity.roles)
+  }
+
+  get subprotocol(): string {
+    return this.codec.name
+  }
+
+  get groups(): readonly string[] {
+    return [...this.joined]
+  }
+
+  get link(): HubLink | undefined {
+    return this.#link
+  }
+
+  get attached(): boolean {
+    return this.#link !== undefined
+  }
+
+  /** Whether more is unacknowledged than the hub keeps. */
+  get overflowed(): boolean {
+    return this.#unacked.overflowed
+  }
+
+  /** How full its share of unacknowledged messages is; 1 is the limit. */
+  get backlog(): number {
+    return this.#unacked.share
+  }
+
+  /** Whether senders should wait for it. A client that is away is not waited for. */
+  get lagging(): boolean {
+    return this.attached && !this.#excused && this.#unacked.lagging
+  }
+
+  /** Whether senders need not wait for it any longer. */
+  get caughtUp(): boolean {
+    return !this.attached || this.#unacked.caughtUp
+  }
+
+  /** The number of the message queued last. */
+  get last(): number {
+    return this.#unacked.last
+  }
+
+  /** Whether it has acknowledged everything up to a number. */
+  hasAcknowledged(id: number): boolean {
+    return this.#unacked.first > id
+  }
+
+  /** Bytes it has not acknowledged. */
+  get bytes(): number {
+    return this.#unacked.bytes
+  }
+
+  /** Senders have waited long enough, and do not wait again before it has caught up. */
+  excuse(): void {
+    this.#excused = true
+  }
+
+  /** Compares in a time that does not tell how much of the token was right. */
+  hasToken(token: string): boolean {
+    if (token.length !== this.#token.length) return false
+    let difference = 0
+    for (let i = 0; i < token.length; i++) difference |= token.charCodeAt(i) ^ this.#token.charCodeAt(i)
+    return difference === 0
+  }
+
+  /** Takes its first link, and tells the client who it is. */
+  open(link: HubLink): void {
+    this.#link = link
+    this.send({
+      type: 'connected',
+      connectionId: this.connectionId,
+      userId: this.userId,
+      reconnectionToken: this.#token,
+    })
+  }
+
+  /** Goes on at another link: repeats what is unacknowledged before anything new. The former link is cut. */
+  resume(link: HubLink): void {
+    this.#link?.terminate()
+    this.#link = link
+    this.#next = this.#unacked.first
+    this.pump()
+  }
+
+  /** Gives up the link, which may be gone already. */
+  detach(): HubLink | undefined {
+    const link = this.#link
+    this.#link = undefined
+    return link
+  }
+
+  /** Numbers a message and writes it as soon as the link takes it. */
+  deliver(frame: NumberedFrame): void {
+    this.#unacked.add(frame)
+    this.pump()
+  }
+
+  /** Writes what waits, as far as the link takes it. */
+  pump(): void {
+    const link = this.#link
+    while (link !== undefined) {
+      const frame = this.#unacked.at(this.#next)
+      if (frame === undefined || !link.takes(frame.size)) return
+      link.send(frame.frameAt(this.#next))
+      this.#written = Math.max(this.#written, this.#next)
+      this.#next++
+    }
+  }
+
+  /** What comes from the client: everything up to this id arrived. An id that was never written is a client's bug, and has no effect. */
+  acknowledge(id: bigint): void {
+    if (id > BigInt(this.#written)) return
+    this.#unacked.acknowledge(Number(id))
+    // A client that recovers may acknowledge what the former link brought before it is repeated.
+    this.#next = Math.max(this.#next, this.#unacked.first)
+    if (this.caughtUp) this.#excused = false
+  }
+
+  /** Writes a frame without a number; it is lost when there is no link. */
+  send(frame: DownFrame | RefusedCall): void {
+    this.#link?.send(this.codec.encode(frame))
+  }
+
+  /** Answers a request, if it asked for that, and remembers it if it succeeded. */
+  answer(ackId: bigint | undefined, error?: AckError): void {
+    if (ackId === undefined) return
+    if (error === undefined) this.recent.add(ackId)
+    this.send({ type: 'ack', ackId, success: error === undefined, error })
+  }
+
+  pong(): void {
+    this.#link?.send(this.codec.pong)
+  }
+
+  /** Frees what it holds. */
+  dispose(): void {
+    this.#unacked.clear()
+  }
+}

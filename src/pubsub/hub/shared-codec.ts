@@ -1,0 +1,157 @@
+import type { DownFrame, FrameData, HubCodec, NewerCall, RefusedCall, UnknownFrame, UpFrame } from '../wire/frames.js'
+import type { Kept } from './memory-budget.js'
+
+/** A frame that carries a sequence id. */
+export type DataFrame = Extract<DownFrame, { type: 'groupMessage' | 'serverMessage' }>
+
+/** A message encoded once for all receivers: only the sequence id differs between them. */
+export interface NumberedFrame extends Kept {
+  /** Bytes of the frame with this id. */
+  sizeAt(id: number): number
+  /** The frame with this id; always the same for the same id. */
+  frameAt(id: number): FrameData
+}
+
+/**
+ * A subprotocol as the hub uses it: its codec, and a way to encode a message once however many receive it. Text frames
+ * are JSON objects, binary ones are protobuf.
+ */
+export class SharedCodec {
+  /** Name of the subprotocol. */
+  readonly name: string
+  /** Whether its frames are WebSocket text messages. */
+  readonly text: boolean
+  /** The answer to every ping. */
+  readonly pong: FrameData
+  readonly #codec: HubCodec
+
+  constructor(codec: HubCodec) {
+    this.#codec = codec
+    this.name = codec.subprotocol
+    this.pong = codec.encode({ type: 'pong' })
+    this.text = typeof this.pong === 'string'
+  }
+
+  /** Raises an error for anything that is not a frame. */
+  decode(data: FrameData): UpFrame | NewerCall | UnknownFrame {
+    return this.#codec.decode(data)
+  }
+
+  /** Whether this is a frame that acknowledges messages. One that is written unusually is recognised when its turn comes. */
+  isSequenceAck(data: FrameData): boolean {
+    try {
+      const isLikely = typeof data === 'string' ? data.includes('"sequenceAck"') : data[0] === SEQUENCE_ACK
+      return isLikely && this.#codec.decode(data).type === 'sequenceAck'
+    } catch {
+      // It is reported when its turn comes.
+      return false
+    }
+  }
+
+  encode(frame: DownFrame | RefusedCall): FrameData {
+    return this.#codec.encode(frame)
+  }
+
+  /** Encodes a message that gets its sequence ids later. Raises the codec's error when it cannot be encoded. */
+  encodeOnce(frame: DataFrame): NumberedFrame {
+    const data = this.#codec.encode(frame)
+    return typeof data === 'string' ? new NumberedText(data) : new NumberedBytes(data)
+  }
+}
+
+/** A subprotocol that both sides speak. */
+export interface Agreement {
+  /** As the client spells it, which is how it wants to hear it. */
+  readonly name: string
+  readonly codec: SharedCodec
+}
+
+/** The first of the offered subprotocols that is known; upper and lower case are the same. */
+export function agree(offered: readonly string[], known: readonly SharedCodec[]): Agreement | undefined {
+  for (const name of offered) {
+    const codec = known.find(candidate => candidate.name === name.toLowerCase())
+    if (codec) return { name, codec }
+  }
+  return undefined
+}
+
+/** `{...}` becomes `{...,"sequenceId":7}`. */
+class NumberedText implements NumberedFrame {
+  readonly size: number
+  holders = 0
+  readonly #head: string
+
+  constructor(object: string) {
+    this.#head = `${object.slice(0, -1)},"sequenceId":`
+    this.size = Buffer.byteLength(this.#head) + 1
+  }
+
+  sizeAt(id: number): number {
+    return this.size + String(id).length
+  }
+
+  frameAt(id: number): string {
+    return `${this.#head}${id}}`
+  }
+}
+
+/** Tag of `UpstreamMessage.sequence_ack_message`. */
+const SEQUENCE_ACK = 0x42
+/** Tags of `DownstreamMessage.data_message` (length-delimited) and of `DataMessage.sequence_id` (varint). */
+const DATA_MESSAGE = 0x12
+const SEQUENCE_ID = 0x20
+
+/** The only field of the outer message is the inner one, which gets a last field: the sequence id. */
+class NumberedBytes implements NumberedFrame {
+  holders = 0
+  readonly #body: Uint8Array
+
+  constructor(message: Uint8Array) {
+    this.#body = message.subarray(1 + lengthOfVarint(message, 1))
+  }
+
+  get size(): number {
+    return this.#body.length
+  }
+
+  sizeAt(id: number): number {
+    const inner = this.#innerSize(id)
+    return 1 + varintSize(inner) + inner
+  }
+
+  frameAt(id: number): Uint8Array {
+    const inner = this.#innerSize(id)
+    const frame = new Uint8Array(1 + varintSize(inner) + inner)
+    frame[0] = DATA_MESSAGE
+    const at = writeVarint(frame, 1, inner)
+    frame.set(this.#body, at)
+    frame[at + this.#body.length] = SEQUENCE_ID
+    writeVarint(frame, at + this.#body.length + 1, id)
+    return frame
+  }
+
+  #innerSize(id: number): number {
+    return this.#body.length + 1 + varintSize(id)
+  }
+}
+
+function varintSize(value: number): number {
+  let size = 1
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) size++
+  return size
+}
+
+/** Where the bytes after it begin. */
+function writeVarint(bytes: Uint8Array, offset: number, value: number): number {
+  let at = offset
+  let rest = value
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 128
+  bytes[at++] = rest
+  return at
+}
+
+function lengthOfVarint(bytes: Uint8Array, offset: number): number {
+  let at = offset
+  while ((bytes[at] ?? 0) >= 128) at++
+  return at - offset + 1
+}

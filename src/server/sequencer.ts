@@ -1,0 +1,255 @@
+import { afterIo } from '../base/clock.js'
+import { Fifo } from '../base/fifo.js'
+import type { Answer, Applier, Change, Restoration } from '../engine/answer.js'
+import type { Entry, EntryCommand, Room } from '../engine/entry.js'
+import type { Log, LogFailure, LogListener } from '../log/log.js'
+import type { CommandError } from '../protocol/parse-command.js'
+
+/** What is done for a job when its turn has come; one of them is called, once. */
+export interface Job {
+  /** It changes nothing, and is done with the state as it is. */
+  read(): void
+  answered(answer: Answer): void
+  loaded(outcome: Restoration | CommandError): void
+  /** Its command is not in the log, and never will be. */
+  failed(failure: LogFailure): void
+}
+
+/** Where entries are applied, and what goes with that. */
+export interface SequencerHost {
+  readonly now: () => number
+  readonly room: () => Room
+  apply(entry: Entry, applier: Applier): void
+  expired(changes: readonly Change[]): void
+  /** An entry is applied, or will never be. */
+  settled(failure: LogFailure | undefined): void
+  /** An error of ours in a job that had to wait; all others are done nevertheless. */
+  faulted(error: unknown): void
+}
+
+/** Jobs that wait for an entry: those of its commands, and those that came after one of them on the same connection. */
+interface Batch {
+  readonly commands: EntryCommand[]
+  readonly jobs: { readonly job: Job; readonly isRead: boolean }[]
+  bytes: number
+  done: boolean
+}
+
+/** What waits for the log may have so many bytes; more is refused. */
+const MOST_BYTES = 256 * 1024 * 1024
+/** One entry has no more of them, unless a command alone has. */
+const LARGEST_ENTRY = 8 * 1024 * 1024
+const OVERHEAD = 200
+
+/**
+ * Sees to the order of what connections ask for. What changes records is gathered and goes through the log, and is done
+ * when it is there; what only reads is done at once, unless something that came before it on its connection waits.
+ */
+export class Sequencer implements LogListener, Applier {
+  readonly #log: Log
+  readonly #host: SequencerHost
+  #gathering: Batch | undefined
+  readonly #onItsWay = new Fifo<Batch>()
+  /** The last batch that a connection waits for. */
+  readonly #last = new WeakMap<object, Batch>()
+  #scheduled = false
+  #stopped = false
+  #bytes = 0
+  /** The batch that is being applied, and how far it is. */
+  #current: Batch | undefined
+  #at = 0
+  /** The job of the one command that is applied, where none has to wait. */
+  #only: Job | undefined
+
+  constructor(log: Log, host: SequencerHost) {
+    this.#log = log
+    this.#host = host
+    log.listen(this)
+  }
+
+  /** Whether what waits for the log takes all the room there is. */
+  get full(): boolean {
+    return this.#bytes >= MOST_BYTES
+  }
+
+  /** Does a job that changes nothing, in its place among those of its owner. @param bytes - what it takes while it waits */
+  read(owner: object, bytes: number, job: Job): void {
+    const last = this.#bytes === 0 ? undefined : this.#last.get(owner)
+    if (last === undefined || last.done) {
+      job.read()
+      return
+    }
+    last.jobs.push({ job, isRead: true })
+    this.#hold(last, bytes)
+  }
+
+  /** Has a command logged and applied. @param bytes - what the command takes while it waits */
+  write(owner: object, command: EntryCommand, bytes: number, job: Job): void {
+    if (this.#log.immediate) {
+      this.#alone(command, job)
+      return
+    }
+    if (this.#gathering !== undefined && this.#gathering.bytes + bytes > LARGEST_ENTRY) this.#flush()
+    this.#gathering ??= emptyBatch()
+    const batch = this.#gathering
+    batch.commands.push(command)
+    batch.jobs.push({ job, isRead: false })
+    this.#hold(batch, bytes)
+    this.#last.set(owner, batch)
+    this.#schedule()
+  }
+
+  /** Has the time logged, so that what is due expires; what its owner asks for from now on waits for that. */
+  tick(owner?: object): void {
+    if (this.#log.immediate) {
+      this.#append([])
+      return
+    }
+    if (this.#gathering === undefined) {
+      this.#gathering = emptyBatch()
+      this.#hold(this.#gathering, 0)
+    }
+    if (owner !== undefined) this.#last.set(owner, this.#gathering)
+    this.#schedule()
+  }
+
+  /** Nothing is done any more. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  committed(entry: Entry): void {
+    if (this.#log.immediate) {
+      if (this.#stopped) return
+      this.#host.apply(entry, this)
+      this.#host.settled(undefined)
+      return
+    }
+    const batch = this.#onItsWay.shift()
+    if (batch === undefined) return
+    // The disk shall not wait while this is applied.
+    this.#flush()
+    try {
+      if (!this.#stopped) this.#apply(batch, entry)
+    } finally {
+      this.#finish(batch, undefined)
+    }
+  }
+
+  rejected(_: Entry, failure: LogFailure): void {
+    const batch = this.#onItsWay.shift()
+    if (batch === undefined) return
+    batch.done = true
+    if (!this.#stopped) {
+      for (const { job, isRead } of batch.jobs) this.#guard(() => (isRead ? job.read() : job.failed(failure)))
+    }
+    this.#finish(batch, failure)
+    this.#flush()
+  }
+
+  expired(changes: readonly Change[]): void {
+    this.#host.expired(changes)
+  }
+
+  answered(_: number, answer: Answer): void {
+    if (this.#only !== undefined) {
+      this.#only.answered(answer)
+      return
+    }
+    const job = this.#next()
+    this.#guard(() => job?.answered(answer))
+    this.#reads()
+  }
+
+  loaded(_: number, outcome: Restoration | CommandError): void {
+    if (this.#only !== undefined) {
+      this.#only.loaded(outcome)
+      return
+    }
+    const job = this.#next()
+    this.#guard(() => job?.loaded(outcome))
+    this.#reads()
+  }
+
+  #next(): Job | undefined {
+    return this.#current?.jobs[this.#at++]?.job
+  }
+
+  /** A command that does not wait: an error in its job is for whoever asked. */
+  #alone(command: EntryCommand, job: Job): void {
+    const outer = this.#only
+    this.#only = job
+    try {
+      this.#append([command])
+    } finally {
+      this.#only = outer
+    }
+  }
+
+  #append(commands: readonly EntryCommand[]): void {
+    const { maxKeys, maxBytes } = this.#host.room()
+    this.#log.append({ time: this.#host.now(), maxKeys, maxBytes, commands })
+  }
+
+  #guard(task: () => void): void {
+    try {
+      task()
+    } catch (error) {
+      this.#host.faulted(error)
+    }
+  }
+
+  #hold(batch: Batch, bytes: number): void {
+    batch.bytes += bytes + OVERHEAD
+    this.#bytes += bytes + OVERHEAD
+  }
+
+  /** Those that came behind the command that was done. */
+  #reads(): void {
+    const batch = this.#current
+    for (let next = batch?.jobs[this.#at]; next?.isRead; next = batch?.jobs[this.#at]) {
+      this.#at++
+      const { job } = next
+      this.#guard(() => job.read())
+    }
+  }
+
+  #apply(batch: Batch, entry: Entry): void {
+    const [outer, at] = [this.#current, this.#at]
+    this.#current = batch
+    this.#at = 0
+    try {
+      this.#host.apply(entry, this)
+      batch.done = true
+      this.#reads()
+    } finally {
+      this.#current = outer
+      this.#at = at
+    }
+  }
+
+  #finish(batch: Batch, failure: LogFailure | undefined): void {
+    batch.done = true
+    this.#bytes -= batch.bytes
+    this.#host.settled(failure)
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#log.busy) return
+    this.#scheduled = true
+    afterIo(() => {
+      this.#scheduled = false
+      if (!this.#log.busy) this.#flush()
+    })
+  }
+
+  #flush(): void {
+    const batch = this.#gathering
+    if (batch === undefined) return
+    this.#gathering = undefined
+    this.#onItsWay.push(batch)
+    this.#append(batch.commands)
+  }
+}
+
+const emptyBatch = (): Batch => ({ commands: [], jobs: [], bytes: 0, done: false })

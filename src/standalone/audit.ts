@@ -1,0 +1,67 @@
+import { type Observable, Subject } from 'rxjs'
+import type { Clock } from '../base/clock.js'
+
+/** Something that whoever answers for a store wants to know: a login, or a refusal. Without secrets and values. */
+export interface AuditEvent {
+  /** When, as in `2026-01-02T12:15:16.017Z`. */
+  readonly time: string
+  /** `suppressed`: so many more events came in the same second, which are not told one by one. */
+  readonly event: 'login' | 'refused' | 'suppressed'
+  readonly clientId?: string | undefined
+  readonly username?: string | undefined
+  readonly address?: string | undefined
+  readonly listener?: string | undefined
+  /** Of a login. */
+  readonly outcome?: 'accepted' | 'refused' | undefined
+  /** What was refused. */
+  readonly action?: 'connect' | 'publish' | 'subscribe' | 'read' | 'write' | undefined
+  /** Topic, filter or key, as text, at most 256 characters. */
+  readonly target?: string | undefined
+  readonly reason?: string | undefined
+  readonly count?: number | undefined
+}
+
+/** Events of one second that are told; who is refused often is not to fill a disk. */
+const MOST_PER_SECOND = 200
+const SECOND = 1_000
+
+/** Tells what is to be kept on record. */
+export class Audit {
+  readonly #clock: Clock
+  readonly #events$ = new Subject<AuditEvent>()
+  #second = Number.NEGATIVE_INFINITY
+  #told = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Hot. */
+  get events$(): Observable<AuditEvent> {
+    return this.#events$.asObservable()
+  }
+
+  /** Tells of something, unless there was too much of it in this second. */
+  tell(event: Omit<AuditEvent, 'time'>): void {
+    if (!this.#events$.observed) return
+    const now = this.#clock.monotonic()
+    if (now >= this.#second + SECOND) this.#begin(now)
+    if (++this.#told <= MOST_PER_SECOND) this.#emit(event)
+  }
+
+  /** Nothing is told any more. */
+  close(): void {
+    this.#events$.complete()
+  }
+
+  #begin(now: number): void {
+    const suppressed = this.#told - MOST_PER_SECOND
+    this.#second = now
+    this.#told = 0
+    if (suppressed > 0) this.#emit({ event: 'suppressed', count: suppressed })
+  }
+
+  #emit(event: Omit<AuditEvent, 'time'>): void {
+    this.#events$.next({ time: new Date(this.#clock.now()).toISOString(), ...event })
+  }
+}

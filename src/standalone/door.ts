@@ -1,0 +1,25 @@
+import { systemClock } from '../base/clock.js'
+import type { KeyRights } from '../engine/rights.js'
+import type { Connection } from '../server/connection.js'
+import { Audit } from './audit.js'
+import { Guard } from './guard.js'
+import type { ServeOptions } from './options.js'
+import { policyOf } from './security.js'
+
+/** Who is let in, and what is told of it. */
+export interface Door {
+  readonly audit: Audit
+  /** Without one everybody may do everything. */
+  readonly guard: Guard | undefined
+}
+
+/** The door that options ask for. */
+export function doorOf({ authenticate, allowAnonymous, policy }: Required<ServeOptions>): Door {
+  const audit = new Audit(systemClock)
+  if (authenticate === undefined && policy === undefined) return { audit, guard: undefined }
+  const parsed = policy === undefined ? undefined : policyOf(policy)
+  return { audit, guard: new Guard({ authenticate, allowAnonymous, policy: parsed, clock: systemClock }, audit) }
+}
+
+/** What a policy lets connections do with keys; `undefined` without one. */
+export const rightsOf = ({ guard }: Door): KeyRights<Connection> | undefined => (guard?.judges ? guard : undefined)

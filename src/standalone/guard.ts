@@ -1,0 +1,173 @@
+import { displayText } from '../base/bytes.js'
+import type { Clock } from '../base/clock.js'
+import { reason } from '../base/errors.js'
+import type { Client, Credentials, Verdict } from '../broker/handler.js'
+import type { Glob } from '../engine/glob.js'
+import type { KeyRights } from '../engine/rights.js'
+import { readCertificate } from '../identity/certificates.js'
+import {
+  type Authenticate,
+  LOGIN_REFUSAL,
+  type LoginRefusal,
+  type LoginRequest,
+  type LoginResult,
+} from '../identity/login.js'
+import { LoginTurns } from '../identity/login-turns.js'
+import { ANYBODY, checkPrincipal } from '../identity/principal.js'
+import { LoginThrottle } from '../identity/throttle.js'
+import type { Policy } from '../policy/policy.js'
+import type { TopicRights } from '../server/access.js'
+import type { Connection } from '../server/connection.js'
+import type { Audit, AuditEvent } from './audit.js'
+import { Tenant } from './tenant.js'
+
+/** Who may come in, and what is in force. */
+export interface GuardOptions {
+  readonly authenticate: Authenticate | undefined
+  readonly allowAnonymous: boolean
+  readonly policy: Policy | undefined
+  readonly clock: Clock
+}
+
+/** Rules for nobody, where there are none: they are not asked. */
+const NO_POLICY: Policy = { rules: [] }
+const LONGEST_TARGET = 256
+const NOTHING: Glob = { words: 1, matches: () => false }
+
+/** Stands at the door of a store: finds out who somebody is, and says what it may do. It outlives the store's restarts. */
+export class Guard implements KeyRights<Connection>, TopicRights {
+  readonly #options: GuardOptions
+  readonly #audit: Audit
+  readonly #throttle: LoginThrottle
+  readonly #turns = new LoginTurns()
+  readonly #tenants = new WeakMap<object, Tenant>()
+  #policy: Policy | undefined
+
+  constructor(options: GuardOptions, audit: Audit) {
+    this.#options = options
+    this.#audit = audit
+    this.#throttle = new LoginThrottle(options.clock)
+    this.#policy = options.policy
+  }
+
+  /** Whether there is a policy; else everybody who is let in may do everything. */
+  get judges(): boolean {
+    return this.#policy !== undefined
+  }
+
+  /** Another policy is in force from now on. */
+  setPolicy(policy: Policy): void {
+    this.#policy = policy
+  }
+
+  authenticate(client: Client, credentials: Credentials): Verdict | Promise<Verdict> {
+    const request = requestOf(client.clientId, credentials)
+    const { authenticate, allowAnonymous } = this.#options
+    if (authenticate === undefined || (allowAnonymous && showsNothing(request)))
+      return this.#admit(client, request, { principal: ANYBODY })
+    return this.#turns.run(request.remoteAddress ?? '', async () => this.#ask(authenticate, client, request))
+  }
+
+  mayPublish(connection: Connection, topic: string): boolean {
+    return this.#tenants.get(connection)?.mayPublish(topic) || this.#refuse(connection, 'publish', topic)
+  }
+
+  maySubscribe(connection: Connection, filter: string): boolean {
+    return this.#tenants.get(connection)?.maySubscribe(filter) || this.#refuse(connection, 'subscribe', filter)
+  }
+
+  mayRead(connection: Connection, key: Uint8Array): boolean {
+    return this.stillReads(connection, key) || this.#refuse(connection, 'read', displayText(key))
+  }
+
+  mayWrite(connection: Connection, key: Uint8Array): boolean {
+    const allowed = this.#tenants.get(connection)?.rights.allows({ type: 'write', key })
+    return allowed || this.#refuse(connection, 'write', displayText(key))
+  }
+
+  readable(connection: Connection): Glob {
+    return this.#tenants.get(connection)?.rights.readable ?? NOTHING
+  }
+
+  /** {@link mayRead} of somebody who does not ask at the moment. */
+  stillReads(connection: object, key: Uint8Array): boolean {
+    return this.#tenants.get(connection)?.rights.allows({ type: 'read', key }) ?? false
+  }
+
+  async #ask(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
+    const { remoteAddress = '' } = request
+    const pause = this.#throttle.pause(remoteAddress)
+    if (pause > 0) return this.#turnAway(request, 'rate', `too many logins failed; wait ${Math.ceil(pause / 1_000)} s`)
+    const result = await resultOf(authenticate, request)
+    if ('challenge' in result) return { type: 'continue', data: result.challenge, state: result.state }
+    if ('principal' in result) return this.#admit(client, request, result)
+    // Somebody else may have failed meanwhile, and that counts as well.
+    if (result.refused === 'credentials') this.#throttle.failed(remoteAddress)
+    return this.#turnAway(request, result.refused, result.reason)
+  }
+
+  #admit(
+    client: Client,
+    request: LoginRequest,
+    { principal, data }: Extract<LoginResult, { principal: unknown }>,
+  ): Verdict {
+    const tenant = new Tenant(principal, client.clientId, () => this.#policy ?? NO_POLICY)
+    if (this.judges && !tenant.welcome) {
+      const words = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
+      return this.#turnAway(request, 'not-authorized', words, principal.username)
+    }
+    this.#tenants.set(client, tenant)
+    this.#tell({ event: 'login', outcome: 'accepted', ...whoOf(request), username: principal.username })
+    return { type: 'accepted', data, holder: tenant, expiresAt: principal.expiresAt }
+  }
+
+  #turnAway(request: LoginRequest, refused: LoginRefusal, words: string, username = request.username): Verdict {
+    this.#tell({ event: 'login', outcome: 'refused', ...whoOf(request), username, reason: words })
+    return { type: 'refused', reasonCode: LOGIN_REFUSAL[refused], reason: words }
+  }
+
+  #refuse(connection: Connection, action: NonNullable<AuditEvent['action']>, target: string): false {
+    const { clientId } = connection
+    const username = this.#tenants.get(connection)?.username
+    this.#tell({ event: 'refused', action, clientId, username, target: target.slice(0, LONGEST_TARGET) })
+    return false
+  }
+
+  #tell(event: Omit<AuditEvent, 'time'>): void {
+    this.#audit.tell(event)
+  }
+}
+
+const showsNothing = ({ username, password, method, certificate }: LoginRequest): boolean =>
+  username === undefined && password === undefined && method === undefined && certificate === undefined
+
+const whoOf = ({ clientId, remoteAddress: address, listener }: LoginRequest) => ({ clientId, address, listener })
+
+function requestOf(clientId: string, { connect, link, data, state }: Credentials): LoginRequest {
+  const { username, password, authenticationMethod: method } = connect
+  const { remoteAddress, transport, secure } = link
+  const certificate = secure && readCertificate(secure.getPeerCertificate(true), secure.authorized)
+  const plain = transport === 'tcp' ? 'mqtt' : 'ws'
+  return {
+    clientId,
+    username,
+    password,
+    method,
+    data,
+    state,
+    certificate,
+    remoteAddress,
+    listener: secure === undefined ? plain : `${plain}s`,
+  }
+}
+
+/** What a function of ours or of the user's says; what it throws is the broker's trouble, and lets nobody in. */
+async function resultOf(authenticate: Authenticate, request: LoginRequest): Promise<LoginResult> {
+  try {
+    const result = await authenticate(request)
+    if ('principal' in result) checkPrincipal(result.principal)
+    return result
+  } catch (error) {
+    return { refused: 'unavailable', reason: `nobody can be authenticated at the moment: ${reason(error)}` }
+  }
+}

@@ -1,0 +1,45 @@
+import { BehaviorSubject, Subject } from 'rxjs'
+import type { LogFailure } from '../log/log.js'
+import type { RequestReport } from '../server/state-store-server.js'
+import type { Door } from './door.js'
+import { Life } from './life.js'
+import type { ServeOptions } from './options.js'
+import type { Fault, StorageStatus } from './running-store.js'
+import type { Opened } from './storage.js'
+
+/** What a running store tells; storage$ has the last one. */
+export interface Outlets {
+  readonly requests$: Subject<RequestReport>
+  readonly drift$: Subject<number>
+  readonly faults$: Subject<Fault>
+  readonly storage$: BehaviorSubject<StorageStatus>
+}
+
+/** Everything that was answered is there. */
+export const KEPT: StorageStatus = { state: 'kept', error: undefined }
+
+/** Outlets that nobody listens to yet. */
+export const newOutlets = (): Outlets => ({
+  requests$: new Subject(),
+  drift$: new Subject(),
+  faults$: new Subject(),
+  storage$: new BehaviorSubject(KEPT),
+})
+
+/** Starts a life of the store that is open; its log is closed again when it does not come to be. */
+export async function begin(
+  options: Required<ServeOptions>,
+  outlets: Outlets,
+  opened: Opened,
+  { guard }: Door,
+): Promise<Life> {
+  const { requests$, drift$, faults$, storage$ } = outlets
+  const stored = (failure: LogFailure | undefined): void =>
+    storage$.next(failure === undefined ? KEPT : { state: failure.problem, error: failure.cause ?? failure })
+  try {
+    return await Life.start(options, opened, requests$, drift$, faults$, stored, guard)
+  } catch (error) {
+    await opened.log.close()
+    throw error
+  }
+}

@@ -1,0 +1,55 @@
+import { checkFunction } from '../base/check.js'
+import { ArgumentError } from '../base/errors.js'
+import { isLoopback } from '../base/host-name.js'
+import type { Authenticate } from '../identity/login.js'
+import { parsePolicy } from '../policy/parse-policy.js'
+import { checkTls, type TlsMaterial } from '../tls/tls.js'
+
+/** Options of `serve` about who may do what. */
+export interface SecurityOptions {
+  /**
+   * Finds out who a client is; see {@link Authenticate}, and `inOrder`, `Passwords`, `certificates` and `Tokens`, of which
+   * one can be made. Default: nobody is asked.
+   */
+  readonly authenticate?: Authenticate | undefined
+  /**
+   * Whether clients may come in that show nothing of themselves. Default only if nobody is asked, and only at the loopback
+   * address.
+   */
+  readonly allowAnonymous?: boolean
+  /**
+   * Who may do what: YAML, as the `authorizationPolicies` of Azure IoT Operations. What no rule grants is refused. Default:
+   * whoever is let in may do everything.
+   */
+  readonly policy?: string | undefined
+  /** Listens with TLS 1.2 or later. Default: without. */
+  readonly tls?: TlsMaterial | undefined
+}
+
+/** Options with their defaults. Throws {@link ArgumentError}. */
+export function checkSecurity(options: SecurityOptions, host: string): Required<SecurityOptions> {
+  const { authenticate, policy, tls } = options
+  if (authenticate !== undefined) checkFunction('authenticate', authenticate)
+  const { allowAnonymous = authenticate === undefined && isThisMachine(host) } = options
+  if (authenticate === undefined && !allowAnonymous) {
+    throw new ArgumentError(
+      `Everybody who reaches ${host} could read and write every key: give \`authenticate\`, or \`allowAnonymous: true\``,
+    )
+  }
+  if (policy !== undefined) policyOf(policy)
+  if (tls !== undefined) checkTls(tls)
+  return { authenticate, allowAnonymous, policy, tls }
+}
+
+/** Reads the option `policy`. Throws {@link ArgumentError}. */
+export function policyOf(text: string): ReturnType<typeof parsePolicy> {
+  if (typeof text !== 'string') throw new ArgumentError('Expected `policy` to be a text of YAML')
+  try {
+    return parsePolicy(text)
+  } catch (cause) {
+    throw cause instanceof ArgumentError ? new ArgumentError(`The policy: ${cause.message}`, { cause }) : cause
+  }
+}
+
+/** Whether what listens there can be reached from this machine alone. */
+export const isThisMachine = (host: string): boolean => host === '::1' || isLoopback(host.toLowerCase())

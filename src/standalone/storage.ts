@@ -1,0 +1,70 @@
+import { resolve } from 'node:path'
+import { filesOf } from '../disk/files.js'
+import { lockDirectory } from '../disk/lock.js'
+import { emptyLog, openLog } from '../disk/open.js'
+import { Engine, type EngineOptions } from '../engine/engine.js'
+import type { KeyRights } from '../engine/rights.js'
+import type { Log } from '../log/log.js'
+import { MemoryLog } from '../log/memory-log.js'
+import type { Connection } from '../server/state-store-server.js'
+import type { ServeOptions } from './options.js'
+
+/** Where a store begins, and where what it does goes. */
+export interface Opened {
+  readonly engine: Engine<Connection>
+  readonly log: Log
+}
+
+/** What is kept of a store from one start to the next. */
+export interface Storage {
+  /** Opens it, or opens it again when the log before is closed. */
+  open(): Promise<Opened>
+  /** As {@link open}, with nothing in it. */
+  openEmpty(): Promise<Opened>
+  /** Nobody has it any more. */
+  release(): Promise<void>
+}
+
+/** Memory, or the directory that the options name. Raises `in-use`, `damaged`, `format`, or the system's error. */
+export async function storageFor(
+  options: Required<ServeOptions>,
+  rights: KeyRights<Connection> | undefined,
+  troubled: (trouble: unknown) => void,
+): Promise<Storage> {
+  const bounds = { maxKeys: options.maxKeys, maxBytes: options.maxBytes, rights }
+  return options.data === '' ? inMemory(bounds) : onDisk(options, bounds, troubled)
+}
+
+function inMemory(bounds: EngineOptions<Connection>): Storage {
+  let kept: Engine<Connection> | undefined
+  const open = async (engine: Engine<Connection>): Promise<Opened> => {
+    kept = engine
+    return { engine, log: new MemoryLog() }
+  }
+  return {
+    open: async () => open(kept ?? new Engine(bounds)),
+    openEmpty: async () => open(new Engine(bounds)),
+    release: async () => undefined,
+  }
+}
+
+async function onDisk(
+  options: Required<ServeOptions>,
+  bounds: EngineOptions<Connection>,
+  troubled: (trouble: unknown) => void,
+): Promise<Storage> {
+  const directory = resolve(options.data)
+  const release = await lockDirectory(directory)
+  const files = await filesOf(directory)
+  const { clock, opening: progress } = options
+  const open = async (): Promise<Opened> =>
+    openLog<Connection>(files, { ...bounds, now: () => clock.now(), progress, troubled })
+  return {
+    open,
+    openEmpty: async () => {
+      await emptyLog(files)
+      return open()
+    },
+    release,
+  }
+}

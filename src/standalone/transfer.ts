@@ -1,0 +1,38 @@
+import { StateStoreError } from '../base/errors.js'
+import { toDumpLine } from '../dump/codec.js'
+import type { DumpLine } from '../dump/dump-line.js'
+import type { StoredRecord } from '../engine/apply.js'
+import type { Restoration } from '../engine/engine.js'
+import type { Restored } from '../engine/entry.js'
+import { LogFailure } from '../log/log.js'
+import { CommandError } from '../protocol/parse-command.js'
+import type { StateStoreServer } from '../server/state-store-server.js'
+
+/** The lines of a dump, one by one: all at once would take the room of the store once more. */
+export function* linesFrom(
+  records: readonly (readonly [key: Uint8Array, record: StoredRecord])[],
+): Generator<DumpLine, void> {
+  for (const [key, record] of records) yield toDumpLine({ key, ...record })
+}
+
+/** Has a store take records of a dump. Rejects with `quota-exceeded`, or `request-rejected` when its log is broken. */
+export async function restore(
+  server: StateStoreServer,
+  records: readonly Restored[],
+  replace: boolean,
+  { maxKeys, maxBytes }: { readonly maxKeys: number; readonly maxBytes: number },
+): Promise<Restoration> {
+  try {
+    return await server.restore(records, replace)
+  } catch (error) {
+    if (error instanceof LogFailure) throw notKept(error)
+    if (!(error instanceof CommandError)) throw error
+    const why = `that would be more than ${maxKeys} keys or ${maxBytes} bytes, the quota has been exceeded`
+    throw new StateStoreError(error.code, `Nothing was loaded: ${why}`)
+  }
+}
+
+const notKept = (failure: LogFailure): StateStoreError => {
+  const code = failure.problem === 'full' ? 'quota-exceeded' : 'request-rejected'
+  return new StateStoreError(code, `Nothing was loaded: ${failure.message}`, { cause: failure })
+}
