@@ -3,7 +3,7 @@ import type { Message } from '../../../src/broker/delivery.js'
 import { LIMIT } from '../../../src/broker/limits.js'
 import { matchesByTheRules } from '../../support/reference-filter.js'
 import { count, numberIn, numberOf, type Publication, SMALL_PACKET } from './publication.js'
-import { type Flight, keyOf, type Owed, SessionModel, type Subscribed } from './session-model.js'
+import { type Flight, idsOf, keyOf, type Owed, orderOf, SessionModel, type Subscribed } from './session-model.js'
 import { SharedModel } from './shared-model.js'
 import type { Sent, SimLink } from './sim-link.js'
 import { type Talk, talkOf, topicOf } from './talk.js'
@@ -417,8 +417,7 @@ export class Oracle {
     if (packet.qos !== qos) wrong('QoS')
     if (packet.retain !== retain) wrong('retain flag')
     if (packet.properties === undefined) return
-    const gotIds = [packet.properties.subscriptionIdentifier ?? []].flat()
-    if ([...gotIds].sort().join() !== [...ids].sort().join()) wrong('subscription identifier')
+    if (idsOf(packet) !== orderOf(ids)) wrong('subscription identifier')
     const left = expiresAt === undefined ? undefined : Math.ceil((expiresAt - this.#now()) / 1000)
     if (packet.properties.messageExpiryInterval !== left) wrong('expiry')
   }

@@ -39,6 +39,16 @@ export const keyOf = (number: number, qos: number): number => 4 * number + qos
 
 type Choice = (owed: Owed) => boolean
 
+/** The subscription identifiers of a message, in order; `undefined` where its version knows none. */
+export const idsOf = ({ properties }: IPublishPacket): string | undefined =>
+  properties && orderOf([properties.subscriptionIdentifier ?? []].flat())
+
+/** Identifiers in an order to compare them by. */
+export const orderOf = (ids: readonly number[]): string => [...ids].sort().join()
+
+const isFor = ({ qos, retain, ids }: Owed, packet: IPublishPacket): boolean =>
+  qos === packet.qos && retain === packet.retain && (idsOf(packet) ?? orderOf(ids)) === orderOf(ids)
+
 /** What is to be said against what the broker does. */
 export type Complain = (what: string) => void
 
@@ -93,9 +103,11 @@ export class SessionModel {
     const list = (packet.qos === 0 ? this.passing : this.owed).filter(owed => !skips(owed))
     const number = numberOf(packet)
     const head = list.find(owed => !optional(owed))
-    const found = list
+    const candidates = list
       .filter((owed, i) => head === undefined || owed.batch === head.batch || i < list.indexOf(head))
-      .find(({ publication: { what, number: own } }) => (number === undefined ? what === 'empty' : own === number))
+      .filter(({ publication: { what, number: own } }) => (number === undefined ? what === 'empty' : own === number))
+    // Owed for two subscriptions, of which the first may have been left out: the packet says which one it is for.
+    const found = candidates.find(owed => isFor(owed, packet)) ?? candidates[0]
     if (found === undefined) return undefined
     const before = [...this.owed, ...this.passing].filter(({ qos }) => qos > 0 === packet.qos > 0)
     this.#skip(before.slice(0, before.indexOf(found)).filter(({ batch }) => batch !== found.batch))
