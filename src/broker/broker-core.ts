@@ -72,6 +72,9 @@ export class BrokerCore implements Host<Connection>, SessionHost {
   readonly #mostWillBytes: number
   readonly #holders: Holders
   #closing = false
+  /** A message is on its way to those who get it, and the last wills that wait until it is. */
+  #routing = false
+  readonly #bequests: (() => void)[] = []
   /** When room was made last, ms. */
   #relieved = Number.NEGATIVE_INFINITY
 
@@ -116,7 +119,19 @@ export class BrokerCore implements Host<Connection>, SessionHost {
     if (isTooDeep(topic)) return 0
     if (retain && content.payload.length === 0) this.retained.delete(topic)
     else if (retain && !this.retained.set(message, this.now())) return undefined
-    return this.router.route(message, from)
+    return this.#route(message, from)
+  }
+
+  /** Who is too slow for a message may lose its connection: its last will comes behind the message for all others, too. */
+  #route(message: Message, from: Session | undefined): number {
+    const within = this.#routing
+    this.#routing = true
+    try {
+      return this.router.route(message, from)
+    } finally {
+      this.#routing = within
+      if (!within) for (const bequest of this.#bequests.splice(0)) bequest()
+    }
   }
 
   /** One connection for a client id (MQTT 5.0, section 3.1.4), and one session, which goes on unless it is to start clean. */
@@ -259,6 +274,10 @@ export class BrokerCore implements Host<Connection>, SessionHost {
   }
 
   #bequeath(connection: Connection, session: Session, will: Will): void {
+    if (this.#routing) {
+      this.#bequests.push(() => this.#bequeath(connection, session, will))
+      return
+    }
     // There may be other rules than when the client came.
     if (this.#closing || this.handler.refuse(connection, will)) return
     if (will.topic === this.handler.topic) {
