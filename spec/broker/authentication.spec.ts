@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/base/bytes.js'
 import { Authentication } from '../../src/broker/authentication.js'
-import type { Client, Credentials, Verdict } from '../../src/broker/handler.js'
+import type { Credentials, Verdict } from '../../src/broker/handler.js'
 import type { Auth, Connect } from '../../src/packet/packets.js'
 import * as REASON from '../../src/packet/reason-codes.js'
+import type { Client } from '../../src/peer/client.js'
 import { openHandler } from '../support/open-broker.js'
 
 const CONNECT: Connect = {

@@ -1,7 +1,8 @@
 import { protocolError } from '../packet/packet-error.js'
 import type { Auth, Connect } from '../packet/packets.js'
 import * as REASON from '../packet/reason-codes.js'
-import type { BrokerHandler, Client, Verdict } from './handler.js'
+import type { Client } from '../peer/client.js'
+import type { BrokerHandler, Verdict } from './handler.js'
 import type { Link } from './link.js'
 
 const NO_METHOD = {

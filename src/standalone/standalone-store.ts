@@ -4,8 +4,9 @@ import { checkObject } from '../base/check.js'
 import { ArgumentError, ClosedError, shown } from '../base/errors.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { Engine } from '../engine/engine.js'
+import type { Client } from '../peer/client.js'
 import type { Policy } from '../policy/policy.js'
-import type { Connection, RequestReport } from '../server/state-store-server.js'
+import type { RequestReport } from '../server/state-store-server.js'
 import { checkTls, type TlsMaterial } from '../tls/tls.js'
 import type { AuditEvent } from './audit.js'
 import { type Door, doorOf, rightsOf } from './door.js'
@@ -41,7 +42,7 @@ export class StandaloneStore implements RunningStore {
   readonly #outlets: Outlets
   readonly #storage: Storage
   readonly #door: Door
-  #engine: Engine<Connection>
+  #engine: Engine<Client>
   #life: Life
   #frozenUntil: number | undefined
   #cancelThaw: () => void = () => undefined
