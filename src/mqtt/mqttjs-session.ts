@@ -145,9 +145,7 @@ export class MqttJsSession implements MqttSession {
       {
         published: message => {
           if (message.qos === 1) this.#publisher.acknowledge(message.packetId)
-          const { topic, correlationData, contentType, userProperties, subscriptionIds } = message
-          const payload = keepable(message.payload)
-          this.#listener?.message({ topic, payload, correlationData, contentType, userProperties, subscriptionIds })
+          this.#listener?.message({ ...message, payload: keepable(message.payload) })
         },
         acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
         unreadable: error => this.#break(error),

@@ -77,6 +77,6 @@ export class Publisher {
 }
 
 function refusal(code: number): RequestRejectedError {
-  const [, words = `reason ${code}`] = Object.entries(mqtt.ReasonCodes).find(([known]) => Number(known) === code) ?? []
+  const words: unknown = Reflect.get(mqtt.ReasonCodes, code) ?? `reason ${code}`
   return new RequestRejectedError(code, `The broker refused the request: ${words}`)
 }
