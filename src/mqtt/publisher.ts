@@ -32,7 +32,7 @@ export class Publisher {
   publish(request: OutboundRequest, done: Done): void {
     const id = this.#ids.allocate()
     if (id === undefined) {
-      done(new RequestRejectedError(0, 'No MQTT packet id is free for the request'))
+      done(new RequestRejectedError(0, 'No MQTT packet id is free'))
       return
     }
     this.#unacknowledged[id] = done
