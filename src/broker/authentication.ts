@@ -49,7 +49,7 @@ export class Authentication {
     if (this.#connect.authenticationMethod === undefined) throw protocolError('AUTH without an authentication method')
     if (auth.authenticationMethod !== this.#connect.authenticationMethod)
       throw protocolError('AUTH with another authentication method than CONNECT')
-    if (this.#deciding || again === this.#asked) throw protocolError('AUTH that nobody asked for')
+    if (this.#deciding || again === this.#asked) throw protocolError('AUTH that was not asked for')
     this.#ask(auth.authenticationData, decided, failed)
   }
 

@@ -199,7 +199,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     }
   }
 
-  /** Ends all connections. Last wills are not published: there is nobody left to get them. */
+  /** Ends all connections. Last wills are not published: no connection is left to get them. */
   close(): void {
     this.#closing = true
     for (const connection of Array.from(this.#connections.values()))
@@ -207,7 +207,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
 
-  /** Ends as a process that is killed: nobody is told. */
+  /** Ends as a process that is killed: without a word. */
   die(): void {
     this.#closing = true
     for (const connection of Array.from(this.#connections.values())) connection.cut()

@@ -99,7 +99,7 @@ export class Broker {
     this.#core.publish({ topic, content, qos: 1, retain: false, expiresAt: undefined }, undefined)
   }
 
-  /** Shows another certificate to whoever connects from now on. */
+  /** Shows another certificate to clients that connect from now on. */
   setTls(tls: TlsMaterial): void {
     this.#listeners.setTls(tls)
   }

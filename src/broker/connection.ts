@@ -19,7 +19,7 @@ const NO_IDS: readonly number[] = []
 
 /**
  * One client's connection, from CONNECT to its end: what it does with each packet, and what it sends. It knows no socket
- * and no timer of the system, so that whoever drives it decides what happens when.
+ * and no timer of the system, so that its driver decides what happens when.
  */
 export class Connection implements ConversationPeer, EntrancePeer {
   readonly #link: Link

@@ -14,7 +14,7 @@ export interface Credentials {
   readonly state: unknown
 }
 
-/** Whom a session belongs to: nobody else may take it over. */
+/** Whom a session belongs to, and who alone may take it over. */
 export interface Holder {
   readonly id: string
   /** Whether it may be connected at all. */
@@ -27,7 +27,7 @@ export interface Holder {
 export interface Accepted {
   readonly type: 'accepted'
   readonly data?: Uint8Array | undefined
-  /** Without one everybody has the same rights, and whoever knows a client id may take its session over. */
+  /** Without one everybody has the same rights, and any client that knows a client id may take its session over. */
   readonly holder?: Holder | undefined
   /** When the connection ends unless the client proves anew who it is, ms since the Unix epoch; default never. */
   readonly expiresAt?: number | undefined
@@ -49,9 +49,9 @@ export type Verdict =
   | { readonly type: 'continue'; readonly data: Uint8Array; readonly state: unknown }
   | Refused
 
-/** What a broker asks of whoever it works for. */
+/** What a broker asks of the service it works for. */
 export interface BrokerHandler {
-  /** The topic of its own: what is published there it takes, and nobody else gets it. */
+  /** The topic of its own: it takes what is published there, and subscribers do not get it. */
   readonly topic: string
   /** Whom to let in. Without it everybody, but for those who ask for enhanced authentication. */
   authenticate?(client: Client, credentials: Credentials): Verdict | Promise<Verdict>

@@ -35,7 +35,7 @@ const LONGEST_WATCHED_KEY = 30_000
 /**
  * The state store without network, timers or clock: every call brings the time along. `C` stands for a connection.
  * What changes records comes in entries, and equal entries in equal order make equal states, wherever they are applied.
- * Who watches what is no part of that state.
+ * Watches are not part of that state.
  *
  * @example
  * ```ts
@@ -113,7 +113,7 @@ export class Engine<C> {
     return this.#records.get(toBinaryString(key))
   }
 
-  /** Whoever watches a key. */
+  /** The connections that watch a key. */
   watchersOf(key: Uint8Array): Iterable<C> {
     return this.watchers.count === 0 ? [] : this.watchers.of(toBinaryString(key))
   }

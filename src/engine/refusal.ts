@@ -5,7 +5,7 @@ import type { Answer, Change } from './answer.js'
 /** No change. */
 export const NONE: readonly Change[] = []
 
-/** The answer to what cannot be done. Throws what is no {@link CommandError}: a mistake of ours. */
+/** The answer to what cannot be done. Throws all but a {@link CommandError}: that is a mistake of ours. */
 export const refusal = (error: unknown): Answer => ({
   reply: { type: 'error', code: codeOf(error) },
   version: undefined,

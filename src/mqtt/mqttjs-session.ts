@@ -87,7 +87,7 @@ export class MqttJsSession implements MqttSession {
     })
     this.#detach = () => {
       detach()
-      // A socket may still fail after us, and an 'error' that nobody hears ends the process.
+      // A socket may still fail after us, and an 'error' without a listener ends the process.
       if (!this.shared) client.on('error', () => undefined)
     }
     if (this.#dialler) {

@@ -34,7 +34,7 @@ export interface Pending {
   id: number | undefined
 }
 
-/** Nobody knows whether it was carried out. */
+/** Whether it was carried out is not known. */
 export const unknown = ({ request }: Pending, why: string): OutcomeUnknownError =>
   new OutcomeUnknownError(why, request.key)
 

@@ -4,7 +4,7 @@ import type { LogFailure } from '../log/log.js'
 /** When the disk did not take what was due, it is tried again after so many ms. */
 const RETRY = 1_000
 
-/** Sees to it that keys expire when nobody asks for anything: one timer, for the earliest deadline of all keys. */
+/** Sees to it that keys expire without being asked for: one timer, for the earliest deadline of all keys. */
 export class Expiry {
   readonly #clock: Clock
   readonly #earliest: () => number | undefined

@@ -149,7 +149,7 @@ export class Sequencer implements LogListener, Applier {
     this.#reads()
   }
 
-  /** A command that does not wait: an error in its job is for whoever asked. */
+  /** A command that does not wait: an error in its job is for its caller. */
   #alone(command: EntryCommand, job: Job): void {
     const outer = this.#only
     this.#only = job

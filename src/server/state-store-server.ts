@@ -27,12 +27,15 @@ export interface RequestReport {
 
 export interface StateStoreServerOptions {
   readonly dialect: Dialect
-  /** `registered`: to whoever registered (as in the field); `subscribed`: only if it subscribed to the topic, too. */
+  /**
+   * `registered`: to all that registered (as in the field); `subscribed`: only to those that subscribed to the topic,
+   * too.
+   */
   readonly notifications: 'registered' | 'subscribed'
   readonly clock: Clock
   /** What clients may do with other topics than the store's; default everything. */
   readonly rights?: TopicRights | undefined
-  /** Publishes to whoever subscribes to the topic, for responses to somewhere else than the requester. */
+  /** Publishes to all subscribers of the topic, for responses that go elsewhere than to the requester. */
   publish(message: Publish): void
   /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
   drifted(drift: number): void
@@ -168,7 +171,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
 
   /** Sends a response, and tells watchers what changed. */
   respond(connection: Client, message: Incoming, response: InvokeResponse): void {
-    // A last will is published when its connection is gone: it may change keys, but there is nobody to notify.
+    // A last will is published when its connection is gone: it may change keys, but cannot be notified.
     if (!connection.open) this.#engine.watchers.drop(connection)
     this.#report(connection, message, response.reply)
     this.#answer(connection, message, response)
@@ -190,7 +193,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
       userProperties: response.userProperties,
     }
     if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
-    // Nobody else is to have it, if the client does not want it itself.
+    // No other client is to have it if the client itself does not want it.
     else if (!isResponseTopic(responseTopic)) this.#options.publish({ topic: responseTopic, ...content })
   }
 

@@ -44,7 +44,7 @@ export class Freeze {
   }
 }
 
-/** Throws {@link ArgumentError} for what is no time to stand still, ms. */
+/** Throws {@link ArgumentError} unless it is a time to stand still, ms. */
 export function checkFreeze(ms: number): void {
   if (Number.isSafeInteger(ms) && ms >= 0) return
   throw new ArgumentError(`Expected \`ms\` to be a whole number from 0, got \`${shown(ms)}\` (${typeof ms})`)

@@ -29,7 +29,7 @@ export interface GuardOptions {
   readonly clock: Clock
 }
 
-/** Rules for nobody, where there are none: they are not asked. */
+/** Stands in where there is no policy: its rules are never asked. */
 const NO_POLICY: Policy = { rules: [] }
 const LONGEST_TARGET = 256
 const NOTHING: Glob = { words: 1, matches: () => false }
@@ -161,13 +161,13 @@ function requestOf(clientId: string, { connect, link, data, state }: Credentials
   }
 }
 
-/** What a function of ours or of the user's says; what it throws is the broker's trouble, and lets nobody in. */
+/** What a function of ours or of the user's says; what it throws is the broker's trouble, and lets no client in. */
 async function resultOf(authenticate: Authenticate, request: LoginRequest): Promise<LoginResult> {
   try {
     const result = await authenticate(request)
     if ('principal' in result) checkPrincipal(result.principal)
     return result
   } catch (error) {
-    return { refused: 'unavailable', reason: `nobody can be authenticated at the moment: ${reason(error)}` }
+    return { refused: 'unavailable', reason: `clients cannot be authenticated at the moment: ${reason(error)}` }
   }
 }

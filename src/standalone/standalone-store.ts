@@ -158,7 +158,7 @@ export class StandaloneStore implements RunningStore {
     checkChoice('keys', keys, ['kept', 'lost'])
     this.#checkOpen()
     const restarted = this.#restarted.then(() => this.#restart(keys))
-    // Whoever asked is told; the next one may try.
+    // The caller is told; the next one may try.
     this.#restarted = restarted.catch(() => undefined)
     return restarted
   }

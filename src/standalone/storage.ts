@@ -21,7 +21,7 @@ export interface Storage {
   open(): Promise<Opened>
   /** As {@link open}, with nothing in it. */
   openEmpty(): Promise<Opened>
-  /** Nobody has it any more. */
+  /** It is not used any more. */
   release(): Promise<void>
 }
 
