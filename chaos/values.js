@@ -1,5 +1,6 @@
 /**
- * A value that nobody else writes. It says who wrote it and how long it is, so that a reader can check it byte by byte.
+ * A value that only one writer writes. It says who wrote it and how long it is, so that a reader can check it byte by
+ * byte.
  *
  * @param {string} writer
  * @param {number} number - of the writer's values
@@ -19,7 +20,7 @@ export function nameOf(value) {
 }
 
 /**
- * Writer and number of a value; NaN for what is none.
+ * Writer and number of a value; NaN for any other.
  *
  * @param {string} name
  */

@@ -101,7 +101,7 @@ function tokenOf(env: Environment): ConnectOptions['authentication'] {
   return data && { method: 'K8S-SAT', data }
 }
 
-// Editors end a file with a line end that is no part of the password.
+// Editors end a file with a line end, which does not belong to the password.
 const secret = (env: Environment, name: string): string | undefined =>
   fileOf(env, name)
     ?.toString()

@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Entry, EntryCommand } from '../../src/engine/entry.js'
 import { type Log, LogFailure, type LogListener } from '../../src/log/log.js'
-import { type Job, Sequencer } from '../../src/server/sequencer.js'
+import type { Job } from '../../src/server/batch.js'
+import { Sequencer } from '../../src/server/sequencer.js'
 
 /** A log that commits, or refuses, when it is told to. */
 class SlowLog implements Log {

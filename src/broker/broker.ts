@@ -10,7 +10,7 @@ import { SocketGate } from './socket-gate.js'
 import { type LinkHost, SocketLink } from './socket-link.js'
 import { Turns } from './turns.js'
 
-export type { BrokerHandler, Client, Credentials, Holder, InboundMessage, PublishRefusal, Verdict } from './handler.js'
+export type { BrokerHandler } from './handler.js'
 
 /** Where a broker listens, and its bounds. */
 export interface BrokerOptions extends Addresses, CoreOptions {}
@@ -99,7 +99,7 @@ export class Broker {
     this.#core.publish({ topic, content, qos: 1, retain: false, expiresAt: undefined }, undefined)
   }
 
-  /** Shows another certificate to whoever connects from now on. */
+  /** Shows another certificate to clients that connect from now on. */
   setTls(tls: TlsMaterial): void {
     this.#listeners.setTls(tls)
   }

@@ -2,7 +2,7 @@ import { PacketError } from '../packet/packet-error.js'
 import * as REASON from '../packet/reason-codes.js'
 import type { Holder } from './handler.js'
 
-/** Counts the connections of each principal; those of whoever has not said who it is are not one's. */
+/** Counts the connections of each principal; connections without a principal are not counted. */
 export class Holders {
   readonly #most: number
   readonly #counts = new Map<string, number>()

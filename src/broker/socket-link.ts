@@ -110,7 +110,7 @@ export class SocketLink implements Link {
 
   #read(chunk: Uint8Array): void {
     const connection = this.#connection
-    // After the end nobody listens; but what comes has to be read for the network to close.
+    // After the end nothing is listened to; but what comes has to be read for the network to close.
     if (connection === undefined || connection.ended) return
     connection.seen()
     this.#chunks.push(chunk)
@@ -206,7 +206,7 @@ export class SocketLink implements Link {
     this.#held += bytes
   }
 
-  /** Whoever begins a packet has to end it some time. */
+  /** A client that begins a packet has to end it some time. */
   #watchPartial(connection: Connection): void {
     const { budget, clock, timeouts } = this.#host
     if (!this.#cutter.partial || connection.ended) {

@@ -15,7 +15,7 @@ export interface Connection {
   readonly timeout: number
 }
 
-/** Whoever sits before a terminal sees a broker come back within a few seconds. */
+/** At a terminal one sees a broker come back within a few seconds. */
 const RECONNECT = { maximum: 2_000 }
 const CONNECT_TIMEOUT = 10_000
 

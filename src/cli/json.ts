@@ -7,7 +7,7 @@ export const jsonLine = (members: object): string => `${JSON.stringify(members)}
 /** Time in a JSON line. */
 export const jsonTime = (now: number): string => new Date(now).toISOString()
 
-/** What was read of a key, as a JSON line: the value as text, or in Base16 when it is none or that is wished. */
+/** What was read of a key, as a JSON line: the value as text, or in Base16 when it is not text or that is wished. */
 export const entryLine = ({ key, op, version, value, source }: Entry<Uint8Array>, now: number, hex: boolean): string =>
   jsonLine({ time: jsonTime(now), key, op, version, ...(value && valueMember(value, hex)), source })
 

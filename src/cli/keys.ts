@@ -16,7 +16,7 @@ interface KeysFlags extends ConnectionFlags {
 const HELP = `
 The glob is matched byte by byte: * any bytes, ? any one, [a-z] one of these, [^a-z] one but these; \\ takes what
 follows for itself, so write \\\\ for a \\ in a key. Quote it, or the shell takes it. Keys come in no particular
-order. One that is no text is printed as 0x and its bytes in Base16, with --json as keyHex.
+order. One that is not text is printed as 0x and its bytes in Base16, with --json as keyHex.
 Exit code 1: the store cannot list its keys, as stores without SCAN cannot.
 
 Examples:
@@ -41,7 +41,7 @@ export function addKeys(program: Command, io: Io): void {
   })
 }
 
-/** Asks for more only when all before is written: whoever reads slowly, or no further, gets no more than that. */
+/** Asks for more only when all before is written: a reader that is slow, or stops, gets no more than that. */
 async function list(scan: Scan<unknown>, { count, json }: KeysFlags, io: Io): Promise<void> {
   const toLine = json ? jsonKey : textKey
   let [seen, chunk] = [0, '']

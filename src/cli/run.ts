@@ -74,7 +74,7 @@ function programOf(io: Io): Command {
 }
 
 function failed(error: unknown, args: readonly string[], program: Command, io: Io): ExitCode {
-  // Whoever read our output has enough of it.
+  // The reader of our output has enough of it.
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return EXIT.done
   const isUsage = error instanceof CommanderError
   if (isUsage && error.exitCode === 0) return EXIT.done

@@ -43,6 +43,12 @@ export interface ConnectOptions extends ClientOptions {
   readonly keyPassphrase?: string
   /** ms of silence after which a half-open connection is found out. Default 30,000. */
   readonly keepAlive?: number
+  /**
+   * Keep the connection alive by the page's own timers and not from a worker, for a content security policy without
+   * `worker-src blob:`. They hardly run in a hidden tab, so give `keepAlive` three minutes then. Default `false`; it makes
+   * no difference outside of pages.
+   */
+  readonly nativeTimers?: boolean
   /** ms the broker keeps the session of a lost connection, so that answers on their way arrive; `Infinity` for ever. Default an hour. */
   readonly sessionExpiry?: number
   /** Discard a session that an earlier process with this client id left at the broker. Default `false`. */
@@ -105,7 +111,16 @@ function connectTo(url: string, options: ConnectOptions): StateStore {
   checkFunction('reconnectStrategy', strategy)
   if (credentials !== undefined) checkFunction('credentials', credentials)
   const session = openSession(
-    { ...options, url, clientId, keepAlive, sessionExpiry, connectTimeout, cleanStart, maximumPacketSize },
+    {
+      ...options,
+      url,
+      clientId,
+      keepAlive,
+      sessionExpiry,
+      connectTimeout,
+      cleanStart,
+      maximumPacketSize,
+    },
     { strategy, credentials },
     clock,
   )

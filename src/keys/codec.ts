@@ -3,8 +3,8 @@ import { fromUtf8, isWellFormed, utf8 } from '../base/bytes.js'
 import { ArgumentError, PayloadError, reason, shown } from '../base/errors.js'
 
 /**
- * How values of a key become bytes and come back. `encode` throws for what is no value of it, `decode` for bytes that
- * are none; it may as well return a value of its own choice for them.
+ * How values of a key become bytes and come back. `encode` throws for a value it cannot write, `decode` for bytes it
+ * cannot read; it may as well return a value of its own choice for them.
  *
  * @example
  * ```ts
@@ -118,7 +118,7 @@ function stringify(value: unknown): string | undefined {
 function validated(schema: StandardSchemaV1, value: unknown): unknown {
   const result = schema['~standard'].validate(value)
   if ('then' in result) {
-    // Nobody will ask how it ends.
+    // How it ends does not matter any more.
     result.then(undefined, () => undefined)
     throw new PayloadError('The schema validates asynchronously, which a codec cannot wait for')
   }

@@ -53,7 +53,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
     this[SOURCE] = source
   }
 
-  /** The key; one that is no UTF-8 text as `0x` and Base16. */
+  /** The key; as `0x` and Base16 unless it is UTF-8 text. */
   get name(): string {
     return this[SOURCE].key.text
   }

@@ -37,7 +37,7 @@ export class Registry {
   readonly #watches = new Map<string, Watch>()
   readonly #errors: Sparing
   readonly #requests: WatchRequests
-  /** Calls off the end of watches that nobody listens to any more. */
+  /** Calls off the end of watches that have no listener any more. */
   readonly #ending = new Map<Watch, () => void>()
   #synced = 0
   #connection: WatchedConnection | undefined
@@ -169,7 +169,10 @@ export class Registry {
     if (this.#connection) this.#step(watch, { type: 'connected', rejoined: this.#stopped })
   }
 
-  /** Whether a notification was told on this connection, or queued before (MQTT 5.0, section 3.3.4), or nobody knows. */
+  /**
+   * Whether a notification was told on this connection, or queued before (MQTT 5.0, section 3.3.4), or whether that is
+   * not known.
+   */
   #ageOf({ subscriptionIds }: InboundMessage): 'certain' | 'stale' | 'unknown' {
     if (this.#connection === undefined) return 'unknown'
     const { fresh, subscriptionId } = this.#connection

@@ -5,7 +5,7 @@ import { randomBytes } from '../base/random.js'
 
 /** How a lease is held. */
 export interface LeaseOptions {
-  /** ms after which a holder that is not heard of loses the lease. The store refuses nobody a long one: choose. */
+  /** ms after which a holder that is not heard of loses the lease. The store refuses no length: choose. */
   readonly duration: number
   /** ms between renewals; less than `duration`. Default a third of it, so that two may fail. */
   readonly renewEvery?: number | undefined
@@ -40,7 +40,7 @@ export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
   return { duration, renewEvery, holder }
 }
 
-/** A holder that is nobody else: neither another client nor another lease of this one. */
+/** A holder's name that neither another client has nor another lease of this one. */
 export const uniqueHolder = (clientId: string): string => `${clientId}/${toHex(randomBytes(8)).toLowerCase()}`
 
 function checkHolder(holder: string): void {

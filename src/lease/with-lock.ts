@@ -26,7 +26,7 @@ export interface LockOptions extends AbortOptions {
  * is closed while the work goes on.
  *
  * What cannot be unsubscribed, a promise, is told by the signal: it is aborted the moment the work has to stop, with the
- * loss as its reason, or with `aborted` when nobody waits for the work any more. An `async` function that neither passes
+ * loss as its reason, or with `aborted` when its result is not wanted any more. An `async` function that neither passes
  * it on nor looks at it goes on without the lock.
  *
  * @example

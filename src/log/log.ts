@@ -28,7 +28,7 @@ export interface Log {
   readonly immediate: boolean
   /** Whether an entry is on its way: what comes meanwhile may as well go together. */
   readonly busy: boolean
-  /** Whoever hears what is committed, instead of the one before. */
+  /** Takes the place of the listener before it. */
   listen(listener: LogListener): void
   append(entry: Entry): void
   /** Takes nothing any more; settles when nothing is on its way. */

@@ -32,7 +32,7 @@ export class Publisher {
   publish(request: OutboundRequest, done: Done): void {
     const id = this.#ids.allocate()
     if (id === undefined) {
-      done(new RequestRejectedError(0, 'No MQTT packet id is free for the request'))
+      done(new RequestRejectedError(0, 'No MQTT packet id is free'))
       return
     }
     this.#unacknowledged[id] = done
@@ -77,6 +77,6 @@ export class Publisher {
 }
 
 function refusal(code: number): RequestRejectedError {
-  const [, words = `reason ${code}`] = Object.entries(mqtt.ReasonCodes).find(([known]) => Number(known) === code) ?? []
+  const words: unknown = Reflect.get(mqtt.ReasonCodes, code) ?? `reason ${code}`
   return new RequestRejectedError(code, `The broker refused the request: ${words}`)
 }

@@ -7,7 +7,7 @@ const NOTHING = new Uint8Array(0)
 const PUBACK = PACKET.puback << 4
 
 /**
- * Cuts what comes over a connection into packets, one at a time, so that whoever reads can stop between two. A packet
+ * Cuts what comes over a connection into packets, one at a time, so that the reader can stop between two. A packet
  * that comes in one piece is a view of it. What comes in many is put together in memory that grows with it, to twice as
  * much at most and never beyond the packet's end: in linear time, and never for what has only been announced.
  *
@@ -34,7 +34,7 @@ export class FrameCutter {
   /** Adds the next bytes, which must not change any more. */
   push(chunk: Uint8Array): void {
     if (this.held > 0) this.#append(chunk)
-    // Of a Buffer, `slice` is no copy, which whoever takes a packet may need.
+    // Of a Buffer, `slice` makes a view, and not the copy that a reader may need.
     else this.#hold(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength))
   }
 
@@ -66,7 +66,7 @@ export class FrameCutter {
     return packetId
   }
 
-  /** Bytes that are kept: of packets that nobody has asked for, and of one that is not complete. */
+  /** Bytes that are kept: of packets that were not asked for, and of one that is not complete. */
   get held(): number {
     return this.#end - this.#at + this.#rest.length
   }

@@ -1,39 +1,16 @@
 import type { Clock } from '../base/clock.js'
-import type { Deadline } from '../base/deadlines.js'
 import {
-  ArgumentError,
   type ClosedError,
-  OutcomeUnknownError,
+  type OutcomeUnknownError,
   OverflowError,
   RequestRejectedError,
   type StateStoreError,
-  TimeoutError,
 } from '../base/errors.js'
 import { SlotMap } from '../base/slot-map.js'
 import { Timeouts } from '../base/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
 import { Correlation } from './correlation.js'
-
-/** An answer. */
-export interface RpcReply {
-  readonly payload: Uint8Array
-  readonly userProperties: InboundMessage['userProperties']
-}
-
-/** A request and where its answer goes; exactly one of the two functions is called, unless it is cancelled. */
-export interface RpcRequest {
-  /** The key, for messages to people; none when the request is not about one. */
-  readonly key: string | undefined
-  readonly payload: Uint8Array
-  /** ms until the request has failed, wherever it is by then. */
-  readonly timeout: number
-  /** Whether it may be sent again when the connection broke: reads may, writes may not. */
-  readonly repeatable: boolean
-  /** Called when the request is sent, so that a timestamp is that of sending. */
-  userProperties(): Record<string, string>
-  succeeded(reply: RpcReply): void
-  failed(error: StateStoreError): void
-}
+import { type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
 
 /** Where requests go and answers come from. */
 export interface RpcTopics {
@@ -43,16 +20,6 @@ export interface RpcTopics {
   /** User property with the RPC status of an answer, and the one with its explanation. */
   readonly status: string
   readonly statusMessage: string
-}
-
-interface Pending {
-  readonly request: RpcRequest
-  readonly expiry: number
-  /** Until it has its answer. */
-  deadline: Deadline<Pending> | undefined
-  /** Once it is on the wire: its place among those that are, and its number, which no other had in this place. */
-  place: number
-  id: number | undefined
 }
 
 const OK = '200'
@@ -236,16 +203,3 @@ export class Invoker {
     return true
   }
 }
-
-const unknown = ({ request }: Pending, why: string): OutcomeUnknownError => new OutcomeUnknownError(why, request.key)
-
-function timedOut(pending: Pending): StateStoreError {
-  const { request, id } = pending
-  if (id === undefined || request.repeatable) return new TimeoutError(request.timeout, request.key)
-  return unknown(pending, `no answer came within ${request.timeout} ms`)
-}
-
-const tooLarge = ({ key, payload }: RpcRequest, maximum: number): ArgumentError =>
-  new ArgumentError(
-    `A request of ${payload.length} bytes${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} is too large: the broker takes packets of at most ${maximum} bytes`,
-  )

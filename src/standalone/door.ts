@@ -1,6 +1,6 @@
 import { systemClock } from '../base/clock.js'
 import type { KeyRights } from '../engine/rights.js'
-import type { Connection } from '../server/connection.js'
+import type { Client } from '../peer/client.js'
 import { Audit } from './audit.js'
 import { Guard } from './guard.js'
 import type { ServeOptions } from './options.js'
@@ -22,4 +22,4 @@ export function doorOf({ authenticate, allowAnonymous, policy }: Required<ServeO
 }
 
 /** What a policy lets connections do with keys; `undefined` without one. */
-export const rightsOf = ({ guard }: Door): KeyRights<Connection> | undefined => (guard?.judges ? guard : undefined)
+export const rightsOf = ({ guard }: Door): KeyRights<Client> | undefined => (guard?.judges ? guard : undefined)

@@ -36,7 +36,7 @@ export interface Scannable {
   scan(glob: string): Observable<{ readonly id: string }>
 }
 
-/** Most keys in the list: nobody reads more, and the store may have a million. */
+/** Most keys in the list: more is not read, and the store may have a million. */
 export const MOST_KEYS = 2_000
 
 /** How often keys that are on their way are shown, and how long to wait after a failure, ms. */

@@ -7,26 +7,14 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../../base/clock.js'
 import { ArgumentError } from '../../base/errors.js'
 import { checkTls, type TlsMaterial, tlsOptions } from '../../tls/tls.js'
-import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { checkHub, hubKey } from '../wire/names.js'
-import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
-import { type Authenticator, authenticatorOf } from './authenticate.js'
-import {
-  type Handshake,
-  type HandshakeRefusal,
-  Handshakes,
-  MOST_HANDSHAKES,
-  readHandshake,
-  refuseHandshake,
-} from './handshake.js'
+import { type Admission, Admissions } from './admission.js'
+import { authenticatorOf } from './authenticate.js'
+import { type HandshakeRefusal, Handshakes, MOST_HANDSHAKES, refuseHandshake } from './handshake.js'
 import { Hub } from './hub.js'
-import type { HubDriver } from './hub-driver.js'
-import { CLOSE } from './hub-link.js'
-import type { HubSession } from './hub-session.js'
 import { Hubs } from './hubs.js'
 import { ReadAheadRoom } from './read-ahead.js'
 import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } from './serve-options.js'
-import { type Agreement, agree, SharedCodec } from './shared-codec.js'
 import { AccessTokens } from './tokens.js'
 import { WebSocketLink } from './websocket-link.js'
 import { WriteScheduler } from './write-scheduler.js'
@@ -48,28 +36,12 @@ const CLOSE_TIMEOUT = 2_000
 
 const BUSY: HandshakeRefusal = { status: 503, text: 'There are too many connections; try again later' }
 
-/** What a client asks for, and in which subprotocol. */
-interface Asked {
-  readonly handshake: Handshake
-  readonly agreement: Agreement
-}
-/** Begins or resumes a session, once the socket is there. */
-type Attach = (link: WebSocketLink) => void
-interface Admission {
-  /** Subprotocol in the answer. */
-  readonly name: string
-  /** Whether it begins another session. */
-  readonly fresh: boolean
-  readonly attach: Attach
-}
-
 /** A running server; see {@link servePubSub}. */
 export class PubSubServer implements AsyncDisposable {
   readonly #options: CheckedServeOptions
   readonly #hubs: Hubs
   readonly #tokens: AccessTokens | undefined
-  readonly #authenticate: Authenticator
-  readonly #codecs = [jsonHubCodec, protobufHubCodec].map(codec => new SharedCodec(codec))
+  readonly #admissions: Admissions
   readonly #writes = new WriteScheduler()
   readonly #room = new ReadAheadRoom()
   readonly #http: Server | HttpsServer
@@ -83,7 +55,7 @@ export class PubSubServer implements AsyncDisposable {
     this.#hubs = new Hubs(options, options.maxWaitingBytes, hubs)
     const tokens = typeof authenticate === 'object' ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
-    this.#authenticate = authenticatorOf(tokens, path, clock)
+    this.#admissions = new Admissions(this.#hubs, authenticatorOf(tokens, path, clock), path)
     const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT }
     this.#webSockets = new WebSocketServer(settings)
     this.#handshakes = new Handshakes(clock)
@@ -168,51 +140,15 @@ export class PubSubServer implements AsyncDisposable {
       if ('status' in admission) refuseHandshake(stream, admission)
       else this.#accept(request, stream, head, admission)
     }
-    const asked = this.#read(request)
+    const asked = this.#admissions.read(request)
     if ('status' in asked) settle(asked)
     // A client that comes back is known already, and does not wait behind strangers.
-    else if (asked.handshake.claim !== undefined) settle(this.#recovery(asked))
+    else if (asked.handshake.claim !== undefined) settle(this.#admissions.recovery(asked))
     else if (this.#closed !== undefined || this.#handshakes.full) settle(BUSY)
-    else void this.#handshakes.wait(stream, this.#admit(asked, request)).then((admission = BUSY) => settle(admission))
-  }
-
-  #read(request: IncomingMessage): Asked | HandshakeRefusal {
-    const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
-    if ('status' in handshake) return handshake
-    const agreement = agree(handshake.subprotocols, this.#codecs)
-    if (agreement !== undefined) return { handshake, agreement }
-    const known = this.#codecs.map(({ name }) => name).join(' or ')
-    return { status: 400, text: `Offer the subprotocol ${known}` }
-  }
-
-  async #admit({ handshake, agreement }: Asked, { headers }: IncomingMessage): Promise<Admission | HandshakeRefusal> {
-    if (!this.#hubs.allows(handshake.hub)) return { status: 404, text: `There is no hub ${handshake.hub}` }
-    const identity = await this.#authenticate(handshake, headers)
-    if ('status' in identity) return identity
-    return {
-      name: agreement.name,
-      fresh: true,
-      attach: link => {
-        const hub = this.#hubs.open(handshake.hub)
-        bind(hub, hub.connect(link, agreement.codec, identity), link)
-      },
-    }
-  }
-
-  /** A client whose session is gone is let in all the same: only a close code tells it that this is final. */
-  #recovery({ handshake: { hub, claim, subprotocols }, agreement: fallback }: Asked): Admission {
-    const driver = this.#hubs.find(hub)
-    const wanted = claim && driver?.engine.find(claim)
-    const agreement = wanted && agree(subprotocols, [wanted.codec])
-    return {
-      name: (agreement ?? fallback).name,
-      fresh: false,
-      attach: link => {
-        const session = agreement && claim && driver?.recover(claim, link)
-        if (driver && session) bind(driver, session, link)
-        else link.close(CLOSE.policy, 'there is no such session')
-      },
-    }
+    else
+      void this.#handshakes
+        .wait(stream, this.#admissions.admit(asked, request))
+        .then((admission = BUSY) => settle(admission))
   }
 
   #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, fresh, attach }: Admission): void {
@@ -244,17 +180,6 @@ export async function servePubSub(options: ServePubSubOptions): Promise<PubSubSe
 }
 
 const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })
-
-function bind(hub: HubDriver, session: HubSession, link: WebSocketLink): void {
-  link.listen({
-    receive: frame => hub.receive(session, link, frame),
-    receiveAhead: frame => hub.receiveAhead(session, link, frame),
-    alive: () => hub.alive(session, link),
-    drained: () => hub.engine.drained(session, link),
-    violated: () => hub.engine.violated(session, link),
-    gone: code => hub.dropped(session, link, code),
-  })
-}
 
 /** What a promise settles with, or `undefined` when that takes longer. */
 async function within<T>(timeout: number, clock: Clock, promise: Promise<T>): Promise<T | undefined> {
