@@ -9,6 +9,7 @@ export {
   DecodeError,
   type ErrorCode,
   HlcError,
+  NoStoreError,
   OutcomeUnknownError,
   OverflowError,
   PayloadError,
@@ -23,12 +24,14 @@ export { type ClientOptions, type ConnectOptions, connect } from './client/conne
 export type { Status } from './client/status.js'
 export { Hlc } from './hlc/hlc.js'
 export type { AbortOptions } from './keys/abort.js'
-export { boolean, bytes, type Codec, json, number, text } from './keys/codec.js'
+export { boolean, bytes, type Codec, number, text } from './keys/codec.js'
 export type { Entry } from './keys/entry.js'
 export type { Freshness } from './keys/freshness.js'
+export { json } from './keys/json.js'
 export { type DeleteResult, Key, type SetResult } from './keys/key.js'
 export type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
 export { escapeGlob, Scan } from './keys/scan.js'
+export { StoreRequest } from './keys/store-request.js'
 export { StoreView } from './keys/store-view.js'
 export type { MqttJsClient } from './mqtt/mqttjs-client.js'
 export type { Credentials } from './mqtt/mqttjs-options.js'

@@ -13,6 +13,7 @@ const CODES: Record<ErrorCode, true> = {
   overflow: true,
   'connection-refused': true,
   'connection-lost': true,
+  'no-store': true,
   damaged: true,
   format: true,
   'in-use': true,

@@ -135,7 +135,7 @@ const USELESS: readonly { what: string; cause: string; connack: Packet; next?: P
   },
   {
     what: 'DISCONNECT without an end',
-    cause: 'the broker ended the connection (reason 139)',
+    cause: 'it said 139, Server shutting down',
     connack: CONNACK,
     next: { cmd: 'disconnect', reasonCode: 139 },
   },

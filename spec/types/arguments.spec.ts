@@ -1,6 +1,7 @@
 import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { boolean, json, number, text } from '../../src/keys/codec.js'
+import { boolean, number, text } from '../../src/keys/codec.js'
+import { json } from '../../src/keys/json.js'
 import { del } from '../../src/operators/del.js'
 import { get } from '../../src/operators/get.js'
 import { set } from '../../src/operators/set.js'

@@ -12,6 +12,7 @@ export interface ErrorCodes extends Record<ServiceErrorCode, true> {
   decode: true
   hlc: true
   'request-rejected': true
+  'no-store': true
   /** What was stored is not what was written, or cannot be all of it. */
   damaged: true
 }
@@ -87,8 +88,34 @@ export class TimeoutError extends StateStoreError {
   override readonly name = 'TimeoutError'
   readonly key: string | undefined
 
-  constructor(timeout: number, key?: string) {
-    super('timeout', `No answer within ${timeout} ms${forKey(key)}; the request changed nothing and may be repeated`)
+  /**
+   * @param timeout - ms
+   * @param connection - why there was no connection, if there was none
+   */
+  constructor(timeout: number, key?: string, connection?: StateStoreError) {
+    const why = connection === undefined ? '' : ` (not connected: ${connection.message})`
+    super(
+      'timeout',
+      `No answer within ${timeout} ms${forKey(key)}${why}; the request changed nothing and may be repeated`,
+      connection && { cause: connection },
+    )
+    this.key = key
+  }
+}
+
+/**
+ * The broker is there, but no state store listens to it, so the request changed nothing. A watch goes on, and finds the
+ * store when it comes; brokers that do not say so (MQTT 5.0, section 3.4.2.1, 16) leave requests to their timeout.
+ */
+export class NoStoreError extends StateStoreError {
+  override readonly name = 'NoStoreError'
+  readonly key: string | undefined
+
+  constructor(key?: string) {
+    super(
+      'no-store',
+      `No state store listens at this broker${forKey(key)}: start one, or connect to a broker that has one`,
+    )
     this.key = key
   }
 }

@@ -186,7 +186,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#granting.cancel()
     if (this.#ending) return
     this.#registry.disconnected()
-    this.#invoker.disconnected()
+    this.#invoker.disconnected(cause)
     this.#tell({ state: 'reconnecting', cause, attempt, retryAt })
   }
 

@@ -3,6 +3,7 @@ import { toHex, utf8 } from '../base/bytes.js'
 import { checkFunction, checkPositiveInteger } from '../base/check.js'
 import { type Clock, systemClock } from '../base/clock.js'
 import { ArgumentError, reason, shown } from '../base/errors.js'
+import { checkOptionNames, type OptionNames, type OtherNames } from '../base/option-names.js'
 import { randomBytes } from '../base/random.js'
 import type { MqttJsClient } from '../mqtt/mqttjs-client.js'
 import type { Credentials } from '../mqtt/mqttjs-options.js'
@@ -70,6 +71,38 @@ export interface ConnectOptions extends ClientOptions {
   readonly credentials?: () => Credentials | Promise<Credentials>
 }
 
+const CLIENT_NAMES: OptionNames<ClientOptions> = { timeout: true, queueLimit: true, stopDelay: true, clock: true }
+const CONNECT_NAMES: OptionNames<ConnectOptions & { readonly url: string }> = {
+  ...CLIENT_NAMES,
+  url: true,
+  clientId: true,
+  username: true,
+  password: true,
+  ca: true,
+  cert: true,
+  key: true,
+  keyPassphrase: true,
+  keepAlive: true,
+  sessionExpiry: true,
+  cleanStart: true,
+  connectTimeout: true,
+  maximumPacketSize: true,
+  reconnect: true,
+  reconnectStrategy: true,
+  nativeTimers: true,
+  authentication: true,
+  credentials: true,
+}
+/** What mqtt.js and others call them. */
+const ELSEWHERE: OtherNames = {
+  keepalive: 'keepAlive',
+  clean: 'cleanStart',
+  reconnectPeriod: 'reconnect',
+  sessionExpiryInterval: 'sessionExpiry',
+  user: 'username',
+  passphrase: 'keyPassphrase',
+}
+
 /**
  * Connects to a state store: by URL (`mqtt:`, `mqtts:`, `ws:`, `wss:`), by options with a `url`, or over an
  * `MqttClient` of yours, which must speak MQTT 5, serves one state store at a time and is never closed by us.
@@ -93,13 +126,16 @@ export function connect(
   if (typeof target !== 'object' || target === null) {
     throw new ArgumentError(`Expected a broker URL, an MqttClient or options with a \`url\`, got \`${String(target)}\``)
   }
-  if ('publish' in target)
+  if ('publish' in target) {
+    checkOptionNames('connect, for an MqttClient of yours', options, CLIENT_NAMES)
     return new StateStore(shareSession(target, options.clock ?? systemClock), settingsOf(options))
+  }
   return connectTo(target.url, target)
 }
 
 function connectTo(url: string, options: ConnectOptions): StateStore {
   checkUrl(url)
+  checkOptionNames('connect', options, CONNECT_NAMES, ELSEWHERE)
   const { clientId = randomId(), reconnect = {}, clock = systemClock } = options
   checkClientId(clientId)
   const settings = settingsOf(options)

@@ -14,6 +14,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'outcome-unknown',
   'overflow',
   'connection-lost',
+  'no-store',
   'clock-skew',
   'quota-exceeded',
   'service-unknown',

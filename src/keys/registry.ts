@@ -54,7 +54,11 @@ export class Registry {
     this.#errors = new Sparing(options.clock, options.report)
     this.#requests = new WatchRequests(options, {
       answered: (watch, event) => this.#step(watch, event),
-      failed: (watch, error) => this.#end(watch, error),
+      failed: (watch, error) => {
+        // Nobody need listen to its error: a value$ without an error callback is how most watches are written.
+        this.#report(error)
+        this.#end(watch, error)
+      },
       report: error => this.#report(error),
     })
   }
@@ -137,6 +141,7 @@ export class Registry {
   /** Fails all watches, and those that come while the connection lasts: the client may not have notifications. */
   refuse(error: StateStoreError): void {
     this.#refusal = error
+    this.#report(error)
     for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
   }
 

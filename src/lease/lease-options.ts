@@ -1,6 +1,7 @@
 import { isWellFormed, toHex } from '../base/bytes.js'
-import { checkObject, checkPositiveInteger } from '../base/check.js'
+import { checkPositiveInteger } from '../base/check.js'
 import { ArgumentError, shown } from '../base/errors.js'
+import { checkOptionNames, type OptionNames, type OtherNames } from '../base/option-names.js'
 import { randomBytes } from '../base/random.js'
 
 /** How a lease is held. */
@@ -16,6 +17,10 @@ export interface LeaseOptions {
   readonly holder?: string | undefined
 }
 
+const LEASE_NAMES: OptionNames<LeaseOptions> = { duration: true, renewEvery: true, holder: true }
+/** What others call them. */
+const ELSEWHERE: OtherNames = { ttl: 'duration', leaseTime: 'duration', renewInterval: 'renewEvery', owner: 'holder' }
+
 /** Checked {@link LeaseOptions}. */
 export interface LeaseTerms {
   readonly duration: number
@@ -25,7 +30,7 @@ export interface LeaseTerms {
 
 /** Checks options before anything is sent. Throws {@link ArgumentError}. */
 export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
-  checkObject('options', options)
+  checkOptionNames('lease', options, LEASE_NAMES, ELSEWHERE)
   const { duration, holder } = options
   checkPositiveInteger('duration', duration)
   if (duration < 2) throw new ArgumentError('Expected `duration` to be at least 2 ms, or there is no time to renew')

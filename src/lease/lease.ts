@@ -1,12 +1,15 @@
 import { distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
 import { ArgumentError, ClosedError, shown } from '../base/errors.js'
+import { checkOptionNames } from '../base/option-names.js'
 import { StateStore } from '../client/client.js'
 import type { ClientHost } from '../client/client-host.js'
 import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { toKeyName } from '../keys/key-name.js'
+import { LOOP_NAMES } from '../keys/options.js'
 import { KeySource } from '../keys/source.js'
+import { StoreRequest } from '../keys/store-request.js'
 import { HOST } from '../keys/store-view.js'
 import type { KeyName } from '../protocol/key-name.js'
 import { type Claim, claim, holderOf, isOver } from './claim.js'
@@ -59,9 +62,15 @@ export class Lease extends Observable<LeaseState> {
    * it does not come, it is given back. Cold; errors as a SET does, with `lock-key`, and with `lease-lost` when the answer
    * came too late.
    */
-  tryAcquire(options: AbortOptions = {}): Observable<Acquisition> {
-    const signal = checkSignal(options.signal)
-    const attempt$ = new Observable<Acquisition>(subscriber => {
+  tryAcquire(options: AbortOptions = {}): StoreRequest<Acquisition> {
+    return new StoreRequest(() => {
+      checkOptionNames('tryAcquire', options, LOOP_NAMES)
+      return abortable(this.#attempt(), checkSignal(options.signal))
+    })
+  }
+
+  #attempt(): Observable<Acquisition> {
+    return new Observable<Acquisition>(subscriber => {
       if (this.#host.isLeaving()) {
         subscriber.error(new ClosedError())
         return
@@ -81,7 +90,6 @@ export class Lease extends Observable<LeaseState> {
       )
       subscriber.add(answer$.subscribe(subscriber))
     })
-    return abortable(attempt$, signal)
   }
 
   #refused(): Observable<Acquisition> {

@@ -9,6 +9,7 @@ import {
 } from 'rxjs'
 import { checkFunction } from '../base/check.js'
 import { AbortError, type StateStoreError } from '../base/errors.js'
+import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import type { LeaseState } from './lease-state.js'
@@ -18,6 +19,8 @@ export interface LockOptions extends AbortOptions {
   /** Wait for the lock again and start the work anew when it was lost, instead of an error. Default `false`. */
   readonly resume?: boolean
 }
+
+const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }
 
 /**
  * Does the work while the lease is held: subscribes to it with the fencing token, and unsubscribes the moment the lease
@@ -39,9 +42,11 @@ export interface LockOptions extends AbortOptions {
 export function withLock<O extends ObservableInput<unknown>>(
   lease: Observable<LeaseState>,
   work: (token: Hlc, signal: AbortSignal) => O,
-  { resume = false, signal }: LockOptions = {},
+  options: LockOptions = {},
 ): Observable<ObservedValueOf<O>> {
   checkFunction('work', work)
+  checkOptionNames('withLock', options, LOCK_NAMES)
+  const { resume = false, signal } = options
   checkSignal(signal)
   const locked$ = new Observable<ObservedValueOf<O>>(subscriber => {
     const work$ = new Work(subscriber, work)

@@ -17,7 +17,8 @@ import { hasStreamBuilder, onStream, streamOf } from './mqttjs-insides.js'
 import { numericCode, toMessage } from './mqttjs-packets.js'
 import { OwnPacketIds, SharedPacketIds } from './packet-ids.js'
 import { Publisher } from './publisher.js'
-import { isFatalReason, TAKEN_OVER } from './reconnect.js'
+import { farewellWords, TAKEN_OVER } from './reason-words.js'
+import { isFatalReason } from './reconnect.js'
 import type { Done, MqttSession, OutboundRequest, SessionListener } from './session.js'
 import { Subscriber } from './subscriber.js'
 import { onWake } from './wake.js'
@@ -77,8 +78,7 @@ export class MqttJsSession implements MqttSession {
       connect: packet => this.#connected(packet.sessionPresent, packet.properties),
       packetreceive: packet => this.#publisher.received(packet),
       message: (_topic, _payload, packet) => this.#listener?.message(toMessage(packet)),
-      disconnect: ({ reasonCode = 0 }) =>
-        this.#break(new Error(`the broker ended the connection (reason ${reasonCode})`), reasonCode),
+      disconnect: ({ reasonCode = 0 }) => this.#break(new Error(farewellWords(reasonCode, this.clientId)), reasonCode),
       error: error => {
         this.#cause = { error, reasonCode: numericCode(error) }
       },

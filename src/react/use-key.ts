@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import { ArgumentError, shown } from '../base/errors.js'
-import { identityOf } from '../keys/codec.js'
+import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { type KeySource, SOURCE } from '../keys/source.js'
 import { decodeErrorOf, type KeySnapshot, snapshotOf } from './key-snapshot.js'

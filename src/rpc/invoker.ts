@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.js'
 import {
   type ClosedError,
+  NoStoreError,
   type OutcomeUnknownError,
   OverflowError,
   RequestRejectedError,
@@ -23,6 +24,8 @@ export interface RpcTopics {
 }
 
 const OK = '200'
+/** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
+const NO_MATCHING_SUBSCRIBERS = 16
 /** MQTT has 32 bits for it, s. */
 const LONGEST_EXPIRY = 2 ** 32 - 1
 /** What a PUBLISH needs besides its payload, generously, bytes. */
@@ -48,6 +51,8 @@ export class Invoker {
   #unacknowledged = 0
   #connection: ConnectionInfo | undefined
   #epoch = 0
+  /** Why there is no connection. */
+  #cause: StateStoreError | undefined
   #closed: ClosedError | undefined
 
   /** @param limit - most requests held at a time; one more fails with {@link OverflowError} */
@@ -56,7 +61,7 @@ export class Invoker {
     this.#topics = topics
     this.#clock = clock
     this.#limit = limit
-    this.#timeouts = new Timeouts(clock, pending => this.#fail(pending, timedOut(pending)))
+    this.#timeouts = new Timeouts(clock, pending => this.#fail(pending, timedOut(pending, this.#cause)))
   }
 
   /** Requests that have no answer yet. */
@@ -94,12 +99,14 @@ export class Invoker {
   /** The response topic is subscribed: requests may go. */
   ready(info: ConnectionInfo): void {
     this.#connection = info
+    this.#cause = undefined
     this.#flush()
   }
 
-  /** The connection is gone. */
-  disconnected(): void {
+  /** The connection is gone, or could not be made. */
+  disconnected(cause: StateStoreError): void {
     this.#connection = undefined
+    this.#cause = cause
     this.#epoch++
     this.#unacknowledged = 0
     const again: Pending[] = []
@@ -184,7 +191,8 @@ export class Invoker {
       refusal => {
         if (epoch !== this.#epoch) return
         this.#unacknowledged--
-        if (refusal) this.#fail(pending, refusal)
+        if (refusal)
+          this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(request.key) : refusal)
         this.#flush()
       },
     )

@@ -39,9 +39,9 @@ export const unknown = ({ request }: Pending, why: string): OutcomeUnknownError 
   new OutcomeUnknownError(why, request.key)
 
 /** Its time is over. */
-export function timedOut(pending: Pending): StateStoreError {
+export function timedOut(pending: Pending, connection: StateStoreError | undefined): StateStoreError {
   const { request, id } = pending
-  if (id === undefined || request.repeatable) return new TimeoutError(request.timeout, request.key)
+  if (id === undefined || request.repeatable) return new TimeoutError(request.timeout, request.key, connection)
   return unknown(pending, `no answer came within ${request.timeout} ms`)
 }
 
