@@ -9,7 +9,6 @@ export {
   DecodeError,
   type ErrorCode,
   HlcError,
-  NoStoreError,
   OutcomeUnknownError,
   OverflowError,
   PayloadError,
@@ -42,3 +41,4 @@ export type { PipelineOptions } from './operators/pipeline.js'
 export { set } from './operators/set.js'
 export type { ErrorMode, Failed, Failure, KeyOf, OperatorOptions, ValueOf } from './operators/target.js'
 export { vdel } from './operators/vdel.js'
+export { NoStoreError } from './rpc/errors.js'

@@ -8,7 +8,6 @@ import {
   ConnectionRefusedError,
   DecodeError,
   HlcError,
-  NoStoreError,
   OutcomeUnknownError,
   OverflowError,
   PayloadError,
@@ -20,6 +19,7 @@ import {
 } from '../../src/base/errors.js'
 import { text } from '../../src/keys/codec.js'
 import { LeaseLostError, LockKeyError } from '../../src/lease/errors.js'
+import { NoStoreError } from '../../src/rpc/errors.js'
 import { fakeStore } from '../support/operator-session.js'
 
 const cause = new RangeError('out of order')

@@ -12,7 +12,6 @@ export interface ErrorCodes extends Record<ServiceErrorCode, true> {
   decode: true
   hlc: true
   'request-rejected': true
-  'no-store': true
   /** What was stored is not what was written, or cannot be all of it. */
   damaged: true
 }
@@ -98,23 +97,6 @@ export class TimeoutError extends StateStoreError {
       'timeout',
       `No answer within ${timeout} ms${forKey(key)}${why}; the request changed nothing and may be repeated`,
       connection && { cause: connection },
-    )
-    this.key = key
-  }
-}
-
-/**
- * The broker is there, but no state store listens to it, so the request changed nothing. A watch goes on, and finds the
- * store when it comes; brokers that do not say so (MQTT 5.0, section 3.4.2.1, 16) leave requests to their timeout.
- */
-export class NoStoreError extends StateStoreError {
-  override readonly name = 'NoStoreError'
-  readonly key: string | undefined
-
-  constructor(key?: string) {
-    super(
-      'no-store',
-      `No state store listens at this broker${forKey(key)}: start one, or connect to a broker that has one`,
     )
     this.key = key
   }
@@ -247,7 +229,8 @@ export class RequestRejectedError extends StateStoreError {
   }
 }
 
-const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for key ${JSON.stringify(key)}`)
+/** Which key an error is about, for its message. */
+export const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for key ${JSON.stringify(key)}`)
 
 /** The words of an error or of anything else that was thrown. */
 export function reason(cause: unknown): string {

@@ -19,7 +19,7 @@ function check(value: unknown, path: string, around: Set<object>): void {
     return
   }
   if (typeof value === 'bigint' || typeof value === 'function' || typeof value === 'symbol') {
-    throw lost(`a ${typeof value}`, path)
+    throw lost(typeof value, path)
   }
   if (typeof value !== 'object' || value === null || 'toJSON' in value || around.has(value)) return
   around.add(value)
@@ -38,7 +38,7 @@ function checkArray(items: readonly unknown[], path: string, around: Set<object>
 
 function checkProperties(value: object, path: string, around: Set<object>): void {
   if (ArrayBuffer.isView(value) || LOST.some(kind => value instanceof kind)) {
-    throw lost(`a ${value.constructor?.name}`, path)
+    throw lost(value.constructor.name, path)
   }
   for (const [name, property] of Object.entries(value)) check(property, path === '' ? name : `${path}.${name}`, around)
 }

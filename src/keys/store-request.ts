@@ -23,23 +23,26 @@ export class StoreRequest<T> extends Observable<T> implements PromiseLike<T> {
     super(subscriber => make().subscribe(subscriber))
   }
 
+  // Getters, so that they have the very types of a promise's methods.
+
   /** Sends the request unless that was done, and settles with its result. */
   // biome-ignore lint/suspicious/noThenProperty: it is there to be awaited
-  then<A = T, B = never>(
-    fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
-    rejected?: ((error: unknown) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    this.#result ??= firstValueFrom(this)
-    return this.#result.then(fulfilled, rejected)
+  get then(): Promise<T>['then'] {
+    return (fulfilled, rejected) => this.#settled().then(fulfilled, rejected)
   }
 
   /** The same as {@link then} without its first argument. */
-  catch<B = never>(rejected?: ((error: unknown) => B | PromiseLike<B>) | null): Promise<T | B> {
-    return this.then(undefined, rejected)
+  get catch(): Promise<T>['catch'] {
+    return rejected => this.#settled().catch(rejected)
   }
 
   /** As the method of a promise. */
-  finally(settled?: (() => void) | null): Promise<T> {
-    return this.then().finally(settled)
+  get finally(): Promise<T>['finally'] {
+    return settled => this.#settled().finally(settled)
+  }
+
+  #settled(): Promise<T> {
+    this.#result ??= firstValueFrom(this)
+    return this.#result
   }
 }

@@ -1,7 +1,6 @@
 import type { Clock } from '../base/clock.js'
 import {
   type ClosedError,
-  NoStoreError,
   type OutcomeUnknownError,
   OverflowError,
   RequestRejectedError,
@@ -11,6 +10,7 @@ import { SlotMap } from '../base/slot-map.js'
 import { Timeouts } from '../base/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
 import { Correlation } from './correlation.js'
+import { NoStoreError } from './errors.js'
 import { type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
 
 /** Where requests go and answers come from. */
