@@ -27,7 +27,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   lease: ['base', 'hlc', 'protocol', 'commands', 'keys', 'client'],
   client: ['base', 'protocol', 'mqtt', 'rpc', 'commands', 'keys'],
   operators: ['base', 'keys'],
-  index: ['base', 'hlc', 'mqtt', 'keys', 'operators', 'client'],
+  index: ['base', 'hlc', 'mqtt', 'rpc', 'keys', 'operators', 'client'],
   engine: ['base', 'hlc', 'protocol'],
   log: ['base', 'hlc', 'protocol', 'engine'],
   disk: ['base', 'engine', 'log'],

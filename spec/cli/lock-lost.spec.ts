@@ -88,7 +88,7 @@ describe('lock, when it is lost', () => {
     await execute(['get', 'l', '--client-id', 'me', '--url', url])
     expect(await running.exit).toBe(4)
     expect(runs(pid)).toBe(false)
-    await running.stderr.line(/^rx-statestore: The lease "l" is lost: .*142/)
+    await running.stderr.line(/^rx-statestore: The lease "l" is lost: .*another client took the id/)
   })
 })
 
@@ -121,6 +121,6 @@ describe('lock, without a store', () => {
     await stderr.line(/waiting for first/)
     await execute(['get', 'l', '--client-id', 'me', '--url', url])
     expect(await exit).toBe(1)
-    await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*142/)
+    await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took the id/)
   })
 })
