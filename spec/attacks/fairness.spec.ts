@@ -8,7 +8,7 @@ import { openScene, prepareScenes, type Scene } from './support/scene.js'
 prepareScenes()
 
 /** Of a flood, ms. */
-const LASTS = effort(2_500, 1_000)
+const LASTS = effort(2_500, 300)
 const MIB = 1024 * 1024
 
 /** Repeats what it is given as fast as it is taken, for a while. */

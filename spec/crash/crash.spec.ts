@@ -8,7 +8,7 @@ import { Victim } from './victim.js'
 import { Writers } from './writers.js'
 
 /** Many in the gate; by hand `KILLS=5000 npx vitest run ... spec/crash`. */
-const KILLS = Number(process.env['KILLS'] ?? (process.env['CI'] ? 200 : 4))
+const KILLS = Number(process.env['KILLS'] ?? (process.env['CI'] ? 200 : 2))
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1e9)
 const CLIENTS = 4
 /** A process lives so long at most, ms. */

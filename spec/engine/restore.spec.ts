@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Change, Engine, type Restoration } from '../../src/engine/engine.js'
 import type { Restored } from '../../src/engine/entry.js'
 import { Hlc } from '../../src/hlc/hlc.js'
+import { effort } from '../support/effort.js'
 import { expire, handle, restore } from '../support/engine-requests.js'
 import { START } from '../support/manual-clock.js'
 import { isNewer } from '../support/version.js'
@@ -229,7 +230,7 @@ describe('A dump', () => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 
@@ -251,7 +252,7 @@ describe('A dump', () => {
         }
         witness.see(expire(engine, now + 1_000))
       }),
-      { numRuns: 1_000 },
+      { numRuns: effort(1_000, 200) },
     )
   })
 })

@@ -5,6 +5,7 @@ import { type Applier, Engine } from '../../src/engine/engine.js'
 import type { Entry } from '../../src/engine/entry.js'
 import { decodeEntry, encodeEntry } from '../../src/log/entry-codec.js'
 import { encodeState, StateDecoder } from '../../src/log/state-codec.js'
+import { effort } from '../support/effort.js'
 import { anyEntry } from './any-entry.js'
 
 /** All that comes of an entry, as text. */
@@ -40,7 +41,7 @@ describe('Two engines that are given the same entries', () => {
         one = copyOf(one)
         expect([one.size, one.bytes, one.nextDeadline]).toEqual([other.size, other.bytes, other.nextDeadline])
       }),
-      { numRuns: process.env['CI'] ? 300 : 50 },
+      { numRuns: effort(300, 12) },
     )
   })
 
@@ -53,7 +54,7 @@ describe('Two engines that are given the same entries', () => {
         for (const entry of after) apply(engine, entry)
         expect(concatBytes([...encodeState(state)])).toEqual(bytes)
       }),
-      { numRuns: 100 },
+      { numRuns: effort(100, 15) },
     )
   })
 })

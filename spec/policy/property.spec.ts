@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/base/bytes.js'
 import { parsePolicy } from '../../src/policy/parse-policy.js'
 import { type Action, Rights } from '../../src/policy/rights.js'
+import { effort } from '../support/effort.js'
 import { naivelyAllowed, type PlainRule, type Question } from './naive-rights.js'
 
 const word = fc.constantFrom('a', 'b', 'c', '*', '?', 'ab', 'a*', '+', '#', 'a/b', '$x')
@@ -103,7 +104,7 @@ describe('a policy', () => {
           }
         },
       ),
-      { numRuns: 600 },
+      { numRuns: effort(600, 120) },
     )
     // Else it would have said no to everything.
     expect(allowed).toBeGreaterThan(100)

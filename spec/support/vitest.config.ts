@@ -33,9 +33,10 @@ const CERTIFICATES = [
 ]
 const NOT_OURS = ['**/node_modules/**', ...(SERVICES.openssl.present ? [] : CERTIFICATES)]
 const PATIENCE = { testTimeout: 20_000, hookTimeout: 20_000, expect: { poll: { timeout: 10_000 } } }
+const EFFORT = { setupFiles: GATE ? [] : ['spec/support/fewer-runs.ts'] }
 
 const project = (name: string, include: readonly string[], exclude: readonly string[], isolate: boolean) => ({
-  test: { ...PATIENCE, name, include: [...include], exclude: [...NOT_OURS, ...exclude], isolate },
+  test: { ...PATIENCE, ...EFFORT, name, include: [...include], exclude: [...NOT_OURS, ...exclude], isolate },
 })
 /** The client's connections, on the oldest mqtt.js of the range; all else runs on the newest. */
 const oldest = {
