@@ -3,9 +3,12 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { firstValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../src/index.js'
 import { compilePackage, ROOT } from '../support/compile-package.js'
 import { some } from '../support/effort.js'
+import { openClient } from '../support/open-client.js'
 import { openStore } from './test-io.js'
 
 const BINARY = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256)
@@ -79,9 +82,8 @@ describe('the built binary', () => {
     await once(lines, 'line')
     child.stdout.destroy()
     // Only a write tells a process that its reader is gone; the first may still be taken.
-    for (let count = 0; child.exitCode === null && count < 100; count++) {
-      await execute(['set', 'k', String(count), '--url', url])
-    }
+    const key = openClient(url).key('k', text)
+    for (let count = 0; child.exitCode === null && count < 10_000; count++) await firstValueFrom(key.set(String(count)))
     expect(await exit).toEqual([0, null])
     expect(talk.filter(line => !/ (connected to|watching) /.test(line))).toEqual([])
   })
