@@ -22,7 +22,7 @@ import * as hub from '../../src/pubsub/server.js'
 import * as react from '../../src/react/index.js'
 import * as settings from '../../src/settings.js'
 import * as server from '../../src/standalone.js'
-import { effort } from '../support/effort.js'
+import { effort, some } from '../support/effort.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -184,10 +184,12 @@ describe('the package', () => {
     expect(JSON.parse(await node('--input-type=module', '--eval', script))).toEqual(Object.fromEntries(expected))
   })
 
-  it.each([
+  const RESOLUTIONS: readonly (readonly [string, readonly string[]])[] = [
     ['Node', ['--module', 'nodenext']],
     ['a bundler', ['--module', 'esnext', '--moduleResolution', 'bundler']],
-  ])('gives its types to TypeScript with the resolution of %s', async (_name, options) => {
+  ]
+
+  it.each(some(RESOLUTIONS, 1))('gives its types to TypeScript with the resolution of %s', async (_name, options) => {
     mkdirSync(join(home, 'types'), { recursive: true })
     writeFileSync(
       join(home, 'types/user.ts'),
@@ -249,7 +251,7 @@ describe('The snippets of the documents', () => {
     expect(complaints).toBe('')
   })
 
-  it.each(DOCUMENTS)('run as they stand: $file', async document => {
+  it.each(some(DOCUMENTS, 2))('run as they stand: $file', async document => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
     const { outputs } = document
     expect(snippetsOf(document)).toHaveLength(outputs.length)

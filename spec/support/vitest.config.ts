@@ -31,7 +31,13 @@ const CERTIFICATES = [
   'spec/pubsub/hub/tls.spec.ts',
   'spec/server/tls.spec.ts',
 ]
-const NOT_OURS = ['**/node_modules/**', ...(SERVICES.openssl.present ? [] : CERTIFICATES)]
+/** The second half of simulations that the gate runs on two cores at once. */
+const SECOND_HALVES = ['spec/**/*simulation-2.spec.ts']
+const NOT_OURS = [
+  '**/node_modules/**',
+  ...(SERVICES.openssl.present ? [] : CERTIFICATES),
+  ...(GATE ? [] : SECOND_HALVES),
+]
 const PATIENCE = { testTimeout: 20_000, hookTimeout: 20_000, expect: { poll: { timeout: 10_000 } } }
 const EFFORT = { setupFiles: GATE ? [] : ['spec/support/fewer-runs.ts'] }
 
