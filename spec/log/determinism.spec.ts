@@ -28,7 +28,7 @@ function copyOf(engine: Engine<string>): Engine<string> {
   return new Engine<string>({}, decoder.state)
 }
 
-describe('Two engines that are given the same entries', () => {
+describe('Two engines that are given the same entries', { timeout: 120_000 }, () => {
   it('say the same and are byte for byte the same, whatever one of them is read from in between', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(anyEntry, fc.boolean()), { maxLength: 30 }), steps => {
@@ -59,7 +59,7 @@ describe('Two engines that are given the same entries', () => {
   })
 })
 
-describe('An entry', () => {
+describe('An entry', { timeout: 120_000 }, () => {
   it('is the same when it is read as when it was written', () => {
     fc.assert(
       fc.property(anyEntry, entry => {
