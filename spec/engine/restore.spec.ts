@@ -148,7 +148,7 @@ describe('Restoring', () => {
     expect(engine.keyspace).toBe(4)
   })
 
-  it('replaces hundreds of thousands of keys at once', () => {
+  it('replaces hundreds of thousands of keys at once', { timeout: 60_000 }, () => {
     const engine = new Engine<string>()
     const items = (count: number): Restored[] => Array.from({ length: count }, (_, at) => item(`k${at}`))
     expect(restore(engine, items(200_000), START)).toMatchObject({ loaded: 200_000 })
