@@ -106,11 +106,11 @@ describe('lock, without a store', () => {
   it('ends with 1 and the reason with --no-wait', async () => {
     const gone = await openStore()
     await gone.close()
-    const args = ['lock', 'l', '--no-wait', '--timeout', '50', '--url', gone.url, ...node(FOREVER)]
+    const args = ['lock', 'l', '--no-wait', '--timeout', '1000', '--url', gone.url, ...node(FOREVER)]
     const { code, stdout, stderr } = await execute(args)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(
-      /\nrx-statestore: cannot acquire the lock l at [^ ]+ within 50 ms: [^\n]*ECONNREFUSED[^\n]*\n$/,
+      /\nrx-statestore: cannot acquire the lock l at [^ ]+ within 1000 ms: [^\n]*ECONNREFUSED[^\n]*\n$/,
     )
   })
 

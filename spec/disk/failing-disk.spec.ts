@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { recover } from '../../src/disk/recovery.js'
 import { anyEntry } from '../log/any-entry.js'
+import { effort } from '../support/effort.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run } from './run.js'
 
-const entries = fc.sample(anyEntry, { numRuns: 14, seed: 9 })
+const entries = fc.sample(anyEntry, { numRuns: effort(14, 6), seed: 9 })
 
 describe.each(['EIO', 'ENOSPC', 'EDQUOT'])('A disk that fails with %s', code => {
   it.each(['once', 'from then on'] as const)(

@@ -8,7 +8,7 @@ import { anyEntry } from '../log/any-entry.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run } from './run.js'
 
-const RUNS = process.env['CI'] ? 300 : 60
+const RUNS = process.env['CI'] ? 300 : 30
 /** So that a few entries are worth a new state. */
 const SMALL = 400
 

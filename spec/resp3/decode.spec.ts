@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { concatBytes, utf8 } from '../../src/base/bytes.js'
 import { PayloadError } from '../../src/base/errors.js'
 import { decode, decodeReply, type Resp3 } from '../../src/resp3/decode.js'
+import { effort } from '../support/effort.js'
 import { anyBytes, anyValue, array, blob, integer, nested, REFUSALS, SAMPLES, wire } from './values.js'
 
 describe('decode', () => {
@@ -15,7 +16,7 @@ describe('decode', () => {
       fc.property(anyValue, value => {
         expect(decode(wire(value))).toEqual(value)
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 
@@ -116,7 +117,7 @@ describe('decode, given pieces', () => {
         const cuts = [0, ...places.map(place => place % (payload.length + 1)), payload.length].sort((a, b) => a - b)
         expect(decode(...cuts.map((cut, i) => payload.subarray(cut, cuts[i + 1] ?? cut)))).toEqual(value)
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 

@@ -24,7 +24,7 @@ const REGRESSIONS: Record<string, number> = {
 }
 
 // One half; the other is in simulation-2.spec.ts, for the other core.
-disasters('the broker keeps the promises of its sessions', SUITES.broker, { gate: 10_000, developer: 1_000 })
+disasters('the broker keeps the promises of its sessions', SUITES.broker, { gate: 10_000, developer: 300 })
 
 describe('The broker keeps the promises of its sessions', () => {
   it.each(Object.entries(REGRESSIONS))('with %s', (_, seed) => {
