@@ -43,6 +43,6 @@ describe(`A store with a directory that is killed ${KILLS} times (seed ${SEED})`
       )
       expect([writers.answered, watch.entries, holders.holdings, alive, over]).not.toContain(0)
     },
-    20_000 + 5_000 * KILLS,
+    20_000 + 15_000 * KILLS,
   )
 })
