@@ -16,7 +16,7 @@ import { partsOf } from './values.js'
 /**
  * What a journal says: when, and which keys and values were there; or who asked for what, and the outcome.
  *
- * @typedef {[at: number, keys: [key: string, value: string][]]} Kept
+ * @typedef {[at: number, keys: [key: string, value: string, expires: boolean][]]} Kept
  * @typedef {[at: number, client: string, verb: string, key: string, value: string, condition: string, expires: boolean, outcome: string]} Answered
  */
 
@@ -88,12 +88,13 @@ export class History {
    * @param {Kept} record
    */
   #compare([at, kept]) {
-    const found = new Map(kept)
+    const found = new Map(kept.map(([key, value, expires]) => [key, { value, expires }]))
     for (const key of new Set([...found.keys(), ...this.#changes.keys()])) {
       const last = this.lastOf(key)
-      const value = found.get(key)
-      if (value === (last?.op === 'set' ? last.value : undefined)) continue
-      if (value !== undefined) this.#unanswered(key, at, value)
+      const holds = found.get(key)
+      const held = last?.op === 'set' ? last : undefined
+      if (holds?.value === held?.value && holds?.expires === held?.expires) continue
+      if (holds !== undefined) this.#unanswered(key, at, holds)
       else if (last !== undefined) this.#gone(key, at, last)
     }
   }
@@ -101,14 +102,13 @@ export class History {
   /**
    * @param {string} key
    * @param {number} at
-   * @param {string} value
+   * @param {{ value: string, expires: boolean }} holds
    */
-  #unanswered(key, at, value) {
+  #unanswered(key, at, { value, expires }) {
     const request = `${partsOf(value).client} SET ${key} ${value}`
     const { reached, applied } = this.requestsOf(request)
     this.#requests.set(request, { reached: reached + 1, applied: applied + 1 })
-    // Whether it expires nobody knows who was not answered.
-    this.#add(key, at, 'set', value, true)
+    this.#add(key, at, 'set', value, expires)
   }
 
   /**

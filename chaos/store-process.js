@@ -13,7 +13,12 @@ const journal = openSync(path, 'a')
 const note = record => writeSync(journal, `${JSON.stringify(record)}\n`)
 const store = await serve({ port: Number(port), wsPort: Number(wsPort), ...(data !== '' && { data }) })
 // Nobody has been let in yet.
-if (data !== '') note(['kept', now(), Array.from(store.dump(), ({ key = '', value = '' }) => [key, nameOf(value)])])
+if (data !== '')
+  note([
+    'kept',
+    now(),
+    Array.from(store.dump(), ({ key = '', value = '', expiresAt }) => [key, nameOf(value), expiresAt !== undefined]),
+  ])
 
 store.requests$.subscribe(({ clientId, payload, outcome }) => {
   // RESP3 with keys and values that have no line breaks: every other line is a word.
