@@ -20,11 +20,11 @@ export function nameOf(value) {
 }
 
 /**
- * Writer and number of a value; NaN for any other.
+ * Client, writer and number of a value; NaN for any other.
  *
  * @param {string} name
  */
 export function partsOf(name) {
   const [client = '', life = '', number] = name.split('.')
-  return { writer: `${client}.${life}`, number: Number(number) }
+  return { client, writer: `${client}.${life}`, number: Number(number) }
 }

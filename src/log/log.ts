@@ -26,8 +26,8 @@ export class LogFailure extends Error {
 export interface Log {
   /** Whether it commits within the call, so that nothing is gained by gathering. */
   readonly immediate: boolean
-  /** Whether an entry is on its way: what comes meanwhile may as well go together. */
-  readonly busy: boolean
+  /** For so long it pays to hold back what comes after an entry was committed, ms: it may go together with more. */
+  readonly pause: number
   /** Takes the place of the listener before it. */
   listen(listener: LogListener): void
   append(entry: Entry): void

@@ -54,6 +54,11 @@ export class Batch {
     return this.#jobs[this.#at]?.isRead ? this.next() : undefined
   }
 
+  /** Whether its first job has no command: it waits for the time of the entry alone. */
+  get readsFirst(): boolean {
+    return this.#jobs[0]?.isRead === true
+  }
+
   /** How every job ends when the entry is not in the log: what only reads is done. */
   failing(failure: LogFailure): (() => void)[] {
     return this.#jobs.map(

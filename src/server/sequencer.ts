@@ -5,10 +5,13 @@ import type { Entry, EntryCommand, Room } from '../engine/entry.js'
 import type { Log, LogFailure, LogListener } from '../log/log.js'
 import type { CommandError } from '../protocol/parse-command.js'
 import { Batch, type Job } from './batch.js'
+import { Hold } from './hold.js'
 
 /** Where entries are applied, and what goes with that. */
 export interface SequencerHost {
   readonly now: () => number
+  /** Runs a task after so many ms; the returned function cancels it. */
+  schedule(delay: number, task: () => void): () => void
   readonly room: () => Room
   apply(entry: Entry, applier: Applier): void
   expired(changes: readonly Change[]): void
@@ -34,6 +37,7 @@ export class Sequencer implements LogListener, Applier {
   readonly #onItsWay = new Fifo<Batch>()
   /** The last batch that a connection waits for. */
   readonly #last = new WeakMap<object, Batch>()
+  readonly #hold: Hold
   #scheduled = false
   #stopped = false
   #bytes = 0
@@ -45,6 +49,10 @@ export class Sequencer implements LogListener, Applier {
   constructor(log: Log, host: SequencerHost) {
     this.#log = log
     this.#host = host
+    this.#hold = new Hold(
+      (delay, task) => host.schedule(delay, task),
+      () => this.#flush(),
+    )
     log.listen(this)
   }
 
@@ -94,6 +102,7 @@ export class Sequencer implements LogListener, Applier {
   /** Nothing is done any more. */
   stop(): void {
     this.#stopped = true
+    this.#hold.end()
   }
 
   committed(entry: Entry): void {
@@ -105,8 +114,7 @@ export class Sequencer implements LogListener, Applier {
     }
     const batch = this.#onItsWay.shift()
     if (batch === undefined) return
-    // The disk shall not wait while this is applied.
-    this.#flush()
+    this.#flushOrHold(batch)
     try {
       if (!this.#stopped) this.#apply(batch, entry)
     } finally {
@@ -186,6 +194,7 @@ export class Sequencer implements LogListener, Applier {
     const outer = this.#current
     this.#current = batch
     try {
+      this.#readFirst(batch, entry)
       this.#host.apply(entry, this)
       batch.done = true
       this.#reads()
@@ -194,18 +203,37 @@ export class Sequencer implements LogListener, Applier {
     }
   }
 
+  /** Reads that wait for the time alone come before all commands, and what is due is gone for them. */
+  #readFirst(batch: Batch, entry: Entry): void {
+    if (!batch.readsFirst) return
+    this.#host.apply({ ...entry, commands: [] }, this)
+    this.#reads()
+  }
+
   #finish(batch: Batch, failure: LogFailure | undefined): void {
     batch.done = true
     this.#bytes -= batch.bytes
     this.#host.settled(failure)
   }
 
+  /** The log shall not wait while this is applied, unless more will come with the answers. */
+  #flushOrHold(batch: Batch): void {
+    const { pause } = this.#log
+    if (pause === 0 || batch.commands.length === 0) this.#flush()
+    else this.#hold.begin(pause, batch.commands.length + this.#gathered)
+  }
+
+  get #gathered(): number {
+    return this.#gathering?.commands.length ?? 0
+  }
+
   #schedule(): void {
-    if (this.#scheduled || this.#log.busy) return
+    // What is on its way takes along what was gathered when it is there.
+    if (this.#scheduled || this.#onItsWay.length > 0 || this.#hold.keeps(this.#gathered)) return
     this.#scheduled = true
     afterIo(() => {
       this.#scheduled = false
-      if (!this.#log.busy) this.#flush()
+      if (this.#onItsWay.length === 0) this.#flush()
     })
   }
 

@@ -145,6 +145,10 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     return this.#options.clock.now()
   }
 
+  schedule(delay: number, task: () => void): () => void {
+    return this.#options.clock.schedule(delay, task)
+  }
+
   room(): Engine<Client>['room'] {
     return this.#engine.room
   }

@@ -58,7 +58,13 @@ async function onDisk(
   const files = await filesOf(directory)
   const { clock, opening: progress } = options
   const open = async (): Promise<Opened> =>
-    openLog<Client>(files, { ...bounds, now: () => clock.now(), progress, troubled })
+    openLog<Client>(files, {
+      ...bounds,
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      progress,
+      troubled,
+    })
   return {
     open,
     openEmpty: async () => {
