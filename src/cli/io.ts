@@ -17,7 +17,7 @@ export interface Io {
   readonly stderr: Sink
   readonly env: Environment
   /** Wall time for what is printed, and for what has to wait. */
-  readonly clock: Pick<Clock, 'now' | 'schedule'>
+  readonly clock: Clock
   /** SIGINT and SIGTERM. Without a subscriber they end the process as usual. */
   readonly interrupt$: Observable<unknown>
   /** All that a terminal or another process may want of a command that we run. As usual without a subscriber. */

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { reason } from '../base/errors.js'
 import { addCheck } from './check.js'
+import { addCompletion } from './completion.js'
 import { addDel } from './del.js'
 import { addDump } from './dump.js'
 import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
@@ -14,6 +15,7 @@ import { addPasswd } from './passwd.js'
 import { addPolicy } from './policy.js'
 import { addServe } from './serve.js'
 import { addSet } from './set.js'
+import { addStatus } from './status.js'
 import { colorsFor, oneLine } from './text.js'
 import { addVdel } from './vdel.js'
 import { packageVersion } from './version.js'
@@ -65,6 +67,8 @@ function programOf(io: Io): Command {
     addLoad,
     addCheck,
     addWatch,
+    addStatus,
+    addCompletion,
     addLock,
     addPasswd,
     addPolicy,
