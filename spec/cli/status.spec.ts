@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/base/clock.js'
 import { openBroker } from '../support/open-broker.js'
+import { CONNACK, grant, scriptedBroker } from '../support/scripted-broker.js'
 import { openConsole } from './open-console.js'
 import { execute, jsonOf, NOW, openStore } from './test-io.js'
 
@@ -54,7 +55,7 @@ describe('status', () => {
     })
   })
 
-  it('ends with 1 when the broker is not there, and when no store answers at it', async () => {
+  it('ends with 1 when the broker is not there, and when it has no store', async () => {
     const gone = await execute(['status', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50ms'])
     expect(gone.code).toBe(1)
     expect(gone.stderr).toMatch(/^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:1 within 50 ms: .*ECONNREFUSED/)
@@ -63,7 +64,16 @@ describe('status', () => {
     expect(empty).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: `rx-statestore: mqtt://127.0.0.1:${port} is reached, but no state store answers there within 200 ms\n`,
+      stderr: `rx-statestore: mqtt://127.0.0.1:${port} is reached, but no state store listens there\n`,
     })
+  })
+
+  it('ends with 1 when no store answers', async () => {
+    const broker = await scriptedBroker(side => side.send(CONNACK), grant)
+    const { code, stderr } = await execute(['status', '--url', broker.url, '--timeout', '200ms'])
+    expect([code, stderr]).toEqual([
+      1,
+      `rx-statestore: ${broker.url} is reached, but no state store answers there within 200 ms\n`,
+    ])
   })
 })
