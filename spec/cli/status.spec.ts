@@ -63,7 +63,7 @@ describe('status', () => {
     expect(empty).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: `rx-statestore: mqtt://127.0.0.1:${port} is reached, but no state store answers there within 200 ms\n`,
+      stderr: `rx-statestore: mqtt://127.0.0.1:${port} is reached, but no state store listens there\n`,
     })
   })
 })

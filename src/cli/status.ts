@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { filter, firstValueFrom, lastValueFrom, tap, timeout as within } from 'rxjs'
 import { reason } from '../base/errors.js'
-import { bytes, ClosedError, ServiceError, type StateStore, TimeoutError } from '../index.js'
+import { bytes, ClosedError, ServiceError, type StateStore, StateStoreError, TimeoutError } from '../index.js'
 import { type Connection, open, refused } from './connection.js'
 import { besideConsole, pulseOf, type StorePulse } from './console-facts.js'
 import { inUnits } from './duration.js'
@@ -101,8 +101,11 @@ async function reached({ store, broker, timeout }: Connection): Promise<void> {
 /** Settles when a store answers; what it answers may well be that this is not allowed. */
 async function answers({ store, broker, timeout }: Connection): Promise<void> {
   await firstValueFrom(store.get(`${PROBE_PREFIX}none`, bytes)).catch((error: unknown) => {
-    if (error instanceof TimeoutError)
-      throw new Failure(EXIT.failed, `${broker} is reached, but no state store answers there within ${timeout} ms`)
+    const isSilent = error instanceof TimeoutError
+    if (isSilent || (error instanceof StateStoreError && error.code === 'no-store')) {
+      const words = isSilent ? `no state store answers there within ${timeout} ms` : 'no state store listens there'
+      throw new Failure(EXIT.failed, `${broker} is reached, but ${words}`, { cause: error })
+    }
     if (!(error instanceof ServiceError)) throw error
   })
 }
