@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { connect as connectMqtt, type MqttClient } from 'mqtt'
 import type { Packet } from 'mqtt-packet'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { connect, type StateStore } from '../../src/index.js'
 import { openClient, record } from '../support/open-client.js'
 import { type BrokerSide, bytesOf, CONNACK, grant, scriptedBroker } from '../support/scripted-broker.js'
@@ -58,6 +60,25 @@ describe('the largest packet that is read', () => {
     const { status, causes } = causesOf(openClient(broker.url, { maximumPacketSize: 100_000 }))
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
     expect(causes()).toEqual([])
+  })
+
+  it('is bounded over WebSocket by twice of it, for whole messages are read there', async () => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'mqtt' })
+    onTestFinished(() => server.close())
+    server.on('connection', socket => {
+      socket.on('error', () => undefined)
+      socket.once('message', () => {
+        socket.send(bytesOf(CONNACK))
+        socket.send(Buffer.alloc(200_001))
+      })
+    })
+    await once(server, 'listening')
+    const address = server.address()
+    const port = address !== null && typeof address === 'object' ? address.port : 0
+    const client = openClient(`ws://127.0.0.1:${port}`, { maximumPacketSize: 100_000 })
+    const { status, causes } = causesOf(client)
+    await status.until(() => causes().length > 0)
+    expect(causes()[0]).toMatch(/Max payload size exceeded/)
   })
 
   it('is the end of a connection that brings one byte more; it is tried again, with ever longer pauses', async () => {

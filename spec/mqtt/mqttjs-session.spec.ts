@@ -294,6 +294,19 @@ describe("somebody else's MqttClient", () => {
     await client.close()
   })
 
+  it('is refused while it serves another state store, until that is closed', async () => {
+    const { store } = await openStore(real)
+    const mqtt = await foreignClient(store.url)
+    const first = connect(mqtt)
+    expect(() => connect(mqtt)).toThrow(
+      expect.objectContaining({ code: 'argument', message: expect.stringContaining('serves no other state store') }),
+    )
+    await first.close()
+    const second = connect(mqtt)
+    await firstValueFrom(second.key('a', text).set('x'))
+    await second.close()
+  })
+
   it('is refused when it was ended', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)

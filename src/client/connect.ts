@@ -107,7 +107,8 @@ const ELSEWHERE: OtherNames = {
  * Connects to a state store: by URL (`mqtt:`, `mqtts:`, `ws:`, `wss:`), by options with a `url`, or over an
  * `MqttClient` of yours, which must speak MQTT 5, serves one state store at a time and is never closed by us.
  *
- * Returns at once; requests and watches wait for the connection. Throws `argument` for wrong options.
+ * Returns at once; requests and watches wait for the connection. Throws `argument` for wrong options, and for an
+ * `MqttClient` that serves a state store which is not closed.
  *
  * @example
  * ```ts

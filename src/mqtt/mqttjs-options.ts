@@ -38,6 +38,8 @@ export function toClientOptions(options: MqttConnectOptions): IClientOptions {
     passphrase: options.keyPassphrase,
     clean: options.cleanStart,
     keepalive: Math.ceil(options.keepAlive / 1000),
+    // Of Node's WebSockets, where a whole message is read before its packets are; some brokers put several into one.
+    wsOptions: { maxPayload: 2 * options.maximumPacketSize },
     timerVariant: options.nativeTimers ? 'native' : undefined,
     connectTimeout: options.connectTimeout,
     protocolVersion: 5,

@@ -36,6 +36,9 @@ export interface Own {
   readonly maximumPacketSize: number
 }
 
+/** Clients of somebody else's that have a session; there is no room for two on one. */
+export const SHARED: WeakSet<MqttJsClient> = new WeakSet()
+
 /** A session as mqtt.js has it; what is known of its insides is in `mqttjs-insides.ts`. */
 export class MqttJsSession implements MqttSession {
   readonly clientId: string
@@ -74,6 +77,7 @@ export class MqttJsSession implements MqttSession {
   open(listener: SessionListener): void {
     this.#listener = listener
     const client = this.#client
+    if (this.shared) SHARED.add(client)
     const detach = listenTo(client, {
       connect: packet => this.#connected(packet.sessionPresent, packet.properties),
       packetreceive: packet => this.#publisher.received(packet),
@@ -238,6 +242,7 @@ export class MqttJsSession implements MqttSession {
     this.#stopChecking()
     this.#publisher.forget()
     this.#detach()
+    SHARED.delete(this.#client)
     listener.closed(cause)
   }
 }

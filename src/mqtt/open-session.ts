@@ -5,7 +5,7 @@ import { ArgumentError } from '../base/errors.js'
 import type { Reconnecting } from './dialler.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
-import { MqttJsSession } from './mqttjs-session.js'
+import { MqttJsSession, SHARED } from './mqttjs-session.js'
 import type { MqttSession } from './session.js'
 
 /** A session on a connection of our own. Throws what the options make mqtt.js throw, once it is opened. */
@@ -23,6 +23,12 @@ export function shareSession(client: MqttJsClient, clock: Clock): MqttSession {
     throw new ArgumentError(
       `Expected an MqttClient that speaks MQTT 5, got protocol version ${client.options.protocolVersion}: ` +
         'connect it with { protocolVersion: 5 }',
+    )
+  }
+  if (SHARED.has(client)) {
+    throw new ArgumentError(
+      'Expected an MqttClient that serves no other state store, for two would end each other’s subscriptions: ' +
+        'use that one, or wait until its `close()` has settled',
     )
   }
   return new MqttJsSession(client, undefined, clock)

@@ -106,9 +106,9 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [20_003, 'tick', [PING], 40_003],
     [30_000, 'pong 1', [], 50_000],
     [50_000, 'tick', [PING], 70_000],
-    [70_000, 'tick', ['close', 'recovering', `open 2 ${RECOVERY}`], 80_000],
+    [70_000, 'tick', ['close', 'recovering', `open 2 ${RECOVERY}`], 74_000],
     [70_001, 'pong 1', []],
-    [70_100, 'opened 2', [PING], 80_000],
+    [70_100, 'opened 2', [PING], 74_000],
     [70_200, 'pong 2', ['connected'], 90_200],
   ],
   'knows a late event by its link': [
@@ -124,11 +124,11 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
   ],
   'tries to recover until the window ends': [
     ...CONNECTED,
-    [6_000, 'closed 1 1006', ['recovering', `open 2 ${RECOVERY}`], 16_000],
+    [6_000, 'closed 1 1006', ['recovering', `open 2 ${RECOVERY}`], 10_000],
     [6_100, 'closed 2 1006', ['recovering'], 7_100],
     [7_099, 'tick', [], 7_100],
-    [7_100, 'tick', [`open 3 ${RECOVERY}`], 17_100],
-    [17_100, 'tick', ['close', 'recovering'], 19_100],
+    [7_100, 'tick', [`open 3 ${RECOVERY}`], 11_100],
+    [11_100, 'tick', ['close', 'recovering'], 13_100],
     [66_000, 'tick', ['disconnected', 'connecting', 'fetchUrl 4'], 76_000],
   ],
   'asks for a URL again that it did not get': [

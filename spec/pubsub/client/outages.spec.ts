@@ -169,7 +169,7 @@ describe('A hub that knows no pings', () => {
     setting.clock.advance(40_000)
     expect(setting.status).toMatchObject({ state: 'recovering' })
     setting.socket.accept()
-    setting.clock.advance(9_999)
+    setting.clock.advance(3_999)
     expect(setting.status).toMatchObject({ state: 'recovering', attempt: 1 })
   })
 

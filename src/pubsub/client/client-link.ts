@@ -5,6 +5,8 @@ import { recoveryUrl } from './url.js'
 const NEVER = Number.POSITIVE_INFINITY
 /** At a hub that answers no pings, a socket that stays open for this long has recovered its session, ms. Half the time there is, if that is less. */
 const TRUSTED_AFTER = 1_000
+/** An attempt that hangs may not outlast the time for which a hub keeps a session when the network is back, ms. */
+const LONGEST_RECOVERY_ATTEMPT = 4_000
 /** On so many links in a row pings are left unanswered before the hub is believed to know none: each may be half-open. */
 const LINKS_TO_TELL = 3
 /** Codes with which a hub may close that takes a ping for a violation (RFC 6455, section 7.4.1). */
@@ -77,7 +79,7 @@ export class ClientLink {
 
   /** Another attempt begins, with a fresh URL. */
   askForUrl(now: number): void {
-    this.#begin('url', now)
+    this.#begin('url', now, this.#settings.connectTimeout)
     this.#act({ type: 'fetchUrl', link: this.#number })
   }
 
@@ -90,7 +92,7 @@ export class ClientLink {
 
   /** Another attempt begins, to go on with a session. */
   reopen({ connectionId, reconnectionToken: token = '' }: Connected, now: number): void {
-    this.#begin('opening', now)
+    this.#begin('opening', now, Math.min(this.#settings.connectTimeout, LONGEST_RECOVERY_ATTEMPT))
     this.#act({ type: 'open', link: this.#number, url: recoveryUrl(this.#url, { connectionId, token }) })
   }
 
@@ -163,10 +165,10 @@ export class ClientLink {
     this.drop()
   }
 
-  #begin(stage: 'url' | 'opening', now: number): void {
+  #begin(stage: 'url' | 'opening', now: number, patience: number): void {
     this.#number++
     this.#stage = stage
-    this.#endsAt = now + this.#settings.connectTimeout
+    this.#endsAt = now + patience
     this.#trustedAt = NEVER
     this.farewell = ''
   }
