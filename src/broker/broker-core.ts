@@ -5,20 +5,23 @@ import { PacketError } from '../packet/packet-error.js'
 import type { Connect, Will } from '../packet/packets.js'
 import { PublishEncoder } from '../packet/publish-encoder.js'
 import * as REASON from '../packet/reason-codes.js'
+import { enter } from './account.js'
+import { Accounts } from './accounts.js'
 import { Budget } from './budget.js'
 import { Connection } from './connection.js'
 import { type Message, ownContent } from './delivery.js'
 import { willSize } from './guest.js'
 import type { BrokerHandler, Holder } from './handler.js'
-import { Holders } from './holders.js'
 import type { Admitted, Host } from './host.js'
 import { isTooDeep } from './levels.js'
 import { LIMIT } from './limits.js'
 import type { Link } from './link.js'
-import { Retained } from './retained.js'
+import { type BrokerQuotas, NO_QUOTAS } from './quotas.js'
+import { Retained, type RetainedBounds } from './retained.js'
 import { Router } from './router.js'
 import { Session, type SessionHost } from './session.js'
-import { sharedFilter, subscriptionSize } from './subscription.js'
+import { sharedFilter } from './subscription.js'
+import { discountSubscription } from './subscription-quota.js'
 
 /** Bounds that are of the operator's choice. */
 export interface CoreOptions {
@@ -28,8 +31,10 @@ export interface CoreOptions {
   readonly maximumKeepAlive: number
   /** What all clients together may have waiting, retained and incomplete, bytes. */
   readonly memoryBudget: number
-  /** Connections of one principal; default any number. */
-  readonly connectionsPerHolder?: number | undefined
+  /** Default none; what is retained has the bounds of `LIMIT` then. */
+  readonly quotas?: BrokerQuotas | undefined
+  /** Of one packet; default 1,000. */
+  readonly mostUserProperties?: number | undefined
   readonly clock: Clock
 }
 
@@ -48,6 +53,15 @@ const WORTH_ENDING = 64 * 1024
 const WILL_SHARE = 1 / 8
 /** ms */
 const RELIEF_INTERVAL = 10
+/** Read when it is asked, as specs make it smaller. */
+const RETAINED: RetainedBounds = {
+  get retained() {
+    return LIMIT.retainedMessages
+  },
+  get retainedBytes() {
+    return LIMIT.retainedBytes
+  },
+}
 
 /**
  * The broker without its sockets: sessions, subscriptions and what is retained. Everything happens in the turn in which it
@@ -57,12 +71,14 @@ export class BrokerCore implements Host<Connection>, SessionHost {
   readonly handler: BrokerHandler
   readonly clock: Clock
   readonly budget: Budget
+  readonly accounts: Accounts
   readonly encoder = new PublishEncoder()
   readonly router = new Router()
   readonly retained: Retained
   readonly timeouts: Timeouts<() => void>
   readonly maximumPacketSize: number
   readonly maximumKeepAlive: number
+  readonly mostUserProperties: number | undefined
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
   /** Those who are away longest come first. */
@@ -70,22 +86,22 @@ export class BrokerCore implements Host<Connection>, SessionHost {
   /** Last wills that wait, and the room there is for them, bytes; then those are published that wait longest. */
   #willBytes = 0
   readonly #mostWillBytes: number
-  readonly #holders: Holders
   #closing = false
   /** When room was made last, ms. */
   #relieved = Number.NEGATIVE_INFINITY
 
   constructor(options: CoreOptions, handler: BrokerHandler) {
-    const { clock, maximumPacketSize, maximumKeepAlive, memoryBudget } = options
+    const { clock, maximumPacketSize, maximumKeepAlive, memoryBudget, quotas } = options
     this.handler = handler
     this.clock = clock
-    this.#holders = new Holders(options.connectionsPerHolder ?? Number.POSITIVE_INFINITY)
+    this.accounts = new Accounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
     this.budget = new Budget(memoryBudget)
     this.#mostWillBytes = memoryBudget * WILL_SHARE
-    this.retained = new Retained(this.budget)
+    this.retained = new Retained(this.budget, quotas?.total ?? RETAINED)
     this.timeouts = new Timeouts(clock, task => this.#run(task))
     this.maximumPacketSize = maximumPacketSize
     this.maximumKeepAlive = maximumKeepAlive
+    this.mostUserProperties = options.mostUserProperties
   }
 
   /** Connections whose clients are let in. */
@@ -115,7 +131,7 @@ export class BrokerCore implements Host<Connection>, SessionHost {
     const { topic, content, retain } = message
     if (isTooDeep(topic)) return 0
     if (retain && content.payload.length === 0) this.retained.delete(topic)
-    else if (retain && !this.retained.set(message, this.now())) return undefined
+    else if (retain && !this.retained.set(message, this.now(), from?.account)) return undefined
     return this.router.route(message, from)
   }
 
@@ -125,7 +141,8 @@ export class BrokerCore implements Host<Connection>, SessionHost {
     if (before?.holder !== undefined && before.holder.id !== holder?.id)
       throw new PacketError(REASON.notAuthorized, 'the client id belongs to somebody else')
     const other = before && this.#connections.get(before)
-    this.#holders.enter(holder, other !== undefined)
+    const account = this.accounts.of(holder, connection.remoteAddress)
+    enter(account, other !== undefined && before?.account === account)
     other?.disconnect(REASON.sessionTakenOver, 'another connection has the same client id')
     const kept = connect.cleanStart ? undefined : this.#sessions.get(clientId)
     if (kept === undefined && before !== undefined) this.#end(before)
@@ -133,6 +150,7 @@ export class BrokerCore implements Host<Connection>, SessionHost {
     if (kept) this.#forgetAbsence(kept)
     session.expiry = Math.min(connect.sessionExpiry, LIMIT.sessionExpiry)
     session.holder = holder
+    session.moveTo(account)
     if (kept) this.#withdraw(kept)
     this.#sessions.set(clientId, session)
     this.#connections.set(session, connection)
@@ -142,7 +160,7 @@ export class BrokerCore implements Host<Connection>, SessionHost {
   leave(connection: Connection, session: Session, will: Will | undefined): void {
     session.suspend()
     this.#connections.delete(session)
-    this.#holders.leave(session.holder)
+    session.account?.connections.give()
     this.handler.disconnected(connection)
     const now = this.clock.monotonic()
     const delay = 1000 * Math.min(will?.delay ?? 0, session.expiry)
@@ -233,14 +251,14 @@ export class BrokerCore implements Host<Connection>, SessionHost {
     if (subscription === undefined) return
     session.replays.delete(subscription)
     this.router.remove(subscription)
-    this.budget.give(subscriptionSize(filter))
+    discountSubscription(session, filter, this)
   }
 
   #end(session: Session): void {
     if (session.ended) return
     for (const subscription of session.subscriptions.values()) {
       this.router.remove(subscription)
-      this.budget.give(subscriptionSize(subscription.filter))
+      discountSubscription(session, subscription.filter, this)
     }
     if (this.#sessions.get(session.clientId) === session) this.#sessions.delete(session.clientId)
     this.#publishWill(session)

@@ -6,6 +6,7 @@ import type { Auth, ServerPacket, Version, Will } from '../packet/packets.js'
 import type { Content } from '../packet/publish.js'
 import type { ReasonCode } from '../packet/reason-code.js'
 import * as REASON from '../packet/reason-codes.js'
+import type { Account } from './account.js'
 import { canRefuse, connackOf, disconnectCode, levelOf, patienceOf } from './connack.js'
 import { Conversation, type ConversationPeer } from './conversation.js'
 import { Deferred } from './deferred.js'
@@ -34,6 +35,7 @@ export class Connection implements ConversationPeer {
   #guest: Guest | undefined
   /** Counted to the broker's memory until it is published or not wanted any more. */
   #will: Will | undefined
+  #account: Account | undefined
   /** Once the client is let in. */
   #conversation: Conversation | undefined
   /** What CONNECT counts, bytes. */
@@ -51,6 +53,19 @@ export class Connection implements ConversationPeer {
 
   get clientId(): string {
     return this.#clientId
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#link.remoteAddress
+  }
+
+  get account(): string | undefined {
+    return this.#account?.name
+  }
+
+  /** By whose quotas it is slowed. */
+  get pacer(): Account | undefined {
+    return this.#account
   }
 
   get open(): boolean {
@@ -170,6 +185,10 @@ export class Connection implements ConversationPeer {
     })
   }
 
+  worked(work: number): void {
+    this.#account?.worked(work, this.#host.clock.monotonic())
+  }
+
   send(packet: ServerPacket): void {
     if (this.#guest) this.#guest.outbound.send(packet)
     // The client has not said what it takes.
@@ -200,7 +219,7 @@ export class Connection implements ConversationPeer {
     if (guest === undefined) this.#meet(frame)
     else if (guest.authentication.deciding) this.#defer(frame)
     else {
-      const packet = decodePacket(frame, guest.connect.version)
+      const packet = decodePacket(frame, guest.connect.version, this.#host.mostUserProperties)
       if (packet.type !== 'auth') throw protocolError('AUTH is awaited')
       this.authenticate(packet)
     }
@@ -213,7 +232,7 @@ export class Connection implements ConversationPeer {
       return
     }
     this.#version = levelOf(frame)
-    const connect = decodePacket(frame, this.#version)
+    const connect = decodePacket(frame, this.#version, this.#host.mostUserProperties)
     if (connect.type !== 'connect') return
     this.#guest = guestOf(connect, this.#link, this.#host, this)
     this.#greeting = keepGreeting(frame, this.#host.budget)
@@ -253,6 +272,7 @@ export class Connection implements ConversationPeer {
     const host = this.#host
     this.#will = willOf(connect, this, host)
     const { session, present } = host.admit(this, connect, this.#clientId, holder)
+    this.#account = session.account
     this.#tenancy.until(expiresAt)
     this.#conversation = new Conversation(this, this.#link, session, host, connect.version)
     this.#keepAlive.start(patienceOf(connect, host.maximumKeepAlive))

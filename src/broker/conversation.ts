@@ -35,6 +35,7 @@ export class Conversation {
   readonly #peer: ConversationPeer
   readonly #link: Link
   readonly #version: Version
+  readonly #mostUserProperties: number | undefined
   readonly #inbound: Inbound
   readonly #subscribing: Subscribing
   readonly #deferred: Deferred
@@ -44,6 +45,7 @@ export class Conversation {
     this.#peer = peer
     this.#link = link
     this.#version = version
+    this.#mostUserProperties = host.mostUserProperties
     this.#inbound = new Inbound(peer, link, session, host, version)
     this.#subscribing = new Subscribing(peer, session, host)
     this.#deferred = new Deferred(host.budget)
@@ -94,7 +96,7 @@ export class Conversation {
 
   #handle(frame: Uint8Array): void {
     if ((frame[0] ?? 0) >> 4 === PACKET.publish) this.#inbound.publish(frame)
-    else this.#take(decodePacket(frame, this.#version))
+    else this.#take(decodePacket(frame, this.#version, this.#mostUserProperties))
   }
 
   #take(packet: ClientPacket): void {

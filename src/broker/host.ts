@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.js'
 import type { Timeouts } from '../base/timeouts.js'
 import type { Connect, Will } from '../packet/packets.js'
 import type { PublishEncoder } from '../packet/publish-encoder.js'
+import type { Accounts } from './accounts.js'
 import type { Budget } from './budget.js'
 import type { Message } from './delivery.js'
 import type { BrokerHandler, Holder } from './handler.js'
@@ -21,6 +22,7 @@ export interface Host<C> {
   readonly handler: BrokerHandler
   readonly clock: Clock
   readonly budget: Budget
+  readonly accounts: Accounts
   readonly encoder: PublishEncoder
   readonly router: Router
   readonly retained: Retained
@@ -28,11 +30,13 @@ export interface Host<C> {
   readonly timeouts: Timeouts<() => void>
   /** Largest packet a client may send, bytes. */
   readonly maximumPacketSize: number
+  /** Most user properties of one packet; default 1,000. */
+  readonly mostUserProperties?: number | undefined
   /** Longest keep-alive of a client, s. */
   readonly maximumKeepAlive: number
   /**
    * Lets a client in: it is the only one with its id from now on. Returns its session, and whether that was there before.
-   * Raises `PacketError` when the session is somebody else's.
+   * Raises `PacketError` when the session is somebody else's, or its principal has too many.
    */
   admit(connection: C, connect: Connect, clientId: string, holder?: Holder): Admitted
   /** A connection is gone; its last will is to be published, if there is one. */

@@ -8,17 +8,20 @@ import type { Timeouts } from '../base/timeouts.js'
 import { FrameCutter } from '../packet/frame-cutter.js'
 import { PacketError } from '../packet/packet-error.js'
 import * as REASON from '../packet/reason-codes.js'
+import type { Accounts } from './accounts.js'
 import type { Budget } from './budget.js'
 import type { Connection } from './connection.js'
 import { LIMIT } from './limits.js'
 import type { Link } from './link.js'
 import { Outflow } from './outflow.js'
+import { Tempo } from './tempo.js'
 import type { Turns } from './turns.js'
 
 /** What all links of a broker share. */
 export interface LinkHost {
   readonly clock: Clock
   readonly budget: Budget
+  readonly accounts: Accounts
   readonly timeouts: Timeouts<() => void>
   readonly turns: Turns
   readonly maximumPacketSize: number
@@ -39,6 +42,7 @@ export class SocketLink implements Link {
   readonly #host: LinkHost
   readonly #outflow: Outflow
   readonly #cutter: FrameCutter
+  readonly #tempo: Tempo
   readonly room: Link['room']
   #connection: Connection | undefined
   /** What came and is not cut yet: little, as nothing more is read meanwhile. */
@@ -68,6 +72,7 @@ export class SocketLink implements Link {
     this.#host = host
     this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
     this.#cutter = new FrameCutter(host.maximumPacketSize)
+    this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
     this.room = this.#outflow.room
   }
 
@@ -115,6 +120,7 @@ export class SocketLink implements Link {
     connection.seen()
     this.#chunks.push(chunk)
     this.#unread += chunk.length
+    this.#tempo.bytes += chunk.length
     this.#hold(chunk.length)
     this.#work()
   }
@@ -125,7 +131,7 @@ export class SocketLink implements Link {
   }
 
   #work(): void {
-    if (this.#working) return
+    if (this.#working || this.#tempo.pausing) return
     this.#working = true
     if (!this.#host.turns.begin(this.#slice)) this.#pause(true)
   }
@@ -138,7 +144,13 @@ export class SocketLink implements Link {
     const left = this.#packets(connection, until)
     this.#outflow.flush()
     this.#hold(this.#cutter.held + this.#unread - this.#held)
-    this.#pause(left || (connection.stalled && !connection.ended))
+    const slowed = !connection.ended && this.#tempo.settle(connection.pacer)
+    this.#pause(left || slowed || (connection.stalled && !connection.ended))
+    if (slowed) {
+      connection.seen()
+      this.#working = false
+      return false
+    }
     if (left) {
       // What comes meanwhile is not read; that is not the client's silence.
       connection.seen()
@@ -161,6 +173,7 @@ export class SocketLink implements Link {
           if (frame !== undefined) {
             this.#begun = undefined
             this.#crumbs = 0
+            this.#tempo.packets++
             connection.receive(frame)
           } else if (!this.#feed()) return false
         }
@@ -170,6 +183,15 @@ export class SocketLink implements Link {
       connection.fail(error)
     }
     return false
+  }
+
+  /** A pause is over, in which the client was not read: that is neither its silence nor its slowness. */
+  #goOn(paused: number): void {
+    const connection = this.#connection
+    connection?.seen()
+    if (this.#begun !== undefined) this.#begun += paused
+    // It may take more than one.
+    if (connection?.ended !== false || !this.#tempo.settle(connection.pacer)) this.#work()
   }
 
   #acknowledged(connection: Connection): boolean {
@@ -232,6 +254,7 @@ export class SocketLink implements Link {
 
   #closed(): void {
     for (const deadline of [this.#closing, this.#partial]) if (deadline) this.#host.timeouts.remove(deadline)
+    this.#tempo.stop()
     this.#begun = undefined
     this.#hold(-this.#held)
     this.#chunks.clear()

@@ -6,17 +6,17 @@ import {
   type Dialect,
   type Fault,
   type OpeningProgress,
-  type QuotaOptions,
   type RunningStore,
   type ServeOptions,
   type StorageStatus,
   serve,
 } from '../standalone.js'
 import { EXIT, Failure } from './failure.js'
-import { port, positiveInteger } from './flags.js'
+import { port } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { showProgress } from './progress.js'
+import { addQuotaFlags, type QuotaFlags, quotasOf } from './quota-flags.js'
 import { readSeed, type Seed } from './seed.js'
 import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
 import { packageVersion } from './version.js'
@@ -29,19 +29,13 @@ interface ServeFlags {
   readonly consoleHost?: string
   readonly seed?: string
   readonly dialect: Dialect
-  readonly maxKeys?: number
-  readonly maxBytes?: number
-  readonly maxMemory?: number
-  readonly maxConnections?: number
-  readonly maxConnectionsPerAddress?: number
   readonly data?: string
   readonly persist?: 'all' | 'none' | 'keys'
   readonly persistKey?: readonly string[]
-  readonly maxConnectionsPerPrincipal?: number
   readonly json?: true
 }
 
-type Flags = ServeFlags & SecurityFlags
+type Flags = ServeFlags & SecurityFlags & QuotaFlags
 
 const HELP = `
 Keys live in memory; when the store stops they are gone, but for those in the directory of --data: there each
@@ -78,12 +72,7 @@ export function addServe(program: Command, io: Io): void {
       .choices(['field', 'documented'])
       .default('field'),
   )
-  command.option('--max-keys <n>', 'most keys the store holds', positiveInteger)
-  command.option('--max-bytes <n>', 'most the store keeps: keys, values, watched keys', positiveInteger)
-  command.option('--max-memory <n>', 'most that keys and everything that waits may take together', positiveInteger)
-  command.option('--max-connections <n>', 'most connections (50000)', positiveInteger)
-  command.option('--max-connections-per-address <n>', 'most from one other machine (1000)', positiveInteger)
-  command.option('--max-connections-per-principal <n>', 'most of one user (10000)', positiveInteger)
+  addQuotaFlags(command)
   addSecurityFlags(command)
   command.option('--data <dir>', 'directory to keep everything in; made if need be')
   command.addOption(
@@ -150,7 +139,7 @@ function storageWords({ state, error }: StorageStatus): string {
   return `writes are refused until the store is started anew, as nobody knows what the disk has: ${reason(error)}`
 }
 
-async function start(flags: ServeFlags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
+async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
   const { host, port, wsPort, dialect, data, persist, persistKey } = flags
   let opened: OpeningProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${data} is read`, io)
@@ -159,7 +148,7 @@ async function start(flags: ServeFlags, { options: secure }: ServeSecurity, io: 
     port,
     wsPort,
     dialect,
-    ...boundsOf(flags),
+    ...quotasOf(flags),
     ...secure,
     ...(data !== undefined && { data }),
     ...(persist !== undefined && { persist }),
@@ -180,13 +169,6 @@ async function start(flags: ServeFlags, { options: secure }: ServeSecurity, io: 
   }
 }
 
-function boundsOf(flags: ServeFlags): QuotaOptions {
-  const { maxKeys, maxBytes, maxMemory } = flags
-  const { maxConnections, maxConnectionsPerAddress, maxConnectionsPerPrincipal } = flags
-  const connections = { maxConnections, maxConnectionsPerAddress, maxConnectionsPerPrincipal }
-  const bounds = { maxKeys, maxBytes, maxMemory, ...connections }
-  return Object.fromEntries(Object.entries(bounds).filter(([, value]) => value !== undefined))
-}
 const percent = ({ read, of }: OpeningProgress): string => `${of === 0 ? 0 : Math.floor((100 * read) / of)} %`
 
 async function startConsole(

@@ -3,7 +3,9 @@ import { damaged } from '../log/errors.js'
 import { FRAME_HEADER, headerAt, isIntact, seal } from './frame.js'
 
 /** Of what is written; a change that an older version cannot read makes it greater. */
-export const FORMAT = 1
+export const FORMAT = 2
+/** What is read. Format 1 knew nothing of whose a key is. */
+const OLDEST_FORMAT = 1
 
 export const LOCK = 'lock'
 export const MARK = 'mark'
@@ -46,10 +48,10 @@ export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position:
   if (!intact) throw damaged(`${name} does not begin as it was written`)
   if (magic !== MAGIC[kind]) throw new StateStoreError('format', `${name} is no ${kind} of a state store`)
   const format = view.getUint32(FRAME_HEADER)
-  if (format !== FORMAT) {
+  if (format < OLDEST_FORMAT || format > FORMAT) {
     throw new StateStoreError(
       'format',
-      `${name} has format ${format}, and this version knows ${FORMAT} only; nothing was changed`,
+      `${name} has format ${format}, and this version knows ${OLDEST_FORMAT} to ${FORMAT}; nothing was changed`,
     )
   }
   if (headerAt(bytes, 0)?.number !== position) throw damaged(`${name} is the file of another position`)

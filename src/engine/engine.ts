@@ -6,17 +6,19 @@ import type { KnownServiceErrorCode } from '../protocol/service-errors.js'
 import type { Answer, Applier, Change, Restoration } from './answer.js'
 import { AnsweredWrites } from './answered.js'
 import { apply, type Outcome, type StoredRecord } from './apply.js'
-import { type Entry, isWrite, type Load, type Room, type Write } from './entry.js'
+import { type Entry, isWrite, type Load, type Owner, type Room, type Write } from './entry.js'
 import { costOf, Records } from './records.js'
 import { type RawRequest, readClocks } from './request.js'
 import { deleteAll, restore } from './restore.js'
 import { isAllowed, type KeyRights } from './rights.js'
 import { scanPage } from './scan.js'
+import type { Shares } from './shares.js'
 import type { State } from './state.js'
 import { VersionClock } from './version-clock.js'
-import { Watchers } from './watchers.js'
+import { Watchers, type WatchQuotas } from './watchers.js'
 
 export type { Answer, Applier, Change, Restoration } from './answer.js'
+export type { WatchQuotas } from './watchers.js'
 
 export interface EngineOptions<C = unknown> {
   /** Most keys the store holds; a SET of one more answers `the quota has been exceeded`. Default 1,000,000. */
@@ -28,6 +30,8 @@ export interface EngineOptions<C = unknown> {
   readonly maxBytes?: number
   /** What connections may do; default everything. */
   readonly rights?: KeyRights<C> | undefined
+  /** How many keys may be watched besides; default any number. */
+  readonly watches?: WatchQuotas<C> | undefined
 }
 
 /** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
@@ -46,7 +50,7 @@ const LONGEST_WATCHED_KEY = 30_000
  * ```
  */
 export class Engine<C> {
-  readonly watchers: Watchers<C> = new Watchers<C>()
+  readonly watchers: Watchers<C>
   readonly #maxKeys: number
   readonly #maxBytes: number
   readonly #rights: KeyRights<C> | undefined
@@ -61,6 +65,7 @@ export class Engine<C> {
     this.#maxKeys = options.maxKeys ?? 1_000_000
     this.#maxBytes = options.maxBytes ?? 1024 ** 3
     this.#rights = options.rights
+    this.watchers = new Watchers<C>(options.watches)
     if (state === undefined) return
     this.#born = state.born
     this.#clock.keep(state.version)
@@ -95,6 +100,11 @@ export class Engine<C> {
   /** What is kept, bytes; see {@link EngineOptions.maxBytes}. */
   get bytes(): number {
     return this.#records.bytes + this.watchers.bytes
+  }
+
+  /** What of it is whose. */
+  get shares(): Pick<Shares, 'of' | 'entries'> {
+    return this.#records.shares
   }
 
   /** Rises when a key is made or removed. */
@@ -212,14 +222,18 @@ export class Engine<C> {
   }
 
   #outcomeOf(write: Write, entry: Entry): Outcome {
-    const { command, volatile } = write
+    const { command, volatile, owner } = write
     const { time } = entry
     const clocks = readClocks(command, write, this.#clock.latest(time))
     const id = toBinaryString(command.key)
     const record = this.#records.get(id)
     const next = this.#clock.next(time, clocks.timestamp)
-    const outcome = apply(record, command, { now: time, next, fencingToken: clocks.fencingToken, volatile })
-    if (outcome.change?.op === 'set' && outcome.record !== undefined) this.#checkRoom(id, record, outcome.record, entry)
+    const { fencingToken } = clocks
+    const outcome = apply(record, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
+    if (outcome.change?.op === 'set' && outcome.record !== undefined) {
+      this.#checkRoom(id, record, outcome.record, entry)
+      if (owner !== undefined) this.#checkShare(id, record, outcome.record, owner)
+    }
     return outcome
   }
 
@@ -227,6 +241,14 @@ export class Engine<C> {
     const more = costOf(id, after) - (before === undefined ? 0 : costOf(id, before))
     const isFull = before === undefined && this.#records.size >= room.maxKeys
     if (isFull || (more > 0 && this.#records.bytes + more > room.maxBytes)) throw new CommandError('quota-exceeded')
+  }
+
+  #checkShare(id: string, before: StoredRecord | undefined, after: StoredRecord, owner: Owner): void {
+    const { keys, bytes } = this.#records.shares.of(owner.id)
+    const own = before?.owner === owner.id ? before : undefined
+    const more = costOf(id, after) - (own === undefined ? 0 : costOf(id, own))
+    const isFull = own === undefined && keys >= owner.maxKeys
+    if (isFull || (more > 0 && bytes + more > owner.maxBytes)) throw new CommandError('quota-exceeded')
   }
 
   #commit(id: string, { record, version }: Outcome): void {
@@ -242,8 +264,8 @@ export class Engine<C> {
     if (isWrite(command) || !this.allows(connection, command)) throw new CommandError('not-authorized')
     if (command.verb === 'SCAN') {
       const readable = this.#rights?.readable(connection)
-      const reply = scanPage(this.#records.order, String(this.#born), command, readable)
-      return { reply, version: undefined, changes: NONE }
+      const { reply, work } = scanPage(this.#records.order, String(this.#born), command, readable)
+      return { reply, version: undefined, changes: NONE, work }
     }
     const id = toBinaryString(command.key)
     if (command.verb === 'KEYNOTIFY') {
@@ -258,7 +280,8 @@ export class Engine<C> {
     if (stop) return this.watchers.remove(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
     if (key.length > LONGEST_WATCHED_KEY) throw new CommandError('quota-exceeded')
     const more = this.watchers.costOf(connection, id)
-    if (more > 0 && (this.watchers.countOf(connection) >= this.#maxKeys || this.bytes + more > this.#maxBytes)) {
+    const isFull = this.watchers.countOf(connection) >= this.#maxKeys || this.watchers.isFullFor(connection)
+    if (more > 0 && (isFull || this.bytes + more > this.#maxBytes)) {
       throw new CommandError('quota-exceeded')
     }
     this.watchers.add(connection, id)

@@ -1,7 +1,7 @@
 import type { Subject } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import type { Applier, Change, Engine, Restoration } from '../engine/engine.js'
-import { commandOf, type Entry, isWrite, type Restored } from '../engine/entry.js'
+import { commandOf, type Entry, isWrite, type Owner, type Restored } from '../engine/entry.js'
 import type { Log, LogFailure } from '../log/log.js'
 import type { ReasonCode } from '../packet/reason-code.js'
 import * as REASON from '../packet/reason-codes.js'
@@ -54,6 +54,8 @@ export interface StateStoreServerOptions {
   readonly clock: Clock
   /** What clients may do with other topics than the store's; default everything. */
   readonly rights?: TopicRights | undefined
+  /** How much of the store those may have whose connections have an account; default all of it. */
+  readonly shares?: Omit<Owner, 'id'> | undefined
   /** Publishes to whoever subscribes to the topic, for responses to somewhere else than the requester. */
   publish(message: Outgoing): void
   /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
@@ -62,6 +64,8 @@ export interface StateStoreServerOptions {
   stored(failure: LogFailure | undefined): void
   /** An error of the store itself. */
   faulted(error: unknown): void
+  /** A request was refused as it would be more than there may be. */
+  exceeded?(connection: Connection, message: Message): void
 }
 
 /** Counts since the start. */
@@ -138,7 +142,8 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
     const job = new RequestJob(this, connection, message, command)
     const bytes = message.payload.length + OVERHEAD
     if (command !== undefined && isWrite(command) && this.#mayWrite(connection, command, message)) {
-      this.#sequencer.write(connection, this.service.writeOf(message, command, connection.clientId), bytes, job)
+      const write = this.service.writeOf(message, command, connection.clientId, this.#ownerOf(connection))
+      this.#sequencer.write(connection, write, bytes, job)
       return true
     }
     if (this.#due) this.#sequencer.tick(connection)
@@ -210,7 +215,10 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
   respond(connection: Connection, message: Message, response: InvokeResponse): void {
     // A last will is published when its connection is gone: it may change keys, but there is nobody to notify.
     if (!connection.open) this.#engine.watchers.drop(connection)
-    this.#report(connection, message, response.reply)
+    const { reply, work } = response
+    this.#report(connection, message, reply)
+    if (work !== undefined) connection.worked?.(work)
+    if (reply?.type === 'error' && reply.code === 'quota-exceeded') this.#options.exceeded?.(connection, message)
     this.#answer(connection, message, response)
     this.#notify(response.changes)
   }
@@ -218,6 +226,13 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
   /** What is refused anyhow need not be kept. */
   #mayWrite(connection: Connection, command: Command, message: Message): boolean {
     return this.service.refuse(message) === undefined && this.#engine.allows(connection, command)
+  }
+
+  #ownerOf({ account }: Connection): Owner | undefined {
+    const { shares } = this.#options
+    return account === undefined || shares === undefined
+      ? undefined
+      : { id: account, maxKeys: shares.maxKeys, maxBytes: shares.maxBytes }
   }
 
   get #due(): boolean {

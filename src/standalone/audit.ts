@@ -17,6 +17,7 @@ export interface AuditEvent {
   readonly action?: 'connect' | 'publish' | 'subscribe' | 'read' | 'write' | undefined
   /** Topic, filter or key, as text, at most 256 characters. */
   readonly target?: string | undefined
+  /** `quota` of what was refused though it is allowed, as it would be more than there may be. */
   readonly reason?: string | undefined
   readonly count?: number | undefined
 }
@@ -41,9 +42,14 @@ export class Audit {
     return this.#events$.asObservable()
   }
 
+  /** Whether anybody listens. */
+  get heard(): boolean {
+    return this.#events$.observed
+  }
+
   /** Tells of something, unless there was too much of it in this second. */
   tell(event: Omit<AuditEvent, 'time'>): void {
-    if (!this.#events$.observed) return
+    if (!this.heard) return
     const now = this.#clock.monotonic()
     if (now >= this.#second + SECOND) this.#begin(now)
     if (++this.#told <= MOST_PER_SECOND) this.#emit(event)

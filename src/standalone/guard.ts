@@ -94,6 +94,11 @@ export class Guard implements KeyRights<Connection>, TopicRights {
     return this.#tenants.get(connection)?.rights.allows({ type: 'read', key }) ?? false
   }
 
+  /** The user name of somebody who was let in, if it has one. */
+  usernameOf(client: object): string | undefined {
+    return this.#tenants.get(client)?.username
+  }
+
   async #ask(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
     const { remoteAddress = '' } = request
     const pause = this.#throttle.pause(remoteAddress)
@@ -128,7 +133,7 @@ export class Guard implements KeyRights<Connection>, TopicRights {
 
   #refuse(connection: Connection, action: NonNullable<AuditEvent['action']>, target: string): false {
     const { clientId } = connection
-    const username = this.#tenants.get(connection)?.username
+    const username = this.usernameOf(connection)
     this.#tell({ event: 'refused', action, clientId, username, target: target.slice(0, LONGEST_TARGET) })
     return false
   }

@@ -28,6 +28,7 @@ import { policyOf } from './security.js'
 import { stage } from './stage.js'
 import { type Opened, type Storage, storageFor } from './storage.js'
 import { linesFrom, restore } from './transfer.js'
+import { type Usage, usageOf } from './usage.js'
 
 /** One life after the other on the same ports. */
 export class StandaloneStore implements RunningStore {
@@ -99,8 +100,12 @@ export class StandaloneStore implements RunningStore {
 
   get stats(): StoreStats {
     const { broker, server } = this.#life
-    const { size, watchers } = this.#engine
-    return { keys: size, watches: watchers.count, ...broker.stats, ...server.counters }
+    const { size, bytes, watchers } = this.#engine
+    return { keys: size, bytes, watches: watchers.count, ...broker.stats, ...server.counters }
+  }
+
+  get usage(): Iterable<Usage> {
+    return usageOf(this.#life.broker.accounts, this.#engine)
   }
 
   get audit$(): Observable<AuditEvent> {

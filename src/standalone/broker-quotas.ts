@@ -1,0 +1,40 @@
+import type { BrokerQuotas } from '../broker/quotas.js'
+import type { WatchQuotas } from '../engine/engine.js'
+import type { Connection } from '../server/connection.js'
+import type { QuotaOptions } from './quotas.js'
+
+const ANY = Number.POSITIVE_INFINITY
+
+/** What options say of the broker's part. */
+export const brokerQuotas = (options: Required<QuotaOptions>): BrokerQuotas => ({
+  principal: {
+    connections: options.maxConnectionsPerPrincipal,
+    subscriptions: options.maxSubscriptionsPerPrincipal,
+    retained: options.maxRetainedPerPrincipal,
+    retainedBytes: options.maxRetainedBytesPerPrincipal,
+    waitingBytes: options.maxWaitingBytesPerPrincipal,
+    packetsPerSecond: options.maxPacketRatePerPrincipal,
+    bytesPerSecond: options.maxByteRatePerPrincipal,
+    workPerSecond: options.maxScanRatePerPrincipal,
+  },
+  address: {
+    packetsPerSecond: options.maxPacketRatePerAddress,
+    bytesPerSecond: options.maxByteRatePerAddress,
+    workPerSecond: ANY,
+  },
+  total: {
+    subscriptions: options.maxSubscriptions,
+    retained: options.maxRetained,
+    retainedBytes: options.maxRetainedBytes,
+    packetsPerSecond: options.maxPacketRate ?? ANY,
+    bytesPerSecond: options.maxByteRate ?? ANY,
+    workPerSecond: ANY,
+  },
+})
+
+/** What options say of watches. */
+export const watchQuotas = (options: Required<QuotaOptions>): WatchQuotas<Connection> => ({
+  most: options.maxWatches,
+  mostOfOwner: options.maxWatchesPerPrincipal,
+  ownerOf: ({ account }) => account,
+})
