@@ -16,13 +16,16 @@ export class Account {
   readonly retainedBytes: Tally
   /** What waits for sessions whose client is away, bytes. */
   readonly waitingBytes: Tally
+  readonly #now: () => number
   readonly #packets: Rate
   readonly #bytes: Rate
   readonly #work: Rate
   #pauses = 0
 
-  constructor(name: string, quotas: AccountQuotas, rates: RateQuotas) {
+  /** @param now - monotonic, ms */
+  constructor(name: string, quotas: AccountQuotas, rates: RateQuotas, now: () => number) {
     this.name = name
+    this.#now = now
     this.connections = new Tally(quotas.connections)
     this.subscriptions = new Tally(quotas.subscriptions)
     this.retained = new Tally(quotas.retained)
@@ -46,8 +49,8 @@ export class Account {
   }
 
   /** Something was done that takes more than most; see `workPerSecond`. */
-  worked(work: number, now: number): void {
-    this.#work.charge(work, now)
+  worked(work: number): void {
+    this.#work.charge(work, this.#now())
   }
 
   /** How long to read nothing, ms. */
@@ -72,11 +75,14 @@ export class Account {
  * Counts a connection. Raises {@link PacketError} when there are as many as there may be.
  *
  * @param replacing - one of them is about to end for this one
+ * @param refused - called before it raises that
  */
-export function enter(account: Account | undefined, replacing: boolean): void {
+export function enter(account: Account | undefined, replacing: boolean, refused: () => void): void {
   if (account === undefined) return
   const { connections } = account
   if (replacing) connections.count(1)
-  else if (!connections.take())
+  else if (!connections.take()) {
+    refused()
     throw new PacketError(REASON.quotaExceeded, `there are ${connections.most} connections of the same principal`)
+  }
 }

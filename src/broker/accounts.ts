@@ -11,6 +11,8 @@ const FEW = 1_024
 export class Accounts {
   /** Of all together. */
   readonly subscriptions: Tally
+  /** Of one packet. */
+  readonly mostUserProperties: number
   readonly #total: Account
   readonly #quotas: BrokerQuotas
   readonly #now: () => number
@@ -23,9 +25,10 @@ export class Accounts {
   constructor(quotas: BrokerQuotas, now: () => number) {
     this.#quotas = quotas
     this.#now = now
+    this.mostUserProperties = quotas.userProperties
     this.#slowsAll = slows(quotas.total)
     this.subscriptions = new Tally(quotas.total.subscriptions)
-    this.#total = new Account('', ANY_NUMBER, quotas.total)
+    this.#total = new Account('', ANY_NUMBER, quotas.total, now)
   }
 
   /** Those who have something, or had lately: principals, and addresses of those who have proved nothing. */
@@ -62,7 +65,7 @@ export class Accounts {
     const known = accounts.get(name)
     if (known !== undefined) return known
     if (this.#principals.size + this.#addresses.size >= this.#sweepAt) this.#sweep()
-    const account = new Account(name, quotas, rates)
+    const account = new Account(name, quotas, rates, this.#now)
     accounts.set(name, account)
     return account
   }

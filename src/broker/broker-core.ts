@@ -1,23 +1,23 @@
 import type { Clock } from '../base/clock.js'
-import type { Deadline } from '../base/deadlines.js'
 import { Timeouts } from '../base/timeouts.js'
 import { PacketError } from '../packet/packet-error.js'
 import type { Connect, Will } from '../packet/packets.js'
 import { PublishEncoder } from '../packet/publish-encoder.js'
 import * as REASON from '../packet/reason-codes.js'
+import type { Absence } from './absence.js'
 import { enter } from './account.js'
 import { Accounts } from './accounts.js'
 import { Budget } from './budget.js'
 import { Connection } from './connection.js'
 import { type Message, ownContent } from './delivery.js'
 import { willSize } from './guest.js'
-import type { BrokerHandler, Holder } from './handler.js'
-import type { Admitted, Host } from './host.js'
+import type { BrokerHandler } from './handler.js'
+import type { Admitted, Host, Visitor } from './host.js'
 import { isTooDeep } from './levels.js'
 import { LIMIT } from './limits.js'
 import type { Link } from './link.js'
 import { type BrokerQuotas, NO_QUOTAS } from './quotas.js'
-import { Retained, type RetainedBounds } from './retained.js'
+import { RETAINED_BOUNDS, Retained } from './retained.js'
 import { Router } from './router.js'
 import { Session, type SessionHost } from './session.js'
 import { sharedFilter } from './subscription.js'
@@ -33,18 +33,7 @@ export interface CoreOptions {
   readonly memoryBudget: number
   /** Default none; what is retained has the bounds of `LIMIT` then. */
   readonly quotas?: BrokerQuotas | undefined
-  /** Of one packet; default 1,000. */
-  readonly mostUserProperties?: number | undefined
   readonly clock: Clock
-}
-
-/** A session whose client is away. */
-interface Absence {
-  readonly expiry: Deadline<() => void>
-  /** To be published unless the client comes back in time (MQTT 5.0, section 3.1.3.2.2). */
-  readonly will:
-    | { readonly connection: Connection; readonly message: Will; readonly due: Deadline<() => void> }
-    | undefined
 }
 
 /** So much of one session's is worth being looked for when memory is short, bytes. */
@@ -53,15 +42,6 @@ const WORTH_ENDING = 64 * 1024
 const WILL_SHARE = 1 / 8
 /** ms */
 const RELIEF_INTERVAL = 10
-/** Read when it is asked, as specs make it smaller. */
-const RETAINED: RetainedBounds = {
-  get retained() {
-    return LIMIT.retainedMessages
-  },
-  get retainedBytes() {
-    return LIMIT.retainedBytes
-  },
-}
 
 /**
  * The broker without its sockets: sessions, subscriptions and what is retained. Everything happens in the turn in which it
@@ -78,7 +58,6 @@ export class BrokerCore implements Host<Connection>, SessionHost {
   readonly timeouts: Timeouts<() => void>
   readonly maximumPacketSize: number
   readonly maximumKeepAlive: number
-  readonly mostUserProperties: number | undefined
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
   /** Those who are away longest come first. */
@@ -97,11 +76,10 @@ export class BrokerCore implements Host<Connection>, SessionHost {
     this.accounts = new Accounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
     this.budget = new Budget(memoryBudget)
     this.#mostWillBytes = memoryBudget * WILL_SHARE
-    this.retained = new Retained(this.budget, quotas?.total ?? RETAINED)
+    this.retained = new Retained(this.budget, quotas?.total ?? RETAINED_BOUNDS)
     this.timeouts = new Timeouts(clock, task => this.#run(task))
     this.maximumPacketSize = maximumPacketSize
     this.maximumKeepAlive = maximumKeepAlive
-    this.mostUserProperties = options.mostUserProperties
   }
 
   /** Connections whose clients are let in. */
@@ -136,13 +114,14 @@ export class BrokerCore implements Host<Connection>, SessionHost {
   }
 
   /** One connection for a client id (MQTT 5.0, section 3.1.4), and one session, which goes on unless it is to start clean. */
-  admit(connection: Connection, connect: Connect, clientId: string, holder?: Holder): Admitted {
+  admit(connection: Connection, connect: Connect, clientId: string, { holder, address }: Visitor): Admitted {
     const before = this.#sessions.get(clientId)
     if (before?.holder !== undefined && before.holder.id !== holder?.id)
       throw new PacketError(REASON.notAuthorized, 'the client id belongs to somebody else')
     const other = before && this.#connections.get(before)
-    const account = this.accounts.of(holder, connection.remoteAddress)
-    enter(account, other !== undefined && before?.account === account)
+    const account = this.accounts.of(holder, address)
+    const replacing = other !== undefined && before?.account === account
+    enter(account, replacing, () => this.handler.exceeded?.(connection, 'connect', clientId))
     other?.disconnect(REASON.sessionTakenOver, 'another connection has the same client id')
     const kept = connect.cleanStart ? undefined : this.#sessions.get(clientId)
     if (kept === undefined && before !== undefined) this.#end(before)

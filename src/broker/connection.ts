@@ -25,6 +25,7 @@ const NO_IDS: readonly number[] = []
  * and no timer of the system, so that whoever drives it decides what happens when.
  */
 export class Connection implements ConversationPeer {
+  account: Account | undefined
   readonly #link: Link
   readonly #host: Host<Connection>
   /** What came while it was decided whether to let the client in. */
@@ -35,7 +36,6 @@ export class Connection implements ConversationPeer {
   #guest: Guest | undefined
   /** Counted to the broker's memory until it is published or not wanted any more. */
   #will: Will | undefined
-  #account: Account | undefined
   /** Once the client is let in. */
   #conversation: Conversation | undefined
   /** What CONNECT counts, bytes. */
@@ -53,19 +53,6 @@ export class Connection implements ConversationPeer {
 
   get clientId(): string {
     return this.#clientId
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.#link.remoteAddress
-  }
-
-  get account(): string | undefined {
-    return this.#account?.name
-  }
-
-  /** By whose quotas it is slowed. */
-  get pacer(): Account | undefined {
-    return this.#account
   }
 
   get open(): boolean {
@@ -185,10 +172,6 @@ export class Connection implements ConversationPeer {
     })
   }
 
-  worked(work: number): void {
-    this.#account?.worked(work, this.#host.clock.monotonic())
-  }
-
   send(packet: ServerPacket): void {
     if (this.#guest) this.#guest.outbound.send(packet)
     // The client has not said what it takes.
@@ -219,7 +202,7 @@ export class Connection implements ConversationPeer {
     if (guest === undefined) this.#meet(frame)
     else if (guest.authentication.deciding) this.#defer(frame)
     else {
-      const packet = decodePacket(frame, guest.connect.version, this.#host.mostUserProperties)
+      const packet = decodePacket(frame, guest.connect.version, this.#host.accounts.mostUserProperties)
       if (packet.type !== 'auth') throw protocolError('AUTH is awaited')
       this.authenticate(packet)
     }
@@ -232,7 +215,7 @@ export class Connection implements ConversationPeer {
       return
     }
     this.#version = levelOf(frame)
-    const connect = decodePacket(frame, this.#version, this.#host.mostUserProperties)
+    const connect = decodePacket(frame, this.#version, this.#host.accounts.mostUserProperties)
     if (connect.type !== 'connect') return
     this.#guest = guestOf(connect, this.#link, this.#host, this)
     this.#greeting = keepGreeting(frame, this.#host.budget)
@@ -271,8 +254,9 @@ export class Connection implements ConversationPeer {
   #admit({ connect, outbound }: Guest, { data: authenticationData, holder, expiresAt }: Accepted): void {
     const host = this.#host
     this.#will = willOf(connect, this, host)
-    const { session, present } = host.admit(this, connect, this.#clientId, holder)
-    this.#account = session.account
+    const who = { holder, address: this.#link.remoteAddress }
+    const { session, present } = host.admit(this, connect, this.#clientId, who)
+    this.account = session.account
     this.#tenancy.until(expiresAt)
     this.#conversation = new Conversation(this, this.#link, session, host, connect.version)
     this.#keepAlive.start(patienceOf(connect, host.maximumKeepAlive))

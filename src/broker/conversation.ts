@@ -3,6 +3,7 @@ import { protocolError } from '../packet/packet-error.js'
 import * as PACKET from '../packet/packet-types.js'
 import type { Acknowledgement, Auth, ClientPacket, Disconnect, ServerPacket, Version } from '../packet/packets.js'
 import * as REASON from '../packet/reason-codes.js'
+import type { Accounts } from './accounts.js'
 import { Deferred } from './deferred.js'
 import type { Client } from './handler.js'
 import type { Host } from './host.js'
@@ -35,7 +36,7 @@ export class Conversation {
   readonly #peer: ConversationPeer
   readonly #link: Link
   readonly #version: Version
-  readonly #mostUserProperties: number | undefined
+  readonly #accounts: Accounts
   readonly #inbound: Inbound
   readonly #subscribing: Subscribing
   readonly #deferred: Deferred
@@ -45,7 +46,7 @@ export class Conversation {
     this.#peer = peer
     this.#link = link
     this.#version = version
-    this.#mostUserProperties = host.mostUserProperties
+    this.#accounts = host.accounts
     this.#inbound = new Inbound(peer, link, session, host, version)
     this.#subscribing = new Subscribing(peer, session, host)
     this.#deferred = new Deferred(host.budget)
@@ -96,7 +97,7 @@ export class Conversation {
 
   #handle(frame: Uint8Array): void {
     if ((frame[0] ?? 0) >> 4 === PACKET.publish) this.#inbound.publish(frame)
-    else this.#take(decodePacket(frame, this.#version, this.#mostUserProperties))
+    else this.#take(decodePacket(frame, this.#version, this.#accounts.mostUserProperties))
   }
 
   #take(packet: ClientPacket): void {

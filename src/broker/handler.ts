@@ -7,8 +7,8 @@ import type { Link } from './link.js'
 export interface Client {
   /** Empty before it is known. */
   readonly clientId: string
-  /** To whose quotas it counts, the same for all its time; `undefined` for nobody's. */
-  readonly account?: string | undefined
+  /** To whose quotas it counts, the same since it was let in; `undefined` for nobody's. */
+  readonly account?: { readonly name: string; worked(work: number): void } | undefined
   /** Whether the client is connected. */
   readonly open: boolean
   /** Whether one of its subscriptions matches the topic. */
@@ -19,8 +19,6 @@ export interface Client {
    * memory that is much larger.
    */
   deliver(topic: string, content: Content): void
-  /** Something was done for it that takes more than most; see `RateQuotas.workPerSecond`. */
-  worked?(work: number): void
 }
 
 /** A PUBLISH that came, or a last will. */
@@ -93,7 +91,7 @@ export interface BrokerHandler {
   connected(client: Client): void
   disconnected(client: Client): void
   /** What a client asked for would be more than there may be, and was refused. */
-  exceeded?(client: Client, action: 'publish' | 'subscribe', target: string): void
+  exceeded?(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void
   /** An error of ours in what a client asked for; its connection has ended. */
   failed(error: unknown, clientId: string): void
 }

@@ -17,6 +17,12 @@ export interface Admitted {
   readonly present: boolean
 }
 
+/** Somebody who is let in. */
+export interface Visitor {
+  readonly holder: Holder | undefined
+  readonly address: string | undefined
+}
+
 /** What all connections of a broker share; `C` is a connection. */
 export interface Host<C> {
   readonly handler: BrokerHandler
@@ -30,15 +36,13 @@ export interface Host<C> {
   readonly timeouts: Timeouts<() => void>
   /** Largest packet a client may send, bytes. */
   readonly maximumPacketSize: number
-  /** Most user properties of one packet; default 1,000. */
-  readonly mostUserProperties?: number | undefined
   /** Longest keep-alive of a client, s. */
   readonly maximumKeepAlive: number
   /**
    * Lets a client in: it is the only one with its id from now on. Returns its session, and whether that was there before.
    * Raises `PacketError` when the session is somebody else's, or its principal has too many.
    */
-  admit(connection: C, connect: Connect, clientId: string, holder?: Holder): Admitted
+  admit(connection: C, connect: Connect, clientId: string, who: Visitor): Admitted
   /** A connection is gone; its last will is to be published, if there is one. */
   leave(connection: C, session: Session, will: Will | undefined): void
   /** Publishes a message; returns to how many it went, `undefined` when it is to be retained and there is no room. */

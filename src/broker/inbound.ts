@@ -83,8 +83,8 @@ export class Inbound {
   }
 
   #newDecoder(): PublishDecoder {
-    const { handler, mostUserProperties } = this.#host
-    return new PublishDecoder(this.#version, 'client', handler.topic, mostUserProperties)
+    const { handler, accounts } = this.#host
+    return new PublishDecoder(this.#version, 'client', handler.topic, accounts.mostUserProperties)
   }
 
   /** Passed on when it comes; what comes again before PUBREL is the same message (MQTT 5.0, section 4.3.3, method A). */

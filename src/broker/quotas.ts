@@ -1,3 +1,5 @@
+import { MOST_USER_PROPERTIES } from '../packet/user-properties.js'
+
 /** How much one may have. `Infinity` for any number. */
 export interface AccountQuotas {
   /** Of clients that were let in. */
@@ -33,6 +35,8 @@ export interface BrokerQuotas {
   /** Of all connections from one address, whoever they are. This machine, where proxies are as well, has none. */
   readonly address: RateQuotas
   readonly total: TotalQuotas
+  /** Of one packet. */
+  readonly userProperties: number
 }
 
 const ANY = Number.POSITIVE_INFINITY
@@ -52,6 +56,7 @@ export const NO_QUOTAS: BrokerQuotas = {
   principal: { ...ANY_NUMBER, ...ANY_SPEED },
   address: ANY_SPEED,
   total: { ...ANY_NUMBER, ...ANY_SPEED },
+  userProperties: MOST_USER_PROPERTIES,
 }
 
 /** Whether a rate slows anybody. */

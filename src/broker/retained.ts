@@ -2,7 +2,7 @@ import type { Account } from './account.js'
 import type { Budget } from './budget.js'
 import { type Message, sizeOf } from './delivery.js'
 import { LONGEST_HASHED } from './levels.js'
-import { LEVEL_SIZE } from './limits.js'
+import { LEVEL_SIZE, LIMIT } from './limits.js'
 
 interface Node {
   message: Message | undefined
@@ -15,6 +15,16 @@ interface Node {
 export interface RetainedBounds {
   readonly retained: number
   readonly retainedBytes: number
+}
+
+/** Those of `LIMIT`. Read when they are asked for, as specs make them smaller. */
+export const RETAINED_BOUNDS: RetainedBounds = {
+  get retained() {
+    return LIMIT.retainedMessages
+  },
+  get retainedBytes() {
+    return LIMIT.retainedBytes
+  },
 }
 
 /** ms */

@@ -144,7 +144,7 @@ export class SocketLink implements Link {
     const left = this.#packets(connection, until)
     this.#outflow.flush()
     this.#hold(this.#cutter.held + this.#unread - this.#held)
-    const slowed = !connection.ended && this.#tempo.settle(connection.pacer)
+    const slowed = !connection.ended && this.#tempo.settle(connection.account)
     this.#pause(left || slowed || (connection.stalled && !connection.ended))
     if (slowed) {
       connection.seen()
@@ -191,7 +191,7 @@ export class SocketLink implements Link {
     connection?.seen()
     if (this.#begun !== undefined) this.#begun += paused
     // It may take more than one.
-    if (connection?.ended !== false || !this.#tempo.settle(connection.pacer)) this.#work()
+    if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.#work()
   }
 
   #acknowledged(connection: Connection): boolean {

@@ -6,11 +6,12 @@ import type { KnownServiceErrorCode } from '../protocol/service-errors.js'
 import type { Answer, Applier, Change, Restoration } from './answer.js'
 import { AnsweredWrites } from './answered.js'
 import { apply, type Outcome, type StoredRecord } from './apply.js'
-import { type Entry, isWrite, type Load, type Owner, type Room, type Write } from './entry.js'
-import { costOf, Records } from './records.js'
+import { type Entry, isWrite, type Load, type Room, type Write } from './entry.js'
+import { Records } from './records.js'
 import { type RawRequest, readClocks } from './request.js'
 import { deleteAll, restore } from './restore.js'
 import { isAllowed, type KeyRights } from './rights.js'
+import { checkRoom } from './room.js'
 import { scanPage } from './scan.js'
 import type { Shares } from './shares.js'
 import type { State } from './state.js'
@@ -230,25 +231,9 @@ export class Engine<C> {
     const next = this.#clock.next(time, clocks.timestamp)
     const { fencingToken } = clocks
     const outcome = apply(record, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
-    if (outcome.change?.op === 'set' && outcome.record !== undefined) {
-      this.#checkRoom(id, record, outcome.record, entry)
-      if (owner !== undefined) this.#checkShare(id, record, outcome.record, owner)
-    }
+    if (outcome.change?.op === 'set' && outcome.record !== undefined)
+      checkRoom(this.#records, { id, before: record, after: outcome.record }, entry, owner)
     return outcome
-  }
-
-  #checkRoom(id: string, before: StoredRecord | undefined, after: StoredRecord, room: Room): void {
-    const more = costOf(id, after) - (before === undefined ? 0 : costOf(id, before))
-    const isFull = before === undefined && this.#records.size >= room.maxKeys
-    if (isFull || (more > 0 && this.#records.bytes + more > room.maxBytes)) throw new CommandError('quota-exceeded')
-  }
-
-  #checkShare(id: string, before: StoredRecord | undefined, after: StoredRecord, owner: Owner): void {
-    const { keys, bytes } = this.#records.shares.of(owner.id)
-    const own = before?.owner === owner.id ? before : undefined
-    const more = costOf(id, after) - (own === undefined ? 0 : costOf(id, own))
-    const isFull = own === undefined && keys >= owner.maxKeys
-    if (isFull || (more > 0 && bytes + more > owner.maxBytes)) throw new CommandError('quota-exceeded')
   }
 
   #commit(id: string, { record, version }: Outcome): void {

@@ -11,11 +11,19 @@ export interface Outgoing extends Content {
   readonly topic: string
 }
 
+/** Whoever has to keep to quotas, with all its connections. */
+export interface ConnectionAccount {
+  /** Different from everybody else's. */
+  readonly name: string
+  /** Something was done for it that takes more than most: the more work, the later it is heard again. */
+  worked(work: number): void
+}
+
 /** A client's connection, as far as the store has to do with it. */
 export interface Connection {
   readonly clientId: string
   /** To whose quotas it counts, the same for all its time; `undefined` for nobody's. */
-  readonly account?: string | undefined
+  readonly account?: ConnectionAccount | undefined
   /** Whether it is still open. */
   readonly open: boolean
   /** Whether one of its subscriptions matches the topic. */
@@ -25,6 +33,4 @@ export interface Connection {
    * of memory that is much larger.
    */
   deliver(topic: string, content: Content): void
-  /** Something was done for it that takes more than most: the greater its work, the later it is heard again. */
-  worked?(work: number): void
 }

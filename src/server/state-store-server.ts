@@ -54,8 +54,8 @@ export interface StateStoreServerOptions {
   readonly clock: Clock
   /** What clients may do with other topics than the store's; default everything. */
   readonly rights?: TopicRights | undefined
-  /** How much of the store those may have whose connections have an account; default all of it. */
-  readonly shares?: Omit<Owner, 'id'> | undefined
+  /** To whose quota of keys a connection writes; default nobody's. */
+  ownerOf?(connection: Connection): Owner | undefined
   /** Publishes to whoever subscribes to the topic, for responses to somewhere else than the requester. */
   publish(message: Outgoing): void
   /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
@@ -142,7 +142,7 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
     const job = new RequestJob(this, connection, message, command)
     const bytes = message.payload.length + OVERHEAD
     if (command !== undefined && isWrite(command) && this.#mayWrite(connection, command, message)) {
-      const write = this.service.writeOf(message, command, connection.clientId, this.#ownerOf(connection))
+      const write = this.service.writeOf(message, command, connection.clientId, this.#options.ownerOf?.(connection))
       this.#sequencer.write(connection, write, bytes, job)
       return true
     }
@@ -217,7 +217,7 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
     if (!connection.open) this.#engine.watchers.drop(connection)
     const { reply, work } = response
     this.#report(connection, message, reply)
-    if (work !== undefined) connection.worked?.(work)
+    if (work !== undefined) connection.account?.worked(work)
     if (reply?.type === 'error' && reply.code === 'quota-exceeded') this.#options.exceeded?.(connection, message)
     this.#answer(connection, message, response)
     this.#notify(response.changes)
@@ -226,13 +226,6 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
   /** What is refused anyhow need not be kept. */
   #mayWrite(connection: Connection, command: Command, message: Message): boolean {
     return this.service.refuse(message) === undefined && this.#engine.allows(connection, command)
-  }
-
-  #ownerOf({ account }: Connection): Owner | undefined {
-    const { shares } = this.#options
-    return account === undefined || shares === undefined
-      ? undefined
-      : { id: account, maxKeys: shares.maxKeys, maxBytes: shares.maxBytes }
   }
 
   get #due(): boolean {

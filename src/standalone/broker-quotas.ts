@@ -1,5 +1,6 @@
 import type { BrokerQuotas } from '../broker/quotas.js'
 import type { WatchQuotas } from '../engine/engine.js'
+import type { Owner } from '../engine/entry.js'
 import type { Connection } from '../server/connection.js'
 import type { QuotaOptions } from './quotas.js'
 
@@ -30,11 +31,17 @@ export const brokerQuotas = (options: Required<QuotaOptions>): BrokerQuotas => (
     bytesPerSecond: options.maxByteRate ?? ANY,
     workPerSecond: ANY,
   },
+  userProperties: options.maxUserProperties,
 })
+
+/** To whose quota of keys a connection writes, and how much of all that is. */
+export const keyQuotas = ({ maxKeysPerPrincipal: maxKeys, maxBytesPerPrincipal: maxBytes }: Required<QuotaOptions>) => {
+  return ({ account }: Connection): Owner | undefined => account && { id: account.name, maxKeys, maxBytes }
+}
 
 /** What options say of watches. */
 export const watchQuotas = (options: Required<QuotaOptions>): WatchQuotas<Connection> => ({
   most: options.maxWatches,
   mostOfOwner: options.maxWatchesPerPrincipal,
-  ownerOf: ({ account }) => account,
+  ownerOf: ({ account }) => account?.name,
 })

@@ -1,5 +1,6 @@
 import { displayText } from '../base/bytes.js'
 import { commandOf } from '../engine/entry.js'
+import type { AuditEvent } from './audit.js'
 import type { Door } from './door.js'
 
 const LONGEST_TARGET = 256
@@ -17,8 +18,8 @@ export class Exceeded {
     this.#door = door
   }
 
-  /** A topic or filter. */
-  topic(client: Client, action: 'publish' | 'subscribe', target: string): void {
+  /** A client id, a topic or a filter. */
+  name(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
     this.#tell(client, action, target)
   }
 
@@ -30,7 +31,7 @@ export class Exceeded {
     this.#tell(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))
   }
 
-  #tell(client: Client, action: 'publish' | 'subscribe' | 'read' | 'write', target: string): void {
+  #tell(client: Client, action: NonNullable<AuditEvent['action']>, target: string): void {
     const { audit, guard } = this.#door
     const username = guard?.usernameOf(client)
     const { clientId } = client

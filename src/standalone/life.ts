@@ -6,7 +6,7 @@ import * as REASON from '../packet/reason-codes.js'
 import { INVOKE_TOPIC } from '../protocol/topics.js'
 import { StateStoreService } from '../server/service.js'
 import { type Connection, type Message, type RequestReport, StateStoreServer } from '../server/state-store-server.js'
-import { brokerQuotas } from './broker-quotas.js'
+import { brokerQuotas, keyQuotas } from './broker-quotas.js'
 import type { Door } from './door.js'
 import { Exceeded } from './exceeded.js'
 import type { Guard } from './guard.js'
@@ -53,7 +53,7 @@ export class Life {
       notifications,
       clock,
       rights: guard?.judges ? guard : undefined,
-      shares: { maxKeys: options.maxKeysPerPrincipal, maxBytes: options.maxBytesPerPrincipal },
+      ownerOf: keyQuotas(options),
       exceeded: (connection, { payload }) => exceeded.request(connection, payload),
       publish: message => broker.publish(message),
       drifted: drift => drift$.next(drift),
@@ -70,7 +70,6 @@ export class Life {
         memoryBudget,
         connections,
         quotas: brokerQuotas(options),
-        mostUserProperties: options.maxUserProperties,
         clock: systemClock,
       },
       handler,
@@ -188,8 +187,8 @@ class Handler implements BrokerHandler {
     return `clients/${clientId}`
   }
 
-  exceeded(client: Connection, action: 'publish' | 'subscribe', target: string): void {
-    this.#exceeded.topic(client, action, target)
+  exceeded(client: Connection, action: 'connect' | 'publish' | 'subscribe', target: string): void {
+    this.#exceeded.name(client, action, target)
   }
 
   failed(error: unknown, clientId: string): void {
