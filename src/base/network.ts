@@ -16,3 +16,14 @@ export function networkOf(address: string): string {
   const all = [...groups, ...Array<string>(zeros).fill('0'), ...(tail ? tail.split(':') : [])]
   return `${all.slice(0, 4).join(':')}::/64`
 }
+
+/**
+ * Where a request over HTTP comes from: of one that a proxy on this machine passed on, the address that the proxy adds last
+ * to `X-Forwarded-For`; what stands before it, anybody can have written.
+ *
+ * @param proxied - whether there is such a proxy
+ */
+export function callerOf(address: string, forwarded: string | readonly string[] | undefined, proxied: boolean): string {
+  if (!proxied || !isThisMachine(address) || forwarded === undefined) return address
+  return String(forwarded).split(',').at(-1)?.trim() || address
+}

@@ -1,7 +1,7 @@
+import { Rate } from '../base/rate.js'
 import { PacketError } from '../packet/packet-error.js'
 import * as REASON from '../packet/reason-codes.js'
 import type { AccountQuotas, RateQuotas } from './quotas.js'
-import { Rate } from './rate.js'
 import { Tally } from './tally.js'
 
 /**

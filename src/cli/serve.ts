@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import { firstValueFrom } from 'rxjs'
 import { ArgumentError, reason, StateStoreError } from '../base/errors.js'
 import { ConsoleServer } from '../console/console-server.js'
+import { packageVersion } from '../console/version.js'
 import {
   type Dialect,
   type Fault,
@@ -19,7 +20,6 @@ import { showProgress } from './progress.js'
 import { addQuotaFlags, type QuotaFlags, quotasOf } from './quota-flags.js'
 import { readSeed, type Seed } from './seed.js'
 import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
-import { packageVersion } from './version.js'
 
 interface ServeFlags {
   readonly host: string
@@ -27,6 +27,8 @@ interface ServeFlags {
   readonly wsPort: number
   readonly console?: number
   readonly consoleHost?: string
+  readonly consoleUrl?: string
+  readonly wsUrl?: string
   readonly seed?: string
   readonly dialect: Dialect
   readonly data?: string
@@ -66,6 +68,8 @@ export function addServe(program: Command, io: Io): void {
       .preset('8080'),
   )
   command.option('--console-host <address>', 'address the console listens on (127.0.0.1)')
+  command.option('--console-url <url>', 'where people find it, when a proxy on this machine passes requests on')
+  command.option('--ws-url <url>', 'where browsers find the broker then, such as wss://panel.example/mqtt')
   command.option('--seed <file>', 'JSON file of keys to begin with')
   command.addOption(
     new Option('--dialect <name>', 'spelling where the documents and the field differ')
@@ -94,8 +98,9 @@ export function addServe(program: Command, io: Io): void {
 }
 
 async function run(flags: Flags, io: Io): Promise<void> {
-  if (flags.consoleHost !== undefined && flags.console === undefined) {
-    throw new Failure(EXIT.usage, '--console-host is for --console')
+  for (const [name, value] of Object.entries({ host: flags.consoleHost, url: flags.consoleUrl })) {
+    if (value !== undefined && flags.console === undefined)
+      throw new Failure(EXIT.usage, `--console-${name} is for --console`)
   }
   // The system takes no name for all addresses.
   if (flags.consoleHost === '') throw new Failure(EXIT.usage, '--console-host needs an address')
@@ -140,7 +145,7 @@ function storageWords({ state, error }: StorageStatus): string {
 }
 
 async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
-  const { host, port, wsPort, dialect, data, persist, persistKey } = flags
+  const { host, port, wsPort, dialect, data, persist, persistKey, consoleUrl } = flags
   let opened: OpeningProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${data} is read`, io)
   const options: ServeOptions = {
@@ -150,6 +155,7 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     dialect,
     ...quotasOf(flags),
     ...secure,
+    ...(consoleUrl !== undefined && URL.canParse(consoleUrl) && { allowedOrigins: [new URL(consoleUrl).origin] }),
     ...(data !== undefined && { data }),
     ...(persist !== undefined && { persist }),
     ...(persistKey !== undefined && { persistKeys: persistKey }),
@@ -174,13 +180,15 @@ const percent = ({ read, of }: OpeningProgress): string => `${of === 0 ? 0 : Mat
 async function startConsole(
   store: RunningStore,
   seed: Seed | undefined,
-  { console: port, consoleHost: host = '127.0.0.1' }: ServeFlags,
+  { console: port, consoleHost: host = '127.0.0.1', consoleUrl: publicUrl, wsUrl: brokerUrl }: ServeFlags,
   tls: ServeOptions['tls'],
 ): Promise<ConsoleServer | undefined> {
   if (port === undefined) return undefined
   try {
-    return await ConsoleServer.start(store, { host, port, seed, version: packageVersion(), tls })
+    const version = packageVersion()
+    return await ConsoleServer.start(store, { host, port, seed, version, tls, publicUrl, brokerUrl })
   } catch (cause) {
+    if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
     throw cannotListen(cause, () => '--console')
   }
 }

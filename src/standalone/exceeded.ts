@@ -1,6 +1,6 @@
 import { displayText } from '../base/bytes.js'
 import { commandOf } from '../engine/entry.js'
-import type { AuditEvent } from './audit.js'
+import type { AuditEvent } from '../listeners/audit.js'
 import type { Door } from './door.js'
 
 const LONGEST_TARGET = 256

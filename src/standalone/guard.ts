@@ -1,6 +1,7 @@
 import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
 import { reason } from '../base/errors.js'
+import { LoginThrottle } from '../base/throttle.js'
 import type { Client, Credentials, Verdict } from '../broker/handler.js'
 import type { Glob } from '../engine/glob.js'
 import type { KeyRights } from '../engine/rights.js'
@@ -14,11 +15,10 @@ import {
 } from '../identity/login.js'
 import { LoginTurns } from '../identity/login-turns.js'
 import { ANYBODY, checkPrincipal } from '../identity/principal.js'
-import { LoginThrottle } from '../identity/throttle.js'
+import type { Audit, AuditEvent } from '../listeners/audit.js'
 import type { Policy } from '../policy/policy.js'
 import type { TopicRights } from '../server/access.js'
 import type { Connection } from '../server/connection.js'
-import type { Audit, AuditEvent } from './audit.js'
 import { Tenant } from './tenant.js'
 
 /** Who may come in, and what is in force. */

@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs'
 import type { DumpLine } from '../dump/dump-line.js'
+import type { AuditEvent } from '../listeners/audit.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { TlsMaterial } from '../tls/tls.js'
-import type { AuditEvent } from './audit.js'
 import type { Usage } from './usage.js'
 
 /** A glance at a running store. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../base/clock.js'
-import { networkOf } from '../base/network.js'
+import type { Clock } from './clock.js'
+import { networkOf } from './network.js'
 
 /** Failures of one address that cost nothing, as people mistype. */
 const FREE = 5

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LoginThrottle } from '../../src/identity/throttle.js'
+import { LoginThrottle } from '../../src/base/throttle.js'
 import { ManualClock } from '../support/manual-clock.js'
 
 function failing(times: number, address = '192.0.2.1') {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Rate } from '../../src/broker/rate.js'
+import { Rate } from '../../src/base/rate.js'
 
 const SECOND = 1_000
 
