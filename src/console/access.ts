@@ -10,7 +10,8 @@ import { Refusal } from './refusal.js'
 export class Access {
   readonly #token: Buffer
   readonly #hosts: ReadonlySet<string>
-  readonly #origin: string | undefined
+  /** Besides those of the host that is asked for. */
+  readonly #origins: readonly string[]
 
   /**
    * @param host - name or address the server was told to listen on
@@ -19,7 +20,7 @@ export class Access {
   constructor(token: string, host: string, publicUrl?: URL) {
     this.#token = digest(token)
     this.#hosts = new Set(['localhost', host.toLowerCase(), ...(publicUrl ? [nameOf(publicUrl.host) ?? ''] : [])])
-    this.#origin = publicUrl?.origin
+    this.#origins = publicUrl === undefined ? [] : [publicUrl.origin]
   }
 
   /**
@@ -34,7 +35,7 @@ export class Access {
 
   /** Refuses what another origin sends. */
   checkOrigin({ host = '', origin, 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): void {
-    const own = [`http://${host}`, `https://${host}`, this.#origin ?? ''].map(address => address.toLowerCase())
+    const own = [`http://${host}`, `https://${host}`, ...this.#origins].map(address => address.toLowerCase())
     if (
       (origin !== undefined && !own.includes(origin.toLowerCase())) ||
       !['none', 'same-origin'].includes(String(site))

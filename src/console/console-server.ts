@@ -78,11 +78,15 @@ export class ConsoleServer implements AsyncDisposable {
   get url(): string {
     if (this.#publicUrl !== undefined) return this.#publicUrl.href
     const { host } = this.#options
-    const address: AddressInfo | string | null = this.#http.address()
-    const port = address !== null && typeof address === 'object' ? address.port : 0
     const open = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
     const scheme = this.#http instanceof HttpsServer ? 'https' : 'http'
-    return `${scheme}://${open.includes(':') ? `[${open}]` : open}:${port}${this.#path}/`
+    return `${scheme}://${open.includes(':') ? `[${open}]` : open}:${this.port}${this.#path}/`
+  }
+
+  /** The TCP port it listens on. */
+  get port(): number {
+    const address: AddressInfo | string | null = this.#http.address()
+    return address !== null && typeof address === 'object' ? address.port : 0
   }
 
   /** {@link url} with the token, for whoever is to get in. A browser does not send it along. */

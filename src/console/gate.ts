@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../base/clock.js'
-import { callerOf, networkOf } from '../base/network.js'
+import { callerOf, isThisMachine, networkOf } from '../base/network.js'
 import { Rates } from '../base/rates.js'
 import { LoginThrottle } from '../base/throttle.js'
 import { Audit, type AuditEvent } from '../listeners/audit.js'
@@ -28,9 +28,11 @@ export class Gate {
     this.#rates = new Rates(MOST_REQUESTS, () => clock.monotonic())
   }
 
-  /** Somebody asks who need not show the token. Raises {@link Refusal} for one that asks too often. */
+  /** Somebody asks who need not show the token. Raises {@link Refusal} for one of another machine that asks too often. */
   stranger(request: IncomingMessage): void {
-    const rate = this.#rates.of(networkOf(this.#addressOf(request)))
+    const address = this.#addressOf(request)
+    if (isThisMachine(address)) return
+    const rate = this.#rates.of(networkOf(address))
     const now = this.#clock.monotonic()
     const wait = rate.wait(now)
     if (wait > 0) throw tooOften('Too many requests', wait)
@@ -49,6 +51,7 @@ export class Gate {
     this.stranger(request)
     const address = this.#addressOf(request)
     this.#tell(request, { event: 'login', outcome: 'refused', reason: 'the token is missing or wrong' })
+    if (isThisMachine(address)) return
     const pause = this.#throttle.pause(address)
     if (pause > 0) throw tooOften('Too many wrong tokens', pause)
     this.#throttle.failed(address)
