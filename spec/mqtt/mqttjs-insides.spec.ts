@@ -88,10 +88,10 @@ describe('what is known of the insides of mqtt.js', () => {
 
   it('the success of an AUTH is none of its errors, and anything else is told as ever', async () => {
     const client = await idle()
+    await connected(client)
     takeAuth(client)
     const told: (number | undefined)[] = []
-    for (const reasonCode of [0, 24])
-      client.handleAuth({ cmd: 'auth', reasonCode }, () => told.push(reasonCode))
+    for (const reasonCode of [0, 24]) client.handleAuth({ cmd: 'auth', reasonCode }, () => told.push(reasonCode))
     expect(told).toEqual([24])
   })
 
