@@ -53,7 +53,7 @@ export function printTable({ title, rows }) {
 const started = performance.now()
 
 /**
- * What goes on at the moment, in one line that changes; silent where nobody looks.
+ * What goes on at the moment, in one line that changes; silent where there is no terminal.
  *
  * @param {string} text
  */

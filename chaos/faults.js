@@ -1,7 +1,7 @@
 import { Pace } from './pace.js'
 
 /**
- * Whoever has a link that may be broken, and can be replaced.
+ * What has a link that may be broken, and can be replaced.
  *
  * @typedef {object} Victim
  * @property {import('./proxy.js').Link | undefined} link

@@ -13,28 +13,45 @@ import { partsOf } from './values.js'
  * @property {boolean} expires
  */
 
+/**
+ * What a journal says: when, and which keys and values were there; or who asked for what, and the outcome.
+ *
+ * @typedef {[at: number, keys: [key: string, value: string, expires: boolean][]]} Kept
+ * @typedef {[at: number, client: string, verb: string, key: string, value: string, condition: string, expires: boolean, outcome: string]} Answered
+ */
+
 /** All that the stores did, by their journals. */
 export class History {
   /** By key, in the order of the stores. @type {Map<string, Change[]>} */
   #changes = new Map()
   /** By request: how many reached a store, and how many were applied for certain. @type {Map<string, { reached: number, applied: number }>} */
   #requests = new Map()
+  /** How often a key was found gone, by key, though no deletion was answered. @type {Map<string, number>} */
+  #losses = new Map()
   /** Newest number of every writer. @type {Map<string, number>} */
   #numbers = new Map()
   #complaints
+  #keeps
   #place = 0
   #life = 0
 
-  /** @param {import('./complaints.js').Complaints} complaints */
-  constructor(complaints) {
+  /**
+   * @param {import('./complaints.js').Complaints} complaints
+   * @param {boolean} keeps - whether a store has the keys of the one before; then all are one
+   */
+  constructor(complaints, keeps) {
     this.#complaints = complaints
+    this.#keeps = keeps
   }
 
   /** @param {readonly string[]} journals */
   async read(journals) {
     for (const [life, path] of journals.entries()) {
-      this.#life = life
-      for await (const record of recordsOf(path)) this.#take(record)
+      this.#life = this.#keeps ? 0 : life
+      for await (const [type, ...record] of recordsOf(path)) {
+        if (type === 'kept') this.#compare(/** @type {Kept} */ (record))
+        else this.#take(/** @type {Answered} */ (record))
+      }
     }
   }
 
@@ -54,12 +71,57 @@ export class History {
     return this.#requests.get(request) ?? { reached: 0, applied: 0 }
   }
 
+  /** How often a key was found gone, by key, though no deletion was answered. */
+  get losses() {
+    return this.#losses
+  }
+
   /** All requests that reached a store. */
   get requests() {
     return this.#requests.keys()
   }
 
-  /** @param {[number, string, string, string, string, string, boolean, string]} record */
+  /**
+   * What a store found that has the keys of the one before. That one may have done more than it answered; then a client
+   * has a request whose outcome it does not know, or it is wrong.
+   *
+   * @param {Kept} record
+   */
+  #compare([at, kept]) {
+    const found = new Map(kept.map(([key, value, expires]) => [key, { value, expires }]))
+    for (const key of new Set([...found.keys(), ...this.#changes.keys()])) {
+      const last = this.lastOf(key)
+      const holds = found.get(key)
+      const held = last?.op === 'set' ? last : undefined
+      if (holds?.value === held?.value && holds?.expires === held?.expires) continue
+      if (holds !== undefined) this.#unanswered(key, at, holds)
+      else if (last !== undefined) this.#gone(key, at, last)
+    }
+  }
+
+  /**
+   * @param {string} key
+   * @param {number} at
+   * @param {{ value: string, expires: boolean }} holds
+   */
+  #unanswered(key, at, { value, expires }) {
+    const request = `${partsOf(value).client} SET ${key} ${value}`
+    const { reached, applied } = this.requestsOf(request)
+    this.#requests.set(request, { reached: reached + 1, applied: applied + 1 })
+    this.#add(key, at, 'set', value, expires)
+  }
+
+  /**
+   * @param {string} key
+   * @param {number} at
+   * @param {Change} last
+   */
+  #gone(key, at, last) {
+    if (!last.expires) this.#losses.set(key, (this.#losses.get(key) ?? 0) + 1)
+    this.#add(key, at, 'gone', '', false)
+  }
+
+  /** @param {Answered} record */
   #take([at, client, verb, key, value, condition, expires, outcome]) {
     const request = `${client} ${verb} ${key} ${value}`
     const known = this.requestsOf(request)

@@ -1,4 +1,4 @@
-/** @typedef {{ certain: number, possible: number, applied: number, words: string[] }} Tally */
+/** @typedef {{ certain: number, possible: number, applied: number, ends: boolean, words: string[] }} Tally */
 
 /** What a write with an outcome may have done at the store, at least and at most. */
 const REACHED = /** @type {Record<string, readonly [number, number]>} */ ({
@@ -23,10 +23,11 @@ export async function judgeWrites(recorder, history, complaints) {
   const tallies = new Map()
   /** @type {Map<string, Set<string>>} */
   const versions = new Map()
-  for await (const [type, client, verb, key, value, word, version] of recorder.read()) {
+  for await (const [type, client, verb, key, value, word, version, expires] of recorder.read()) {
     if (type !== 'write') continue
     const request = `${client} ${verb} ${key} ${value}`
-    const tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, words: [] }
+    const ends = verb !== 'SET' || expires
+    const tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, ends, words: [] }
     const [least, most] = REACHED[word] ?? [0, 1]
     tally.certain += least
     tally.possible += most
@@ -47,7 +48,29 @@ export async function judgeWrites(recorder, history, complaints) {
     const isSet = request.split(' ')[1] === 'SET'
     if (isSet && done.applied < applied) complaints.add('write', `${story()}, applied ${done.applied} times`)
   }
+  judgeLosses(tallies, history, complaints)
   for (const request of history.requests)
     if (!tallies.has(request)) complaints.add('write', `${request} reached a store, but nobody sent it`)
   return versions
+}
+
+/**
+ * A key may be found gone, without an answer to a deletion, as often as somebody does not know what became of one, or of a
+ * write with an end.
+ *
+ * @param {Map<string, Tally>} tallies
+ * @param {import('./history.js').History} history
+ * @param {import('./complaints.js').Complaints} complaints
+ */
+function judgeLosses(tallies, history, complaints) {
+  /** @type {Map<string, number>} */
+  const open = new Map()
+  for (const [request, { possible, ends }] of tallies) {
+    if (!ends) continue
+    const [, , key = ''] = request.split(' ')
+    open.set(key, (open.get(key) ?? 0) + possible - history.requestsOf(request).reached)
+  }
+  for (const [key, times] of history.losses) {
+    if (times > (open.get(key) ?? 0)) complaints.add('lost', `${key} was found gone, and nobody can have deleted it`)
+  }
 }

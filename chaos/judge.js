@@ -6,6 +6,7 @@ import { judgeWrites } from './judge-writes.js'
  * @typedef {object} Evidence
  * @property {import('./recorder.js').Recorder} recorder
  * @property {readonly string[]} journals
+ * @property {boolean} keeps - whether a store has the keys of the one before
  * @property {Map<string, import('rx-statestore').Entry<string>>} stored - what the store holds in the end
  * @property {import('./complaints.js').Complaints} complaints
  */
@@ -15,8 +16,8 @@ import { judgeWrites } from './judge-writes.js'
  *
  * @param {Evidence} evidence
  */
-export async function judge({ recorder, journals, stored, complaints }) {
-  const history = new History(complaints)
+export async function judge({ recorder, journals, keeps, stored, complaints }) {
+  const history = new History(complaints, keeps)
   await history.read(journals)
   const versions = await judgeWrites(recorder, history, complaints)
   /** @type {Map<string, WatchJudge>} */

@@ -47,7 +47,7 @@ export class Lane {
       this.#ended = true
       this.flow()
     })
-    // In a stalled link nobody learns that the other side is gone, as with a cable that is pulled.
+    // In a stalled link neither side learns that the other is gone, as with a cable that is pulled.
     source.on('close', () => {
       this.#gone = true
       this.flow()

@@ -22,11 +22,13 @@ import { freePorts, Supervisor } from './supervisor.js'
 const WRITE_EVERY = 60
 const WATCH_EVERY = 150
 const END_DEADLINE = 10_000
+/** A store that keeps its keys is killed so often, ms: that is what it is about. */
+const KILL_OFTEN = 2_500
 
 const options = readOptions()
 const { duration, seed, stress } = options
 console.log(
-  `chaos: ${duration / 1000} s, seed ${seed}, ${options.keys} keys, ${options.clients} clients, stress ${stress}`,
+  `chaos: ${duration / 1000} s, seed ${seed}, ${options.keys} keys, ${options.clients} clients, stress ${stress}${options.data ? ', with a directory' : ''}`,
 )
 
 // Until everything was judged, it has failed.
@@ -46,14 +48,15 @@ const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
 // Not by the seed: the same run, started twice at a time, must not meet itself.
 const ports = await freePorts(new Random(process.pid))
 const world = { options, keys, ports, recorder, complaints, counts: zeroCounts() }
-const supervisor = new Supervisor(directory, ports, what => complaints.add('store process', what))
+const data = options.data ? join(directory, 'data') : ''
+const supervisor = new Supervisor(directory, ports, what => complaints.add('store process', what), data)
 
 const participants = Array.from({ length: options.clients }, (_, i) => new Participant(world, i, random.fork()))
 const paces = participants.flatMap(({ writers, watchers }) => [
   new Pace(random.fork(), WRITE_EVERY / stress, () => writers.act()),
   new Pace(random.fork(), WATCH_EVERY / stress, () => watchers.act()),
 ])
-const faults = new Faults(world, supervisor, participants, random.fork())
+const faults = new Faults(world, supervisor, participants, random.fork(), options.data ? KILL_OFTEN : undefined)
 
 /**
  * Everything goes wrong for a while; then nothing more, until all is quiet.
@@ -83,7 +86,7 @@ async function run() {
   const registrations = await judgeRegistrations(world, supervisor, participants)
   await leave()
   recorder.close()
-  await judge({ recorder, journals: supervisor.journals, stored: end.stored, complaints })
+  await judge({ recorder, journals: supervisor.journals, keeps: options.data, stored: end.stored, complaints })
   return report({ counts: world.counts, kills: supervisor.kills, early, late, end, registrations, complaints })
 }
 

@@ -7,9 +7,11 @@ import { parseArgs } from 'node:util'
  * @property {number} keys
  * @property {number} clients
  * @property {number} stress - how much faster than usual everything happens
+ * @property {boolean} data - whether the store has a directory, and keeps its keys when it is killed
  */
 
-const USAGE = 'npm run chaos -- [--minutes 1 | --seconds 20] [--seed 7] [--keys 200] [--clients 8] [--stress 1]'
+const USAGE =
+  'npm run chaos -- [--minutes 1 | --seconds 20] [--seed 7] [--keys 200] [--clients 8] [--stress 1] [--data]'
 
 /** @returns {Options} */
 export function readOptions() {
@@ -21,9 +23,10 @@ export function readOptions() {
       keys: { type: 'string' },
       clients: { type: 'string' },
       stress: { type: 'string' },
+      data: { type: 'boolean', default: false },
     },
   })
-  const { minutes, seconds, seed, keys, clients, stress } = values
+  const { minutes, seconds, seed, keys, clients, stress, data } = values
   const duration = seconds === undefined ? positive(minutes ?? '1') * 60_000 : positive(seconds) * 1000
   return {
     duration,
@@ -31,6 +34,7 @@ export function readOptions() {
     keys: Math.ceil(positive(keys ?? '200')),
     clients: Math.ceil(positive(clients ?? '8')),
     stress: positive(stress ?? '1'),
+    data,
   }
 }
 

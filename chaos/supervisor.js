@@ -7,13 +7,14 @@ import { join } from 'node:path'
 const START_TIMEOUT = 15_000
 const ANSWER_TIMEOUT = 5_000
 
-/** Runs the store in a child process, kills it and starts it again on the same ports, every time empty. */
+/** Runs the store in a child process, kills it and starts it again on the same ports, empty or with what it has kept. */
 export class Supervisor {
   /** How many stores were killed. */
   kills = 0
   #directory
   #ports
   #complain
+  #data
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #child
 
@@ -21,11 +22,13 @@ export class Supervisor {
    * @param {string} directory - for the journals
    * @param {{ port: number, wsPort: number }} ports
    * @param {(what: string) => void} complain
+   * @param {string} data - where the store keeps its keys; '' for one that keeps nothing
    */
-  constructor(directory, ports, complain) {
+  constructor(directory, ports, complain, data) {
     this.#directory = directory
     this.#ports = ports
     this.#complain = complain
+    this.#data = data
   }
 
   /** One journal for each store. */
@@ -35,7 +38,7 @@ export class Supervisor {
 
   async start() {
     const { port, wsPort } = this.#ports
-    const args = [port, wsPort, this.journals.at(-1)].map(String)
+    const args = [port, wsPort, this.journals.at(-1), this.#data].map(String)
     const child = fork(new URL('./store-process.js', import.meta.url).pathname, args, { execArgv: [] })
     this.#child = child
     child.on('exit', (code, signal) => {

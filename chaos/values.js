@@ -1,5 +1,6 @@
 /**
- * A value that nobody else writes. It says who wrote it and how long it is, so that a reader can check it byte by byte.
+ * A value that only one writer writes. It says who wrote it and how long it is, so that a reader can check it byte by
+ * byte.
  *
  * @param {string} writer
  * @param {number} number - of the writer's values
@@ -19,11 +20,11 @@ export function nameOf(value) {
 }
 
 /**
- * Writer and number of a value; NaN for what is none.
+ * Client, writer and number of a value; NaN for any other.
  *
  * @param {string} name
  */
 export function partsOf(name) {
   const [client = '', life = '', number] = name.split('.')
-  return { writer: `${client}.${life}`, number: Number(number) }
+  return { client, writer: `${client}.${life}`, number: Number(number) }
 }

@@ -2,7 +2,7 @@ import { StateStoreError, set, text } from 'rx-statestore'
 import { from } from 'rxjs'
 import { nameOf, uniqueValue } from './values.js'
 
-/** @typedef {{ verb: 'SET' | 'DEL' | 'VDEL', key: string, value: string }} Write */
+/** @typedef {{ verb: 'SET' | 'DEL' | 'VDEL', key: string, value: string, expires?: boolean }} Write */
 
 /** Longest time to live, ms: so long after the last write nothing expires any more. */
 export const LONGEST_LIFE = 2_000
@@ -63,7 +63,7 @@ export class Writers {
     }
     const value = this.#value()
     const options = { ...patience, ...this.#options() }
-    this.#run({ verb: 'SET', key, value }, handle.set(value, options))
+    this.#run({ verb: 'SET', key, value, expires: 'expiresIn' in options }, handle.set(value, options))
     // Not the long ones: it is not the heap of this test that is measured.
     if (value.length < 100) this.#latest.set(key, value)
   }
@@ -149,13 +149,13 @@ export class Writers {
    * @param {Write} write
    * @param {Outcome | undefined} outcome - none of a write that was cancelled
    */
-  #finish({ verb, key, value }, outcome) {
+  #finish({ verb, key, value, expires = false }, outcome) {
     this.pending--
     const word = this.#wordOf(outcome)
     this.#world.counts[word]++
     const version = outcome && 'version' in outcome ? outcome.version : undefined
     const name = value === '' ? '' : nameOf(value)
-    this.#world.recorder.write(['write', this.#participant.name, verb, key, name, word, version])
+    this.#world.recorder.write(['write', this.#participant.name, verb, key, name, word, version, expires])
   }
 
   /** @param {Outcome | undefined} outcome */

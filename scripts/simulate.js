@@ -1,4 +1,4 @@
-// Simulates schedules that nobody has tried, on all cores, for as long as one likes:
+// Simulates schedules that were never tried, on all cores, for as long as one likes:
 //   npm run simulate -- --minutes 15 [--seed n] [--only watch|lease|broker|pubsub] [--cores n]
 // A failure is shrunk and printed once per family; exit code 1 if there was any. Replay with `SEED=n`, see CONTRIBUTING.md.
 

@@ -114,7 +114,7 @@ function endOf(token: Buffer): number | undefined {
   }
 }
 
-// Editors end a file with a line end that is no part of the password.
+// Editors end a file with a line end, which does not belong to the password.
 const secret = (env: Environment, name: string): string | undefined =>
   fileOf(env, name)
     ?.toString()

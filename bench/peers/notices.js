@@ -4,7 +4,7 @@ import { median, ms, progress, quantile, spread, times } from '../report.js'
 /** Clients that are opened at a time. */
 const BATCH = 50
 
-/** A peer with clients that watch, and whoever waits for all of them. */
+/** A peer with clients that watch, and what waits for all of them. */
 class Audience {
   /** @param {import('./peer.js').Peer} peer */
   constructor(peer) {

@@ -23,7 +23,7 @@ import { freePort, startServer } from './server.js'
 
 /**
  * Without persistence. A change is SET and PUBLISH in one MULTI: keyspace notifications do not carry the value, and
- * whoever wants it would have to ask for it.
+ * a client that wants it would have to ask for it.
  *
  * @param {string} [name]
  * @param {string} [data] - where it writes what it does, and flushes it each time

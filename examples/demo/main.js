@@ -2,7 +2,6 @@
 
 import { connect, number, StateStoreError, text } from 'rx-statestore'
 import { serve } from 'rx-statestore/server'
-import { firstValueFrom } from 'rxjs'
 import { check, heading, say } from '../transcript.js'
 import { until } from '../until.js'
 import { layLink } from './link.js'
@@ -17,7 +16,7 @@ const temperature = panel.key('thermostat1\\temperature', number)
 
 /** @param {number} value */
 async function turnTo(value) {
-  const { version } = await firstValueFrom(setPoint.set(value))
+  const { version } = await setPoint.set(value)
   say('panel', `turns the set point to ${value}`, { version })
 }
 
@@ -48,21 +47,21 @@ check('the set point in the middle was not replayed', thermostat.followed, [21, 
 heading('4. Two controllers, one fencing token')
 const lock = panel.key('thermostat1\\lock', text)
 const valve = panel.key('thermostat1\\valve', text)
-const first = await firstValueFrom(lock.set('controller-a', { ifAbsentOrEqual: true, expiresIn: 60_000 }))
+const first = await lock.set('controller-a', { ifAbsentOrEqual: true, expiresIn: 60_000 })
 say('panel', 'controller-a takes the lock', first)
-await firstValueFrom(lock.deleteIf('controller-a'))
-const second = await firstValueFrom(lock.set('controller-b', { ifAbsentOrEqual: true, expiresIn: 60_000 }))
+await lock.deleteIf('controller-a')
+const second = await lock.set('controller-b', { ifAbsentOrEqual: true, expiresIn: 60_000 })
 say('panel', 'controller-a lets go, controller-b takes the lock', second)
 if (first.version === undefined || second.version === undefined) throw new Error('a lock without a version')
-const opened = await firstValueFrom(valve.set('open', { fencingToken: second.version }))
+const opened = await valve.set('open', { fencingToken: second.version })
 say('panel', 'controller-b opens the valve with its token', opened)
-const refusal = await firstValueFrom(valve.set('shut', { fencingToken: first.version })).then(
+const refusal = await valve.set('shut', { fencingToken: first.version }).then(
   () => 'accepted',
   error => (error instanceof StateStoreError ? error.code : String(error)),
 )
 say('standby', `controller-a writes with its old token: ${refusal}`)
 check('a write with an old fencing token is refused', refusal, 'fencing-token-stale')
-check('the valve is still open', (await firstValueFrom(valve.get())).value, 'open')
+check('the valve is still open', (await valve.get()).value, 'open')
 
 await thermostat.stop()
 await panel.close()

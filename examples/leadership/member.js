@@ -15,7 +15,7 @@ const store = connect(url, { clientId: name })
 const tell = news => process.send?.(news)
 
 /**
- * The work of a leader, in the name of its token: whoever leads next is not disturbed by a write that comes late.
+ * The work of a leader, in the name of its token: the next leader is not disturbed by a write that comes late.
  *
  * @param {import('rx-statestore').Hlc} token
  */

@@ -99,7 +99,7 @@ const store = await serve({ port: 0, wsPort: 0 })
 const plant = connect(store.url, { clientId: 'plant' })
 const panel = connect(store.url, { clientId: 'panel' })
 const setPoint = panel.key(KEY, number)
-const { version } = await firstValueFrom(setPoint.set(20))
+const { version } = await setPoint.set(20)
 say('panel', 'turns the set point to 20', { version })
 const keys = bridge(plant, hub, { write: ({ userId }) => userId === 'bob' })
 

@@ -12,7 +12,7 @@ const CAPACITY = 1e6
 const POWER = { off: 0, eco: 1_300, boost: 2_000 }
 /** How far from the set point the heater is switched, so that it does not flutter, K. */
 const HYSTERESIS = 0.25
-/** Water in the air, as vapour pressure, hPa. Nobody ventilates. */
+/** Water in the air, as vapour pressure, hPa. Windows stay closed. */
 const VAPOUR = 11.2
 
 /** @typedef {{ readonly temperature: number, readonly heating: boolean }} Climate */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'vitest'
+import { effort } from '../support/effort.js'
 import { UPGRADE } from '../support/upgrade.js'
 import { connect, publish, variable } from './support/packets.js'
 import { openScene, prepareScenes } from './support/scene.js'
@@ -12,11 +13,13 @@ const MIB = 1024 * 1024
 const oneByteFrame = (byte: number): Buffer => Buffer.of(0x82, 0x81, 0, 0, 0, 0, byte)
 
 describe('A packet that never becomes whole', () => {
-  it('takes no memory for what was only announced, and little more than its bytes: a hundred of 16 MiB', async () => {
+  it('takes no memory for what was only announced, and little more than its bytes: many of 16 MiB', async () => {
     const scene = await openScene({ maximumBufferedBytes: 64 * MIB })
     await scene.under(async () => {
       const head = Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)])
-      const attackers = await Promise.all(Array.from({ length: 100 }, async (_, n) => scene.connect(`attacker-${n}`)))
+      const attackers = await Promise.all(
+        Array.from({ length: effort(100, 30) }, async (_, n) => scene.connect(`attacker-${n}`)),
+      )
       const most = randomBytes(8 * MIB)
       await Promise.all(attackers.map(async attacker => attacker.send(head, most)))
     })
@@ -30,7 +33,7 @@ describe('A packet that never becomes whole', () => {
       const large = publish('t', Buffer.alloc(2 * MIB))
       const frames = Buffer.alloc(7 * 64 * 1024, oneByteFrame(0))
       await Promise.all(
-        Array.from({ length: 60 }, async (_, n) => {
+        Array.from({ length: effort(60, 20) }, async (_, n) => {
           const attacker = await scene.open(scene.store.addresses.wsUrl)
           await attacker.send(Buffer.from(UPGRADE))
           await attacker.hears()
@@ -53,7 +56,7 @@ describe('A packet that never becomes whole', () => {
           const attacker = await scene.connect(`attacker-${n}`)
           attacker.socket.setNoDelay(true)
           await attacker.send(head)
-          for (let sent = 0; sent < 2_000; sent++) {
+          for (let sent = 0; sent < effort(2_000, 500); sent++) {
             await attacker.send(Buffer.of(0))
             await new Promise(resolve => setImmediate(resolve))
           }

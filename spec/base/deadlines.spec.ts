@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Deadline, DeadlineQueue } from '../../src/base/deadlines.js'
+import { effort } from '../support/effort.js'
 
 /** Everything due at `now`, in the order the queue hands it out. */
 function takeAll<T>(queue: DeadlineQueue<T>, now: number): T[] {
@@ -133,7 +134,7 @@ describe('DeadlineQueue', () => {
         const left = [...model.values()].map(entry => entry.at).sort((a, b) => a - b)
         expect(takeAll(queue, 30).map(item => all[item]?.at)).toEqual(left)
       }),
-      { numRuns: 200 },
+      { numRuns: effort(200, 50) },
     )
   })
 })

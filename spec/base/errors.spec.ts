@@ -19,6 +19,7 @@ import {
 } from '../../src/base/errors.js'
 import { text } from '../../src/keys/codec.js'
 import { LeaseLostError, LockKeyError } from '../../src/lease/errors.js'
+import { NoStoreError } from '../../src/rpc/errors.js'
 import { fakeStore } from '../support/operator-session.js'
 
 const cause = new RangeError('out of order')
@@ -29,6 +30,7 @@ const ERRORS: readonly { readonly name: string; readonly code: string; readonly 
   { name: 'ServiceError', code: 'quota-exceeded', error: new ServiceError('quota-exceeded', 'text', 'k') },
   { name: 'TimeoutError', code: 'timeout', error: new TimeoutError(500, 'k') },
   { name: 'OutcomeUnknownError', code: 'outcome-unknown', error: new OutcomeUnknownError('text', 'k') },
+  { name: 'NoStoreError', code: 'no-store', error: new NoStoreError('k') },
   { name: 'ClosedError', code: 'closed', error: new ClosedError() },
   { name: 'AbortError', code: 'aborted', error: new AbortError(cause) },
   { name: 'OverflowError', code: 'overflow', error: new OverflowError('The queue', 7) },

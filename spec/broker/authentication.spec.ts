@@ -1,30 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/base/bytes.js'
 import { Authentication } from '../../src/broker/authentication.js'
-import type { Client, Credentials, Verdict } from '../../src/broker/handler.js'
+import type { Credentials, Verdict } from '../../src/broker/handler.js'
 import type { Auth, Connect } from '../../src/packet/packets.js'
 import * as REASON from '../../src/packet/reason-codes.js'
+import type { Client } from '../../src/peer/client.js'
 import { openHandler } from '../support/open-broker.js'
+import { PLAIN_CONNECT } from '../support/plain-connect.js'
 
-const CONNECT: Connect = {
-  type: 'connect',
-  version: 5,
-  cleanStart: true,
-  keepAlive: 0,
-  clientId: 'ann',
-  username: undefined,
-  password: undefined,
-  will: undefined,
-  sessionExpiry: 0,
-  receiveMaximum: 10,
-  maximumPacketSize: undefined,
-  topicAliasMaximum: 0,
-  requestResponseInformation: false,
-  requestProblemInformation: true,
-  authenticationMethod: 'riddles',
-  authenticationData: utf8('hello'),
-  userProperties: [],
-}
+const CONNECT: Connect = { ...PLAIN_CONNECT, authenticationMethod: 'riddles', authenticationData: utf8('hello') }
 const CLIENT: Client = { clientId: 'ann', open: false, subscribes: () => false, deliver: () => undefined }
 const MORE: Verdict = { type: 'continue', data: utf8('riddle'), state: 1 }
 const protocolError = expect.objectContaining({ reasonCode: REASON.protocolError })

@@ -3,27 +3,10 @@ import { connackOf, keepAliveOf, levelOf } from '../../src/broker/connack.js'
 import { LIMIT } from '../../src/broker/limits.js'
 import type { Connect } from '../../src/packet/packets.js'
 import { openHandler } from '../support/open-broker.js'
+import { PLAIN_CONNECT } from '../support/plain-connect.js'
 import { bytesOf, bytesOf311 } from './simulation/bytes.js'
 
-const CONNECT: Connect = {
-  type: 'connect',
-  version: 5,
-  cleanStart: true,
-  keepAlive: 30,
-  clientId: 'ann',
-  username: undefined,
-  password: undefined,
-  will: undefined,
-  sessionExpiry: 0,
-  receiveMaximum: 10,
-  maximumPacketSize: undefined,
-  topicAliasMaximum: 0,
-  requestResponseInformation: false,
-  requestProblemInformation: true,
-  authenticationMethod: undefined,
-  authenticationData: undefined,
-  userProperties: [],
-}
+const CONNECT: Connect = { ...PLAIN_CONNECT, keepAlive: 30, receiveMaximum: 10 }
 const HOST = { handler: openHandler, maximumPacketSize: 1_000, maximumKeepAlive: 0 }
 const WELCOME = { clientId: 'ann', sessionPresent: false, authenticationData: undefined }
 

@@ -4,6 +4,7 @@ import { FilterTrie } from '../../src/broker/filter-trie.js'
 import { LONGEST_HASHED } from '../../src/broker/levels.js'
 import { matchesFilter } from '../../src/broker/topic-filter.js'
 import { fewFilters, fewTopics } from '../support/any-filter.js'
+import { effort } from '../support/effort.js'
 import { matchesByTheRules } from '../support/reference-filter.js'
 
 const matchesOf = (trie: FilterTrie<string>, topic: string): string[] => {
@@ -30,7 +31,7 @@ describe('FilterTrie', () => {
           true,
         )
       }),
-      { numRuns: 3_000 },
+      { numRuns: effort(3_000, 300) },
     )
   })
 

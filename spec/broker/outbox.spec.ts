@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Budget } from '../../src/broker/budget.js'
 import type { Delivery } from '../../src/broker/delivery.js'
 import { Outbox, type Sender } from '../../src/broker/outbox.js'
+import { effort } from '../support/effort.js'
 import { messageOf } from './support.js'
 
 interface Sent {
@@ -209,7 +210,7 @@ describe('Outbox, whatever happens', () => {
         expect(order).toEqual(Array.from({ length: delivered }, (_, i) => `${i}`))
         expect(budget.used).toBe(0)
       }),
-      { numRuns: 1_000 },
+      { numRuns: effort(1_000, 200) },
     )
   })
 })

@@ -5,6 +5,7 @@ import { LONGEST_HASHED } from '../../src/broker/levels.js'
 import { LIMIT } from '../../src/broker/limits.js'
 import { Retained, retainedSize } from '../../src/broker/retained.js'
 import { fewFilters, fewTopics } from '../support/any-filter.js'
+import { effort } from '../support/effort.js'
 import { matchesByTheRules } from '../support/reference-filter.js'
 import { messageOf } from './support.js'
 
@@ -47,7 +48,7 @@ describe('Retained', () => {
         for (const topic of model.keys()) retained.delete(topic)
         expect(budget.used).toBe(0)
       }),
-      { numRuns: 1_000 },
+      { numRuns: effort(1_000, 200) },
     )
   })
 

@@ -4,6 +4,7 @@ import { Budget } from '../../src/broker/budget.js'
 import { Session } from '../../src/broker/session.js'
 import { subscriptionOf } from '../../src/broker/subscription.js'
 import { fewFilters, fewTopics } from '../support/any-filter.js'
+import { effort } from '../support/effort.js'
 import { matchesByTheRules } from '../support/reference-filter.js'
 
 const setUp = (limit = 1e9) => {
@@ -38,7 +39,7 @@ describe('what a session is granted', () => {
           expect(ids).toEqual(matches.map(({ id }) => id).sort())
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: effort(1_000, 200) },
     )
   })
 

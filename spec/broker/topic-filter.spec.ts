@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { matchesFilter } from '../../src/broker/topic-filter.js'
 import { fewFilters, fewTopics } from '../support/any-filter.js'
+import { effort } from '../support/effort.js'
 import { matchesByTheRules } from '../support/reference-filter.js'
 
 describe('matchesFilter', () => {
@@ -31,7 +32,7 @@ describe('matchesFilter', () => {
       fc.property(fewFilters, fewTopics, (filter, topic) => {
         expect(matchesFilter(filter, topic)).toBe(matchesByTheRules(filter, topic))
       }),
-      { numRuns: 5_000 },
+      { numRuns: effort(5_000, 500) },
     )
   })
 })

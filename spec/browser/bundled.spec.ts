@@ -13,6 +13,8 @@ import { serveStatic } from './support/static-site.js'
 
 const DOCUMENT = new URL('../../docs/browser.md', import.meta.url)
 const ADDRESS = 'wss://store.example.com/mqtt'
+/** MQTT 5.0, section 2.1.2 */
+const [CONNECT, PINGREQ] = [1, 12]
 const HTML =
   '<!doctype html><title>x</title><link rel="icon" href="data:," /><script type="module" src="page.js"></script>' +
   '<input type="range" min="10" max="30" step="0.5" />'
@@ -56,6 +58,38 @@ describeInBrowser('With a bundler', open => {
     await firstValueFrom(key.value$.pipe(filter(value => value === 17)))
     // mqtt.js has got the worker that keeps the connection alive.
     await expect.poll(() => page.workers().length).toBe(1)
+  })
+
+  it('keeps its connection alive without a worker, under a policy that forbids them', async () => {
+    const store = await serve({ port: 0, wsPort: 0 })
+    onTestFinished(async () => store.close())
+    const { page: script } = await bundled(
+      builtPackage(),
+      `import { connect, text } from 'rx-statestore'
+      const { send } = WebSocket.prototype
+      globalThis.packets = []
+      WebSocket.prototype.send = function (bytes) {
+        packets.push(bytes[0] >> 4)
+        send.call(this, bytes)
+      }
+      const store = connect('${store.wsUrl}', { nativeTimers: true, keepAlive: 1_000 })
+      store.key('a', text).value$.subscribe()`,
+    )
+    const policy = `default-src 'self'; connect-src 'self' ${store.wsUrl}; worker-src 'none'; img-src data:`
+    const site = await serveStatic(
+      builtPackage(),
+      { '/index.html': HTML, '/page.js': script },
+      { 'content-security-policy': policy },
+    )
+    const { page } = await open(site.url)
+    const sent = async (type: number): Promise<number> => {
+      const packets: readonly number[] = await page.evaluate('packets')
+      return packets.filter(packet => packet === type).length
+    }
+    // The second is sent when the first has its answer.
+    await expect.poll(() => sent(PINGREQ)).toBe(2)
+    expect(await sent(CONNECT)).toBe(1)
+    expect(page.workers()).toEqual([])
   })
 
   it('weighs what the documentation says', async () => {

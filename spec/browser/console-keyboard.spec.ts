@@ -40,6 +40,20 @@ describeInBrowser('The console by keyboard', open => {
     await expect.poll(() => focused(page)).toBe('key/1')
   })
 
+  it.each([
+    ['a fresh page', undefined],
+    ['the search', '/'],
+  ])('leads with an arrow from %s into the list', async (_, first) => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    await reads(new ConsoleHand(page).cell('key/0', 'value'), '0')
+    if (first !== undefined) await page.keyboard.press(first)
+    await page.keyboard.press('ArrowDown')
+    expect(await focused(page)).toBe('key/0')
+    await page.keyboard.press('ArrowDown')
+    expect(await focused(page)).toBe('key/1')
+  })
+
   it('keeps the focus on a row that is scrolled out of sight', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)

@@ -63,6 +63,18 @@ describeInBrowser('The keys on the console', open => {
     await hand.row('new/one').waitFor({ state: 'detached' })
   })
 
+  it('leave the room of columns with nothing in them to the values', async () => {
+    const { store, server } = await startConsole([{ key: 'a', value: '1' }])
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    const column = (name: string) => page.getByRole('columnheader', { name })
+    await column('Expires').waitFor({ state: 'hidden' })
+    expect(await column('Fencing token').isVisible()).toBe(false)
+    await store.load([{ key: 'b', value: '1', expiresAt: Date.now() + 60_000 }])
+    await column('Expires').waitFor()
+    await reads(hand.cell('b', 'ttl'), /^(1m 00|\d\d)s$/)
+  })
+
   it('are found by a glob, or by a word anywhere in them', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
@@ -114,7 +126,7 @@ describeInBrowser('The keys on the console', open => {
     const { store, server } = await startConsole(seed)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
-    await reads(page.locator('#found'), 'First 2,000 of 2,500: narrow the glob')
+    await reads(page.locator('#found'), '2,000 of 2,500 shown')
     expect(await hand.grid.getAttribute('aria-rowcount')).toBe('2001')
     await reads(hand.cell('sensor/3', 'value'), '3')
     expect((await hand.keys()).length).toBeLessThan(50)
@@ -128,6 +140,12 @@ describeInBrowser('The keys on the console', open => {
       .toEqual([expect.toSatisfy(n => n < 50)])
     await firstValueFrom(openClient(store.url).key('sensor/1999', text).set('changed'))
     await reads(hand.cell('sensor/1999', 'value'), 'changed')
+
+    await reads(page.getByRole('note'), '500 keys are not shown; what is missing may belong anywhere between these.')
+    await hand.press('Load 500 more')
+    await reads(page.locator('#found'), '2,500 keys')
+    expect(await hand.grid.getAttribute('aria-rowcount')).toBe('2501')
+    expect(await page.getByRole('note').count()).toBe(0)
 
     await hand.search.fill('sensor/12')
     await reads(page.locator('#found'), '111 keys *sensor/12*')

@@ -89,6 +89,37 @@ describeInBrowser('Writing on the console', open => {
     expect(textIn(store, 'speed')).toBe('14')
   })
 
+  it('keeps the time to live of a key it edits, and its JSON on one line', async () => {
+    const expiresAt = Date.now() + 600_000
+    const { store, server } = await startConsole([{ key: 'recipe', value: '{"salt":20,"rye":true}', expiresAt }])
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('recipe', 'ttl'), /^9m/)
+    await hand.open('recipe')
+    await hand.press('Edit')
+    const value = hand.dialog.getByLabel('Value', { exact: true })
+    expect(await value.inputValue()).toBe('{\n  "salt": 20,\n  "rye": true\n}')
+    await value.fill('{\n  "salt": 21,\n')
+    await reads(hand.dialog, 'Not JSON: ')
+    await value.fill('{\n  "salt": 21\n}')
+    await hand.decide('Set')
+    await hand.dialog.waitFor({ state: 'detached' })
+    expect(textIn(store, 'recipe')).toBe('{"salt":21}')
+    expect(Math.abs((store.peek('recipe')?.expiresAt ?? 0) - expiresAt)).toBeLessThan(60_000)
+  })
+
+  it('has no more than its width on a phone while a long value changes under it', async () => {
+    const { store, server } = await startConsole(SEED)
+    const { page } = await open(server.link, { size: 'phone' })
+    const hand = new ConsoleHand(page)
+    await hand.open('speed')
+    await hand.press('Edit')
+    await store.load([{ key: 'speed', value: 'x'.repeat(2_000) }])
+    await reads(hand.dialog, 'It was changed meanwhile')
+    const inner = hand.dialog.locator('.dialog-body')
+    expect(await inner.evaluate(body => body.scrollWidth - body.clientWidth)).toBe(0)
+  })
+
   it('keeps the line ends of a text it edits', async () => {
     const { store, server } = await startConsole([{ key: 'page', value: 'a\r\nb' }])
     const { page } = await open(server.link)

@@ -3,8 +3,12 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { firstValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../src/index.js'
 import { compilePackage, ROOT } from '../support/compile-package.js'
+import { some } from '../support/effort.js'
+import { openClient } from '../support/open-client.js'
 import { openStore } from './test-io.js'
 
 const BINARY = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256)
@@ -52,7 +56,7 @@ describe('the built binary', () => {
       child.stdin.on('error', () => undefined).end(stdin)
     })
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('serves until %s', async signal => {
+  it.each(some(['SIGINT', 'SIGTERM'] as const, 1))('serves until %s', async signal => {
     const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0')
     const [line] = await once(lines, 'line')
     expect(line).toMatch(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:/)
@@ -60,7 +64,7 @@ describe('the built binary', () => {
     expect(await exit).toEqual([0, null])
   })
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('watches until %s, and ends its registration', async signal => {
+  it.each(some(['SIGINT', 'SIGTERM'] as const, 1))('watches until %s, and ends its registration', async signal => {
     const store = await openStore()
     const { child, lines, exit } = launch('watch', 'k', '--url', store.url)
     await once(lines, 'line')
@@ -78,9 +82,8 @@ describe('the built binary', () => {
     await once(lines, 'line')
     child.stdout.destroy()
     // Only a write tells a process that its reader is gone; the first may still be taken.
-    for (let count = 0; child.exitCode === null && count < 100; count++) {
-      await execute(['set', 'k', String(count), '--url', url])
-    }
+    const key = openClient(url).key('k', text)
+    for (let count = 0; child.exitCode === null && count < 10_000; count++) await firstValueFrom(key.set(String(count)))
     expect(await exit).toEqual([0, null])
     expect(talk.filter(line => !/ (connected to|watching) /.test(line))).toEqual([])
   })
@@ -124,12 +127,14 @@ describe('the built binary', () => {
     expect(stdout.equals(BINARY)).toBe(true)
   })
 
-  it.each([
+  const ENDING = [
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
     ['SIGQUIT', 131],
-  ] as const)('passes %s to a command under a lock, and gives the lock back', async (signal, code) => {
+  ] as const
+
+  it.each(some(ENDING, 1))('passes %s to a command under a lock, and gives the lock back', async (signal, code) => {
     const store = await openStore()
     const { child, lines, exit } = launch('lock', 'l', '--url', store.url, '--', process.execPath, '-e', FOREVER)
     await once(lines, 'line')

@@ -99,6 +99,27 @@ describe('the connection of a command', () => {
     for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(heard.join()).toContain(word)
   })
 
+  it('is the broker of RX_STATESTORE_URL before that of a pod, and --url before both', async () => {
+    const { url, heard } = await fakeBroker(NOT_AUTHORIZED)
+    const pod = { AIO_BROKER_HOSTNAME: 'elsewhere.invalid' }
+    const { stderr } = await execute(['get', 'k'], { env: { ...pod, RX_STATESTORE_URL: url } })
+    expect(stderr).toContain(`${url}: `)
+    const nowhere = { RX_STATESTORE_URL: 'mqtt://elsewhere.invalid' }
+    expect((await execute(['get', 'k', '--url', url], { env: nowhere })).stderr).toContain(`${url}: `)
+    expect(heard).toHaveLength(2)
+  })
+
+  it('is the default for an empty RX_STATESTORE_URL, as templates leave it', async () => {
+    const { port } = await fakeBroker(NOT_AUTHORIZED)
+    const env = {
+      RX_STATESTORE_URL: '',
+      AIO_BROKER_HOSTNAME: '127.0.0.1',
+      AIO_BROKER_TCP_PORT: port,
+      AIO_MQTT_USE_TLS: '0',
+    }
+    expect((await execute(['get', 'k'], { env })).stderr).toContain(`mqtt://127.0.0.1:${port}: `)
+  })
+
   it('prefers flags to the environment', async () => {
     const { url, heard } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
@@ -113,8 +134,9 @@ describe('the connection of a command', () => {
 
   it.each([
     ['a URL of another kind', ['--url', 'http://127.0.0.1'], {}, /Expected a broker URL/],
+    ['such a RX_STATESTORE_URL', [], { RX_STATESTORE_URL: 'localhost:1883' }, /Expected a broker URL/],
     ['a client id with a wildcard', ['--client-id', 'a#'], {}, /Expected `clientId`/],
-    ['a --timeout of zero', ['--timeout', '0'], {}, /Expected a positive integer/],
+    ['a --timeout of zero', ['--timeout', '0'], {}, /Expected a time, such as 500ms/],
     ['a --ca that is not there', ['--ca', '/nowhere/at/all'], {}, /cannot read the file of --ca: ENOENT/],
     ['a --cert that is not there', ['-C', '/nowhere/at/all'], {}, /cannot read the file of --cert: ENOENT/],
     ['a variable with nonsense', [], { AIO_BROKER_HOSTNAME: 'b', AIO_BROKER_TCP_PORT: 'x' }, /AIO_BROKER_TCP_PORT/],

@@ -35,13 +35,28 @@ describe('entryLines', () => {
     expect(toLine(entry('1'), NOW)).toContain(`${String(version).padEnd(String(padded).length)}  1  `)
   })
 
-  it.each([80, 100, 200])('fits a long value into a terminal of %i columns', columns => {
+  it.each([30, 50, 80, 100, 200])('fits a long value into a terminal of %i columns', columns => {
     const line = entryLines(['k'], { ...plain, columns })(entry('x'.repeat(1000)), NOW)
-    expect(line.trimEnd().length).toBeLessThanOrEqual(Math.max(columns, 84))
+    expect(line.trimEnd().length).toBe(columns)
+  })
+
+  it('shortens nothing where there is no terminal, and does not align what follows with that', () => {
+    const toLine = entryLines(['k'], plain)
+    expect(toLine(entry('x'.repeat(1000)), NOW)).toContain('x'.repeat(1000))
+    expect(toLine(entry('1'), NOW).length).toBeLessThan(150)
+  })
+
+  it.each([
+    [80, '03:04:05.006  k  set     twenty-one  notification\n'],
+    [60, '03:04:05.006  k  set     twenty-one\n'],
+    [40, 'k  set     twenty-one\n'],
+    [30, 'k  twenty-one\n'],
+  ])('has values before versions, and before all else, in a terminal of %i columns', (columns, line) => {
+    expect(entryLines(['k'], { ...plain, columns })(entry('twenty-one'), NOW)).toBe(line)
   })
 
   it('keeps a key with control characters in its line', () => {
-    expect(entryLines(['a\nb'], plain)(entry('1', 'a\nb'), NOW)).toContain('  a\\nb  set')
+    expect(entryLines(['a\nb'], plain)(entry('1', 'a\nb'), NOW)).toContain("  $'a\\nb'  set")
   })
 
   it('colours operation and source', () => {

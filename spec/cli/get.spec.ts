@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { RunningStore } from '../../src/standalone.js'
+import { RawClient } from '../support/raw-client.js'
+import { command } from '../support/words.js'
 import { execute, jsonOf, NOW, openStore, VERSION } from './test-io.js'
 
 const BINARY = Uint8Array.of(0, 255, 10, 13, 128)
@@ -109,6 +111,72 @@ describe('get', () => {
     const { code, stdout } = await execute(['--json', ...url, 'get', 'k'])
     expect(code).toBe(0)
     expect(jsonOf(stdout)).toMatchObject({ key: 'k', value: 'v' })
+  })
+
+  it('prints a line for each of several keys: with tabs in a pipe, as words and columns on a terminal', async () => {
+    await set('a', 'one\ntwo')
+    await set('two words', BINARY)
+    const keys = ['get', 'a', 'two words', ...url]
+    expect(await execute(keys)).toMatchObject({ code: 0, stdout: 'a\tone\\ntwo\ntwo words\t0x00FF0A0D80\n' })
+    expect(await execute(keys, { columns: 80 })).toMatchObject({
+      stdout: "a            one\\ntwo\n'two words'  0x00FF0A0D80\n",
+    })
+    expect((await execute(['get', 'a', 'a', '--hex', ...url])).stdout).toBe('a\t0x6F6E650A74776F\n'.repeat(2))
+  })
+
+  it('prints what there is of several keys, and ends with 3 naming the others', async () => {
+    await set('a', '1')
+    const { code, stdout, stderr } = await execute(['get', 'x', 'a', 'y', ...url])
+    expect({ code, stdout, stderr }).toEqual({
+      code: 3,
+      stdout: 'a\t1\n',
+      stderr: 'rx-statestore: no such keys: x, y\n',
+    })
+    const many = Array.from({ length: 8 }, (_, index) => `none${index}`)
+    const words = 'no such keys: none0, none1, none2, none3, none4 and 3 more'
+    expect((await execute(['get', ...many, ...url])).stderr).toBe(`rx-statestore: ${words}\n`)
+    const json = await execute(['get', 'x', 'a', '--json', ...url])
+    expect(json).toMatchObject({ code: 3, stderr: '' })
+    expect(json.stdout.trim().split('\n').map(jsonOf)).toMatchObject([
+      { key: 'x', op: 'absent' },
+      { key: 'a', value: '1' },
+    ])
+  })
+
+  it('shortens what it prints of several keys on a terminal alone', async () => {
+    await set('a', 'x'.repeat(1_000))
+    expect((await execute(['get', 'a', 'a', ...url])).stdout).toContain('x'.repeat(1_000))
+    expect((await execute(['get', 'a', 'a', ...url], { columns: 60 })).stdout.split('\n')[0]).toHaveLength(60)
+  })
+
+  it('takes keys from standard input, also those that are not text', async () => {
+    await set('a', '1')
+    const binary = await RawClient.ready(store.url, 'binary')
+    await binary.request(command('SET \xff\x00 v'), { timestamp: `${Date.now()}:0:binary` })
+    await binary.end()
+    const { stdout: stdin } = await execute(['keys', ...url])
+    expect((await execute(['get', '-', ...url], { stdin })).stdout.split('\n').sort()).toEqual([
+      '',
+      "$'\\xFF\\x00'\tv",
+      'a\t1',
+    ])
+    const json = await execute(['get', '-', '--json', ...url], { stdin: "$'\\xFF\\x00'" })
+    expect(jsonOf(json.stdout)).toMatchObject({ keyHex: 'FF00', value: 'v' })
+  })
+
+  it.each([
+    [
+      'a key that the system hands over as not text',
+      ['get', 'a\uFFFD'],
+      '',
+      /a key that is not text goes by standard input/,
+    ],
+    ['keys that are not text', ['get', '-'], Uint8Array.of(255), /must be text, one per line/],
+    ['a file for several', ['get', 'a', 'b', '--file', 'x'], '', /--file is for one key/],
+  ])('ends with 2 for %s', async (_, args, stdin, words) => {
+    const { code, stderr } = await execute([...args, ...url], { stdin })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(words)
   })
 
   it('works over WebSocket', async () => {

@@ -28,7 +28,14 @@ describe('keys', () => {
   it('prints one key per line', async () => {
     const { code, stdout, stderr } = await execute(['keys', ...url])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(sorted(stdout)).toEqual(['a\\b', 'asset/1', 'asset/2', 'two\\nlines'])
+    expect(sorted(stdout)).toEqual(["$'two\\nlines'", 'a\\b', 'asset/1', 'asset/2'])
+  })
+
+  it('prints words on a terminal that can be pasted back into a shell', async () => {
+    await setBinary()
+    await execute(['set', "it's", 'v', ...url])
+    const { stdout } = await execute(['keys', ...url], { columns: 80 })
+    expect(sorted(stdout)).toEqual(["$'\\xFF\\x00'", "$'two\\nlines'", "'a\\b'", "'it'\\''s'", 'asset/1', 'asset/2'])
   })
 
   it('prints the keys that fit a glob, and nothing when there are none', async () => {
@@ -43,7 +50,7 @@ describe('keys', () => {
     const { stdout } = await execute(['keys', '--json', ...url])
     const keys = ['0xFF00', 'a\\b', 'asset/1', 'asset/2', 'two\nlines'].map(key => ({ key }))
     expect(sorted(stdout).map(line => JSON.parse(line))).toEqual([...keys, { keyHex: 'FF00' }])
-    expect(sorted((await execute(['keys', '[^0a-z]*', ...url])).stdout)).toEqual(['0xFF00'])
+    expect(sorted((await execute(['keys', '[^0a-z]*', ...url])).stdout)).toEqual(["$'\\xFF\\x00'"])
   })
 
   it('counts with --count', async () => {

@@ -110,7 +110,7 @@ describe('lock', () => {
     ['an empty name', ['lock', '', ...node('')], /Expected/],
     ['an empty holder', ['lock', 'l', '--holder', '', ...node('')], /Expected `holder`/],
     ['a --renew-every that is too long', ['lock', 'l', '--renew-every', '10000', ...node('')], /Expected `renewEvery`/],
-    ['a --duration of zero', ['lock', 'l', '--duration', '0', ...node('')], /Expected a positive integer/],
+    ['a --duration of zero', ['lock', 'l', '--duration', '0', ...node('')], /Expected a time, such as 500ms, 10s/],
   ])('ends with 2 for %s', async (_, args, words) => {
     const { code, stderr } = await execute(args)
     expect(code).toBe(2)

@@ -13,6 +13,8 @@ const COMMANDS = [
   'load',
   'check',
   'watch',
+  'status',
+  'completion',
   'lock',
   'passwd',
   'policy',
@@ -58,8 +60,8 @@ describe('the command line', () => {
     ['a missing key', ['get'], "missing required argument 'key'; see rx-statestore get --help"],
     [
       'too many arguments',
-      ['get', 'a', 'b'],
-      "too many arguments for 'get'. Expected 1 argument but got 2; see rx-statestore get --help",
+      ['set', 'a', 'b', 'c'],
+      "too many arguments for 'set'. Expected 2 arguments but got 3; see rx-statestore set --help",
     ],
   ])('ends with 2 and one line for %s', async (_, args, words) => {
     expect(await execute(args)).toMatchObject({ code: 2, stdout: '', stderr: `rx-statestore: ${words}\n` })

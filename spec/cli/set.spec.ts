@@ -53,6 +53,14 @@ describe('set', () => {
     expect(await stored('k')).toBe('00FF80')
   })
 
+  it('reads standard input for -, byte by byte', async () => {
+    expect(await cli(['set', 'k', '-'], { stdin: Uint8Array.of(128, 10) })).toMatchObject({ code: 0 })
+    expect(await stored('k')).toBe('800A')
+    expect(await cli(['set', 'k', '-', '--hex'], { stdin: '2D\n' })).toMatchObject({ code: 0 })
+    expect(await cli(['get', 'k'])).toMatchObject({ stdout: '-' })
+    expect(await cli(['vdel', 'k', '-'], { stdin: '-' })).toMatchObject({ code: 0 })
+  })
+
   it('reads a file, or standard input', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'rx-statestore-')), 'value')
     await writeFile(file, Uint8Array.of(0, 255, 10))
@@ -65,7 +73,7 @@ describe('set', () => {
   })
 
   it.each([
-    ['no value', ['set', 'k'], /missing VALUE, or --file/],
+    ['no value', ['set', 'k'], /missing VALUE, - for standard input, or --file/],
     ['a value twice', ['set', 'k', 'v', '--file', '-'], /give a VALUE or --file, not both/],
     ['a file that is not there', ['set', 'k', '--file', '/nowhere/at/all'], /cannot read the value: ENOENT/],
     ['half a byte', ['set', 'k', '012', '--hex'], /with --hex the value must be Base16, such as 00FF/],
@@ -74,10 +82,10 @@ describe('set', () => {
     [
       'a negative --px',
       ['set', 'k', 'v', '--px', '-1'],
-      /--px <ms>' argument '-1' is invalid. Expected a positive int/,
+      /--px <time>' argument '-1' is invalid. Expected a time, such as 500ms, 10s, 1h30m/,
     ],
-    ['a --px of zero', ['set', 'k', 'v', '--px', '0'], /Expected a positive integer/],
-    ['a --px that is no number', ['set', 'k', 'v', '--px', '1s'], /Expected a positive integer/],
+    ['a --px of zero', ['set', 'k', 'v', '--px', '0'], /Expected a time/],
+    ['a --px of a unit there is not', ['set', 'k', 'v', '--px', '1y'], /Expected a time/],
     ['a malformed --ft', ['set', 'k', 'v', '--ft', '17:x'], /Expected a version such as 1696374425000:1:StateStore/],
     ['two conditions', ['set', 'k', 'v', '--nx', '--nex'], /'--nx' cannot be used with option '--nex'/],
   ])('ends with 2 and one line for %s', async (_, args, words) => {
@@ -119,6 +127,18 @@ describe('set', () => {
     const { code, stderr } = await cli(['set', 'line', 'off'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: The state store refused .* a fencing token is required for this request\n$/)
+  })
+
+  it.each([
+    ['90s', 90_000],
+    ['1h30m', 5_400_000],
+    ['60000', 60_000],
+  ])('takes a time to live of %s', async (time, ms) => {
+    const before = Date.now()
+    await cli(['set', 'k', 'v', '--px', time])
+    const expiresIn = (store.peek('k')?.expiresAt ?? 0) - before
+    expect(expiresIn).toBeGreaterThanOrEqual(ms)
+    expect(expiresIn).toBeLessThanOrEqual(ms + Date.now() - before)
   })
 
   it('gives the key a time to live with --px', async () => {

@@ -88,7 +88,11 @@ export function start(args: readonly string[], world: TestWorld = {}): Running {
     env,
     interrupt$: signal$.pipe(filter(signal => signal === 'SIGINT' || signal === 'SIGTERM')),
     signal$,
-    clock: { now: () => NOW, schedule: (delay, task) => clock.schedule(delay, task) },
+    clock: {
+      now: () => NOW,
+      monotonic: () => systemClock.monotonic(),
+      schedule: (delay, task) => clock.schedule(delay, task),
+    },
     stdin: piecesOf(typeof stdin === 'string' ? utf8(stdin) : stdin),
     spawn: (command, args, options) => spawnInto({ stdout, stderr }, command, args, options),
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../src/base/bytes.js'
 import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 
@@ -7,12 +8,12 @@ describe('watch', () => {
     const { url } = await openStore()
     await execute(['set', 'a', '1', '--url', url])
     const { stdout, stderr, exit, interrupt } = start(['watch', 'a', 'b\\c', '--url', url])
-    expect(await stdout.line(/^12:15:16\.017 {2}a {4}set {5}\d+:\d+:StateStore {2}1 +snapshot$/)).toBeTruthy()
-    await stdout.line(/ b\\c {2}absent {2}- +- +snapshot$/)
+    expect(await stdout.line(/^12:15:16\.017 {2}a {6}set {5}\d+:\d+:StateStore {2}1 +snapshot$/)).toBeTruthy()
+    await stdout.line(/ 'b\\c' {2}absent {2}- +- +snapshot$/)
     await execute(['set', 'a', '2', '--url', url])
-    await stdout.line(/ a {4}set {5}\d+:\d+:StateStore {2}2 +notification$/)
+    await stdout.line(/ a {6}set {5}\d+:\d+:StateStore {2}2 +notification$/)
     await execute(['del', 'a', '--url', url])
-    await stdout.line(/ a {4}delete {2}\d+:\d+:StateStore {2}- +notification$/)
+    await stdout.line(/ a {6}delete {2}\d+:\d+:StateStore {2}- +notification$/)
     interrupt()
     expect(await exit).toBe(0)
     expect(stdout.lines).toHaveLength(4)
@@ -29,6 +30,30 @@ describe('watch', () => {
     interrupt()
     expect(await exit).toBe(0)
     expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
+  })
+
+  it.each(['sensor/*', 'line-?', 'asset/[0-9]'])('does not silently watch the key %s', async glob => {
+    const { code, stdout, stderr } = await execute(['watch', 'a', glob, '--url', 'mqtt://127.0.0.1:1'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    const words = `watch takes keys, and ${glob} looks like a glob: to watch the keys there are now, `
+    expect(stderr).toContain(`${words}\`rx-statestore keys '${glob}' | rx-statestore watch -\``)
+    expect(stderr).toContain('to watch the key of that very name, --literal')
+  })
+
+  it('watches a key with an asterisk with --literal', async () => {
+    const store = await openStore()
+    const { stdout } = start(['watch', '*', '--literal', '--url', store.url])
+    await stdout.line(/ '\*' {2}absent/)
+    expect(Array.from(store.watchedBy(store.clientIds[0] ?? ''))).toEqual([utf8('*')])
+  })
+
+  it('watches the keys of standard input', async () => {
+    const { url } = await openStore()
+    for (const key of ['s/1', 's/2', 'other']) await execute(['set', key, 'v', '--url', url])
+    const { stdout: stdin } = await execute(['keys', 's/*', '--url', url])
+    const { stdout, exit } = start(['watch', '-', '--count', '2', '--url', url], { stdin })
+    expect(await exit).toBe(0)
+    expect(stdout.lines.map(line => line.split(/ +/)[1]).sort()).toEqual(['s/1', 's/2'])
   })
 
   it('ends after --count lines', async () => {
@@ -134,7 +159,7 @@ describe('watch', () => {
     await stdout.line(/absent/)
     await execute(['get', 'a', '--client-id', 'me', '--url', url])
     expect(await exit).toBe(1)
-    await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*142/)
+    await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took the id/)
   })
 
   it('ends quietly when nobody reads its output any more', async () => {

@@ -40,6 +40,12 @@ const PASSING: readonly (readonly [name: string, code: ErrorCode, answer: Answer
     (_, { acknowledge }) =>
       acknowledge(new RequestRejectedError(151, 'The broker refused the request: Quota exceeded')),
   ],
+  [
+    'a PUBACK with no matching subscribers',
+    'no-store',
+    (_, { acknowledge }) =>
+      acknowledge(new RequestRejectedError(16, 'The broker refused the request: No matching subscribers')),
+  ],
 ]
 
 const LASTING: readonly (readonly [name: string, code: ErrorCode, answer: Answer])[] = [
@@ -103,7 +109,8 @@ describe('a watch that gets an odd answer', () => {
     const { session, errors, watch } = watching()
     const seen = watch('a')
     answer(session, session.at(0))
-    expect([seen.error, errors.values]).toMatchObject([{ code }, []])
+    // Told there as well: a watch without an error callback would end without a word.
+    expect([seen.error, errors.values]).toMatchObject([{ code }, [{ code }]])
   })
 
   it('pauses ever longer, up to half a minute, for as long as it lasts', () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 
 const PROGRAM = `
 import { serve } from ${JSON.stringify(new URL('../../dist/standalone.js', import.meta.url).href)}
-const store = await serve({ port: 0, wsPort: 0, data: process.argv[1] })
+const store = await serve({ port: Number(process.argv[2]), wsPort: 0, data: process.argv[1] })
 process.stdout.write(store.url + '\\n')
 process.on('SIGTERM', () => store.close())
 `
@@ -18,8 +18,8 @@ export class Victim {
     this.url = url
   }
 
-  static async start(data: string): Promise<Victim> {
-    const args = ['--input-type=module', '-e', PROGRAM, data]
+  static async start(data: string, port: number): Promise<Victim> {
+    const args = ['--input-type=module', '-e', PROGRAM, data, String(port)]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout.once('data', line => resolve(String(line).trim()))

@@ -1,6 +1,9 @@
 import { RawClient } from '../support/raw-client.js'
 import { isNewer } from '../support/version.js'
 import { command } from '../support/words.js'
+import { Expiries } from './expiries.js'
+import { Guards } from './guards.js'
+import type { Held } from './watch.js'
 
 /** What a key may hold by what was answered, and what was asked for and not answered. */
 interface Known {
@@ -11,10 +14,15 @@ interface Known {
   open: (string | undefined)[]
 }
 
+/** Each client writes to so many. */
+const KEYS = 5
+
 /** Clients that write to keys of their own, and remember what they were answered. */
 export class Writers {
   readonly #known = new Map<string, Known>()
   readonly #random: () => number
+  readonly expiries: Expiries
+  readonly guards: Guards = new Guards()
   /** The newest version that any of them was told. */
   newest = ''
   answered = 0
@@ -22,6 +30,7 @@ export class Writers {
 
   constructor(random: () => number) {
     this.#random = random
+    this.expiries = new Expiries(random)
   }
 
   /** Has so many clients connect; what is returned has them write until their connections end. */
@@ -34,14 +43,31 @@ export class Writers {
     }
   }
 
-  /** What is not as it has to be, in words. */
-  async judge(url: string): Promise<string[]> {
-    const client = await RawClient.ready(url, 'judge')
+  /** What the keys hold, by the last judgement. */
+  get held(): ReadonlyMap<string, Held> {
+    return this.#known
+  }
+
+  /** All keys that they write to. @param clients - how many there are */
+  static keys(clients: number): string[] {
+    return Array.from({ length: clients * KEYS }, (_, i) => `w${i % clients}/${Math.floor(i / clients)}`)
+  }
+
+  /**
+   * What is not as it has to be, in words.
+   *
+   * @param seen - what somebody was shown of a key: it must last, though its writer may not have been answered
+   */
+  async judge(client: RawClient, seen: (key: string) => string | undefined): Promise<string[]> {
     const complaints: string[] = []
     for (const [key, known] of this.#known) {
       const { text, version } = await client.request(command(`GET ${key}`))
       const found = text.startsWith('$-1') ? undefined : text.split('\r\n')[1]
-      const place = [known.value, ...known.open].lastIndexOf(found)
+      const places = [known.value, ...known.open]
+      const place = places.lastIndexOf(found)
+      const shown = seen(key)
+      if (shown !== undefined && places.lastIndexOf(shown) > place)
+        complaints.push(`${key} is ${found}, and a watch had shown ${shown}`)
       if (place < 0) complaints.push(`${key} is ${found}, and was ${known.value}, then ${known.open.join(' ')}`)
       if (place === 0 && found !== undefined && version !== known.version)
         complaints.push(`${key} has version ${version} and had ${known.version}`)
@@ -51,16 +77,14 @@ export class Writers {
     if (this.newest !== '' && !isNewer(version, this.newest))
       complaints.push(`version ${version} came after ${this.newest}`)
     this.newest = version
-    await client.end()
     return complaints
   }
 
   async #client(client: RawClient, name: string): Promise<void> {
     const over = client.closed.then(() => true)
     for (let ended = false; !ended; ) {
-      // Keys that run out are in the log and in its way, too.
-      client.send(command(`SET soon/${name} v PX 15`), { timestamp: `${Date.now()}:0:${name}` }).catch(() => undefined)
       const batch = Array.from({ length: 1 + Math.floor(8 * this.#random()) }, async () => this.#write(client, name))
+      batch.push(this.expiries.write(client), this.guards.write(client, name))
       ended = await Promise.race([
         over,
         Promise.all(batch).then(
@@ -72,7 +96,7 @@ export class Writers {
   }
 
   async #write(client: RawClient, name: string): Promise<void> {
-    const key = `${name}/${Math.floor(5 * this.#random())}`
+    const key = `${name}/${Math.floor(KEYS * this.#random())}`
     const known = this.#known.get(key) ?? { value: undefined, version: undefined, open: [] }
     this.#known.set(key, known)
     const value = this.#random() < 0.2 ? undefined : `${this.#count++}`

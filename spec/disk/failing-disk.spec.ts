@@ -2,18 +2,25 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { recover } from '../../src/disk/recovery.js'
 import { anyEntry } from '../log/any-entry.js'
+import { effort } from '../support/effort.js'
 import { failure, MemoryDisk } from './memory-disk.js'
-import { pictureOf, Run } from './run.js'
+import { pictureOf, Run, slowly } from './run.js'
 
-const entries = fc.sample(anyEntry, { numRuns: 14, seed: 9 })
+const entries = fc.sample(anyEntry, { numRuns: effort(14, 6), seed: 9 })
 
-describe.each(['EIO', 'ENOSPC', 'EDQUOT'])('A disk that fails with %s', code => {
+const quickly = (): (() => number) => () => 0
+const failures = ['EIO', 'ENOSPC', 'EDQUOT'].flatMap(code => [
+  { code, speed: 'quick', clock: quickly },
+  { code, speed: 'slow', clock: slowly },
+])
+
+describe.each(failures)('A $speed disk that fails with $code', ({ code, clock }) => {
   it.each(['once', 'from then on'] as const)(
     'at any call, %s: what was committed is there, the rest was refused',
     async how => {
       for (let at = 1; ; at++) {
         const disk = new MemoryDisk()
-        const run = await Run.open(disk, 400)
+        const run = await Run.open(disk, 400, clock())
         const first = disk.calls + at
         let failed = false
         disk.fail = call => {

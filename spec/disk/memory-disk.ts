@@ -1,3 +1,4 @@
+import { concatBytes } from '../../src/base/bytes.js'
 import type { Files, OpenFile } from '../../src/disk/files.js'
 
 interface Content {
@@ -20,11 +21,14 @@ export class MemoryDisk implements Files {
     return this.#copy(this.#now, ({ bytes }) => bytes)
   }
 
-  /** What is there after a power cut: what was flushed, and of the rest as much as `part` says, by its length. */
+  /** What is there after a power cut: what was flushed, and of what is different since as much as `part` says, by its length. */
   cut(part: (unflushed: number) => number): MemoryDisk {
     return this.#copy(this.#kept, ({ bytes, flushed }) => {
-      const more = bytes.length - flushed.length
-      return more > 0 ? bytes.slice(0, flushed.length + part(more)) : flushed
+      const changed = bytes.findIndex((byte, at) => byte !== flushed[at])
+      if (changed < 0) return flushed
+      if (bytes.length === flushed.length && isOneSector(bytes)) return part(2) === 0 ? flushed : bytes
+      const kept = changed + part(bytes.length - changed)
+      return concatBytes([bytes.slice(0, kept), flushed.slice(kept)])
     })
   }
 
@@ -83,22 +87,22 @@ export class MemoryDisk implements Files {
       longer.set(bytes, at)
       content.bytes = longer
     }
+    const put = (bytes: Uint8Array, at: number): void => {
+      const error = this.fail(++this.calls, 'write')
+      // A disk that is full has taken a part.
+      if (error === undefined) write(bytes, at)
+      else if (at > 0 || !isOneSector(bytes)) write(bytes.subarray(0, bytes.length >> 1), at)
+      if (error !== undefined) throw error
+    }
+    const flush = (): void => {
+      this.#call('flush')
+      content.flushed = content.bytes.slice()
+    }
     return {
-      write: async (bytes, at) => {
-        const error = this.fail(++this.calls, 'write')
-        // A disk that is full has taken a part.
-        if (error !== undefined) write(bytes.subarray(0, bytes.length >> 1), at)
-        if (error !== undefined) throw error
-        write(bytes, at)
-      },
-      writeNow: (bytes, at) => {
-        this.#call('mark')
-        write(bytes, at)
-      },
-      flush: async () => {
-        this.#call('flush')
-        content.flushed = content.bytes.slice()
-      },
+      write: async (bytes, at) => put(bytes, at),
+      writeNow: put,
+      flush: async () => flush(),
+      flushNow: flush,
       truncate: async length => {
         this.#call('truncate')
         content.bytes = content.bytes.slice(0, length)
@@ -124,5 +128,8 @@ export class MemoryDisk implements Files {
     return disk
   }
 }
+
+/** A disk writes so little at the beginning of a file as a whole or not at all. */
+const isOneSector = (bytes: Uint8Array): boolean => bytes.length <= 16
 
 export const failure = (code: string): Error => Object.assign(new Error(code), { code })

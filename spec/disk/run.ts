@@ -9,6 +9,14 @@ import { START } from '../support/manual-clock.js'
 
 const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 
+/** A few entries, so that there is a rest of it, and often too little. */
+const AHEAD = 300
+/** A disk of which no flush is quick. */
+export const slowly = (): (() => number) => {
+  let time = 0
+  return () => (time += 10)
+}
+
 /** A state in hexadecimal digits. */
 export const pictureOf = (engine: Engine<never>): string =>
   Buffer.from(concatBytes([...encodeState(engine.capture())])).toString('hex')
@@ -44,10 +52,12 @@ export class Run {
     })
   }
 
-  static async open(files: Files, worthReplacing = 16 * 1024 * 1024): Promise<Run> {
+  /** @param monotonic - by which flushes take their time; default none */
+  static async open(files: Files, worthReplacing = 16 * 1024 * 1024, monotonic = () => 0): Promise<Run> {
     const troubles: unknown[] = []
-    const options = { now: () => START, troubled: (trouble: unknown) => void troubles.push(trouble), worthReplacing }
-    return new Run(await openLog<never>(files, options), troubles)
+    const sizes = { worthReplacing, ahead: AHEAD }
+    const troubled = (trouble: unknown): void => void troubles.push(trouble)
+    return new Run(await openLog<never>(files, { now: () => START, monotonic, troubled, sizes }), troubles)
   }
 
   /** Appends all at once, and waits until something has become of each. */

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type DumpRecord, readDumpLine, toDumpLine } from '../../src/dump/codec.js'
 import { Hlc } from '../../src/hlc/hlc.js'
+import { effort } from '../support/effort.js'
 import { bytes } from '../support/words.js'
 
 const VERSION = '1696374425000:1:StateStore'
@@ -62,7 +63,7 @@ describe('A line of a dump', () => {
         const read = readDumpLine(line, 1)
         expect(read && plain(read)).toEqual(plain(one))
       }),
-      { numRuns: 1_000 },
+      { numRuns: effort(1_000, 200) },
     )
   })
 

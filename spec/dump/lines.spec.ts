@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { linesOf } from '../../src/dump/lines.js'
+import { effort } from '../support/effort.js'
 import { bytes } from '../support/words.js'
 
 async function* chunks(...parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
@@ -38,7 +39,7 @@ describe('Lines of a stream', () => {
         const whole = new TextEncoder().encode(lines.map(line => `${line.replaceAll('\n', '')}\n`).join(''))
         expect(await linesIn(cut(whole, cuts))).toEqual(lines.map(line => line.replaceAll('\n', '')))
       }),
-      { numRuns: 300 },
+      { numRuns: effort(300, 60) },
     )
   })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { apply, type Clocks, type RecordCommand, type StoredRecord } from '../../src/engine/apply.js'
 import { Hlc } from '../../src/hlc/hlc.js'
+import { effort } from '../support/effort.js'
 import { bytes, textOf } from '../support/words.js'
 
 const NOW = 1_000_000
@@ -57,7 +58,7 @@ describe('apply', () => {
         apply(stored && frozen(stored), frozen(asked), frozen(at))
         expect(picture(stored, asked, at)).toBe(before)
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 
@@ -66,7 +67,7 @@ describe('apply', () => {
       fc.property(given, ([stored, asked, at]) => {
         expect(apply(stored, asked, at)).toEqual(apply(stored, asked, at))
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 
@@ -78,7 +79,7 @@ describe('apply', () => {
         expect(after).toBe(stored)
         expect(version).toBe(reply.type === 'error' ? undefined : stored?.version)
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 
@@ -91,7 +92,7 @@ describe('apply', () => {
         if (change.op === 'set') expect(after?.version).toBe(at.next)
         else expect(after).toBeUndefined()
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 
@@ -102,7 +103,7 @@ describe('apply', () => {
         if (after === undefined || stored.fencingToken === undefined) return
         expect(after.fencingToken?.compareTo(stored.fencingToken)).toBeGreaterThanOrEqual(0)
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 
@@ -113,7 +114,7 @@ describe('apply', () => {
         if (change === undefined || stored.fencingToken === undefined) return
         expect(at.fencingToken?.compareTo(stored.fencingToken)).toBeGreaterThanOrEqual(0)
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 

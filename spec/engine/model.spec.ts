@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Answer, Engine } from '../../src/engine/engine.js'
 import { encodeReply } from '../../src/protocol/replies.js'
+import { effort } from '../support/effort.js'
 import { expire, handle } from '../support/engine-requests.js'
 import { START } from '../support/manual-clock.js'
 import { type NaiveRequest, NaiveStore } from '../support/naive-store.js'
@@ -79,7 +80,7 @@ describe('An engine after any history', () => {
           expect(engine.size).toBe(naive.size)
         }
       }),
-      { numRuns: 400 },
+      { numRuns: effort(400, 80) },
     )
   })
 
@@ -101,7 +102,7 @@ describe('An engine after any history', () => {
           expect(isNewer(String(version), request.timestamp), `${version} for ${request.timestamp}`).toBe(true)
         }
       }),
-      { numRuns: 400 },
+      { numRuns: effort(400, 80) },
     )
   })
 
@@ -127,7 +128,7 @@ describe('An engine after any history', () => {
           expect(seen().filter((state, i) => state !== before[i])).toHaveLength(changes.length)
         }
       }),
-      { numRuns: 200 },
+      { numRuns: effort(200, 50) },
     )
   })
 })

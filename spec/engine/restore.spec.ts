@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Change, Engine, type Restoration } from '../../src/engine/engine.js'
 import type { Restored } from '../../src/engine/entry.js'
 import { Hlc } from '../../src/hlc/hlc.js'
+import { effort } from '../support/effort.js'
 import { expire, handle, restore } from '../support/engine-requests.js'
 import { START } from '../support/manual-clock.js'
 import { isNewer } from '../support/version.js'
@@ -147,7 +148,7 @@ describe('Restoring', () => {
     expect(engine.keyspace).toBe(4)
   })
 
-  it('replaces hundreds of thousands of keys at once', () => {
+  it('replaces hundreds of thousands of keys at once', { timeout: 60_000 }, () => {
     const engine = new Engine<string>()
     const items = (count: number): Restored[] => Array.from({ length: count }, (_, at) => item(`k${at}`))
     expect(restore(engine, items(200_000), START)).toMatchObject({ loaded: 200_000 })
@@ -229,7 +230,7 @@ describe('A dump', () => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 
@@ -251,7 +252,7 @@ describe('A dump', () => {
         }
         witness.see(expire(engine, now + 1_000))
       }),
-      { numRuns: 1_000 },
+      { numRuns: effort(1_000, 200) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Engine } from '../../src/engine/engine.js'
 import { KeyOrder } from '../../src/engine/key-order.js'
+import { effort } from '../support/effort.js'
 import { expire, handle } from '../support/engine-requests.js'
 import { START } from '../support/manual-clock.js'
 import { bytes, resp3, textOf } from '../support/words.js'
@@ -105,7 +106,7 @@ describe('A token', () => {
         const sent = textOf(damaged.subarray(0, 1 + (end % damaged.length)))
         expect(['page', 'error']).toContain(ask(engine, ['SCAN', '*', sent]).type)
       }),
-      { numRuns: 2_000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 })
@@ -146,7 +147,7 @@ describe('A scan while keys come, go and expire', () => {
         expect(new Set(found).size).toBe(found.length)
         expect(found.filter(key => !started.has(key))).toEqual([])
       }),
-      { numRuns: 300 },
+      { numRuns: effort(300, 60) },
     )
   })
 

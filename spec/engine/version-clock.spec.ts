@@ -4,6 +4,7 @@ import { Engine } from '../../src/engine/engine.js'
 import { VersionClock } from '../../src/engine/version-clock.js'
 import { Hlc } from '../../src/hlc/hlc.js'
 import { encodeReply } from '../../src/protocol/replies.js'
+import { effort } from '../support/effort.js'
 import { handle } from '../support/engine-requests.js'
 import { START } from '../support/manual-clock.js'
 import { isNewer } from '../support/version.js'
@@ -49,7 +50,7 @@ describe('The versions of a store whose wall clock jumps', () => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { HlcError } from '../../src/base/errors.js'
 import { Hlc } from '../../src/hlc/hlc.js'
 import { advance, HlcClock, laterTime, MAXIMUM_DRIFT } from '../../src/hlc/hlc-clock.js'
+import { effort } from '../support/effort.js'
 
 const NOW = 1_696_374_425_000
 const LARGEST = Number.MAX_SAFE_INTEGER
@@ -75,7 +76,7 @@ describe('HlcClock', () => {
           expect(clock.last).toBe(reading)
         }
       }),
-      { numRuns: 300 },
+      { numRuns: effort(300, 60) },
     )
   })
 })
@@ -157,7 +158,7 @@ describe('HlcClock.merge', () => {
         const expected = now > top ? new Hlc(NOW + now, 0, 'me') : new Hlc(NOW + top, Math.max(...counters) + 1, 'me')
         expect(merged).toEqual(expected)
       }),
-      { numRuns: 1000 },
+      { numRuns: effort(1_000, 200) },
     )
   })
 

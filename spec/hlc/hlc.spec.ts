@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HlcError } from '../../src/base/errors.js'
 import { Hlc } from '../../src/hlc/hlc.js'
+import { effort } from '../support/effort.js'
 
 const LARGEST = Number.MAX_SAFE_INTEGER
 const MALFORMED = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 'malformed' })
@@ -126,7 +127,7 @@ describe('Hlc.parse', () => {
         }
         expect(String(hlc)).toBe(text.replace(/^0+(?=\d)/, '').replace(/:0+(?=\d+:)/, ':'))
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 })
@@ -159,7 +160,7 @@ describe('Hlc.compareTo', () => {
         expect(sign(b.compareTo(a))).toBe(mirrored)
         expect(order === 'equal').toBe(String(a) === String(b))
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 
@@ -179,7 +180,7 @@ describe('Hlc.compareTo', () => {
         expect(middle && high && middle.compareTo(high)).toBeLessThanOrEqual(0)
         expect(low && high && low.compareTo(high)).toBeLessThanOrEqual(0)
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 })

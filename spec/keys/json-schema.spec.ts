@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/base/bytes.js'
 import { PayloadError } from '../../src/base/errors.js'
-import { json } from '../../src/keys/codec.js'
+import { json } from '../../src/keys/json.js'
 
 type Issue = StandardSchemaV1.Issue
 

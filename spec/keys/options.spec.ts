@@ -10,6 +10,7 @@ import {
   type DeleteOptions,
   type SetOptions,
 } from '../../src/keys/options.js'
+import { record } from '../support/open-client.js'
 import { fakeStore } from '../support/operator-session.js'
 
 /** As a caller without types sees a function. */
@@ -173,36 +174,36 @@ describe('wrong options of a key', () => {
     { expiresIn: 0 },
     { fencingToken: 'x' },
     { ifAbsent: true, ifAbsentOrEqual: true },
-  ])('throw at the call of set, before anybody subscribes: %o', options => {
+  ])('are errors of set, and nothing is sent: %o', options => {
     const { key: handle, session } = key()
-    expect(() => handle.set('x', options)).toThrow(argument)
+    expect(record(handle.set('x', options)).error).toEqual(argument)
     expect(session.requests).toEqual([])
   })
 
-  it.each<DeleteOptions>([{ timeout: 0 }, { fencingToken: 'x' }])(
-    'throw at the call of delete and deleteIf: %o',
-    options => {
-      expect(() => key().key.delete(options)).toThrow(argument)
-      expect(() => key().key.deleteIf('x', options)).toThrow(argument)
-    },
-  )
-
-  it('throw at the call of get', () => {
-    expect(() => key().key.get({ timeout: 0 })).toThrow(argument)
+  it.each<DeleteOptions>([{ timeout: 0 }, { fencingToken: 'x' }])('are errors of delete and deleteIf: %o', options => {
+    expect(record(key().key.delete(options)).error).toEqual(argument)
+    expect(record(key().key.deleteIf('x', options)).error).toEqual(argument)
   })
 
-  it('throw at the call of set and deleteIf for a value the codec refuses', () => {
+  it('are errors of get', () => {
+    expect(record(key().key.get({ timeout: 0 })).error).toEqual(argument)
+  })
+
+  it('are errors of set and deleteIf for a value the codec refuses', () => {
     const handle = key().store.key('k', number)
-    expect(() => handle.set(Number.NaN)).toThrow(argument)
-    expect(() => handle.deleteIf(Number.NaN)).toThrow(argument)
+    expect(record(handle.set(Number.NaN)).error).toEqual(argument)
+    expect(record(handle.deleteIf(Number.NaN)).error).toEqual(argument)
   })
 
-  it('throw at the call of the store’s own methods', () => {
+  it('are errors of the store’s own requests', () => {
     const { store } = key()
-    expect(() => store.key('')).toThrow(argument)
-    expect(() => store.get('', text)).toThrow(argument)
-    expect(() => store.set('k', 'x', text, { expiresIn: 0 })).toThrow(argument)
-    expect(() => store.delete('k', { timeout: 0.5 })).toThrow(argument)
-    expect(() => store.deleteIf('k', 'x', text, { fencingToken: 'x' })).toThrow(argument)
+    expect(record(store.get('', text)).error).toEqual(argument)
+    expect(record(store.set('k', 'x', text, { expiresIn: 0 })).error).toEqual(argument)
+    expect(record(store.delete('k', { timeout: 0.5 })).error).toEqual(argument)
+    expect(record(store.deleteIf('k', 'x', text, { fencingToken: 'x' })).error).toEqual(argument)
+  })
+
+  it('throw at once where a key is made', () => {
+    expect(() => key().store.key('')).toThrow(argument)
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { effort } from '../support/effort.js'
 import { type ModelKind, type ModelStep, ReconcileModel } from './reconcile-model.js'
 
 const walk = fc.array(
@@ -29,7 +30,7 @@ describe('a watch on a random walk', () => {
         const { shown, truth } = model.standing
         expect(shown).toBe(truth)
       }),
-      { numRuns: 5_000 },
+      { numRuns: effort(5_000, 500) },
     )
   })
 
@@ -42,7 +43,7 @@ describe('a watch on a random walk', () => {
         expect(places).toEqual(Array.from(new Set(places)).sort((a, b) => a - b))
         expect(places).not.toContain(-1)
       }),
-      { numRuns: 5_000 },
+      { numRuns: effort(5_000, 500) },
     )
   })
 })

@@ -1,7 +1,7 @@
 import { concatMap, firstValueFrom, lastValueFrom, map, mergeMap, of, take, toArray } from 'rxjs'
 import { marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
-import { ConnectionLostError, escapeGlob, get, json, Key, systemClock, text } from '../../src/index.js'
+import { ConnectionLostError, escapeGlob, get, json, Key, type Scan, systemClock, text } from '../../src/index.js'
 import { fenced } from '../../src/lease/index.js'
 import { layLink } from '../support/link.js'
 import { openClient, record } from '../support/open-client.js'
@@ -91,15 +91,21 @@ describe('A scan of a store', () => {
     expect([...found.values].sort()).toEqual(['asset/1', 'asset/2'])
   })
 
-  it('refuses wrong arguments at once', async () => {
-    const { store } = fakeStore(paged)
-    const argument = expect.objectContaining({ code: 'argument' })
-    expect(() => store.scan('')).toThrow(argument)
-    expect(() => store.scan(new Uint8Array(0))).toThrow(argument)
-    expect(() => store.scan('\ud800')).toThrow(argument)
-    expect(() => store.scan('*', text, { timeout: 0 })).toThrow(argument)
+  it('refuses wrong arguments before anything is sent, however it is used', async () => {
+    const { store, session } = fakeStore(paged)
+    const refuses = async <T>(scan: Scan<T>) => {
+      expect(record(scan).error).toMatchObject({ code: 'argument' })
+      await expect(scan[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'argument' })
+    }
+    await refuses(store.scan(''))
+    await refuses(store.scan(new Uint8Array(0)))
+    await refuses(store.scan('\ud800'))
+    await refuses(store.scan('*', text, { timeout: 0 }))
     // @ts-expect-error a glob is text or bytes
-    expect(() => store.scan(7)).toThrow(argument)
+    await refuses(store.scan(7))
+    // @ts-expect-error there is no such option
+    await refuses(store.scan('*', text, { limit: 5 }))
+    expect(session.requests).toEqual([])
   })
 })
 

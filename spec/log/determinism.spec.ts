@@ -5,6 +5,7 @@ import { type Applier, Engine } from '../../src/engine/engine.js'
 import type { Entry } from '../../src/engine/entry.js'
 import { decodeEntry, encodeEntry } from '../../src/log/entry-codec.js'
 import { encodeState, StateDecoder } from '../../src/log/state-codec.js'
+import { effort } from '../support/effort.js'
 import { anyEntry } from './any-entry.js'
 
 /** All that comes of an entry, as text. */
@@ -27,7 +28,7 @@ function copyOf(engine: Engine<string>): Engine<string> {
   return new Engine<string>({}, decoder.state)
 }
 
-describe('Two engines that are given the same entries', () => {
+describe('Two engines that are given the same entries', { timeout: 120_000 }, () => {
   it('say the same and are byte for byte the same, whatever one of them is read from in between', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(anyEntry, fc.boolean()), { maxLength: 30 }), steps => {
@@ -40,7 +41,7 @@ describe('Two engines that are given the same entries', () => {
         one = copyOf(one)
         expect([one.size, one.bytes, one.nextDeadline]).toEqual([other.size, other.bytes, other.nextDeadline])
       }),
-      { numRuns: process.env['CI'] ? 300 : 50 },
+      { numRuns: effort(300, 12) },
     )
   })
 
@@ -53,12 +54,12 @@ describe('Two engines that are given the same entries', () => {
         for (const entry of after) apply(engine, entry)
         expect(concatBytes([...encodeState(state)])).toEqual(bytes)
       }),
-      { numRuns: 100 },
+      { numRuns: effort(100, 15) },
     )
   })
 })
 
-describe('An entry', () => {
+describe('An entry', { timeout: 120_000 }, () => {
   it('is the same when it is read as when it was written', () => {
     fc.assert(
       fc.property(anyEntry, entry => {

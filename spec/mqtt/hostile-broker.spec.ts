@@ -91,7 +91,7 @@ describe('the largest packet that is read', () => {
   })
 })
 
-describe('what is no message for us', () => {
+describe('a packet that is left to mqtt.js', () => {
   it.each<[string, Packet]>([
     ['CONNACK', { cmd: 'connack', reasonCode: 0, sessionPresent: false, properties: REPEATED }],
     ['SUBACK', { cmd: 'suback', messageId: 1, granted: [1, 1], properties: REPEATED }],
@@ -117,7 +117,7 @@ describe('what is no message for us', () => {
     )
     const { status, causes } = causesOf(openClient(broker.url))
     await status.until(() => causes().length === 2)
-    expect(causes()[1]).toMatch(/^2 .*the broker sent \d+ bytes of what is no message for us/)
+    expect(causes()[1]).toMatch(/^2 .*the broker sent too large a packet of type \d+: \d+ bytes$/)
   })
 })
 
@@ -135,7 +135,7 @@ const USELESS: readonly { what: string; cause: string; connack: Packet; next?: P
   },
   {
     what: 'DISCONNECT without an end',
-    cause: 'the broker ended the connection (reason 139)',
+    cause: 'it said 139, Server shutting down',
     connack: CONNACK,
     next: { cmd: 'disconnect', reasonCode: 139 },
   },

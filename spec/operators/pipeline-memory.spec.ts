@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { NEVER, type Observable, of, Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { pipeline } from '../../src/operators/pipeline.js'
+import { effort } from '../support/effort.js'
 import { Witness } from '../support/garbage.js'
 
 interface Item {
@@ -42,7 +43,7 @@ describe('what a pipeline with `latest` holds while its first request has no ans
         expect(await witness.alive()).toBeLessThanOrEqual(concurrency + 20 + 1)
         subscription.unsubscribe()
       }),
-      { numRuns: 20 },
+      { numRuns: effort(20, 5) },
     )
   })
 })

@@ -6,6 +6,7 @@ import { decodePacket } from '../../src/packet/decode.js'
 import type { ClientPacket } from '../../src/packet/packets.js'
 import { anyClientPacket } from '../support/any-packet.js'
 import { encodeClientPacket } from '../support/client-packets.js'
+import { effort } from '../support/effort.js'
 
 /** What is passed on of a will is compared on its own. */
 const comparable = (packet: ClientPacket) =>
@@ -17,7 +18,7 @@ describe.each([4, 5] as const)('decodePacket, version %i', version => {
       fc.property(anyClientPacket(version), packet => {
         expect(comparable(decodePacket(encodeClientPacket(packet, version), version))).toEqual(comparable(packet))
       }),
-      { numRuns: 2_000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 

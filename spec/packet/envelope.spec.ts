@@ -5,6 +5,7 @@ import type { Content, Envelope, InboundPublish } from '../../src/packet/publish
 import { PublishDecoder } from '../../src/packet/publish-decoder.js'
 import { envelopeOf, PublishEncoder } from '../../src/packet/publish-encoder.js'
 import { anyId, anyText, anyTopic } from '../support/any-packet.js'
+import { effort } from '../support/effort.js'
 
 const own = (bytes: number): Uint8Array => new Uint8Array(bytes)
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined })
@@ -79,7 +80,7 @@ describe('PublishEncoder, for one of many receivers', () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 

@@ -178,6 +178,21 @@ describe('FrameCutter', () => {
     expect(bytes).toBeLessThan(4 * size)
   })
 
+  it('puts a packet together in memory of its size, and copies nothing of what came with its end', () => {
+    const cutter = new FrameCutter(LIMIT)
+    const [first, second] = [packetOf(70_000), packetOf(3)]
+    const stream = concatBytes([first, second])
+    const chunk = stream.slice(40_000)
+    for (const piece of [stream.slice(0, 1), stream.slice(1, 40_000), chunk]) {
+      expect(cutter.next()).toBeUndefined()
+      cutter.push(piece)
+    }
+    expect(cutter.held).toBe(stream.length)
+    const frames = take(cutter)
+    expect(frames).toEqual([first, second])
+    expect(frames.map(({ buffer }) => buffer.byteLength)).toEqual([first.length, chunk.length])
+  })
+
   it('keeps little of a large piece of which little is left', () => {
     const cutter = new FrameCutter(LIMIT)
     const chunk = concatBytes([packetOf(60_000), Uint8Array.of(0x30, 9, 1)])

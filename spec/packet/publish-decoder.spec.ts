@@ -7,6 +7,7 @@ import type { InboundPublish } from '../../src/packet/publish.js'
 import { PublishDecoder } from '../../src/packet/publish-decoder.js'
 import { PublishEncoder } from '../../src/packet/publish-encoder.js'
 import * as REASON from '../../src/packet/reason-codes.js'
+import { effort } from '../support/effort.js'
 
 const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter(value => !value.includes('\0'))
 const nonEmpty = text.filter(value => value !== '')
@@ -205,7 +206,7 @@ describe('PublishDecoder', () => {
         attempt(() => decoder.decode(concatBytes([new Uint8Array([0x32, frame.length]), frame])))
         expect(decoder.decode(good).topic).toBe('t')
       }),
-      { numRuns: 3_000 },
+      { numRuns: effort(3_000, 300) },
     )
   })
 })

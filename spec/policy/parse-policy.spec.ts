@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ArgumentError } from '../../src/base/errors.js'
 import { parsePolicy } from '../../src/policy/parse-policy.js'
+import { effort } from '../support/effort.js'
 import { CLIENT_IDS, SERVICE_ACCOUNT, STATE_STORE, USERNAMES_AND_ATTRIBUTES } from './pages.js'
 
 const rule = (text: string): string => `authorizationPolicies:\n  rules:\n  - principals: { usernames: [u] }\n${text}`
@@ -160,7 +161,7 @@ describe('parsePolicy', () => {
           }
         },
       ),
-      { numRuns: 3_000 },
+      { numRuns: effort(3_000, 300) },
     )
   })
 })

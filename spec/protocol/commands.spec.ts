@@ -4,6 +4,7 @@ import { fromUtf8, utf8 } from '../../src/base/bytes.js'
 import { type Command, encodeCommand, type SetCommand, type SetCondition } from '../../src/protocol/commands.js'
 import { CommandError, parseCommand } from '../../src/protocol/parse-command.js'
 import { encodeArray } from '../../src/resp3/encode.js'
+import { effort } from '../support/effort.js'
 
 const LARGEST = Number.MAX_SAFE_INTEGER
 const NOT_UTF8 = Uint8Array.of(0xff, 0xfe)
@@ -81,7 +82,7 @@ describe('encodeCommand', () => {
       fc.property(anyCommand, command => {
         expect(parseCommand(encodeCommand(command))).toEqual(command)
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 })
@@ -308,7 +309,7 @@ describe('parseCommand', () => {
         }
         expect(command).toMatchObject({ verb, key: words[0] })
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 
@@ -325,7 +326,7 @@ describe('parseCommand', () => {
         }
         expect(parseCommand(encodeCommand(command))).toEqual(command)
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/base/bytes.js'
-import { ClosedError, RequestRejectedError } from '../../src/base/errors.js'
+import { ClosedError, ConnectionLostError, RequestRejectedError, type StateStoreError } from '../../src/base/errors.js'
 import type { ConnectionInfo } from '../../src/mqtt/session.js'
-import { Invoker, type RpcRequest } from '../../src/rpc/invoker.js'
+import { Invoker } from '../../src/rpc/invoker.js'
+import type { RpcRequest } from '../../src/rpc/request.js'
 import { CONNECTION, FakeSession } from '../support/fake-session.js'
 import { ManualClock } from '../support/manual-clock.js'
 
@@ -13,6 +14,8 @@ const TOPICS = {
   status: '__stat',
   statusMessage: '__stMsg',
 }
+
+const LOST = new ConnectionLostError()
 
 let session: FakeSession
 let clock: ManualClock
@@ -224,7 +227,7 @@ describe('flow control', () => {
     up({ receiveMaximum: 1 })
     send('a')
     const lost = session.at(0)
-    invoker.disconnected()
+    invoker.disconnected(LOST)
     up({ receiveMaximum: 1, sessionPresent: true })
     send('b')
     send('c')
@@ -233,12 +236,37 @@ describe('flow control', () => {
   })
 })
 
+describe('what is said when the time is over', () => {
+  it('names what kept the connection away', () => {
+    const failures: StateStoreError[] = []
+    invoker.disconnected(new ConnectionLostError('connect ECONNREFUSED 127.0.0.1:1884'))
+    send('a', { failed: error => failures.push(error) })
+    clock.advance(10_000)
+    expect(failures).toMatchObject([
+      {
+        code: 'timeout',
+        message: expect.stringContaining('(not connected: connect ECONNREFUSED 127.0.0.1:1884)'),
+        cause: { code: 'connection-lost' },
+      },
+    ])
+  })
+
+  it('names nothing once there is a connection again', () => {
+    const failures: StateStoreError[] = []
+    invoker.disconnected(LOST)
+    up()
+    send('a', { repeatable: true, failed: error => failures.push(error) })
+    clock.advance(10_000)
+    expect(failures).toMatchObject([{ code: 'timeout', message: expect.not.stringContaining('connected') }])
+  })
+})
+
 describe('a connection that breaks', () => {
   it('sends reads again, before what waited, in their order', () => {
     up()
     send('r1', { repeatable: true })
     send('r2', { repeatable: true })
-    invoker.disconnected()
+    invoker.disconnected(LOST)
     send('w')
     up()
     expect(sent()).toEqual(['r1', 'r2', 'r1', 'r2', 'w'])
@@ -249,7 +277,7 @@ describe('a connection that breaks', () => {
   it('never sends a write again, and takes its answer in a resumed session', () => {
     up()
     send('w')
-    invoker.disconnected()
+    invoker.disconnected(LOST)
     up({ sessionPresent: true })
     expect(sent()).toEqual(['w'])
     session.reply(session.at(0), utf8('+OK'))
@@ -259,7 +287,7 @@ describe('a connection that breaks', () => {
   it('leaves the outcome of a write unknown when the session is lost', () => {
     up()
     send('w')
-    invoker.disconnected()
+    invoker.disconnected(LOST)
     up({ sessionPresent: false })
     expect({ log, sent: sent() }).toEqual({ log: ['w: outcome-unknown'], sent: ['w'] })
   })
@@ -267,7 +295,7 @@ describe('a connection that breaks', () => {
   it('leaves the outcome of a write unknown when its time ends meanwhile', () => {
     up()
     send('w')
-    invoker.disconnected()
+    invoker.disconnected(LOST)
     clock.advance(10_000)
     expect(log).toEqual(['w: outcome-unknown'])
   })
@@ -275,7 +303,7 @@ describe('a connection that breaks', () => {
   it('does not wait for the SUBACK to give up writes of a lost session', () => {
     up()
     send('w')
-    invoker.disconnected()
+    invoker.disconnected(LOST)
     invoker.connected(CONNECTION)
     expect(log).toEqual(['w: outcome-unknown'])
   })

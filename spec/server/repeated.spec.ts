@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { eventually } from '../support/eventually.js'
 import { openStore } from '../support/open-store.js'
 import { responseTopicOf } from '../support/raw-client.js'
 import { requestPacket, WireClient } from '../support/wire-client.js'
@@ -78,4 +79,45 @@ describe('A request that comes again, as its client did not hear (DUP)', () => {
     await answerOf(client, 'SET k v', 2)
     expect((await answerOf(client, 'GET k', 1, { dup: true })).text).toBe('$1\r\nv\r\n')
   })
+
+  it('is another one when 4 MiB of answers have come in between, twice: so many are kept', async () => {
+    const { store } = await openStore()
+    const client = await connect(store.url)
+    await answerOf(client, 'SET k v NX', 1)
+    expect((await answerOf(client, 'SET k v NX', 1, { dup: true })).text).toBe('+OK\r\n')
+    // An answer is kept with the id of its client and its correlation data, which are as long as MQTT allows.
+    const large = Buffer.alloc(65_000)
+    for (let i = 0; i < 132; i++) {
+      large.writeUInt32BE(i)
+      client.client.send(requestPacket('alice', command('SET other v'), 2 + i, { correlationData: large }))
+    }
+    await client.client.came('publish', 2 + 132)
+    expect((await answerOf(client, 'SET k v NX', 1, { dup: true })).text).toBe(':-1\r\n')
+  })
+})
+
+describe('A client that keeps its session, resumes it and repeats what was not acknowledged, as the official Rust client does', () => {
+  it.each(['before', 'after'] as const)(
+    'is told that its SET NX was done when the connection broke %s the store was asked',
+    async moment => {
+      const { store } = await openStore()
+      const session = { clean: false, properties: { sessionExpiryInterval: 60 } }
+      const first = await WireClient.connect(store.url, 'rust', session)
+      await first.subscribe(responseTopicOf('rust'))
+      const request = requestPacket('rust', command('SET lock me NX'), 7, { userProperties: { __ts: NOW } })
+      // Neither PUBACK nor answer reach it.
+      first.socket.pause()
+      if (moment === 'after') {
+        first.send(request)
+        await eventually(() => store.peek('lock') !== undefined)
+      }
+      await first.cut()
+      const again = await WireClient.connect(store.url, 'rust', session)
+      again.send({ ...request, dup: true })
+      // What waits in the session comes first, and is the answer to the same request.
+      const answers = await again.came('publish', moment === 'after' ? 2 : 1)
+      expect(answers.map(({ payload }) => textOf(Buffer.from(payload)))).toEqual(answers.map(() => '+OK\r\n'))
+      expect(new Set(answers.map(({ properties }) => Object(properties?.userProperties)['__ts'])).size).toBe(1)
+    },
+  )
 })

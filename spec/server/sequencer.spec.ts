@@ -1,17 +1,16 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Entry, EntryCommand } from '../../src/engine/entry.js'
 import { type Log, LogFailure, type LogListener } from '../../src/log/log.js'
-import { type Job, Sequencer } from '../../src/server/sequencer.js'
+import type { Job } from '../../src/server/batch.js'
+import { Sequencer } from '../../src/server/sequencer.js'
+import { ManualClock } from '../support/manual-clock.js'
 
 /** A log that commits, or refuses, when it is told to. */
 class SlowLog implements Log {
   readonly immediate = false
   readonly entries: Entry[] = []
+  pause = 0
   #listener: LogListener | undefined
-
-  get busy(): boolean {
-    return this.entries.length > 0
-  }
 
   listen(listener: LogListener): void {
     this.#listener = listener
@@ -46,8 +45,10 @@ function open() {
   const log = new SlowLog()
   const said: string[] = []
   const faults: unknown[] = []
+  const clock = new ManualClock()
   const host = {
     now: () => 7,
+    schedule: (delay: number, task: () => void) => clock.schedule(delay, task),
     room: () => ({ maxKeys: 1, maxBytes: 2 }),
     apply: vi.fn<ConstructorParameters<typeof Sequencer>[1]['apply']>((entry, applier) => {
       for (const index of entry.commands.keys())
@@ -65,7 +66,7 @@ function open() {
     failed: ({ problem }) => void said.push(`${problem} ${name}`),
   })
   const turn = async (): Promise<void> => new Promise(resolve => setImmediate(resolve))
-  return { log, said, faults, host, sequencer, job, turn }
+  return { log, clock, said, faults, host, sequencer, job, turn }
 }
 
 describe('What connections ask for', () => {
@@ -92,6 +93,70 @@ describe('What connections ask for', () => {
     log.commit()
     expect(said).toEqual(['1 on its way'])
     expect(log.entries[0]?.commands).toHaveLength(2)
+  })
+
+  describe('is held back when the log says that it pays', () => {
+    const held = async () => {
+      const opened = open()
+      const { log, sequencer, job, turn } = opened
+      log.pause = 2
+      for (const name of ['a', 'b']) sequencer.write({}, write(name), 1, job(name))
+      await turn()
+      sequencer.write({}, write('c'), 1, job('c'))
+      log.commit()
+      await turn()
+      expect(log.entries).toEqual([])
+      return opened
+    }
+    const sizes = (entries: readonly Entry[]): number[] => entries.map(({ commands }) => commands.length)
+
+    it('until as many have come as were answered last', async () => {
+      const { log, clock, sequencer, job, turn } = await held()
+      sequencer.write({}, write('d'), 1, job('d'))
+      await turn()
+      expect(log.entries).toEqual([])
+      sequencer.write({}, write('e'), 1, job('e'))
+      await turn()
+      expect([sizes(log.entries), clock.pending]).toEqual([[3], 0])
+    })
+
+    it('or its time is over', async () => {
+      const { log, clock, turn } = await held()
+      clock.advance(1)
+      await turn()
+      expect(log.entries).toEqual([])
+      clock.advance(1)
+      await turn()
+      expect(sizes(log.entries)).toEqual([1])
+    })
+
+    it('and then no more: the next one that comes goes with its turn', async () => {
+      const { log, clock, sequencer, job, turn } = await held()
+      clock.advance(2)
+      await turn()
+      log.pause = 0
+      log.commit()
+      sequencer.write({}, write('d'), 1, job('d'))
+      await turn()
+      expect(sizes(log.entries)).toEqual([1])
+    })
+
+    it('but not for a client that is alone', async () => {
+      const { log, sequencer, job, turn } = open()
+      log.pause = 2
+      for (const name of ['a', 'b', 'c']) {
+        sequencer.write({}, write(name), 1, job(name))
+        await turn()
+        expect(sizes(log.entries)).toEqual([1])
+        log.commit()
+      }
+    })
+
+    it('and nothing is left of that when it is stopped', async () => {
+      const { clock, sequencer } = await held()
+      sequencer.stop()
+      expect(clock.pending).toBe(0)
+    })
   })
 
   it('is done in the order of its connection, and a read of another waits for nobody', async () => {
@@ -155,6 +220,21 @@ describe('What connections ask for', () => {
     expect(said).toEqual(['read 1'])
   })
 
+  it('is read before what is written in the same entry when it waits for the time, and each gets its own answer', async () => {
+    const { log, sequencer, job, turn, said, host } = open()
+    const alice = {}
+    sequencer.tick(alice)
+    sequencer.read(alice, 1, job('1'))
+    sequencer.write(alice, write('2'), 1, job('2'))
+    sequencer.write({}, write('3'), 1, job('3'))
+    sequencer.read(alice, 1, job('4'))
+    await turn()
+    log.commit()
+    expect(said).toEqual(['read 1', 'wrote 2', 'wrote 3', 'read 4'])
+    // What is due goes first.
+    expect(host.apply.mock.calls.map(([{ commands }]) => commands.length)).toEqual([0, 2])
+  })
+
   it('is not done any more once it is stopped', async () => {
     const { log, sequencer, job, turn, said, host } = open()
     sequencer.write({}, START, 1, job('1'))
@@ -172,7 +252,7 @@ describe('What connections ask for', () => {
     expect(sequencer.full).toBe(true)
     await turn()
     expect(log.entries.every(({ commands }) => commands.length <= 8)).toBe(true)
-    while (log.busy) log.commit()
+    while (log.entries.length > 0) log.commit()
     expect(sequencer.full).toBe(false)
   })
 })

@@ -1,8 +1,9 @@
 import { Subject } from 'rxjs'
 import { MemoryLog } from '../../src/log/memory-log.js'
 import type { OutboundRequest } from '../../src/mqtt/session.js'
+import type { Client } from '../../src/peer/client.js'
 import { StateStoreService } from '../../src/server/service.js'
-import { type Connection, type RequestReport, StateStoreServer } from '../../src/server/state-store-server.js'
+import { type RequestReport, StateStoreServer } from '../../src/server/state-store-server.js'
 import { type ClientEnd, type Session, type Setting, SimConnection } from './connection.js'
 import { RecordedEngine } from './history.js'
 
@@ -14,7 +15,7 @@ export class SimBroker {
   readonly #setting: Setting
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<string, SimConnection>()
-  engine: RecordedEngine<Connection>
+  engine: RecordedEngine<Client>
   #server: StateStoreServer
   #lastId = 0
   /** How wrong the store's wall clock is, ms. */
@@ -119,7 +120,7 @@ export class SimBroker {
     return connection ? this.engine.watchers.countOf(connection) : 0
   }
 
-  #emptyEngine(): RecordedEngine<Connection> {
+  #emptyEngine(): RecordedEngine<Client> {
     const { history, silentExpiry = false } = this.#setting
     return new RecordedEngine(history, silentExpiry)
   }

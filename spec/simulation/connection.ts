@@ -1,6 +1,7 @@
 import type { InboundMessage } from '../../src/mqtt/session.js'
+import type { Content } from '../../src/packet/publish.js'
+import type { Client } from '../../src/peer/client.js'
 import { PROPERTY } from '../../src/protocol/properties.js'
-import type { Connection, Content } from '../../src/server/state-store-server.js'
 import type { History } from './history.js'
 import type { Conditions, Wire } from './network.js'
 import type { Random } from './random.js'
@@ -47,7 +48,7 @@ export interface Setting {
 }
 
 /** A client's connection at the broker; delivers in the order its kind of broker keeps. */
-export class SimConnection implements Connection {
+export class SimConnection implements Client {
   readonly clientId: string
   readonly end: ClientEnd
   readonly session: Session

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Step } from '../../src/keys/reconcile.js'
 import type { WatchEvent, WatchState } from '../../src/keys/watch-state.js'
+import { some } from '../support/effort.js'
 import type { Sabotage } from './connection.js'
 import { scheduleOf } from './generators.js'
 import { simulate } from './simulate.js'
@@ -78,14 +79,14 @@ describe('the oracle objects when a safeguard is switched off', () => {
     switchedOff.newIdentifiers = false
   })
 
-  it.each(Object.entries(MUTATIONS))('%s', { timeout: 60_000 }, (name, mutation) => {
+  it.each(some(Object.entries(MUTATIONS), 3))('%s', { timeout: 60_000 }, (name, mutation) => {
     switchedOff.mutation = mutation
     const schedules = caughtAfter()
     console.info(`${name} off: caught after ${schedules} schedules`)
     expect(schedules).toBeDefined()
   })
 
-  it.each(['SUBACK wait', 'STOP on last leave'] as const)('%s', { timeout: 60_000 }, name => {
+  it.each(some(['SUBACK wait', 'STOP on last leave'] as const, 1))('%s', { timeout: 60_000 }, name => {
     const schedules = caughtAfter(name)
     console.info(`${name} off: caught after ${schedules} schedules`)
     expect(schedules).toBeDefined()

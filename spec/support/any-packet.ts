@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { CLIENT_REASONS } from '../../src/packet/client-reasons.js'
 import type { ClientPacket, Connect, Version, Will } from '../../src/packet/packets.js'
+import { PLAIN_CONNECT } from './plain-connect.js'
 
 export const anyText = fc.string({ unit: 'grapheme', maxLength: 20 }).filter(text => !text.includes('\0'))
 export const anyTopic = anyText.filter(text => text !== '' && !/[#+]/.test(text))
@@ -48,29 +49,27 @@ const connect5: fc.Arbitrary<Connect> = fc
   })
   .filter(packet => packet.authenticationData === undefined || packet.authenticationMethod !== undefined)
 
-const connect4: fc.Arbitrary<Connect> = connect5.map(packet => ({
-  ...packet,
-  version: 4,
-  clientId: packet.clientId || 'a',
-  password: packet.username === undefined ? undefined : packet.password,
-  will: packet.will && {
-    ...packet.will,
-    delay: 0,
-    messageExpiry: undefined,
-    responseTopic: undefined,
-    correlationData: undefined,
-    userProperties: {},
-  },
-  sessionExpiry: packet.cleanStart ? 0 : 0xffff_ffff,
-  receiveMaximum: 65_535,
-  maximumPacketSize: undefined,
-  topicAliasMaximum: 0,
-  requestResponseInformation: false,
-  requestProblemInformation: true,
-  authenticationMethod: undefined,
-  authenticationData: undefined,
-  userProperties: [],
-}))
+/** What CONNECT has no properties to say in MQTT 3.1.1. */
+const connect4: fc.Arbitrary<Connect> = connect5.map(
+  ({ cleanStart, keepAlive, clientId, username, password, will }) => ({
+    ...PLAIN_CONNECT,
+    version: 4,
+    cleanStart,
+    keepAlive,
+    clientId: clientId || 'a',
+    username,
+    password: username === undefined ? undefined : password,
+    will: will && {
+      ...will,
+      delay: 0,
+      messageExpiry: undefined,
+      responseTopic: undefined,
+      correlationData: undefined,
+      userProperties: {},
+    },
+    sessionExpiry: cleanStart ? 0 : 0xffff_ffff,
+  }),
+)
 
 const plain = <T>(version: Version, value: fc.Arbitrary<T>, otherwise: T): fc.Arbitrary<T> =>
   version === 5 ? value : fc.constant(otherwise)

@@ -31,11 +31,18 @@ const CERTIFICATES = [
   'spec/pubsub/hub/tls.spec.ts',
   'spec/server/tls.spec.ts',
 ]
-const NOT_OURS = ['**/node_modules/**', ...(SERVICES.openssl.present ? [] : CERTIFICATES)]
+/** The second half of simulations that the gate runs on two cores at once. */
+const SECOND_HALVES = ['spec/**/*simulation-2.spec.ts']
+const NOT_OURS = [
+  '**/node_modules/**',
+  ...(SERVICES.openssl.present ? [] : CERTIFICATES),
+  ...(GATE ? [] : SECOND_HALVES),
+]
 const PATIENCE = { testTimeout: 20_000, hookTimeout: 20_000, expect: { poll: { timeout: 10_000 } } }
+const EFFORT = { setupFiles: GATE ? [] : ['spec/support/fewer-runs.ts'] }
 
 const project = (name: string, include: readonly string[], exclude: readonly string[], isolate: boolean) => ({
-  test: { ...PATIENCE, name, include: [...include], exclude: [...NOT_OURS, ...exclude], isolate },
+  test: { ...PATIENCE, ...EFFORT, name, include: [...include], exclude: [...NOT_OURS, ...exclude], isolate },
 })
 /** The client's connections, on the oldest mqtt.js of the range; all else runs on the newest. */
 const oldest = {

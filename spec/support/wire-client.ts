@@ -14,7 +14,11 @@ export function requestPacket(
   clientId: string,
   payload: Buffer,
   messageId: number,
-  properties: { readonly userProperties?: UserProperties; readonly topicAlias?: number } = {},
+  properties: {
+    readonly userProperties?: UserProperties
+    readonly topicAlias?: number
+    readonly correlationData?: Buffer
+  } = {},
 ): IPublishPacket {
   return {
     cmd: 'publish',

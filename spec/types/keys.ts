@@ -1,7 +1,7 @@
 // Compiled, never run: what types keys and codecs have, and what the compiler refuses.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { Observable } from 'rxjs'
+import { map, type Observable } from 'rxjs'
 import { expectTypeOf } from 'vitest'
 import {
   boolean,
@@ -12,6 +12,7 @@ import {
   type DeleteResult,
   type Entry,
   type Freshness,
+  type Hlc,
   json,
   Key,
   number,
@@ -20,6 +21,7 @@ import {
   StateStore,
   StateStoreError,
   type Status,
+  type StoreRequest,
   set,
   text,
 } from '../../src/index.js'
@@ -82,13 +84,13 @@ export function watching(): void {
 
 export function requests(): void {
   const key = store.key('k', number)
-  expectTypeOf(key.get()).toEqualTypeOf<Observable<Entry<number>>>()
-  expectTypeOf(key.set(1)).toEqualTypeOf<Observable<SetResult>>()
-  expectTypeOf(key.delete()).toEqualTypeOf<Observable<DeleteResult>>()
-  expectTypeOf(key.deleteIf(1)).toEqualTypeOf<Observable<DeleteResult>>()
-  expectTypeOf(store.get('k', text)).toEqualTypeOf<Observable<Entry<string>>>()
+  expectTypeOf(key.get()).toEqualTypeOf<StoreRequest<Entry<number>>>()
+  expectTypeOf(key.set(1)).toEqualTypeOf<StoreRequest<SetResult>>()
+  expectTypeOf(key.delete()).toEqualTypeOf<StoreRequest<DeleteResult>>()
+  expectTypeOf(key.deleteIf(1)).toEqualTypeOf<StoreRequest<DeleteResult>>()
+  expectTypeOf(store.get('k', text)).toEqualTypeOf<StoreRequest<Entry<string>>>()
   const { signal } = new AbortController()
-  expectTypeOf(key.set(1, { signal, expiresIn: 5 })).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(key.set(1, { signal, expiresIn: 5 })).toEqualTypeOf<StoreRequest<SetResult>>()
   // @ts-expect-error a signal, not its controller
   key.get({ signal: new AbortController() })
   // @ts-expect-error operators are ended by unsubscribing
@@ -103,8 +105,11 @@ export function requests(): void {
   store.set('k', 'true', boolean)
   // @ts-expect-error milliseconds, not a Date
   key.set(1, { expiresIn: new Date() })
-  // @ts-expect-error a result is an observable, not a promise: use firstValueFrom
-  key.set(1).then(() => undefined)
+  expectTypeOf(key.set(1)).toExtend<Observable<SetResult>>()
+  expectTypeOf(key.set(1).then(({ applied }) => applied)).toEqualTypeOf<Promise<boolean>>()
+  expectTypeOf(key.get().catch(() => 'none' as const)).toEqualTypeOf<Promise<Entry<number> | 'none'>>()
+  expectTypeOf<Awaited<StoreRequest<SetResult>>>().toEqualTypeOf<SetResult>()
+  expectTypeOf(key.set(1).pipe(map(({ version }) => version))).toEqualTypeOf<Observable<Hlc | undefined>>()
   // @ts-expect-error keys are made by a store
   new Key('k', number)
   // @ts-expect-error stores are made by connect

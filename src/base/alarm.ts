@@ -2,7 +2,7 @@ import type { Clock } from './clock.js'
 
 /**
  * One timer for the earliest of many deadlines. It may ring too early, for something that is done by then, but never too
- * late; whoever it rings for does what is due and sets it anew.
+ * late; what it rings for does what is due and sets it anew.
  *
  * @example
  * ```ts

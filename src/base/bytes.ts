@@ -51,9 +51,9 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return true
 }
 
-/** Bytes to keep: a copy when they are a small part of memory that would be kept with them. */
+/** Bytes to keep: a copy when more than an eighth of the memory that would be kept with them is not theirs. */
 export const keepable = (bytes: Uint8Array): Uint8Array =>
-  2 * bytes.byteLength >= bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+  8 * bytes.byteLength >= 7 * bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 
 /** One byte string of several. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {

@@ -1,7 +1,7 @@
 import { Fifo } from './fifo.js'
 
 /**
- * First in, first out, and how much that is together; whoever shares room with it is told of every change.
+ * First in, first out, and how much that is together; those who share room with it are told of every change.
  *
  * @example
  * ```ts

@@ -8,7 +8,7 @@ export interface Deadline<T> {
 
 /**
  * Items ordered by a time, earliest first: a binary heap in which an item knows its place, so that adding and removing
- * cost O(log n) and nothing removed lingers. Whoever owns the queue needs one timer only, for {@link earliest}.
+ * cost O(log n) and nothing removed lingers. Its owner needs one timer only, for {@link earliest}.
  *
  * @example
  * ```ts

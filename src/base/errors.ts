@@ -87,8 +87,17 @@ export class TimeoutError extends StateStoreError {
   override readonly name = 'TimeoutError'
   readonly key: string | undefined
 
-  constructor(timeout: number, key?: string) {
-    super('timeout', `No answer within ${timeout} ms${forKey(key)}; the request changed nothing and may be repeated`)
+  /**
+   * @param timeout - ms
+   * @param connection - why there was no connection, if there was none
+   */
+  constructor(timeout: number, key?: string, connection?: StateStoreError) {
+    const why = connection === undefined ? '' : ` (not connected: ${connection.message})`
+    super(
+      'timeout',
+      `No answer within ${timeout} ms${forKey(key)}${why}; the request changed nothing and may be repeated`,
+      connection && { cause: connection },
+    )
     this.key = key
   }
 }
@@ -220,7 +229,8 @@ export class RequestRejectedError extends StateStoreError {
   }
 }
 
-const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for key ${JSON.stringify(key)}`)
+/** Which key an error is about, for its message. */
+export const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for key ${JSON.stringify(key)}`)
 
 /** The words of an error or of anything else that was thrown. */
 export function reason(cause: unknown): string {

@@ -1,6 +1,7 @@
 import { checkFunction } from '../base/check.js'
 import { ArgumentError, shown } from '../base/errors.js'
-import { type Codec, json } from '../keys/codec.js'
+import type { Codec } from '../keys/codec.js'
+import { json } from '../keys/json.js'
 import type { Connection } from '../pubsub/hub/identity.js'
 import { isName } from '../pubsub/wire/names.js'
 import { exactIfPlain } from './exact-json.js'

@@ -1,6 +1,7 @@
 import { fromUtf8, utf8 } from '../base/bytes.js'
 import { ArgumentError } from '../base/errors.js'
-import { type Codec, identityOf, json } from '../keys/codec.js'
+import type { Codec } from '../keys/codec.js'
+import { identityOf, json } from '../keys/json.js'
 import { JsonText } from '../pubsub/wire/json-text.js'
 
 /**

@@ -1,7 +1,8 @@
 import { protocolError } from '../packet/packet-error.js'
 import type { Auth, Connect } from '../packet/packets.js'
 import * as REASON from '../packet/reason-codes.js'
-import type { BrokerHandler, Client, Verdict } from './handler.js'
+import type { Client } from '../peer/client.js'
+import type { BrokerHandler, Verdict } from './handler.js'
 import type { Link } from './link.js'
 
 const NO_METHOD = {
@@ -48,7 +49,7 @@ export class Authentication {
     if (this.#connect.authenticationMethod === undefined) throw protocolError('AUTH without an authentication method')
     if (auth.authenticationMethod !== this.#connect.authenticationMethod)
       throw protocolError('AUTH with another authentication method than CONNECT')
-    if (this.#deciding || again === this.#asked) throw protocolError('AUTH that nobody asked for')
+    if (this.#deciding || again === this.#asked) throw protocolError('AUTH that was not asked for')
     this.#ask(auth.authenticationData, decided, failed)
   }
 

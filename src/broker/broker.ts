@@ -3,15 +3,16 @@ import type { Duplex } from 'node:stream'
 import type { Publish } from '../packet/publish.js'
 import type { TlsMaterial } from '../tls/tls.js'
 import type { Account } from './account.js'
-import { BrokerCore, type CoreOptions } from './broker-core.js'
+import { BrokerCore } from './broker-core.js'
 import type { Connection } from './connection.js'
+import type { CoreOptions } from './core-options.js'
 import type { BrokerHandler } from './handler.js'
 import { type Addresses, Listeners } from './listeners.js'
 import { SocketGate } from './socket-gate.js'
 import { type LinkHost, SocketLink } from './socket-link.js'
 import { Turns } from './turns.js'
 
-export type { BrokerHandler, Client, Credentials, Holder, InboundMessage, PublishRefusal, Verdict } from './handler.js'
+export type { BrokerHandler } from './handler.js'
 
 /** Where a broker listens, and its bounds. */
 export interface BrokerOptions extends Addresses, CoreOptions {}
@@ -110,7 +111,7 @@ export class Broker {
     this.#core.publish({ topic, content, qos: 1, retain: false, expiresAt: undefined }, undefined)
   }
 
-  /** Shows another certificate to whoever connects from now on. */
+  /** Shows another certificate to clients that connect from now on. */
   setTls(tls: TlsMaterial): void {
     this.#listeners.setTls(tls)
   }

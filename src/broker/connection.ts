@@ -1,16 +1,14 @@
-import { decodePacket } from '../packet/decode.js'
 import { encodePacket } from '../packet/encode.js'
-import { PacketError, protocolError } from '../packet/packet-error.js'
-import * as PACKET from '../packet/packet-types.js'
-import type { Auth, ServerPacket, Version, Will } from '../packet/packets.js'
+import { PacketError } from '../packet/packet-error.js'
+import type { Auth, ServerPacket, Will } from '../packet/packets.js'
 import type { Content } from '../packet/publish.js'
 import type { ReasonCode } from '../packet/reason-code.js'
 import * as REASON from '../packet/reason-codes.js'
 import type { Account } from './account.js'
-import { canRefuse, connackOf, disconnectCode, levelOf, patienceOf } from './connack.js'
+import { connackOf, disconnectCode, farewellOf, patienceOf } from './connack.js'
 import { Conversation, type ConversationPeer } from './conversation.js'
-import { Deferred } from './deferred.js'
-import { clientIdOf, type Guest, guestOf, keepGreeting, willOf, willSize } from './guest.js'
+import { Entrance, type EntrancePeer } from './entrance.js'
+import { type Guest, willOf, willSize } from './guest.js'
 import type { Accepted, Verdict } from './handler.js'
 import type { Host } from './host.js'
 import { KeepAlive } from './keep-alive.js'
@@ -22,37 +20,31 @@ const NO_IDS: readonly number[] = []
 
 /**
  * One client's connection, from CONNECT to its end: what it does with each packet, and what it sends. It knows no socket
- * and no timer of the system, so that whoever drives it decides what happens when.
+ * and no timer of the system, so that its driver decides what happens when.
  */
-export class Connection implements ConversationPeer {
+export class Connection implements ConversationPeer, EntrancePeer {
   account: Account | undefined
   readonly #link: Link
   readonly #host: Host<Connection>
-  /** What came while it was decided whether to let the client in. */
-  readonly #early: Deferred
+  readonly #entrance: Entrance
   readonly #keepAlive: KeepAlive
-  #clientId = ''
-  #version: Version = 5
-  #guest: Guest | undefined
   /** Counted to the broker's memory until it is published or not wanted any more. */
   #will: Will | undefined
   /** Once the client is let in. */
   #conversation: Conversation | undefined
-  /** What CONNECT counts, bytes. */
-  #greeting = 0
   #ended = false
   readonly #tenancy: Tenancy
 
   constructor(link: Link, host: Host<Connection>) {
     this.#link = link
     this.#host = host
-    this.#early = new Deferred(host.budget)
+    this.#entrance = new Entrance(link, host, this)
     this.#keepAlive = new KeepAlive(host.clock, host.timeouts, LIMIT.connectTimeout, () => this.#silent())
     this.#tenancy = new Tenancy(host, () => this.disconnect(REASON.maximumConnectTime, 'the credentials have expired'))
   }
 
   get clientId(): string {
-    return this.#clientId
+    return this.#entrance.clientId
   }
 
   get open(): boolean {
@@ -80,7 +72,7 @@ export class Connection implements ConversationPeer {
     // No function of its own for every packet.
     try {
       if (this.#conversation) this.#conversation.receive(frame)
-      else this.#greet(frame)
+      else this.#entrance.receive(frame)
     } catch (error) {
       this.fail(error)
     }
@@ -130,10 +122,8 @@ export class Connection implements ConversationPeer {
   /** Ends the connection, and says why. The last will is published, as the client did not say goodbye. */
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#ended) return
-    if (this.#conversation === undefined) {
-      if (canRefuse(this.#version, reasonCode))
-        this.send({ type: 'connack', sessionPresent: false, reasonCode, reasonString, serverReference })
-    } else if (this.#version === 5) this.send({ type: 'disconnect', reasonCode, reasonString, serverReference })
+    const farewell = farewellOf(this.#entrance.version, this.open, { reasonCode, reasonString, serverReference })
+    if (farewell) this.send(farewell)
     this.#link.end()
     this.lost()
   }
@@ -145,12 +135,11 @@ export class Connection implements ConversationPeer {
 
   /** Ends the connection because of an error: the client's, or one of ours. */
   fail(error: unknown): void {
-    if (error instanceof PacketError) {
-      this.disconnect(error.reasonCode, error.message)
-      return
+    if (error instanceof PacketError) this.disconnect(error.reasonCode, error.message)
+    else {
+      this.disconnect(REASON.implementationSpecificError, 'the broker failed')
+      this.#host.handler.failed(error, this.clientId)
     }
-    this.disconnect(REASON.implementationSpecificError, 'the broker failed')
-    this.#host.handler.failed(error, this.#clientId)
   }
 
   subscribes(topic: string): boolean {
@@ -173,60 +162,18 @@ export class Connection implements ConversationPeer {
   }
 
   send(packet: ServerPacket): void {
-    if (this.#guest) this.#guest.outbound.send(packet)
+    const { guest } = this.#entrance
+    if (guest) guest.outbound.send(packet)
     // The client has not said what it takes.
-    else this.#link.write(encodePacket(packet, this.#version))
+    else this.#link.write(encodePacket(packet, this.#entrance.version))
   }
 
   authenticate(packet: Auth): void {
-    this.#guest?.authentication.proceed(packet, this.#decided, this.#failed)
+    this.#entrance.authenticate(packet)
   }
 
-  /** The client does not take what it is sent. */
-  tooSlow(): void {
-    this.disconnect(REASON.quotaExceeded, 'too many unread messages')
-  }
-
-  #guard<T>(task: () => T): T | undefined {
-    try {
-      return task()
-    } catch (error) {
-      this.fail(error)
-      return undefined
-    }
-  }
-
-  /** Before the client is let in. */
-  #greet(frame: Uint8Array): void {
-    const guest = this.#guest
-    if (guest === undefined) this.#meet(frame)
-    else if (guest.authentication.deciding) this.#defer(frame)
-    else {
-      const packet = decodePacket(frame, guest.connect.version, this.#host.accounts.mostUserProperties)
-      if (packet.type !== 'auth') throw protocolError('AUTH is awaited')
-      this.authenticate(packet)
-    }
-  }
-
-  #meet(frame: Uint8Array): void {
-    // Who does not begin with CONNECT gets no answer (MQTT 5.0, section 3.1).
-    if ((frame[0] ?? 0) >> 4 !== PACKET.connect) {
-      this.cut()
-      return
-    }
-    this.#version = levelOf(frame)
-    const connect = decodePacket(frame, this.#version, this.#host.accounts.mostUserProperties)
-    if (connect.type !== 'connect') return
-    this.#guest = guestOf(connect, this.#link, this.#host, this)
-    this.#greeting = keepGreeting(frame, this.#host.budget)
-    this.#clientId = clientIdOf(connect)
-    this.#guest.authentication.begin(this.#decided, this.#failed)
-  }
-
-  readonly #failed = (error: unknown): void => this.fail(error)
-
-  readonly #decided = (verdict: Verdict): void => {
-    const guest = this.#guest
+  decided(verdict: Verdict): void {
+    const { guest } = this.#entrance
     if (this.#ended || guest === undefined) return
     const { authenticationMethod } = guest.connect
     if (verdict.type === 'refused')
@@ -236,6 +183,19 @@ export class Connection implements ConversationPeer {
       if (verdict.type === 'accepted' && !this.#renew(verdict)) return
       const reasonCode = verdict.type === 'continue' ? REASON.continueAuthentication : REASON.success
       this.send({ type: 'auth', reasonCode, authenticationMethod, authenticationData: verdict.data })
+    }
+  }
+
+  /** The client does not take what it is sent. */
+  tooSlow(): void {
+    this.disconnect(REASON.quotaExceeded, 'too many unread messages')
+  }
+
+  #guard(task: () => void): void {
+    try {
+      task()
+    } catch (error) {
+      this.fail(error)
     }
   }
 
@@ -254,25 +214,18 @@ export class Connection implements ConversationPeer {
   #admit({ connect, outbound }: Guest, { data: authenticationData, holder, expiresAt }: Accepted): void {
     const host = this.#host
     this.#will = willOf(connect, this, host)
-    const who = { holder, address: this.#link.remoteAddress }
-    const { session, present } = host.admit(this, connect, this.#clientId, who)
+    const { session, present } = host.admit(this, connect, this.clientId, { holder, address: this.#link.remoteAddress })
     this.account = session.account
     this.#tenancy.until(expiresAt)
     this.#conversation = new Conversation(this, this.#link, session, host, connect.version)
     this.#keepAlive.start(patienceOf(connect, host.maximumKeepAlive))
-    const welcome = { clientId: this.#clientId, sessionPresent: present, authenticationData }
+    const welcome = { clientId: this.clientId, sessionPresent: present, authenticationData }
     outbound.send(connackOf(connect, welcome, host))
     host.handler.connected(this)
     session.resume(outbound, connect.receiveMaximum)
-    for (let frame = this.#early.shift(); frame !== undefined; frame = this.#early.shift()) this.receive(frame)
+    for (let frame = this.#entrance.next(); frame !== undefined; frame = this.#entrance.next()) this.receive(frame)
     // Nothing may come over the network any more that would remind of what waits.
     while (this.proceed());
-  }
-
-  #defer(frame: Uint8Array): void {
-    if (this.#early.size > LIMIT.deferred)
-      throw new PacketError(REASON.quotaExceeded, 'too much before the client is let in')
-    this.#early.push(frame)
   }
 
   #silent(): void {
@@ -286,9 +239,7 @@ export class Connection implements ConversationPeer {
     this.#ended = true
     this.#keepAlive.stop()
     this.#tenancy.until(undefined)
-    this.#early.clear()
-    this.#host.budget.give(this.#greeting)
-    this.#greeting = 0
+    this.#entrance.close()
     const conversation = this.#conversation
     if (this.#will && (will === undefined || conversation === undefined)) this.#host.budget.give(willSize(this.#will))
     this.#will = undefined

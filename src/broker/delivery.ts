@@ -10,7 +10,7 @@ export interface Message {
   readonly content: Content
   readonly qos: Qos
   readonly retain: boolean
-  /** When nobody wants it any more, ms of the monotonic clock. */
+  /** When it expires, ms of the monotonic clock. */
   readonly expiresAt: number | undefined
 }
 

@@ -12,14 +12,14 @@ export class FrameMeter {
   readonly #end: () => void
   /** Came over the socket, and is not part of a whole frame yet, bytes. */
   #pending = 0
-  /** Of whole frames that nobody has read yet, bytes. */
+  /** Of whole frames that are not read yet, bytes. */
   #waiting = 0
 
   /** @param end - ends the connection: there is no room for a frame of its size */
   constructor(socket: Socket, budget: Budget, end: () => void) {
     this.#budget = budget
     this.#end = end
-    // Before whoever takes frames out of it.
+    // Before the listener that takes frames out of it.
     socket.prependListener('data', (chunk: Uint8Array) => this.#came(chunk.length))
     socket.once('close', () => this.#clear())
   }

@@ -1,34 +1,8 @@
-import type { Connect, Will } from '../packet/packets.js'
-import type { Content, InboundPublish } from '../packet/publish.js'
+import type { Connect } from '../packet/packets.js'
+import type { Incoming } from '../packet/publish.js'
 import type { ReasonCode } from '../packet/reason-code.js'
+import type { Client, Refusal } from '../peer/client.js'
 import type { Link } from './link.js'
-
-/** A client's connection, for whoever the broker works for. */
-export interface Client {
-  /** Empty before it is known. */
-  readonly clientId: string
-  /** To whose quotas it counts, the same since it was let in; `undefined` for nobody's. */
-  readonly account?: { readonly name: string; worked(work: number): void } | undefined
-  /** Whether the client is connected. */
-  readonly open: boolean
-  /** Whether one of its subscriptions matches the topic. */
-  subscribes(topic: string): boolean
-  /**
-   * Delivers to this client alone, whether it subscribes to the topic or not: with QoS 1, or 0 where that is what was
-   * granted. Contents that go to many clients are one object. They may be kept for long: nothing in them is a view of
-   * memory that is much larger.
-   */
-  deliver(topic: string, content: Content): void
-}
-
-/** A PUBLISH that came, or a last will. */
-export type InboundMessage = InboundPublish | Will
-
-/** Why a PUBLISH is refused; with `disconnect`, a reason code, the connection ends as well. */
-export interface PublishRefusal {
-  readonly reason: string
-  readonly disconnect?: ReasonCode
-}
 
 /** Somebody who wants to be let in, or, with enhanced authentication, to stay. */
 export interface Credentials {
@@ -40,7 +14,7 @@ export interface Credentials {
   readonly state: unknown
 }
 
-/** Whom a session belongs to: nobody else may take it over. */
+/** Whom a session belongs to, and who alone may take it over. */
 export interface Holder {
   readonly id: string
   /** Whether it may be connected at all. */
@@ -53,7 +27,7 @@ export interface Holder {
 export interface Accepted {
   readonly type: 'accepted'
   readonly data?: Uint8Array | undefined
-  /** Without one everybody has the same rights, and whoever knows a client id may take its session over. */
+  /** Without one everybody has the same rights, and any client that knows a client id may take its session over. */
   readonly holder?: Holder | undefined
   /** When the connection ends unless the client proves anew who it is, ms since the Unix epoch; default never. */
   readonly expiresAt?: number | undefined
@@ -75,16 +49,16 @@ export type Verdict =
   | { readonly type: 'continue'; readonly data: Uint8Array; readonly state: unknown }
   | Refused
 
-/** What a broker asks of whoever it works for. */
+/** What a broker asks of the service it works for. */
 export interface BrokerHandler {
-  /** The topic of its own: what is published there it takes, and nobody else gets it. */
+  /** The topic of its own: it takes what is published there, and subscribers do not get it. */
   readonly topic: string
   /** Whom to let in. Without it everybody, but for those who ask for enhanced authentication. */
   authenticate?(client: Client, credentials: Credentials): Verdict | Promise<Verdict>
   /** Whether and why a PUBLISH is refused, to whatever topic; of a last will it is asked when the client connects. */
-  refuse(client: Client, message: InboundMessage): PublishRefusal | undefined
+  refuse(client: Client, message: Incoming): Refusal | undefined
   /** Takes a PUBLISH to its topic. The bytes are views of what was read. */
-  take(client: Client, message: InboundMessage): void
+  take(client: Client, message: Incoming): void
   maySubscribe(client: Client, filter: string): boolean
   /** Below what topics a client may expect responses, if it asks for it (MQTT 5.0, section 3.2.2.3.15). */
   responseInformation?(clientId: string): string

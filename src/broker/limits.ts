@@ -28,7 +28,7 @@ export const LIMIT = {
   /** Topics for which a client may have an alias. */
   inboundAliases: 16,
   outboundAliases: 64,
-  /** A connection with more unsent bytes than this is ended, so that a slow client costs nobody else. */
+  /** A connection with more unsent bytes than this is ended, so that a slow client costs the others nothing. */
   backlog: 16 * 1024 * 1024,
   /** With more unsent bytes QoS 0 messages are dropped, as that QoS allows. */
   qos0Backlog: 4 * 1024 * 1024,

@@ -113,7 +113,7 @@ export class Listeners {
     await listen(this.#http, wsPort, host)
   }
 
-  /** Shows another certificate to whoever connects from now on. */
+  /** Shows another certificate to clients that connect from now on. */
   setTls(tls: TlsMaterial): void {
     for (const server of this.servers) if (server instanceof TlsServer) server.setSecureContext(tlsOptions(tls))
   }

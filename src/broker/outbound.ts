@@ -55,7 +55,7 @@ export class Outbound implements Sender {
     if (left !== undefined && left <= 0 && !(dup && qos === 2)) return false
     const backlog = packetId === 0 ? LIMIT.qos0Backlog : LIMIT.backlog
     if (this.#link.unsent > (budget.exceeded ? LIMIT.unsent : backlog)) {
-      // Nobody was promised a message with QoS 0.
+      // QoS 0 promises nothing.
       if (packetId === 0) return false
       this.#peer.tooSlow()
       return true

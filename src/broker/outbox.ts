@@ -1,8 +1,8 @@
-import { Fifo } from '../base/fifo.js'
 import { SlotMap } from '../base/slot-map.js'
 import type { Budget } from './budget.js'
 import type { Delivery } from './delivery.js'
 import { Holdings } from './holdings.js'
+import { Waiting } from './waiting.js'
 
 /** How messages leave. */
 export interface Sender {
@@ -43,9 +43,7 @@ export class Outbox {
   readonly #inFlight = new SlotMap<InFlight>()
   /** In flight on an earlier connection: to be sent before anything else. */
   #again: InFlight[] = []
-  readonly #queue = new Fifo<Delivery>()
-  /** Nothing in the queue expires before this, ms. */
-  #soonest = Number.POSITIVE_INFINITY
+  readonly #waiting = new Waiting()
   #sender: Sender | undefined
   #receiveMaximum = 0
   #unacknowledged = 0
@@ -106,7 +104,7 @@ export class Outbox {
   deliver(delivery: Delivery, lasting: boolean): void {
     if (this.#sender === undefined || !this.#idle || !this.#taken) {
       this.#holdings.keep(delivery)
-      this.#wait(delivery)
+      this.#waiting.push(delivery)
       return
     }
     if (!lasting && delivery.qos === 1 && delivery.giveOn === undefined) {
@@ -119,14 +117,7 @@ export class Outbox {
 
   /** Forgets what waits for its turn beyond its time; returns whether there is room now. */
   forgetExpired(now: number): boolean {
-    if (now < this.#soonest) return !this.full
-    this.#soonest = Number.POSITIVE_INFINITY
-    for (let left = this.#queue.length; left > 0; left--) {
-      const delivery = this.#queue.shift()
-      if (delivery === undefined) break
-      if (delivery.expiresAt !== undefined && delivery.expiresAt <= now) this.#holdings.release(delivery)
-      else this.#wait(delivery)
-    }
+    this.#waiting.expire(now, delivery => this.#holdings.release(delivery))
     return !this.full
   }
 
@@ -166,7 +157,7 @@ export class Outbox {
   clear(): void {
     const sent = this.#inFlight.values.filter(({ qos }) => qos === 1).sort((a, b) => a.number - b.number)
     const left = sent.flatMap(({ delivery }) => delivery ?? [])
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) left.push(next)
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) left.push(next)
     this.#inFlight.clear()
     this.#again = []
     this.#holdings.clear()
@@ -181,12 +172,7 @@ export class Outbox {
   }
 
   get #idle(): boolean {
-    return this.#queue.length === 0 && this.#again.length === 0
-  }
-
-  #wait(delivery: Delivery): void {
-    this.#queue.push(delivery)
-    this.#soonest = Math.min(this.#soonest, delivery.expiresAt ?? Number.POSITIVE_INFINITY)
+    return this.#waiting.length === 0 && this.#again.length === 0
   }
 
   #finish({ delivery, counted }: InFlight, packetId: number): void {
@@ -225,7 +211,7 @@ export class Outbox {
       const again = this.#again.pop()
       if (again !== undefined) this.#sendAgain(again, this.#sender)
       else {
-        const delivery = this.#queue.shift()
+        const delivery = this.#waiting.shift()
         if (delivery === undefined) return
         this.#send(delivery)
       }

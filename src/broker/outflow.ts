@@ -61,7 +61,7 @@ export class Outflow {
     return this.#gathered + this.#sent
   }
 
-  /** Whether whoever can wait should. */
+  /** Whether senders that can wait should. */
   get full(): boolean {
     return this.unsent > HIGH_WATER
   }

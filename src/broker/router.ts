@@ -58,7 +58,7 @@ export class Router {
     const matches = this.#subscriptions.matches(message.topic)
     const [first] = matches
     let count = 0
-    // With one filter nobody subscribes twice, so that nothing has to be put together.
+    // No session has one filter twice, so that nothing has to be put together.
     if (first !== undefined) count = matches.length === 1 ? toEach(first, message, from) : toAll(matches, message, from)
     this.#shared.match(message.topic, group => {
       if (group.deliver(message)) count++
@@ -70,7 +70,7 @@ export class Router {
 function toEach(subscriptions: ReadonlySet<Subscription>, message: Message, from: Subscriber | undefined): number {
   let count = 0
   let delivery: Delivery | undefined
-  // Of those who are there now: whoever leaves because of what it gets changes the set.
+  // Of those who are there now: a session that ends because of what it gets changes the set.
   for (const subscription of Array.from(subscriptions)) {
     const { subscriber, noLocal, retainAsPublished, id } = subscription
     if (noLocal && subscriber === from) continue

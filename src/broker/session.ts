@@ -21,7 +21,7 @@ const FEW = 8
 /** An id that waits for PUBREL, bytes. */
 const ID_SIZE = 32
 
-/** What a session needs of whoever keeps it. */
+/** What a session needs of its broker. */
 export interface SessionHost {
   readonly budget: Budget
   /** ms of the monotonic clock */

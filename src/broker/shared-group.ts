@@ -28,7 +28,7 @@ export class SharedGroup {
     return member !== undefined
   }
 
-  /** Where nobody has room it is lost: a session that is too full must not bring down the others one by one. */
+  /** Where no member has room it is lost: a session that is too full must not bring down the others one by one. */
   readonly #giveOn = (delivery: Delivery): void => {
     const member = this.#inTurn() ?? this.#anyLasting()
     if (member) this.#hand(delivery, member)

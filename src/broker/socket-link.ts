@@ -1,10 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import type { Clock } from '../base/clock.js'
 import type { Deadline } from '../base/deadlines.js'
 import { Fifo } from '../base/fifo.js'
-import type { Timeouts } from '../base/timeouts.js'
 import { FrameCutter } from '../packet/frame-cutter.js'
 import { PacketError } from '../packet/packet-error.js'
 import * as REASON from '../packet/reason-codes.js'
@@ -16,13 +14,12 @@ import type { Link } from './link.js'
 import { Outflow } from './outflow.js'
 import { Tempo } from './tempo.js'
 import type { Turns } from './turns.js'
+import { Unfinished, type UnfinishedHost } from './unfinished.js'
 
 /** What all links of a broker share. */
-export interface LinkHost {
-  readonly clock: Clock
+export interface LinkHost extends UnfinishedHost {
   readonly budget: Budget
   readonly accounts: Accounts
-  readonly timeouts: Timeouts<() => void>
   readonly turns: Turns
   readonly maximumPacketSize: number
 }
@@ -58,10 +55,7 @@ export class SocketLink implements Link {
   /** The client sends no more. */
   #ended = false
   #closing: Deadline<() => void> | undefined
-  /** For a packet that is not complete. */
-  #partial: Deadline<() => void> | undefined
-  /** When it began, ms; `undefined` when that has to be looked up. */
-  #begun: number | undefined
+  readonly #unfinished: Unfinished
 
   /** @param socket - below the stream; over TCP the stream itself */
   constructor(stream: Duplex, socket: Socket, host: LinkHost) {
@@ -73,6 +67,11 @@ export class SocketLink implements Link {
     this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
     this.#cutter = new FrameCutter(host.maximumPacketSize)
     this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
+    this.#unfinished = new Unfinished(
+      host,
+      () => this.#held,
+      () => this.#connection?.cut(),
+    )
     this.room = this.#outflow.room
   }
 
@@ -115,7 +114,7 @@ export class SocketLink implements Link {
 
   #read(chunk: Uint8Array): void {
     const connection = this.#connection
-    // After the end nobody listens; but what comes has to be read for the network to close.
+    // After the end nothing is listened to; but what comes has to be read for the network to close.
     if (connection === undefined || connection.ended) return
     connection.seen()
     this.#chunks.push(chunk)
@@ -171,7 +170,7 @@ export class SocketLink implements Link {
         if (!connection.proceed()) {
           const frame = this.#cutter.next()
           if (frame !== undefined) {
-            this.#begun = undefined
+            this.#unfinished.begun = undefined
             this.#crumbs = 0
             this.#tempo.packets++
             connection.receive(frame)
@@ -189,7 +188,7 @@ export class SocketLink implements Link {
   #goOn(paused: number): void {
     const connection = this.#connection
     connection?.seen()
-    if (this.#begun !== undefined) this.#begun += paused
+    this.#unfinished.postpone(paused)
     // It may take more than one.
     if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.#work()
   }
@@ -197,7 +196,7 @@ export class SocketLink implements Link {
   #acknowledged(connection: Connection): boolean {
     const packetId = this.#cutter.nextPuback()
     if (packetId === 0) return false
-    this.#begun = undefined
+    this.#unfinished.begun = undefined
     this.#crumbs = 0
     connection.acknowledged(packetId)
     return true
@@ -228,34 +227,20 @@ export class SocketLink implements Link {
     this.#held += bytes
   }
 
-  /** Whoever begins a packet has to end it some time. */
   #watchPartial(connection: Connection): void {
-    const { budget, clock, timeouts } = this.#host
     if (!this.#cutter.partial || connection.ended) {
-      this.#begun = undefined
+      this.#unfinished.begun = undefined
       return
     }
-    this.#begun ??= clock.monotonic()
-    this.#partial ??= timeouts.add(this.#begun + LIMIT.packetTimeout, this.#late)
-    if (budget.exceeded && this.#held > WORTH_REFUSING)
+    this.#unfinished.watch()
+    if (this.#host.budget.exceeded && this.#held > WORTH_REFUSING)
       connection.fail(new PacketError(REASON.quotaExceeded, 'the broker has no room for a packet of this size'))
   }
 
-  readonly #late = (): void => {
-    this.#partial = undefined
-    const begun = this.#begun
-    if (begun === undefined) return
-    const { clock, timeouts } = this.#host
-    const now = clock.monotonic()
-    const due = Math.max(begun + LIMIT.packetTimeout, begun + this.#held / LIMIT.packetRate)
-    if (due <= now) this.#connection?.cut()
-    else this.#partial = timeouts.add(due, this.#late)
-  }
-
   #closed(): void {
-    for (const deadline of [this.#closing, this.#partial]) if (deadline) this.#host.timeouts.remove(deadline)
+    if (this.#closing) this.#host.timeouts.remove(this.#closing)
+    this.#unfinished.stop()
     this.#tempo.stop()
-    this.#begun = undefined
     this.#hold(-this.#held)
     this.#chunks.clear()
     this.#connection?.lost()

@@ -58,7 +58,7 @@ export class Child {
     })
     try {
       await this.ended
-      // What was killed may stay in the group, dead, where nobody collects it, as in a container.
+      // What was killed may stay in the group, dead, where no parent collects it, as in a container.
       while (!killed && this.#leftSomething()) await this.#pause()
     } finally {
       cancel()

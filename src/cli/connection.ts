@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { firstValueFrom, type Observable } from 'rxjs'
+import { type Clock, systemClock } from '../base/clock.js'
 import { reason } from '../base/errors.js'
 import { ClosedError, type ConnectOptions, connect, type StateStore, type Status, TimeoutError } from '../index.js'
 import { optionsFromEnv, urlFromEnv } from '../settings.js'
 import { EXIT, Failure, rootCause } from './failure.js'
-import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL } from './flags.js'
+import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'
 
 /** A client on its way to the broker, and how to call that broker in a message. */
@@ -15,16 +16,21 @@ export interface Connection {
   readonly timeout: number
 }
 
-/** Whoever sits before a terminal sees a broker come back within a few seconds. */
+/** At a terminal one sees a broker come back within a few seconds. */
 const RECONNECT = { maximum: 2_000 }
 const CONNECT_TIMEOUT = 10_000
 
-/** Connects as flags say, else the environment. Throws `argument` for what is wrong in either. */
-export function open(flags: ConnectionFlags, io: Io): Connection {
-  const url = flags.url ?? urlFromEnv(io.env) ?? DEFAULT_URL
+/**
+ * Connects as flags say, else the environment. Throws `argument` for what is wrong in either.
+ *
+ * @param told - time that requests carry; default that of the machine
+ */
+export function open(flags: ConnectionFlags, io: Io, told: Pick<Clock, 'now'> = systemClock): Connection {
+  const url = flags.url ?? (io.env[URL_VARIABLE] || urlFromEnv(io.env)) ?? DEFAULT_URL
   const { timeout = DEFAULT_TIMEOUT } = flags
   const connectTimeout = Math.min(timeout, CONNECT_TIMEOUT)
-  const options = { ...environment(flags, io), ...given(flags), timeout, connectTimeout, reconnect: RECONNECT }
+  const clock = { ...systemClock, now: () => told.now() }
+  const options = { ...environment(flags, io), ...given(flags), timeout, connectTimeout, reconnect: RECONNECT, clock }
   const store = connect(url, options)
   // Not the URL itself, which may carry a password.
   const { protocol, host } = new URL(url)

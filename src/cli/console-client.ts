@@ -42,7 +42,7 @@ export function consoleOf(
 export async function askConsole(
   { url, token }: ConsoleAddress,
   path: string,
-  body?: AsyncIterable<Uint8Array>,
+  body?: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<IncomingMessage> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
   const headers = { authorization: `Bearer ${token}` }
@@ -53,7 +53,7 @@ export async function askConsole(
     asked.once('response', resolve).on('error', reject),
   )
   let bodyError: unknown
-  async function* watched(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  async function* watched(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     try {
       yield* source
     } catch (error) {
@@ -80,12 +80,12 @@ async function successful(answer: IncomingMessage): Promise<IncomingMessage> {
   throw new Failure(EXIT.failed, problemIn(text) ?? `the console answered ${answer.statusCode} ${answer.statusMessage}`)
 }
 
-/** All of a short answer; of a long one the beginning. */
-export async function textOf(answer: IncomingMessage): Promise<string> {
+/** All of a short answer; of one with more than so many characters the beginning. */
+export async function textOf(answer: IncomingMessage, longest = LONGEST_TEXT): Promise<string> {
   let text = ''
   for await (const chunk of answer.setEncoding('utf8')) {
     text += chunk
-    if (text.length > LONGEST_TEXT) break
+    if (text.length > longest) break
   }
   return text
 }

@@ -4,7 +4,9 @@ import { once } from './connection.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, fencingToken } from './flags.js'
 import { type Io, print } from './io.js'
-import { jsonLine, jsonTime } from './json.js'
+import { jsonLine, jsonTime, keyMember } from './json.js'
+import { type KeyWord, keysOf } from './key-text.js'
+import { askAll, checkAll } from './several.js'
 
 /** Flags of commands that delete. */
 export interface DeleteFlags extends ConnectionFlags {
@@ -12,23 +14,29 @@ export interface DeleteFlags extends ConnectionFlags {
 }
 
 const HELP = `
-Prints the version of the deletion.
-Exit code 3: there was no such key.
+Prints the versions of the deletions, a line for each. A - stands for keys from standard input, one per
+line, as 'keys' prints them. What goes wrong with one key keeps no other from being deleted.
+Exit code 3: there was no such key, or not all of them.
 
-Example:
-  $ rx-statestore del 'thermostat1\\setPoint'`
+Examples:
+  $ rx-statestore del 'thermostat1\\setPoint'
+  $ rx-statestore del asset/1 asset/2
+  $ rx-statestore keys 'asset/*' | rx-statestore del -`
 
-/** Adds `del KEY`. */
+/** Adds `del KEY...`. */
 export function addDel(program: Command, io: Io): void {
-  const command = program.command('del').summary('delete a key').description('Deletes a key.')
-  command.argument('<key>', 'key')
+  const command = program.command('del').summary('delete keys').description('Deletes keys.')
+  command.argument('<key...>', 'keys, - for standard input')
   addFencingToken(command)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
-  command.action(async (key: string) => {
+  command.action(async (words: readonly string[]) => {
     const flags = command.optsWithGlobals<DeleteFlags>()
-    const result = await once(flags, io, store => store.delete(key, deleteOptions(flags)))
-    await printDeleted(result, flags, `no such key: ${key}`, io)
+    const keys = await keysOf(words, io)
+    const answers = await once(flags, io, store => askAll(keys, key => store.delete(key, deleteOptions(flags))))
+    const lines = answers.map(answer => ('result' in answer ? lineOf(answer.key, answer.result, flags, io) : ''))
+    await print(io.stdout, lines.join(''))
+    checkAll(answers, ({ deleted }) => !deleted, flags.json === true)
   })
 }
 
@@ -41,11 +49,11 @@ export const deleteOptions = ({ ft }: DeleteFlags): DeleteOptions => (ft ? { fen
 
 /** Tells what a delete came to; `missing` is why there was nothing to delete. */
 export async function printDeleted(result: DeleteResult, flags: DeleteFlags, missing: string, io: Io): Promise<void> {
-  const { key, deleted, version } = result
-  if (flags.json) {
-    await print(io.stdout, jsonLine({ time: jsonTime(io.clock.now()), key, op: 'delete', deleted, version }))
-  } else if (deleted) {
-    await print(io.stdout, `${version ?? ''}\n`)
-  }
-  if (!deleted) throw new Failure(EXIT.notMet, flags.json ? '' : missing)
+  await print(io.stdout, lineOf(result.key, result, flags, io))
+  if (!result.deleted) throw new Failure(EXIT.notMet, flags.json ? '' : missing)
+}
+
+function lineOf(key: KeyWord, { deleted, version }: DeleteResult, { json }: DeleteFlags, { clock }: Io): string {
+  if (json) return jsonLine({ time: jsonTime(clock.now()), ...keyMember(key), op: 'delete', deleted, version })
+  return deleted ? `${version ?? ''}\n` : ''
 }

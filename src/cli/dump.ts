@@ -88,7 +88,7 @@ class Saving {
   }
 }
 
-/** Whoever reads our output must not take a part for the whole. */
+/** A reader of our output must not take a part for the whole. */
 function brokenOff(error: unknown, keys: number): unknown {
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return error
   return new Failure(

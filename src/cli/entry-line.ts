@@ -1,19 +1,19 @@
 import { displayText, fromUtf8, toHex } from '../base/bytes.js'
 import type { Entry } from '../index.js'
+import { fitting, GAP } from './fitting.js'
+import { shellWord } from './key-text.js'
 import { type Colors, oneLine, timeOfDay } from './text.js'
 
-const VERSION_WIDTH = '1696374425000:0:StateStore'.length
-/** Everything beside key and value: time, operation, version, source, and blanks between six columns. */
-const OTHER_WIDTH = 12 + 6 + VERSION_WIDTH + 12 + 5 * 2
-const LEAST_VALUE_WIDTH = 12
+/** Columns beside key and value, and their widths at least; in a narrow terminal they go, the last one first. */
+const BESIDE = { op: 6, time: 12, source: 12, version: '1696374425000:0:StateStore'.length }
 const LEAST_SHOWN = 4
-/** Where the width is not known, because the output is no terminal. */
-const VALUE_WIDTH = 60
+/** Up to which columns behind a value are aligned where it is not shortened. */
+const ALIGNED = 60
 
 /** How entries look. */
 export interface LineStyle {
   readonly colors: Colors
-  /** Width of the terminal, if it is one. */
+  /** Width of the terminal, if it is one; nothing is shortened elsewhere. */
   readonly columns: number | undefined
   /** Values in Base16. */
   readonly hex: boolean
@@ -21,27 +21,29 @@ export interface LineStyle {
 
 type ToLine = (entry: Entry<Uint8Array>, now: number) => string
 
-/** Lines for people, in columns: local time, key, operation, version, value, source. Columns widen as they must. */
+/**
+ * Lines for people, in columns: local time, key, operation, version, value, source. Columns widen as they must; where
+ * there is no room for a value, the others make it.
+ */
 export function entryLines(keys: readonly string[], { colors, columns, hex }: LineStyle): ToLine {
-  const keyWidth = Math.max(...keys.map(key => oneLine(key).length))
-  const limit = columns ? Math.max(columns - OTHER_WIDTH - keyWidth, LEAST_VALUE_WIDTH) : VALUE_WIDTH
-  let [versionWidth, valueWidth] = [VERSION_WIDTH, 0]
+  const keyWidth = Math.max(...keys.map(key => shellWord(key).length))
+  const { shown, room } = fitting(columns, keyWidth, BESIDE)
+  let [versionWidth, valueWidth] = [BESIDE.version, 0]
   return ({ key, op, version, value, source }, now) => {
-    const [versionText, valueText] = [String(version ?? '-'), value ? shortened(value, limit, hex) : '-']
+    const [versionText, valueText] = [String(version ?? '-'), value ? shortened(value, room, hex) : '-']
     versionWidth = Math.max(versionWidth, versionText.length)
-    valueWidth = Math.max(valueWidth, valueText.length)
+    valueWidth = Math.max(valueWidth, Math.min(valueText.length, Math.max(ALIGNED, columns ?? 0)))
     const cells = [
-      colors.dim(timeOfDay(now)),
-      oneLine(key).padEnd(keyWidth),
-      opColor(op, colors)(op.padEnd(6)),
-      colors.dim(versionText.padEnd(versionWidth)),
-      colors.bold(valueText.padEnd(valueWidth)),
-      source === 'notification' ? colors.dim(source) : colors.yellow(source),
+      shown.has('time') && colors.dim(timeOfDay(now)),
+      shellWord(key).padEnd(keyWidth),
+      shown.has('op') && opColor(op, colors)(op.padEnd(BESIDE.op)),
+      shown.has('version') && colors.dim(versionText.padEnd(versionWidth)),
+      colors.bold(shown.has('source') ? valueText.padEnd(valueWidth) : valueText),
+      shown.has('source') && (source === 'notification' ? colors.dim(source) : colors.yellow(source)),
     ]
-    return `${cells.join('  ')}\n`
+    return `${cells.filter(cell => cell !== false).join(GAP)}\n`
   }
 }
-
 function opColor(op: Entry<unknown>['op'], { green, red, yellow }: Colors): Colors['green'] {
   return op === 'set' ? green : op === 'delete' ? red : yellow
 }

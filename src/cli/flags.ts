@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Hlc } from '../index.js'
+import { duration } from './duration.js'
 
 /** Flags of every command that talks to a store. */
 export interface ConnectionFlags {
@@ -26,12 +27,14 @@ export interface ValueFlags {
   readonly file?: string
 }
 
+/** Where the broker is when no flag says so. */
+export const URL_VARIABLE = 'RX_STATESTORE_URL'
 /** Broker when neither flags nor environment name one. */
 export const DEFAULT_URL = 'mqtt://127.0.0.1:1883'
 /** Time for a request and the connection it needs, ms. */
 export const DEFAULT_TIMEOUT = 5_000
 
-const GROUP = 'Connection (default: the AIO_* environment variables):'
+const GROUP = 'Connection (default: the environment; times as in 500ms, 10s, 1h30m, or a number of ms):'
 
 /** Adds the flags of a connection; hidden ones are for the program, so that they may stand before the command too. */
 export function addConnectionFlags(command: Command, hidden: boolean): Command {
@@ -40,7 +43,10 @@ export function addConnectionFlags(command: Command, hidden: boolean): Command {
     command.addOption(option)
     return option
   }
-  add('--url <url>', `broker, mqtt(s):// or ws(s):// (else AIO_BROKER_HOSTNAME, else ${DEFAULT_URL})`)
+  add(
+    '--url <url>',
+    `broker, mqtt(s):// or ws(s):// (else ${URL_VARIABLE}, else AIO_BROKER_HOSTNAME, else ${DEFAULT_URL})`,
+  )
   add('--client-id <id>', 'MQTT client id; two clients with one id end each other (else a random one)')
   add('--username <name>', 'user name')
   add('--password <text>', 'password; AIO_MQTT_PASSWORD_FILE keeps it out of the process list')
@@ -48,20 +54,19 @@ export function addConnectionFlags(command: Command, hidden: boolean): Command {
   add('-C, --cert <file>', 'client certificate, PEM')
   add('-K, --key <file>', 'key of the client certificate, PEM')
   add('-P, --key-password-file <file>', 'passphrase of the key')
-  add('--timeout <ms>', `time for a request and the connection it needs (${DEFAULT_TIMEOUT})`).argParser(
-    positiveInteger,
-  )
+  add('--timeout <time>', 'time for a request and the connection it needs (5s)').argParser(duration)
   add('--json', 'one JSON object per line').helpGroup('Options:')
   return command
 }
 
-/** Adds the flag `--console`. */
-export const addConsoleFlag = (command: Command): Command =>
-  command.addOption(
-    new Option('--console <url>', 'address of the console, with its token (else RX_STATESTORE_CONSOLE)').conflicts(
-      'url',
-    ),
-  )
+/** Adds the flag `--console`, of commands that ask it instead of a broker. */
+export const addConsoleFlag = (command: Command): Command => command.addOption(consoleOption().conflicts('url'))
+
+/** Adds the flag `--console`, of commands that ask it for what no broker tells. */
+export const addConsoleBeside = (command: Command): Command => command.addOption(consoleOption())
+
+const consoleOption = (): Option =>
+  new Option('--console <url>', 'address of the console, with its token (else RX_STATESTORE_CONSOLE)')
 
 /** Parses a flag that is a positive integer. */
 export function positiveInteger(text: string): number {

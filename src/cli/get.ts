@@ -1,36 +1,83 @@
 import { type Command, Option } from 'commander'
-import { bytes } from '../index.js'
+import { bytes, type Entry } from '../index.js'
 import { once } from './connection.js'
+import { shortened } from './entry-line.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, type ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
-import { writeValue } from './value.js'
+import { type KeyWord, keyLine, keysOf, nameOf, shellWord } from './key-text.js'
+import { askAll, checkAll } from './several.js'
+import { STANDARD_STREAM, writeValue } from './value.js'
+
+type GetFlags = ConnectionFlags & ValueFlags
 
 const HELP = `
-The value is written byte by byte as it is stored; only on a terminal a line end follows it.
-Exit code 3: there is no such key.
+The value of one key is written byte by byte as it is stored; only on a terminal a line end follows it. Of
+several keys there is a line for each, with key and value, on a terminal in columns, else with a tab
+between; - stands for keys from standard input, one per line, as 'keys' prints them. A value in a line has
+line ends as \\n and bytes that are not text as 0x and Base16; --json is exact.
+Exit code 3: there is no such key, or not all of them.
 
 Examples:
   $ rx-statestore get 'thermostat1\\setPoint'
+  $ rx-statestore get asset/1 asset/2
+  $ rx-statestore keys 'asset/*' | rx-statestore get -
   $ rx-statestore get firmware --file firmware.bin
   $ rx-statestore get lock --json`
 
-/** Adds `get KEY`. */
+/** Adds `get KEY...`. */
 export function addGet(program: Command, io: Io): void {
-  const command = program.command('get').summary('print the value of a key').description('Prints the value of a key.')
-  command.argument('<key>', 'key')
+  const command = program.command('get').summary('print the values of keys').description('Prints the values of keys.')
+  command.argument('<key...>', 'keys, - for standard input')
   command.option('--hex', 'print Base16')
   command.addOption(new Option('-f, --file <file>', 'write the value to a file, - for stdout').conflicts('json'))
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
-  command.action(async (key: string) => get(key, command.optsWithGlobals<ConnectionFlags & ValueFlags>(), io))
+  command.action(async (words: readonly string[]) => {
+    const flags = command.optsWithGlobals<GetFlags>()
+    const keys = await keysOf(words, io)
+    const [key] = keys
+    // How many lines came must not change what they look like.
+    const single = words.length === 1 && words[0] !== STANDARD_STREAM
+    if (!single && flags.file !== undefined) throw new Failure(EXIT.usage, '--file is for one key')
+    if (single && key !== undefined) await getOne(key, flags, io)
+    else await getAll(keys, flags, io)
+  })
 }
 
-async function get(key: string, flags: ConnectionFlags & ValueFlags, io: Io): Promise<void> {
+async function getOne(key: KeyWord, flags: GetFlags, io: Io): Promise<void> {
   const entry = await once(flags, io, store => store.get(key, bytes))
   const asJson = flags.json === true && flags.file === undefined
-  if (asJson) await print(io.stdout, entryLine(entry, io.clock.now(), flags.hex === true))
-  if (entry.op !== 'set') throw new Failure(EXIT.notMet, asJson ? '' : `no such key: ${key}`)
+  if (asJson) await print(io.stdout, entryLine(entry, io.clock.now(), flags.hex === true, key))
+  if (entry.op !== 'set') throw new Failure(EXIT.notMet, asJson ? '' : `no such key: ${nameOf(key)}`)
   if (!asJson) await writeValue(entry.value, flags, io)
 }
+
+async function getAll(keys: readonly KeyWord[], flags: GetFlags, io: Io): Promise<void> {
+  const answers = await once(flags, io, store => askAll(keys, key => store.get(key, bytes)))
+  const toLine = flags.json ? jsonLines(flags, io) : textLines(keys, flags, io)
+  const lines = answers.map(answer => ('result' in answer ? toLine(answer.key, answer.result) : ''))
+  await print(io.stdout, lines.join(''))
+  checkAll(answers, ({ op }) => op !== 'set', flags.json === true)
+}
+
+type ToLine = (key: KeyWord, entry: Entry<Uint8Array>) => string
+
+const jsonLines =
+  ({ hex }: GetFlags, { clock }: Io): ToLine =>
+  (key, entry) =>
+    entryLine(entry, clock.now(), hex === true, key)
+
+function textLines(keys: readonly KeyWord[], { hex }: GetFlags, { stdout }: Io): ToLine {
+  const { isTTY, columns } = stdout
+  if (!isTTY)
+    return (key, { value }) =>
+      value ? `${keyLine(key)}\t${shortened(value, Number.POSITIVE_INFINITY, hex === true)}\n` : ''
+  const width = keys.reduce((widest, key) => Math.max(widest, shellWord(key).length), 0)
+  const room = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(columns - width - 2, LEAST_ROOM)
+  return (key, { value }) => (value ? `${shellWord(key).padEnd(width)}  ${shortened(value, room, hex === true)}\n` : '')
+}
+
+/** Characters of a value that a narrow terminal shows. */
+const LEAST_ROOM = 24

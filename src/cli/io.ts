@@ -17,10 +17,10 @@ export interface Io {
   readonly stderr: Sink
   readonly env: Environment
   /** Wall time for what is printed, and for what has to wait. */
-  readonly clock: Pick<Clock, 'now' | 'schedule'>
-  /** SIGINT and SIGTERM. While nobody subscribes, they end the process as usual. */
+  readonly clock: Clock
+  /** SIGINT and SIGTERM. Without a subscriber they end the process as usual. */
   readonly interrupt$: Observable<unknown>
-  /** All that a terminal or another process may want of a command that we run. As usual while nobody subscribes. */
+  /** All that a terminal or another process may want of a command that we run. As usual without a subscriber. */
   readonly signal$: Observable<NodeJS.Signals>
   /** What comes on stdin; to be read once. */
   readonly stdin: AsyncIterable<Uint8Array>
@@ -35,12 +35,12 @@ export interface SpawnOptions {
   readonly detached: boolean
 }
 
-// SIGTSTP as well: whoever is stopped while a command runs elsewhere does not renew what that command relies on.
+// SIGTSTP as well: a process that is stopped does not renew what a command that goes on elsewhere relies on.
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGTSTP'] as const
 
 /** The world of this process. */
 export function processIo(): Io {
-  // A failed write is told to whoever wrote; unheard, the event would end the process with a stack trace.
+  // A failed write is told to the writer; unheard, the event would end the process with a stack trace.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   return {
     stdout: process.stdout,
@@ -57,7 +57,7 @@ export function processIo(): Io {
   }
 }
 
-/** Writes data, and rejects when nobody takes it. */
+/** Writes data, and rejects when the reader is gone. */
 export const print = (sink: Sink, data: string | Uint8Array): Promise<void> =>
   new Promise((resolve, reject) => {
     sink.write(data, error => (error ? reject(error) : resolve()))

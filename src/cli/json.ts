@@ -7,11 +7,21 @@ export const jsonLine = (members: object): string => `${JSON.stringify(members)}
 /** Time in a JSON line. */
 export const jsonTime = (now: number): string => new Date(now).toISOString()
 
-/** What was read of a key, as a JSON line: the value as text, or in Base16 when it is none or that is wished. */
-export const entryLine = ({ key, op, version, value, source }: Entry<Uint8Array>, now: number, hex: boolean): string =>
-  jsonLine({ time: jsonTime(now), key, op, version, ...(value && valueMember(value, hex)), source })
+/** A key in a JSON line: as text, or in Base16 when it is not text. */
+export const keyMember = (key: string | Uint8Array): { key: string } | { keyHex: string } =>
+  typeof key === 'string' ? { key } : { keyHex: toHex(key) }
 
-function valueMember(bytes: Uint8Array, hex: boolean): { value: string } | { valueHex: string } {
+/** What was read of a key, as a JSON line: the value as text, or in Base16 when it is not text or that is wished. */
+export const entryLine = (
+  { key, op, version, value, source }: Entry<Uint8Array>,
+  now: number,
+  hex: boolean,
+  word: string | Uint8Array = key,
+): string =>
+  jsonLine({ time: jsonTime(now), ...keyMember(word), op, version, ...(value && valueMember(value, hex)), source })
+
+/** A value in a JSON line: as text, or in Base16 when it is not text or that is wished. */
+export function valueMember(bytes: Uint8Array, hex: boolean): { value: string } | { valueHex: string } {
   if (hex) return { valueHex: toHex(bytes) }
   try {
     return { value: fromUtf8(bytes) }

@@ -55,7 +55,7 @@ class LockRun {
   readonly #connection: Connection
   readonly #io: Io
   readonly #state$ = new ReplaySubject<LeaseState>(1)
-  /** Whom we wait for; missing while nobody is known to hold the lock. */
+  /** Whom we wait for; missing while no holder of the lock is known. */
   #waitsFor: string | undefined
 
   constructor(lease: Lease, terms: LockTerms, { connection, io }: LockWorld) {

@@ -5,19 +5,23 @@ import { randomBytes } from '../base/random.js'
 import { ClosedError } from '../index.js'
 import { lease } from '../lease/index.js'
 import { open, refused } from './connection.js'
+import { duration } from './duration.js'
 import { EXIT, Failure } from './failure.js'
-import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
+import { addConnectionFlags, type ConnectionFlags } from './flags.js'
 import type { Io } from './io.js'
 import { type LockTerms, runLocked } from './lock-run.js'
 
 interface LockFlags extends ConnectionFlags {
-  readonly duration: number
+  readonly duration?: number
   readonly renewEvery?: number
   readonly holder?: string
   readonly wait: boolean
   readonly waitTimeout?: number
-  readonly grace: number
+  readonly grace?: number
 }
+
+const DEFAULT_DURATION = 10_000
+const DEFAULT_GRACE = 5_000
 
 const HELP = `
 Waits for the lock, runs the command while holding it, and gives it back when the command has ended. The command
@@ -42,12 +46,12 @@ export function addLock(program: Command, io: Io): void {
   const command = program.command('lock').summary('run a command while holding a lock')
   command.description('Runs a command while holding a lock.').usage('[options] <name> -- <command> [args...]')
   command.argument('<name>', 'key of the lock').argument('<command...>', 'command and its arguments, after --')
-  command.option('--duration <ms>', 'time until others may have it, should this process die', positiveInteger, 10_000)
-  command.option('--renew-every <ms>', 'time between renewals (a third of the duration)', positiveInteger)
+  command.option('--duration <time>', 'time until others may have it, should this process die (10s)', duration)
+  command.option('--renew-every <time>', 'time between renewals (a third of the duration)', duration)
   command.option('--holder <name>', 'whom others see; two of one name have the lock together (host and random part)')
   command.option('--no-wait', 'end with 3 if somebody else has the lock')
-  command.option('--wait-timeout <ms>', 'end with 3 if somebody else still has it then', positiveInteger)
-  command.option('--grace <ms>', 'time between SIGTERM and SIGKILL when the lock is lost', positiveInteger, 5_000)
+  command.option('--wait-timeout <time>', 'end with 3 if somebody else still has it then', duration)
+  command.option('--grace <time>', 'time between SIGTERM and SIGKILL when the lock is lost (5s)', duration)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
   command.action(async (name: string, words: readonly string[]) => {
@@ -76,7 +80,7 @@ async function lock(name: string, words: readonly [string, ...string[]], flags: 
   }
 }
 
-const leaseOptions = ({ duration, renewEvery, holder = randomHolder() }: LockFlags) => ({
+const leaseOptions = ({ duration = DEFAULT_DURATION, renewEvery, holder = randomHolder() }: LockFlags) => ({
   duration,
   holder,
   ...(renewEvery !== undefined && { renewEvery }),
@@ -85,7 +89,7 @@ const leaseOptions = ({ duration, renewEvery, holder = randomHolder() }: LockFla
 const randomHolder = (): string => `${hostname()}/${toHex(randomBytes(6)).toLowerCase()}`
 
 // Who does not want to wait for a lock does not want to wait for a broker for ever either.
-const termsOf = ({ wait, waitTimeout, grace, json }: LockFlags, timeout: number): LockTerms => ({
+const termsOf = ({ wait, waitTimeout, grace = DEFAULT_GRACE, json }: LockFlags, timeout: number): LockTerms => ({
   waits: wait,
   patience: waitTimeout ?? (wait ? undefined : timeout),
   grace,

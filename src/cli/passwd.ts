@@ -49,7 +49,7 @@ async function setPassword(file: string, name: string, flags: PasswdFlags, io: I
     const hash = await hashPassword(await firstLine(io))
     users.set(name, { name, hash, attributes: flags.attribute })
   }
-  // Whoever reads it meanwhile has the file before or the one after.
+  // A reader meanwhile has the file before or the one after.
   writeFileSync(`${file}.new`, formatPasswordFile(users.values()), { mode: 0o600 })
   renameSync(`${file}.new`, file)
 }

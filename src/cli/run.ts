@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { reason } from '../base/errors.js'
 import { packageVersion } from '../console/version.js'
 import { addCheck } from './check.js'
+import { addCompletion } from './completion.js'
 import { addDel } from './del.js'
 import { addDump } from './dump.js'
 import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
@@ -15,6 +16,7 @@ import { addPasswd } from './passwd.js'
 import { addPolicy } from './policy.js'
 import { addServe } from './serve.js'
 import { addSet } from './set.js'
+import { addStatus } from './status.js'
 import { colorsFor, oneLine } from './text.js'
 import { addVdel } from './vdel.js'
 import { addWatch } from './watch.js'
@@ -65,6 +67,8 @@ function programOf(io: Io): Command {
     addLoad,
     addCheck,
     addWatch,
+    addStatus,
+    addCompletion,
     addLock,
     addPasswd,
     addPolicy,
@@ -74,7 +78,7 @@ function programOf(io: Io): Command {
 }
 
 function failed(error: unknown, args: readonly string[], program: Command, io: Io): ExitCode {
-  // Whoever read our output has enough of it.
+  // The reader of our output has enough of it.
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return EXIT.done
   const isUsage = error instanceof CommanderError
   if (isUsage && error.exitCode === 0) return EXIT.done

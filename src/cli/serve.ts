@@ -141,7 +141,7 @@ const driftWords = (drift: number): string =>
 function storageWords({ state, error }: StorageStatus): string {
   if (state === 'kept') return 'writes are kept on the disk again'
   if (state === 'full') return `writes are refused, nothing that was answered is lost: ${reason(error)}`
-  return `writes are refused until the store is started anew, as nobody knows what the disk has: ${reason(error)}`
+  return `writes are refused until the store is started anew, as it is not known what the disk has: ${reason(error)}`
 }
 
 async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
 import { bytes, type Hlc, type SetOptions, type SetResult } from '../index.js'
 import { once } from './connection.js'
+import { duration } from './duration.js'
 import { EXIT, Failure } from './failure.js'
-import { addConnectionFlags, type ConnectionFlags, fencingToken, positiveInteger, type ValueFlags } from './flags.js'
+import { addConnectionFlags, type ConnectionFlags, fencingToken, type ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime } from './json.js'
 import { readValue } from './value.js'
@@ -21,16 +22,19 @@ Exit code 3: the condition did not hold, nothing was written.
 
 Examples:
   $ rx-statestore set 'thermostat1\\setPoint' 21.5
+  $ curl -s https://example.org/weather | rx-statestore set weather - --px 10m
   $ rx-statestore set firmware --file firmware.bin --persist
-  $ token=$(rx-statestore set lock me --nex --px 10000) && rx-statestore set line1 on --ft "$token"`
+  $ token=$(rx-statestore set lock me --nex --px 10s) && rx-statestore set line1 on --ft "$token"`
 
 /** Adds `set KEY VALUE`. */
 export function addSet(program: Command, io: Io): void {
   const command = program.command('set').summary('write a key').description('Writes a key.')
-  command.argument('<key>', 'key').argument('[value]', 'value, as text; put -- before one that begins with -')
+  command
+    .argument('<key>', 'key')
+    .argument('[value]', 'value, as text; - for standard input; put -- before another that begins with -')
   command.addOption(new Option('--nx', 'only if there is no such key').conflicts('nex'))
   command.option('--nex', 'only if there is no such key, or it holds this value already')
-  command.option('--px <ms>', 'time to live', positiveInteger)
+  command.option('--px <time>', 'time to live, as in 500ms, 10s, 1h30m, or a number of ms', duration)
   command.option('--ft <version>', 'fencing token: the version of the lock that protects the key', fencingToken)
   command.option('--persist', 'ask the broker to keep the key on disk')
   command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')

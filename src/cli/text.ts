@@ -8,6 +8,9 @@ export type Colors = ReturnType<typeof createColors>
 const UNSAFE = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu
 const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
+/** Whether a text has characters that leave the line or steer a terminal. */
+export const isUnsafe = (text: string): boolean => text.search(UNSAFE) >= 0
+
 /** Text that stays in its line and does nothing to a terminal. */
 export const oneLine = (text: string): string =>
   text.replace(UNSAFE, char => ESCAPES[char] ?? `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)

@@ -5,13 +5,16 @@ import { EXIT, Failure } from './failure.js'
 import type { ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
 
-const STANDARD_STREAM = '-'
+/** What stands for standard input, and as a file for standard output as well. */
+export const STANDARD_STREAM = '-'
 
-/** The value of a command: its argument, or a file. */
+/** The value of a command: its argument, a file, or standard input for `-`. */
 export async function readValue(argument: string | undefined, { hex, file }: ValueFlags, io: Io): Promise<Uint8Array> {
   if (argument !== undefined && file !== undefined) throw new Failure(EXIT.usage, 'give a VALUE or --file, not both')
-  if (argument === undefined && file === undefined) throw new Failure(EXIT.usage, 'missing VALUE, or --file')
-  const bytes = file === undefined ? utf8(argument ?? '') : await contentOf(file, io)
+  if (argument === undefined && file === undefined)
+    throw new Failure(EXIT.usage, 'missing VALUE, - for standard input, or --file')
+  const source = file ?? (argument === STANDARD_STREAM ? STANDARD_STREAM : undefined)
+  const bytes = source === undefined ? utf8(argument ?? '') : await contentOf(source, io)
   if (!hex) return bytes
   const decoded = fromHex(textOf(bytes).replace(/\s+/g, ''))
   if (decoded === undefined) throw new Failure(EXIT.usage, 'with --hex the value must be Base16, such as 00FF')
@@ -42,7 +45,8 @@ async function contentOf(file: string, io: Io): Promise<Uint8Array> {
   }
 }
 
-async function allOf(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+/** All that a stream has. */
+export async function allOf(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   for await (const chunk of source) chunks.push(chunk)
   return concatBytes(chunks)

@@ -17,7 +17,9 @@ Example:
 export function addVdel(program: Command, io: Io): void {
   const command = program.command('vdel').summary('delete a key if it holds a value')
   command.description('Deletes a key if it holds a value: how a lock is released.')
-  command.argument('<key>', 'key').argument('[value]', 'value, as text; put -- before one that begins with -')
+  command
+    .argument('<key>', 'key')
+    .argument('[value]', 'value, as text; - for standard input; put -- before another that begins with -')
   addFencingToken(command)
   command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
   addConnectionFlags(command, false)

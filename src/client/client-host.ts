@@ -8,6 +8,6 @@ export interface ClientHost extends KeyHost {
   readonly clientId: string
   /** Called when the client is closed on purpose; it stays until what they return has completed. They never error. */
   readonly farewells: Set<() => Observable<unknown>>
-  /** Whether the client is being closed: whoever came now would miss the farewells, and leave a lease behind. */
+  /** Whether the client is being closed: a lease that began now would miss the farewells, and be left behind. */
   readonly isLeaving: () => boolean
 }

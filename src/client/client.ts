@@ -41,7 +41,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #session: MqttSession
   readonly #granting: Granting
   readonly #subscriptionIds = new SubscriptionIds()
-  /** Not a BehaviorSubject: whoever comes after the end shall hear of it. */
+  /** Not a BehaviorSubject: a subscriber that comes after the end shall hear of it. */
   readonly #status$ = new ReplaySubject<Status>(1)
   #status: Status = CONNECTING
   readonly #errors$ = new Subject<StateStoreError>()
@@ -124,7 +124,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     return this.close()
   }
 
-  /** Whoever holds a lease gives it back first, so that others need not wait until it runs out. */
+  /** Leases are given back first, so that others need not wait until it runs out. */
   #sayFarewell(): void {
     const farewells = Array.from(this.#farewells, farewell => farewell())
     if (farewells.length === 0 || this.#status.state !== 'connected') this.#leave()
@@ -186,7 +186,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#granting.cancel()
     if (this.#ending) return
     this.#registry.disconnected()
-    this.#invoker.disconnected()
+    this.#invoker.disconnected(cause)
     this.#tell({ state: 'reconnecting', cause, attempt, retryAt })
   }
 

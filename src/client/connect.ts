@@ -3,6 +3,7 @@ import { toHex, utf8 } from '../base/bytes.js'
 import { checkFunction, checkPositiveInteger } from '../base/check.js'
 import { type Clock, systemClock } from '../base/clock.js'
 import { ArgumentError, reason, shown } from '../base/errors.js'
+import { checkOptionNames, type OptionNames, type OtherNames } from '../base/option-names.js'
 import { randomBytes } from '../base/random.js'
 import type { MqttJsClient } from '../mqtt/mqttjs-client.js'
 import type { Authentication, Credentials } from '../mqtt/mqttjs-options.js'
@@ -43,6 +44,12 @@ export interface ConnectOptions extends ClientOptions {
   readonly keyPassphrase?: string
   /** ms of silence after which a half-open connection is found out. Default 30,000. */
   readonly keepAlive?: number
+  /**
+   * Keep the connection alive by the page's own timers and not from a worker, for a content security policy without
+   * `worker-src blob:`. They hardly run in a hidden tab, so give `keepAlive` three minutes then. Default `false`; it makes
+   * no difference outside of pages.
+   */
+  readonly nativeTimers?: boolean
   /** ms the broker keeps the session of a lost connection, so that answers on their way arrive; `Infinity` for ever. Default an hour. */
   readonly sessionExpiry?: number
   /** Discard a session that an earlier process with this client id left at the broker. Default `false`. */
@@ -65,6 +72,38 @@ export interface ConnectOptions extends ClientOptions {
    * with `expiresAt` does: then the connection goes on with a fresh one (AUTH). Failing, it is asked again later.
    */
   readonly credentials?: () => Credentials | Promise<Credentials>
+}
+
+const CLIENT_NAMES: OptionNames<ClientOptions> = { timeout: true, queueLimit: true, stopDelay: true, clock: true }
+const CONNECT_NAMES: OptionNames<ConnectOptions & { readonly url: string }> = {
+  ...CLIENT_NAMES,
+  url: true,
+  clientId: true,
+  username: true,
+  password: true,
+  ca: true,
+  cert: true,
+  key: true,
+  keyPassphrase: true,
+  keepAlive: true,
+  sessionExpiry: true,
+  cleanStart: true,
+  connectTimeout: true,
+  maximumPacketSize: true,
+  reconnect: true,
+  reconnectStrategy: true,
+  nativeTimers: true,
+  authentication: true,
+  credentials: true,
+}
+/** What mqtt.js and others call them. */
+const ELSEWHERE: OtherNames = {
+  keepalive: 'keepAlive',
+  clean: 'cleanStart',
+  reconnectPeriod: 'reconnect',
+  sessionExpiryInterval: 'sessionExpiry',
+  user: 'username',
+  passphrase: 'keyPassphrase',
 }
 
 /**
@@ -90,13 +129,16 @@ export function connect(
   if (typeof target !== 'object' || target === null) {
     throw new ArgumentError(`Expected a broker URL, an MqttClient or options with a \`url\`, got \`${String(target)}\``)
   }
-  if ('publish' in target)
+  if ('publish' in target) {
+    checkOptionNames('connect, for an MqttClient of yours', options, CLIENT_NAMES)
     return new StateStore(shareSession(target, options.clock ?? systemClock), settingsOf(options))
+  }
   return connectTo(target.url, target)
 }
 
 function connectTo(url: string, options: ConnectOptions): StateStore {
   checkUrl(url)
+  checkOptionNames('connect', options, CONNECT_NAMES, ELSEWHERE)
   const { clientId = randomId(), reconnect = {}, clock = systemClock } = options
   checkClientId(clientId)
   const settings = settingsOf(options)
@@ -108,7 +150,16 @@ function connectTo(url: string, options: ConnectOptions): StateStore {
   checkFunction('reconnectStrategy', strategy)
   if (credentials !== undefined) checkFunction('credentials', credentials)
   const session = openSession(
-    { ...options, url, clientId, keepAlive, sessionExpiry, connectTimeout, cleanStart, maximumPacketSize },
+    {
+      ...options,
+      url,
+      clientId,
+      keepAlive,
+      sessionExpiry,
+      connectTimeout,
+      cleanStart,
+      maximumPacketSize,
+    },
     { strategy, credentials },
     clock,
   )

@@ -9,7 +9,8 @@ import { PROPERTY, PROTOCOL_VERSION } from '../protocol/properties.js'
 import { readConditional, readDeleted, readPage, readValue, readWatched } from '../protocol/read-replies.js'
 import type { Page } from '../protocol/replies.js'
 import { positionOf, versionOf } from '../protocol/version.js'
-import type { Invoker, RpcReply } from '../rpc/invoker.js'
+import type { Invoker } from '../rpc/invoker.js'
+import type { RpcReply } from '../rpc/request.js'
 
 /** Commands that may be sent twice. */
 const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'SCAN']

@@ -119,7 +119,7 @@ export class Api {
     }
   }
 
-  /** Until its reader goes. Whoever does not read misses pulses, and gets the clients as they are by then. */
+  /** Until its reader goes. One that does not read misses pulses, and gets the clients as they are by then. */
   #stream(response: ServerResponse): Promise<undefined> {
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
     let told = ''

@@ -24,14 +24,14 @@ export type { ConsoleOptions } from './console-options.js'
 const PAGE = new URL('../../dist/console/page/', import.meta.url)
 const TOKEN_BYTES = 32
 const MOST_CONNECTIONS = 256
-/** Of those, so many may be of whoever has not shown the token, so that there is always room for who has. */
+/** Of those, so many may be without the token, so that there is always room for those who have it. */
 const MOST_STRANGERS = 128
 const HEAD_TIMEOUT = 10_000
 const IDLE_TIMEOUT = 60_000
 
 /** Serves the page of the console and its API. It outlives the store's restarts. */
 export class ConsoleServer implements AsyncDisposable {
-  /** Whoever has it may do everything. */
+  /** It lets its bearer do everything. */
   readonly token: string = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
   readonly #options: ConsoleOptions
   readonly #store: RunningStore
@@ -89,7 +89,7 @@ export class ConsoleServer implements AsyncDisposable {
     return address !== null && typeof address === 'object' ? address.port : 0
   }
 
-  /** {@link url} with the token, for whoever is to get in. A browser does not send it along. */
+  /** {@link url} with the token, for those who are to get in. A browser does not send it along. */
   get link(): string {
     return `${this.url}#token=${this.token}`
   }
@@ -99,7 +99,7 @@ export class ConsoleServer implements AsyncDisposable {
     return this.#gate.audit.events$
   }
 
-  /** Shows another certificate to whoever connects from now on. Throws {@link ArgumentError} for what is none. */
+  /** Shows another certificate to browsers that connect from now on. Throws {@link ArgumentError} unless it is one. */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
     if (this.#options.server === undefined && this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))

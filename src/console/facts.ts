@@ -7,7 +7,7 @@ import { Refusal } from './refusal.js'
 /** Most keys in a request or an answer. */
 const MOST_KEYS = 1_000
 
-/** What a GET does not tell of keys. Raises {@link Refusal} for ids that are none. */
+/** What a GET does not tell of keys. Raises {@link Refusal} for malformed ids. */
 export function keyFacts(store: RunningStore, { ids }: JsonObject): KeysAnswer {
   if (!Array.isArray(ids) || ids.length > MOST_KEYS) {
     throw new Refusal(400, 'argument', `\`ids\` must be an array of ${MOST_KEYS} at most`)
@@ -49,5 +49,5 @@ export const usageFacts = ({ stats, usage }: RunningStore): UsageAnswer => ({
   principals: Array.from(usage).slice(0, MOST_KEYS),
 })
 
-/** The refusal of a client id that nobody has. */
+/** The refusal of a client id that no client has. */
 export const noSuchClient = (): Refusal => new Refusal(404, 'not-found', 'There is no such client')

@@ -1,4 +1,7 @@
-/** An address of the broker as whoever asked by this host name reaches it: to listen on all addresses is no address. */
+/**
+ * An address of the broker as a browser that asked by this host name reaches it: to listen on all addresses is no
+ * address.
+ */
 export const reachableBy = (url: string, hostName: string): string =>
   url.replace(/^(\w+:\/\/)(0\.0\.0\.0|\[::\])(?=:)/, `$1${hostName}`)
 

@@ -25,8 +25,8 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 }
 
 /**
- * Answers with a problem; whoever has got a part of an answer already is cut off, so that it is not taken for all. The
- * rest of the request is read and forgotten: who still sends would not listen.
+ * Answers with a problem; a client that has got a part of an answer already is cut off, so that it does not take it for
+ * all. The rest of the request is read and forgotten: who still sends would not listen.
  */
 export function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   if (response.headersSent) {

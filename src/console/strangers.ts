@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 
 /**
- * Connections of whoever has not shown that he may ask. There is room for so many; one more takes the place of the one
- * that has been there longest. So those who take their time, or do nothing, never keep out whoever has something to say:
+ * Connections that have not shown that they may ask. There is room for so many; one more takes the place of the one that
+ * has been there longest. So those who take their time, or do nothing, never keep out one that has something to say:
  * that is said within moments of connecting.
  */
 export class Strangers {

@@ -10,7 +10,7 @@ import { Refusal } from './refusal.js'
 /** Characters that are written at a time. */
 const CHUNK = 65_536
 
-/** Sends all keys, at the pace of whoever reads. */
+/** Sends all keys, at the pace of the reader. */
 export async function sendDump(store: RunningStore, response: ServerResponse): Promise<void> {
   response.writeHead(200, {
     'content-type': 'application/x-ndjson',

@@ -6,21 +6,43 @@ import { type Log, LogFailure, type LogListener } from '../log/log.js'
 import type { Files, OpenFile } from './files.js'
 import { HEAD_SIZE, head, nameOf } from './format.js'
 import { FRAME_HEADER, seal } from './frame.js'
+import { type EndPlace, LogEnd, type Outcome } from './log-end.js'
 import { markOf } from './mark.js'
 import { writeState } from './state-file.js'
 
 /** Where a log goes on. */
-export interface LogPlace {
-  readonly file: OpenFile
+export interface LogPlace extends EndPlace {
   readonly mark: OpenFile
-  readonly at: number
   readonly position: number
   /** Of the state before it, bytes. */
   readonly stateSize: number
 }
 
-/** A log that is shorter is not worth being replaced by a state, bytes. */
-const WORTH_REPLACING = 16 * 1024 * 1024
+/** What a log needs besides its files. */
+export interface LogHost {
+  /** The state as it is when all is applied that was committed. */
+  readonly capture: () => State
+  /** Milliseconds that never go backwards. */
+  readonly monotonic: () => number
+  /** Hears of what does not keep the log from going on. */
+  readonly troubled: (trouble: unknown) => void
+}
+
+/** When a log does what, bytes. */
+export interface LogSizes {
+  /** A log that is shorter is not replaced by a state. Default 16 MiB. */
+  readonly worthReplacing: number
+  /** The file of a log is made longer by so much at a time. Default 1 MiB. */
+  readonly ahead: number
+}
+
+const SIZES: LogSizes = { worthReplacing: 16 * 1024 * 1024, ahead: 1024 * 1024 }
+/** A disk that took longer for the last flush is not waited for in the loop, ms. */
+const PROMPT = 1
+/** Nor is it for more than this, bytes. */
+const MOST_AT_ONCE = 256 * 1024
+/** Nothing is held back for longer, ms. */
+const LONGEST_PAUSE = 5
 
 /**
  * A log on a disk: an entry is committed when it has been flushed. One is written and flushed at a time, so that what comes
@@ -30,48 +52,42 @@ const WORTH_REPLACING = 16 * 1024 * 1024
 export class DiskLog implements Log {
   readonly immediate = false
   readonly #files: Files
-  readonly #capture: () => State
-  readonly #troubled: (trouble: unknown) => void
+  readonly #host: LogHost
   readonly #worthReplacing: number
+  readonly #zeros: Uint8Array
   readonly #queue = new Fifo<Entry>()
   readonly #mark: OpenFile
-  #file: OpenFile
-  #at: number
+  #end: LogEnd
   #position: number
   #stateSize: number
   #listener: LogListener | undefined
   #broken: LogFailure | undefined
   #committing = false
+  /** Its listener is told of an entry, and must not be told of the next one meanwhile. */
+  #telling = false
+  /** How long the last flush took, ms. */
+  #took = 0
   #idle: () => void = () => undefined
   #saving: Promise<void> | undefined
   /** The log has to be so long before a state is written again, after that failed. */
   #patience = 0
   #closed = false
 
-  /**
-   * @param capture - the state as it is when all is applied that was committed
-   * @param troubled - hears of what does not keep the log from going on
-   */
-  constructor(
-    files: Files,
-    place: LogPlace,
-    capture: () => State,
-    troubled: (trouble: unknown) => void,
-    worthReplacing = WORTH_REPLACING,
-  ) {
+  constructor(files: Files, place: LogPlace, host: LogHost, sizes: Partial<LogSizes> = {}) {
+    const { worthReplacing, ahead } = { ...SIZES, ...sizes }
     this.#files = files
-    this.#capture = capture
-    this.#troubled = troubled
+    this.#host = host
     this.#worthReplacing = worthReplacing
-    this.#file = place.file
+    this.#zeros = new Uint8Array(ahead)
+    this.#end = new LogEnd(place, this.#zeros)
     this.#mark = place.mark
-    this.#at = place.at
     this.#position = place.position
     this.#stateSize = place.stateSize
   }
 
-  get busy(): boolean {
-    return this.#committing || this.#queue.length > 0
+  /** Half of a flush: what comes meanwhile is spared to wait for a whole one. */
+  get pause(): number {
+    return this.#took < 2 * PROMPT ? 0 : Math.min(this.#took / 2, LONGEST_PAUSE)
   }
 
   listen(listener: LogListener): void {
@@ -90,79 +106,89 @@ export class DiskLog implements Log {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    if (this.busy) await new Promise<void>(resolve => (this.#idle = resolve))
+    if (this.#committing || this.#queue.length > 0) await new Promise<void>(resolve => (this.#idle = resolve))
     await this.#saving
-    await Promise.all([this.#file.close(), this.#mark.close()])
+    await Promise.all([this.#end.close(), this.#mark.close()])
   }
 
   #proceed(): void {
-    if (this.#committing) return
-    const entry = this.#queue.shift()
-    if (entry === undefined) {
-      this.#idle()
-      return
+    while (!this.#committing) {
+      const entry = this.#queue.shift()
+      if (entry === undefined) {
+        this.#idle()
+        return
+      }
+      this.#committing = true
+      const outcome = this.#broken ?? this.#commit(entry)
+      if (!(outcome instanceof Promise)) this.#settle(entry, outcome)
+      else void outcome.then(failure => this.#settleLater(entry, failure))
     }
-    this.#committing = true
-    void this.#put(entry).then(() => this.#proceed())
   }
 
-  async #put(entry: Entry): Promise<void> {
-    const failure = this.#broken ?? (await this.#commit(entry))
-    if (failure?.problem === 'broken') this.#broken = failure
+  #settleLater(entry: Entry, failure: Outcome): void {
+    this.#settle(entry, failure)
+    this.#proceed()
+  }
+
+  #commit(entry: Entry): Outcome | Promise<Outcome> {
+    const frame = seal(encodeEntry(entry, FRAME_HEADER), this.#position + 1)
+    const begun = this.#host.monotonic()
+    // The way to another thread and back may take longer than a flush; but nobody shall wait for a disk that is slow.
+    const now = frame.length <= MOST_AT_ONCE && this.#took < PROMPT && !this.#telling && this.#end.hasRoom(frame)
+    const outcome = now ? this.#end.putNow(frame) : this.#end.put(frame)
+    return outcome instanceof Promise ? outcome.then(failure => this.#put(begun, failure)) : this.#put(begun, outcome)
+  }
+
+  /** A frame is on the disk, or not. */
+  #put(begun: number, failure: Outcome): Outcome {
+    this.#took = this.#host.monotonic() - begun
+    if (failure !== undefined) return failure
+    try {
+      // Not flushed: it is about what a process that dies leaves behind, and may lag behind after a power cut.
+      this.#mark.writeNow(markOf(this.#position + 1), 0)
+    } catch (cause) {
+      return new LogFailure('broken', 'writing to the disk failed', { cause })
+    }
+    this.#position++
+    return undefined
+  }
+
+  #settle(entry: Entry, failure: Outcome): void {
+    if (failure?.problem === 'broken') this.#broken ??= failure
     // A state has to be that of its position: then nothing is written meanwhile.
     const wantsState = failure === undefined && this.#wantsState
     this.#committing = wantsState
+    this.#tell(entry, failure)
+    if (wantsState) void this.#replace().then(() => this.#proceed())
+  }
+
+  #tell(entry: Entry, failure: Outcome): void {
+    const outer = this.#telling
+    this.#telling = true
     try {
       // What waits is appended first, and is on its way to the disk while this is applied.
       if (failure === undefined) this.#listener?.committed(entry)
       else this.#listener?.rejected(entry, failure)
     } catch (error) {
       this.#broken ??= new LogFailure('broken', 'what is on the disk could not be applied', { cause: error })
-      this.#troubled(error)
+      this.#host.troubled(error)
     }
-    if (!wantsState) return
-    if (this.#broken === undefined) await this.#begin()
-    this.#committing = false
-  }
-
-  async #commit(entry: Entry): Promise<LogFailure | undefined> {
-    const frame = seal(encodeEntry(entry, FRAME_HEADER), this.#position + 1)
-    try {
-      await this.#file.write(frame, this.#at)
-    } catch (error) {
-      return this.#unwritten(error)
-    }
-    try {
-      await this.#file.flush()
-      // Not flushed: it is about what a process that dies leaves behind, and may lag behind after a power cut.
-      this.#mark.writeNow(markOf(this.#position + 1), 0)
-    } catch (cause) {
-      // What is on the disk now nobody knows: a flush that failed must not be tried again.
-      return new LogFailure('broken', 'a flush to the disk failed', { cause })
-    }
-    this.#position++
-    this.#at += frame.length
-    return undefined
-  }
-
-  async #unwritten(cause: unknown): Promise<LogFailure> {
-    if (!isFull(cause)) return new LogFailure('broken', 'writing to the disk failed', { cause })
-    try {
-      await this.#file.truncate(this.#at)
-    } catch (error) {
-      return new LogFailure('broken', 'the disk is full, and what was begun cannot be taken back', { cause: error })
-    }
-    return new LogFailure('full', 'the disk is full', { cause })
+    this.#telling = outer
   }
 
   get #wantsState(): boolean {
     if (this.#saving !== undefined || this.#closed) return false
-    return this.#at > Math.max(this.#worthReplacing, this.#stateSize, this.#patience)
+    return this.#end.length > Math.max(this.#worthReplacing, this.#stateSize, this.#patience)
+  }
+
+  async #replace(): Promise<void> {
+    if (this.#broken === undefined) await this.#begin()
+    this.#committing = false
   }
 
   /** Goes on with a new log, and has the state written that it begins with. */
   async #begin(): Promise<void> {
-    const [state, position] = [this.#capture(), this.#position]
+    const [state, position] = [this.#host.capture(), this.#position]
     const name = nameOf('log', position)
     let file: OpenFile | undefined
     try {
@@ -174,9 +200,8 @@ export class DiskLog implements Log {
       await this.#forgo(name, file, error)
       return
     }
-    const before = this.#file
-    this.#file = file
-    this.#at = HEAD_SIZE
+    const before = this.#end
+    this.#end = new LogEnd({ file, at: HEAD_SIZE, reserved: HEAD_SIZE }, this.#zeros)
     await before.close()
     this.#saving = this.#save(state, position).then(() => {
       this.#saving = undefined
@@ -188,14 +213,14 @@ export class DiskLog implements Log {
       this.#stateSize = await writeState(this.#files, state, position)
       this.#patience = 0
     } catch (error) {
-      this.#patience = 2 * this.#at + this.#worthReplacing
-      this.#troubled(error)
+      this.#patience = 2 * this.#end.length + this.#worthReplacing
+      this.#host.troubled(error)
     }
   }
 
   async #forgo(name: string, file: OpenFile | undefined, trouble: unknown): Promise<void> {
-    this.#patience = 2 * this.#at
-    this.#troubled(trouble)
+    this.#patience = 2 * this.#end.length
+    this.#host.troubled(trouble)
     try {
       await file?.close()
       await this.#files.remove(name)
@@ -204,8 +229,3 @@ export class DiskLog implements Log {
     }
   }
 }
-
-const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'EFBIG']
-
-/** Whether an error means that there is no room. */
-const isFull = (error: unknown): boolean => error instanceof Error && 'code' in error && FULL.includes(error.code)

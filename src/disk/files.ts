@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs'
+import { fdatasyncSync, writeSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,10 +7,12 @@ import { join } from 'node:path'
 export interface OpenFile {
   /** Writes all of it at a place. */
   write(bytes: Uint8Array, at: number): Promise<void>
-  /** Writes a few bytes before it returns. */
+  /** Writes all of it at a place before it returns. */
   writeNow(bytes: Uint8Array, at: number): void
   /** Settles when all that was written is on the disk. */
   flush(): Promise<void>
+  /** Returns when all that was written is on the disk. */
+  flushNow(): void
   truncate(length: number): Promise<void>
   /** Reads up to so many bytes from a place; fewer at the end. */
   read(at: number, length: number): Promise<Uint8Array>
@@ -64,11 +66,18 @@ class DiskFile implements OpenFile {
   }
 
   writeNow(bytes: Uint8Array, at: number): void {
-    writeSync(this.#handle.fd, bytes, 0, bytes.length, at)
+    let written = 0
+    while (written < bytes.length) {
+      written += writeSync(this.#handle.fd, bytes, written, bytes.length - written, at + written)
+    }
   }
 
   async flush(): Promise<void> {
     await this.#handle.datasync()
+  }
+
+  flushNow(): void {
+    fdatasyncSync(this.#handle.fd)
   }
 
   async truncate(length: number): Promise<void> {

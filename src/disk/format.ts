@@ -12,6 +12,9 @@ export const MARK = 'mark'
 /** What a state is called while it is written. */
 export const UNFINISHED = '.part'
 
+/** Whether a file is about which process has the directory; those who are refused make some, and take them away. */
+export const isClaim = (name: string): boolean => name === LOCK || name.startsWith(`${LOCK}.`)
+
 export type Kind = 'log' | 'state'
 
 const MAGIC: Record<Kind, string> = { log: 'rx-statestore log', state: 'rx-statestore state' }

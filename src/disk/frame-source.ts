@@ -37,9 +37,21 @@ export class FrameSource {
     return frame.subarray(FRAME_HEADER)
   }
 
-  /** Whether an intact frame with a greater number lies somewhere behind: then what is here was there once. */
-  async hasLater(number: number): Promise<boolean> {
-    const end = Math.min(this.#size, this.at + MOST_SEARCHED)
+  /** Where what lies behind the last frame ends; nothing but zeros are behind that, which were written ahead. */
+  async end(): Promise<number> {
+    let end = this.at
+    for (let at = this.at; at < this.#size; at += CHUNK) {
+      const bytes = await this.#file.read(at, Math.min(CHUNK, this.#size - at))
+      let length = bytes.length
+      while (length > 0 && bytes[length - 1] === 0) length--
+      if (length > 0) end = at + length
+    }
+    return end
+  }
+
+  /** Whether an intact frame with a greater number lies somewhere before `to`: then what is here was there once. */
+  async hasLater(number: number, to: number): Promise<boolean> {
+    const end = Math.min(to, this.at + MOST_SEARCHED)
     for (let at = this.at + 1; at + FRAME_HEADER <= end; at++) {
       if (!this.#has(at, FRAME_HEADER)) await this.#need(at, FRAME_HEADER)
       const found = headerAt(this.#bytes, at - this.#from)?.number ?? 0

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StateStoreError } from '../base/errors.js'
+import { claimFiles } from './claim-files.js'
+import { claim, lastClaim } from './claims.js'
 import { LOCK } from './format.js'
+import { hasCode } from './system-error.js'
 
 /** Directories that this process has. */
 const OURS = new Set<string>()
-const MODE = 0o600
 
 /**
  * Takes a directory for this process; the returned function gives it back. Raises `in-use`, with the number of the process
@@ -30,44 +32,23 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
 }
 
 async function take(directory: string): Promise<void> {
-  const path = join(directory, LOCK)
-  const own = `${process.pid} ${lifeOf(process.pid)}\n`
-  for (;;) {
-    try {
-      await writeFile(path, own, { flag: 'wx', mode: MODE })
-      return
-    } catch (error) {
-      if (!hasCode(error, 'EEXIST')) throw error
-    }
-    const holder = await holderOf(directory)
-    if (holder !== undefined) throw inUse(directory, holder)
-    await removeStale(path)
-  }
+  const own = `${process.pid} ${lifeOf(process.pid)} ${randomUUID()}\n`
+  const other = await claim(claimFiles(directory), own, text => livingHolder(text, directory) !== undefined)
+  if (other !== undefined) throw inUse(directory, livingHolder(other, directory) ?? 0)
 }
 
 /** The process that has a directory, if one has. */
 export async function holderOf(directory: string): Promise<number | undefined> {
-  try {
-    const [pid = '', life = ''] = (await readFile(join(directory, LOCK), 'utf8')).trim().split(' ')
-    const holder = Number(pid)
-    // In a container each start may have the same number.
-    if (holder === process.pid && !OURS.has(directory)) return undefined
-    return isAlive(holder) && lifeOf(holder) === life ? holder : undefined
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
+  const last = await lastClaim(claimFiles(directory))
+  return last === undefined ? undefined : livingHolder(last, directory)
 }
 
-/** Only one of several that find it takes it away. */
-async function removeStale(path: string): Promise<void> {
-  const aside = `${path}.${randomUUID()}.part`
-  try {
-    await rename(path, aside)
-    await rm(aside)
-  } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw error
-  }
+function livingHolder(text: string, directory: string): number | undefined {
+  const [pid = '', life = ''] = text.trim().split(' ')
+  const holder = Number(pid)
+  // In a container each start may have the same number.
+  if (holder === process.pid && !OURS.has(directory)) return undefined
+  return isAlive(holder) && lifeOf(holder) === life ? holder : undefined
 }
 
 function isAlive(pid: number): boolean {
@@ -93,6 +74,3 @@ function lifeOf(pid: number): string {
 
 const inUse = (directory: string, pid: number): StateStoreError =>
   new StateStoreError('in-use', `the process ${pid} has the directory ${directory}`)
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code

@@ -1,6 +1,6 @@
 import { Engine, type EngineOptions } from '../engine/engine.js'
 import type { Entry } from '../engine/entry.js'
-import { DiskLog, type LogPlace } from './disk-log.js'
+import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
 import type { Files, OpenFile } from './files.js'
 import { HEAD_SIZE, head, MARK, nameOf } from './format.js'
 import { markOf } from './mark.js'
@@ -19,8 +19,9 @@ export interface OpenOptions extends EngineOptions {
   readonly progress?: (progress: Progress) => void
   /** Hears of what does not keep the log from going on. */
   readonly troubled: (trouble: unknown) => void
-  /** A log that is shorter is not replaced by a state, bytes. Default 16 MiB. */
-  readonly worthReplacing?: number
+  /** Milliseconds that never go backwards: how long a flush takes decides how the next one is done. */
+  readonly monotonic: () => number
+  readonly sizes?: Partial<LogSizes>
 }
 
 /**
@@ -31,8 +32,8 @@ export async function openLog<C>(files: Files, options: OpenOptions): Promise<Op
   const recovered = await recover<C>(files, options, options.progress)
   const { engine } = recovered
   const place = await continueLog(files, recovered)
-  const { troubled, worthReplacing } = options
-  const log = new DiskLog(files, place, () => engine.capture(), troubled, worthReplacing)
+  const { monotonic, troubled, sizes } = options
+  const log = new DiskLog(files, place, { capture: () => engine.capture(), monotonic, troubled }, sizes)
   await begin(engine, log, options.now())
   for (const name of recovered.leftovers) await files.remove(name)
   return { engine, log }
@@ -56,14 +57,14 @@ async function continueLog<C>(
   const mark = await markFile(files, Math.max(position, marked))
   if (tail === undefined || tail.at === 0) {
     const file = await newLog(files, nameOf('log', position), position)
-    return { file, mark, at: HEAD_SIZE, position, stateSize }
+    return { file, mark, at: HEAD_SIZE, reserved: HEAD_SIZE, position, stateSize }
   }
-  const file = await files.open(tail.name, true)
-  if (torn > 0) {
-    await file.truncate(tail.at)
-    await file.flush()
-  }
-  return { file, mark, at: tail.at, position, stateSize }
+  const { name, at, size } = tail
+  const file = await files.open(name, true)
+  if (torn === 0) return { file, mark, at, reserved: size, position, stateSize }
+  await file.truncate(at)
+  await file.flush()
+  return { file, mark, at, reserved: at, position, stateSize }
 }
 
 async function newLog(files: Files, name: string, position: number): Promise<OpenFile> {

@@ -5,7 +5,7 @@ import { decodeEntry } from '../log/entry-codec.js'
 import { damaged } from '../log/errors.js'
 import { StateDecoder } from '../log/state-codec.js'
 import type { Files, OpenFile } from './files.js'
-import { checkHead, fileOf, HEAD_SIZE, type Kind, LOCK, MARK, nameOf, UNFINISHED } from './format.js'
+import { checkHead, fileOf, HEAD_SIZE, isClaim, type Kind, MARK, nameOf, UNFINISHED } from './format.js'
 import { FrameSource } from './frame-source.js'
 import { readMark } from './mark.js'
 
@@ -27,8 +27,8 @@ export interface Recovered<C> {
   readonly entries: number
   /** Keys of the state. */
   readonly keys: number
-  /** The log that goes on, and where; `undefined` when there is none yet. */
-  readonly tail: { readonly name: string; readonly at: number } | undefined
+  /** The log that goes on, where, and how long its file is; `undefined` when there is none yet. */
+  readonly tail: { readonly name: string; readonly at: number; readonly size: number } | undefined
   /** What was written but never committed, bytes. */
   readonly torn: number
   /** Of the state, bytes. */
@@ -43,7 +43,7 @@ const SILENT = { expired: () => undefined, answered: () => undefined, loaded: ()
 
 /** Whether a directory has nothing in it, or nothing but the beginnings of a store. */
 export const isFresh = (names: readonly string[]): boolean =>
-  names.every(name => name === LOCK || name === MARK || name === LOST)
+  names.every(name => isClaim(name) || name === MARK || name === LOST)
 
 /**
  * Reads a directory back, without changing it. Raises `damaged` when it is not all that was committed, and `format` when
@@ -69,14 +69,15 @@ export async function recover<C>(
       `entries up to ${marked} were committed, and the log ends with ${tail.position}: what it held is lost`,
     )
   }
-  const older = names.filter(name => name.endsWith(UNFINISHED) || (fileOf(name)?.position ?? base) < base)
+  const isOver = (name: string): boolean => name.endsWith(UNFINISHED) || (fileOf(name)?.position ?? base) < base
+  const older = names.filter(name => !isClaim(name) && isOver(name))
   const stateSize = sizes.get(nameOf('state', base)) ?? 0
   return { engine, marked, keys: state?.size ?? 0, stateSize, ...tail, leftovers: [...older, ...tail.leftovers] }
 }
 
 function checkNames(names: readonly string[]): void {
   const known = (name: string): boolean =>
-    name === LOCK || name === MARK || name === LOST || name.endsWith(UNFINISHED) || fileOf(name) !== undefined
+    isClaim(name) || name === MARK || name === LOST || name.endsWith(UNFINISHED) || fileOf(name) !== undefined
   const strange = names.find(name => !known(name))
   if (strange === undefined) return
   throw new StateStoreError(
@@ -167,7 +168,7 @@ class Reading {
       entries += end.position - from
       torn = end.torn
       position = end.position
-      tail = { name, at: end.at }
+      tail = { name, at: end.at, size: end.size }
     }
     // A log is there before its state is.
     if (tail === undefined && base > 0) throw damaged(`${nameOf('log', base)} is missing`)
@@ -177,7 +178,7 @@ class Reading {
   async #log<C>(engine: Engine<C>, name: string, from: number, applied: number, file: OpenFile) {
     const size = await file.size()
     // It was about to be made.
-    if (size < HEAD_SIZE) return { position: from, at: 0, torn: size }
+    if (size < HEAD_SIZE) return { position: from, at: 0, torn: size, size }
     checkHead(name, await file.read(0, HEAD_SIZE), 'log', from)
     const source = await FrameSource.of(file, HEAD_SIZE)
     let position = from
@@ -187,9 +188,10 @@ class Reading {
       if (from === applied) engine.apply(entryOf(name, entry), SILENT)
       this.#tell(entry.length)
     }
-    if (source.at < size && (await source.hasLater(position + 1)))
+    const written = await source.end()
+    if (source.at < written && (await source.hasLater(position + 1, written)))
       throw damaged(`${name} is damaged at byte ${source.at}`)
-    return { position, at: source.at, torn: size - source.at }
+    return { position, at: source.at, torn: written - source.at, size }
   }
 
   async #with<T>(name: string, use: (file: OpenFile) => Promise<T>): Promise<T> {

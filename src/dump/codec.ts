@@ -88,7 +88,7 @@ function fromText(name: string, text: unknown): Uint8Array {
 function fromBase64(name: string, text: unknown): Uint8Array {
   if (typeof text === 'string') {
     const bytes = Buffer.from(text, 'base64')
-    // Node skips what is no Base64, and would store something else.
+    // Node skips characters that are not Base64, and would store something else.
     if (bytes.toString('base64') === text) return bytes
   }
   throw new ArgumentError(`its \`${name}\` is no Base64`)

@@ -19,9 +19,9 @@ const MOST_BYTES = 4 * 1024 * 1024
 
 /**
  * Answers to the last writes, for clients that ask again because they did not hear. They are kept as bytes: objects that
- * live for a second or two and then die cost the garbage collector more than the write itself. Nobody looks at them, and
- * they are not sorted, until somebody does ask again. There are two generations; when the younger is full, the older is
- * forgotten.
+ * live for a second or two and then die cost the garbage collector more than the write itself. They are not looked at,
+ * and they are not sorted, until somebody does ask again. There are two generations; when the younger is full, the older
+ * is forgotten.
  */
 export class AnsweredWrites {
   #younger = new Generation()

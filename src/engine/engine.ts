@@ -2,20 +2,18 @@ import { fromBinaryString, toBinaryString } from '../base/bytes.js'
 import type { Command, KeynotifyCommand } from '../protocol/commands.js'
 import { CommandError, parseCommand } from '../protocol/parse-command.js'
 import type { Reply } from '../protocol/replies.js'
-import type { KnownServiceErrorCode } from '../protocol/service-errors.js'
-import type { Answer, Applier, Change, Restoration } from './answer.js'
-import { AnsweredWrites } from './answered.js'
-import { apply, type Outcome, type StoredRecord } from './apply.js'
-import { type Entry, isWrite, type Load, type Room, type Write } from './entry.js'
-import { Records } from './records.js'
+import type { Answer, Applier } from './answer.js'
+import { apply, type StoredRecord } from './apply.js'
+import { type Entry, isWrite, type Room } from './entry.js'
+import { Ledger } from './ledger.js'
+import type { Records } from './records.js'
+import { NONE, refusal } from './refusal.js'
 import { type RawRequest, readClocks } from './request.js'
-import { deleteAll, restore } from './restore.js'
 import { isAllowed, type KeyRights } from './rights.js'
-import { checkRoom } from './room.js'
 import { scanPage } from './scan.js'
 import type { Shares } from './shares.js'
 import type { State } from './state.js'
-import { VersionClock } from './version-clock.js'
+import type { VersionClock } from './version-clock.js'
 import { Watchers, type WatchQuotas } from './watchers.js'
 
 export type { Answer, Applier, Change, Restoration } from './answer.js'
@@ -41,7 +39,7 @@ const LONGEST_WATCHED_KEY = 30_000
 /**
  * The state store without network, timers or clock: every call brings the time along. `C` stands for a connection.
  * What changes records comes in entries, and equal entries in equal order make equal states, wherever they are applied.
- * Who watches what is no part of that state.
+ * Watches are not part of that state.
  *
  * @example
  * ```ts
@@ -55,11 +53,9 @@ export class Engine<C> {
   readonly #maxKeys: number
   readonly #maxBytes: number
   readonly #rights: KeyRights<C> | undefined
-  readonly #records = new Records()
-  readonly #clock = new VersionClock()
-  readonly #answered = new AnsweredWrites()
-  /** Time of the first request, ms: tells this store from the one that had its place before. */
-  #born: number | undefined
+  readonly #ledger: Ledger
+  readonly #records: Records
+  readonly #clock: VersionClock
 
   /** @param state - what to begin with */
   constructor(options: EngineOptions<C> = {}, state?: State) {
@@ -67,25 +63,14 @@ export class Engine<C> {
     this.#maxBytes = options.maxBytes ?? 1024 ** 3
     this.#rights = options.rights
     this.watchers = new Watchers<C>(options.watches)
-    if (state === undefined) return
-    this.#born = state.born
-    this.#clock.keep(state.version)
-    this.#answered.restore(state.answered)
-    for (const record of state.records) this.#records.putBack(record.id, record, record.number)
-    this.#records.order.skipTo(state.lastNumber)
+    this.#ledger = new Ledger(state)
+    this.#records = this.#ledger.records
+    this.#clock = this.#ledger.clock
   }
 
   /** The state as it is now. */
   capture(): State {
-    const records = this.#records.capture()
-    return {
-      born: this.#born,
-      version: this.#clock.last,
-      lastNumber: this.#records.order.last,
-      answered: this.#answered.capture(),
-      records,
-      size: records.length,
-    }
+    return this.#ledger.capture()
   }
 
   /** What the next entry may come to: what is left of the bounds beside what watches take. */
@@ -138,7 +123,7 @@ export class Engine<C> {
     return this.#records.get(toBinaryString(key))
   }
 
-  /** Whoever watches a key. */
+  /** The connections that watch a key. */
   watchersOf(key: Uint8Array): Iterable<C> {
     return this.watchers.count === 0 ? [] : this.watchers.of(toBinaryString(key))
   }
@@ -150,16 +135,7 @@ export class Engine<C> {
 
   /** Applies an entry. Never throws for what a client sent. */
   apply(entry: Entry, applier: Applier): void {
-    const { time, commands } = entry
-    this.#born ??= time
-    const expired = this.#expire(time)
-    if (expired.length > 0) applier.expired(expired)
-    let index = 0
-    for (const command of commands) {
-      if (command.type === 'write') applier.answered(index++, this.#write(command, entry))
-      else if (command.type === 'load') applier.loaded(index++, this.#load(command, entry))
-      else applier.expired(this.#begin(time))
-    }
+    this.#ledger.apply(entry, applier)
   }
 
   /** Whether a connection may send a command. What it may not is for {@link ask}, which says so. */
@@ -176,72 +152,6 @@ export class Engine<C> {
     }
   }
 
-  #expire(now: number): readonly Change[] {
-    const { nextDeadline } = this.#records
-    if (nextDeadline === undefined || nextDeadline > now) return NONE
-    return this.#records
-      .removeDue(now)
-      .map(key => ({ key, notification: { op: 'delete' }, version: this.#clock.tick(now) }))
-  }
-
-  #load(load: Load, entry: Entry): Restoration | CommandError {
-    try {
-      return restore(load, entry, this.#records, this.#clock)
-    } catch (error) {
-      if (error instanceof CommandError) return error
-      throw error
-    }
-  }
-
-  /** The store starts again. */
-  #begin(now: number): Change[] {
-    const ids = this.#records.capture().flatMap(({ id, volatile }) => (volatile ? [id] : []))
-    return Array.from(deleteAll(ids, now, this.#records, this.#clock))
-  }
-
-  #write(write: Write, entry: Entry): Answer {
-    const { origin } = write
-    const { time } = entry
-    const before = origin?.dup ? this.#answered.find(origin, time) : undefined
-    if (before !== undefined) return { reply: before.reply, version: before.version, changes: NONE }
-    const answer = this.#answer(write, entry)
-    if (origin !== undefined) this.#answered.note(origin, time, answer.reply, answer.version)
-    return answer
-  }
-
-  #answer(write: Write, entry: Entry): Answer {
-    try {
-      const { command } = write
-      const outcome = this.#outcomeOf(write, entry)
-      const { reply, version, change } = outcome
-      if (change === undefined) return { reply, version, changes: NONE }
-      this.#commit(toBinaryString(command.key), outcome)
-      return { reply, version, changes: [{ key: command.key, notification: change, version: this.#clock.last }] }
-    } catch (error) {
-      return refusal(error)
-    }
-  }
-
-  #outcomeOf(write: Write, entry: Entry): Outcome {
-    const { command, volatile, owner } = write
-    const { time } = entry
-    const clocks = readClocks(command, write, this.#clock.latest(time))
-    const id = toBinaryString(command.key)
-    const record = this.#records.get(id)
-    const next = this.#clock.next(time, clocks.timestamp)
-    const { fencingToken } = clocks
-    const outcome = apply(record, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
-    if (outcome.change?.op === 'set' && outcome.record !== undefined)
-      checkRoom(this.#records, { id, before: record, after: outcome.record }, entry, owner)
-    return outcome
-  }
-
-  #commit(id: string, { record, version }: Outcome): void {
-    if (version !== undefined) this.#clock.keep(version)
-    if (record === undefined) this.#records.remove(id)
-    else this.#records.put(id, record)
-  }
-
   #ask(raw: RawRequest, connection: C, now: number): Answer {
     const command = raw.command ?? parseCommand(raw.payload)
     readClocks(command, raw, this.#clock.latest(now))
@@ -249,7 +159,7 @@ export class Engine<C> {
     if (isWrite(command) || !this.allows(connection, command)) throw new CommandError('not-authorized')
     if (command.verb === 'SCAN') {
       const readable = this.#rights?.readable(connection)
-      const { reply, work } = scanPage(this.#records.order, String(this.#born), command, readable)
+      const { reply, work } = scanPage(this.#records.order, String(this.#ledger.born), command, readable)
       return { reply, version: undefined, changes: NONE, work }
     }
     const id = toBinaryString(command.key)
@@ -272,17 +182,4 @@ export class Engine<C> {
     this.watchers.add(connection, id)
     return { type: 'ok' }
   }
-}
-
-const NONE: readonly Change[] = []
-
-const refusal = (error: unknown): Answer => ({
-  reply: { type: 'error', code: codeOf(error) },
-  version: undefined,
-  changes: NONE,
-})
-
-function codeOf(error: unknown): KnownServiceErrorCode {
-  if (error instanceof CommandError) return error.code
-  throw error
 }

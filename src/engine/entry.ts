@@ -7,7 +7,7 @@ import type { RawRequest } from './request.js'
 /** Commands that may change a record: those that go through the log. */
 export type WriteCommand = Extract<Command, { verb: 'SET' | 'DEL' | 'VDEL' }>
 
-/** Who asked for something, so that whoever asks again for the same is known. */
+/** Who asked for something, so that a repeated request is known for what it is. */
 export interface Origin {
   readonly clientId: string
   readonly correlationData: Uint8Array

@@ -3,7 +3,7 @@ const FEW = 64
 
 /**
  * All keys in the order they came, each with a number that rises and is never given again. One can go on from a number
- * at any time, whatever came and went in between, and whoever does so leaves nothing behind. Adding is O(1) on average,
+ * at any time, whatever came and went in between, and iterating leaves nothing behind. Adding is O(1) on average,
  * removing and going on O(log n); a key that goes leaves a gap, and gaps are closed when they are more than the keys.
  */
 export class KeyOrder<K> {

@@ -33,7 +33,7 @@ interface Rest {
  * A page of a scan over keys that are binary strings. The store keeps nothing of it: the token holds the place to go on from and the newest key when the
  * scan began. So a scan ends, however fast keys come, and what comes after it began is left out; a key that exists
  * all the while is in one page, and no key is in two. `store` tells this store from one that had its place before; a token
- * of another, or one that is none, raises `syntax-error`.
+ * of another scan, or one that was never given, raises `syntax-error`.
  *
  * A page ends when it is full, and when it has cost enough: then it may be empty and yet not the last.
  *

@@ -6,7 +6,7 @@ const NODE_ID = 'StateStore'
 /**
  * The store's own hybrid logical clock, from which all versions come. They only rise, whatever becomes of the wall clock:
  * when that was set back, or ran ahead and was put right, versions stay where they were and count on until it has caught
- * up. Nobody is refused because of it.
+ * up. Nothing is refused because of it.
  *
  * @example
  * ```ts

@@ -72,7 +72,7 @@ export class Watchers<C> {
     return this.#byKey.get(key)?.connections.size ?? 0
   }
 
-  /** Whoever watches a key, in the order they came. */
+  /** The connections that watch a key, in the order in which they came. */
   of(key: string): Iterable<C> {
     return this.#byKey.get(key)?.connections ?? []
   }

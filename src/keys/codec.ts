@@ -1,10 +1,10 @@
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { fromUtf8, isWellFormed, utf8 } from '../base/bytes.js'
+import { checkHas } from '../base/check.js'
 import { ArgumentError, PayloadError, reason, shown } from '../base/errors.js'
 
 /**
- * How values of a key become bytes and come back. `encode` throws for what is no value of it, `decode` for bytes that
- * are none; it may as well return a value of its own choice for them.
+ * How values of a key become bytes and come back. `encode` throws for a value it cannot write, `decode` for bytes it
+ * cannot read; it may as well return a value of its own choice for them.
  *
  * @example
  * ```ts
@@ -14,6 +14,16 @@ import { ArgumentError, PayloadError, reason, shown } from '../base/errors.js'
 export interface Codec<T> {
   encode(value: T): Uint8Array
   decode(bytes: Uint8Array): T
+}
+
+/** A codec. Throws {@link ArgumentError} for anything else, such as `json` where `json()` was meant. */
+export function checkCodec<T>(codec: Codec<T>): Codec<T> {
+  if (typeof codec === 'function') {
+    const { name } = Object(codec)
+    throw new ArgumentError(`Expected a codec, got a function: call it, such as \`${name || 'json'}()\``)
+  }
+  checkHas('the codec', codec, ['encode', 'decode'])
+  return codec
 }
 
 /** The bytes of a value. Throws {@link ArgumentError} that names the key for whatever the codec throws. */
@@ -74,62 +84,6 @@ export const boolean: Codec<boolean> = {
   },
 }
 
-/**
- * JSON; with a schema that follows the Standard Schema specification (zod, valibot, arktype...) every value read is
- * validated, and is what the schema makes of it. Values written are not validated. The schema must be synchronous.
- *
- * @example
- * ```ts
- * json<{ name: string }>()
- * json(z.object({ name: z.string() }))
- * ```
- */
-export function json<S extends StandardSchemaV1>(schema: S): Codec<StandardSchemaV1.InferOutput<S>>
-export function json<T>(): Codec<T>
-export function json(schema?: StandardSchemaV1): Codec<unknown> {
-  const codec: Codec<unknown> & { readonly [SCHEMA]: unknown } = {
-    [SCHEMA]: schema ?? json,
-    encode(value) {
-      const encoded = stringify(value)
-      if (encoded === undefined) throw wrongType('a JSON value', value)
-      return utf8(encoded)
-    },
-    decode(stored) {
-      const parsed: unknown = JSON.parse(fromUtf8(stored))
-      return schema ? validated(schema, parsed) : parsed
-    },
-  }
-  return codec
-}
-
-const SCHEMA: unique symbol = Symbol('schema')
-
-/** What tells codecs apart: two codecs of JSON with the same schema, or with none, are as one. */
-export const identityOf = <T>(codec: Codec<T>): unknown => (SCHEMA in codec ? codec[SCHEMA] : codec)
-
-function stringify(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value)
-  } catch (cause) {
-    throw new ArgumentError(`Expected the value to be a JSON value: ${reason(cause)}`, { cause })
-  }
-}
-
-function validated(schema: StandardSchemaV1, value: unknown): unknown {
-  const result = schema['~standard'].validate(value)
-  if ('then' in result) {
-    // Nobody will ask how it ends.
-    result.then(undefined, () => undefined)
-    throw new PayloadError('The schema validates asynchronously, which a codec cannot wait for')
-  }
-  if (result.issues) throw new PayloadError(`Not what the schema asks for: ${result.issues.map(describe).join('; ')}`)
-  return result.value
-}
-
-function describe({ message, path }: StandardSchemaV1.Issue): string {
-  const at = path?.map(segment => String(typeof segment === 'object' ? segment.key : segment)).join('.')
-  return at ? `${at}: ${message}` : message
-}
-
-const wrongType = (expected: string, value: unknown): ArgumentError =>
+/** For a value that is none of a codec's. */
+export const wrongType = (expected: string, value: unknown): ArgumentError =>
   new ArgumentError(`Expected the value to be ${expected}, got \`${shown(value)}\` (${typeof value})`)

@@ -1,7 +1,9 @@
 import { filter, map, Observable } from 'rxjs'
 import type { DecodeError } from '../base/errors.js'
+import { checkOptionNames } from '../base/option-names.js'
 import type { Written } from '../commands/store.js'
 import type { Hlc } from '../hlc/hlc.js'
+import type { KeyName } from '../protocol/key-name.js'
 import { type AbortOptions, abortable, checkSignal } from './abort.js'
 import { encodeFor } from './codec.js'
 import type { Entry } from './entry.js'
@@ -12,11 +14,22 @@ import {
   checkSetOptions,
   checkTimeout,
   checkToken,
+  DELETE_NAMES,
   type DeleteOptions,
+  ELSEWHERE,
+  GET_NAMES,
+  LOOP_NAMES,
   type RequestOptions,
+  SET_NAMES,
   type SetOptions,
 } from './options.js'
-import { type KeySource, SOURCE } from './source.js'
+import { type KeyHost, type KeySource, SOURCE } from './source.js'
+import { StoreRequest } from './store-request.js'
+
+// Operators are given up by unsubscribing; a request of its own by a signal, too.
+const GET_REQUEST = { ...GET_NAMES, ...LOOP_NAMES }
+const SET_REQUEST = { ...SET_NAMES, ...LOOP_NAMES }
+const DELETE_REQUEST = { ...DELETE_NAMES, ...LOOP_NAMES }
 
 /** What a write came to. */
 export interface SetResult {
@@ -41,7 +54,7 @@ export interface DeleteResult {
  * ```ts
  * const setPoint = store.key('thermostat1\\setPoint', number)
  * setPoint.value$.subscribe(render)
- * await firstValueFrom(setPoint.set(21.5))
+ * await setPoint.set(21.5)
  * ```
  */
 export class Key<T> implements AsyncIterable<Entry<T>> {
@@ -53,7 +66,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
     this[SOURCE] = source
   }
 
-  /** The key; one that is no UTF-8 text as `0x` and Base16. */
+  /** The key; as `0x` and Base16 unless it is UTF-8 text. */
   get name(): string {
     return this[SOURCE].key.text
   }
@@ -112,6 +125,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
    * ```
    */
   entries(options: AbortOptions = {}): AsyncIterableIterator<Entry<T>, undefined> {
+    checkOptionNames('entries', options, LOOP_NAMES)
     return new Latest(abortable(this.entries$, checkSignal(options.signal)))
   }
 
@@ -121,56 +135,70 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * Reads the key once. Cold: asks on every subscription. Errors with `timeout`, `decode`, `aborted`, `closed` or what
-   * the store answers; an absent key is an entry, not an error.
+   * Reads the key once; to be subscribed or awaited, see {@link StoreRequest}. Errors with `argument` for wrong options,
+   * `timeout`, `decode`, `aborted`, `no-store`, `closed` or what the store answers; an absent key is an entry, not an error.
    */
-  get(options: RequestOptions & AbortOptions = {}): Observable<Entry<T>> {
-    const { host, key } = this[SOURCE]
-    const signal = checkSignal(options.signal)
-    return abortable(host.store.get(key, checkTimeout(options.timeout, host.timeout)), signal).pipe(
-      map(found => {
-        const source = 'snapshot'
-        if (found === undefined) return { key: this.name, op: 'absent', value: undefined, version: undefined, source }
-        const { version } = found
-        return { key: this.name, op: 'set', value: this[SOURCE].value(found.value, version), version, source }
-      }),
-    )
+  get(options: RequestOptions & AbortOptions = {}): StoreRequest<Entry<T>> {
+    return new StoreRequest(() => {
+      checkOptionNames('get', options, GET_REQUEST)
+      const { host, key } = this[SOURCE]
+      const signal = checkSignal(options.signal)
+      return abortable(host.store.get(key, checkTimeout(options.timeout, host.timeout)), signal).pipe(
+        map(found => {
+          const source = 'snapshot'
+          if (found === undefined) return { key: this.name, op: 'absent', value: undefined, version: undefined, source }
+          const { version } = found
+          return { key: this.name, op: 'set', value: this[SOURCE].value(found.value, version), version, source }
+        }),
+      )
+    })
   }
 
   /**
-   * Writes the value. Cold: writes on every subscription. Throws `argument` at once for wrong options or a value the
-   * codec refuses; errors with `timeout` (not written), `outcome-unknown`, `aborted` (written or not, once it was sent),
-   * `closed` or what the store answers.
+   * Writes the value; to be subscribed or awaited, see {@link StoreRequest}. Errors with `argument` for wrong options or a
+   * value the codec refuses, `timeout` and `no-store` (not written), `outcome-unknown`, `aborted` (written or not, once it
+   * was sent), `closed` or what the store answers.
    */
-  set(value: T, options: SetOptions & AbortOptions = {}): Observable<SetResult> {
-    const { host, key, codec } = this[SOURCE]
-    const write = checkSetOptions(options, host.fencingToken)
-    const timeout = checkTimeout(options.timeout, host.timeout)
-    const signal = checkSignal(options.signal)
-    return abortable(host.store.set(key, encodeFor(this.name, codec, value), write, timeout), signal).pipe(
-      map(({ applied, version }) => ({ key: this.name, applied, version })),
+  set(value: T, options: SetOptions & AbortOptions = {}): StoreRequest<SetResult> {
+    return new StoreRequest(() => {
+      checkOptionNames('set', options, SET_REQUEST, ELSEWHERE)
+      const { host, key, codec } = this[SOURCE]
+      const write = checkSetOptions(options, host.fencingToken)
+      const timeout = checkTimeout(options.timeout, host.timeout)
+      const signal = checkSignal(options.signal)
+      return abortable(host.store.set(key, encodeFor(this.name, codec, value), write, timeout), signal).pipe(
+        map(({ applied, version }) => ({ key: this.name, applied, version })),
+      )
+    })
+  }
+
+  /** Deletes the key; errors as {@link set} does. */
+  delete(options: DeleteOptions & AbortOptions = {}): StoreRequest<DeleteResult> {
+    return this.#deletion('delete', options, ({ store }, key, token, timeout) => store.delete(key, token, timeout))
+  }
+
+  /** Deletes the key if it holds this value; errors as {@link set} does. */
+  deleteIf(value: T, options: DeleteOptions & AbortOptions = {}): StoreRequest<DeleteResult> {
+    const { codec } = this[SOURCE]
+    return this.#deletion('deleteIf', options, ({ store }, key, token, timeout) =>
+      store.deleteIf(key, encodeFor(this.name, codec, value), token, timeout),
     )
   }
 
-  /** Deletes the key. Cold; errors as {@link set} does. */
-  delete(options: DeleteOptions & AbortOptions = {}): Observable<DeleteResult> {
-    const { host, key } = this[SOURCE]
-    const token = checkToken(options.fencingToken) ?? host.fencingToken
-    const timeout = checkTimeout(options.timeout, host.timeout)
-    return this.#deleted(host.store.delete(key, token, timeout), options)
-  }
-
-  /** Deletes the key if it holds this value. Cold; errors as {@link set} does. */
-  deleteIf(value: T, options: DeleteOptions & AbortOptions = {}): Observable<DeleteResult> {
-    const { host, key, codec } = this[SOURCE]
-    const token = checkToken(options.fencingToken) ?? host.fencingToken
-    const timeout = checkTimeout(options.timeout, host.timeout)
-    return this.#deleted(host.store.deleteIf(key, encodeFor(this.name, codec, value), token, timeout), options)
-  }
-
-  #deleted(written$: Observable<Written>, { signal }: AbortOptions): Observable<DeleteResult> {
-    return abortable(written$, checkSignal(signal)).pipe(
-      map(({ applied, version }) => ({ key: this.name, deleted: applied, version })),
-    )
+  #deletion(
+    call: string,
+    options: DeleteOptions & AbortOptions,
+    written: (host: KeyHost, key: KeyName, token: Hlc | undefined, timeout: number) => Observable<Written>,
+  ): StoreRequest<DeleteResult> {
+    return new StoreRequest(() => {
+      checkOptionNames(call, options, DELETE_REQUEST, ELSEWHERE)
+      const { host, key } = this[SOURCE]
+      const token = checkToken(options.fencingToken) ?? host.fencingToken
+      const timeout = checkTimeout(options.timeout, host.timeout)
+      const signal = checkSignal(options.signal)
+      return abortable(written(host, key, token, timeout), signal).pipe(
+        map(({ applied, version }) => ({ key: this.name, deleted: applied, version })),
+      )
+    })
   }
 }

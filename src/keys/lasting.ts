@@ -5,8 +5,8 @@ const NOT_AUTHORIZED = 135
 
 /**
  * Codes after which a watch or a lease tries again; any other ends it, for no later attempt could mend it and the caller
- * must know. An answer that makes no sense is the fault of whoever gave it; the next one may make sense. The reasons are
- * in docs/decisions/errors-that-end-a-watch.md.
+ * must know. An answer that makes no sense is the fault of the one who gave it; the next one may make sense. The reasons
+ * are in docs/decisions/errors-that-end-a-watch.md.
  */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   // Troubles of network, load and clocks.
@@ -14,6 +14,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'outcome-unknown',
   'overflow',
   'connection-lost',
+  'no-store',
   'clock-skew',
   'quota-exceeded',
   'service-unknown',
@@ -33,7 +34,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'fencing-token-skew',
 ])
 
-/** Whether trying again is pointless; also for what is no error of ours, and so a fault in here. */
+/** Whether trying again is pointless; also for an error that is not of ours, and so a fault in here. */
 export function isLasting(error: unknown): boolean {
   if (!(error instanceof StateStoreError)) return true
   if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED) return true

@@ -55,7 +55,7 @@ export class Latest<T> implements AsyncIterableIterator<T, undefined> {
       },
       error: error => {
         this.#failure = { error }
-        // Whoever aborts wants no more.
+        // Who aborts wants no more.
         if (error instanceof AbortError) this.#newest = undefined
         this.#end()
       },

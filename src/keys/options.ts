@@ -1,7 +1,9 @@
 import { checkPositiveInteger } from '../base/check.js'
 import { ArgumentError, HlcError, shown } from '../base/errors.js'
+import type { OptionNames, OtherNames } from '../base/option-names.js'
 import type { WriteOptions } from '../commands/store.js'
 import { Hlc } from '../hlc/hlc.js'
+import type { AbortOptions } from './abort.js'
 
 /** Options of every request. */
 export interface RequestOptions {
@@ -25,6 +27,30 @@ export interface SetOptions extends DeleteOptions {
   readonly expiresIn?: number
   /** Ask the broker to keep the key on disk. */
   readonly persist?: boolean
+}
+
+/** The names of options, of a loop over a watch and of requests. */
+export const LOOP_NAMES: OptionNames<AbortOptions> = { signal: true }
+export const GET_NAMES: OptionNames<RequestOptions> = { timeout: true }
+export const DELETE_NAMES: OptionNames<DeleteOptions> = { ...GET_NAMES, fencingToken: true }
+export const SET_NAMES: OptionNames<SetOptions> = {
+  ...DELETE_NAMES,
+  ifAbsent: true,
+  ifAbsentOrEqual: true,
+  expiresIn: true,
+  persist: true,
+}
+
+/** What the protocol and other stores call them. */
+export const ELSEWHERE: OtherNames = {
+  px: 'expiresIn',
+  ttl: 'expiresIn',
+  ttlMs: 'expiresIn',
+  expiry: 'expiresIn',
+  nx: 'ifAbsent',
+  nex: 'ifAbsentOrEqual',
+  token: 'fencingToken',
+  abortSignal: 'signal',
 }
 
 /** Checks options before anything is sent; `token` is used when they bring none. Throws {@link ArgumentError}. */

@@ -71,7 +71,7 @@ function read(state: WatchState, reading: Reading): Step {
   return settle(patch(next, { entry }), [entry])
 }
 
-/** There was no such key, nobody knows when. */
+/** There was no such key, at a time that is not known. */
 function absent(state: WatchState): Step {
   // Certain changes tell all that happened since the registration, so also what the answer saw, if that was later.
   if (state.raced && state.entry) return settle(state, NOTHING)

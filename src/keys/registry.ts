@@ -37,7 +37,7 @@ export class Registry {
   readonly #watches = new Map<string, Watch>()
   readonly #errors: Sparing
   readonly #requests: WatchRequests
-  /** Calls off the end of watches that nobody listens to any more. */
+  /** Calls off the end of watches that have no listener any more. */
   readonly #ending = new Map<Watch, () => void>()
   #synced = 0
   #connection: WatchedConnection | undefined
@@ -54,7 +54,11 @@ export class Registry {
     this.#errors = new Sparing(options.clock, options.report)
     this.#requests = new WatchRequests(options, {
       answered: (watch, event) => this.#step(watch, event),
-      failed: (watch, error) => this.#end(watch, error),
+      failed: (watch, error) => {
+        // Nobody need listen to its error: a value$ without an error callback is how most watches are written.
+        this.#report(error)
+        this.#end(watch, error)
+      },
       report: error => this.#report(error),
     })
   }
@@ -137,6 +141,7 @@ export class Registry {
   /** Fails all watches, and those that come while the connection lasts: the client may not have notifications. */
   refuse(error: StateStoreError): void {
     this.#refusal = error
+    this.#report(error)
     for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
   }
 
@@ -169,7 +174,10 @@ export class Registry {
     if (this.#connection) this.#step(watch, { type: 'connected', rejoined: this.#stopped })
   }
 
-  /** Whether a notification was told on this connection, or queued before (MQTT 5.0, section 3.3.4), or nobody knows. */
+  /**
+   * Whether a notification was told on this connection, or queued before (MQTT 5.0, section 3.3.4), or whether that is
+   * not known.
+   */
   #ageOf({ subscriptionIds }: InboundMessage): 'certain' | 'stale' | 'unknown' {
     if (this.#connection === undefined) return 'unknown'
     const { fresh, subscriptionId } = this.#connection

@@ -1,11 +1,12 @@
 import { concatMap, defer, EMPTY, firstValueFrom, map, Observable, of, repeat, tap } from 'rxjs'
 import { isWellFormed, utf8 } from '../base/bytes.js'
 import { AbortError, ArgumentError, shown } from '../base/errors.js'
+import { checkOptionNames } from '../base/option-names.js'
 import { type AbortOptions, abortable, checkSignal } from './abort.js'
-import type { Codec } from './codec.js'
+import { type Codec, checkCodec } from './codec.js'
 import { Key } from './key.js'
 import { toKeyName } from './key-name.js'
-import { checkTimeout, type RequestOptions } from './options.js'
+import { checkTimeout, GET_NAMES, LOOP_NAMES, type RequestOptions } from './options.js'
 import { type KeyHost, KeySource } from './source.js'
 
 /**
@@ -17,33 +18,32 @@ import { type KeyHost, KeySource } from './source.js'
  *
  * @example
  * ```ts
- * for await (const key of store.scan('asset/*', json<Asset>())) await firstValueFrom(key.get())
+ * for await (const key of store.scan('asset/*', json<Asset>())) await key.get()
  * ```
  */
 export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>> {
-  readonly #glob: Uint8Array
+  readonly #glob: string | Uint8Array
   readonly #codec: Codec<T>
-  readonly #timeout: number
-  readonly #signal: AbortSignal | undefined
+  readonly #options: RequestOptions & AbortOptions
   readonly #host: KeyHost
 
   /** Use {@link StoreView.scan}. */
   constructor(glob: string | Uint8Array, codec: Codec<T>, options: RequestOptions & AbortOptions, host: KeyHost) {
-    super(subscriber => abortable(this.#keys(), this.#signal).subscribe(subscriber))
-    this.#glob = toGlob(glob)
-    this.#codec = codec
-    this.#timeout = checkTimeout(options.timeout, host.timeout)
-    this.#signal = checkSignal(options.signal)
+    super(subscriber => this.#keys().subscribe(subscriber))
+    this.#glob = glob
+    this.#codec = checkCodec(codec)
+    this.#options = options
     this.#host = host
   }
 
   /** Rejects with what the observable would error with. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Key<T>, void> {
+    const { signal, page: pageAt } = this.#terms()
     let token: Uint8Array | undefined
     do {
-      const page = await firstValueFrom(abortable(this.#page(token), this.#signal))
+      const page = await firstValueFrom(abortable(pageAt(token), signal))
       for (const key of page.keys) {
-        if (this.#signal?.aborted) throw new AbortError(this.#signal.reason)
+        if (signal?.aborted) throw new AbortError(signal.reason)
         yield this.#key(key)
       }
       token = page.token
@@ -52,8 +52,9 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
 
   #keys(): Observable<Key<T>> {
     return defer(() => {
+      const { signal, page: pageAt } = this.#terms()
       let token: Uint8Array | undefined
-      return defer(() => this.#page(token)).pipe(
+      const keys$ = defer(() => pageAt(token)).pipe(
         tap(page => {
           token = page.token
         }),
@@ -61,11 +62,18 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
         map(key => this.#key(key)),
         repeat({ delay: () => (token === undefined ? EMPTY : of(token)) }),
       )
+      return abortable(keys$, signal)
     })
   }
 
-  #page(token: Uint8Array | undefined): ReturnType<KeyHost['store']['scan']> {
-    return this.#host.store.scan(this.#glob, token, this.#timeout)
+  /** What was asked for, checked. */
+  #terms() {
+    checkOptionNames('scan', this.#options, { ...GET_NAMES, ...LOOP_NAMES })
+    const { store, timeout: byDefault } = this.#host
+    const glob = toGlob(this.#glob)
+    const timeout = checkTimeout(this.#options.timeout, byDefault)
+    const signal = checkSignal(this.#options.signal)
+    return { signal, page: (token: Uint8Array | undefined) => store.scan(glob, token, timeout) }
   }
 
   #key(bytes: Uint8Array): Key<T> {

@@ -1,12 +1,13 @@
 import { map, type Observable } from 'rxjs'
 import type { AbortOptions } from './abort.js'
-import { bytes, type Codec } from './codec.js'
+import { bytes, type Codec, checkCodec } from './codec.js'
 import type { Entry } from './entry.js'
 import { type DeleteResult, Key, type SetResult } from './key.js'
 import { toKeyName } from './key-name.js'
 import type { DeleteOptions, RequestOptions, SetOptions } from './options.js'
 import { Scan } from './scan.js'
 import { type KeyHost, KeySource } from './source.js'
+import { StoreRequest } from './store-request.js'
 import { watchAll } from './watch-all.js'
 
 /** Where the library finds what a view's keys need; not for users. */
@@ -17,7 +18,7 @@ export abstract class StoreView {
   abstract readonly [HOST]: KeyHost
 
   /**
-   * A key of the store. Without a codec its values are bytes. Throws `argument` for an empty key.
+   * A key of the store. Without a codec its values are bytes. Throws `argument` for an empty key and for what is no codec.
    *
    * @example
    * ```ts
@@ -27,7 +28,7 @@ export abstract class StoreView {
   key(name: string | Uint8Array): Key<Uint8Array>
   key<T>(name: string | Uint8Array, codec: Codec<T>): Key<T>
   key(name: string | Uint8Array, codec: Codec<unknown> = bytes): unknown {
-    return new Key(new KeySource(toKeyName(name), codec, this[HOST]))
+    return new Key(new KeySource(toKeyName(name), checkCodec(codec), this[HOST]))
   }
 
   /**
@@ -53,7 +54,7 @@ export abstract class StoreView {
    * With the store of this package, a key that exists from beginning to end comes once, no key comes twice, and what is
    * written meanwhile may be missing. A page that got lost with the connection is asked for again.
    *
-   * Cold. Throws `argument` for an empty glob. Errors with `unknown-command` when the store cannot list its keys,
+   * Cold. Errors with `argument` for an empty glob or wrong options, `unknown-command` when the store cannot list its keys,
    * `syntax-error` when it was restarted meanwhile, `timeout` (of a page), `aborted`, `closed` or what else the store answers.
    *
    * @example
@@ -72,8 +73,8 @@ export abstract class StoreView {
   }
 
   /** Reads a key once; see {@link Key.get}. */
-  get<T>(name: string | Uint8Array, codec: Codec<T>, options?: RequestOptions & AbortOptions): Observable<Entry<T>> {
-    return this.key(name, codec).get(options)
+  get<T>(name: string | Uint8Array, codec: Codec<T>, options?: RequestOptions & AbortOptions): StoreRequest<Entry<T>> {
+    return new StoreRequest(() => this.key(name, codec).get(options))
   }
 
   /** Writes a key once; see {@link Key.set}. */
@@ -82,13 +83,13 @@ export abstract class StoreView {
     value: T,
     codec: Codec<T>,
     options?: SetOptions & AbortOptions,
-  ): Observable<SetResult> {
-    return this.key(name, codec).set(value, options)
+  ): StoreRequest<SetResult> {
+    return new StoreRequest(() => this.key(name, codec).set(value, options))
   }
 
   /** Deletes a key; see {@link Key.delete}. */
-  delete(name: string | Uint8Array, options?: DeleteOptions & AbortOptions): Observable<DeleteResult> {
-    return this.key(name).delete(options)
+  delete(name: string | Uint8Array, options?: DeleteOptions & AbortOptions): StoreRequest<DeleteResult> {
+    return new StoreRequest(() => this.key(name).delete(options))
   }
 
   /** Deletes a key if it holds the value; see {@link Key.deleteIf}. */
@@ -97,7 +98,7 @@ export abstract class StoreView {
     value: T,
     codec: Codec<T>,
     options?: DeleteOptions & AbortOptions,
-  ): Observable<DeleteResult> {
-    return this.key(name, codec).deleteIf(value, options)
+  ): StoreRequest<DeleteResult> {
+    return new StoreRequest(() => this.key(name, codec).deleteIf(value, options))
   }
 }

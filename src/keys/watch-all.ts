@@ -89,7 +89,7 @@ class Group<T> implements Unsubscribable {
 /** A key of a group, as its watch sees it. No subscription of its own: a group may have ten thousand. */
 class Member<T> implements WatchObserver {
   readonly source: KeySource<T>
-  /** Whoever is being told may leave meanwhile. */
+  /** A listener that is being told may leave meanwhile. */
   left = false
   readonly #group: Group<T>
   #shown: RawEntry | undefined = undefined

@@ -15,7 +15,7 @@ interface RequestEvents {
   answered(watch: Watch, event: WatchEvent): void
   /** No later attempt can succeed. */
   failed(watch: Watch, error: StateStoreError): void
-  /** It is tried again, or nobody waits for it. */
+  /** It is tried again, or not waited for any more. */
   report(error: StateStoreError): void
 }
 

@@ -5,13 +5,13 @@ import { INITIAL, type RawEntry, type WatchState } from './watch-state.js'
 
 /** Who listens to a watch. */
 export interface WatchObserver {
-  /** What was emitted last, or is emitted now, and whether it can be relied on; at once for whoever comes. */
+  /** What was emitted last, or is emitted now, and whether it can be relied on; at once for a new listener. */
   signal(entry: RawEntry | undefined, freshness: Freshness): void
   error(error: StateStoreError): void
   complete(): void
 }
 
-const NOBODY: readonly WatchObserver[] = []
+const NONE: readonly WatchObserver[] = []
 
 /** One watched key of a client. There may be ten thousand, so it is lean. */
 export class Watch {
@@ -19,8 +19,8 @@ export class Watch {
   state: WatchState = INITIAL
   /** The request under way, or the pause before it is tried again. */
   request: { unsubscribe(): void } | undefined = undefined
-  // Replaced, never changed: whoever is being told may come and go meanwhile.
-  #observers = NOBODY
+  // Replaced, never changed: listeners may come and go while they are told.
+  #observers = NONE
 
   constructor(key: KeyName) {
     this.key = key
@@ -46,10 +46,10 @@ export class Watch {
     for (const observer of this.#observers) observer.signal(entry, freshness)
   }
 
-  /** Tells all that it is over; nobody listens afterwards. */
+  /** Tells all that it is over, and forgets them. */
   end(error: StateStoreError | undefined): void {
     const observers = this.#observers
-    this.#observers = NOBODY
+    this.#observers = NONE
     for (const observer of observers) {
       if (error) observer.error(error)
       else observer.complete()

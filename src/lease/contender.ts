@@ -18,14 +18,14 @@ import { Tenure } from './tenure.js'
 
 /** What the watch of the lock key said last. */
 interface Seen {
-  /** Missing when nobody holds it. */
+  /** Missing when it is free. */
   readonly holder: string | undefined
   readonly version: Hlc | undefined
 }
 
 /**
  * One subscriber of a lease: asks for it, keeps it, waits for it. It waits for the watch of the lock key; only when
- * nothing was heard of the holder for the length of a lease, as when a store tells nobody that a key ran out, it asks.
+ * nothing was heard of the holder for the length of a lease, as when a store does not tell that a key ran out, it asks.
  */
 export class Contender {
   readonly #key: KeyName
@@ -132,7 +132,8 @@ export class Contender {
       this.#fail(error)
       return
     }
-    // Without a connection there is nothing to tell that `status$` does not; a store that refuses nobody would notice.
+    // Without a connection there is nothing to tell that `status$` does not; a store that refuses no request would
+    // notice.
     if (error.code !== 'timeout') this.#host.report(error)
     this.#askAfter(this.#pace.retry())
   }
@@ -207,7 +208,7 @@ export class Contender {
     this.#subscriber.complete()
   }
 
-  /** Whoever holds the lease hears that it is over before the stream ends. */
+  /** A holder hears that its lease is over before the stream ends. */
   #drop(cause: unknown): void {
     if (this.#tenure === undefined) return
     this.#tenure.end()

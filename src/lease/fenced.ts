@@ -17,7 +17,7 @@ export class FencedStore extends StoreView {
 /**
  * The same store, with every write by it carrying the token (`__ft`), whether by its keys or by operators on it. A key
  * that was written with a newer token refuses: `fencing-token-stale`. From then on the key takes no write without a
- * token. Throws `argument` for what is no token.
+ * token. Throws `argument` unless it is a token.
  *
  * @example
  * ```ts

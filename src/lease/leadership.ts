@@ -16,14 +16,14 @@ export type Leadership =
     }
   | {
       readonly role: 'follower'
-      /** Missing while nobody is known to lead. */
+      /** Missing while no leader is known. */
       readonly leader: string | undefined
     }
 
 /**
  * Election of one leader among all who call this with the same name: says who leads whenever that changes, us or others.
- * Follows first, and leads as soon as nobody else does. Unsubscribing, or closing the client, hands over at once; a leader
- * that dies is followed when its lease has run out. Never ends because of a lost connection; errors as the lease.
+ * Follows first, and leads as soon as no other member does. Unsubscribing, or closing the client, hands over at once; a
+ * leader that dies is followed when its lease has run out. Never ends because of a lost connection; errors as the lease.
  *
  * Two never believe to lead at the same time longer than their clocks drift apart in `duration`; what that means is in
  * docs/locking.md.

@@ -1,11 +1,12 @@
 import { isWellFormed, toHex } from '../base/bytes.js'
-import { checkObject, checkPositiveInteger } from '../base/check.js'
+import { checkPositiveInteger } from '../base/check.js'
 import { ArgumentError, shown } from '../base/errors.js'
+import { checkOptionNames, type OptionNames, type OtherNames } from '../base/option-names.js'
 import { randomBytes } from '../base/random.js'
 
 /** How a lease is held. */
 export interface LeaseOptions {
-  /** ms after which a holder that is not heard of loses the lease. The store refuses nobody a long one: choose. */
+  /** ms after which a holder that is not heard of loses the lease. The store refuses no length: choose. */
   readonly duration: number
   /** ms between renewals; less than `duration`. Default a third of it, so that two may fail. */
   readonly renewEvery?: number | undefined
@@ -16,6 +17,10 @@ export interface LeaseOptions {
   readonly holder?: string | undefined
 }
 
+const LEASE_NAMES: OptionNames<LeaseOptions> = { duration: true, renewEvery: true, holder: true }
+/** What others call them. */
+const ELSEWHERE: OtherNames = { ttl: 'duration', leaseTime: 'duration', renewInterval: 'renewEvery', owner: 'holder' }
+
 /** Checked {@link LeaseOptions}. */
 export interface LeaseTerms {
   readonly duration: number
@@ -25,7 +30,7 @@ export interface LeaseTerms {
 
 /** Checks options before anything is sent. Throws {@link ArgumentError}. */
 export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
-  checkObject('options', options)
+  checkOptionNames('lease', options, LEASE_NAMES, ELSEWHERE)
   const { duration, holder } = options
   checkPositiveInteger('duration', duration)
   if (duration < 2) throw new ArgumentError('Expected `duration` to be at least 2 ms, or there is no time to renew')
@@ -40,7 +45,7 @@ export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
   return { duration, renewEvery, holder }
 }
 
-/** A holder that is nobody else: neither another client nor another lease of this one. */
+/** A holder's name that neither another client has nor another lease of this one. */
 export const uniqueHolder = (clientId: string): string => `${clientId}/${toHex(randomBytes(8)).toLowerCase()}`
 
 function checkHolder(holder: string): void {

@@ -1,12 +1,15 @@
 import { distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
 import { ArgumentError, ClosedError, shown } from '../base/errors.js'
+import { checkOptionNames } from '../base/option-names.js'
 import { StateStore } from '../client/client.js'
 import type { ClientHost } from '../client/client-host.js'
 import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { toKeyName } from '../keys/key-name.js'
+import { LOOP_NAMES } from '../keys/options.js'
 import { KeySource } from '../keys/source.js'
+import { StoreRequest } from '../keys/store-request.js'
 import { HOST } from '../keys/store-view.js'
 import type { KeyName } from '../protocol/key-name.js'
 import { type Claim, claim, holderOf, isOver } from './claim.js'
@@ -17,8 +20,8 @@ import type { Acquisition, LeaseState } from './lease-state.js'
 import { release } from './release.js'
 
 /**
- * A lease on a lock key: an observable of where it stands. Whoever subscribes asks for it, waits for it, holds it and
- * renews it; unsubscribing gives it back. Cold: every subscriber is a holder of its own, so share it with whoever only
+ * A lease on a lock key: an observable of where it stands. A subscriber asks for it, waits for it, holds it and
+ * renews it; unsubscribing gives it back. Cold: every subscriber is a holder of its own, so share it with those who only
  * wants to look.
  *
  * It is lost as soon as its time, counted from before the last confirmed renewal was sent, is over without another one,
@@ -32,7 +35,7 @@ export class Lease extends Observable<LeaseState> {
   /** The lock key. */
   readonly name: string
   /**
-   * Who holds it, for anyone: `undefined` while nobody does. Acquires nothing; errors as the lease does.
+   * Who holds it, for anyone to see: `undefined` while it is free. Acquires nothing; errors as the lease does.
    */
   readonly holder$: Observable<string | undefined>
   readonly #key: KeyName
@@ -55,13 +58,19 @@ export class Lease extends Observable<LeaseState> {
 
   /**
    * Asks once, and says at once whether it was free. What is acquired is neither renewed nor given back by itself: it
-   * runs out, or is given back with `store.deleteIf(name, holder, text)`. When nobody waits for the answer any more, or
+   * runs out, or is given back with `store.deleteIf(name, holder, text)`. When the answer is not waited for any more, or
    * it does not come, it is given back. Cold; errors as a SET does, with `lock-key`, and with `lease-lost` when the answer
    * came too late.
    */
-  tryAcquire(options: AbortOptions = {}): Observable<Acquisition> {
-    const signal = checkSignal(options.signal)
-    const attempt$ = new Observable<Acquisition>(subscriber => {
+  tryAcquire(options: AbortOptions = {}): StoreRequest<Acquisition> {
+    return new StoreRequest(() => {
+      checkOptionNames('tryAcquire', options, LOOP_NAMES)
+      return abortable(this.#attempt(), checkSignal(options.signal))
+    })
+  }
+
+  #attempt(): Observable<Acquisition> {
+    return new Observable<Acquisition>(subscriber => {
       if (this.#host.isLeaving()) {
         subscriber.error(new ClosedError())
         return
@@ -81,7 +90,6 @@ export class Lease extends Observable<LeaseState> {
       )
       subscriber.add(answer$.subscribe(subscriber))
     })
-    return abortable(attempt$, signal)
   }
 
   #refused(): Observable<Acquisition> {

@@ -36,7 +36,10 @@ export class Pace {
     return backoff(1, { initial: Math.min(HERD, this.#duration / 10) })
   }
 
-  /** Until silence of the holder is taken for its end; whoever holds it longer than we would is asked about ever less. */
+  /**
+   * Until silence of the holder is taken for its end; the longer it is held beyond our own length, the less often we
+   * ask.
+   */
   patience(): number {
     const longer = Math.min(this.#duration * 2 ** this.#silences, LONGEST_PATIENCE)
     return Math.max(this.#duration, longer) + this.soon()

@@ -9,6 +9,7 @@ import {
 } from 'rxjs'
 import { checkFunction } from '../base/check.js'
 import { AbortError, type StateStoreError } from '../base/errors.js'
+import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import type { LeaseState } from './lease-state.js'
@@ -19,6 +20,8 @@ export interface LockOptions extends AbortOptions {
   readonly resume?: boolean
 }
 
+const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }
+
 /**
  * Does the work while the lease is held: subscribes to it with the fencing token, and unsubscribes the moment the lease
  * is lost. Then it errors with `lease-lost`, or, with `resume`, waits for the lease again. When the work completes or
@@ -26,7 +29,7 @@ export interface LockOptions extends AbortOptions {
  * is closed while the work goes on.
  *
  * What cannot be unsubscribed, a promise, is told by the signal: it is aborted the moment the work has to stop, with the
- * loss as its reason, or with `aborted` when nobody waits for the work any more. An `async` function that neither passes
+ * loss as its reason, or with `aborted` when its result is not wanted any more. An `async` function that neither passes
  * it on nor looks at it goes on without the lock.
  *
  * @example
@@ -39,9 +42,11 @@ export interface LockOptions extends AbortOptions {
 export function withLock<O extends ObservableInput<unknown>>(
   lease: Observable<LeaseState>,
   work: (token: Hlc, signal: AbortSignal) => O,
-  { resume = false, signal }: LockOptions = {},
+  options: LockOptions = {},
 ): Observable<ObservedValueOf<O>> {
   checkFunction('work', work)
+  checkOptionNames('withLock', options, LOCK_NAMES)
+  const { resume = false, signal } = options
   checkSignal(signal)
   const locked$ = new Observable<ObservedValueOf<O>>(subscriber => {
     const work$ = new Work(subscriber, work)

@@ -1,7 +1,7 @@
 import { type Observable, Subject } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 
-/** Something that whoever answers for a store or hub wants to know: a login, or a refusal. Without secrets and values. */
+/** What those who answer for a store or hub want to know: a login, or a refusal. Without secrets and values. */
 export interface AuditEvent {
   /** When, as in `2026-01-02T12:15:16.017Z`. */
   readonly time: string

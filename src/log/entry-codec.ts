@@ -7,7 +7,7 @@ import { damaged } from './errors.js'
 const KIND = { write: 1, load: 2, start: 3 } as const
 const FLAG = { volatile: 1, dup: 2, origin: 4, timestamp: 8, fencingToken: 16, owner: 32 } as const
 
-/** An entry as bytes, `header` bytes of which are left for whoever stores them. */
+/** An entry as bytes, `header` bytes of which are left for the log that stores them. */
 export function encodeEntry({ time, maxKeys, maxBytes, commands }: Entry, header = 0): Uint8Array {
   const writer = new ByteWriter(header + 64 + 256 * commands.length)
   for (let i = 0; i < header; i++) writer.uint8(0)
@@ -19,7 +19,7 @@ export function encodeEntry({ time, maxKeys, maxBytes, commands }: Entry, header
   return writer.done()
 }
 
-/** The entry of such bytes, with views of them. Raises `damaged` for what is none. */
+/** The entry of such bytes, with views of them. Raises `damaged` unless they are one. */
 export function decodeEntry(bytes: Uint8Array): Entry {
   const reader = new ByteReader(bytes)
   const room = { time: reader.float64(), maxKeys: reader.float64(), maxBytes: reader.float64() }
@@ -69,7 +69,7 @@ function decodeWrite(reader: ByteReader): Write {
   const flags = reader.uint8()
   const payload = reader.blob()
   const command = writeCommandOf(payload)
-  if (command === undefined) throw damaged('an entry has a write that is none')
+  if (command === undefined) throw damaged('an entry has a write without a command that writes')
   const timestamp = flags & FLAG.timestamp ? reader.text() : undefined
   const fencingToken = flags & FLAG.fencingToken ? reader.text() : undefined
   const owner = flags & FLAG.owner ? decodeOwner(reader) : undefined

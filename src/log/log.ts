@@ -26,9 +26,9 @@ export class LogFailure extends Error {
 export interface Log {
   /** Whether it commits within the call, so that nothing is gained by gathering. */
   readonly immediate: boolean
-  /** Whether an entry is on its way: what comes meanwhile may as well go together. */
-  readonly busy: boolean
-  /** Whoever hears what is committed, instead of the one before. */
+  /** For so long it pays to hold back what comes after an entry was committed, ms: it may go together with more. */
+  readonly pause: number
+  /** Takes the place of the listener before it. */
   listen(listener: LogListener): void
   append(entry: Entry): void
   /** Takes nothing any more; settles when nothing is on its way. */

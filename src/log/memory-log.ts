@@ -4,7 +4,7 @@ import type { Log, LogListener } from './log.js'
 /** Commits at once and keeps nothing: for a store that lives as long as its process. */
 export class MemoryLog implements Log {
   readonly immediate = true
-  readonly busy = false
+  readonly pause = 0
   #listener: LogListener | undefined
 
   listen(listener: LogListener): void {

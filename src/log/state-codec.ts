@@ -11,7 +11,10 @@ const FLAG = { volatile: 1, owner: 2 } as const
 const BLOCK_SIZE = 128 * 1024
 const NOTHING: Uint8Array = new Uint8Array(0)
 
-/** A state as bytes, in blocks: equal states give equal blocks. `header` bytes of each are left for whoever stores them. */
+/**
+ * A state as bytes, in blocks: equal states give equal blocks. `header` bytes of each are left for the log that stores
+ * them.
+ */
 export function* encodeState(state: State, header = 0): Generator<Uint8Array, void> {
   const head = begin(BLOCK.head, header)
   head.optional(state.born)
@@ -26,7 +29,7 @@ export function* encodeState(state: State, header = 0): Generator<Uint8Array, vo
   yield begin(BLOCK.end, header).done()
 }
 
-/** Puts blocks together. Raises `damaged` for what is no state. */
+/** Puts blocks together. Raises `damaged` unless they make a state. */
 export class StateDecoder {
   #older = NOTHING
   #younger = NOTHING

@@ -108,7 +108,7 @@ export class Dialler {
     this.#cancel()
   }
 
-  // Nobody hears what mqtt.js throws then, for credentials that are none.
+  // What mqtt.js throws then, for malformed credentials, would go unheard.
   #again(): void {
     try {
       this.start()
@@ -143,7 +143,7 @@ export class Dialler {
       changeOptions(this.#client, withCredentials(this.#client.options, fresh))
       this.#dial()
     }
-    // A function that throws fails like one that rejects, and so do credentials that are none.
+    // A function that throws fails like one that rejects, and so do malformed credentials.
     Promise.resolve().then(credentials).then(connect).catch(failed)
   }
 

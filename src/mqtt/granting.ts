@@ -51,7 +51,7 @@ export class Granting {
     })
   }
 
-  /** The connection is gone, or nobody wants anything any more. */
+  /** The connection is gone, or nothing is wanted any more. */
   cancel(): void {
     this.#cancel()
     this.#wanted = undefined

@@ -92,7 +92,7 @@ export class Inbox {
     if (this.#isOurs(frame)) return true
     if (frame.length <= LARGEST_OTHER) return false
     const type = (frame[0] ?? 0) >> 4
-    throw new PayloadError(`the broker sent ${frame.length} bytes of what is no message for us (packet type ${type})`)
+    throw new PayloadError(`the broker sent too large a packet of type ${type}: ${frame.length} bytes`)
   }
 
   #isOurs(frame: Uint8Array): boolean {

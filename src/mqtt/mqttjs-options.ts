@@ -31,6 +31,8 @@ export interface MqttConnectOptions extends Credentials {
   readonly key?: string | undefined
   readonly keyPassphrase?: string | undefined
   readonly keepAlive: number
+  /** Keep alive by timers, in a page as well, where it is done from a worker otherwise. */
+  readonly nativeTimers?: boolean | undefined
   readonly sessionExpiry: number
   readonly cleanStart: boolean
   readonly connectTimeout: number
@@ -48,6 +50,7 @@ export function toClientOptions(options: MqttConnectOptions): IClientOptions {
     passphrase: options.keyPassphrase,
     clean: options.cleanStart,
     keepalive: Math.ceil(options.keepAlive / 1000),
+    timerVariant: options.nativeTimers ? 'native' : undefined,
     connectTimeout: options.connectTimeout,
     protocolVersion: 5,
     manualConnect: true,

@@ -13,18 +13,18 @@ import { Dialler, type Reconnecting } from './dialler.js'
 import { Inbox } from './inbox.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { listenTo } from './mqttjs-events.js'
-import { hasStreamBuilder, onStream, streamOf, subscribedAnew } from './mqttjs-insides.js'
+import { hasStreamBuilder, onStream, streamOf } from './mqttjs-insides.js'
 import { numericCode, toMessage } from './mqttjs-packets.js'
 import { OwnPacketIds, SharedPacketIds } from './packet-ids.js'
 import { Publisher } from './publisher.js'
-import { isFatalReason, TAKEN_OVER } from './reconnect.js'
+import { farewellWords, TAKEN_OVER } from './reason-words.js'
+import { isFatalReason } from './reconnect.js'
 import type { Done, MqttSession, OutboundRequest, SessionListener } from './session.js'
+import { Subscriber } from './subscriber.js'
 import { onWake } from './wake.js'
 
 /** How long a polite end may take before the connection is cut, ms. */
 const CLOSE_TIMEOUT = 1_000
-/** How long the answer to SUBSCRIBE may take before the connection is given up, ms. */
-const SUBACK_TIMEOUT = 10_000
 /** How long a connection may be silent after the machine slept, ms. */
 const WAKE_TIMEOUT = 3_000
 
@@ -45,9 +45,9 @@ export class MqttJsSession implements MqttSession {
   readonly #dialler: Dialler | undefined
   readonly #clock: Clock
   readonly #publisher: Publisher
+  readonly #subscriber: Subscriber
   /** Reads our messages itself; what comes over somebody else's connection may be theirs. */
   readonly #inbox: Inbox | undefined
-  readonly #filters = new Set<string>()
   #listener: SessionListener | undefined
   #detach: () => void = () => undefined
   /** Nothing is expected any more of the connection that is there. */
@@ -58,6 +58,7 @@ export class MqttJsSession implements MqttSession {
   constructor(client: MqttJsClient, own: Own | undefined, clock: Clock) {
     this.#client = client
     this.#publisher = new Publisher(client, own ? new OwnPacketIds() : new SharedPacketIds(client))
+    this.#subscriber = new Subscriber(client, clock)
     this.#inbox = own && this.#inboxOf(own)
     this.#dialler =
       own &&
@@ -77,8 +78,7 @@ export class MqttJsSession implements MqttSession {
       connect: packet => this.#connected(packet.sessionPresent, packet.properties),
       packetreceive: packet => this.#publisher.received(packet),
       message: (_topic, _payload, packet) => this.#listener?.message(toMessage(packet)),
-      disconnect: ({ reasonCode = 0 }) =>
-        this.#break(new Error(`the broker ended the connection (reason ${reasonCode})`), reasonCode),
+      disconnect: ({ reasonCode = 0 }) => this.#break(new Error(farewellWords(reasonCode, this.clientId)), reasonCode),
       error: error => {
         this.#cause = { error, reasonCode: numericCode(error) }
       },
@@ -87,7 +87,7 @@ export class MqttJsSession implements MqttSession {
     })
     this.#detach = () => {
       detach()
-      // A socket may still fail after us, and an 'error' that nobody hears ends the process.
+      // A socket may still fail after us, and an 'error' without a listener ends the process.
       if (!this.shared) client.on('error', () => undefined)
     }
     if (this.#dialler) {
@@ -107,19 +107,10 @@ export class MqttJsSession implements MqttSession {
     subscriptionId: number | undefined,
     done: (reasonCodes: readonly number[]) => void,
   ): void {
-    for (const filter of filters) this.#filters.add(filter)
-    const stream = streamOf(this.#client)
-    const late = this.#clock.schedule(SUBACK_TIMEOUT, () => {
+    this.#subscriber.subscribe(filters, subscriptionId, done, stream => {
       this.#cause = { error: new Error('no answer to SUBSCRIBE'), reasonCode: undefined }
       // Somebody else's connection is theirs to end.
       if (!this.shared) stream.destroy()
-    })
-    stream.once('close', late)
-    const options = subscriptionId === undefined ? {} : { properties: { subscriptionIdentifier: subscriptionId } }
-    this.#client.subscribe(subscribedAnew(filters), options, (_error, _granted, packet) => {
-      late()
-      stream.off('close', late)
-      if (packet !== undefined) done(packet.granted.map(Number))
     })
   }
 
@@ -127,7 +118,7 @@ export class MqttJsSession implements MqttSession {
     this.#dialler?.cancel()
     this.#publisher.flush()
     if (this.shared) {
-      if (this.#client.connected) this.#client.unsubscribe(Array.from(this.#filters))
+      this.#subscriber.unsubscribe()
       this.#ended(undefined)
       return
     }
@@ -154,9 +145,7 @@ export class MqttJsSession implements MqttSession {
       {
         published: message => {
           if (message.qos === 1) this.#publisher.acknowledge(message.packetId)
-          const { topic, correlationData, contentType, userProperties, subscriptionIds } = message
-          const payload = keepable(message.payload)
-          this.#listener?.message({ topic, payload, correlationData, contentType, userProperties, subscriptionIds })
+          this.#listener?.message({ ...message, payload: keepable(message.payload) })
         },
         acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
         unreadable: error => this.#break(error),

@@ -53,7 +53,7 @@ export class Outbox {
     stream?.uncork?.()
   }
 
-  /** Not all at the end: whoever is at the other end may begin. */
+  /** Not all at the end: the other side may begin. */
   #release(): void {
     this.#write()
     this.#stream?.uncork?.()

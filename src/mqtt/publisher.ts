@@ -1,5 +1,4 @@
-// By its default alone: the build for browsers exports nothing else.
-import mqtt, { type Packet } from 'mqtt'
+import type { Packet } from 'mqtt'
 import { RequestRejectedError } from '../base/errors.js'
 import { pubackOf } from '../packet/layout.js'
 import { PublishEncoder } from '../packet/publish-encoder.js'
@@ -7,9 +6,11 @@ import type { MqttJsClient } from './mqttjs-client.js'
 import { streamOf } from './mqttjs-insides.js'
 import { Outbox } from './outbox.js'
 import type { PacketIds } from './packet-ids.js'
+import { reasonWords } from './reason-words.js'
 import type { Done, OutboundRequest } from './session.js'
 
-/** MQTT 5.0, section 3.4.2.1: reason codes from here on are refusals. */
+/** MQTT 5.0, section 3.4.2.1: nobody gets the message, and reason codes from here on are refusals. */
+const NO_MATCHING_SUBSCRIBERS = 16
 const FIRST_REFUSAL = 128
 
 /**
@@ -32,7 +33,7 @@ export class Publisher {
   publish(request: OutboundRequest, done: Done): void {
     const id = this.#ids.allocate()
     if (id === undefined) {
-      done(new RequestRejectedError(0, 'No MQTT packet id is free for the request'))
+      done(new RequestRejectedError(0, 'No MQTT packet id is free'))
       return
     }
     this.#unacknowledged[id] = done
@@ -53,7 +54,8 @@ export class Publisher {
     if (done === undefined) return false
     this.#unacknowledged[packetId] = undefined
     this.#ids.release(packetId)
-    done(reasonCode < FIRST_REFUSAL ? undefined : refusal(reasonCode))
+    const taken = reasonCode < FIRST_REFUSAL && reasonCode !== NO_MATCHING_SUBSCRIBERS
+    done(taken ? undefined : refusal(reasonCode))
     return true
   }
 
@@ -77,6 +79,5 @@ export class Publisher {
 }
 
 function refusal(code: number): RequestRejectedError {
-  const [, words = `reason ${code}`] = Object.entries(mqtt.ReasonCodes).find(([known]) => Number(known) === code) ?? []
-  return new RequestRejectedError(code, `The broker refused the request: ${words}`)
+  return new RequestRejectedError(code, `The broker refused the request: ${reasonWords(code)}`)
 }

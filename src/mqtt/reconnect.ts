@@ -1,5 +1,6 @@
 import { type BackoffOptions, backoff } from '../base/backoff.js'
 import type { StateStoreError } from '../base/errors.js'
+import { TAKEN_OVER } from './reason-words.js'
 
 /**
  * When to try again after a lost connection or a failed attempt: ms to wait, or `false` to give up. `attempt` is 1 for
@@ -12,9 +13,6 @@ export const backingOff =
   (options: BackoffOptions): ReconnectStrategy =>
   attempt =>
     backoff(attempt, options)
-
-/** Session taken over: by another client with our id, or by an attempt of ours that was given up and arrived late. */
-export const TAKEN_OVER = 142
 
 // Reasons for which the same CONNECT would fail again, or would fight another client for the session (MQTT 5.0,
 // section 2.4). 1, 2, 4 and 5 are what brokers before MQTT 5 answer.

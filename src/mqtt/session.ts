@@ -1,23 +1,17 @@
 import type { RequestRejectedError, StateStoreError } from '../base/errors.js'
+import type { Publish } from '../packet/publish.js'
 
 /** A message that arrived. */
-export interface InboundMessage {
-  readonly topic: string
-  readonly payload: Uint8Array
-  readonly correlationData: Uint8Array | undefined
-  readonly contentType: string | undefined
-  readonly userProperties: Readonly<Record<string, string | readonly string[]>>
+export interface InboundMessage extends Publish {
   /** Identifiers of the subscriptions it was sent for; empty where the broker adds none. */
   readonly subscriptionIds: readonly number[]
 }
 
-/** A request to publish, QoS 1. */
-export interface OutboundRequest {
-  readonly topic: string
-  readonly payload: Uint8Array
+/** What is published, QoS 1, to be answered. */
+export interface OutboundRequest extends Publish {
   readonly responseTopic: string
   readonly correlationData: Uint8Array
-  /** Message expiry, s. */
+  /** s */
   readonly messageExpiry: number
   readonly contentType: string
   readonly userProperties: Record<string, string>

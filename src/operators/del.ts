@@ -1,6 +1,6 @@
 import type { OperatorFunction } from 'rxjs'
 import type { DeleteResult, Key } from '../keys/key.js'
-import type { DeleteOptions } from '../keys/options.js'
+import { DELETE_NAMES, type DeleteOptions } from '../keys/options.js'
 import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import {
@@ -12,6 +12,8 @@ import {
   missingArguments,
   type OperatorOptions,
 } from './target.js'
+
+const OPERATOR = { name: 'del', names: DELETE_NAMES }
 
 type Options<E extends ErrorMode> = DeleteOptions & OperatorOptions<E>
 
@@ -41,11 +43,12 @@ export function del<T, V, E extends ErrorMode>(
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(
+      OPERATOR,
       () => target,
-      key => key.delete(own),
+      (key, _, options) => key.delete(options),
       own,
     )
   }
   if (typeof second !== 'function') throw missingArguments('del', 'keyOf')
-  return operate(keysOf(target, second), key => key.delete(options), options)
+  return operate(OPERATOR, keysOf(target, second), (key, _, own) => key.delete(own), options)
 }

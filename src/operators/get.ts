@@ -2,10 +2,12 @@ import type { OperatorFunction } from 'rxjs'
 import type { Codec } from '../keys/codec.js'
 import type { Entry } from '../keys/entry.js'
 import type { Key } from '../keys/key.js'
-import type { RequestOptions } from '../keys/options.js'
+import { GET_NAMES, type RequestOptions } from '../keys/options.js'
 import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import { type ErrorMode, type Failed, isKey, type KeyOf, missingArguments, type OperatorOptions } from './target.js'
+
+const OPERATOR = { name: 'get', names: GET_NAMES }
 
 type Options<E extends ErrorMode> = RequestOptions & OperatorOptions<E>
 
@@ -37,15 +39,17 @@ export function get<T, V, E extends ErrorMode>(
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(
+      OPERATOR,
       () => target,
-      key => key.get(own),
+      (key, _, options) => key.get(options),
       own,
     )
   }
   if (typeof second !== 'function' || typeof codec?.decode !== 'function') throw missingArguments('get', 'keyOf, codec')
   return operate(
+    OPERATOR,
     (item: T) => target.key(second(item), codec),
-    key => key.get(options),
+    (key, _, own) => key.get(own),
     options,
   )
 }

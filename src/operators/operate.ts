@@ -1,8 +1,9 @@
 import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
 import { checkPositiveInteger } from '../base/check.js'
 import { ArgumentError, reason, StateStoreError, shown } from '../base/errors.js'
+import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { Key } from '../keys/key.js'
-import { checkSetOptions, checkTimeout, type SetOptions } from '../keys/options.js'
+import { checkSetOptions, checkTimeout, ELSEWHERE, type SetOptions } from '../keys/options.js'
 import { pipeline } from './pipeline.js'
 import type { ErrorMode, Failed, Failure, OperatorOptions } from './target.js'
 
@@ -14,29 +15,49 @@ interface Keyed<T, V> {
   readonly cause: unknown
 }
 
-/** An operator that makes a request of every item. Throws `argument` for wrong options. */
+/** An operator, and the options of its requests. */
+interface Operator {
+  readonly name: string
+  readonly names: Partial<OptionNames<SetOptions>>
+}
+
+const OWN_NAMES: OptionNames<OperatorOptions<ErrorMode>> = {
+  concurrency: true,
+  buffer: true,
+  latest: true,
+  onError: true,
+}
+
+/**
+ * An operator that makes a request of every item; `request` is given the options that are the request's. Throws `argument`
+ * for wrong options.
+ */
 export function operate<T, V, R, E extends ErrorMode>(
+  operator: Operator,
   keyOf: (item: T) => Key<V>,
-  request: (key: Key<V>, item: T) => Observable<R>,
+  request: (key: Key<V>, item: T, options: SetOptions) => Observable<R>,
   options: SetOptions & OperatorOptions<E>,
 ): OperatorFunction<T, R | Failed<E>>
 export function operate<T, V, R>(
+  { name, names }: Operator,
   keyOf: (item: T) => Key<V>,
-  request: (key: Key<V>, item: T) => Observable<R>,
+  request: (key: Key<V>, item: T, options: SetOptions) => Observable<R>,
   options: SetOptions & OperatorOptions<ErrorMode>,
 ): OperatorFunction<T, R | Failure> {
+  checkOptionNames(`the operator ${name}`, options, { ...names, ...OWN_NAMES }, ELSEWHERE)
   checkOptions(options)
+  const { concurrency, buffer, latest, onError, ...own } = options
   const attempt = ({ item, key, cause }: Keyed<T, V>): Observable<R> => {
     if (key === undefined) return throwError(() => cause)
     try {
-      return request(key, item)
+      return request(key, item, own)
     } catch (error) {
       return throwError(() => error)
     }
   }
   const forgiving = (keyed: Keyed<T, V>): Observable<R | Failure> =>
     attempt(keyed).pipe(catchError((cause: unknown) => of({ key: keyed.key?.name ?? '', error: asError(cause) })))
-  const requestOf = options.onError === 'emit' ? forgiving : attempt
+  const requestOf = onError === 'emit' ? forgiving : attempt
   // An item without a key has none in common with another.
   const identity = (keyed: Keyed<T, V>): unknown => keyed.key?.id ?? keyed
   return source =>

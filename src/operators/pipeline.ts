@@ -160,7 +160,10 @@ class Pipeline<T, R> implements Unsubscribable {
     }
   }
 
-  /** Whose turn it is. With `latest` whoever has to wait for its key is passed over; there is one of each busy key at most. */
+  /**
+   * Whose turn it is. With `latest` a value that has to wait for its key is passed over; there is one of each busy key
+   * at most.
+   */
   #next(): Place<Slot<T, R>> | undefined {
     let place = this.#line.first
     while (this.#latest && place !== undefined && this.#busy.has(place.item.key)) place = place.after

@@ -1,6 +1,6 @@
 import type { OperatorFunction } from 'rxjs'
 import type { Key, SetResult } from '../keys/key.js'
-import type { SetOptions } from '../keys/options.js'
+import { SET_NAMES, type SetOptions } from '../keys/options.js'
 import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import {
@@ -15,6 +15,8 @@ import {
   type OperatorOptions,
   type ValueOf,
 } from './target.js'
+
+const OPERATOR = { name: 'set', names: SET_NAMES }
 
 type Options<E extends ErrorMode> = SetOptions & OperatorOptions<E>
 
@@ -48,15 +50,17 @@ export function set<T, E extends ErrorMode>(
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(
+      OPERATOR,
       () => target,
-      (key, item: T) => key.set(item, own),
+      (key, item: T, options) => key.set(item, options),
       own,
     )
   }
   if (typeof second !== 'function' || !isValueOf(toValue)) throw missingArguments('set', 'keyOf, codec or toValue')
   return operate(
+    OPERATOR,
     keysOf(target, second),
-    (key, item: T) => key.set(encodeWith(toValue, item, key.name), options),
+    (key, item: T, own) => key.set(encodeWith(toValue, item, key.name), own),
     options,
   )
 }

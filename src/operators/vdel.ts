@@ -1,6 +1,6 @@
 import type { OperatorFunction } from 'rxjs'
 import type { DeleteResult, Key } from '../keys/key.js'
-import type { DeleteOptions } from '../keys/options.js'
+import { DELETE_NAMES, type DeleteOptions } from '../keys/options.js'
 import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import {
@@ -15,6 +15,8 @@ import {
   type OperatorOptions,
   type ValueOf,
 } from './target.js'
+
+const OPERATOR = { name: 'vdel', names: DELETE_NAMES }
 
 type Options<E extends ErrorMode> = DeleteOptions & OperatorOptions<E>
 
@@ -46,15 +48,17 @@ export function vdel<T, E extends ErrorMode>(
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(
+      OPERATOR,
       () => target,
-      (key, item: T) => key.deleteIf(item, own),
+      (key, item: T, options) => key.deleteIf(item, options),
       own,
     )
   }
   if (typeof second !== 'function' || !isValueOf(toValue)) throw missingArguments('vdel', 'keyOf, codec or toValue')
   return operate(
+    OPERATOR,
     keysOf(target, second),
-    (key, item: T) => key.deleteIf(encodeWith(toValue, item, key.name), options),
+    (key, item: T, own) => key.deleteIf(encodeWith(toValue, item, key.name), own),
     options,
   )
 }

@@ -10,7 +10,7 @@ import { Reader } from './reader.js'
 
 /**
  * Reads a packet of a client, all but PUBLISH, as strictly as the standard asks for; byte strings are views of the frame.
- * The syntax of topic filters is left to whoever answers them one by one, see `isTopicFilter`.
+ * The syntax of topic filters is left to the broker, which answers them one by one, see `isTopicFilter`.
  *
  * @param frame - one whole packet, as `FrameCutter` gives it
  * @param version - of the connection; a CONNECT is read by what it says itself

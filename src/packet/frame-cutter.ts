@@ -1,4 +1,3 @@
-import { keepable } from '../base/bytes.js'
 import { endOfPacket, PUBACK_SIZE, uint16, viewOf } from './layout.js'
 import { malformed, PacketError } from './packet-error.js'
 import * as PACKET from './packet-types.js'
@@ -8,9 +7,9 @@ const NOTHING = new Uint8Array(0)
 const PUBACK = PACKET.puback << 4
 
 /**
- * Cuts what comes over a connection into packets, one at a time, so that whoever reads can stop between two. A packet
+ * Cuts what comes over a connection into packets, one at a time, so that the reader can stop between two. A packet
  * that comes in one piece is a view of it. What comes in many is put together in memory that grows with it, to twice as
- * much at most: in linear time, and never for what has only been announced.
+ * much at most and never beyond the packet's end: in linear time, and never for what has only been announced.
  *
  * @example
  * ```ts
@@ -24,6 +23,8 @@ export class FrameCutter {
   #bytes: Uint8Array = NOTHING
   #at = 0
   #end = 0
+  /** What came with the end of the packet that was put together. */
+  #rest: Uint8Array = NOTHING
 
   /** @param maximumPacketSize - largest packet, with its header, bytes */
   constructor(maximumPacketSize: number) {
@@ -33,7 +34,7 @@ export class FrameCutter {
   /** Adds the next bytes, which must not change any more. */
   push(chunk: Uint8Array): void {
     if (this.held > 0) this.#append(chunk)
-    // Of a Buffer, `slice` is no copy, which whoever takes a packet may need.
+    // Of a Buffer, `slice` makes a view, and not the copy that a reader may need.
     else this.#hold(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength))
   }
 
@@ -65,9 +66,9 @@ export class FrameCutter {
     return packetId
   }
 
-  /** Bytes that are kept: of packets that nobody has asked for, and of one that is not complete. */
+  /** Bytes that are kept: of packets that were not asked for, and of one that is not complete. */
   get held(): number {
-    return this.#end - this.#at
+    return this.#end - this.#at + this.#rest.length
   }
 
   /** Whether a packet has begun and is not complete. */
@@ -88,7 +89,7 @@ export class FrameCutter {
   }
 
   #advance(to: number): void {
-    if (to === this.#end) this.#hold(NOTHING)
+    if (to === this.#end) this.#hold(this.#rest)
     else this.#at = to
   }
 
@@ -96,15 +97,41 @@ export class FrameCutter {
     this.#bytes = bytes
     this.#at = 0
     this.#end = bytes.length
+    this.#rest = NOTHING
   }
 
   #append(chunk: Uint8Array): void {
-    const needed = this.held + chunk.length
+    const missing = this.#missing()
+    if (chunk.length <= missing) {
+      this.#fill(chunk, missing)
+      return
+    }
+    const rest = this.#rest
+    if (missing > 0) {
+      this.#fill(chunk.subarray(0, missing), missing)
+      this.#rest = new Uint8Array(chunk.buffer, chunk.byteOffset + missing, chunk.byteLength - missing)
+      return
+    }
+    this.#rest = NOTHING
+    if (rest.length > 0) this.#fill(rest, Number.POSITIVE_INFINITY)
+    this.#fill(chunk, Number.POSITIVE_INFINITY)
+  }
+
+  /** Of the first packet, bytes; 0 when it is complete, and when its length is not known. */
+  #missing(): number {
+    // What is behind the last byte that came is no part of its length.
+    const end = endOfPacket(this.#bytes.subarray(0, this.#end), this.#at)
+    return end === undefined || end === Number.POSITIVE_INFINITY ? 0 : Math.max(0, end - this.#end)
+  }
+
+  /** @param most - how many bytes may come, this chunk among them: there is no use in room for more */
+  #fill(chunk: Uint8Array, most: number): void {
+    const held = this.#end - this.#at
     if (this.#end + chunk.length > this.#bytes.length) {
-      const larger = new Uint8Array(Math.max(needed, 2 * this.held))
+      const larger = new Uint8Array(Math.min(held + most, Math.max(held + chunk.length, 2 * held)))
       larger.set(this.#bytes.subarray(this.#at, this.#end))
       this.#bytes = larger
-      this.#end = this.held
+      this.#end = held
       this.#at = 0
     }
     this.#bytes.set(chunk, this.#end)
@@ -113,9 +140,6 @@ export class FrameCutter {
 
   /** The beginning of a packet shall not keep alive all that came with it. */
   #spare(): void {
-    if (this.held === 0) return
-    const rest = this.#bytes.subarray(this.#at, this.#end)
-    const kept = keepable(rest)
-    if (kept !== rest) this.#hold(kept)
+    if (2 * this.held < this.#bytes.buffer.byteLength) this.#hold(this.#bytes.slice(this.#at, this.#end))
   }
 }

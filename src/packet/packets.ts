@@ -1,4 +1,4 @@
-import type { InboundPublish } from './publish.js'
+import type { Incoming } from './publish.js'
 import type { ReasonCode } from './reason-code.js'
 
 /** Protocol level of a connection: 4 is MQTT 3.1.1, 5 is MQTT 5.0 (section 3.1.2.2). */
@@ -11,18 +11,10 @@ export type Qos = 0 | 1 | 2
 export type UserProperties = readonly (readonly [name: string, value: string])[]
 
 /** What the broker publishes when a client is gone without a word (MQTT 5.0, section 3.1.2.5). */
-export interface Will {
-  readonly topic: string
-  readonly payload: Uint8Array
-  readonly qos: Qos
+export interface Will extends Incoming {
   readonly retain: boolean
   /** s */
   readonly delay: number
-  /** s */
-  readonly messageExpiry: number | undefined
-  readonly responseTopic: string | undefined
-  readonly correlationData: Uint8Array | undefined
-  readonly userProperties: InboundPublish['userProperties']
   /** The properties that a PUBLISH passes on unchanged, encoded as they came: neither delay nor expiry. */
   readonly carried: Uint8Array
 }

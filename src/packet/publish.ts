@@ -1,3 +1,6 @@
+/** User properties; a name that came more than once has an array. */
+export type PropertiesByName = Readonly<Record<string, string | readonly string[]>>
+
 /** What a PUBLISH carries (MQTT 5.0, section 3.3). */
 export interface Content {
   readonly payload: Uint8Array
@@ -6,8 +9,7 @@ export interface Content {
   readonly correlationData?: Uint8Array | undefined
   /** s */
   readonly messageExpiry?: number | undefined
-  /** A name that is to come more than once has an array. */
-  readonly userProperties: Readonly<Record<string, string | readonly string[]>>
+  readonly userProperties: PropertiesByName
   /**
    * The properties of a PUBLISH that is passed on, encoded as they came; then those above are not looked at, but for
    * `messageExpiry`.
@@ -20,9 +22,15 @@ export interface Publish extends Content {
   readonly topic: string
 }
 
-/** A PUBLISH that came. Its bytes are views of what was read. */
-export interface InboundPublish extends Publish {
+/** What a client publishes, now or as its last will. */
+export interface Incoming extends Publish {
   readonly qos: 0 | 1 | 2
+  /** It may have come before. */
+  readonly dup?: boolean | undefined
+}
+
+/** A PUBLISH that came. Its bytes are views of what was read. */
+export interface InboundPublish extends Incoming {
   readonly dup: boolean
   readonly retain: boolean
   /** 1 to 65,535; 0 with QoS 0. */

@@ -1,6 +1,6 @@
 import { PacketError } from './packet-error.js'
 import type { UserProperties } from './packets.js'
-import type { InboundPublish } from './publish.js'
+import type { PropertiesByName } from './publish.js'
 import * as REASON from './reason-codes.js'
 
 /** User properties by name, as they are put together. */
@@ -10,7 +10,7 @@ export type Named = Record<string, string | string[]>
 const PROTOTYPE: object = Object.freeze(Object.create(null))
 
 /** No user properties, shared. */
-export const NO_USER_PROPERTIES: InboundPublish['userProperties'] = Object.freeze(Object.create(PROTOTYPE))
+export const NO_USER_PROPERTIES: PropertiesByName = Object.freeze(Object.create(PROTOTYPE))
 
 /** An object for user properties. */
 export const newUserProperties = (): Named => Object.create(PROTOTYPE)
@@ -32,7 +32,7 @@ export function addUserProperty(properties: Named, name: string, value: string):
 }
 
 /** User properties by name, of a list. */
-export function namedUserProperties(pairs: UserProperties): InboundPublish['userProperties'] {
+export function namedUserProperties(pairs: UserProperties): PropertiesByName {
   if (pairs.length === 0) return NO_USER_PROPERTIES
   const named = newUserProperties()
   for (const [name, value] of pairs) addUserProperty(named, name, value)

@@ -4,7 +4,7 @@ import { decode } from '../resp3/decode.js'
 import type { Command, SetCommand } from './commands.js'
 import type { KnownServiceErrorCode } from './service-errors.js'
 
-/** A request that is no command; `code` says which error the store answers. */
+/** A malformed request; `code` says which error the store answers. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly code: KnownServiceErrorCode
@@ -15,7 +15,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Reads a request. Raises {@link CommandError} with the code of the answer the store gives to what is no command. */
+/** Reads a request. Raises {@link CommandError} with the code the store answers a malformed one with. */
 export function parseCommand(payload: Uint8Array): Command {
   const words = readStrings(payload)
   const [verb, key] = words

@@ -13,7 +13,7 @@ export interface KeyState {
   readonly error: StateStoreError | undefined
 }
 
-/** A key that nobody watches; also what a server renders. */
+/** A key without a watch; also what a server renders. */
 export const UNWATCHED: KeyState = { raw: undefined, freshness: { state: 'connecting' }, error: undefined }
 
 /**

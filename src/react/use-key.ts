@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import { ArgumentError, shown } from '../base/errors.js'
-import { identityOf } from '../keys/codec.js'
+import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { type KeySource, SOURCE } from '../keys/source.js'
 import { decodeErrorOf, type KeySnapshot, snapshotOf } from './key-snapshot.js'
@@ -13,7 +13,7 @@ import { KeyWatch, UNWATCHED } from './key-watch.js'
  * The key may be made while rendering: keys are told apart by store, name and codec, and codecs by their schema. (A codec
  * of your own, or a schema, should not be made while rendering: values would be decoded anew each time.)
  *
- * Nothing is thrown but `argument`, for what is no key: what goes wrong is in the snapshot, beside the last entry. A
+ * Nothing is thrown but `argument`, for anything but a key: what goes wrong is in the snapshot, beside the last entry. A
  * watch that has ended is begun anew when the component is mounted anew.
  *
  * On a server nothing is watched: it renders, and the browser hydrates, `connecting` without a value.
@@ -35,7 +35,7 @@ export function useKey<T>(key: Key<T> | undefined): KeySnapshot<T> {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a codec made anew decodes to the same
   const entry = useMemo(() => source && raw && source.decode(raw), [watch, raw, codec])
   const snapshot = useMemo(() => snapshotOf(entry, state), [entry, state])
-  // Not while rendering, for whoever listens may have to render something else.
+  // Not while rendering, for listeners may have to render something else.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for every entry, however often it is decoded
   useEffect(() => {
     const error = decodeErrorOf(entry)

@@ -1,39 +1,17 @@
 import type { Clock } from '../base/clock.js'
-import type { Deadline } from '../base/deadlines.js'
 import {
-  ArgumentError,
   type ClosedError,
-  OutcomeUnknownError,
+  type OutcomeUnknownError,
   OverflowError,
   RequestRejectedError,
   type StateStoreError,
-  TimeoutError,
 } from '../base/errors.js'
 import { SlotMap } from '../base/slot-map.js'
 import { Timeouts } from '../base/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
 import { Correlation } from './correlation.js'
-
-/** An answer. */
-export interface RpcReply {
-  readonly payload: Uint8Array
-  readonly userProperties: InboundMessage['userProperties']
-}
-
-/** A request and where its answer goes; exactly one of the two functions is called, unless it is cancelled. */
-export interface RpcRequest {
-  /** The key, for messages to people; none when the request is not about one. */
-  readonly key: string | undefined
-  readonly payload: Uint8Array
-  /** ms until the request has failed, wherever it is by then. */
-  readonly timeout: number
-  /** Whether it may be sent again when the connection broke: reads may, writes may not. */
-  readonly repeatable: boolean
-  /** Called when the request is sent, so that a timestamp is that of sending. */
-  userProperties(): Record<string, string>
-  succeeded(reply: RpcReply): void
-  failed(error: StateStoreError): void
-}
+import { NoStoreError } from './errors.js'
+import { type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
 
 /** Where requests go and answers come from. */
 export interface RpcTopics {
@@ -45,17 +23,9 @@ export interface RpcTopics {
   readonly statusMessage: string
 }
 
-interface Pending {
-  readonly request: RpcRequest
-  readonly expiry: number
-  /** Until it has its answer. */
-  deadline: Deadline<Pending> | undefined
-  /** Once it is on the wire: its place among those that are, and its number, which no other had in this place. */
-  place: number
-  id: number | undefined
-}
-
 const OK = '200'
+/** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
+const NO_MATCHING_SUBSCRIBERS = 16
 /** MQTT has 32 bits for it, s. */
 const LONGEST_EXPIRY = 2 ** 32 - 1
 /** What a PUBLISH needs besides its payload, generously, bytes. */
@@ -81,6 +51,8 @@ export class Invoker {
   #unacknowledged = 0
   #connection: ConnectionInfo | undefined
   #epoch = 0
+  /** Why there is no connection. */
+  #cause: StateStoreError | undefined
   #closed: ClosedError | undefined
 
   /** @param limit - most requests held at a time; one more fails with {@link OverflowError} */
@@ -89,7 +61,7 @@ export class Invoker {
     this.#topics = topics
     this.#clock = clock
     this.#limit = limit
-    this.#timeouts = new Timeouts(clock, pending => this.#fail(pending, timedOut(pending)))
+    this.#timeouts = new Timeouts(clock, pending => this.#fail(pending, timedOut(pending, this.#cause)))
   }
 
   /** Requests that have no answer yet. */
@@ -127,12 +99,14 @@ export class Invoker {
   /** The response topic is subscribed: requests may go. */
   ready(info: ConnectionInfo): void {
     this.#connection = info
+    this.#cause = undefined
     this.#flush()
   }
 
-  /** The connection is gone. */
-  disconnected(): void {
+  /** The connection is gone, or could not be made. */
+  disconnected(cause: StateStoreError): void {
     this.#connection = undefined
+    this.#cause = cause
     this.#epoch++
     this.#unacknowledged = 0
     const again: Pending[] = []
@@ -217,7 +191,8 @@ export class Invoker {
       refusal => {
         if (epoch !== this.#epoch) return
         this.#unacknowledged--
-        if (refusal) this.#fail(pending, refusal)
+        if (refusal)
+          this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(request.key) : refusal)
         this.#flush()
       },
     )
@@ -236,16 +211,3 @@ export class Invoker {
     return true
   }
 }
-
-const unknown = ({ request }: Pending, why: string): OutcomeUnknownError => new OutcomeUnknownError(why, request.key)
-
-function timedOut(pending: Pending): StateStoreError {
-  const { request, id } = pending
-  if (id === undefined || request.repeatable) return new TimeoutError(request.timeout, request.key)
-  return unknown(pending, `no answer came within ${request.timeout} ms`)
-}
-
-const tooLarge = ({ key, payload }: RpcRequest, maximum: number): ArgumentError =>
-  new ArgumentError(
-    `A request of ${payload.length} bytes${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} is too large: the broker takes packets of at most ${maximum} bytes`,
-  )

@@ -1,14 +1,14 @@
 import { toHex, utf8 } from '../base/bytes.js'
+import type { Client } from '../peer/client.js'
 import { INVOKE_TOPIC, RESERVED_RESPONSE_PREFIX } from '../protocol/topics.js'
-import type { Connection } from './connection.js'
 
 const RESPONSES = '/services/statestore/'
 const LONGEST_TOPIC = 65_535
 
 /** What clients may do with topics that are not the store's own. */
 export interface TopicRights {
-  mayPublish(connection: Connection, topic: string): boolean
-  maySubscribe(connection: Connection, filter: string): boolean
+  mayPublish(connection: Client, topic: string): boolean
+  maySubscribe(connection: Client, filter: string): boolean
 }
 
 /** Why a client may not publish there, or `undefined` if it may. Notifications and responses come from the store alone. */

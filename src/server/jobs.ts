@@ -1,26 +1,26 @@
 import type { Answer, Change, Restoration } from '../engine/engine.js'
 import type { LogFailure } from '../log/log.js'
+import type { Client } from '../peer/client.js'
 import type { Command } from '../protocol/commands.js'
 import type { CommandError } from '../protocol/parse-command.js'
-import type { Connection } from './connection.js'
-import type { Job } from './sequencer.js'
+import type { Job } from './batch.js'
 import type { InvokeRequest, InvokeResponse, StateStoreService } from './service.js'
 
 /** Who answers requests. */
 export interface RequestHost<M = InvokeRequest> {
-  readonly service: StateStoreService<Connection>
+  readonly service: StateStoreService<Client>
   now(): number
-  respond(connection: Connection, message: M, response: InvokeResponse): void
+  respond(connection: Client, message: M, response: InvokeResponse): void
 }
 
 /** A request of a connection. */
 export class RequestJob<M extends InvokeRequest> implements Job {
   readonly #host: RequestHost<M>
-  readonly #connection: Connection
+  readonly #connection: Client
   readonly #message: M
   readonly #command: Command | undefined
 
-  constructor(host: RequestHost<M>, connection: Connection, message: M, command: Command | undefined) {
+  constructor(host: RequestHost<M>, connection: Client, message: M, command: Command | undefined) {
     this.#host = host
     this.#connection = connection
     this.#message = message

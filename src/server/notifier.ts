@@ -1,17 +1,18 @@
 import { toHex } from '../base/bytes.js'
 import type { Change } from '../engine/engine.js'
+import type { Content } from '../packet/publish.js'
+import type { Client } from '../peer/client.js'
 import { encodeNotification } from '../protocol/encode-notification.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../protocol/properties.js'
 import type { Dialect } from '../protocol/replies.js'
 import { notificationPrefix } from '../protocol/topics.js'
 import { isTopicName } from './access.js'
-import type { Connection, Content } from './connection.js'
 
 /** Tells watchers what changed. */
 export class Notifier {
   readonly #dialect: Dialect
   readonly #onlySubscribed: boolean
-  readonly #prefixes = new WeakMap<Connection, string>()
+  readonly #prefixes = new WeakMap<Client, string>()
 
   /** @param onlySubscribed - tells only those who subscribed to the topic, too */
   constructor(dialect: Dialect, onlySubscribed: boolean) {
@@ -20,7 +21,7 @@ export class Notifier {
   }
 
   /** Returns how many were told. */
-  notify(change: Change, watchers: Iterable<Connection>): number {
+  notify(change: Change, watchers: Iterable<Client>): number {
     let told = 0
     let content: Content | undefined
     let key: string | undefined
@@ -36,7 +37,7 @@ export class Notifier {
     return told
   }
 
-  #prefixOf(watcher: Connection): string {
+  #prefixOf(watcher: Client): string {
     const known = this.#prefixes.get(watcher)
     if (known !== undefined) return known
     const prefix = notificationPrefix(watcher.clientId)

@@ -4,20 +4,14 @@ import type { Answer, Applier, Change, Restoration } from '../engine/answer.js'
 import type { Entry, EntryCommand, Room } from '../engine/entry.js'
 import type { Log, LogFailure, LogListener } from '../log/log.js'
 import type { CommandError } from '../protocol/parse-command.js'
-
-/** What is done for a job when its turn has come; one of them is called, once. */
-export interface Job {
-  /** It changes nothing, and is done with the state as it is. */
-  read(): void
-  answered(answer: Answer): void
-  loaded(outcome: Restoration | CommandError): void
-  /** Its command is not in the log, and never will be. */
-  failed(failure: LogFailure): void
-}
+import { Batch, type Job } from './batch.js'
+import { Hold } from './hold.js'
 
 /** Where entries are applied, and what goes with that. */
 export interface SequencerHost {
   readonly now: () => number
+  /** Runs a task after so many ms; the returned function cancels it. */
+  schedule(delay: number, task: () => void): () => void
   readonly room: () => Room
   apply(entry: Entry, applier: Applier): void
   expired(changes: readonly Change[]): void
@@ -27,19 +21,10 @@ export interface SequencerHost {
   faulted(error: unknown): void
 }
 
-/** Jobs that wait for an entry: those of its commands, and those that came after one of them on the same connection. */
-interface Batch {
-  readonly commands: EntryCommand[]
-  readonly jobs: { readonly job: Job; readonly isRead: boolean }[]
-  bytes: number
-  done: boolean
-}
-
 /** What waits for the log may have so many bytes; more is refused. */
 const MOST_BYTES = 256 * 1024 * 1024
 /** One entry has no more of them, unless a command alone has. */
 const LARGEST_ENTRY = 8 * 1024 * 1024
-const OVERHEAD = 200
 
 /**
  * Sees to the order of what connections ask for. What changes records is gathered and goes through the log, and is done
@@ -52,18 +37,22 @@ export class Sequencer implements LogListener, Applier {
   readonly #onItsWay = new Fifo<Batch>()
   /** The last batch that a connection waits for. */
   readonly #last = new WeakMap<object, Batch>()
+  readonly #hold: Hold
   #scheduled = false
   #stopped = false
   #bytes = 0
-  /** The batch that is being applied, and how far it is. */
+  /** The batch that is being applied. */
   #current: Batch | undefined
-  #at = 0
   /** The job of the one command that is applied, where none has to wait. */
   #only: Job | undefined
 
   constructor(log: Log, host: SequencerHost) {
     this.#log = log
     this.#host = host
+    this.#hold = new Hold(
+      (delay, task) => host.schedule(delay, task),
+      () => this.#flush(),
+    )
     log.listen(this)
   }
 
@@ -79,8 +68,7 @@ export class Sequencer implements LogListener, Applier {
       job.read()
       return
     }
-    last.jobs.push({ job, isRead: true })
-    this.#hold(last, bytes)
+    this.#bytes += last.add(job, undefined, bytes)
   }
 
   /** Has a command logged and applied. @param bytes - what the command takes while it waits */
@@ -90,11 +78,9 @@ export class Sequencer implements LogListener, Applier {
       return
     }
     if (this.#gathering !== undefined && this.#gathering.bytes + bytes > LARGEST_ENTRY) this.#flush()
-    this.#gathering ??= emptyBatch()
+    this.#gathering ??= new Batch()
     const batch = this.#gathering
-    batch.commands.push(command)
-    batch.jobs.push({ job, isRead: false })
-    this.#hold(batch, bytes)
+    this.#bytes += batch.add(job, command, bytes)
     this.#last.set(owner, batch)
     this.#schedule()
   }
@@ -106,8 +92,8 @@ export class Sequencer implements LogListener, Applier {
       return
     }
     if (this.#gathering === undefined) {
-      this.#gathering = emptyBatch()
-      this.#hold(this.#gathering, 0)
+      this.#gathering = new Batch()
+      this.#bytes += this.#gathering.hold(0)
     }
     if (owner !== undefined) this.#last.set(owner, this.#gathering)
     this.#schedule()
@@ -116,6 +102,7 @@ export class Sequencer implements LogListener, Applier {
   /** Nothing is done any more. */
   stop(): void {
     this.#stopped = true
+    this.#hold.end()
   }
 
   committed(entry: Entry): void {
@@ -127,8 +114,7 @@ export class Sequencer implements LogListener, Applier {
     }
     const batch = this.#onItsWay.shift()
     if (batch === undefined) return
-    // The disk shall not wait while this is applied.
-    this.#flush()
+    this.#flushOrHold(batch)
     try {
       if (!this.#stopped) this.#apply(batch, entry)
     } finally {
@@ -141,7 +127,7 @@ export class Sequencer implements LogListener, Applier {
     if (batch === undefined) return
     batch.done = true
     if (!this.#stopped) {
-      for (const { job, isRead } of batch.jobs) this.#guard(() => (isRead ? job.read() : job.failed(failure)))
+      for (const end of batch.failing(failure)) this.#guard(end)
     }
     this.#finish(batch, failure)
     this.#flush()
@@ -156,7 +142,7 @@ export class Sequencer implements LogListener, Applier {
       this.#only.answered(answer)
       return
     }
-    const job = this.#next()
+    const job = this.#current?.next()
     this.#guard(() => job?.answered(answer))
     this.#reads()
   }
@@ -166,16 +152,12 @@ export class Sequencer implements LogListener, Applier {
       this.#only.loaded(outcome)
       return
     }
-    const job = this.#next()
+    const job = this.#current?.next()
     this.#guard(() => job?.loaded(outcome))
     this.#reads()
   }
 
-  #next(): Job | undefined {
-    return this.#current?.jobs[this.#at++]?.job
-  }
-
-  /** A command that does not wait: an error in its job is for whoever asked. */
+  /** A command that does not wait: an error in its job is for its caller. */
   #alone(command: EntryCommand, job: Job): void {
     const outer = this.#only
     this.#only = job
@@ -199,33 +181,33 @@ export class Sequencer implements LogListener, Applier {
     }
   }
 
-  #hold(batch: Batch, bytes: number): void {
-    batch.bytes += bytes + OVERHEAD
-    this.#bytes += bytes + OVERHEAD
-  }
-
   /** Those that came behind the command that was done. */
   #reads(): void {
     const batch = this.#current
-    for (let next = batch?.jobs[this.#at]; next?.isRead; next = batch?.jobs[this.#at]) {
-      this.#at++
-      const { job } = next
-      this.#guard(() => job.read())
+    for (let job = batch?.nextRead(); job !== undefined; job = batch?.nextRead()) {
+      const read = job
+      this.#guard(() => read.read())
     }
   }
 
   #apply(batch: Batch, entry: Entry): void {
-    const [outer, at] = [this.#current, this.#at]
+    const outer = this.#current
     this.#current = batch
-    this.#at = 0
     try {
+      this.#readFirst(batch, entry)
       this.#host.apply(entry, this)
       batch.done = true
       this.#reads()
     } finally {
       this.#current = outer
-      this.#at = at
     }
+  }
+
+  /** Reads that wait for the time alone come before all commands, and what is due is gone for them. */
+  #readFirst(batch: Batch, entry: Entry): void {
+    if (!batch.readsFirst) return
+    this.#host.apply({ ...entry, commands: [] }, this)
+    this.#reads()
   }
 
   #finish(batch: Batch, failure: LogFailure | undefined): void {
@@ -234,12 +216,24 @@ export class Sequencer implements LogListener, Applier {
     this.#host.settled(failure)
   }
 
+  /** The log shall not wait while this is applied, unless more will come with the answers. */
+  #flushOrHold(batch: Batch): void {
+    const { pause } = this.#log
+    if (pause === 0 || batch.commands.length === 0) this.#flush()
+    else this.#hold.begin(pause, batch.commands.length + this.#gathered)
+  }
+
+  get #gathered(): number {
+    return this.#gathering?.commands.length ?? 0
+  }
+
   #schedule(): void {
-    if (this.#scheduled || this.#log.busy) return
+    // What is on its way takes along what was gathered when it is there.
+    if (this.#scheduled || this.#onItsWay.length > 0 || this.#hold.keeps(this.#gathered)) return
     this.#scheduled = true
     afterIo(() => {
       this.#scheduled = false
-      if (!this.#log.busy) this.#flush()
+      if (this.#onItsWay.length === 0) this.#flush()
     })
   }
 
@@ -251,5 +245,3 @@ export class Sequencer implements LogListener, Applier {
     this.#append(batch.commands)
   }
 }
-
-const emptyBatch = (): Batch => ({ commands: [], jobs: [], bytes: 0, done: false })

@@ -1,26 +1,16 @@
 import type { Answer, Change, Engine } from '../engine/engine.js'
 import type { Owner, Write, WriteCommand } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
+import type { Incoming, PropertiesByName } from '../packet/publish.js'
 import type { Command } from '../protocol/commands.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../protocol/properties.js'
 import { type Dialect, encodeReply, type Reply } from '../protocol/replies.js'
 
-/** MQTT user properties; a name that came more than once has an array. */
-export type UserProperties = Readonly<Record<string, string | readonly string[]>>
-
-/** What the service needs of a PUBLISH to the invoke topic. */
-export interface InvokeRequest {
-  readonly qos: number
-  readonly dup?: boolean | undefined
-  readonly payload: Uint8Array
-  readonly correlationData?: Uint8Array | undefined
-  /** s */
-  readonly messageExpiry?: number | undefined
-  readonly userProperties: UserProperties
-}
+/** A PUBLISH to the invoke topic. */
+export type InvokeRequest = Omit<Incoming, 'topic'>
 
 /** Whether a key that is set is not to outlive this start of the store. */
-export type VolatileRule = (key: Uint8Array, userProperties: UserProperties) => boolean
+export type VolatileRule = (key: Uint8Array, userProperties: PropertiesByName) => boolean
 
 /** A response, and the changes to tell to watchers. */
 export interface InvokeResponse {
@@ -141,7 +131,7 @@ const wrongVersion = (version: string): InvokeResponse =>
   })
 
 /** Whether a request asks for its key to be kept on disk. */
-export const asksToPersist = (userProperties: UserProperties): boolean =>
+export const asksToPersist = (userProperties: PropertiesByName): boolean =>
   single(userProperties[PROPERTY.persist]) === 'true'
 
 // A repeated property has no meaning; joined, it is malformed where a form is asked for.

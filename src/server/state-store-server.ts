@@ -3,41 +3,19 @@ import type { Clock } from '../base/clock.js'
 import type { Applier, Change, Engine, Restoration } from '../engine/engine.js'
 import { commandOf, type Entry, isWrite, type Owner, type Restored } from '../engine/entry.js'
 import type { Log, LogFailure } from '../log/log.js'
-import type { ReasonCode } from '../packet/reason-code.js'
-import * as REASON from '../packet/reason-codes.js'
+import type { Content, Incoming, Publish } from '../packet/publish.js'
+import type { Client } from '../peer/client.js'
 import type { Command } from '../protocol/commands.js'
 import { CONTENT_TYPE } from '../protocol/properties.js'
 import type { Dialect, Reply } from '../protocol/replies.js'
-import { INVOKE_TOPIC, isAllowedResponseTopic } from '../protocol/topics.js'
-import { isResponseTopic, maySubscribe, publishRefusal, ResponseTopics, type TopicRights } from './access.js'
-import type { Connection, Content, Outgoing } from './connection.js'
+import { isResponseTopic, type TopicRights } from './access.js'
 import { DriftWatch } from './drift-watch.js'
+import { Expiry } from './expiry.js'
 import { LoadJob, type RequestHost, RequestJob } from './jobs.js'
 import { Notifier } from './notifier.js'
 import { Sequencer, type SequencerHost } from './sequencer.js'
-import type { InvokeResponse, StateStoreService, UserProperties } from './service.js'
-
-export type { Connection, Content, Outgoing } from './connection.js'
-
-/** A PUBLISH on its way in or out, without the packet around it. */
-export interface Message {
-  readonly topic: string
-  readonly payload: Uint8Array
-  readonly qos: 0 | 1 | 2
-  readonly responseTopic?: string | undefined
-  readonly correlationData?: Uint8Array | undefined
-  /** It may have come before. */
-  readonly dup?: boolean | undefined
-  /** s */
-  readonly messageExpiry?: number | undefined
-  readonly userProperties: UserProperties
-}
-
-/** Why a PUBLISH is refused; with `disconnect` the connection ends as well. */
-export interface Refusal {
-  readonly reason: string
-  readonly disconnect?: ReasonCode
-}
+import type { InvokeResponse, StateStoreService } from './service.js'
+import { TopicRules } from './topic-rules.js'
 
 /** What happened to a request, for those who operate the store. */
 export interface RequestReport {
@@ -49,15 +27,18 @@ export interface RequestReport {
 
 export interface StateStoreServerOptions {
   readonly dialect: Dialect
-  /** `registered`: to whoever registered (as in the field); `subscribed`: only if it subscribed to the topic, too. */
+  /**
+   * `registered`: to all that registered (as in the field); `subscribed`: only to those that subscribed to the topic,
+   * too.
+   */
   readonly notifications: 'registered' | 'subscribed'
   readonly clock: Clock
   /** What clients may do with other topics than the store's; default everything. */
   readonly rights?: TopicRights | undefined
   /** To whose quota of keys a connection writes; default nobody's. */
-  ownerOf?(connection: Connection): Owner | undefined
-  /** Publishes to whoever subscribes to the topic, for responses to somewhere else than the requester. */
-  publish(message: Outgoing): void
+  ownerOf?(connection: Client): Owner | undefined
+  /** Publishes to all subscribers of the topic, for responses that go elsewhere than to the requester. */
+  publish(message: Publish): void
   /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
   drifted(drift: number): void
   /** The log takes entries no more, or takes them again. */
@@ -65,7 +46,7 @@ export interface StateStoreServerOptions {
   /** An error of the store itself. */
   faulted(error: unknown): void
   /** A request was refused as it would be more than there may be. */
-  exceeded?(connection: Connection, message: Message): void
+  exceeded?(connection: Client, message: Incoming): void
 }
 
 /** Counts since the start. */
@@ -75,8 +56,6 @@ export interface Counters {
   notifications: number
 }
 
-/** When the disk did not take what was due, it is tried again after so many ms. */
-const RETRY = 1_000
 /** What a request takes while it waits, besides its payload, bytes. */
 const OVERHEAD = 200
 
@@ -84,24 +63,23 @@ const OVERHEAD = 200
  * The state store at a broker: answers requests, tells watchers, deletes what expires. It knows connections and
  * messages but no broker. What changes records goes through a log, and is answered when it is there.
  */
-export class StateStoreServer implements RequestHost<Message>, SequencerHost {
+export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
   readonly counters: Counters = { requests: 0, errors: 0, notifications: 0 }
-  readonly service: StateStoreService<Connection>
-  readonly #engine: Engine<Connection>
+  readonly service: StateStoreService<Client>
+  readonly rules: TopicRules
+  readonly #engine: Engine<Client>
   readonly #options: StateStoreServerOptions
-  readonly #responseTopics = new ResponseTopics()
   readonly #notifier: Notifier
   readonly #requests$: Subject<RequestReport>
   readonly #driftWatch: DriftWatch
   readonly #sequencer: Sequencer
-  #cancelExpiry: (() => void) | undefined
-  #armedFor: number | undefined
-  #paused = false
-  #failure: LogFailure | undefined
+  readonly #expiry: Expiry
+  #stopped = false
+  #problem: LogFailure['problem'] | undefined
 
   constructor(
-    engine: Engine<Connection>,
-    service: StateStoreService<Connection>,
+    engine: Engine<Client>,
+    service: StateStoreService<Client>,
     log: Log,
     requests$: Subject<RequestReport>,
     options: StateStoreServerOptions,
@@ -110,33 +88,20 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
     this.service = service
     this.#requests$ = requests$
     this.#options = options
+    this.rules = new TopicRules(options.rights)
     this.#driftWatch = new DriftWatch(drift => options.drifted(drift))
     this.#notifier = new Notifier(options.dialect, options.notifications === 'subscribed')
     this.#sequencer = new Sequencer(log, this)
+    const tick = (): void => this.#sequencer.tick()
+    this.#expiry = new Expiry(options.clock, () => engine.nextDeadline, tick)
   }
 
-  /** Why a PUBLISH must not be accepted, if so. A forbidden response topic ends the connection as well. */
-  refuse(connection: Connection, message: Message): Refusal | undefined {
-    const reason = this.#objection(connection, message)
-    if (reason === undefined) return undefined
-    const forbidden =
-      message.topic === INVOKE_TOPIC && message.responseTopic && !isAllowedResponseTopic(message.responseTopic)
-    return forbidden ? { reason, disconnect: REASON.topicNameInvalid } : { reason }
-  }
-
-  /** Whether a client may subscribe to a filter. */
-  maySubscribe(connection: Connection, filter: string): boolean {
-    if (!maySubscribe(connection.clientId, filter)) return false
-    return this.#options.rights?.maySubscribe(connection, filter) ?? true
-  }
-
-  /** Takes a PUBLISH if it is a request to the store; then nobody else gets it. */
-  take(connection: Connection, message: Message): boolean {
-    if (message.topic !== INVOKE_TOPIC) return false
-    if (message.responseTopic === undefined || message.correlationData === undefined) return true
+  /** Takes a PUBLISH to the invoke topic that the rules let pass. */
+  take(connection: Client, message: Incoming): void {
+    if (this.#stopped || message.responseTopic === undefined || message.correlationData === undefined) return
     if (this.#sequencer.full) {
       this.respond(connection, message, this.service.failed({ problem: 'full' }))
-      return true
+      return
     }
     const command = commandOf(message.payload)
     const job = new RequestJob(this, connection, message, command)
@@ -144,15 +109,14 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
     if (command !== undefined && isWrite(command) && this.#mayWrite(connection, command, message)) {
       const write = this.service.writeOf(message, command, connection.clientId, this.#options.ownerOf?.(connection))
       this.#sequencer.write(connection, write, bytes, job)
-      return true
+      return
     }
-    if (this.#due) this.#sequencer.tick(connection)
+    if (this.#expiry.due) this.#sequencer.tick(connection)
     this.#sequencer.read(connection, bytes, job)
-    return true
   }
 
   /** Forgets a connection and its registrations. */
-  drop(connection: Connection): void {
+  drop(connection: Client): void {
     this.#engine.watchers.drop(connection)
   }
 
@@ -167,18 +131,17 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
 
   /** Lets nothing expire of itself any more. */
   pause(): void {
-    this.#paused = true
-    this.#armExpiry()
+    this.#expiry.pause()
   }
 
   /** Lets expire what is due by now, and goes on. */
   resume(): void {
-    this.#paused = false
-    this.#armExpiry()
+    this.#expiry.resume()
   }
 
-  /** Nothing is done or answered any more. */
+  /** Nothing is done or answered any more, last wills included. */
   stop(): void {
+    this.#stopped = true
     this.pause()
     this.#sequencer.stop()
   }
@@ -187,7 +150,11 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
     return this.#options.clock.now()
   }
 
-  room(): Engine<Connection>['room'] {
+  schedule(delay: number, task: () => void): () => void {
+    return this.#options.clock.schedule(delay, task)
+  }
+
+  room(): Engine<Client>['room'] {
     return this.#engine.room
   }
 
@@ -200,10 +167,10 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
   }
 
   settled(failure: LogFailure | undefined): void {
-    const changed = failure?.problem !== this.#failure?.problem
-    this.#failure = failure
+    const changed = failure?.problem !== this.#problem
+    this.#problem = failure?.problem
     if (changed) this.#options.stored(failure)
-    this.#armExpiry()
+    this.#expiry.changed(this.#problem)
     this.#driftWatch.look(this.#engine.drift(this.now()))
   }
 
@@ -212,8 +179,8 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
   }
 
   /** Sends a response, and tells watchers what changed. */
-  respond(connection: Connection, message: Message, response: InvokeResponse): void {
-    // A last will is published when its connection is gone: it may change keys, but there is nobody to notify.
+  respond(connection: Client, message: Incoming, response: InvokeResponse): void {
+    // A last will is published when its connection is gone: it may change keys, but cannot be notified.
     if (!connection.open) this.#engine.watchers.drop(connection)
     const { reply, work } = response
     this.#report(connection, message, reply)
@@ -224,31 +191,11 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
   }
 
   /** What is refused anyhow need not be kept. */
-  #mayWrite(connection: Connection, command: Command, message: Message): boolean {
+  #mayWrite(connection: Client, command: Command, message: Incoming): boolean {
     return this.service.refuse(message) === undefined && this.#engine.allows(connection, command)
   }
 
-  get #due(): boolean {
-    const { nextDeadline } = this.#engine
-    return nextDeadline !== undefined && nextDeadline <= this.now() && this.#failure?.problem !== 'broken'
-  }
-
-  #objection(connection: Connection, { topic, responseTopic, correlationData }: Message): string | undefined {
-    if (topic !== INVOKE_TOPIC) return publishRefusal(topic) ?? this.#withoutRight(connection, topic)
-    if (responseTopic === undefined) return 'a state store request needs a response topic'
-    if (!isAllowedResponseTopic(responseTopic)) return 'this response topic is not allowed in a state store request'
-    if (correlationData === undefined) return 'a state store request needs correlation data'
-    const refusal = this.#responseTopics.refusal(connection, responseTopic)
-    if (refusal !== undefined || this.#options.rights === undefined || isResponseTopic(responseTopic)) return refusal
-    return this.#withoutRight(connection, responseTopic)
-  }
-
-  #withoutRight(connection: Connection, topic: string): string | undefined {
-    const allowed = this.#options.rights?.mayPublish(connection, topic) ?? true
-    return allowed ? undefined : 'no rule lets this client publish there'
-  }
-
-  #answer(connection: Connection, { responseTopic, correlationData }: Message, response: InvokeResponse): void {
+  #answer(connection: Client, { responseTopic, correlationData }: Incoming, response: InvokeResponse): void {
     if (responseTopic === undefined || correlationData === undefined) return
     const content: Content = {
       payload: response.payload,
@@ -258,7 +205,7 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
       userProperties: response.userProperties,
     }
     if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
-    // Nobody else is to have it, if the client does not want it itself.
+    // No other client is to have it if the client itself does not want it.
     else if (!isResponseTopic(responseTopic)) this.#options.publish({ topic: responseTopic, ...content })
   }
 
@@ -268,7 +215,7 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
     }
   }
 
-  #report(connection: Connection, message: Message, reply: Reply | undefined): void {
+  #report(connection: Client, message: Incoming, reply: Reply | undefined): void {
     this.counters.requests++
     if (reply === undefined || reply.type === 'error') this.counters.errors++
     if (!this.#requests$.observed) return
@@ -277,21 +224,5 @@ export class StateStoreServer implements RequestHost<Message>, SequencerHost {
       payload: message.payload,
       outcome: reply?.type ?? 'rejected',
     })
-  }
-
-  // One timer, for the earliest deadline of all keys.
-  #armExpiry(): void {
-    const deadline = this.#paused || this.#failure?.problem === 'broken' ? undefined : this.#engine.nextDeadline
-    const at = deadline !== undefined && this.#failure ? Math.max(deadline, this.now() + RETRY) : deadline
-    if (at === this.#armedFor) return
-    this.#cancelExpiry?.()
-    this.#armedFor = at
-    this.#cancelExpiry =
-      at === undefined ? undefined : this.#options.clock.schedule(at - this.now(), () => this.#expire())
-  }
-
-  #expire(): void {
-    this.#armedFor = undefined
-    this.#sequencer.tick()
   }
 }

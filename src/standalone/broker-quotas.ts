@@ -1,7 +1,7 @@
 import type { BrokerQuotas } from '../broker/quotas.js'
 import type { WatchQuotas } from '../engine/engine.js'
 import type { Owner } from '../engine/entry.js'
-import type { Connection } from '../server/connection.js'
+import type { Client } from '../peer/client.js'
 import type { QuotaOptions } from './quotas.js'
 
 const ANY = Number.POSITIVE_INFINITY
@@ -36,11 +36,11 @@ export const brokerQuotas = (options: Required<QuotaOptions>): BrokerQuotas => (
 
 /** To whose quota of keys a connection writes, and how much of all that is. */
 export const keyQuotas = ({ maxKeysPerPrincipal: maxKeys, maxBytesPerPrincipal: maxBytes }: Required<QuotaOptions>) => {
-  return ({ account }: Connection): Owner | undefined => account && { id: account.name, maxKeys, maxBytes }
+  return ({ account }: Client): Owner | undefined => account && { id: account.name, maxKeys, maxBytes }
 }
 
 /** What options say of watches. */
-export const watchQuotas = (options: Required<QuotaOptions>): WatchQuotas<Connection> => ({
+export const watchQuotas = (options: Required<QuotaOptions>): WatchQuotas<Client> => ({
   most: options.maxWatches,
   mostOfOwner: options.maxWatchesPerPrincipal,
   ownerOf: ({ account }) => account?.name,

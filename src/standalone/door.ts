@@ -1,7 +1,7 @@
 import { systemClock } from '../base/clock.js'
 import type { KeyRights } from '../engine/rights.js'
 import { Audit } from '../listeners/audit.js'
-import type { Connection } from '../server/connection.js'
+import type { Client } from '../peer/client.js'
 import { Guard } from './guard.js'
 import type { ServeOptions } from './options.js'
 import { policyOf } from './security.js'
@@ -22,4 +22,4 @@ export function doorOf({ authenticate, allowAnonymous, policy }: Required<ServeO
 }
 
 /** What a policy lets connections do with keys; `undefined` without one. */
-export const rightsOf = ({ guard }: Door): KeyRights<Connection> | undefined => (guard?.judges ? guard : undefined)
+export const rightsOf = ({ guard }: Door): KeyRights<Client> | undefined => (guard?.judges ? guard : undefined)

@@ -1,14 +1,10 @@
 import { displayText } from '../base/bytes.js'
 import { commandOf } from '../engine/entry.js'
 import type { AuditEvent } from '../listeners/audit.js'
+import type { Client } from '../peer/client.js'
 import type { Door } from './door.js'
 
 const LONGEST_TARGET = 256
-
-/** A client that wanted more than there may be. */
-interface Client {
-  readonly clientId: string
-}
 
 /** Puts on record what was refused for want of room. */
 export class Exceeded {

@@ -2,7 +2,7 @@ import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
 import { reason } from '../base/errors.js'
 import { LoginThrottle } from '../base/throttle.js'
-import type { Client, Credentials, Verdict } from '../broker/handler.js'
+import type { Credentials, Verdict } from '../broker/handler.js'
 import type { Glob } from '../engine/glob.js'
 import type { KeyRights } from '../engine/rights.js'
 import { readCertificate } from '../identity/certificates.js'
@@ -16,9 +16,9 @@ import {
 import { LoginTurns } from '../identity/login-turns.js'
 import { ANYBODY, checkPrincipal } from '../identity/principal.js'
 import type { Audit, AuditEvent } from '../listeners/audit.js'
+import type { Client } from '../peer/client.js'
 import type { Policy } from '../policy/policy.js'
 import type { TopicRights } from '../server/access.js'
-import type { Connection } from '../server/connection.js'
 import { Tenant } from './tenant.js'
 
 /** Who may come in, and what is in force. */
@@ -29,13 +29,13 @@ export interface GuardOptions {
   readonly clock: Clock
 }
 
-/** Rules for nobody, where there are none: they are not asked. */
+/** Stands in where there is no policy: its rules are never asked. */
 const NO_POLICY: Policy = { rules: [] }
 const LONGEST_TARGET = 256
 const NOTHING: Glob = { words: 1, matches: () => false }
 
 /** Stands at the door of a store: finds out who somebody is, and says what it may do. It outlives the store's restarts. */
-export class Guard implements KeyRights<Connection>, TopicRights {
+export class Guard implements KeyRights<Client>, TopicRights {
   readonly #options: GuardOptions
   readonly #audit: Audit
   readonly #throttle: LoginThrottle
@@ -68,24 +68,24 @@ export class Guard implements KeyRights<Connection>, TopicRights {
     return this.#turns.run(request.remoteAddress ?? '', async () => this.#ask(authenticate, client, request))
   }
 
-  mayPublish(connection: Connection, topic: string): boolean {
+  mayPublish(connection: Client, topic: string): boolean {
     return this.#tenants.get(connection)?.mayPublish(topic) || this.#refuse(connection, 'publish', topic)
   }
 
-  maySubscribe(connection: Connection, filter: string): boolean {
+  maySubscribe(connection: Client, filter: string): boolean {
     return this.#tenants.get(connection)?.maySubscribe(filter) || this.#refuse(connection, 'subscribe', filter)
   }
 
-  mayRead(connection: Connection, key: Uint8Array): boolean {
+  mayRead(connection: Client, key: Uint8Array): boolean {
     return this.stillReads(connection, key) || this.#refuse(connection, 'read', displayText(key))
   }
 
-  mayWrite(connection: Connection, key: Uint8Array): boolean {
+  mayWrite(connection: Client, key: Uint8Array): boolean {
     const allowed = this.#tenants.get(connection)?.rights.allows({ type: 'write', key })
     return allowed || this.#refuse(connection, 'write', displayText(key))
   }
 
-  readable(connection: Connection): Glob {
+  readable(connection: Client): Glob {
     return this.#tenants.get(connection)?.rights.readable ?? NOTHING
   }
 
@@ -131,7 +131,7 @@ export class Guard implements KeyRights<Connection>, TopicRights {
     return { type: 'refused', reasonCode: LOGIN_REFUSAL[refused], reason: words }
   }
 
-  #refuse(connection: Connection, action: NonNullable<AuditEvent['action']>, target: string): false {
+  #refuse(connection: Client, action: NonNullable<AuditEvent['action']>, target: string): false {
     const { clientId } = connection
     const username = this.usernameOf(connection)
     this.#tell({ event: 'refused', action, clientId, username, target: target.slice(0, LONGEST_TARGET) })
@@ -166,13 +166,13 @@ function requestOf(clientId: string, { connect, link, data, state }: Credentials
   }
 }
 
-/** What a function of ours or of the user's says; what it throws is the broker's trouble, and lets nobody in. */
+/** What a function of ours or of the user's says; what it throws is the broker's trouble, and lets no client in. */
 async function resultOf(authenticate: Authenticate, request: LoginRequest): Promise<LoginResult> {
   try {
     const result = await authenticate(request)
     if ('principal' in result) checkPrincipal(result.principal)
     return result
   } catch (error) {
-    return { refused: 'unavailable', reason: `nobody can be authenticated at the moment: ${reason(error)}` }
+    return { refused: 'unavailable', reason: `clients cannot be authenticated at the moment: ${reason(error)}` }
   }
 }

@@ -2,10 +2,12 @@ import type { Subject } from 'rxjs'
 import { systemClock } from '../base/clock.js'
 import { Broker, type BrokerHandler } from '../broker/broker.js'
 import type { Log, LogFailure } from '../log/log.js'
+import type { Incoming } from '../packet/publish.js'
 import * as REASON from '../packet/reason-codes.js'
+import type { Client, Refusal } from '../peer/client.js'
 import { INVOKE_TOPIC } from '../protocol/topics.js'
 import { StateStoreService } from '../server/service.js'
-import { type Connection, type Message, type RequestReport, StateStoreServer } from '../server/state-store-server.js'
+import { type RequestReport, StateStoreServer } from '../server/state-store-server.js'
 import { brokerQuotas, keyQuotas } from './broker-quotas.js'
 import type { Door } from './door.js'
 import { Exceeded } from './exceeded.js'
@@ -88,7 +90,7 @@ export class Life {
   }
 
   /** The connections of a client. */
-  connectionsOf(clientId: string): readonly (Connection & { cut(): void })[] {
+  connectionsOf(clientId: string): readonly (Client & { cut(): void })[] {
     return Array.from(this.broker.connections).filter(connection => connection.clientId === clientId)
   }
 
@@ -124,7 +126,6 @@ export class Life {
 
   /** Ends as a process that is killed: connections are cut without a word, and what was on its way is lost. */
   async die(): Promise<void> {
-    this.#handler.dead = true
     this.server.stop()
     await this.broker.die()
     await this.#log.close()
@@ -137,9 +138,7 @@ class Handler implements BrokerHandler {
   readonly server: StateStoreServer
   /** Wall time, ms. */
   readonly now: () => number
-  /** Nothing is answered any more, last wills included. */
-  dead = false
-  readonly #since = new WeakMap<Connection, number>()
+  readonly #since = new WeakMap<Client, number>()
   readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
   readonly #faults$: Subject<Fault>
   readonly #exceeded: Exceeded
@@ -159,27 +158,27 @@ class Handler implements BrokerHandler {
   }
 
   /** When a connection came, ms since the Unix epoch. */
-  since(connection: Connection): number | undefined {
+  since(connection: Client): number | undefined {
     return this.#since.get(connection)
   }
 
-  refuse(connection: Connection, message: Message): ReturnType<StateStoreServer['refuse']> {
-    return this.server.refuse(connection, message)
+  refuse(client: Client, message: Incoming): Refusal | undefined {
+    return this.server.rules.refuse(client, message)
   }
 
-  take(connection: Connection, message: Message): void {
-    if (!this.dead) this.server.take(connection, message)
+  take(client: Client, message: Incoming): void {
+    this.server.take(client, message)
   }
 
-  maySubscribe(connection: Connection, filter: string): boolean {
-    return this.server.maySubscribe(connection, filter)
+  maySubscribe(client: Client, filter: string): boolean {
+    return this.server.rules.maySubscribe(client, filter)
   }
 
-  connected(connection: Connection): void {
+  connected(connection: Client): void {
     this.#since.set(connection, this.now())
   }
 
-  disconnected(connection: Connection): void {
+  disconnected(connection: Client): void {
     this.server.drop(connection)
   }
 
@@ -187,7 +186,7 @@ class Handler implements BrokerHandler {
     return `clients/${clientId}`
   }
 
-  exceeded(client: Connection, action: 'connect' | 'publish' | 'subscribe', target: string): void {
+  exceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
     this.#exceeded.name(client, action, target)
   }
 

@@ -4,7 +4,7 @@ import { getHeapStatistics } from 'node:v8'
 const MOST = 1024 ** 3
 
 /**
- * How much a store may keep if nobody says, bytes: 1 GiB, or half of the heap that Node may use (`--max-old-space-size`),
+ * How much a store may keep by default, bytes: 1 GiB, or half of the heap that Node may use (`--max-old-space-size`),
  * or a quarter of the memory of the machine, or of the container, whichever is least. What lies besides the keys, and
  * what the garbage collector needs to work, has to find room as well.
  */

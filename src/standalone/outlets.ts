@@ -18,7 +18,7 @@ export interface Outlets {
 /** Everything that was answered is there. */
 export const KEPT: StorageStatus = { state: 'kept', error: undefined }
 
-/** Outlets that nobody listens to yet. */
+/** Outlets without listeners. */
 export const newOutlets = (): Outlets => ({
   requests$: new Subject(),
   drift$: new Subject(),

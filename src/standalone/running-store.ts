@@ -50,7 +50,7 @@ export interface Fault {
 export interface StorageStatus {
   /**
    * `kept`: as it should be. `full`: writes are refused with `quota-exceeded` until there is room on the disk. `broken`:
-   * writes are refused (status 503) until the store is started again, as nobody knows what the disk has.
+   * writes are refused (status 503) until the store is started again, as it is not known what the disk has.
    */
   readonly state: 'kept' | 'full' | 'broken'
   /** The system's error, if it is not well. */
@@ -82,7 +82,7 @@ export interface RestartOptions {
 /** What changes while a store runs; see {@link RunningStore.reload}. */
 export interface Reloaded {
   readonly policy?: string
-  /** For whoever connects from now on. */
+  /** For clients that connect from now on. */
   readonly tls?: TlsMaterial
 }
 
@@ -119,13 +119,13 @@ export interface RunningStore extends AsyncDisposable {
   readonly requests$: Observable<RequestReport>
   /**
    * How far versions are ahead of the wall clock, ms, because that was set back by more than a minute; else 0. They only
-   * rise, so they count on from where they were until it has caught up. Nobody is refused meanwhile; what was written with
-   * a time to live before stays as much longer.
+   * rise, so they count on from where they were until it has caught up. Nothing is refused meanwhile; what was written
+   * with a time to live before stays as much longer.
    */
   readonly drift: number
   /** The drift when it begins, and 0 when it is over, as the next request finds it. Hot. */
   readonly drift$: Observable<number>
-  /** What must not happen, for whoever operates the store to report: errors of the store itself. Hot. */
+  /** What must not happen, for the operator of the store to report: errors of the store itself. Hot. */
   readonly faults$: Observable<Fault>
   /** Logins and refusals, of a store that asks who somebody is or has a policy. Hot. */
   readonly audit$: Observable<AuditEvent>
@@ -196,12 +196,12 @@ export interface RunningStore extends AsyncDisposable {
   dump(): Iterable<DumpLine>
 
   /**
-   * Sets the keys of a dump: lines as text, or as objects. All or nothing, in one step, and whoever watches the keys is
-   * told. A key keeps the version of its line if that is newer than every version the store has given out; else it gets a
-   * new one, so that no watch sees versions go back. So a new store that loads a dump is what the dumped one was.
-   * A key's fencing token becomes that of its line, unless its own is newer; none is asked for.
-   * Rejects with `argument` and the number of the line for what is no line of a dump, `quota-exceeded` when that would be
-   * too many keys, `overflow` for more than 1 GiB, `closed` after `close`, or with what the lines raise.
+   * Sets the keys of a dump: lines as text, or as objects. All or nothing, in one step, and all who watch the keys are
+   * told. A key keeps the version of its line if that is newer than every version the store has given out; else it gets
+   * a new one, so that no watch sees versions go back. So a new store that loads a dump is what the dumped one was. A
+   * key's fencing token becomes that of its line, unless its own is newer; none is asked for. Rejects with `argument`
+   * and the number of the line for a line that does not belong in a dump, `quota-exceeded` when that would be too many
+   * keys, `overflow` for more than 1 GiB, `closed` after `close`, or with what the lines raise.
    *
    * @example
    * ```ts
@@ -214,9 +214,9 @@ export interface RunningStore extends AsyncDisposable {
   ): Promise<LoadResult>
 
   /**
-   * Takes another policy or certificate, of a store that has one. Whoever has a subscription or a watch that is not allowed any more is
-   * disconnected, and may come back; the others notice nothing. Throws `argument` for what cannot be read, and then
-   * what was before stays in force.
+   * Takes another policy or certificate, of a store that has one. A client with a subscription or a watch that is not
+   * allowed any more is disconnected, and may come back; the others notice nothing. Throws `argument` for what cannot be
+   * read, and then what was before stays in force.
    *
    * @example
    * ```ts

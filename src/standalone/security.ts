@@ -9,17 +9,17 @@ import { checkTls, type TlsMaterial } from '../tls/tls.js'
 export interface SecurityOptions {
   /**
    * Finds out who a client is; see {@link Authenticate}, and `inOrder`, `Passwords`, `certificates` and `Tokens`, of which
-   * one can be made. Default: nobody is asked.
+   * one can be made. Default: no client is asked.
    */
   readonly authenticate?: Authenticate | undefined
   /**
-   * Whether clients may come in that show nothing of themselves. Default only if nobody is asked, and only at the loopback
-   * address.
+   * Whether clients may come in that show nothing of themselves. Default only if no client is asked, and only at the
+   * loopback address.
    */
   readonly allowAnonymous?: boolean
   /**
    * Who may do what: YAML, as the `authorizationPolicies` of Azure IoT Operations. What no rule grants is refused. Default:
-   * whoever is let in may do everything.
+   * a client that is let in may do everything.
    */
   readonly policy?: string | undefined
   /** Listens with TLS 1.2 or later. Default: without. */
@@ -49,6 +49,13 @@ export function policyOf(text: string): ReturnType<typeof parsePolicy> {
   } catch (cause) {
     throw cause instanceof ArgumentError ? new ArgumentError(`The policy: ${cause.message}`, { cause }) : cause
   }
+}
+
+/** Throws {@link ArgumentError} unless a certificate may take the place of the one before. */
+export function checkNewTls(before: TlsMaterial | undefined, tls: TlsMaterial): void {
+  if (before === undefined || (before.clientCa === undefined) !== (tls.clientCa === undefined))
+    throw new ArgumentError('TLS, and whether clients are asked for a certificate, is decided when the store starts')
+  checkTls(tls)
 }
 
 /** Whether what listens there can be reached from this machine alone. */

@@ -44,7 +44,7 @@ async function gather(
 
 function read(line: DumpLine | string, number: number, latest: number): DumpRecord | undefined {
   const record = readDumpLine(line, number)
-  // Nobody could write the key: the store refuses such a token.
+  // The key could never be written: the store refuses such a token.
   if (record?.fencingToken && record.fencingToken.wallClock > latest) {
     throw wrongLine(number, "its `fencingToken` is ahead of this machine's clock")
   }

@@ -1,14 +1,16 @@
 import { type Observable, skip } from 'rxjs'
-import { toBinaryString, utf8 } from '../base/bytes.js'
-import { checkObject } from '../base/check.js'
-import { ArgumentError, ClosedError, shown } from '../base/errors.js'
+import { checkFlag, checkObject } from '../base/check.js'
+import { ArgumentError, ClosedError } from '../base/errors.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { Engine } from '../engine/engine.js'
 import type { AuditEvent } from '../listeners/audit.js'
+import type { Client } from '../peer/client.js'
 import type { Policy } from '../policy/policy.js'
-import type { Connection, RequestReport } from '../server/state-store-server.js'
-import { checkTls, type TlsMaterial } from '../tls/tls.js'
+import type { RequestReport } from '../server/state-store-server.js'
+import type { TlsMaterial } from '../tls/tls.js'
+import { urlsOf } from './addresses.js'
 import { type Door, doorOf, rightsOf } from './door.js'
+import { checkFreeze, Freeze } from './freeze.js'
 import type { Life } from './life.js'
 import { checkChoice, type ServeOptions } from './options.js'
 import { begin, KEPT, newOutlets, type Outlets } from './outlets.js'
@@ -24,9 +26,10 @@ import type {
   StoredKey,
   StoreStats,
 } from './running-store.js'
-import { policyOf } from './security.js'
+import { checkNewTls, policyOf } from './security.js'
 import { stage } from './stage.js'
 import { type Opened, type Storage, storageFor } from './storage.js'
+import { storedKey } from './stored-key.js'
 import { linesFrom, restore } from './transfer.js'
 import { type Usage, usageOf } from './usage.js'
 
@@ -42,10 +45,9 @@ export class StandaloneStore implements RunningStore {
   readonly #outlets: Outlets
   readonly #storage: Storage
   readonly #door: Door
-  #engine: Engine<Connection>
+  #engine: Engine<Client>
   #life: Life
-  #frozenUntil: number | undefined
-  #cancelThaw: () => void = () => undefined
+  readonly #freeze: Freeze
   /** Settles when the last restart is done. */
   #restarted: Promise<void> = Promise.resolve()
   #restarting = false
@@ -61,9 +63,9 @@ export class StandaloneStore implements RunningStore {
   ) {
     const { port, wsPort } = life.broker
     const { requests$, drift$, faults$, storage$ } = outlets
-    const s = options.tls === undefined ? '' : 's'
-    this.url = `mqtt${s}://${urlHost(options.host)}:${port}`
-    this.wsUrl = `ws${s}://${urlHost(options.host)}:${wsPort}`
+    const { url, wsUrl } = urlsOf(options, life.broker)
+    this.url = url
+    this.wsUrl = wsUrl
     this.requests$ = requests$.asObservable()
     this.drift$ = drift$.asObservable()
     this.faults$ = faults$.asObservable()
@@ -74,6 +76,7 @@ export class StandaloneStore implements RunningStore {
     this.#engine = opened.engine
     this.#life = life
     this.#door = door
+    this.#freeze = new Freeze(this.#options.clock, () => this.#life)
   }
 
   static async start(options: Required<ServeOptions>): Promise<StandaloneStore> {
@@ -129,20 +132,11 @@ export class StandaloneStore implements RunningStore {
   }
 
   get frozenUntil(): number | undefined {
-    return this.#frozenUntil
+    return this.#freeze.until
   }
 
   peek(key: string | Uint8Array): StoredKey | undefined {
-    const bytes = typeof key === 'string' ? utf8(key) : key
-    const record = this.#engine.peek(bytes)
-    if (record === undefined) return undefined
-    return {
-      value: new Uint8Array(record.value),
-      version: String(record.version),
-      expiresAt: record.expiresAt,
-      fencingToken: record.fencingToken && String(record.fencingToken),
-      watchers: this.#engine.watchers.countFor(toBinaryString(bytes)),
-    }
+    return storedKey(this.#engine, key)
   }
 
   *watchedBy(clientId: string): Iterable<Uint8Array> {
@@ -158,20 +152,10 @@ export class StandaloneStore implements RunningStore {
   }
 
   freeze(ms: number): void {
-    if (!Number.isSafeInteger(ms) || ms < 0) {
-      throw new ArgumentError(`Expected \`ms\` to be a whole number from 0, got \`${shown(ms)}\` (${typeof ms})`)
-    }
+    checkFreeze(ms)
     this.#checkOpen()
     if (this.#restarting) throw new ClosedError('The store is being restarted; try again when it listens')
-    this.#cancelThaw()
-    if (ms === 0) {
-      this.#thaw()
-      return
-    }
-    const { clock } = this.#options
-    this.#frozenUntil = clock.now() + ms
-    this.#life.freeze()
-    this.#cancelThaw = clock.schedule(ms, () => this.#thaw())
+    this.#freeze.begin(ms)
   }
 
   async restart(options: RestartOptions): Promise<void> {
@@ -180,7 +164,7 @@ export class StandaloneStore implements RunningStore {
     checkChoice('keys', keys, ['kept', 'lost'])
     this.#checkOpen()
     const restarted = this.#restarted.then(() => this.#restart(keys))
-    // Whoever asked is told; the next one may try.
+    // The caller is told; the next one may try.
     this.#restarted = restarted.catch(() => undefined)
     return restarted
   }
@@ -195,9 +179,7 @@ export class StandaloneStore implements RunningStore {
   ): Promise<LoadResult> {
     checkObject('options', options)
     const { replace = false } = options
-    if (typeof replace !== 'boolean') {
-      throw new ArgumentError(`Expected \`replace\` to be a boolean, got \`${shown(replace)}\` (${typeof replace})`)
-    }
+    checkFlag('replace', replace)
     this.#checkOpen()
     const records = await stage(lines, this.#engine.latestClock(this.#options.clock.now()))
     await this.#restarted
@@ -228,16 +210,12 @@ export class StandaloneStore implements RunningStore {
 
   #setPolicy(policy: Policy): void {
     const { guard } = this.#door
-    if (guard === undefined) return
-    guard.setPolicy(policy)
-    this.#life.review(guard)
+    guard?.setPolicy(policy)
+    if (guard) this.#life.review(guard)
   }
 
   #setTls(tls: TlsMaterial): void {
-    const before = this.#options.tls
-    if (before === undefined || (before.clientCa === undefined) !== (tls.clientCa === undefined))
-      throw new ArgumentError('TLS, and whether clients are asked for a certificate, is decided when the store starts')
-    checkTls(tls)
+    checkNewTls(this.#options.tls, tls)
     this.#options = { ...this.#options, tls }
     this.#life.broker.setTls(tls)
   }
@@ -247,8 +225,7 @@ export class StandaloneStore implements RunningStore {
   }
 
   async #restart(keys: RestartOptions['keys']): Promise<void> {
-    this.#cancelThaw()
-    this.#frozenUntil = undefined
+    this.#freeze.forget()
     this.#restarting = true
     try {
       const { drift } = this
@@ -264,18 +241,10 @@ export class StandaloneStore implements RunningStore {
   }
 
   async #close(): Promise<void> {
-    this.#cancelThaw()
-    this.#frozenUntil = undefined
+    this.#freeze.forget()
     await this.#life.close()
     await this.#storage.release()
     for (const outlet of Object.values(this.#outlets)) outlet.complete()
     this.#door.audit.close()
   }
-
-  #thaw(): void {
-    this.#frozenUntil = undefined
-    this.#life.thaw()
-  }
 }
-
-const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -6,13 +6,13 @@ import { Engine, type EngineOptions } from '../engine/engine.js'
 import type { KeyRights } from '../engine/rights.js'
 import type { Log } from '../log/log.js'
 import { MemoryLog } from '../log/memory-log.js'
-import type { Connection } from '../server/state-store-server.js'
+import type { Client } from '../peer/client.js'
 import { watchQuotas } from './broker-quotas.js'
 import type { ServeOptions } from './options.js'
 
 /** Where a store begins, and where what it does goes. */
 export interface Opened {
-  readonly engine: Engine<Connection>
+  readonly engine: Engine<Client>
   readonly log: Log
 }
 
@@ -22,14 +22,14 @@ export interface Storage {
   open(): Promise<Opened>
   /** As {@link open}, with nothing in it. */
   openEmpty(): Promise<Opened>
-  /** Nobody has it any more. */
+  /** It is not used any more. */
   release(): Promise<void>
 }
 
 /** Memory, or the directory that the options name. Raises `in-use`, `damaged`, `format`, or the system's error. */
 export async function storageFor(
   options: Required<ServeOptions>,
-  rights: KeyRights<Connection> | undefined,
+  rights: KeyRights<Client> | undefined,
   troubled: (trouble: unknown) => void,
 ): Promise<Storage> {
   const { maxKeys, maxBytes } = options
@@ -37,9 +37,9 @@ export async function storageFor(
   return options.data === '' ? inMemory(bounds) : onDisk(options, bounds, troubled)
 }
 
-function inMemory(bounds: EngineOptions<Connection>): Storage {
-  let kept: Engine<Connection> | undefined
-  const open = async (engine: Engine<Connection>): Promise<Opened> => {
+function inMemory(bounds: EngineOptions<Client>): Storage {
+  let kept: Engine<Client> | undefined
+  const open = async (engine: Engine<Client>): Promise<Opened> => {
     kept = engine
     return { engine, log: new MemoryLog() }
   }
@@ -52,7 +52,7 @@ function inMemory(bounds: EngineOptions<Connection>): Storage {
 
 async function onDisk(
   options: Required<ServeOptions>,
-  bounds: EngineOptions<Connection>,
+  bounds: EngineOptions<Client>,
   troubled: (trouble: unknown) => void,
 ): Promise<Storage> {
   const directory = resolve(options.data)
@@ -60,7 +60,13 @@ async function onDisk(
   const files = await filesOf(directory)
   const { clock, opening: progress } = options
   const open = async (): Promise<Opened> =>
-    openLog<Connection>(files, { ...bounds, now: () => clock.now(), progress, troubled })
+    openLog<Client>(files, {
+      ...bounds,
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      progress,
+      troubled,
+    })
   return {
     open,
     openEmpty: async () => {

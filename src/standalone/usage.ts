@@ -1,6 +1,6 @@
 import type { Account } from '../broker/account.js'
 import type { Engine } from '../engine/engine.js'
-import type { Connection } from '../server/connection.js'
+import type { Client } from '../peer/client.js'
 
 /** What one principal has of what there are quotas of; see {@link QuotaOptions}. */
 export interface Usage {
@@ -24,7 +24,7 @@ export interface Usage {
 }
 
 /** The usage of whoever has something, or had lately. */
-export function* usageOf(accounts: Iterable<Account>, engine: Engine<Connection>): Iterable<Usage> {
+export function* usageOf(accounts: Iterable<Account>, engine: Engine<Client>): Iterable<Usage> {
   const rest = new Map(engine.shares.entries())
   for (const account of accounts) {
     const { name, connections, subscriptions, retained, retainedBytes, waitingBytes, pauses } = account

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Server, TLSSocket } from 'node:tls'
 
-/** Sockets whose TLS handshake is under way: nobody else knows of them. */
+/** Sockets whose TLS handshake is under way: they are known here alone. */
 export class Handshakes {
   readonly #sockets = new Map<string, Socket>()
 

@@ -15,8 +15,9 @@ export interface TlsMaterial {
 const HANDSHAKE_TIMEOUT = 10_000
 
 /**
- * Options of a server that speaks TLS 1.2 or later. Whoever has no certificate, or one of another authority, is let through
- * to be refused by words. There are no tickets, by which somebody could come back whose authority is not believed any more.
+ * Options of a server that speaks TLS 1.2 or later. A client without a certificate, or with one of another authority, is
+ * let through to be refused by words. There are no tickets, by which somebody could come back whose authority is not
+ * believed any more.
  */
 export const tlsOptions = ({ cert, key, clientCa }: TlsMaterial): TlsOptions => ({
   cert,

@@ -24,7 +24,7 @@ export type FeedEvent =
   | { readonly type: 'lost'; readonly cause: unknown }
   | { readonly type: 'refused'; readonly cause: ApiError }
 
-/** A pulse is due every second; so long without one, and nobody is there any more, ms. */
+/** A pulse is due every second; so long without one, and the server is gone, ms. */
 const SILENCE = 6_000
 const PAUSES = { initial: 250, maximum: 4_000 }
 

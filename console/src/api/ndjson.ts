@@ -6,7 +6,7 @@ export class NdjsonReader {
   readonly #decoder = new TextDecoder()
   #rest = ''
 
-  /** What became whole with this chunk. Throws `SyntaxError` for a line that is no JSON. */
+  /** What became whole with this chunk. Throws `SyntaxError` for a line that is not JSON. */
   read(chunk: Uint8Array): readonly unknown[] {
     const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split('\n')
     this.#rest = lines.pop() ?? ''

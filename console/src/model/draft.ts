@@ -1,5 +1,6 @@
-import { displayText } from '../../../src/base/bytes.js'
-import { typedSeconds, typedValue, type ValueType } from './typed-value.js'
+import { displayText, utf8 } from '../../../src/base/bytes.js'
+import { compactJson, isCompact, spreadJson } from './json-layout.js'
+import { type Typed, typedSeconds, typedValue, type ValueType } from './typed-value.js'
 import { hexPairs, readable, show } from './value.js'
 
 /** When a value is to be written. */
@@ -14,6 +15,8 @@ export interface Draft {
   readonly expires: string
   readonly condition: Condition
   readonly token: string
+  /** Whether the text is JSON that is spread over lines to be read, and is stored without those. */
+  readonly spread: boolean
 }
 
 /** What is to be written, or what is wrong in which field. */
@@ -40,14 +43,32 @@ const TYPE_OF = { empty: 'text', number: 'number', boolean: 'text', json: 'json'
 const CR = 0x0d
 const TOKEN = /^\d+:\d+:[^:]+$/
 
-/** A form to begin with, for a new key or for the value there is. */
-export function startDraft(value?: Uint8Array): Draft {
-  const blank: Draft = { name: '', type: 'text', text: '', expires: '', condition: 'always', token: '' }
+/**
+ * A form to begin with, for a new key or for the value there is.
+ *
+ * @param expiresIn - what is left of its time to live, ms
+ */
+export function startDraft(value?: Uint8Array, expiresIn?: number): Draft {
+  const expires = expiresIn === undefined ? '' : inSeconds(expiresIn)
+  const blank: Draft = { name: '', type: 'text', text: '', expires, condition: 'always', token: '', spread: false }
   if (value === undefined || value.length > LARGEST_EDITED) return blank
   const type = TYPE_OF[show(value).kind]
   // A text area would turn every CR into a line feed.
   const legible = type !== 'hex' && !value.includes(CR) && readable(value) !== undefined
-  return { ...blank, type: legible ? type : 'hex', text: legible ? displayText(value) : hexPairs(value) }
+  if (!legible) return { ...blank, type: 'hex', text: hexPairs(value) }
+  const text = displayText(value)
+  const spread = type === 'json' && isCompact(text)
+  return { ...blank, type, text: spread ? spreadJson(text) : text, spread }
+}
+
+/** What is wrong with JSON as far as it is typed; text and digits are complete when their writer says so. */
+export function earlyProblem({ type, text }: Draft): string | undefined {
+  return type === 'json' && text.trim() !== '' ? typedValue(type, text).problem : undefined
+}
+
+function stored(type: ValueType, text: string, spread: boolean): Typed {
+  const typed = typedValue(type, text)
+  return spread && type === 'json' && typed.bytes ? { bytes: utf8(compactJson(text)) } : typed
 }
 
 /** Whether it is a text that only hex keeps as it is. */
@@ -58,15 +79,19 @@ export function needsHex({ type, text }: Draft): boolean {
 
 /** The same value in the words of another type, where it has any. */
 export function retyped(draft: Draft, type: ValueType): Draft {
-  const { bytes } = typedValue(draft.type, draft.text)
+  const { bytes } = stored(draft.type, draft.text, draft.spread)
   if (bytes === undefined || type === draft.type) return { ...draft, type }
   if (type === 'hex') return { ...draft, type, text: hexPairs(bytes) }
-  return { ...draft, type, text: draft.type === 'hex' ? (readable(bytes) ?? draft.text) : draft.text }
+  const isOther = draft.type === 'hex' || draft.spread
+  return { ...draft, type, text: isOther ? (readable(bytes) ?? draft.text) : draft.text }
 }
 
+/** Seconds as they are typed, no less than is left: a form that is filled in takes longer than what is rounded. */
+export const inSeconds = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1_000)))
+
 /** Reads a form. */
-export function readDraft({ name, type, text, expires, condition, token }: Draft): Reading {
-  const { bytes, problem } = typedValue(type, text)
+export function readDraft({ name, type, text, expires, condition, token, spread }: Draft): Reading {
+  const { bytes, problem } = stored(type, text, spread)
   const expiresIn = typedSeconds(expires)
   const problems = {
     ...(name === '' && { name: 'A key has at least one character.' }),

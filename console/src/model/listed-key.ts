@@ -4,7 +4,7 @@ import { fromHex, fromUtf8 } from '../../../src/base/bytes.js'
 export interface ListedKey {
   /** Base16 of its bytes. */
   readonly id: string
-  /** The key as text; one that is no UTF-8 as `0x` and Base16. */
+  /** The key as text; as `0x` and Base16 unless it is UTF-8. */
   readonly name: string
   readonly binary: boolean
 }

@@ -4,7 +4,7 @@ export type Route =
   | { readonly view: 'clients' }
   | { readonly view: 'store' }
 
-/** The route of a fragment; the keys for one that is none. */
+/** The route of a fragment; that of the keys for an unknown one. */
 export function toRoute(fragment: string): Route {
   const [, view, id] = /^#?\/(keys|clients|store)(?:\/([0-9A-F]{2,}))?$/.exec(fragment) ?? []
   if (view === 'clients' || view === 'store') return { view }

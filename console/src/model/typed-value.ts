@@ -24,7 +24,7 @@ export function typedValue(type: ValueType, typed: string): Typed {
   return type === 'json' ? json(typed) : { bytes: utf8(typed) }
 }
 
-/** A length of time typed in seconds, ms; 0 for none, `undefined` for what is none. */
+/** A length of time typed in seconds, ms; 0 for none, `undefined` for anything else. */
 export function typedSeconds(typed: string): number | undefined {
   if (typed.trim() === '') return 0
   const ms = Math.round(Number(typed) * 1_000)

@@ -45,7 +45,7 @@ function decoded(bytes: Uint8Array): string | undefined {
   try {
     return fromUtf8(bytes)
   } catch {
-    // What is no UTF-8 is shown as bytes.
+    // Anything but UTF-8 is shown as bytes.
     return undefined
   }
 }

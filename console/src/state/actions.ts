@@ -77,7 +77,7 @@ export class Actions {
     return this.#once(store => store.key(name, bytes).set(value, options))
   }
 
-  /** Deletes a key if it still holds this value, so that nothing goes that nobody has seen. Cold. */
+  /** Deletes a key if it still holds this value, so that nothing goes unseen. Cold. */
   deleteIf(key: ListedKey, value: Uint8Array, fencingToken: string | undefined): Observable<boolean> {
     const options = fencingToken === undefined ? {} : { fencingToken }
     return this.#once(store => store.key(nameFor(key), bytes).deleteIf(value, options)).pipe(

@@ -27,7 +27,7 @@ import { type Route, toFragment, toRoute } from '../model/route.js'
 import { cell } from './cell.js'
 import type { Dialog } from './dialog.js'
 import { type Health, watchHealth } from './health.js'
-import { type KeyList, listKeys } from './key-list.js'
+import { type KeyList, listKeys, MOST_KEYS } from './key-list.js'
 import { NO_PULSES, type Pulses, withPulse } from './pulses.js'
 import type { Row } from './row-book.js'
 import { watchRows } from './rows.js'
@@ -48,6 +48,8 @@ export interface Console {
   /** What was typed into the search. */
   readonly typed$: BehaviorSubject<string>
   readonly list$: BehaviorSubject<KeyList>
+  /** Most keys in the list; falls back when something else is looked for. */
+  readonly most$: BehaviorSubject<number>
   /** The keys that are to be seen. */
   readonly visible$: BehaviorSubject<readonly ListedKey[]>
   readonly rows$: BehaviorSubject<ReadonlyMap<string, Row>>
@@ -112,9 +114,11 @@ export function openConsole(base: string, token: string, clientId: string): Cons
     map(({ last }) => `${last?.startedAt}:${last?.keyspace}`),
     distinctUntilChanged(),
   )
+  const most$ = new BehaviorSubject(MOST_KEYS)
+  life.add(typed$.subscribe(() => most$.next(MOST_KEYS)))
   const glob$ = typed$.pipe(auditTime(TYPING), startWith(''), map(toGlob))
   const list$ = cell<KeyList>(
-    listKeys(store$, glob$, keyspace$),
+    listKeys(store$, glob$, keyspace$, most$),
     { glob: '*', state: 'listing', keys: [], more: false },
     life,
   )
@@ -144,6 +148,7 @@ export function openConsole(base: string, token: string, clientId: string): Cons
     clients$,
     typed$,
     list$,
+    most$,
     visible$,
     rows$,
     open$,

@@ -1,6 +1,7 @@
 import {
   auditTime,
   catchError,
+  combineLatest,
   concat,
   defer,
   distinctUntilChanged,
@@ -25,7 +26,7 @@ export interface KeyList {
   /** `listing` until the first time all were there. */
   readonly state: 'listing' | 'listed' | 'failed'
   readonly keys: readonly ListedKey[]
-  /** Whether there are more than are shown. */
+  /** Whether there are more than are shown; they may belong between those as well, for a store lists in no order. */
   readonly more: boolean
   /** Why there is none. */
   readonly problem?: string
@@ -36,7 +37,7 @@ export interface Scannable {
   scan(glob: string): Observable<{ readonly id: string }>
 }
 
-/** Most keys in the list: nobody reads more, and the store may have a million. */
+/** Most keys in the list at first, and so many more whenever somebody asks: the store may have a million. */
 export const MOST_KEYS = 2_000
 
 /** How often keys that are on their way are shown, and how long to wait after a failure, ms. */
@@ -44,34 +45,43 @@ const PROGRESS = 150
 const PAUSE = 1_000
 
 /**
- * Lists the keys that fit the glob, again whenever `keyspace$` has another value than when the listing began. What was
+ * Lists the keys that fit the glob, `most$` of them, again whenever that or `keyspace$` has another value than when the
+ * listing began. What was
  * found the time before stays until the new list is whole.
  */
 export const listKeys = (
   store$: Observable<Scannable>,
   glob$: Observable<string>,
   keyspace$: Observable<string>,
+  most$: Observable<number> = of(MOST_KEYS),
 ): Observable<KeyList> =>
   store$.pipe(
     switchMap(store =>
       glob$.pipe(
         distinctUntilChanged(),
-        switchMap(glob => again(store, glob, keyspace$)),
+        switchMap(glob => again(store, glob, keyspace$, most$)),
       ),
     ),
   )
 
 /** A listing after the other, each as soon as there is reason for it. */
-function again(store: Scannable, glob: string, keyspace$: Observable<string>): Observable<KeyList> {
+function again(
+  store: Scannable,
+  glob: string,
+  keyspace$: Observable<string>,
+  most$: Observable<number>,
+): Observable<KeyList> {
   let listedOnce = false
   let failed = false
   let begunAt = ''
-  const once = keyspace$.pipe(
+  let begunWith = MOST_KEYS
+  const once = combineLatest([keyspace$, most$]).pipe(
     take(1),
-    switchMap(keyspace => {
+    switchMap(([keyspace, most]) => {
       begunAt = keyspace
+      begunWith = most
       failed = false
-      return listing(store, glob)
+      return listing(store, glob, most)
     }),
     filter(({ state }) => state === 'listed' || !listedOnce),
     tap(({ state }) => {
@@ -85,19 +95,21 @@ function again(store: Scannable, glob: string, keyspace$: Observable<string>): O
     }),
   )
   const reason = (): Observable<unknown> =>
-    failed ? timer(PAUSE) : keyspace$.pipe(first(keyspace => keyspace !== begunAt))
+    failed
+      ? timer(PAUSE)
+      : combineLatest([keyspace$, most$]).pipe(first(([keyspace, most]) => keyspace !== begunAt || most !== begunWith))
   return once.pipe(repeat({ delay: reason }))
 }
 
-const listing = (store: Scannable, glob: string): Observable<KeyList> =>
+const listing = (store: Scannable, glob: string, most: number): Observable<KeyList> =>
   defer(() => {
     const found: ListedKey[] = []
     const list = (state: KeyList['state']): KeyList => {
-      const more = found.length > MOST_KEYS
-      return { glob, state, keys: inOrder(found.slice(0, MOST_KEYS)), more }
+      const more = found.length > most
+      return { glob, state, keys: inOrder(found.slice(0, most)), more }
     }
     const progress$ = store.scan(glob).pipe(
-      take(MOST_KEYS + 1),
+      take(most + 1),
       tap(({ id }) => found.push(listed(id))),
       auditTime(PROGRESS),
       map(() => list('listing')),

@@ -10,7 +10,7 @@ const KEEP_ALIVE = 120_000
 /** Before a connection that was ended for good is made anew, ms. */
 const PAUSE = 2_000
 
-/** The page's own connection to the store, a new one when the store has moved. Closed when nobody listens. */
+/** The page's own connection to the store, a new one when the store has moved. Closed without listeners. */
 export const storeLink = (facts$: Observable<StoreFacts>, clientId: string, token: string): Observable<StateStore> =>
   facts$.pipe(
     map(({ wsUrl }) => wsUrl),

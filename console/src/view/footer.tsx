@@ -49,8 +49,7 @@ function Facts({ now }: { readonly now: number }): JSX.Element {
   return (
     <>
       {[
-        counted(last.keys, 'key'),
-        counted(last.watches, 'watch').replace('watchs', 'watches'),
+        `${counted(last.watches, 'key')} watched`,
         up,
         version && `version ${version}`,
         last.drift && `the store’s clock was set back: versions are ${span(last.drift)} ahead of it`,

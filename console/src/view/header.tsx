@@ -70,7 +70,7 @@ export function HealthMark({ health, now }: { readonly health: Health; readonly 
 
 function moreFor(health: Health, now: number): string {
   if (health.state === 'frozen') return `${left(health.until - now)} left`
-  return health.state === 'stale' ? `since ${span(now - health.since)}` : ''
+  return health.state === 'stale' ? `for ${span(now - health.since)}` : ''
 }
 
 const NEXT: Readonly<Record<Theme, string>> = { system: 'as the system has it', light: 'light', dark: 'dark' }

@@ -2,7 +2,7 @@ import type { FunctionComponent, JSX } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { ConsoleContext } from './context.js'
 
-/** Views that nobody sees before doing something; with them the page would take longer to come. */
+/** Views that come up only after something was done; with them the page would take longer to come. */
 export const loadMore = (): Promise<typeof import('./more.js')> => import('./more.js')
 
 /** Stands for a view of those until it is loaded; `fallback` for what it needs room for. */

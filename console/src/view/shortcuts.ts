@@ -10,11 +10,21 @@ export function hearKeys(page: Document, console: Console): () => void {
     if (page.querySelector('dialog[open]') !== null) return
     const typing = event.target instanceof HTMLElement && event.target.closest('input, textarea, select') !== null
     if (event.key === 'Escape') leave(page, console)
+    else if (entersList(event, page)) focusList(page)
     else if (typing || !press(event.key, page, console)) return
     event.preventDefault()
   }
   page.addEventListener('keydown', hear)
   return () => page.removeEventListener('keydown', hear)
+}
+
+/** An arrow goes into the list from where no other row, field or button has it: a fresh page, and the search. */
+function entersList({ key, target }: KeyboardEvent, page: Document): boolean {
+  const fromSearch = target instanceof HTMLElement && target.id === 'search'
+  const fromNowhere = target === page.body && (key === 'ArrowDown' || key === 'ArrowUp')
+  return (
+    (fromNowhere || (fromSearch && key === 'ArrowDown')) && page.querySelector('.grid-body [tabindex="0"]') !== null
+  )
 }
 
 function press(key: string, page: Document, console: Console): boolean {

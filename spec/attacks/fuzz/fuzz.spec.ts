@@ -8,7 +8,7 @@ prepareScenes()
 
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 /** By hand: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
-const PACKETS = Number(process.env['FUZZ_PACKETS'] ?? effort(500_000, 10_000))
+const PACKETS = Number(process.env['FUZZ_PACKETS'] ?? effort(500_000, 3_000))
 /** ms; some hundred packets a second, on a machine that is busy. */
 const LONGEST = 60_000 + PACKETS
 

@@ -18,6 +18,8 @@ const REMAINS = 32 * 1024 * 1024
 export interface Bounds {
   /** How much the process may grow meanwhile, bytes. Default 256 MiB. */
   readonly growth?: number
+  /** How much of that may still be held when the attack is over, its connections gone and garbage collected, bytes. */
+  readonly held?: number
   /** ms; default a second. */
   readonly longestRound?: number
   /** An attack that lasts longer has not been served, which is no fault, and is judged as it stands, ms. Default 6 s. */
@@ -120,7 +122,7 @@ export class Scene {
 }
 
 async function expectUnharmed(store: StoreChild, innocent: Innocent, before: Memory, bounds: Bounds): Promise<void> {
-  const { growth = 256 * 1024 * 1024, longestRound = LONGEST_ROUND } = bounds
+  const { growth = 256 * 1024 * 1024, held = growth, longestRound = LONGEST_ROUND } = bounds
   expect(store.fate).toBe('running')
   const { rounds, worst, noise, complaints } = await innocent.experience(ROUNDS)
   const words = `${rounds} rounds, worst ${worst.toFixed(0)} ms, noise ${noise.toFixed(0)} ms`
@@ -128,9 +130,12 @@ async function expectUnharmed(store: StoreChild, innocent: Innocent, before: Mem
   const starved = worst > longestRound + STEPS * noise
   // Before the store is asked anything, which may not be able to answer.
   expect({ complaints, starved }, words).toEqual({ complaints: [], starved: false })
-  const grown = megabytes((await store.memory()).peak - before.rss)
+  const after = await store.memory()
+  const grown = megabytes(after.peak - before.rss)
+  const kept = megabytes(after.held - before.held)
+  if (process.env['FIGURES']) console.info(`${words}, grown by ${grown} MB, holds ${kept} MB of it`)
   expect(grown, 'MB').toBeLessThan(megabytes(growth))
-  if (process.env['FIGURES']) console.info(`${words}, grown by ${grown} MB`)
+  expect(kept, 'MB held').toBeLessThan(megabytes(held))
 }
 
 // Connections end, and finalizers run, when they do.

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { some } from '../../support/effort.js'
 import { scheduleOf } from './schedule.js'
 import { simulate } from './simulate.js'
 
@@ -192,7 +193,7 @@ describe('somebody objects when a safeguard of the broker is switched off', () =
     switchedOff.safeguard = undefined
   })
 
-  it.each(SAFEGUARDS)('%s', { timeout: 120_000 }, safeguard => {
+  it.each(some(SAFEGUARDS, 6))('%s', { timeout: 120_000 }, safeguard => {
     switchedOff.safeguard = safeguard
     const caught = caughtAfter()
     console.info(`without "${safeguard}": caught after ${caught?.schedules} schedules: ${caught?.objection}`)

@@ -3,7 +3,7 @@ import type { Message } from '../../../src/broker/delivery.js'
 import { LIMIT } from '../../../src/broker/limits.js'
 import { matchesByTheRules } from '../../support/reference-filter.js'
 import { count, numberIn, numberOf, type Publication, SMALL_PACKET } from './publication.js'
-import { type Flight, keyOf, type Owed, SessionModel, type Subscribed } from './session-model.js'
+import { differences, type Flight, keyOf, type Owed, SessionModel, type Subscribed } from './session-model.js'
 import { SharedModel } from './shared-model.js'
 import type { Sent, SimLink } from './sim-link.js'
 import { type Talk, talkOf, topicOf } from './talk.js'
@@ -359,7 +359,8 @@ export class Oracle {
       return
     }
     const owed =
-      session.first(packet, link, skips, this.#isOptional) ?? this.#replayedLate(talk, session, packet, topic)
+      session.first(packet, link, skips, this.#isOptional, this.#now()) ??
+      this.#replayedLate(talk, session, packet, topic)
     if (owed === undefined)
       this.complain(`${clientId} got ${numberOf(packet)} QoS ${packet.qos}, which is not its turn`)
     else this.#compare(clientId, owed, packet, topic)
@@ -405,22 +406,11 @@ export class Oracle {
     if (packet.qos > 0) session.fly(packet.messageId ?? 0, owed, link)
   }
 
-  #compare(
-    clientId: string,
-    { publication, qos, retain, ids, expiresAt }: Owed,
-    packet: IPublishPacket,
-    topic: string,
-  ): void {
-    const { number } = publication
-    const wrong = (what: string): void => this.complain(`${clientId} got ${number} with a wrong ${what}`)
-    if (topic !== publication.topic) wrong('topic')
-    if (packet.qos !== qos) wrong('QoS')
-    if (packet.retain !== retain) wrong('retain flag')
-    if (packet.properties === undefined) return
-    const gotIds = [packet.properties.subscriptionIdentifier ?? []].flat()
-    if ([...gotIds].sort().join() !== [...ids].sort().join()) wrong('subscription identifier')
-    const left = expiresAt === undefined ? undefined : Math.ceil((expiresAt - this.#now()) / 1000)
-    if (packet.properties.messageExpiryInterval !== left) wrong('expiry')
+  #compare(clientId: string, owed: Owed, packet: IPublishPacket, topic: string): void {
+    const { number, topic: published } = owed.publication
+    const wrong = differences(owed, packet, this.#now())
+    for (const what of topic === published ? wrong : ['topic', ...wrong])
+      this.complain(`${clientId} got ${number} with a wrong ${what}`)
   }
 
   /** PUBREL without PUBREC: the client cannot be sent the message again. */

@@ -39,6 +39,21 @@ export const keyOf = (number: number, qos: number): number => 4 * number + qos
 
 type Choice = (owed: Owed) => boolean
 
+const sorted = (ids: readonly number[]): string => [...ids].sort().join()
+
+/** What of a message is not as it is owed, `now` in ms. */
+export function differences({ qos, retain, ids, expiresAt }: Owed, packet: IPublishPacket, now: number): string[] {
+  const wrong: string[] = []
+  if (packet.qos !== qos) wrong.push('QoS')
+  if (packet.retain !== retain) wrong.push('retain flag')
+  if (packet.properties === undefined) return wrong
+  if (sorted([packet.properties.subscriptionIdentifier ?? []].flat()) !== sorted(ids))
+    wrong.push('subscription identifier')
+  const left = expiresAt === undefined ? undefined : Math.ceil((expiresAt - now) / 1000)
+  if (packet.properties.messageExpiryInterval !== left) wrong.push('expiry')
+  return wrong
+}
+
 /** What is to be said against what the broker does. */
 export type Complain = (what: string) => void
 
@@ -88,14 +103,17 @@ export class SessionModel {
    *
    * @param skips - what must not be sent any more
    * @param optional - what need not be sent
+   * @param now - ms
    */
-  first(packet: IPublishPacket, link: SimLink, skips: Choice, optional: Choice): Owed | undefined {
+  first(packet: IPublishPacket, link: SimLink, skips: Choice, optional: Choice, now: number): Owed | undefined {
     const list = (packet.qos === 0 ? this.passing : this.owed).filter(owed => !skips(owed))
     const number = numberOf(packet)
     const head = list.find(owed => !optional(owed))
-    const found = list
+    const candidates = list
       .filter((owed, i) => head === undefined || owed.batch === head.batch || i < list.indexOf(head))
-      .find(({ publication: { what, number: own } }) => (number === undefined ? what === 'empty' : own === number))
+      .filter(({ publication: { what, number: own } }) => (number === undefined ? what === 'empty' : own === number))
+    // Owed for two subscriptions, or taken on twice, and the first may have been left out: the packet says which one it is.
+    const found = candidates.find(owed => differences(owed, packet, now).length === 0) ?? candidates[0]
     if (found === undefined) return undefined
     const before = [...this.owed, ...this.passing].filter(({ qos }) => qos > 0 === packet.qos > 0)
     this.#skip(before.slice(0, before.indexOf(found)).filter(({ batch }) => batch !== found.batch))

@@ -18,10 +18,13 @@ const REGRESSIONS: Record<string, number> = {
   'a new message with the packet id of a refused one': 296_640_740,
   'the largest of some retained messages, given up before the others are sent': 296_671_963,
   'a large retained message that a later connection would take': 296_780_151,
+  'a retained message for the second of two subscriptions, when the first had to do without': 2_606_340_529,
+  'a retained message that is taken on twice, when the first had to do without': 4_008_260_353,
+  'a last will for the message that was too much for its client': 138_697_045,
 }
 
 // One half; the other is in simulation-2.spec.ts, for the other core.
-disasters('the broker keeps the promises of its sessions', SUITES.broker, { gate: 10_000, developer: 1_000 })
+disasters('the broker keeps the promises of its sessions', SUITES.broker, { gate: 10_000, developer: 300 })
 
 describe('The broker keeps the promises of its sessions', () => {
   it.each(Object.entries(REGRESSIONS))('with %s', (_, seed) => {

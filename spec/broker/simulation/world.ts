@@ -1,18 +1,17 @@
 import type { IPublishPacket } from 'mqtt-packet'
-import { BrokerCore } from '../../../src/broker/broker-core.js'
-import type { Connection } from '../../../src/broker/connection.js'
-import type { Message } from '../../../src/broker/delivery.js'
-import type { BrokerHandler, Client } from '../../../src/broker/handler.js'
+import type { BrokerHandler } from '../../../src/broker/handler.js'
 import { LIMIT } from '../../../src/broker/limits.js'
-import type { Session } from '../../../src/broker/session.js'
+import type { Client } from '../../../src/peer/client.js'
 import { Random } from '../../simulation/random.js'
 import { ManualClock } from '../../support/manual-clock.js'
-import { bytesOf, bytesOf311 } from './bytes.js'
+import { ask } from './ask.js'
+import { ObservedCore } from './observed-core.js'
 import { Oracle } from './oracle.js'
 import { numberIn, type Publication } from './publication.js'
 import { type Action, DENIED_TOPIC, type Schedule, STORE_TOPIC, TOPICS } from './schedule.js'
 import { SimClient } from './sim-client.js'
-import { SimLink } from './sim-link.js'
+import type { SimLink } from './sim-link.js'
+import { SimNetwork } from './sim-network.js'
 
 /** What came of a simulation. */
 export interface Verdict {
@@ -34,21 +33,6 @@ const TIGHT = {
 const MOST_MOVES = 20_000
 const QUIET = { clean: false, expiry: 1_000, small: false, aliases: 0, keepAlive: 0 } as const
 
-/** A broker whose messages are seen before anybody gets them. */
-class ObservedCore extends BrokerCore {
-  oracle: Oracle | undefined
-  /** Has everything looked at that was written. */
-  flush: () => void = () => undefined
-
-  override publish(message: Message, from: Session | undefined): number | undefined {
-    this.oracle?.publishing(message)
-    const receivers = super.publish(message, from)
-    this.flush()
-    if (receivers === undefined) this.oracle?.refused(message)
-    return receivers
-  }
-}
-
 /** A broker and its clients, on virtual time; each packet moves when chance says so. */
 export class World {
   readonly #schedule: Schedule
@@ -57,8 +41,7 @@ export class World {
   readonly #oracle: Oracle
   readonly #core: ObservedCore
   readonly #clients: readonly SimClient[]
-  /** Those of the links that are not forgotten by both ends. */
-  readonly #connections = new Map<SimLink, Connection>()
+  readonly #network: SimNetwork
   #number = 0
   #moves = 0
 
@@ -69,8 +52,9 @@ export class World {
     const bounds = { maximumPacketSize: 10_000, maximumKeepAlive: 0, memoryBudget: 100_000_000 }
     this.#core = new ObservedCore({ clock: this.#clock, ...bounds }, this.#handler())
     this.#core.oracle = this.#oracle
-    this.#core.flush = () => this.#flush()
+    this.#core.flush = () => this.#network.flush()
     this.#clients = schedule.versions.map((version, i) => new SimClient(`client${i}`, version, this.#clientObserver()))
+    this.#network = new SimNetwork(this.#core, this.#oracle, this.#clients)
   }
 
   run(): Verdict {
@@ -153,49 +137,14 @@ export class World {
       case 'publish':
         this.#publish(client, action)
         return
-      case 'subscribe': {
-        const { filter, qos, noLocal, retainAsPublished, retainHandling, id } = action
-        const options = client.version === 5 && { nl: noLocal, rap: retainAsPublished, rh: retainHandling }
-        const properties = client.version === 5 && id !== undefined && { properties: { subscriptionIdentifier: id } }
-        const subscriptions = [{ topic: filter, qos, ...options }]
-        client.request(messageId => ({ cmd: 'subscribe', messageId, subscriptions, ...properties }))
-        return
-      }
-      case 'unsubscribe':
-        client.request(messageId => ({ cmd: 'unsubscribe', messageId, unsubscriptions: [action.filter] }))
-        return
-      case 'ping':
-        client.request(() => ({ cmd: 'pingreq' }))
-        return
-      case 'hold':
-        client.holding = true
-        return
-      case 'release':
-        client.release()
-        client.stalled = false
-        return
-      case 'stall':
-        client.stalled = true
-        return
-      case 'acknowledge':
-        client.acknowledge(action.refusing, action.last)
-        return
-      case 'disconnect': {
-        const { withWill, expiry } = action
-        const properties = expiry !== undefined && { properties: { sessionExpiryInterval: expiry } }
-        const told = client.version === 5 && { reasonCode: withWill ? 0x04 : 0, ...properties }
-        client.request(() => ({ cmd: 'disconnect', ...told }))
-        this.#leave(client)
-        return
-      }
-      case 'finish':
-        this.#leave(client)
-        return
       case 'kill':
         if (link === undefined) return
-        this.#kill(link)
+        this.#network.kill(link)
         client.link = undefined
-        if (action.noticed) this.#notice(link)
+        if (action.noticed) this.#network.notice(link)
+        return
+      default:
+        ask(client, action)
     }
   }
 
@@ -204,21 +153,10 @@ export class World {
     const { will } = action
     const { clientId: name } = client
     // What was never read cannot end the connection that comes after it.
-    for (const { up } of this.#connections.keys())
-      if (up[0]?.cmd === 'connect' && up[0].clientId === name) up.length = 0
+    for (const { up } of this.#network.links) if (up[0]?.cmd === 'connect' && up[0].clientId === name) up.length = 0
     const expiry = client.version === 5 ? will?.expiry : undefined
     const publication = will && this.#publication({ ...will, expiry, kind: 'will', client: name })
-    client.connect(this.#open(client.version), action, publication)
-  }
-
-  #open(version: 4 | 5): SimLink {
-    const link = new SimLink(version, {
-      sent: (from, sent) => this.#oracle.sent(from, sent),
-      ended: from => this.#oracle.over(from, false),
-      complain: this.#oracle.complain,
-    })
-    this.#connections.set(link, this.#core.accept(link))
-    return link
+    client.connect(this.#network.open(client.version), action, publication)
   }
 
   #publish(client: SimClient, { topic, qos, retain, what, expiry, alias }: Extract<Action, { type: 'publish' }>): void {
@@ -238,29 +176,9 @@ export class World {
     client.publish(publication, alias)
   }
 
-  /** The client sends nothing more. */
-  #leave(client: SimClient): void {
-    if (client.link) client.link.finished = true
-    client.link = undefined
-  }
-
-  #kill(link: SimLink): void {
-    link.gone = link.finished = true
-    link.up.length = 0
-    link.forget()
-  }
-
-  /** The broker hears that a connection is broken. */
-  #notice(link: SimLink): void {
-    this.#oracle.over(link, true)
-    this.#connections.get(link)?.lost()
-    this.#connections.delete(link)
-  }
-
   /** One packet moves, or a broken connection is noticed; returns whether there was something to do. */
   #move(): boolean {
-    const moves = [...this.#connections].flatMap(([link, connection]) => this.#possible(link, connection))
-    const [first, ...others] = moves
+    const [first, ...others] = this.#network.moves
     if (first === undefined) return false
     this.#clock.advance(1)
     this.#settle()
@@ -270,60 +188,15 @@ export class World {
     return true
   }
 
-  #possible(link: SimLink, connection: Connection): (() => void)[] {
-    if (link.over) return [() => this.#close(link)]
-    if (link.gone) return [() => this.#notice(link)]
-    const moves: (() => void)[] = []
-    const client = this.#clients.find(client => client.link === link)
-    // What nobody looks at any more the system takes.
-    if (link.down.length > 0 && (client === undefined || !client.stalled)) moves.push(() => this.#down(link, client))
-    if (!connection.stalled && (link.up.length > 0 || link.finished)) moves.push(() => this.#up(link, connection))
-    return moves
-  }
-
-  #down(link: SimLink, client: SimClient | undefined): void {
-    const packet = link.take()
-    if (packet && client) client.take(link, packet)
-    const connection = this.#connections.get(link)
-    if (connection && !connection.ended && !connection.stalled) connection.proceed()
-  }
-
-  #up(link: SimLink, connection: Connection): void {
-    if (connection.proceed()) return
-    const packet = link.up.shift()
-    if (packet === undefined) {
-      connection.finish()
-      return
-    }
-    const bytes = link.version === 5 ? bytesOf(packet) : bytesOf311(packet)
-    this.#oracle.handed(link, packet)
-    connection.seen()
-    connection.receive(bytes)
-    while (!connection.ended && !connection.stalled && connection.proceed());
-  }
-
-  /** The client sees, after what is on its way, that the broker has ended the connection. */
-  #close(link: SimLink): void {
-    const client = this.#clients.find(client => client.link === link)
-    for (let packet = link.take(); packet !== undefined; packet = link.take()) client?.take(link, packet)
-    if (client) client.link = undefined
-    this.#connections.get(link)?.lost()
-    this.#connections.delete(link)
-  }
-
   #settle(): void {
-    this.#flush()
+    this.#network.flush()
     this.#oracle.settle()
-  }
-
-  #flush(): void {
-    for (const link of this.#connections.keys()) link.flush()
   }
 
   /** Everybody comes back, takes what there is and acknowledges it. */
   #comeToRest(): void {
     for (const client of this.#clients) {
-      if (client.link) this.#kill(client.link)
+      if (client.link) this.#network.kill(client.link)
       client.link = undefined
       client.holding = client.stalled = false
     }
@@ -353,7 +226,7 @@ export class World {
     this.#oracle.wills.forget()
     if (this.#schedule.ending === 'died') this.#core.die()
     else this.#core.close()
-    for (const link of [...this.#connections.keys()]) this.#notice(link)
+    for (const link of this.#network.links) this.#network.notice(link)
     const { budget, retained, sessionCount, connectionCount } = this.#core
     for (const topic of [...TOPICS, 's/x/1', 's/x/2']) retained.delete(topic)
     const left = {

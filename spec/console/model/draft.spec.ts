@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { LARGEST_EDITED, needsHex, readDraft, retyped, startDraft } from '../../../console/src/model/draft.js'
+import {
+  earlyProblem,
+  LARGEST_EDITED,
+  needsHex,
+  readDraft,
+  retyped,
+  startDraft,
+} from '../../../console/src/model/draft.js'
 import { typedSeconds, typedValue } from '../../../console/src/model/typed-value.js'
 import { utf8 } from '../../../src/base/bytes.js'
 
@@ -48,9 +55,33 @@ describe('A typed value', () => {
 describe('A form to set a key', () => {
   it('begins with the value there is, in its type', () => {
     expect(startDraft(utf8('21.5'))).toEqual({ ...BLANK, type: 'number', text: '21.5' })
-    expect(startDraft(utf8('{"a":1}'))).toMatchObject({ type: 'json', text: '{"a":1}' })
+    expect(startDraft(utf8('{"a":1}'))).toMatchObject({ type: 'json', text: '{\n  "a": 1\n}' })
+    expect(startDraft(utf8('{"a": 1}'))).toMatchObject({ type: 'json', text: '{"a": 1}', spread: false })
     expect(startDraft(utf8('true'))).toMatchObject({ type: 'text', text: 'true' })
     expect(startDraft(new Uint8Array([0, 255]))).toMatchObject({ type: 'hex', text: '00 FF' })
+  })
+
+  it('stores JSON that it spread over lines without those, whatever became of it', () => {
+    const spread = { ...startDraft(utf8('{"a":1}')), name: 'a' }
+    expect(readDraft(spread).write?.value).toEqual(utf8('{"a":1}'))
+    expect(readDraft({ ...spread, text: '{\n  "a": 10000000000000000001,\n  "b": " "}' }).write?.value).toEqual(
+      utf8('{"a":10000000000000000001,"b":" "}'),
+    )
+    expect(retyped(spread, 'text')).toMatchObject({ type: 'text', text: '{"a":1}' })
+    expect(retyped(spread, 'hex').text).toBe('7B 22 61 22 3A 31 7D')
+  })
+
+  it('begins with the time to live that is left, so that an edit does not drop it', () => {
+    expect(startDraft(utf8('1'), 90_400).expires).toBe('91')
+    expect(startDraft(utf8('1'), 20).expires).toBe('1')
+    expect(readDraft({ ...startDraft(utf8('1'), 90_000), name: 'a' }).write?.options).toEqual({ expiresIn: 90_000 })
+  })
+
+  it('says at once what is wrong with JSON, and of nothing else before it is to be set', () => {
+    expect(earlyProblem({ ...BLANK, type: 'json', text: '{"a":' })).toMatch(/^Not JSON: /)
+    expect(earlyProblem({ ...BLANK, type: 'json', text: ' ' })).toBeUndefined()
+    expect(earlyProblem({ ...BLANK, type: 'json', text: '{}' })).toBeUndefined()
+    expect(earlyProblem({ ...BLANK, type: 'number', text: '-' })).toBeUndefined()
   })
 
   it('gives back every value it began with, byte for byte', () => {

@@ -11,8 +11,9 @@ async function listOf(names: readonly string[]) {
   await store.load(names.map(key => ({ key, value: '1' })))
   const glob$ = new BehaviorSubject('*')
   const keyspace$ = new BehaviorSubject('1')
-  const lists = record(listKeys(of(openClient(store.wsUrl)), glob$, keyspace$))
-  return { store, glob$, keyspace$, lists }
+  const most$ = new BehaviorSubject(MOST_KEYS)
+  const lists = record(listKeys(of(openClient(store.wsUrl)), glob$, keyspace$, most$))
+  return { store, glob$, keyspace$, most$, lists }
 }
 
 const last = ({ values }: Recording<KeyList>): KeyList | undefined => values.at(-1)
@@ -38,11 +39,16 @@ describe('The list of keys', () => {
     expect(lists.values.slice(1).every(({ state, keys }) => state === 'listed' && keys.length > 0)).toBe(true)
   })
 
-  it('ends where nobody would read on, and says so', async () => {
-    const { lists } = await listOf(Array.from({ length: MOST_KEYS + 5 }, (_, i) => `key ${i}`))
+  it('ends where few would read on, says so, and has more for those who do', async () => {
+    const { lists, most$ } = await listOf(Array.from({ length: MOST_KEYS + 5 }, (_, i) => `key ${i}`))
     await lists.until(said => last(said)?.state === 'listed')
     expect(last(lists)?.keys).toHaveLength(MOST_KEYS)
     expect(last(lists)?.more).toBe(true)
+    const before = lists.values.length
+    most$.next(2 * MOST_KEYS)
+    await lists.until(said => last(said)?.more === false)
+    expect(last(lists)?.keys).toHaveLength(MOST_KEYS + 5)
+    expect(lists.values.slice(before).every(({ keys }) => keys.length >= MOST_KEYS)).toBe(true)
   })
 
   it('says why there is none, and tries again', async () => {

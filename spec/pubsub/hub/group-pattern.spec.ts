@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { GroupPattern } from '../../../src/pubsub/hub/group-pattern.js'
+import { effort } from '../../support/effort.js'
 
 const matches = (pattern: string, name: string) => GroupPattern.parse(pattern)?.matches(name)
 
@@ -55,7 +56,7 @@ describe('A pattern of groups', () => {
           expect(parsed?.matches(name)).toBe(naive(pattern, name))
         },
       ),
-      { numRuns: 3_000 },
+      { numRuns: effort(3_000, 300) },
     )
   })
 

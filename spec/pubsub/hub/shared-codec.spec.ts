@@ -4,6 +4,7 @@ import { type DataFrame, SharedCodec } from '../../../src/pubsub/hub/shared-code
 import type { HubCodec, Payload } from '../../../src/pubsub/wire/frames.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
+import { effort } from '../../support/effort.js'
 
 const payloads: fc.Arbitrary<Payload> = fc.oneof(
   fc.jsonValue().map(data => ({ dataType: 'json' as const, data })),
@@ -29,7 +30,7 @@ describe.each<[string, HubCodec]>([
         expect(message.frameAt(id)).toEqual(expected)
         expect(message.sizeAt(id)).toBe(Buffer.byteLength(expected))
       }),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     )
   })
 })

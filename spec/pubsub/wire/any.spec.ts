@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isAny } from '../../../src/pubsub/wire/any.js'
 import { FieldReader } from '../../../src/pubsub/wire/protobuf-fields.js'
+import { effort } from '../../support/effort.js'
 import { hex } from './protobuf-vectors.js'
 
 /** What a protobuf reader says. */
@@ -54,7 +55,7 @@ describe('a google.protobuf.Any', () => {
         const any = Uint8Array.from(bytes)
         if (isAny(any)) expect(isReadable(any)).toBe(true)
       }),
-      { numRuns: 5_000 },
+      { numRuns: effort(5_000, 500) },
     )
   })
 })

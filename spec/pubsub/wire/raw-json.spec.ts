@@ -8,6 +8,7 @@ import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { JsonText, jsonOf } from '../../../src/pubsub/wire/json-text.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
+import { effort } from '../../support/effort.js'
 import { anyJson, anyText } from './arbitrary-frames.js'
 
 /** JSON that comes out of `JSON.parse` and `JSON.stringify` as something else. */
@@ -87,7 +88,7 @@ describe('JSON that a client publishes', () => {
         // The scanner and the parser are of one mind.
         expect(JSON.parse(taken)).toEqual(JSON.parse(frame).data)
       }),
-      { numRuns: 2_000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 
@@ -106,7 +107,7 @@ describe('JSON that a client publishes', () => {
           }
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: effort(1_000, 200) },
     )
   })
 

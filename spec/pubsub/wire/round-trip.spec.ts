@@ -5,6 +5,7 @@ import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
+import { effort } from '../../support/effort.js'
 import { parsed } from '../support/parsed.js'
 import { anyDownFrame, anyPayload, anyUpFrame } from './arbitrary-frames.js'
 
@@ -22,7 +23,7 @@ describe.each(SUBPROTOCOLS)('The %s subprotocol', (name, client, hub) => {
       fc.property(anyUpFrame, frame => {
         expect(parsed(hub.decode(client.encode(frame)))).toEqual(frame)
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 
@@ -31,7 +32,7 @@ describe.each(SUBPROTOCOLS)('The %s subprotocol', (name, client, hub) => {
       fc.property(anyDownFrame, frame => {
         expect(client.decode(hub.encode(frame))).toEqual(name === 'protobuf' ? withoutSender(frame) : frame)
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 200) },
     )
   })
 
@@ -43,7 +44,7 @@ describe.each(SUBPROTOCOLS)('The %s subprotocol', (name, client, hub) => {
         const message = otherHub.encode({ type: 'groupMessage', group: 'g', payload: sent.payload, sequenceId: 1n })
         expect(otherClient.decode(message)).toEqual({ type: 'groupMessage', group: 'g', payload, sequenceId: 1n })
       }),
-      { numRuns: 1000 },
+      { numRuns: effort(1_000, 200) },
     )
   })
 })

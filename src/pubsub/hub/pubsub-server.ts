@@ -10,21 +10,17 @@ import { ArgumentError } from '../../base/errors.js'
 import type { AuditEvent } from '../../listeners/audit.js'
 import { type GivenServer, isBelow, mountOn } from '../../listeners/mount.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
-import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { checkHub, hubKey } from '../wire/names.js'
-import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
-import { type Authenticator, authenticatorOf } from './authenticate.js'
-import { bind } from './bind.js'
+import { type Admission, Admissions } from './admission.js'
+import { authenticatorOf } from './authenticate.js'
 import { Doorman } from './doorman.js'
-import { type Handshake, type HandshakeRefusal, Handshakes, readHandshake, refuseHandshake } from './handshake.js'
+import { type HandshakeRefusal, Handshakes, refuseHandshake } from './handshake.js'
 import { Hub } from './hub.js'
 import { ownHttp, setTls } from './hub-http.js'
-import { CLOSE } from './hub-link.js'
 import { Hubs } from './hubs.js'
 import { ReadAheadRoom } from './read-ahead.js'
 import { Senders } from './senders.js'
 import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } from './serve-options.js'
-import { type Agreement, agree, SharedCodec } from './shared-codec.js'
 import { AccessTokens } from './tokens.js'
 import { WebSocketLink } from './websocket-link.js'
 import { WriteScheduler } from './write-scheduler.js'
@@ -35,30 +31,13 @@ const LARGEST_FRAME = 1024 * 1024
 const CLOSE_TIMEOUT = 2_000
 
 const BUSY: HandshakeRefusal = { status: 503, text: 'There are too many connections; try again later' }
-const BUSY_USER: HandshakeRefusal = { status: 503, text: 'There are too many connections of the same user' }
-
-/** What a client asks for, and in which subprotocol. */
-interface Asked {
-  readonly handshake: Handshake
-  readonly agreement: Agreement
-}
-/** Begins or resumes a session, once the socket is there. */
-type Attach = (link: WebSocketLink) => void
-interface Admission {
-  /** Subprotocol in the answer. */
-  readonly name: string
-  /** Whether it begins another session. */
-  readonly fresh: boolean
-  readonly attach: Attach
-}
 
 /** A running server; see {@link servePubSub}. */
 export class PubSubServer implements AsyncDisposable {
   readonly #options: CheckedServeOptions
   readonly #hubs: Hubs
   readonly #tokens: AccessTokens | undefined
-  readonly #authenticate: Authenticator
-  readonly #codecs = [jsonHubCodec, protobufHubCodec].map(codec => new SharedCodec(codec))
+  readonly #admissions: Admissions
   readonly #writes = new WriteScheduler()
   readonly #room = new ReadAheadRoom()
   readonly #http: GivenServer
@@ -75,12 +54,13 @@ export class PubSubServer implements AsyncDisposable {
     this.#hubs = new Hubs(options, options.maxWaitingBytes, hubs)
     const tokens = typeof authenticate === 'object' ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
-    this.#authenticate = authenticatorOf(tokens, path, clock)
     const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT }
     this.#webSockets = new WebSocketServer(settings)
     this.#handshakes = new Handshakes(clock)
     this.#doorman = new Doorman(clock, options.publicUrl !== undefined)
     this.#senders = new Senders(options, clock)
+    const [doorman, senders] = [this.#doorman, this.#senders]
+    this.#admissions = new Admissions(this.#hubs, authenticatorOf(tokens, path, clock), doorman, senders, options)
     this.#http = options.server ?? ownHttp(options)
     this.#leave = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
@@ -176,57 +156,15 @@ export class PubSubServer implements AsyncDisposable {
       if ('status' in admission) refuseHandshake(stream, admission)
       else this.#accept(request, stream, head, admission)
     }
-    const asked = this.#read(request)
+    const asked = this.#admissions.read(request)
     if ('status' in asked) settle(asked)
     // A client that comes back is known already, and does not wait behind strangers.
-    else if (asked.handshake.claim !== undefined) settle(this.#recovery(asked, this.#doorman.addressOf(request)))
+    else if (asked.handshake.claim !== undefined) settle(this.#admissions.recovery(asked, request))
     else if (this.#closed !== undefined || this.#handshakes.full) settle(BUSY)
-    else void this.#handshakes.wait(stream, this.#admit(asked, request)).then((admission = BUSY) => settle(admission))
-  }
-
-  #read(request: IncomingMessage): Asked | HandshakeRefusal {
-    const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
-    if ('status' in handshake) return handshake
-    const agreement = agree(handshake.subprotocols, this.#codecs)
-    if (agreement !== undefined) return { handshake, agreement }
-    const known = this.#codecs.map(({ name }) => name).join(' or ')
-    return { status: 400, text: `Offer the subprotocol ${known}` }
-  }
-
-  async #admit({ handshake, agreement }: Asked, request: IncomingMessage): Promise<Admission | HandshakeRefusal> {
-    const objection = this.#doorman.objection(request, handshake.hub)
-    if (objection) return objection
-    if (!this.#hubs.allows(handshake.hub)) return { status: 404, text: `There is no hub ${handshake.hub}` }
-    const identity = await this.#authenticate(handshake, request.headers)
-    this.#doorman.decided(request, handshake.hub, identity)
-    if ('status' in identity) return identity
-    const { userId } = identity
-    if (userId !== undefined && this.#hubs.sessionsOf(userId) >= this.#options.maxConnectionsPerUser) return BUSY_USER
-    const address = this.#doorman.addressOf(request)
-    return {
-      name: agreement.name,
-      fresh: true,
-      attach: link => {
-        const hub = this.#hubs.open(handshake.hub)
-        bind(hub, hub.connect(link, agreement.codec, identity), link, this.#senders.meterOf(userId, address, link))
-      },
-    }
-  }
-
-  /** A client whose session is gone is let in all the same: only a close code tells it that this is final. */
-  #recovery({ handshake: { hub, claim, subprotocols }, agreement: fallback }: Asked, address: string): Admission {
-    const driver = this.#hubs.find(hub)
-    const wanted = claim && driver?.engine.find(claim)
-    const agreement = wanted && agree(subprotocols, [wanted.codec])
-    return {
-      name: (agreement ?? fallback).name,
-      fresh: false,
-      attach: link => {
-        const session = agreement && claim && driver?.recover(claim, link)
-        if (driver && session) bind(driver, session, link, this.#senders.meterOf(session.userId, address, link))
-        else link.close(CLOSE.policy, 'there is no such session')
-      },
-    }
+    else
+      void this.#handshakes
+        .wait(stream, this.#admissions.admit(asked, request))
+        .then((admission = BUSY) => settle(admission))
   }
 
   #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, fresh, attach }: Admission): void {

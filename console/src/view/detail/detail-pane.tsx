@@ -4,7 +4,7 @@ import { displayText, toHex } from '../../../../src/base/bytes.js'
 import type { ListedKey } from '../../model/listed-key.js'
 import { show } from '../../model/value.js'
 import { type Detail, UNREAD, watchDetail } from '../../state/detail.js'
-import { BLANK } from '../../state/row-book.js'
+import { BLANK, type Row } from '../../state/row-book.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { KeyText } from '../key-text.js'
@@ -19,9 +19,9 @@ import { ValueBlock } from './value-block.js'
 export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX.Element {
   const { go, rows$, dialog$, store$, now } = useConsole()
   const detail$ = useMemo(() => watchDetail(store$, key, now), [store$, key, now])
-  const detail = useObservable(detail$, UNREAD)
-  const { seen, freshness } = detail
   const row = useCell(rows$).get(key.id) ?? BLANK
+  const detail = withKnown(useObservable(detail$, UNREAD), row)
+  const { seen, freshness } = detail
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   const value = seen.entry?.value
@@ -35,6 +35,7 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
         <h2 ref={heading} tabIndex={-1}>
           <KeyText name={key.name} />
         </h2>
+        <CopyKey listed={key} />
         <button
           type="button"
           class="button"
@@ -66,6 +67,10 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
   )
 }
 
+/** Until the key is read, what the list has of it: a store that stands still may not let it be read for long. */
+const withKnown = (detail: Detail, { entry }: Row): Detail =>
+  detail.seen.entry === undefined && entry !== undefined ? { ...detail, seen: { ...detail.seen, entry } } : detail
+
 function Now({ detail: { seen } }: { readonly detail: Detail }): JSX.Element {
   const { entry } = seen
   if (entry === undefined) return <p class="detail-none">Reading…</p>
@@ -81,6 +86,21 @@ function Now({ detail: { seen } }: { readonly detail: Detail }): JSX.Element {
     )
   }
   return <ValueBlock value={entry.value} kind={kind} />
+}
+
+function CopyKey({ listed: { name } }: { readonly listed: ListedKey }): JSX.Element {
+  const actions = useActions()
+  return (
+    <button
+      type="button"
+      class="icon-button detail-copy-key"
+      aria-label="Copy the key"
+      title="Copy the key"
+      onClick={() => actions.copy(name, 'the key')}
+    >
+      <Icon name="copy" />
+    </button>
+  )
 }
 
 function CopyButton({ value }: { readonly value: Uint8Array | undefined }): JSX.Element {

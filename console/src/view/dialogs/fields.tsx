@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useId } from 'preact/hooks'
-import { type Draft, needsHex, retyped } from '../../model/draft.js'
+import { type Draft, earlyProblem, needsHex, retyped } from '../../model/draft.js'
 import { TYPES } from '../../model/typed-value.js'
 import type { Words } from '../../model/words.js'
 import { Icon } from '../icon.js'
@@ -69,12 +69,12 @@ export function ValueField({ draft, problem, first, onChange }: ValueFieldProps)
       <Field
         label="Value"
         hint={needsHex(draft) && 'It has carriage returns (0D), which only hex keeps.'}
-        problem={problem}
+        problem={problem ?? earlyProblem(draft)}
         input={ties => (
           <textarea
             {...ties}
             autofocus={first}
-            rows={draft.type === 'number' ? 1 : 5}
+            rows={draft.type === 'number' ? 1 : linesFor(draft.text)}
             spellcheck={false}
             autocomplete="off"
             value={draft.text}
@@ -85,6 +85,9 @@ export function ValueField({ draft, problem, first, onChange }: ValueFieldProps)
     </>
   )
 }
+
+/** As many lines as the text has, within reason. */
+const linesFor = (text: string): number => Math.max(5, Math.min(12, text.split('\n', 12).length))
 
 /** Why nothing was written. */
 export const Problem = ({ words }: { readonly words: Words | undefined }): JSX.Element => (

@@ -55,7 +55,7 @@ export function OptionFields({ listed, draft, problems, onChange }: OptionFields
   const expiry =
     facts?.expiresAt === undefined
       ? 'Empty: it stays for good.'
-      : `Ends in ${left(facts.expiresAt - now)}; set with this empty, it stays for good.`
+      : `Ends in ${left(facts.expiresAt - now)}. Empty: it stays for good.`
   return (
     <div class="fields">
       <Field

@@ -1,13 +1,14 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Entry, SetResult } from 'rx-statestore'
 import { size } from '../../model/amount.js'
-import { type Draft, LARGEST_EDITED, readDraft, startDraft } from '../../model/draft.js'
+import { type Draft, inSeconds, LARGEST_EDITED, readDraft, startDraft } from '../../model/draft.js'
 import { keyLine } from '../../model/key-signs.js'
 import { type ListedKey, nameFor } from '../../model/listed-key.js'
 import { useConsole } from '../context.js'
 import { KeyText } from '../key-text.js'
 import { useActions } from '../use-actions.js'
+import { useCell } from '../use-cell.js'
 import { Changed } from './changed.js'
 import { Problem, ValueField } from './fields.js'
 import { Frame } from './frame.js'
@@ -21,9 +22,10 @@ export interface SetDialogProps {
   onClose(): void
 }
 
-/** Sets a key; waits until a key to edit was read, so that the form begins with what is there. */
+/** Sets a key; waits until something is known of a key to edit, so that the form begins with what is there. */
 export function SetDialog({ listed, onClose }: SetDialogProps): JSX.Element | null {
-  const entry = useEntry(listed)
+  const known = useCell(useConsole().rows$).get(listed?.id ?? '')?.entry
+  const entry = useEntry(listed) ?? known
   if (listed !== undefined && entry === undefined) return null
   const title = listed === undefined ? 'Set a key' : <EditTitle name={listed.name} />
   return <SetForm title={title} listed={listed} entry={entry} onClose={onClose} />
@@ -45,10 +47,19 @@ interface SetFormProps extends SetDialogProps {
 
 /** The protocol has no write that depends on a version, so a change in between is shown, and overwriting it is a choice. */
 function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
-  const { toasts } = useConsole()
+  const { toasts, rows$, now } = useConsole()
   const actions = useActions()
+  const expiresAt = useCell(rows$).get(listed?.id ?? '')?.facts?.expiresAt
+  const timeLeft = expiresAt === undefined ? undefined : expiresAt - now()
   const [base, setBase] = useState(entry)
-  const [draft, setDraft] = useState<Draft>(() => ({ ...startDraft(entry?.value), name: listed?.name ?? '' }))
+  const [draft, setDraft] = useState<Draft>(() => ({ ...startDraft(entry?.value, timeLeft), name: listed?.name ?? '' }))
+  // What only the server knows may come after the value.
+  const [expiryKnown, setExpiryKnown] = useState(expiresAt !== undefined)
+  useEffect(() => {
+    if (expiryKnown || timeLeft === undefined) return
+    setExpiryKnown(true)
+    setDraft(typed => (typed.expires === '' ? { ...typed, expires: inSeconds(timeLeft) } : typed))
+  }, [expiryKnown, timeLeft])
   const [tried, setTried] = useState(false)
   const writing = useWriting<SetResult>()
   const reading = readDraft(draft)
@@ -58,7 +69,7 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
 
   const take = (): void => {
     setBase(entry)
-    setDraft({ ...draft, ...startDraft(entry?.value), name: draft.name, token: draft.token })
+    setDraft({ ...draft, ...startDraft(entry?.value, timeLeft), name: draft.name, token: draft.token })
   }
   const submit = (): void => {
     setTried(true)

@@ -1,14 +1,15 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot place its rows by itself
 // biome-ignore-all lint/a11y/useFocusableInteractive: the rows have the focus, and no cell needs it
 import type { JSX } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { ListedKey } from '../../model/listed-key.js'
 import { scrollToShow, type Viewport, visibleRows } from '../../model/window.js'
 import type { KeyList } from '../../state/key-list.js'
 import { BLANK } from '../../state/row-book.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
-import { COLUMNS } from './columns.js'
+import { COLUMNS, type Filled, filledColumns } from './columns.js'
+import { Gap } from './gap.js'
 import { GridRow } from './grid-row.js'
 import { useCurrent } from './use-current.js'
 import { useViewport } from './use-viewport.js'
@@ -28,6 +29,9 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
   const { keys } = list
   const rows = useCell(rows$)
   const now = useCell(now$)
+  const filled = useRef<Filled>(undefined)
+  filled.current = filledColumns(rows, filled.current)
+  const { ttl, token } = filled.current ?? { ttl: true, token: true }
   const stale = useCell(health$).state !== 'live'
   const { ref, seen } = useViewport()
   const { current, activate } = useCurrent(ref, keys)
@@ -68,7 +72,7 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
   return (
     <div
       ref={ref}
-      class={`grid ${narrow ? 'grid-narrow' : ''} ${stale ? 'grid-stale' : ''}`}
+      class={`grid ${narrow ? 'grid-narrow' : ''} ${stale ? 'grid-stale' : ''} ${ttl ? '' : 'grid-no-ttl'} ${token ? '' : 'grid-no-token'}`}
       role="grid"
       aria-label="Keys"
       aria-rowcount={keys.length + 1}
@@ -97,6 +101,7 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
           )
         })}
       </div>
+      {list.more && <Gap list={list} />}
     </div>
   )
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { count, counted } from '../../model/amount.js'
-import { type KeyList, MOST_KEYS } from '../../state/key-list.js'
+import type { KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { useCell } from '../use-cell.js'
@@ -45,6 +45,6 @@ function foundWords({ keys, more, glob, state }: KeyList, all: number | undefine
   const fits = glob === '*' ? '' : <code class="found-glob">{glob}</code>
   if (state === 'listing' && keys.length === 0) return <>Looking… {fits}</>
   if (!more) return [counted(keys.length, 'key'), ' ', fits]
-  if (glob !== '*') return [`First ${count(MOST_KEYS)}, narrow the glob `, fits]
-  return `First ${count(MOST_KEYS)}${all === undefined ? '' : ` of ${count(all)}`}: narrow the glob`
+  if (glob !== '*') return [`${count(keys.length)} shown, there are more `, fits]
+  return `${count(keys.length)}${all === undefined ? '' : ` of ${count(all)}`} shown`
 }

@@ -19,7 +19,7 @@ export function useCurrent(ref: RefObject<HTMLElement | null>, keys: readonly Li
   const [id, activate] = useState<string>()
   const last = useRef(0)
   const current = currentRow(keys, id, last.current)
-  // Asked before the rows change: the browser tells nobody that an element with the focus was removed.
+  // Asked before the rows change: the browser does not tell that an element with the focus was removed.
   const focused = hasFocus(ref.current)
   useLayoutEffect(() => {
     last.current = current

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { count } from '../../model/amount.js'
+import { count, counted } from '../../model/amount.js'
 import { useConsole } from '../context.js'
 import { Sparkline } from '../sparkline.js'
 import { useCell } from '../use-cell.js'
@@ -17,7 +17,7 @@ export function Activity(): JSX.Element {
       <Rate
         name="Notifications per second"
         values={notifications}
-        note={`${count(last?.watches ?? 0)} keys watched`}
+        note={`${counted(last?.watches ?? 0, 'key')} watched`}
         tone="quiet"
       />
     </section>

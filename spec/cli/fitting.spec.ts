@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { fitting } from '../../src/cli/fitting.js'
+
+const beside = { op: 6, time: 12, version: 26 }
+
+describe('fitting', () => {
+  it('shows all, of a value all, where there is no terminal', () => {
+    expect(fitting(undefined, 10, beside)).toEqual({ shown: new Set(['op', 'time', 'version']), room: Infinity })
+  })
+
+  it.each([
+    [120, ['op', 'time', 'version'], 58],
+    [70, ['op', 'time'], 36],
+    [50, ['op'], 30],
+    [40, [], 28],
+    [10, [], 12],
+  ])('leaves room for the value in %i columns', (columns, shown, room) => {
+    expect(fitting(columns, 10, beside)).toEqual({ shown: new Set(shown), room })
+  })
+
+  it('knows no column without a width', () => {
+    expect(fitting(undefined, 10, { ...beside, op: undefined }).shown).toEqual(new Set(['time', 'version']))
+  })
+})

@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isWellFormed, utf8 } from '../../src/base/bytes.js'
+import { keyLine, keyOfLine, shellWord } from '../../src/cli/key-text.js'
+
+const anyText = fc.string({ minLength: 1, unit: 'binary' }).filter(text => isWellFormed(text))
+const anyBytes = fc.uint8Array({ minLength: 1, maxLength: 20 })
+
+describe('shellWord', () => {
+  it.each([
+    ['asset/7', 'asset/7'],
+    ['thermostat1\\setPoint', "'thermostat1\\setPoint'"],
+    ['two words', "'two words'"],
+    ["it's", "'it'\\''s'"],
+    ['~/x', "'~/x'"],
+    ['=x', "'=x'"],
+    ['a=b', 'a=b'],
+    ['*', "'*'"],
+    ['°C', "'°C'"],
+    ['two\nlines', "$'two\\nlines'"],
+    ["a\t'\\", "$'a\\t\\'\\\\'"],
+    ['\u202e', "$'\\xE2\\x80\\xAE'"],
+  ])('writes %j', (key, word) => {
+    expect(shellWord(key)).toBe(word)
+  })
+
+  it('writes a key that is not text byte by byte', () => {
+    expect(shellWord(Uint8Array.of(255, 0))).toBe("$'\\xFF\\x00'")
+  })
+
+  it('is pasted back into bash as the same key', () => {
+    const keys = fc.sample(
+      anyText.filter(text => !text.includes('\0')),
+      100,
+    )
+    const script = keys.map(key => `printf '%s\\0' ${shellWord(key)}`).join('\n')
+    expect(execFileSync('bash', [], { input: script }).toString()).toBe(keys.map(key => `${key}\0`).join(''))
+  })
+})
+
+describe('keyLine', () => {
+  it.each([
+    ['thermostat1\\setPoint', 'thermostat1\\setPoint'],
+    ["it's here", "it's here"],
+    ['two\nlines', "$'two\\nlines'"],
+    ["$'x'", "$'$\\'x\\''"],
+    ["$'x", "$'x"],
+  ])('writes %j in one line', (key, line) => {
+    expect(keyLine(key)).toBe(line)
+  })
+
+  it('is read back as the same key, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.oneof(anyText, anyBytes), key => {
+        const line = keyLine(key)
+        expect(line).not.toMatch(/[\r\n]/)
+        const back = keyOfLine(line)
+        expect(typeof back === 'string' ? utf8(back) : back).toEqual(typeof key === 'string' ? utf8(key) : key)
+      }),
+    )
+  })
+
+  it('tells text from other bytes', () => {
+    expect(keyOfLine("$'a\\nb'")).toBe('a\nb')
+    expect(keyOfLine("$'\\xFF'")).toEqual(Uint8Array.of(255))
+    expect(keyOfLine('0xFF')).toBe('0xFF')
+  })
+})

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/base/clock.js'
+import { openBroker } from '../support/open-broker.js'
+import { CONNACK, grant, scriptedBroker } from '../support/scripted-broker.js'
+import { openConsole } from './open-console.js'
+import { execute, jsonOf, NOW, openStore } from './test-io.js'
+
+describe('status', () => {
+  it('tells where the broker is, that a store answers, how many keys it has and what its clock says', async () => {
+    const store = await openStore({ clock: { ...systemClock, now: () => NOW + 5_000 } })
+    await store.load([{ key: 'a', value: '1' }])
+    const { code, stdout, stderr } = await execute(['status', '--url', store.url, '--client-id', 'me'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const [broker, answer, keys, clock] = stdout.split('\n')
+    expect(broker).toMatch(/^broker {2}mqtt:\/\/127\.0\.0\.1:\d+, reached in [\d.]+ ms as me$/)
+    expect(answer).toMatch(/^store {3}answers in [\d.]+ ms$/)
+    expect(keys).toBe('keys    1')
+    expect(clock).toMatch(/^clock {3}\d+ ms ahead of the one here \(± \d+ ms\)$/)
+  })
+
+  it.each([
+    ['ahead', 3_600_000],
+    ['behind', -3_600_000],
+    ['the same', 0],
+  ])('finds a clock that is %s within what it says, whatever the time here', async (_, offset) => {
+    const { url } = await openStore({ clock: { ...systemClock, now: () => NOW + offset } })
+    const { stdout } = await execute(['status', '--json', '--url', url])
+    const report = jsonOf(stdout)
+    expect(report).toMatchObject({ broker: url, connected: expect.any(Number), answered: expect.any(Number), keys: 0 })
+    const { clockOffset, clockUncertainty } = Object.assign({ clockOffset: NaN, clockUncertainty: NaN }, report)
+    // The time here stands still in this test, so what the answer took is in the offset as well.
+    expect(Math.abs(clockOffset - offset)).toBeLessThanOrEqual(2 * clockUncertainty + 1)
+  })
+
+  it('leaves no key behind, and writes none with --no-write', async () => {
+    const store = await openStore()
+    await execute(['status', '--url', store.url])
+    expect(store.stats.keys).toBe(0)
+    const { keyspace } = store
+    const { stdout } = await execute(['status', '--no-write', '--url', store.url])
+    expect(stdout).toContain('clock   not known: not asked, as nothing is to be written\n')
+    expect(store.keyspace).toBe(keyspace)
+  })
+
+  it('tells what a console knows as well, and finds the broker by it', async () => {
+    const { link, store } = await openConsole()
+    const { code, stdout } = await execute(['status', '--console', link])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^broker {2}mqtt:/)
+    expect(stdout).toMatch(/^running for \d+m?s$/m)
+    expect(stdout).toMatch(/^clients \d connections?, this one included; 0 keys watched$/m)
+    store.freeze(0)
+    expect(jsonOf((await execute(['status', '--json', '--console', link])).stdout)).toMatchObject({
+      console: { uptime: expect.any(Number), keys: expect.any(Number), watches: 0, frozen: false, drift: 0 },
+    })
+  })
+
+  it('ends with 1 when the broker is not there, and when it has no store', async () => {
+    const gone = await execute(['status', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50ms'])
+    expect(gone.code).toBe(1)
+    expect(gone.stderr).toMatch(/^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:1 within 50 ms: .*ECONNREFUSED/)
+    const { port } = await openBroker()
+    const empty = await execute(['status', '--url', `mqtt://127.0.0.1:${port}`, '--timeout', '200ms'])
+    expect(empty).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `rx-statestore: mqtt://127.0.0.1:${port} is reached, but no state store listens there\n`,
+    })
+  })
+
+  it('ends with 1 when no store answers', async () => {
+    const broker = await scriptedBroker(side => side.send(CONNACK), grant)
+    const { code, stderr } = await execute(['status', '--url', broker.url, '--timeout', '200ms'])
+    expect([code, stderr]).toEqual([
+      1,
+      `rx-statestore: ${broker.url} is reached, but no state store answers there within 200 ms\n`,
+    ])
+  })
+})

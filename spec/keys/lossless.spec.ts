@@ -1,0 +1,55 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fromUtf8 } from '../../src/base/bytes.js'
+import { json } from '../../src/keys/json.js'
+
+const codec = json<unknown>()
+
+describe('json, when it writes,', () => {
+  it.each<[string, unknown, string]>([
+    ['NaN', Number.NaN, 'NaN'],
+    ['Infinity in an object', { a: { b: Number.POSITIVE_INFINITY } }, 'Infinity (at a.b)'],
+    ['NaN in an array', { list: [1, [2, Number.NaN]] }, 'NaN (at list[1][1])'],
+    ['a Map', new Map([['a', 1]]), 'Map'],
+    ['a Set in an object', { tags: new Set(['a']) }, 'Set (at tags)'],
+    ['a bigint', { id: 10n }, 'bigint (at id)'],
+    ['undefined in an array', [1, undefined], 'undefined (at [1])'],
+    // biome-ignore lint/suspicious/noSparseArray: this is what it is about
+    ['a hole in an array', [1, , 3], 'undefined (at [1])'],
+    ['a function', { render: () => 1 }, 'function (at render)'],
+    ['a symbol', [Symbol('s')], 'symbol (at [0])'],
+    ['bytes', { raw: new Uint8Array(2) }, 'Uint8Array (at raw)'],
+    ['an ArrayBuffer', new ArrayBuffer(2), 'ArrayBuffer'],
+    ['an error', { cause: new RangeError('x') }, 'RangeError (at cause)'],
+    ['a promise', { value: Promise.resolve(1) }, 'Promise (at value)'],
+    ['a regular expression', /x/, 'RegExp'],
+  ])('refuses %s, and says where it is', (_, value, words) => {
+    expect(() => codec.encode(value)).toThrow(
+      expect.objectContaining({ code: 'argument', message: expect.stringContaining(`JSON has no ${words}:`) }),
+    )
+  })
+
+  it('leaves out properties that are undefined, as optional ones are', () => {
+    expect(fromUtf8(codec.encode({ a: 1, b: undefined }))).toBe('{"a":1}')
+  })
+
+  it('leaves it to a value with `toJSON` what it becomes', () => {
+    expect(fromUtf8(codec.encode({ at: new Date(0) }))).toBe('{"at":"1970-01-01T00:00:00.000Z"}')
+  })
+
+  it('says of a circle what JSON says of it', () => {
+    const circle: { self?: unknown } = {}
+    circle.self = circle
+    expect(() => codec.encode(circle)).toThrow(
+      expect.objectContaining({ code: 'argument', message: expect.stringMatching(/circular/i) }),
+    )
+  })
+
+  it('takes everything that JSON has, and gives it back', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), value => {
+        expect(codec.decode(codec.encode(value))).toEqual(JSON.parse(JSON.stringify(value)))
+      }),
+    )
+  })
+})

@@ -1,0 +1,22 @@
+import type { Connect } from '../../src/packet/packets.js'
+
+/** CONNECT of somebody who asks for nothing in particular, as it is read; without properties, so also with MQTT 3.1.1. */
+export const PLAIN_CONNECT: Connect = {
+  type: 'connect',
+  version: 5,
+  cleanStart: true,
+  keepAlive: 0,
+  clientId: 'ann',
+  username: undefined,
+  password: undefined,
+  will: undefined,
+  sessionExpiry: 0,
+  receiveMaximum: 65_535,
+  maximumPacketSize: undefined,
+  topicAliasMaximum: 0,
+  requestResponseInformation: false,
+  requestProblemInformation: true,
+  authenticationMethod: undefined,
+  authenticationData: undefined,
+  userProperties: [],
+}

@@ -1,0 +1,34 @@
+import { Fifo } from '../base/fifo.js'
+import type { Delivery } from './delivery.js'
+
+/** Deliveries that wait for their turn, in order; some of them only for so long. */
+export class Waiting {
+  readonly #queue = new Fifo<Delivery>()
+  /** Nothing expires before this, ms. */
+  #soonest = Number.POSITIVE_INFINITY
+
+  get length(): number {
+    return this.#queue.length
+  }
+
+  push(delivery: Delivery): void {
+    this.#queue.push(delivery)
+    this.#soonest = Math.min(this.#soonest, delivery.expiresAt ?? Number.POSITIVE_INFINITY)
+  }
+
+  shift(): Delivery | undefined {
+    return this.#queue.shift()
+  }
+
+  /** Takes out what is over its time at `now` (ms of the monotonic clock), and hands it to `expired`. */
+  expire(now: number, expired: (delivery: Delivery) => void): void {
+    if (now < this.#soonest) return
+    this.#soonest = Number.POSITIVE_INFINITY
+    for (let left = this.#queue.length; left > 0; left--) {
+      const delivery = this.#queue.shift()
+      if (delivery === undefined) break
+      if (delivery.expiresAt !== undefined && delivery.expiresAt <= now) expired(delivery)
+      else this.push(delivery)
+    }
+  }
+}

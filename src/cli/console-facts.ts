@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http'
+import type { Pulse, StoreFacts } from '../console/contract.js'
+import { urlFromEnv } from '../settings.js'
+import { askConsole, type ConsoleAddress, consoleOf, textOf } from './console-client.js'
+import { EXIT, Failure } from './failure.js'
+import { type ConnectionFlags, type ConsoleFlags, URL_VARIABLE } from './flags.js'
+import type { Io } from './io.js'
+
+/** What only a console tells of a store. Times in ms. */
+export interface StorePulse {
+  readonly uptime: number
+  readonly keys: number
+  readonly connections: number
+  readonly watches: number
+  readonly frozen: boolean
+  /** How far versions are ahead of the store's clock. */
+  readonly drift: number
+}
+
+/** A console that is asked beside the broker, if one is named, and its broker, where nothing else names one. */
+export interface BesideConsole {
+  readonly console: ConsoleAddress | undefined
+  readonly url: { readonly url?: string }
+}
+
+/** Finds the console of the flags, else of the environment, and asks it where its broker is if need be. */
+export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env }: Io): Promise<BesideConsole> {
+  const console = consoleOf(flags, env)
+  const byEnvironment = flags.console === undefined && (env[URL_VARIABLE] || urlFromEnv(env))
+  if (console === undefined || flags.url !== undefined || byEnvironment) return { console, url: {} }
+  const facts: StoreFacts = JSON.parse(await textOf(await askConsole(console, 'store')))
+  return { console, url: { url: facts.url } }
+}
+
+/** Asks a console how its store is. */
+export async function pulseOf(address: ConsoleAddress): Promise<StorePulse> {
+  const answer = await askConsole(address, 'stream')
+  const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0 } = await firstLine(answer)
+  return { uptime: at - startedAt, keys, connections, watches, frozen: frozenUntil !== undefined, drift }
+}
+
+/** Leaves the rest, of which there is no end. */
+async function firstLine(answer: IncomingMessage): Promise<Pulse> {
+  let text = ''
+  for await (const chunk of answer.setEncoding('utf8')) {
+    text += chunk
+    const end = text.indexOf('\n')
+    if (end >= 0) return JSON.parse(text.slice(0, end))
+  }
+  throw new Failure(EXIT.failed, 'the console did not tell how the store is')
+}

@@ -1,0 +1,102 @@
+import { fromUtf8, isWellFormed, utf8 } from '../base/bytes.js'
+import { EXIT, Failure } from './failure.js'
+import type { Io } from './io.js'
+import { isUnsafe } from './text.js'
+import { allOf, STANDARD_STREAM } from './value.js'
+
+/** A key of the command line: text, or bytes that are not text. */
+export type KeyWord = string | Uint8Array
+
+// A word that begins with `=` is a command's path to zsh, with `~` a home, with `#` nothing.
+const PLAIN = /^[\w@%+:,./-][\w@%+=:,./-]*$/
+const QUOTED = /^\$'((?:[^'\\]|\\x[0-9A-Fa-f]{2}|\\[nrt'\\])*)'$/
+const ESCAPE = /\\(?:x([0-9A-Fa-f]{2})|(.))/g
+const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
+
+/** A key as a word of a POSIX shell; with what does not print, or is not text, as one of bash and zsh: `$'two\nlines'`. */
+export function shellWord(key: KeyWord): string {
+  const text = textOf(key)
+  if (text === undefined || isUnsafe(text)) return ansiQuoted(key)
+  return PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/** A key as a line that {@link keyOfLine} reads: as it is, but for what does not print or would pass for a quoted one. */
+export function keyLine(key: KeyWord): string {
+  const text = textOf(key)
+  return text === undefined || isUnsafe(text) || QUOTED.test(text) ? ansiQuoted(key) : text
+}
+
+/** The key of a line of `keys`. */
+export function keyOfLine(line: string): KeyWord {
+  const [, quoted] = QUOTED.exec(line) ?? []
+  if (quoted === undefined) return line
+  const binary = Buffer.from(quoted, 'utf8').toString('latin1')
+  const bytes = Buffer.from(
+    binary.replace(ESCAPE, (_, hex?: string, letter = '') =>
+      hex === undefined ? (LETTERS[letter] ?? letter) : String.fromCharCode(Number.parseInt(hex, 16)),
+    ),
+    'latin1',
+  )
+  return textOf(bytes) ?? new Uint8Array(bytes)
+}
+
+/** The keys of a command's words, of which a `-` stands for the lines of standard input. */
+export async function keysOf(words: readonly string[], io: Io): Promise<readonly KeyWord[]> {
+  const keys: KeyWord[] = []
+  for (const word of words) {
+    if (word === STANDARD_STREAM) keys.push(...linesOf(await allOf(io.stdin)).map(keyOfLine))
+    else keys.push(checked(word))
+  }
+  if (keys.length === 0) throw new Failure(EXIT.notMet, 'no key on standard input')
+  return keys
+}
+
+/** How a key is called in a message: text as it is. */
+export const nameOf = (key: KeyWord): string => (typeof key === 'string' ? key : ansiQuoted(key))
+
+// The system hands over bytes, of which Node makes text, with U+FFFD for what is not text.
+function checked(word: string): string {
+  if (!word.includes('\uFFFD')) return word
+  throw new Failure(
+    EXIT.usage,
+    'a key that is not text goes by standard input: rx-statestore keys | rx-statestore get -',
+  )
+}
+
+function linesOf(input: Uint8Array): readonly string[] {
+  try {
+    return fromUtf8(input)
+      .split(/\r?\n/)
+      .filter(line => line !== '')
+  } catch (cause) {
+    throw new Failure(EXIT.usage, 'the keys on standard input must be text, one per line, as `keys` prints them', {
+      cause,
+    })
+  }
+}
+
+function textOf(key: KeyWord): string | undefined {
+  if (typeof key === 'string') return isWellFormed(key) ? key : undefined
+  try {
+    return fromUtf8(key)
+  } catch {
+    // Any bytes are a legal key.
+    return undefined
+  }
+}
+
+function ansiQuoted(key: KeyWord): string {
+  const text = textOf(key)
+  const pieces =
+    text === undefined ? Array.from(typeof key === 'string' ? utf8(key) : key, byteEscape) : Array.from(text, escaped)
+  return `$'${pieces.join('')}'`
+}
+
+function escaped(char: string): string {
+  const letter = Object.entries(LETTERS).find(([, value]) => value === char)?.[0]
+  if (letter !== undefined) return `\\${letter}`
+  if (char === "'" || char === '\\') return `\\${char}`
+  return isUnsafe(char) ? Array.from(utf8(char), byteEscape).join('') : char
+}
+
+const byteEscape = (byte: number): string => `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`

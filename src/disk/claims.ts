@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import { LOCK, UNFINISHED } from './format.js'
+
+/** What claims on a directory need of it. */
+export interface ClaimFiles {
+  /** The text of a file, `undefined` when there is none. */
+  read(name: string): Promise<string | undefined>
+  /** Makes a file with a text, both at once, unless there is one of that name; returns whether it did. */
+  make(name: string, text: string): Promise<boolean>
+  /** Gives a file another name, and takes that from the file that has it. */
+  rename(from: string, to: string): Promise<void>
+  /** Harmless when there is no such file. */
+  remove(name: string): Promise<void>
+}
+
+interface Claim {
+  readonly name: string
+  readonly text: string
+}
+
+/**
+ * Claims a directory; returns `undefined` when it is ours, else the claim of whoever has it.
+ *
+ * A process that is killed leaves its claim behind. Nobody takes that away: two who find it could not know whether what
+ * they take is still that one, or the claim of the other already. They make a claim on it, by a name that only those have
+ * who know its text, and the file system lets one of them. So there is a chain of claims, the last one counts, and only
+ * whoever made that replaces the first one by it. A claim that follows no other was made too late.
+ *
+ * @param own - a text that no other claim has
+ * @param counts - whether a claim is of somebody who lives
+ */
+export async function claim(
+  files: ClaimFiles,
+  own: string,
+  counts: (text: string) => boolean,
+): Promise<string | undefined> {
+  for (;;) {
+    const before = await claimsOn(files)
+    const last = before.at(-1)
+    if (last !== undefined && counts(last.text)) return last.text
+    const name = last === undefined ? LOCK : successorOf(last.text)
+    if (!(await files.make(name, own))) continue
+    if ((await claimsOn(files)).at(-1)?.text !== own) {
+      await files.remove(name)
+      continue
+    }
+    if (name !== LOCK) await files.rename(name, LOCK)
+    for (const { name } of before.slice(1)) await files.remove(name)
+    return undefined
+  }
+}
+
+/** The claim that counts, whether or not whoever made it lives. */
+export async function lastClaim(files: Pick<ClaimFiles, 'read'>): Promise<string | undefined> {
+  return (await claimsOn(files)).at(-1)?.text
+}
+
+/** Each on the one before. */
+async function claimsOn({ read }: Pick<ClaimFiles, 'read'>): Promise<Claim[]> {
+  const claims: Claim[] = []
+  for (let name = LOCK; ; ) {
+    const text = await read(name)
+    if (text === undefined) return claims
+    claims.push({ name, text })
+    name = successorOf(text)
+  }
+}
+
+const successorOf = (text: string): string =>
+  `${LOCK}.${createHash('sha256').update(text).digest('hex').slice(0, 32)}${UNFINISHED}`

@@ -1,0 +1,47 @@
+import type { Clock } from '../base/clock.js'
+import type { MqttJsClient } from './mqttjs-client.js'
+import { streamOf, subscribedAnew } from './mqttjs-insides.js'
+
+/** How long the answer to SUBSCRIBE may take before the connection is given up, ms. */
+const SUBACK_TIMEOUT = 10_000
+
+/** Subscribes over the connection of an mqtt.js client, and does not wait for ever for the answer. */
+export class Subscriber {
+  readonly #client: MqttJsClient
+  readonly #clock: Clock
+  readonly #filters = new Set<string>()
+
+  constructor(client: MqttJsClient, clock: Clock) {
+    this.#client = client
+    this.#clock = clock
+  }
+
+  /**
+   * Subscribes, in the place of what was subscribed before.
+   *
+   * @param done - is told of each filter what the broker said
+   * @param late - is handed the stream over which no answer came in time
+   */
+  subscribe(
+    filters: readonly string[],
+    subscriptionId: number | undefined,
+    done: (reasonCodes: readonly number[]) => void,
+    late: (stream: ReturnType<typeof streamOf>) => void,
+  ): void {
+    for (const filter of filters) this.#filters.add(filter)
+    const stream = streamOf(this.#client)
+    const cancel = this.#clock.schedule(SUBACK_TIMEOUT, () => late(stream))
+    stream.once('close', cancel)
+    const options = subscriptionId === undefined ? {} : { properties: { subscriptionIdentifier: subscriptionId } }
+    this.#client.subscribe(subscribedAnew(filters), options, (_error, _granted, packet) => {
+      cancel()
+      stream.off('close', cancel)
+      if (packet !== undefined) done(packet.granted.map(Number))
+    })
+  }
+
+  /** Ends what was subscribed, if there is a connection. */
+  unsubscribe(): void {
+    if (this.#client.connected) this.#client.unsubscribe(Array.from(this.#filters))
+  }
+}

@@ -1,0 +1,52 @@
+import type { Deadline } from '../base/deadlines.js'
+import { ArgumentError, OutcomeUnknownError, type StateStoreError, TimeoutError } from '../base/errors.js'
+import type { InboundMessage } from '../mqtt/session.js'
+
+/** An answer. */
+export interface RpcReply {
+  readonly payload: Uint8Array
+  readonly userProperties: InboundMessage['userProperties']
+}
+
+/** A request and where its answer goes; exactly one of the two functions is called, unless it is cancelled. */
+export interface RpcRequest {
+  /** The key, for messages to people; none when the request is not about one. */
+  readonly key: string | undefined
+  readonly payload: Uint8Array
+  /** ms until the request has failed, wherever it is by then. */
+  readonly timeout: number
+  /** Whether it may be sent again when the connection broke: reads may, writes may not. */
+  readonly repeatable: boolean
+  /** Called when the request is sent, so that a timestamp is that of sending. */
+  userProperties(): Record<string, string>
+  succeeded(reply: RpcReply): void
+  failed(error: StateStoreError): void
+}
+
+/** A request that has no answer yet. */
+export interface Pending {
+  readonly request: RpcRequest
+  readonly expiry: number
+  /** Until it has its answer. */
+  deadline: Deadline<Pending> | undefined
+  /** Once it is on the wire: its place among those that are, and its number, which no other had in this place. */
+  place: number
+  id: number | undefined
+}
+
+/** Whether it was carried out is not known. */
+export const unknown = ({ request }: Pending, why: string): OutcomeUnknownError =>
+  new OutcomeUnknownError(why, request.key)
+
+/** Its time is over. */
+export function timedOut(pending: Pending, connection: StateStoreError | undefined): StateStoreError {
+  const { request, id } = pending
+  if (id === undefined || request.repeatable) return new TimeoutError(request.timeout, request.key, connection)
+  return unknown(pending, `no answer came within ${request.timeout} ms`)
+}
+
+/** The broker would not take it. */
+export const tooLarge = ({ key, payload }: RpcRequest, maximum: number): ArgumentError =>
+  new ArgumentError(
+    `A request of ${payload.length} bytes${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} is too large: the broker takes packets of at most ${maximum} bytes`,
+  )

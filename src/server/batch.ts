@@ -1,0 +1,70 @@
+import type { Answer, Restoration } from '../engine/answer.js'
+import type { EntryCommand } from '../engine/entry.js'
+import type { LogFailure } from '../log/log.js'
+import type { CommandError } from '../protocol/parse-command.js'
+
+/** What is done for a job when its turn has come; one of them is called, once. */
+export interface Job {
+  /** It changes nothing, and is done with the state as it is. */
+  read(): void
+  answered(answer: Answer): void
+  loaded(outcome: Restoration | CommandError): void
+  /** Its command is not in the log, and never will be. */
+  failed(failure: LogFailure): void
+}
+
+/** What a job takes besides its bytes while it waits. */
+const OVERHEAD = 200
+
+/** Jobs that wait for an entry: those of its commands, and those that came after one of them on the same connection. */
+export class Batch {
+  readonly commands: EntryCommand[] = []
+  /** Whether it is applied, or never will be. */
+  done = false
+  readonly #jobs: { readonly job: Job; readonly isRead: boolean }[] = []
+  #bytes = 0
+  /** How far it is applied. */
+  #at = 0
+
+  /** What its jobs take, bytes. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Takes a job that has a command, or one that only reads; returns what it takes, bytes. */
+  add(job: Job, command: EntryCommand | undefined, bytes: number): number {
+    if (command !== undefined) this.commands.push(command)
+    this.#jobs.push({ job, isRead: command === undefined })
+    return this.hold(bytes)
+  }
+
+  /** Counts what takes so many bytes while it waits; returns how many that are with all that goes with it. */
+  hold(bytes: number): number {
+    this.#bytes += bytes + OVERHEAD
+    return bytes + OVERHEAD
+  }
+
+  /** The job of the command that is applied next. */
+  next(): Job | undefined {
+    return this.#jobs[this.#at++]?.job
+  }
+
+  /** The next job, if it came behind the command that was applied and only reads. */
+  nextRead(): Job | undefined {
+    return this.#jobs[this.#at]?.isRead ? this.next() : undefined
+  }
+
+  /** Whether its first job has no command: it waits for the time of the entry alone. */
+  get readsFirst(): boolean {
+    return this.#jobs[0]?.isRead === true
+  }
+
+  /** How every job ends when the entry is not in the log: what only reads is done. */
+  failing(failure: LogFailure): (() => void)[] {
+    return this.#jobs.map(
+      ({ job, isRead }) =>
+        () =>
+          isRead ? job.read() : job.failed(failure),
+    )
+  }
+}
