@@ -42,8 +42,11 @@ export function head(kind: Kind, position: number): Uint8Array {
   return seal(frame, position)
 }
 
-/** Raises `format` for what is no file of ours or a newer one, and `damaged` for one whose head is not what was written. */
-export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position: number): void {
+/**
+ * Returns the format of a file by its head. Raises `format` for what is no file of ours or a newer one, and `damaged` for one
+ * whose head is not what was written.
+ */
+export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const magic = decoder.decode(bytes.subarray(FRAME_HEADER + 4, FRAME_HEADER + 4 + MAGIC[kind].length))
   const intact =
@@ -58,4 +61,5 @@ export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position:
     )
   }
   if (headerAt(bytes, 0)?.number !== position) throw damaged(`${name} is the file of another position`)
+  return format
 }
