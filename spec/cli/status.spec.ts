@@ -48,7 +48,7 @@ describe('status', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^broker {2}mqtt:/)
     expect(stdout).toMatch(/^running for \d+m?s$/m)
-    expect(stdout).toMatch(/^clients \d connections?, this one included; 0 keys watched$/m)
+    expect(stdout).toMatch(/^clients \d connections?, this one included; 0 watches$/m)
     store.freeze(0)
     expect(jsonOf((await execute(['status', '--json', '--console', link])).stdout)).toMatchObject({
       console: { uptime: expect.any(Number), keys: expect.any(Number), watches: 0, frozen: false, drift: 0 },

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { onTestFinished } from 'vitest'
 
 const PROGRAM = `
 import { serve } from ${JSON.stringify(new URL('../../dist/standalone.js', import.meta.url).href)}
@@ -21,6 +22,8 @@ export class Victim {
   static async start(data: string, port: number): Promise<Victim> {
     const args = ['--input-type=module', '-e', PROGRAM, data, String(port)]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    // Also when the judge has complained.
+    onTestFinished(() => void child.kill('SIGKILL'))
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout.once('data', line => resolve(String(line).trim()))
       child.once('exit', code => reject(new Error(`the store ended with ${code} before it listened`)))

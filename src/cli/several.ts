@@ -1,6 +1,6 @@
 import { catchError, from, map, mergeMap, type Observable, of, toArray } from 'rxjs'
 import { reason } from '../base/errors.js'
-import { ClosedError, TimeoutError } from '../index.js'
+import { type ErrorCode, StateStoreError } from '../index.js'
 import { EXIT, Failure } from './failure.js'
 import { type KeyWord, nameOf } from './key-text.js'
 
@@ -9,6 +9,8 @@ export type Answer<T, K = KeyWord> = { readonly key: K } & ({ readonly result: T
 
 /** Requests that are under way at a time. */
 const CONCURRENCY = 64
+/** What tells of the broker, whatever key it was said of. */
+const AWAY: ReadonlySet<ErrorCode> = new Set(['timeout', 'closed', 'no-store'])
 /** Keys that a message names before it counts. */
 const MOST_NAMED = 5
 
@@ -42,7 +44,7 @@ function sameTroubleForAll<T, K>(answers: readonly Answer<T, K>[]): readonly Ans
 }
 
 const isAway = (answer: Answer<unknown, unknown>): boolean =>
-  'error' in answer && (answer.error instanceof TimeoutError || answer.error instanceof ClosedError)
+  'error' in answer && answer.error instanceof StateStoreError && AWAY.has(answer.error.code)
 
 /** Ends a command when not all went well: with 1 if a request failed, with 3 if keys were merely missing. */
 export function checkAll<T>(answers: readonly Answer<T>[], missing: (result: T) => boolean, silent: boolean): void {

@@ -152,7 +152,7 @@ function clockWords({ offset, uncertainty }: ClockOffset): string {
 function consoleWords({ uptime, connections, watches, frozen, drift }: StorePulse): string[][] {
   return [
     ['running', `for ${inUnits(uptime)}${frozen ? ', frozen now' : ''}`],
-    ['clients', `${counted(connections, 'connection')}, this one included; ${counted(watches, 'key')} watched`],
+    ['clients', `${counted(connections, 'connection')}, this one included; ${counted(watches, 'watch', 'watches')}`],
     ...(drift > 0 ? [['versions', `${drift} ms ahead of the store's clock, which was set back`]] : []),
   ]
 }

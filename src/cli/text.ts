@@ -27,7 +27,8 @@ export function colorsFor(sink: Sink, env: Environment): Colors {
 }
 
 /** So many of something: `1 key`, `2 keys`. */
-export const counted = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`
+export const counted = (count: number, thing: string, things = `${thing}s`): string =>
+  `${count} ${count === 1 ? thing : things}`
 
 /** Local time of day with milliseconds. */
 export function timeOfDay(now: number): string {

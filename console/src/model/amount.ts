@@ -9,7 +9,8 @@ export const count = (n: number): string => COUNT.format(n)
 export const shortCount = (n: number): string => (n < 10_000 ? COUNT.format(n) : SHORT.format(n))
 
 /** A count with its noun: `1 key`, `2 keys`. */
-export const counted = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? '' : 's'}`
+export const counted = (n: number, noun: string, plural = `${noun}s`): string =>
+  `${count(n)} ${n === 1 ? noun : plural}`
 
 /** A measured number. */
 export const measured = (n: number): string => MEASURED.format(n)

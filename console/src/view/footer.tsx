@@ -49,7 +49,7 @@ function Facts({ now }: { readonly now: number }): JSX.Element {
   return (
     <>
       {[
-        `${counted(last.watches, 'key')} watched`,
+        counted(last.watches, 'watch', 'watches'),
         up,
         version && `version ${version}`,
         last.drift && `the store’s clock was set back: versions are ${span(last.drift)} ahead of it`,

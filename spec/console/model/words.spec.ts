@@ -57,6 +57,7 @@ describe('An amount', () => {
   it('has separators, and a noun that fits', () => {
     expect(count(1_000_000)).toBe('1,000,000')
     expect([counted(0, 'key'), counted(1, 'key'), counted(2_000, 'key')]).toEqual(['0 keys', '1 key', '2,000 keys'])
+    expect([counted(1, 'watch', 'watches'), counted(2, 'watch', 'watches')]).toEqual(['1 watch', '2 watches'])
   })
 
   it('is short where there is little room', () => {

@@ -17,7 +17,7 @@ export function Activity(): JSX.Element {
       <Rate
         name="Notifications per second"
         values={notifications}
-        note={`${counted(last?.watches ?? 0, 'key')} watched`}
+        note={counted(last?.watches ?? 0, 'watch', 'watches')}
         tone="quiet"
       />
     </section>
