@@ -185,7 +185,6 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     const { reply, work } = response
     this.#report(connection, message, reply)
     if (work !== undefined) connection.account?.worked(work)
-    if (reply?.type === 'error' && reply.code === 'quota-exceeded') this.#options.exceeded?.(connection, message)
     this.#answer(connection, message, response)
     this.#notify(response.changes)
   }
@@ -215,9 +214,14 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     }
   }
 
+  #refused(connection: Client, message: Incoming, reply: Extract<Reply, { type: 'error' }> | undefined): void {
+    this.counters.errors++
+    if (reply?.code === 'quota-exceeded') this.#options.exceeded?.(connection, message)
+  }
+
   #report(connection: Client, message: Incoming, reply: Reply | undefined): void {
     this.counters.requests++
-    if (reply === undefined || reply.type === 'error') this.counters.errors++
+    if (reply === undefined || reply.type === 'error') this.#refused(connection, message, reply)
     if (!this.#requests$.observed) return
     this.#requests$.next({
       clientId: connection.clientId,
