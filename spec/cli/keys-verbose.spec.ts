@@ -60,7 +60,7 @@ describe('keys -v', () => {
   })
 
   it.each([
-    [120, /^line {3}on +\S+ +\d+:\d+:StateStore$/],
+    [120, /^line {3}on +\S+( \S+)? +\d+:\d+:StateStore$/],
     [60, /^line {3}on +\S+( \S+)?$/],
     [30, /^line {3}on$/],
   ])('has values before versions in a terminal of %i columns', async (columns, pattern) => {

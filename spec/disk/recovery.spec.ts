@@ -20,7 +20,7 @@ const some = (count: number): Entry[] =>
 const stateOf = async (disk: MemoryDisk): Promise<string> => pictureOf((await recover<never>(disk, {})).engine)
 
 describe('A directory that is opened again', () => {
-  it('holds the state that was left, however often a state was written', async () => {
+  it('holds the state that was left, however often a state was written', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(anyEntry), { maxLength: 6 }),
@@ -48,41 +48,45 @@ describe('A directory that is opened again', () => {
     expect([...disk.contents.keys()].map(name => name.split('-')[0])).toEqual(['mark', 'log', 'state'])
   })
 
-  it.each(['killed', 'cut'] as const)('has all that was committed when the process was %s at any call', async how => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(anyEntry, { maxLength: 12 }),
-        fc.nat(60),
-        fc.double({ min: 0, max: 1, noNaN: true }),
-        fc.boolean(),
-        async (entries, at, part, isSlow) => {
-          const disk = new MemoryDisk()
-          let left: MemoryDisk | undefined
-          let committed = 0
-          let run: Run | undefined
-          disk.fail = call => {
-            if (call < at) return undefined
-            left ??= how === 'killed' ? disk.killed() : disk.cut(length => Math.floor(part * length))
-            committed ||= run?.pictures.length ?? 0
-            return failure('EIO')
-          }
-          run = await Run.open(disk, SMALL, isSlow ? slowly() : undefined).catch(() => undefined)
-          for (const entry of entries) await run?.append([entry])
-          await run?.close()
-          if (run === undefined) return
-          const state = await stateOf(left ?? disk.killed())
-          const least = left === undefined ? run.pictures.length : committed
-          // An entry that was written, but not answered, may be there.
-          const healthy = await Run.open(new MemoryDisk())
-          await healthy.append(entries)
-          expect(healthy.pictures.lastIndexOf(state), `${least} committed`).toBeGreaterThanOrEqual(least - 1)
-          const after = await Run.open(left ?? disk.killed(), SMALL)
-          await after.close()
-        },
-      ),
-      { numRuns: RUNS },
-    )
-  })
+  it.each(['killed', 'cut'] as const)(
+    'has all that was committed when the process was %s at any call',
+    { timeout: 60_000 },
+    async how => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(anyEntry, { maxLength: 12 }),
+          fc.nat(60),
+          fc.double({ min: 0, max: 1, noNaN: true }),
+          fc.boolean(),
+          async (entries, at, part, isSlow) => {
+            const disk = new MemoryDisk()
+            let left: MemoryDisk | undefined
+            let committed = 0
+            let run: Run | undefined
+            disk.fail = call => {
+              if (call < at) return undefined
+              left ??= how === 'killed' ? disk.killed() : disk.cut(length => Math.floor(part * length))
+              committed ||= run?.pictures.length ?? 0
+              return failure('EIO')
+            }
+            run = await Run.open(disk, SMALL, isSlow ? slowly() : undefined).catch(() => undefined)
+            for (const entry of entries) await run?.append([entry])
+            await run?.close()
+            if (run === undefined) return
+            const state = await stateOf(left ?? disk.killed())
+            const least = left === undefined ? run.pictures.length : committed
+            // An entry that was written, but not answered, may be there.
+            const healthy = await Run.open(new MemoryDisk())
+            await healthy.append(entries)
+            expect(healthy.pictures.lastIndexOf(state), `${least} committed`).toBeGreaterThanOrEqual(least - 1)
+            const after = await Run.open(left ?? disk.killed(), SMALL)
+            await after.close()
+          },
+        ),
+        { numRuns: RUNS },
+      )
+    },
+  )
 
   it('is empty once it was emptied, also when that is cut short at any call', async () => {
     const disk = new MemoryDisk()
