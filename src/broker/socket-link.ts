@@ -14,7 +14,7 @@ import type { Link } from './link.js'
 import { Outflow } from './outflow.js'
 import { Tempo } from './tempo.js'
 import type { Turns } from './turns.js'
-import { Unfinished, type UnfinishedHost } from './unfinished.js'
+import { Unfinished, type UnfinishedHost, type UnfinishedReader } from './unfinished.js'
 
 /** What all links of a broker share. */
 export interface LinkHost extends UnfinishedHost {
@@ -31,7 +31,7 @@ const CRUMB = 32
 const MOST_CRUMBS = 16_384
 
 /** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
-export class SocketLink implements Link {
+export class SocketLink implements Link, UnfinishedReader {
   readonly remoteAddress: string | undefined
   readonly transport: 'tcp' | 'websocket'
   readonly secure: TLSSocket | undefined
@@ -48,7 +48,7 @@ export class SocketLink implements Link {
   /** Short pieces of the packet that is not complete. */
   #crumbs = 0
   /** What of that and of the cutter's memory is counted, bytes. */
-  #held = 0
+  held = 0
   /** Work is under way, or waits for its turn. */
   #working = false
   #paused = false
@@ -67,11 +67,7 @@ export class SocketLink implements Link {
     this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
     this.#cutter = new FrameCutter(host.maximumPacketSize)
     this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
-    this.#unfinished = new Unfinished(
-      host,
-      () => this.#held,
-      () => this.#connection?.cut(),
-    )
+    this.#unfinished = new Unfinished(host, this)
     this.room = this.#outflow.room
   }
 
@@ -95,6 +91,10 @@ export class SocketLink implements Link {
 
   destroy(): void {
     this.#stream.destroy()
+  }
+
+  overdue(): void {
+    this.#connection?.cut()
   }
 
   /** Reads for a connection from now on. */
@@ -142,7 +142,7 @@ export class SocketLink implements Link {
     this.#outflow.hold()
     const left = this.#packets(connection, until)
     this.#outflow.flush()
-    this.#hold(this.#cutter.held + this.#unread - this.#held)
+    this.#hold(this.#cutter.held + this.#unread - this.held)
     const slowed = !connection.ended && this.#tempo.settle(connection.account)
     this.#pause(left || slowed || (connection.stalled && !connection.ended))
     if (slowed) {
@@ -224,7 +224,7 @@ export class SocketLink implements Link {
   /** Counts memory for what came and is not done with. */
   #hold(bytes: number): void {
     this.#host.budget.count(bytes)
-    this.#held += bytes
+    this.held += bytes
   }
 
   #watchPartial(connection: Connection): void {
@@ -233,7 +233,7 @@ export class SocketLink implements Link {
       return
     }
     this.#unfinished.watch()
-    if (this.#host.budget.exceeded && this.#held > WORTH_REFUSING)
+    if (this.#host.budget.exceeded && this.held > WORTH_REFUSING)
       connection.fail(new PacketError(REASON.quotaExceeded, 'the broker has no room for a packet of this size'))
   }
 
@@ -241,7 +241,7 @@ export class SocketLink implements Link {
     if (this.#closing) this.#host.timeouts.remove(this.#closing)
     this.#unfinished.stop()
     this.#tempo.stop()
-    this.#hold(-this.#held)
+    this.#hold(-this.held)
     this.#chunks.clear()
     this.#connection?.lost()
     this.#connection = undefined

@@ -9,23 +9,25 @@ export interface UnfinishedHost {
   readonly timeouts: Timeouts<() => void>
 }
 
+/** What reads the packet. */
+export interface UnfinishedReader {
+  /** How much of it is there, bytes. */
+  readonly held: number
+  /** It takes longer than it may. */
+  overdue(): void
+}
+
 /** A packet that is not complete: a client that begins one has to end it some time. */
 export class Unfinished {
   /** When it began, ms; `undefined` when there is none, or that has to be looked up. */
   begun: number | undefined
   readonly #host: UnfinishedHost
-  readonly #held: () => number
-  readonly #overdue: () => void
+  readonly #reader: UnfinishedReader
   #deadline: Deadline<() => void> | undefined
 
-  /**
-   * @param held - how much of it is there, bytes
-   * @param overdue - it takes longer than it may
-   */
-  constructor(host: UnfinishedHost, held: () => number, overdue: () => void) {
+  constructor(host: UnfinishedHost, reader: UnfinishedReader) {
     this.#host = host
-    this.#held = held
-    this.#overdue = overdue
+    this.#reader = reader
   }
 
   /** There is one. */
@@ -50,8 +52,8 @@ export class Unfinished {
     this.#deadline = undefined
     if (this.begun === undefined) return
     const { clock, timeouts } = this.#host
-    const due = Math.max(this.begun + LIMIT.packetTimeout, this.begun + this.#held() / LIMIT.packetRate)
-    if (due <= clock.monotonic()) this.#overdue()
+    const due = Math.max(this.begun + LIMIT.packetTimeout, this.begun + this.#reader.held / LIMIT.packetRate)
+    if (due <= clock.monotonic()) this.#reader.overdue()
     else this.#deadline = timeouts.add(due, this.#late)
   }
 }
