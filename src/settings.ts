@@ -16,7 +16,8 @@ const MOST_UINT32 = 4_294_967_295
  * meaning and defaults: `AIO_BROKER_HOSTNAME` (required), `AIO_BROKER_TCP_PORT` (8883), `AIO_MQTT_USE_TLS` (true),
  * `AIO_MQTT_CLIENT_ID`, `AIO_MQTT_USERNAME`, `AIO_MQTT_PASSWORD_FILE`, `AIO_MQTT_KEEP_ALIVE` and
  * `AIO_MQTT_SESSION_EXPIRY` (seconds), `AIO_MQTT_CLEAN_START`, `AIO_TLS_CA_FILE`, `AIO_TLS_CERT_FILE`,
- * `AIO_TLS_KEY_FILE`, `AIO_TLS_KEY_PASSWORD_FILE` and `AIO_SAT_FILE` (Kubernetes service account token).
+ * `AIO_TLS_KEY_FILE`, `AIO_TLS_KEY_PASSWORD_FILE` and `AIO_SAT_FILE` (Kubernetes service account token, which is sent anew over
+ * the same connection, by AUTH, before it expires).
  *
  * Files are read once, by this call, but for the token, which is read again before every attempt to connect. An empty variable counts as missing. Needs Node. Throws `argument`, naming the
  * variable, for a value that makes no sense and for a file that cannot be read.
@@ -98,7 +99,19 @@ function fileOf(env: Environment, name: string): Buffer | undefined {
 
 function tokenOf(env: Environment): ConnectOptions['authentication'] {
   const data = fileOf(env, 'AIO_SAT_FILE')
-  return data && { method: 'K8S-SAT', data }
+  return data && { method: 'K8S-SAT', data, expiresAt: endOf(data) }
+}
+
+/** When a token ends, ms since the Unix epoch, if it says so: a JWT (RFC 7519, section 4.1.4). */
+function endOf(token: Buffer): number | undefined {
+  try {
+    const { exp }: { readonly exp?: unknown } = JSON.parse(
+      Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString(),
+    )
+    return typeof exp === 'number' ? 1_000 * exp : undefined
+  } catch {
+    return undefined
+  }
 }
 
 // Editors end a file with a line end, which does not belong to the password.

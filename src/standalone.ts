@@ -17,9 +17,9 @@ export {
 export { Passwords } from './identity/passwords.js'
 export type { Principal } from './identity/principal.js'
 export { type TokenOptions, Tokens } from './identity/tokens.js'
+export type { AuditEvent } from './listeners/audit.js'
 export type { Dialect, Reply } from './protocol/replies.js'
 export type { RequestReport } from './server/state-store-server.js'
-export type { AuditEvent } from './standalone/audit.js'
 export type { OpeningProgress, ServeOptions } from './standalone/options.js'
 export type { QuotaOptions } from './standalone/quotas.js'
 export type {
@@ -35,6 +35,7 @@ export type {
   StoreStats,
 } from './standalone/running-store.js'
 export type { SecurityOptions } from './standalone/security.js'
+export type { Usage } from './standalone/usage.js'
 export type { TlsMaterial } from './tls/tls.js'
 
 /**

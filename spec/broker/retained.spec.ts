@@ -13,7 +13,10 @@ const USUAL = { ...LIMIT }
 
 const open = (limit = 1e9) => {
   const budget = new Budget(limit)
-  return { budget, retained: new Retained(budget) }
+  return {
+    budget,
+    retained: new Retained(budget, { retained: LIMIT.retainedMessages, retainedBytes: LIMIT.retainedBytes }),
+  }
 }
 
 describe('Retained', () => {

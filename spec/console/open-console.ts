@@ -57,7 +57,7 @@ export interface RawAnswer {
 
 /** Sends a request as it stands: path and headers are not touched. */
 export const rawRequest = (
-  { server }: Pick<OpenConsole, 'server'>,
+  { server }: { readonly server: { readonly url: string } },
   path: string,
   { method = 'GET', headers = {} }: { readonly method?: string; readonly headers?: OutgoingHttpHeaders } = {},
 ): Promise<RawAnswer> =>

@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { serve } from '../../src/standalone.js'
+import { type AuditEvent, certificates, inOrder, serve, Tokens } from '../../src/standalone.js'
+import { Authority } from '../support/certificates.js'
 import { SERVICES } from '../support/services.js'
 
 const run = promisify(execFile)
@@ -17,20 +20,57 @@ describe.skipIf(!SERVICES.rust.present)('the official Rust client', () => {
     await run('cargo', ['build', '--quiet', '--target-dir', join(CLIENT, 'target')], { cwd: CLIENT })
   }, BUILD_TIME)
 
+  /** The lines of a run that say something else than that all is well, and how many there are in all. */
+  async function drive(url: string, ...flags: readonly string[]) {
+    const where = ['--host', flags.length > 0 ? 'localhost' : '127.0.0.1', '--port', new URL(url).port]
+    const { stdout } = await run(join(CLIENT, 'target/debug/interop-rust'), [...where, ...flags])
+    const lines = stdout.trim().split('\n')
+    return { wrong: lines.filter(line => !line.startsWith('ok ')), count: lines.length }
+  }
+
   it.each(['registered', 'subscribed'] as const)(
     'works with the store, notifications to whoever is %s',
     async notifications => {
       await using store = await serve({ port: 0, wsPort: 0, notifications })
-      const { stdout } = await run(join(CLIENT, 'target/debug/interop-rust'), [
-        '--host',
-        '127.0.0.1',
-        '--port',
-        new URL(store.url).port,
-      ])
-      const lines = stdout.trim().split('\n')
-      expect(lines.filter(line => !line.startsWith('ok '))).toEqual([])
-      expect(lines).toHaveLength(CHECKS)
+      expect(await drive(store.url)).toEqual({ wrong: [], count: CHECKS })
     },
     70_000,
+  )
+
+  it.skipIf(!SERVICES.openssl.present)(
+    'is let in with a certificate, or with the token of a service account',
+    async () => {
+      const [servers, clients] = [new Authority('/CN=Servers'), new Authority('/CN=Clients')]
+      const subject = 'system:serviceaccount:default:client'
+      const { publicKey, privateKey } = await generateKeyPair('RS256')
+      const jwks = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256' }] })
+      await using store = await serve({
+        port: 0,
+        wsPort: 0,
+        tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
+        authenticate: inOrder([certificates(), new Tokens({ jwks, audiences: ['rx'] }).method]),
+        policy: `
+- principals: { usernames: [client, "${subject}"] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["*"] }]`,
+      })
+      const logins: AuditEvent[] = []
+      store.audit$.subscribe(event => logins.push(event))
+      const { cert, key } = clients.files(clients.issue('/CN=client'))
+      const token = await new SignJWT({ sub: subject, aud: 'rx' })
+        .setProtectedHeader({ alg: 'RS256' })
+        .setExpirationTime('1h')
+        .sign(privateKey)
+      const sat = `${cert}.sat`
+      writeFileSync(sat, token)
+      const ca = ['--ca', servers.file]
+      expect(await drive(store.url, ...ca, '--cert', cert, '--key', key)).toEqual({ wrong: [], count: CHECKS })
+      expect(await drive(store.url, ...ca, '--sat', sat)).toEqual({ wrong: [], count: CHECKS })
+      expect(logins.filter(({ event }) => event === 'login')).toMatchObject([
+        { outcome: 'accepted', username: 'client', listener: 'mqtts' },
+        { outcome: 'accepted', username: subject, listener: 'mqtts' },
+      ])
+    },
+    140_000,
   )
 })

@@ -34,6 +34,11 @@ const origin = fc.record({
 })
 const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.option(arbitrary, { nil: undefined })
+const owner = fc.record({
+  id: fc.constantFrom('is alice', 'at 192.0.2.1'),
+  maxKeys: fc.constantFrom(1, 1_000),
+  maxBytes: fc.constantFrom(1_500, 1_000_000),
+})
 const flag = fc.constantFrom(true as const, undefined, undefined)
 
 const write: fc.Arbitrary<Write> = fc
@@ -43,6 +48,7 @@ const write: fc.Arbitrary<Write> = fc
     fencingToken: optional(clock),
     origin: optional(origin),
     volatile: flag,
+    owner: optional(owner),
   })
   .map(({ words, ...rest }) => {
     const payload = new Uint8Array(resp3(words))

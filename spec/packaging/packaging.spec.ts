@@ -15,6 +15,7 @@ import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as bridge from '../../src/bridge/index.js'
+import * as consoleEntry from '../../src/console/index.js'
 import * as client from '../../src/index.js'
 import * as lease from '../../src/lease/index.js'
 import * as pubsub from '../../src/pubsub/index.js'
@@ -36,6 +37,7 @@ const ENTRIES = {
   'rx-statestore': client,
   'rx-statestore/lease': lease,
   'rx-statestore/server': server,
+  'rx-statestore/console': consoleEntry,
   'rx-statestore/settings': settings,
   'rx-statestore/pubsub': pubsub,
   'rx-statestore/pubsub/server': hub,
@@ -73,7 +75,7 @@ const DOCUMENTS: readonly Document[] = [
       /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\\\\setPoint' \]\n$/,
     ],
   },
-  { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/] },
+  { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/, /^$/] },
   { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
   { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'setPoint 23' \] 0\n$/] },
   {

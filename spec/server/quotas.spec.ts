@@ -30,9 +30,12 @@ describe('A store with a quota', () => {
 
   it('of connections of one principal tells one more, and takes its own place over', async () => {
     const { store } = await openSecured({ maxConnectionsPerPrincipal: 2 })
+    const refused: unknown[] = []
+    store.audit$.subscribe(event => event.event === 'refused' && refused.push(event))
     await RawClient.ready(store.url, 'a', as('alice'))
     const second = await RawClient.ready(store.url, 'b', as('alice'))
     expect(await turnedAway(store.url, 'c', as('alice'))).toBe(0x97)
+    expect(refused).toMatchObject([{ action: 'connect', username: 'alice', target: 'c', reason: 'quota' }])
     for (let i = 0; i < 3; i++) await RawClient.ready(store.url, 'a', as('alice'))
     await RawClient.ready(store.url, 'd', as('bob'))
     await second.end()

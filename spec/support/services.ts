@@ -35,6 +35,7 @@ export const SERVICES = {
     needs: '`npm run runtimes`',
     present: answers(runtimeOf(22)) && answers(runtimeOf(24)),
   },
+  nginx: { suite: 'proxy: nginx in front of all of it', needs: 'nginx', present: exists('nginx') },
   openssl: {
     suite: 'TLS: certificates, and what rests on them',
     needs: 'openssl',

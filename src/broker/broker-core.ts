@@ -6,34 +6,25 @@ import { PublishEncoder } from '../packet/publish-encoder.js'
 import * as REASON from '../packet/reason-codes.js'
 import type { Client } from '../peer/client.js'
 import { Absences, type AbsencesHost } from './absences.js'
+import { enter } from './account.js'
+import { Accounts } from './accounts.js'
 import { Afterwards } from './afterwards.js'
 import { Budget } from './budget.js'
 import { Connection } from './connection.js'
+import type { CoreOptions } from './core-options.js'
 import { type Message, ownContent } from './delivery.js'
 import { willSize } from './guest.js'
-import type { BrokerHandler, Holder } from './handler.js'
-import { Holders } from './holders.js'
-import type { Admitted, Host } from './host.js'
+import type { BrokerHandler } from './handler.js'
+import type { Admitted, Host, Visitor } from './host.js'
 import { isTooDeep } from './levels.js'
 import { LIMIT } from './limits.js'
 import type { Link } from './link.js'
-import { Retained } from './retained.js'
+import { NO_QUOTAS } from './quotas.js'
+import { RETAINED_BOUNDS, Retained } from './retained.js'
 import { Router } from './router.js'
 import { Session, type SessionHost } from './session.js'
-import { sharedFilter, subscriptionSize } from './subscription.js'
-
-/** Bounds that are of the operator's choice. */
-export interface CoreOptions {
-  /** Largest packet a client may send, bytes. */
-  readonly maximumPacketSize: number
-  /** Longest keep-alive, s; 0 for any. */
-  readonly maximumKeepAlive: number
-  /** What all clients together may have waiting, retained and incomplete, bytes. */
-  readonly memoryBudget: number
-  /** Connections of one principal; default any number. */
-  readonly connectionsPerHolder?: number | undefined
-  readonly clock: Clock
-}
+import { sharedFilter } from './subscription.js'
+import { discountSubscription } from './subscription-quota.js'
 
 /** So much of one session's is worth being looked for when memory is short, bytes. */
 const WORTH_ENDING = 64 * 1024
@@ -48,6 +39,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   readonly handler: BrokerHandler
   readonly clock: Clock
   readonly budget: Budget
+  readonly accounts: Accounts
   readonly encoder = new PublishEncoder()
   readonly router = new Router()
   readonly retained: Retained
@@ -57,19 +49,18 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
   readonly #absences: Absences
-  readonly #holders: Holders
   #closing = false
   readonly #afterwards = new Afterwards()
   /** When room was made last, ms. */
   #relieved = Number.NEGATIVE_INFINITY
 
   constructor(options: CoreOptions, handler: BrokerHandler) {
-    const { clock, maximumPacketSize, maximumKeepAlive, memoryBudget } = options
+    const { clock, maximumPacketSize, maximumKeepAlive, memoryBudget, quotas } = options
     this.handler = handler
     this.clock = clock
-    this.#holders = new Holders(options.connectionsPerHolder ?? Number.POSITIVE_INFINITY)
+    this.accounts = new Accounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
     this.budget = new Budget(memoryBudget)
-    this.retained = new Retained(this.budget)
+    this.retained = new Retained(this.budget, quotas?.total ?? RETAINED_BOUNDS)
     this.timeouts = new Timeouts(clock, task => this.#run(task))
     this.#absences = new Absences(this, memoryBudget)
     this.maximumPacketSize = maximumPacketSize
@@ -103,17 +94,19 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     const { topic, content, retain } = message
     if (isTooDeep(topic)) return 0
     if (retain && content.payload.length === 0) this.retained.delete(topic)
-    else if (retain && !this.retained.set(message, this.now())) return undefined
+    else if (retain && !this.retained.set(message, this.now(), from?.account)) return undefined
     return this.#afterwards.during(() => this.router.route(message, from))
   }
 
   /** One connection for a client id (MQTT 5.0, section 3.1.4), and one session, which goes on unless it is to start clean. */
-  admit(connection: Connection, connect: Connect, clientId: string, holder?: Holder): Admitted {
+  admit(connection: Connection, connect: Connect, clientId: string, { holder, address }: Visitor): Admitted {
     const before = this.#sessions.get(clientId)
     if (before?.holder !== undefined && before.holder.id !== holder?.id)
       throw new PacketError(REASON.notAuthorized, 'the client id belongs to somebody else')
     const other = before && this.#connections.get(before)
-    this.#holders.enter(holder, other !== undefined)
+    const account = this.accounts.of(holder, address)
+    const replacing = other !== undefined && before?.account === account
+    enter(account, replacing, () => this.handler.exceeded?.(connection, 'connect', clientId))
     other?.disconnect(REASON.sessionTakenOver, 'another connection has the same client id')
     const kept = connect.cleanStart ? undefined : this.#sessions.get(clientId)
     if (kept === undefined && before !== undefined) this.end(before)
@@ -121,6 +114,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     if (kept) this.#absences.forget(kept)
     session.expiry = Math.min(connect.sessionExpiry, LIMIT.sessionExpiry)
     session.holder = holder
+    session.moveTo(account)
     if (kept) this.#withdraw(kept)
     this.#sessions.set(clientId, session)
     this.#connections.set(session, connection)
@@ -130,7 +124,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   leave(connection: Connection, session: Session, will: Will | undefined): void {
     session.suspend()
     this.#connections.delete(session)
-    this.#holders.leave(session.holder)
+    session.account?.connections.give()
     this.handler.disconnected(connection)
     const delay = 1000 * Math.min(will?.delay ?? 0, session.expiry)
     if (will && delay === 0) {
@@ -146,7 +140,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     if (session.ended) return
     for (const subscription of session.subscriptions.values()) {
       this.router.remove(subscription)
-      this.budget.give(subscriptionSize(subscription.filter))
+      discountSubscription(session, subscription.filter, this)
     }
     if (this.#sessions.get(session.clientId) === session) this.#sessions.delete(session.clientId)
     this.#absences.publishWill(session)
@@ -244,6 +238,6 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     if (subscription === undefined) return
     session.replays.delete(subscription)
     this.router.remove(subscription)
-    this.budget.give(subscriptionSize(filter))
+    discountSubscription(session, filter, this)
   }
 }

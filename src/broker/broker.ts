@@ -2,8 +2,10 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Publish } from '../packet/publish.js'
 import type { TlsMaterial } from '../tls/tls.js'
-import { BrokerCore, type CoreOptions } from './broker-core.js'
+import type { Account } from './account.js'
+import { BrokerCore } from './broker-core.js'
 import type { Connection } from './connection.js'
+import type { CoreOptions } from './core-options.js'
 import type { BrokerHandler } from './handler.js'
 import { type Addresses, Listeners } from './listeners.js'
 import { SocketGate } from './socket-gate.js'
@@ -27,6 +29,9 @@ export interface BrokerStats {
   readonly bufferedBytes: number
   /** Connections that were cut because there were too many. */
   readonly refusedConnections: number
+  readonly subscriptions: number
+  /** Of retained messages. */
+  readonly retainedBytes: number
 }
 
 /** How much larger than a packet a WebSocket frame may be, which may hold several (MQTT 5.0, section 6), bytes. */
@@ -49,8 +54,8 @@ export class Broker {
 
   private constructor(options: BrokerOptions, handler: BrokerHandler) {
     this.#core = new BrokerCore(options, handler)
-    const { clock, budget, timeouts, maximumPacketSize } = this.#core
-    this.#links = { clock, budget, timeouts, maximumPacketSize, turns: new Turns(options.clock) }
+    const { clock, budget, accounts, timeouts, maximumPacketSize } = this.#core
+    this.#links = { clock, budget, accounts, timeouts, maximumPacketSize, turns: new Turns(options.clock) }
     const largestFrame = options.maximumPacketSize + LARGEST_FRAME_MARGIN
     const accept = (stream: Duplex, socket: Socket): void => this.#accept(stream, socket)
     this.#listeners = new Listeners(options, largestFrame, this.#links, accept)
@@ -82,6 +87,11 @@ export class Broker {
     return this.#core.connections
   }
 
+  /** Those who have to keep to quotas, and have something or had lately. */
+  get accounts(): Iterable<Account> {
+    return this.#core.accounts.principals
+  }
+
   /** A glance at what there is. */
   get stats(): BrokerStats {
     const { connectionCount, sessionCount, retained, budget } = this.#core
@@ -91,6 +101,8 @@ export class Broker {
       retained: retained.count,
       bufferedBytes: budget.used,
       refusedConnections: this.#listeners.refused,
+      subscriptions: this.#core.accounts.subscriptions.used,
+      retainedBytes: retained.bytes,
     }
   }
 

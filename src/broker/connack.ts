@@ -1,5 +1,5 @@
 import { startOfContent, uint16 } from '../packet/layout.js'
-import type { Connack, Connect, Version } from '../packet/packets.js'
+import type { Connack, Connect, Disconnect, ServerPacket, Version } from '../packet/packets.js'
 import type { ReasonCode } from '../packet/reason-code.js'
 import * as REASON from '../packet/reason-codes.js'
 import type { Refused } from './handler.js'
@@ -56,8 +56,21 @@ export function levelOf(frame: Uint8Array): Version {
   return level < 5 ? 4 : 5
 }
 
+/** Why a connection ends. */
+export type Farewell = Pick<Disconnect, 'reasonCode' | 'reasonString' | 'serverReference'>
+
+/**
+ * What a client is told whose connection is ended; `undefined` when there is no word for it.
+ *
+ * @param admitted - whether it was let in
+ */
+export function farewellOf(version: Version, admitted: boolean, words: Farewell): ServerPacket | undefined {
+  if (admitted) return version === 5 ? { type: 'disconnect', ...words } : undefined
+  return canRefuse(version, words.reasonCode) ? { type: 'connack', sessionPresent: false, ...words } : undefined
+}
+
 /** Whether a client is told why it is not let in: MQTT 3.1.1 has no word for a CONNECT that makes no sense (its 3.1.4). */
-export const canRefuse = (version: Version, reasonCode: ReasonCode): boolean =>
+const canRefuse = (version: Version, reasonCode: ReasonCode): boolean =>
   version === 5 || (reasonCode !== REASON.malformedPacket && reasonCode !== REASON.protocolError)
 
 const DISCONNECT_CODES: ReadonlySet<number> = new Set([

@@ -4,7 +4,8 @@ import type { Auth, ServerPacket, Will } from '../packet/packets.js'
 import type { Content } from '../packet/publish.js'
 import type { ReasonCode } from '../packet/reason-code.js'
 import * as REASON from '../packet/reason-codes.js'
-import { canRefuse, connackOf, disconnectCode, patienceOf } from './connack.js'
+import type { Account } from './account.js'
+import { connackOf, disconnectCode, farewellOf, patienceOf } from './connack.js'
 import { Conversation, type ConversationPeer } from './conversation.js'
 import { Entrance, type EntrancePeer } from './entrance.js'
 import { type Guest, willOf, willSize } from './guest.js'
@@ -22,6 +23,7 @@ const NO_IDS: readonly number[] = []
  * and no timer of the system, so that its driver decides what happens when.
  */
 export class Connection implements ConversationPeer, EntrancePeer {
+  account: Account | undefined
   readonly #link: Link
   readonly #host: Host<Connection>
   readonly #entrance: Entrance
@@ -120,11 +122,8 @@ export class Connection implements ConversationPeer, EntrancePeer {
   /** Ends the connection, and says why. The last will is published, as the client did not say goodbye. */
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#ended) return
-    if (this.#conversation === undefined) {
-      if (canRefuse(this.#entrance.version, reasonCode))
-        this.send({ type: 'connack', sessionPresent: false, reasonCode, reasonString, serverReference })
-    } else if (this.#entrance.version === 5)
-      this.send({ type: 'disconnect', reasonCode, reasonString, serverReference })
+    const farewell = farewellOf(this.#entrance.version, this.open, { reasonCode, reasonString, serverReference })
+    if (farewell) this.send(farewell)
     this.#link.end()
     this.lost()
   }
@@ -215,7 +214,8 @@ export class Connection implements ConversationPeer, EntrancePeer {
   #admit({ connect, outbound }: Guest, { data: authenticationData, holder, expiresAt }: Accepted): void {
     const host = this.#host
     this.#will = willOf(connect, this, host)
-    const { session, present } = host.admit(this, connect, this.clientId, holder)
+    const { session, present } = host.admit(this, connect, this.clientId, { holder, address: this.#link.remoteAddress })
+    this.account = session.account
     this.#tenancy.until(expiresAt)
     this.#conversation = new Conversation(this, this.#link, session, host, connect.version)
     this.#keepAlive.start(patienceOf(connect, host.maximumKeepAlive))

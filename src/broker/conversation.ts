@@ -4,6 +4,7 @@ import * as PACKET from '../packet/packet-types.js'
 import type { Acknowledgement, Auth, ClientPacket, Disconnect, ServerPacket, Version } from '../packet/packets.js'
 import * as REASON from '../packet/reason-codes.js'
 import type { Client } from '../peer/client.js'
+import type { Accounts } from './accounts.js'
 import { Deferred } from './deferred.js'
 import type { Host } from './host.js'
 import { Inbound } from './inbound.js'
@@ -35,6 +36,7 @@ export class Conversation {
   readonly #peer: ConversationPeer
   readonly #link: Link
   readonly #version: Version
+  readonly #accounts: Accounts
   readonly #inbound: Inbound
   readonly #subscribing: Subscribing
   readonly #deferred: Deferred
@@ -44,6 +46,7 @@ export class Conversation {
     this.#peer = peer
     this.#link = link
     this.#version = version
+    this.#accounts = host.accounts
     this.#inbound = new Inbound(peer, link, session, host, version)
     this.#subscribing = new Subscribing(peer, session, host)
     this.#deferred = new Deferred(host.budget)
@@ -94,7 +97,7 @@ export class Conversation {
 
   #handle(frame: Uint8Array): void {
     if ((frame[0] ?? 0) >> 4 === PACKET.publish) this.#inbound.publish(frame)
-    else this.#take(decodePacket(frame, this.#version))
+    else this.#take(decodePacket(frame, this.#version, this.#accounts.mostUserProperties))
   }
 
   #take(packet: ClientPacket): void {

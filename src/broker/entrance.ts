@@ -62,7 +62,7 @@ export class Entrance {
     if (guest === undefined) this.#meet(frame)
     else if (guest.authentication.deciding) this.#defer(frame)
     else {
-      const packet = decodePacket(frame, guest.connect.version)
+      const packet = decodePacket(frame, guest.connect.version, this.#host.accounts.mostUserProperties)
       if (packet.type !== 'auth') throw protocolError('AUTH is awaited')
       this.authenticate(packet)
     }
@@ -95,7 +95,7 @@ export class Entrance {
       return
     }
     this.#version = levelOf(frame)
-    const connect = decodePacket(frame, this.#version)
+    const connect = decodePacket(frame, this.#version, this.#host.accounts.mostUserProperties)
     if (connect.type !== 'connect') return
     this.#guest = guestOf(connect, this.#link, this.#host, this.#peer)
     this.#greeting = keepGreeting(frame, this.#host.budget)

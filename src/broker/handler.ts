@@ -64,6 +64,8 @@ export interface BrokerHandler {
   responseInformation?(clientId: string): string
   connected(client: Client): void
   disconnected(client: Client): void
+  /** What a client asked for would be more than there may be, and was refused. */
+  exceeded?(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void
   /** An error of ours in what a client asked for; its connection has ended. */
   failed(error: unknown, clientId: string): void
 }

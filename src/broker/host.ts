@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.js'
 import type { Timeouts } from '../base/timeouts.js'
 import type { Connect, Will } from '../packet/packets.js'
 import type { PublishEncoder } from '../packet/publish-encoder.js'
+import type { Accounts } from './accounts.js'
 import type { Budget } from './budget.js'
 import type { Message } from './delivery.js'
 import type { BrokerHandler, Holder } from './handler.js'
@@ -16,11 +17,18 @@ export interface Admitted {
   readonly present: boolean
 }
 
+/** Somebody who is let in. */
+export interface Visitor {
+  readonly holder: Holder | undefined
+  readonly address: string | undefined
+}
+
 /** What all connections of a broker share; `C` is a connection. */
 export interface Host<C> {
   readonly handler: BrokerHandler
   readonly clock: Clock
   readonly budget: Budget
+  readonly accounts: Accounts
   readonly encoder: PublishEncoder
   readonly router: Router
   readonly retained: Retained
@@ -32,9 +40,9 @@ export interface Host<C> {
   readonly maximumKeepAlive: number
   /**
    * Lets a client in: it is the only one with its id from now on. Returns its session, and whether that was there before.
-   * Raises `PacketError` when the session is somebody else's.
+   * Raises `PacketError` when the session is somebody else's, or its principal has too many.
    */
-  admit(connection: C, connect: Connect, clientId: string, holder?: Holder): Admitted
+  admit(connection: C, connect: Connect, clientId: string, who: Visitor): Admitted
   /** A connection is gone; its last will is to be published, if there is one. */
   leave(connection: C, session: Session, will: Will | undefined): void
   /** Publishes a message; returns to how many it went, `undefined` when it is to be retained and there is no room. */

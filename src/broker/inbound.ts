@@ -50,7 +50,7 @@ export class Inbound {
 
   /** Takes a packet of type PUBLISH. Raises {@link PacketError} for what ends the connection. */
   publish(frame: Uint8Array): void {
-    this.#decoder ??= new PublishDecoder(this.#version, 'client', this.#host.handler.topic)
+    this.#decoder ??= this.#newDecoder()
     const message = this.#aliases.resolve(this.#decoder.decode(frame))
     const { qos, packetId } = message
     if (isTooDeep(message.topic)) throw new PacketError(REASON.topicNameInvalid, 'the topic has too many levels')
@@ -80,6 +80,11 @@ export class Inbound {
   /** The connection is gone. */
   end(): void {
     this.#aliases.clear()
+  }
+
+  #newDecoder(): PublishDecoder {
+    const { handler, accounts } = this.#host
+    return new PublishDecoder(this.#version, 'client', handler.topic, accounts.mostUserProperties)
   }
 
   /** Passed on when it comes; what comes again before PUBREL is the same message (MQTT 5.0, section 4.3.3, method A). */
@@ -124,7 +129,10 @@ export class Inbound {
     const own = qos > 0 || retain ? keepable : asItIs
     const content = { payload: own(payload), carried: own(carried), userProperties: NO_PROPERTIES }
     const receivers = this.#host.publish({ topic, content, qos, retain, expiresAt }, this.#session)
-    if (receivers === undefined) return this.#noRoom('there is no room for another retained message')
+    if (receivers === undefined) {
+      this.#host.handler.exceeded?.(this.#peer, 'publish', topic)
+      return this.#noRoom('there is no room for another retained message')
+    }
     return receivers > 0 || qos === 0 ? SUCCESS : { reasonCode: REASON.noMatchingSubscribers }
   }
 }

@@ -9,6 +9,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket, type Se
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
+import { type ConnectionQuotas, Visitors } from '../listeners/visitors.js'
 import { Handshakes } from '../tls/handshakes.js'
 import { type TlsMaterial, tlsOptions } from '../tls/tls.js'
 import type { Budget } from './budget.js'
@@ -17,7 +18,6 @@ import { Origins } from './origins.js'
 import { PacedSocket } from './paced-socket.js'
 import { connectionEvent } from './socket-gate.js'
 import type { Turns } from './turns.js'
-import { type ConnectionQuotas, Visitors } from './visitors.js'
 
 /** Where to listen. */
 export interface Addresses {

@@ -1,3 +1,4 @@
+import type { Account } from './account.js'
 import type { Budget } from './budget.js'
 import { type Message, sizeOf } from './delivery.js'
 import { LONGEST_HASHED } from './levels.js'
@@ -5,7 +6,25 @@ import { LEVEL_SIZE, LIMIT } from './limits.js'
 
 interface Node {
   message: Message | undefined
+  /** To whose quotas the message counts. */
+  account: Account | undefined
   children: Map<string, Node> | undefined
+}
+
+/** How many messages there may be, and bytes of them. */
+export interface RetainedBounds {
+  readonly retained: number
+  readonly retainedBytes: number
+}
+
+/** Those of `LIMIT`. Read when they are asked for, as specs make them smaller. */
+export const RETAINED_BOUNDS: RetainedBounds = {
+  get retained() {
+    return LIMIT.retainedMessages
+  },
+  get retainedBytes() {
+    return LIMIT.retainedBytes
+  },
 }
 
 /** ms */
@@ -14,14 +33,16 @@ const SWEEP_INTERVAL = 10_000
 /** The last message of each topic that was published to be kept (MQTT 5.0, section 3.3.1.3). */
 export class Retained {
   readonly #budget: Budget
-  readonly #root: Node = { message: undefined, children: undefined }
+  readonly #most: RetainedBounds
+  readonly #root: Node = emptyNode()
   #count = 0
   #bytes = 0
   /** When it was looked through last, ms. */
   #swept = Number.NEGATIVE_INFINITY
 
-  constructor(budget: Budget) {
+  constructor(budget: Budget, most: RetainedBounds) {
     this.#budget = budget
+    this.#most = most
   }
 
   /** Number of messages. */
@@ -29,23 +50,40 @@ export class Retained {
     return this.#count
   }
 
+  /** What they take. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /**
    * Keeps a message in place of the one before; returns whether there is room for it.
    *
    * @param now - ms of the monotonic clock
+   * @param account - to whose quotas it counts, if to anybody's
    */
-  set(message: Message, now: number): boolean {
-    if (this.#count >= LIMIT.retainedMessages || this.#bytes >= LIMIT.retainedBytes) this.#sweep(now)
+  set(message: Message, now: number, account?: Account | undefined): boolean {
+    if (message.topic.length > LONGEST_HASHED) return false
+    const { retained, retainedBytes } = this.#most
+    if (this.#count >= retained || this.#bytes >= retainedBytes) this.#sweep(now)
     const levels = message.topic.split('/')
     const before = this.#find(levels)
-    const more = retainedSize(message) - (before ? retainedSize(before) : 0)
-    if (message.topic.length > LONGEST_HASHED) return false
-    if (before === undefined && this.#count >= LIMIT.retainedMessages) return false
-    if (more > 0 && (this.#bytes + more > LIMIT.retainedBytes || !this.#budget.take(more))) return false
+    const bytes = retainedSize(message)
+    const old = before?.message ? retainedSize(before.message) : 0
+    const isFull = old === 0 && this.#count >= retained
+    const more = bytes - old
+    if (isFull || (more > 0 && this.#bytes + more > retainedBytes)) return false
+    if (!takeShare(account, before, bytes)) return false
+    if (more > 0 && !this.#budget.take(more)) {
+      giveShare(account, bytes)
+      return false
+    }
     if (more <= 0) this.#budget.count(more)
-    if (before === undefined) this.#count++
+    if (old === 0) this.#count++
+    else giveShare(before?.account, old)
     this.#bytes += more
-    this.#make(levels).message = message
+    const node = this.#make(levels)
+    node.message = message
+    node.account = account
     return true
   }
 
@@ -64,7 +102,9 @@ export class Retained {
     this.#count--
     this.#bytes -= bytes
     this.#budget.give(bytes)
+    giveShare(last.account, bytes)
     last.message = undefined
+    last.account = undefined
     prune(path, levels)
   }
 
@@ -90,22 +130,43 @@ export class Retained {
     this.match('#', now)
   }
 
-  #find(levels: readonly string[]): Message | undefined {
+  #find(levels: readonly string[]): Node | undefined {
     let node: Node | undefined = this.#root
     for (const level of levels) node = node?.children?.get(level)
-    return node?.message
+    return node
   }
 
   #make(levels: readonly string[]): Node {
     let node = this.#root
     for (const level of levels) {
       node.children ??= new Map()
-      const child = node.children.get(level) ?? { message: undefined, children: undefined }
+      const child = node.children.get(level) ?? emptyNode()
       node.children.set(level, child)
       node = child
     }
     return node
   }
+}
+
+const emptyNode = (): Node => ({ message: undefined, account: undefined, children: undefined })
+
+/** Counts a message to its account; less in place of more of the same is always taken. */
+function takeShare(account: Account | undefined, before: Node | undefined, bytes: number): boolean {
+  if (account === undefined) return true
+  const own = before?.message && before.account === account ? retainedSize(before.message) : 0
+  const full = own === 0 && account.retained.full
+  if (full || (bytes > own && account.retainedBytes.used + bytes - own > account.retainedBytes.most)) {
+    account.retained.refuse()
+    return false
+  }
+  account.retained.count(1)
+  account.retainedBytes.count(bytes)
+  return true
+}
+
+function giveShare(account: Account | undefined, bytes: number): void {
+  account?.retained.give()
+  account?.retainedBytes.give(bytes)
 }
 
 /** What a message counts while it is retained, bytes: with the branches it lies on, of which it may share none. */

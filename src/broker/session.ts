@@ -1,4 +1,5 @@
 import type { Qos } from '../packet/packets.js'
+import type { Account } from './account.js'
 import type { Budget } from './budget.js'
 import type { Delivery } from './delivery.js'
 import { FilterTrie } from './filter-trie.js'
@@ -46,6 +47,9 @@ export class Session implements Subscriber {
   /** Nothing is kept for it any more. */
   ended = false
   readonly #host: SessionHost
+  #account: Account | undefined
+  /** What of it counts as waiting for a client that is away, bytes. */
+  #waiting = 0
   #sender: Sender | undefined
   /** Packet ids with QoS 2 that came and wait for PUBREL. */
   #received: Set<number> | undefined
@@ -64,17 +68,36 @@ export class Session implements Subscriber {
     return this.#sender !== undefined
   }
 
+  /** To whose quotas it counts; `undefined` for nobody's. */
+  get account(): Account | undefined {
+    return this.#account
+  }
+
   get lasting(): boolean {
     return this.expiry > 0 && !this.ended
   }
 
   get hasRoom(): boolean {
-    return !this.outbox.full || this.outbox.forgetExpired(this.#host.now())
+    if (!this.outbox.full && !this.#waitsTooMuch) return true
+    const forgotten = this.outbox.forgetExpired(this.#host.now())
+    this.#recount()
+    return forgotten && !this.#waitsTooMuch
+  }
+
+  /** It counts to somebody's quotas from now on, with all it has. */
+  moveTo(account: Account | undefined): void {
+    if (account === this.#account) return
+    for (const [each, sign] of [[this.#account, -1] as const, [account, 1] as const]) {
+      each?.subscriptions.count(sign * this.subscriptions.size)
+      each?.waitingBytes.count(sign * this.#waiting)
+    }
+    this.#account = account
   }
 
   /** A connection begins: what the one before left is sent again. */
   resume(sender: Sender, receiveMaximum: number): void {
     this.#sender = sender
+    this.#recount()
     this.outbox.resume(sender, receiveMaximum)
   }
 
@@ -82,6 +105,7 @@ export class Session implements Subscriber {
   suspend(): void {
     this.#sender = undefined
     this.outbox.suspend()
+    this.#recount()
   }
 
   /** Sends a message, or keeps it until the client takes it; with QoS 0 nothing is kept. */
@@ -92,10 +116,12 @@ export class Session implements Subscriber {
     }
     if (!this.connected && !this.lasting) return
     if (!delivery.replayed && !this.hasRoom) {
+      if (this.#waitsTooMuch) this.#account?.waitingBytes.refuse()
       this.#host.overflowed(this)
       return
     }
     this.outbox.deliver(delivery, this.lasting)
+    if (!this.connected) this.#recount()
     if (this.#host.budget.exceeded) this.#host.pressed()
   }
 
@@ -155,8 +181,20 @@ export class Session implements Subscriber {
     this.#filters = undefined
     this.#topic = undefined
     this.outbox.clear()
+    this.#recount()
     this.#host.budget.give(ID_SIZE * (this.#received?.size ?? 0))
     this.#received = undefined
+  }
+
+  get #waitsTooMuch(): boolean {
+    return !this.connected && this.#account !== undefined && this.#account.waitingBytes.full
+  }
+
+  /** Counts what waits while the client is away. */
+  #recount(): void {
+    const waiting = this.connected ? 0 : this.outbox.bytes
+    this.#account?.waitingBytes.count(waiting - this.#waiting)
+    this.#waiting = waiting
   }
 
   #match(topic: string): Grant | undefined {

@@ -1,25 +1,25 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import type { Clock } from '../base/clock.js'
 import type { Deadline } from '../base/deadlines.js'
 import { Fifo } from '../base/fifo.js'
-import type { Timeouts } from '../base/timeouts.js'
 import { FrameCutter } from '../packet/frame-cutter.js'
 import { PacketError } from '../packet/packet-error.js'
 import * as REASON from '../packet/reason-codes.js'
+import type { Accounts } from './accounts.js'
 import type { Budget } from './budget.js'
 import type { Connection } from './connection.js'
 import { LIMIT } from './limits.js'
 import type { Link } from './link.js'
 import { Outflow } from './outflow.js'
+import { Tempo } from './tempo.js'
 import type { Turns } from './turns.js'
+import { Unfinished, type UnfinishedHost, type UnfinishedReader } from './unfinished.js'
 
 /** What all links of a broker share. */
-export interface LinkHost {
-  readonly clock: Clock
+export interface LinkHost extends UnfinishedHost {
   readonly budget: Budget
-  readonly timeouts: Timeouts<() => void>
+  readonly accounts: Accounts
   readonly turns: Turns
   readonly maximumPacketSize: number
 }
@@ -31,7 +31,7 @@ const CRUMB = 32
 const MOST_CRUMBS = 16_384
 
 /** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
-export class SocketLink implements Link {
+export class SocketLink implements Link, UnfinishedReader {
   readonly remoteAddress: string | undefined
   readonly transport: 'tcp' | 'websocket'
   readonly secure: TLSSocket | undefined
@@ -39,6 +39,7 @@ export class SocketLink implements Link {
   readonly #host: LinkHost
   readonly #outflow: Outflow
   readonly #cutter: FrameCutter
+  readonly #tempo: Tempo
   readonly room: Link['room']
   #connection: Connection | undefined
   /** What came and is not cut yet: little, as nothing more is read meanwhile. */
@@ -47,17 +48,14 @@ export class SocketLink implements Link {
   /** Short pieces of the packet that is not complete. */
   #crumbs = 0
   /** What of that and of the cutter's memory is counted, bytes. */
-  #held = 0
+  held = 0
   /** Work is under way, or waits for its turn. */
   #working = false
   #paused = false
   /** The client sends no more. */
   #ended = false
   #closing: Deadline<() => void> | undefined
-  /** For a packet that is not complete. */
-  #partial: Deadline<() => void> | undefined
-  /** When it began, ms; `undefined` when that has to be looked up. */
-  #begun: number | undefined
+  readonly #unfinished: Unfinished
 
   /** @param socket - below the stream; over TCP the stream itself */
   constructor(stream: Duplex, socket: Socket, host: LinkHost) {
@@ -68,6 +66,8 @@ export class SocketLink implements Link {
     this.#host = host
     this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
     this.#cutter = new FrameCutter(host.maximumPacketSize)
+    this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
+    this.#unfinished = new Unfinished(host, this)
     this.room = this.#outflow.room
   }
 
@@ -93,6 +93,10 @@ export class SocketLink implements Link {
     this.#stream.destroy()
   }
 
+  overdue(): void {
+    this.#connection?.cut()
+  }
+
   /** Reads for a connection from now on. */
   attach(connection: Connection): void {
     this.#connection = connection
@@ -115,6 +119,7 @@ export class SocketLink implements Link {
     connection.seen()
     this.#chunks.push(chunk)
     this.#unread += chunk.length
+    this.#tempo.bytes += chunk.length
     this.#hold(chunk.length)
     this.#work()
   }
@@ -125,7 +130,7 @@ export class SocketLink implements Link {
   }
 
   #work(): void {
-    if (this.#working) return
+    if (this.#working || this.#tempo.pausing) return
     this.#working = true
     if (!this.#host.turns.begin(this.#slice)) this.#pause(true)
   }
@@ -137,8 +142,14 @@ export class SocketLink implements Link {
     this.#outflow.hold()
     const left = this.#packets(connection, until)
     this.#outflow.flush()
-    this.#hold(this.#cutter.held + this.#unread - this.#held)
-    this.#pause(left || (connection.stalled && !connection.ended))
+    this.#hold(this.#cutter.held + this.#unread - this.held)
+    const slowed = !connection.ended && this.#tempo.settle(connection.account)
+    this.#pause(left || slowed || (connection.stalled && !connection.ended))
+    if (slowed) {
+      connection.seen()
+      this.#working = false
+      return false
+    }
     if (left) {
       // What comes meanwhile is not read; that is not the client's silence.
       connection.seen()
@@ -159,8 +170,9 @@ export class SocketLink implements Link {
         if (!connection.proceed()) {
           const frame = this.#cutter.next()
           if (frame !== undefined) {
-            this.#begun = undefined
+            this.#unfinished.begun = undefined
             this.#crumbs = 0
+            this.#tempo.packets++
             connection.receive(frame)
           } else if (!this.#feed()) return false
         }
@@ -172,10 +184,19 @@ export class SocketLink implements Link {
     return false
   }
 
+  /** A pause is over, in which the client was not read: that is neither its silence nor its slowness. */
+  #goOn(paused: number): void {
+    const connection = this.#connection
+    connection?.seen()
+    this.#unfinished.postpone(paused)
+    // It may take more than one.
+    if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.#work()
+  }
+
   #acknowledged(connection: Connection): boolean {
     const packetId = this.#cutter.nextPuback()
     if (packetId === 0) return false
-    this.#begun = undefined
+    this.#unfinished.begun = undefined
     this.#crumbs = 0
     connection.acknowledged(packetId)
     return true
@@ -203,37 +224,24 @@ export class SocketLink implements Link {
   /** Counts memory for what came and is not done with. */
   #hold(bytes: number): void {
     this.#host.budget.count(bytes)
-    this.#held += bytes
+    this.held += bytes
   }
 
-  /** A client that begins a packet has to end it some time. */
   #watchPartial(connection: Connection): void {
-    const { budget, clock, timeouts } = this.#host
     if (!this.#cutter.partial || connection.ended) {
-      this.#begun = undefined
+      this.#unfinished.begun = undefined
       return
     }
-    this.#begun ??= clock.monotonic()
-    this.#partial ??= timeouts.add(this.#begun + LIMIT.packetTimeout, this.#late)
-    if (budget.exceeded && this.#held > WORTH_REFUSING)
+    this.#unfinished.watch()
+    if (this.#host.budget.exceeded && this.held > WORTH_REFUSING)
       connection.fail(new PacketError(REASON.quotaExceeded, 'the broker has no room for a packet of this size'))
   }
 
-  readonly #late = (): void => {
-    this.#partial = undefined
-    const begun = this.#begun
-    if (begun === undefined) return
-    const { clock, timeouts } = this.#host
-    const now = clock.monotonic()
-    const due = Math.max(begun + LIMIT.packetTimeout, begun + this.#held / LIMIT.packetRate)
-    if (due <= now) this.#connection?.cut()
-    else this.#partial = timeouts.add(due, this.#late)
-  }
-
   #closed(): void {
-    for (const deadline of [this.#closing, this.#partial]) if (deadline) this.#host.timeouts.remove(deadline)
-    this.#begun = undefined
-    this.#hold(-this.#held)
+    if (this.#closing) this.#host.timeouts.remove(this.#closing)
+    this.#unfinished.stop()
+    this.#tempo.stop()
+    this.#hold(-this.held)
     this.#chunks.clear()
     this.#connection?.lost()
     this.#connection = undefined

@@ -9,7 +9,8 @@ import type { Host } from './host.js'
 import { isTooDeep } from './levels.js'
 import { LIMIT } from './limits.js'
 import type { Session } from './session.js'
-import { isShared, type Subscription, sharedFilter, subscriptionOf, subscriptionSize } from './subscription.js'
+import { isShared, type Subscription, sharedFilter, subscriptionOf } from './subscription.js'
+import { countSubscription, discountSubscription } from './subscription-quota.js'
 
 const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as const
 
@@ -60,7 +61,7 @@ export class Subscribing {
       const subscription = this.#session.unsubscribe(filter)
       if (subscription === undefined) return REASON.noSubscriptionExisted
       this.#host.router.remove(subscription)
-      this.#host.budget.give(subscriptionSize(filter))
+      discountSubscription(this.#session, filter, this.#host)
       return REASON.success
     })
   }
@@ -69,9 +70,9 @@ export class Subscribing {
     if (!this.#host.handler.maySubscribe(this.#client, sharedFilter(filter) ?? filter)) return REASON.notAuthorized
     if (isTooDeep(filter)) return REASON.quotaExceeded
     if (this.#session.subscriptions.has(filter)) return undefined
-    const { size } = this.#session.subscriptions
-    const room = size < LIMIT.subscriptions && this.#host.budget.take(subscriptionSize(filter))
-    return room ? undefined : REASON.quotaExceeded
+    if (countSubscription(this.#session, filter, this.#host)) return undefined
+    this.#host.handler.exceeded?.(this.#client, 'subscribe', filter)
+    return REASON.quotaExceeded
   }
 
   #grant(request: SubscriptionRequest, id: number | undefined): void {

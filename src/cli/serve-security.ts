@@ -1,10 +1,10 @@
 import { appendFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { Command } from 'commander'
-import { filter, Subscription } from 'rxjs'
+import { filter, type Observable, Subscription } from 'rxjs'
 import { reason } from '../base/errors.js'
 import { parsePolicy } from '../policy/parse-policy.js'
 import { isThisMachine } from '../standalone/security.js'
-import { inOrder, type Method, type RunningStore, type SecurityOptions } from '../standalone.js'
+import { type AuditEvent, inOrder, type Method, type RunningStore, type SecurityOptions } from '../standalone.js'
 import { checkTls, type TlsMaterial } from '../tls/tls.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
@@ -24,6 +24,7 @@ export interface SecurityFlags extends LoginFlags {
 /** Somebody else who shows the certificate of the store. */
 interface Secured {
   readonly login: Method
+  readonly audit$: Observable<AuditEvent>
   setTls(tls: TlsMaterial): void
 }
 
@@ -80,8 +81,8 @@ export class ServeSecurity {
   watch(store: RunningStore, console: Secured | undefined): void {
     this.#console = console
     const { audit } = this.#flags
-    if (audit !== undefined)
-      this.#subscription.add(store.audit$.subscribe(event => this.#record(audit, jsonLine(event))))
+    for (const { audit$ } of [store, ...(console ? [console] : [])])
+      if (audit !== undefined) this.#subscription.add(audit$.subscribe(event => this.#record(audit, jsonLine(event))))
     const reloads = this.#reloads(store, console)
     if (reloads.size === 0) return
     const hangUps$ = this.#io.signal$.pipe(filter(signal => signal === 'SIGHUP'))

@@ -2,24 +2,24 @@ import { type Command, Option } from 'commander'
 import { firstValueFrom } from 'rxjs'
 import { ArgumentError, reason, StateStoreError } from '../base/errors.js'
 import { ConsoleServer } from '../console/console-server.js'
+import { packageVersion } from '../console/version.js'
 import {
   type Dialect,
   type Fault,
   type OpeningProgress,
-  type QuotaOptions,
   type RunningStore,
   type ServeOptions,
   type StorageStatus,
   serve,
 } from '../standalone.js'
 import { EXIT, Failure } from './failure.js'
-import { port, positiveInteger } from './flags.js'
+import { port } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { showProgress } from './progress.js'
+import { addQuotaFlags, type QuotaFlags, quotasOf } from './quota-flags.js'
 import { readSeed, type Seed } from './seed.js'
 import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
-import { packageVersion } from './version.js'
 
 interface ServeFlags {
   readonly host: string
@@ -27,21 +27,17 @@ interface ServeFlags {
   readonly wsPort: number
   readonly console?: number
   readonly consoleHost?: string
+  readonly consoleUrl?: string
+  readonly wsUrl?: string
   readonly seed?: string
   readonly dialect: Dialect
-  readonly maxKeys?: number
-  readonly maxBytes?: number
-  readonly maxMemory?: number
-  readonly maxConnections?: number
-  readonly maxConnectionsPerAddress?: number
   readonly data?: string
   readonly persist?: 'all' | 'none' | 'keys'
   readonly persistKey?: readonly string[]
-  readonly maxConnectionsPerPrincipal?: number
   readonly json?: true
 }
 
-type Flags = ServeFlags & SecurityFlags
+type Flags = ServeFlags & SecurityFlags & QuotaFlags
 
 const HELP = `
 Keys live in memory; when the store stops they are gone, but for those in the directory of --data: there each
@@ -72,18 +68,15 @@ export function addServe(program: Command, io: Io): void {
       .preset('8080'),
   )
   command.option('--console-host <address>', 'address the console listens on (127.0.0.1)')
+  command.option('--console-url <url>', 'where people find it, when a proxy on this machine passes requests on')
+  command.option('--ws-url <url>', 'where browsers find the broker then, such as wss://panel.example/mqtt')
   command.option('--seed <file>', 'JSON file of keys to begin with')
   command.addOption(
     new Option('--dialect <name>', 'spelling where the documents and the field differ')
       .choices(['field', 'documented'])
       .default('field'),
   )
-  command.option('--max-keys <n>', 'most keys the store holds', positiveInteger)
-  command.option('--max-bytes <n>', 'most the store keeps: keys, values, watched keys', positiveInteger)
-  command.option('--max-memory <n>', 'most that keys and everything that waits may take together', positiveInteger)
-  command.option('--max-connections <n>', 'most connections (50000)', positiveInteger)
-  command.option('--max-connections-per-address <n>', 'most from one other machine (1000)', positiveInteger)
-  command.option('--max-connections-per-principal <n>', 'most of one user (10000)', positiveInteger)
+  addQuotaFlags(command)
   addSecurityFlags(command)
   command.option('--data <dir>', 'directory to keep everything in; made if need be')
   command.addOption(
@@ -105,8 +98,9 @@ export function addServe(program: Command, io: Io): void {
 }
 
 async function run(flags: Flags, io: Io): Promise<void> {
-  if (flags.consoleHost !== undefined && flags.console === undefined) {
-    throw new Failure(EXIT.usage, '--console-host is for --console')
+  for (const [name, value] of Object.entries({ host: flags.consoleHost, url: flags.consoleUrl })) {
+    if (value !== undefined && flags.console === undefined)
+      throw new Failure(EXIT.usage, `--console-${name} is for --console`)
   }
   // The system takes no name for all addresses.
   if (flags.consoleHost === '') throw new Failure(EXIT.usage, '--console-host needs an address')
@@ -150,8 +144,8 @@ function storageWords({ state, error }: StorageStatus): string {
   return `writes are refused until the store is started anew, as it is not known what the disk has: ${reason(error)}`
 }
 
-async function start(flags: ServeFlags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
-  const { host, port, wsPort, dialect, data, persist, persistKey } = flags
+async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
+  const { host, port, wsPort, dialect, data, persist, persistKey, consoleUrl } = flags
   let opened: OpeningProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${data} is read`, io)
   const options: ServeOptions = {
@@ -159,8 +153,9 @@ async function start(flags: ServeFlags, { options: secure }: ServeSecurity, io: 
     port,
     wsPort,
     dialect,
-    ...boundsOf(flags),
+    ...quotasOf(flags),
     ...secure,
+    ...(consoleUrl !== undefined && URL.canParse(consoleUrl) && { allowedOrigins: [new URL(consoleUrl).origin] }),
     ...(data !== undefined && { data }),
     ...(persist !== undefined && { persist }),
     ...(persistKey !== undefined && { persistKeys: persistKey }),
@@ -180,25 +175,20 @@ async function start(flags: ServeFlags, { options: secure }: ServeSecurity, io: 
   }
 }
 
-function boundsOf(flags: ServeFlags): QuotaOptions {
-  const { maxKeys, maxBytes, maxMemory } = flags
-  const { maxConnections, maxConnectionsPerAddress, maxConnectionsPerPrincipal } = flags
-  const connections = { maxConnections, maxConnectionsPerAddress, maxConnectionsPerPrincipal }
-  const bounds = { maxKeys, maxBytes, maxMemory, ...connections }
-  return Object.fromEntries(Object.entries(bounds).filter(([, value]) => value !== undefined))
-}
 const percent = ({ read, of }: OpeningProgress): string => `${of === 0 ? 0 : Math.floor((100 * read) / of)} %`
 
 async function startConsole(
   store: RunningStore,
   seed: Seed | undefined,
-  { console: port, consoleHost: host = '127.0.0.1' }: ServeFlags,
+  { console: port, consoleHost: host = '127.0.0.1', consoleUrl: publicUrl, wsUrl: brokerUrl }: ServeFlags,
   tls: ServeOptions['tls'],
 ): Promise<ConsoleServer | undefined> {
   if (port === undefined) return undefined
   try {
-    return await ConsoleServer.start(store, { host, port, seed, version: packageVersion(), tls })
+    const version = packageVersion()
+    return await ConsoleServer.start(store, { host, port, seed, version, tls, publicUrl, brokerUrl })
   } catch (cause) {
+    if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
     throw cannotListen(cause, () => '--console')
   }
 }

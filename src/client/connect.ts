@@ -6,7 +6,7 @@ import { ArgumentError, reason, shown } from '../base/errors.js'
 import { checkOptionNames, type OptionNames, type OtherNames } from '../base/option-names.js'
 import { randomBytes } from '../base/random.js'
 import type { MqttJsClient } from '../mqtt/mqttjs-client.js'
-import type { Credentials } from '../mqtt/mqttjs-options.js'
+import type { Authentication, Credentials } from '../mqtt/mqttjs-options.js'
 import { openSession, shareSession } from '../mqtt/open-session.js'
 import { backingOff, type ReconnectStrategy } from '../mqtt/reconnect.js'
 import { StateStore } from './client.js'
@@ -66,8 +66,11 @@ export interface ConnectOptions extends ClientOptions {
   /** Decides about the next attempt instead: ms to wait, or `false` to give up, which ends the client with the cause. */
   readonly reconnectStrategy?: ReconnectStrategy
   /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
-  readonly authentication?: { readonly method: string; readonly data: Uint8Array }
-  /** Asked for user name, password and authentication before every attempt, as tokens expire. Failing, it is asked again later. */
+  readonly authentication?: Authentication
+  /**
+   * Asked for user name, password and authentication before every attempt, as tokens expire, and before an authentication
+   * with `expiresAt` does: then the connection goes on with a fresh one (AUTH). Failing, it is asked again later.
+   */
   readonly credentials?: () => Credentials | Promise<Credentials>
 }
 

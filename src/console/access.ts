@@ -9,12 +9,18 @@ import { Refusal } from './refusal.js'
  */
 export class Access {
   readonly #token: Buffer
-  readonly #host: string
+  readonly #hosts: ReadonlySet<string>
+  /** Besides those of the host that is asked for. */
+  readonly #origins: readonly string[]
 
-  /** @param host - name or address the server was told to listen on */
-  constructor(token: string, host: string) {
+  /**
+   * @param host - name or address the server was told to listen on
+   * @param publicUrl - by which a proxy makes it known
+   */
+  constructor(token: string, host: string, publicUrl?: URL) {
     this.#token = digest(token)
-    this.#host = host.toLowerCase()
+    this.#hosts = new Set(['localhost', host.toLowerCase(), ...(publicUrl ? [nameOf(publicUrl.host) ?? ''] : [])])
+    this.#origins = publicUrl === undefined ? [] : [publicUrl.origin]
   }
 
   /**
@@ -27,18 +33,25 @@ export class Access {
     throw new Refusal(403, 'host', 'Ask by address, as localhost, or by the name the console was told to listen on')
   }
 
-  /** Refuses what another origin sends, and what comes without the token. */
-  checkCaller({ host = '', origin, authorization = '', 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): void {
-    const own = [`http://${host}`, `https://${host}`].map(address => address.toLowerCase())
+  /** Refuses what another origin sends. */
+  checkOrigin({ host = '', origin, 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): void {
+    const own = [`http://${host}`, `https://${host}`, ...this.#origins].map(address => address.toLowerCase())
     if (
       (origin !== undefined && !own.includes(origin.toLowerCase())) ||
       !['none', 'same-origin'].includes(String(site))
     ) {
       throw new Refusal(403, 'origin', 'Pages of other origins may not ask')
     }
-    const [, token = ''] = /^bearer +(\S+)$/i.exec(authorization) ?? []
-    if (this.knows(token)) return
-    throw new Refusal(401, 'token', 'The token is missing or wrong; it is printed when the console starts', {
+  }
+
+  /** Whether a request comes with the token. */
+  hasToken({ authorization = '' }: IncomingHttpHeaders): boolean {
+    return this.knows(tokenOf(authorization))
+  }
+
+  /** What is said to one that does not. */
+  get refusal(): Refusal {
+    return new Refusal(401, 'token', 'The token is missing or wrong; it is printed when the console starts', {
       'www-authenticate': 'Bearer',
     })
   }
@@ -50,8 +63,10 @@ export class Access {
   }
 
   #isOurs(name: string): boolean {
-    return name === 'localhost' || name === this.#host || isAddress(name)
+    return this.#hosts.has(name) || isAddress(name)
   }
 }
+
+const tokenOf = (authorization: string): string => /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

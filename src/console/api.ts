@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Observable } from 'rxjs'
+import { type Observable, Subject, takeUntil } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { RunningStore } from '../standalone.js'
 import type { StoreFacts } from './contract.js'
 import { cut, freeze, restart } from './control.js'
-import { clientFacts, keyFacts } from './facts.js'
+import { clientFacts, keyFacts, usageFacts } from './facts.js'
 import { reachableBy } from './headers.js'
 import { type JsonObject, readJson } from './json-body.js'
 import { type Moment, moments } from './live.js'
@@ -21,6 +21,8 @@ export interface ApiHost {
   /** Version of this package. */
   readonly version: string
   readonly clock: Clock
+  /** Where browsers find the broker; default as the store says. */
+  readonly wsUrl: string | undefined
 }
 
 /** A request that may be answered. */
@@ -35,6 +37,15 @@ export interface Call {
 /** Answers by itself, or with what is then sent as JSON. */
 type Route = (call: Call) => Promise<object | undefined>
 
+/** What is worth being put on record. */
+const ORDERS: ReadonlySet<string> = new Set([
+  'GET /api/dump',
+  'POST /api/load',
+  'POST /api/reset',
+  'POST /api/cut',
+  'POST /api/freeze',
+  'POST /api/restart',
+])
 const MOST_STREAMS = 16
 const MOST_DUMPS = 4
 
@@ -43,11 +54,22 @@ export class Api {
   readonly #host: ApiHost
   readonly #moments$: Observable<Moment>
   readonly #routes: ReadonlyMap<string, Route>
+  readonly #closed$ = new Subject<void>()
 
   constructor(host: ApiHost) {
     this.#host = host
     this.#moments$ = moments(host.store, host.clock)
     this.#routes = this.#makeRoutes(host)
+  }
+
+  /** Ends what does not end by itself. */
+  close(): void {
+    this.#closed$.next()
+  }
+
+  /** Whether a request has the store do something, or takes all that is in it. */
+  isOrder({ method = '' }: IncomingMessage, path: string): boolean {
+    return ORDERS.has(`${method} ${path}`)
   }
 
   /** Answers a request; raises {@link Refusal}, and errors of the store. */
@@ -70,6 +92,7 @@ export class Api {
       ],
       ['POST /api/load', async ({ request }) => loads.during(async () => takeDump(store, request))],
       ['POST /api/reset', async () => loads.during(async () => reset(store, seed))],
+      ['GET /api/usage', async () => usageFacts(store)],
       ['POST /api/keys', async ({ request }) => keyFacts(store, await readJson(request))],
       ['POST /api/client', async ({ request }) => clientFacts(store, await readJson(request))],
       ['POST /api/cut', order(body => cut(store, body))],
@@ -87,10 +110,10 @@ export class Api {
   }
 
   #facts(hostName: string): StoreFacts {
-    const { store, seed, version } = this.#host
+    const { store, seed, version, wsUrl = store.wsUrl } = this.#host
     return {
       url: reachableBy(store.url, hostName),
-      wsUrl: reachableBy(store.wsUrl, hostName),
+      wsUrl: reachableBy(wsUrl, hostName),
       seeded: seed !== undefined,
       version,
     }
@@ -100,10 +123,13 @@ export class Api {
   #stream(response: ServerResponse): Promise<undefined> {
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
     let told = ''
-    const subscription = this.#moments$.subscribe(({ pulse, clients }) => {
-      if (response.writableNeedDrain) return
-      response.write(clients === told ? pulse : pulse + clients)
-      told = clients
+    const subscription = this.#moments$.pipe(takeUntil(this.#closed$)).subscribe({
+      next: ({ pulse, clients }) => {
+        if (response.writableNeedDrain) return
+        response.write(clients === told ? pulse : pulse + clients)
+        told = clients
+      },
+      complete: () => response.end(),
     })
     return new Promise(resolve => {
       response.once('close', () => {

@@ -1,37 +1,24 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import { type Clock, systemClock } from '../base/clock.js'
+import type { Observable } from 'rxjs'
+import { systemClock } from '../base/clock.js'
 import { randomBytes } from '../base/random.js'
-import type { DumpLine } from '../dump/dump-line.js'
+import type { AuditEvent } from '../listeners/audit.js'
+import { type GivenServer, isBelow, mountOn } from '../listeners/mount.js'
 import type { Method, RunningStore } from '../standalone.js'
 import { checkTls, type TlsMaterial, tlsOptions } from '../tls/tls.js'
 import { Access } from './access.js'
 import { Api } from './api.js'
+import { type ConsoleOptions, pathOf, urlOf } from './console-options.js'
+import { Gate } from './gate.js'
 import { reachableBy, securityHeaders } from './headers.js'
 import { Page } from './page.js'
 import { refuse } from './refusal.js'
 import { Strangers } from './strangers.js'
 
-/** Options of {@link ConsoleServer.start}. Times in ms. */
-export interface ConsoleOptions {
-  readonly host: string
-  /** TCP port, 0 for any free one. */
-  readonly port: number
-  /** What a reset makes of the store; without it there is none. */
-  readonly seed: readonly DumpLine[] | undefined
-  /** Version of this package. */
-  readonly version: string
-  /** Clock of the stream. Default the machine's. */
-  readonly clock?: Clock
-  /** Where the built page is. */
-  readonly page?: URL
-  /** How long a connection may stand still during a request. Default a minute. */
-  readonly idleTimeout?: number
-  /** Listens with TLS. Its `clientCa` does not count: the token does. */
-  readonly tls?: TlsMaterial | undefined
-}
+export type { ConsoleOptions } from './console-options.js'
 
 /** The same from the sources and from what is built of them. */
 const PAGE = new URL('../../dist/console/page/', import.meta.url)
@@ -48,48 +35,58 @@ export class ConsoleServer implements AsyncDisposable {
   readonly token: string = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
   readonly #options: ConsoleOptions
   readonly #store: RunningStore
+  readonly #path: string
+  readonly #publicUrl: URL | undefined
   readonly #access: Access
+  readonly #gate: Gate
   readonly #page: Page
   readonly #api: Api
-  readonly #http: Server | HttpsServer
+  readonly #http: GivenServer
   readonly #strangers = new Strangers(MOST_STRANGERS)
+  readonly #leave: () => void
   #closed: Promise<void> | undefined
 
   private constructor(store: RunningStore, options: ConsoleOptions) {
-    const { clock = systemClock, page = PAGE, idleTimeout = IDLE_TIMEOUT } = options
+    const { clock = systemClock, page = PAGE, seed, version, server } = options
     this.#options = options
     this.#store = store
-    this.#access = new Access(this.token, options.host)
+    this.#path = pathOf(options)
+    this.#publicUrl = urlOf('publicUrl', options.publicUrl, ['http:', 'https:'])
+    const wsUrl = urlOf('brokerUrl', options.brokerUrl, ['ws:', 'wss:'])?.href
+    this.#access = new Access(this.token, options.host, this.#publicUrl)
+    this.#gate = new Gate(clock, this.#publicUrl !== undefined)
     this.#page = new Page(page)
-    this.#api = new Api({ store, seed: options.seed, version: options.version, clock })
-    // A load takes its time; what stands still is ended by the other timeout.
-    const settings = { headersTimeout: HEAD_TIMEOUT, requestTimeout: 0 }
-    const answer = (request: IncomingMessage, response: ServerResponse): void => {
-      this.#answer(request, response).catch(error => refuse(request, response, error))
-    }
-    const { tls } = options
-    this.#http = tls ? createHttpsServer({ ...settings, ...tlsOf(tls) }, answer) : createServer(settings, answer)
-    this.#http.timeout = idleTimeout
-    this.#http.maxConnections = MOST_CONNECTIONS
-    this.#http.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => this.#strangers.meet(socket))
+    this.#api = new Api({ store, seed, version, clock, wsUrl })
+    this.#http = server ?? this.#own()
+    this.#leave = mountOn(this.#http, 'request', {
+      isOurs: request => this.#path === '' || isBelow(this.#path, request),
+      ours: (request: IncomingMessage, response: ServerResponse) => this.#take(request, response),
+      nobodys: (_, response: ServerResponse) => response.writeHead(404).end(),
+    })
   }
 
-  /** Starts; rejects with the system's error when the port is taken. */
+  /** Starts; rejects with the system's error when the port is taken, throws {@link ArgumentError} for a wrong option. */
   static async start(store: RunningStore, options: ConsoleOptions): Promise<ConsoleServer> {
     const server = new ConsoleServer(store, options)
+    if (options.server !== undefined) return server
     server.#http.listen(options.port, options.host)
     await once(server.#http, 'listening')
     return server
   }
 
-  /** `http://host:port/`, or `https://` with TLS, with an address one can open. */
+  /** Where it is, with an address one can open: `publicUrl`, or `http://host:port/` and the path, or `https://` with TLS. */
   get url(): string {
+    if (this.#publicUrl !== undefined) return this.#publicUrl.href
     const { host } = this.#options
-    const address: AddressInfo | string | null = this.#http.address()
-    const port = address !== null && typeof address === 'object' ? address.port : 0
     const open = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-    const scheme = this.#options.tls === undefined ? 'http' : 'https'
-    return `${scheme}://${open.includes(':') ? `[${open}]` : open}:${port}/`
+    const scheme = this.#http instanceof HttpsServer ? 'https' : 'http'
+    return `${scheme}://${open.includes(':') ? `[${open}]` : open}:${this.port}${this.#path}/`
+  }
+
+  /** The TCP port it listens on. */
+  get port(): number {
+    const address: AddressInfo | string | null = this.#http.address()
+    return address !== null && typeof address === 'object' ? address.port : 0
   }
 
   /** {@link url} with the token, for those who are to get in. A browser does not send it along. */
@@ -97,10 +94,15 @@ export class ConsoleServer implements AsyncDisposable {
     return `${this.url}#token=${this.token}`
   }
 
+  /** Who came in, or did not, and what it had the store do. Hot. */
+  get audit$(): Observable<AuditEvent> {
+    return this.#gate.audit.events$
+  }
+
   /** Shows another certificate to browsers that connect from now on. Throws {@link ArgumentError} unless it is one. */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
-    if (this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))
+    if (this.#options.server === undefined && this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))
   }
 
   /** The way by which the page comes in at a store that asks who one is: as the user `console`, with the token. */
@@ -109,7 +111,7 @@ export class ConsoleServer implements AsyncDisposable {
     return this.#access.knows(Buffer.from(password).toString()) ? { principal: { id: 'console', username } } : undefined
   }
 
-  /** Ends all connections and frees the port. */
+  /** Ends all connections and frees the port; a given server goes on without it. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -120,23 +122,56 @@ export class ConsoleServer implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
+    this.#api.close()
+    if (this.#options.server !== undefined) {
+      this.#leave()
+      return
+    }
     const closed = once(this.#http, 'close')
     this.#http.close()
     this.#http.closeAllConnections()
     await closed
   }
 
+  #own(): GivenServer {
+    const { tls, idleTimeout = IDLE_TIMEOUT } = this.#options
+    // A load takes its time; what stands still is ended by the other timeout.
+    const settings = { headersTimeout: HEAD_TIMEOUT, requestTimeout: 0 }
+    const http = tls ? createHttpsServer({ ...settings, ...tlsOf(tls) }) : createServer(settings)
+    http.timeout = idleTimeout
+    http.maxConnections = MOST_CONNECTIONS
+    http.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => this.#strangers.meet(socket))
+    return http
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    this.#answer(request, response).catch(error => refuse(request, response, error))
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const hostName = this.#access.checkHost(request.headers)
-    const headers = securityHeaders(reachableBy(this.#store.wsUrl, hostName))
+    const { brokerUrl = this.#store.wsUrl } = this.#options
+    const headers = securityHeaders(reachableBy(brokerUrl, hostName))
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-    const [path = ''] = (request.url ?? '').split('?')
-    if (!path.startsWith('/api/')) {
+    const [whole = ''] = (request.url ?? '').split('?')
+    const path = whole.slice(this.#path.length)
+    if (path === '') response.writeHead(308, { location: `${this.#path}/` }).end()
+    else if (path.startsWith('/api/')) await this.#call(request, response, path, hostName)
+    else {
+      this.#gate.stranger(request)
       await this.#page.answer(request, response, path)
-      return
     }
-    this.#access.checkCaller(request.headers)
+  }
+
+  async #call(request: IncomingMessage, response: ServerResponse, path: string, hostName: string): Promise<void> {
+    this.#access.checkOrigin(request.headers)
+    if (!this.#access.hasToken(request.headers)) {
+      this.#gate.refused(request)
+      throw this.#access.refusal
+    }
     this.#strangers.know(request.socket)
+    this.#gate.accepted(request)
+    if (this.#api.isOrder(request, path)) this.#gate.order(request, path)
     await this.#api.answer({ request, response, path, hostName })
   }
 }

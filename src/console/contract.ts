@@ -1,3 +1,5 @@
+import type { StoreStats, Usage } from '../standalone.js'
+
 /**
  * What the console's page and the process that serves it say to each other over HTTP, below `/api/`. It carries what the
  * state store protocol does not; keys and values go over MQTT. Types alone, so that the page can share them.
@@ -81,6 +83,12 @@ export interface ClientAnswer {
   readonly ids: readonly string[]
 }
 
+/** GET /api/usage: what there is of what there are quotas of, in all and of each principal, of 1,000 at most. */
+export interface UsageAnswer {
+  readonly total: StoreStats
+  readonly principals: readonly Usage[]
+}
+
 /** POST /api/cut `{ clientId }`: cuts its network connection without a word. 404 when there is no such client. */
 export interface CutRequest {
   readonly clientId: string
@@ -120,7 +128,7 @@ export interface LoadAnswer {
 
 /** Why a request was refused. */
 export interface Problem {
-  /** `token`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, or a code of the library. */
+  /** `token`, `rate`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, or a code of the library. */
   readonly code: string
   readonly message: string
 }

@@ -1,6 +1,6 @@
 import { fromHex, toHex } from '../base/bytes.js'
 import type { RunningStore } from '../standalone.js'
-import type { ClientAnswer, KeyFacts, KeysAnswer } from './contract.js'
+import type { ClientAnswer, KeyFacts, KeysAnswer, UsageAnswer } from './contract.js'
 import type { JsonObject } from './json-body.js'
 import { Refusal } from './refusal.js'
 
@@ -42,6 +42,12 @@ export function clientFacts(store: RunningStore, { clientId }: JsonObject): Clie
   }
   return { clientId: client.clientId, watches: client.watches, ids }
 }
+
+/** What there is of what there are quotas of. */
+export const usageFacts = ({ stats, usage }: RunningStore): UsageAnswer => ({
+  total: stats,
+  principals: Array.from(usage).slice(0, MOST_KEYS),
+})
 
 /** The refusal of a client id that no client has. */
 export const noSuchClient = (): Refusal => new Refusal(404, 'not-found', 'There is no such client')

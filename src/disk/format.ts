@@ -3,7 +3,9 @@ import { damaged } from '../log/errors.js'
 import { FRAME_HEADER, headerAt, isIntact, seal } from './frame.js'
 
 /** Of what is written; a change that an older version cannot read makes it greater. */
-export const FORMAT = 1
+export const FORMAT = 2
+/** What is read. Format 1 knew nothing of whose a key is. */
+const OLDEST_FORMAT = 1
 
 export const LOCK = 'lock'
 export const MARK = 'mark'
@@ -40,8 +42,11 @@ export function head(kind: Kind, position: number): Uint8Array {
   return seal(frame, position)
 }
 
-/** Raises `format` for what is no file of ours or a newer one, and `damaged` for one whose head is not what was written. */
-export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position: number): void {
+/**
+ * Returns the format of a file by its head. Raises `format` for what is no file of ours or a newer one, and `damaged` for one
+ * whose head is not what was written.
+ */
+export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const magic = decoder.decode(bytes.subarray(FRAME_HEADER + 4, FRAME_HEADER + 4 + MAGIC[kind].length))
   const intact =
@@ -49,11 +54,12 @@ export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position:
   if (!intact) throw damaged(`${name} does not begin as it was written`)
   if (magic !== MAGIC[kind]) throw new StateStoreError('format', `${name} is no ${kind} of a state store`)
   const format = view.getUint32(FRAME_HEADER)
-  if (format !== FORMAT) {
+  if (format < OLDEST_FORMAT || format > FORMAT) {
     throw new StateStoreError(
       'format',
-      `${name} has format ${format}, and this version knows ${FORMAT} only; nothing was changed`,
+      `${name} has format ${format}, and this version knows ${OLDEST_FORMAT} to ${FORMAT}; nothing was changed`,
     )
   }
   if (headerAt(bytes, 0)?.number !== position) throw damaged(`${name} is the file of another position`)
+  return format
 }

@@ -2,9 +2,9 @@ import { Engine, type EngineOptions } from '../engine/engine.js'
 import type { Entry } from '../engine/entry.js'
 import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
 import type { Files, OpenFile } from './files.js'
-import { HEAD_SIZE, head, MARK, nameOf } from './format.js'
+import { FORMAT, HEAD_SIZE, head, MARK, nameOf } from './format.js'
 import { markOf } from './mark.js'
-import { type Progress, type Recovered, recover } from './recovery.js'
+import { type LogTail, type Progress, type Recovered, recover } from './recovery.js'
 import { writeState } from './state-file.js'
 
 /** An engine as it was left, and the log that goes on. */
@@ -61,10 +61,18 @@ async function continueLog<C>(
   }
   const { name, at, size } = tail
   const file = await files.open(name, true)
+  await renew(file, tail)
   if (torn === 0) return { file, mark, at, reserved: size, position, stateSize }
   await file.truncate(at)
   await file.flush()
   return { file, mark, at, reserved: at, position, stateSize }
+}
+
+/** An older version must not take what comes for what it knows: it is told to keep its hands off. */
+async function renew(file: OpenFile, { from, format }: LogTail): Promise<void> {
+  if (format === FORMAT) return
+  await file.write(head('log', from), 0)
+  await file.flush()
 }
 
 async function newLog(files: Files, name: string, position: number): Promise<OpenFile> {

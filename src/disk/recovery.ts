@@ -5,7 +5,7 @@ import { decodeEntry } from '../log/entry-codec.js'
 import { damaged } from '../log/errors.js'
 import { StateDecoder } from '../log/state-codec.js'
 import type { Files, OpenFile } from './files.js'
-import { checkHead, fileOf, HEAD_SIZE, isClaim, type Kind, MARK, nameOf, UNFINISHED } from './format.js'
+import { checkHead, FORMAT, fileOf, HEAD_SIZE, isClaim, type Kind, MARK, nameOf, UNFINISHED } from './format.js'
 import { FrameSource } from './frame-source.js'
 import { readMark } from './mark.js'
 
@@ -14,6 +14,18 @@ export interface Progress {
   /** Bytes that were read, and of how many. */
   readonly read: number
   readonly of: number
+}
+
+/** A log that goes on. */
+export interface LogTail {
+  readonly name: string
+  /** Of the state before it. */
+  readonly from: number
+  /** Where it goes on. */
+  readonly at: number
+  /** How long its file is, bytes. */
+  readonly size: number
+  readonly format: number
 }
 
 /** What a directory holds. */
@@ -27,8 +39,8 @@ export interface Recovered<C> {
   readonly entries: number
   /** Keys of the state. */
   readonly keys: number
-  /** The log that goes on, where, and how long its file is; `undefined` when there is none yet. */
-  readonly tail: { readonly name: string; readonly at: number; readonly size: number } | undefined
+  /** The log that goes on; `undefined` when there is none yet. */
+  readonly tail: LogTail | undefined
   /** What was written but never committed, bytes. */
   readonly torn: number
   /** Of the state, bytes. */
@@ -168,7 +180,7 @@ class Reading {
       entries += end.position - from
       torn = end.torn
       position = end.position
-      tail = { name, at: end.at, size: end.size }
+      tail = { name, from, at: end.at, size: end.size, format: end.format }
     }
     // A log is there before its state is.
     if (tail === undefined && base > 0) throw damaged(`${nameOf('log', base)} is missing`)
@@ -178,8 +190,8 @@ class Reading {
   async #log<C>(engine: Engine<C>, name: string, from: number, applied: number, file: OpenFile) {
     const size = await file.size()
     // It was about to be made.
-    if (size < HEAD_SIZE) return { position: from, at: 0, torn: size, size }
-    checkHead(name, await file.read(0, HEAD_SIZE), 'log', from)
+    if (size < HEAD_SIZE) return { position: from, at: 0, torn: size, size, format: FORMAT }
+    const format = checkHead(name, await file.read(0, HEAD_SIZE), 'log', from)
     const source = await FrameSource.of(file, HEAD_SIZE)
     let position = from
     for (let entry = await source.next(position + 1); entry !== undefined; entry = await source.next(position + 1)) {
@@ -191,7 +203,7 @@ class Reading {
     const written = await source.end()
     if (source.at < written && (await source.hasLater(position + 1, written)))
       throw damaged(`${name} is damaged at byte ${source.at}`)
-    return { position, at: source.at, torn: written - source.at, size }
+    return { position, at: source.at, torn: written - source.at, size, format }
   }
 
   async #with<T>(name: string, use: (file: OpenFile) => Promise<T>): Promise<T> {

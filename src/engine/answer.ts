@@ -18,6 +18,8 @@ export interface Answer {
   /** The last version given to any key, when a read found none: its place among the changes. */
   readonly position?: Hlc | undefined
   readonly changes: readonly Change[]
+  /** What a page of a scan took, bytes of keys that were compared, times the words of the globs; default nothing. */
+  readonly work?: number
 }
 
 /** Hears what becomes of an entry, in its order. */

@@ -15,6 +15,8 @@ export interface StoredRecord {
   readonly expiresAt: number | undefined
   /** Gone when the store starts again, also one that keeps its keys on disk. */
   readonly volatile?: true | undefined
+  /** To whose quota it counts: who wrote it last; `undefined` for nobody's. */
+  readonly owner?: string | undefined
 }
 
 /** What a command makes of a record. Without a `change` the record stays as it is. */
@@ -35,6 +37,8 @@ export interface Clocks {
   readonly fencingToken: Hlc | undefined
   /** What is written shall not outlive this start of the store. */
   readonly volatile?: true | undefined
+  /** Who writes. */
+  readonly owner?: string | undefined
 }
 
 /** Commands that look at a record; KEYNOTIFY looks at registrations only, SCAN at all keys. */
@@ -64,6 +68,7 @@ function applySet(record: StoredRecord | undefined, command: SetCommand, clocks:
     fencingToken: newer(record?.fencingToken, clocks.fencingToken),
     expiresAt: command.px === undefined ? undefined : clocks.now + command.px,
     volatile: clocks.volatile,
+    owner: clocks.owner,
   }
   return { record: written, reply: { type: 'ok' }, version: clocks.next, change: { op: 'set', value: command.value } }
 }

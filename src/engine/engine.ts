@@ -11,11 +11,13 @@ import { NONE, refusal } from './refusal.js'
 import { type RawRequest, readClocks } from './request.js'
 import { isAllowed, type KeyRights } from './rights.js'
 import { scanPage } from './scan.js'
+import type { Shares } from './shares.js'
 import type { State } from './state.js'
 import type { VersionClock } from './version-clock.js'
-import { Watchers } from './watchers.js'
+import { Watchers, type WatchQuotas } from './watchers.js'
 
 export type { Answer, Applier, Change, Restoration } from './answer.js'
+export type { WatchQuotas } from './watchers.js'
 
 export interface EngineOptions<C = unknown> {
   /** Most keys the store holds; a SET of one more answers `the quota has been exceeded`. Default 1,000,000. */
@@ -27,6 +29,8 @@ export interface EngineOptions<C = unknown> {
   readonly maxBytes?: number
   /** What connections may do; default everything. */
   readonly rights?: KeyRights<C> | undefined
+  /** How many keys may be watched besides; default any number. */
+  readonly watches?: WatchQuotas<C> | undefined
 }
 
 /** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
@@ -45,7 +49,7 @@ const LONGEST_WATCHED_KEY = 30_000
  * ```
  */
 export class Engine<C> {
-  readonly watchers: Watchers<C> = new Watchers<C>()
+  readonly watchers: Watchers<C>
   readonly #maxKeys: number
   readonly #maxBytes: number
   readonly #rights: KeyRights<C> | undefined
@@ -58,6 +62,7 @@ export class Engine<C> {
     this.#maxKeys = options.maxKeys ?? 1_000_000
     this.#maxBytes = options.maxBytes ?? 1024 ** 3
     this.#rights = options.rights
+    this.watchers = new Watchers<C>(options.watches)
     this.#ledger = new Ledger(state)
     this.#records = this.#ledger.records
     this.#clock = this.#ledger.clock
@@ -81,6 +86,11 @@ export class Engine<C> {
   /** What is kept, bytes; see {@link EngineOptions.maxBytes}. */
   get bytes(): number {
     return this.#records.bytes + this.watchers.bytes
+  }
+
+  /** What of it is whose. */
+  get shares(): Pick<Shares, 'of' | 'entries'> {
+    return this.#records.shares
   }
 
   /** Rises when a key is made or removed. */
@@ -149,8 +159,8 @@ export class Engine<C> {
     if (isWrite(command) || !this.allows(connection, command)) throw new CommandError('not-authorized')
     if (command.verb === 'SCAN') {
       const readable = this.#rights?.readable(connection)
-      const reply = scanPage(this.#records.order, String(this.#ledger.born), command, readable)
-      return { reply, version: undefined, changes: NONE }
+      const { reply, work } = scanPage(this.#records.order, String(this.#ledger.born), command, readable)
+      return { reply, version: undefined, changes: NONE, work }
     }
     const id = toBinaryString(command.key)
     if (command.verb === 'KEYNOTIFY') {
@@ -165,7 +175,8 @@ export class Engine<C> {
     if (stop) return this.watchers.remove(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
     if (key.length > LONGEST_WATCHED_KEY) throw new CommandError('quota-exceeded')
     const more = this.watchers.costOf(connection, id)
-    if (more > 0 && (this.watchers.countOf(connection) >= this.#maxKeys || this.bytes + more > this.#maxBytes)) {
+    const isFull = this.watchers.countOf(connection) >= this.#maxKeys || this.watchers.isFullFor(connection)
+    if (more > 0 && (isFull || this.bytes + more > this.#maxBytes)) {
       throw new CommandError('quota-exceeded')
     }
     this.watchers.add(connection, id)

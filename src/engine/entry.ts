@@ -17,6 +17,15 @@ export interface Origin {
   readonly messageExpiry: number | undefined
 }
 
+/** To whose quota a key counts, and how much of all there is it may have. */
+export interface Owner {
+  /** The same for all connections of one principal. */
+  readonly id: string
+  readonly maxKeys: number
+  /** Keys and values with what they take besides, bytes. */
+  readonly maxBytes: number
+}
+
 /** A SET, DEL or VDEL as it came. */
 export interface Write extends RawRequest {
   readonly type: 'write'
@@ -25,6 +34,8 @@ export interface Write extends RawRequest {
   readonly origin: Origin | undefined
   /** The key shall not outlive this start of the store. */
   readonly volatile?: true | undefined
+  /** Whose quota it is to keep to; without one there are only the bounds of the store. */
+  readonly owner?: Owner | undefined
 }
 
 /** A record of a dump: a version that is missing, or not to be kept, becomes a new one. */

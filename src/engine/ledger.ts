@@ -2,12 +2,13 @@ import { toBinaryString } from '../base/bytes.js'
 import { CommandError } from '../protocol/parse-command.js'
 import type { Answer, Applier, Change, Restoration } from './answer.js'
 import { AnsweredWrites } from './answered.js'
-import { apply, type Outcome, type StoredRecord } from './apply.js'
-import type { Entry, Load, Room, Write } from './entry.js'
-import { costOf, Records } from './records.js'
+import { apply, type Outcome } from './apply.js'
+import type { Entry, Load, Write } from './entry.js'
+import { Records } from './records.js'
 import { NONE, refusal } from './refusal.js'
 import { readClocks } from './request.js'
 import { deleteAll, restore } from './restore.js'
+import { checkRoom } from './room.js'
 import type { State } from './state.js'
 import { VersionClock } from './version-clock.js'
 
@@ -107,21 +108,17 @@ export class Ledger {
   }
 
   #outcomeOf(write: Write, entry: Entry): Outcome {
-    const { command, volatile } = write
+    const { command, volatile, owner } = write
     const { time } = entry
     const clocks = readClocks(command, write, this.clock.latest(time))
     const id = toBinaryString(command.key)
     const record = this.records.get(id)
     const next = this.clock.next(time, clocks.timestamp)
-    const outcome = apply(record, command, { now: time, next, fencingToken: clocks.fencingToken, volatile })
-    if (outcome.change?.op === 'set' && outcome.record !== undefined) this.#checkRoom(id, record, outcome.record, entry)
+    const { fencingToken } = clocks
+    const outcome = apply(record, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
+    if (outcome.change?.op === 'set' && outcome.record !== undefined)
+      checkRoom(this.records, { id, before: record, after: outcome.record }, entry, owner)
     return outcome
-  }
-
-  #checkRoom(id: string, before: StoredRecord | undefined, after: StoredRecord, room: Room): void {
-    const more = costOf(id, after) - (before === undefined ? 0 : costOf(id, before))
-    const isFull = before === undefined && this.records.size >= room.maxKeys
-    if (isFull || (more > 0 && this.records.bytes + more > room.maxBytes)) throw new CommandError('quota-exceeded')
   }
 
   #commit(id: string, { record, version }: Outcome): void {

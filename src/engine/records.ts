@@ -3,6 +3,7 @@ import { type Deadline, DeadlineQueue } from '../base/deadlines.js'
 import { StringMap } from '../base/string-map.js'
 import type { StoredRecord } from './apply.js'
 import { KeyOrder } from './key-order.js'
+import { Shares } from './shares.js'
 
 /** A record, and where else its key is noted. */
 export interface Slot extends StoredRecord {
@@ -27,6 +28,8 @@ export const costOf = (id: string, { value, fencingToken }: Pick<StoredRecord, '
 export class Records {
   /** All keys in the order they came. */
   readonly order: KeyOrder<string> = new KeyOrder()
+  /** What of it is whose. */
+  readonly shares = new Shares()
   readonly #slots = new StringMap<Slot>()
   readonly #expiries = new DeadlineQueue<string>()
   #keyspace = 0
@@ -58,26 +61,23 @@ export class Records {
   }
 
   /** Keeps a copy of the value: a request's is a view of a network buffer that may be much larger. */
-  put(id: string, { value, version, fencingToken, expiresAt, volatile }: StoredRecord): void {
+  put(id: string, { value, version, fencingToken, expiresAt, volatile, owner }: StoredRecord): void {
     const old = this.#slots.get(id)
     if (old?.deadline) this.#expiries.remove(old.deadline)
     if (old === undefined) this.#keyspace++
-    else this.#bytes -= costOf(id, old)
+    else this.#discount(old)
     const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
     const number = old?.number ?? this.order.add(id)
-    const slot = { id, value: new Uint8Array(value), version, fencingToken, expiresAt, volatile, number, deadline }
-    this.#slots.set(id, slot)
-    this.#bytes += costOf(id, slot)
+    const copy = new Uint8Array(value)
+    this.#keep({ id, value: copy, version, fencingToken, expiresAt, volatile, owner, number, deadline })
   }
 
   /** Puts back a key that is not there with the number it had; numbers must rise. Keeps the value itself. */
   putBack(id: string, record: StoredRecord, number: number): void {
-    const { value, version, fencingToken, expiresAt, volatile } = record
+    const { value, version, fencingToken, expiresAt, volatile, owner } = record
     this.order.addAt(number, id)
     const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
-    const slot = { id, value, version, fencingToken, expiresAt, volatile, number, deadline }
-    this.#slots.set(id, slot)
-    this.#bytes += costOf(id, slot)
+    this.#keep({ id, value, version, fencingToken, expiresAt, volatile, owner, number, deadline })
   }
 
   /** All records as they are now, in the order of their keys; they stay so whatever changes later. */
@@ -97,7 +97,7 @@ export class Records {
     this.#slots.delete(id)
     this.order.remove(slot.number)
     this.#keyspace++
-    this.#bytes -= costOf(id, slot)
+    this.#discount(slot)
     return true
   }
 
@@ -124,5 +124,18 @@ export class Records {
   /** All keys and their records. */
   *entries(): Iterable<readonly [key: Uint8Array, record: StoredRecord]> {
     for (const [id, record] of this.#slots) yield [fromBinaryString(id), record]
+  }
+
+  #keep(slot: Slot): void {
+    const bytes = costOf(slot.id, slot)
+    this.#slots.set(slot.id, slot)
+    this.#bytes += bytes
+    if (slot.owner !== undefined) this.shares.add(slot.owner, bytes)
+  }
+
+  #discount(slot: Slot): void {
+    const bytes = costOf(slot.id, slot)
+    this.#bytes -= bytes
+    if (slot.owner !== undefined) this.shares.remove(slot.owner, bytes)
   }
 }

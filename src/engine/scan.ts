@@ -16,6 +16,12 @@ const MOST_WORK = 2 ** 22
 const KEY_OVERHEAD = 16
 const LONGEST_TOKEN = 64
 
+/** A page, and what it took; bytes of keys that were compared, times the words of the globs. */
+export interface Page {
+  readonly reply: Extract<Reply, { type: 'page' }>
+  readonly work: number
+}
+
 /** What is left of a scan: numbers of {@link KeyOrder}. */
 interface Rest {
   readonly from: number
@@ -33,7 +39,7 @@ interface Rest {
  *
  * @param readable - lists only keys that fit this as well
  */
-export function scanPage(order: KeyOrder<string>, store: string, { glob, token }: ScanCommand, readable?: Glob): Reply {
+export function scanPage(order: KeyOrder<string>, store: string, { glob, token }: ScanCommand, readable?: Glob): Page {
   const { words: own, matches } = compileGlob(glob)
   const words = own + (readable?.words ?? 0)
   const { from, to } = token === undefined ? { from: 0, to: order.last } : readToken(token, store, order.last)
@@ -54,7 +60,8 @@ export function scanPage(order: KeyOrder<string>, store: string, { glob, token }
     return true
   }
   const next = order.walk(from, to, MOST_PLACES, visit)
-  return { type: 'page', keys, token: next === undefined ? undefined : utf8(`${store}:${next}:${to}`) }
+  const rest = next === undefined ? undefined : utf8(`${store}:${next}:${to}`)
+  return { reply: { type: 'page', keys, token: rest }, work }
 }
 
 function readToken(token: Uint8Array, store: string, last: number): Rest {

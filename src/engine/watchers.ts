@@ -6,6 +6,14 @@ interface Watched<C> {
   readonly connections: Set<C>
 }
 
+/** How many keys may be watched, by all connections of one owner and in all. `C` stands for a connection. */
+export interface WatchQuotas<C> {
+  readonly most: number
+  readonly mostOfOwner: number
+  /** Always the same for a connection; `undefined` for one that is nobody's. */
+  ownerOf(connection: C): string | undefined
+}
+
 /** What a watched key takes besides itself, and what each of its registrations takes, bytes of the heap, rounded up. */
 const KEY_OVERHEAD = 512
 const REGISTRATION_OVERHEAD = 128
@@ -17,8 +25,14 @@ const REGISTRATION_OVERHEAD = 128
 export class Watchers<C> {
   readonly #byKey = new StringMap<Watched<C>>()
   readonly #byConnection = new Map<C, Set<Watched<C>>>()
+  readonly #quotas: WatchQuotas<C> | undefined
+  readonly #byOwner = new Map<string, number>()
   #count = 0
   #bytes = 0
+
+  constructor(quotas?: WatchQuotas<C>) {
+    this.#quotas = quotas
+  }
 
   /** Registrations of all connections. */
   get count(): number {
@@ -33,6 +47,19 @@ export class Watchers<C> {
   /** Number of keys a connection watches. */
   countOf(connection: C): number {
     return this.#byConnection.get(connection)?.size ?? 0
+  }
+
+  /** Number of keys that all connections of an owner watch. */
+  countOfOwner(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0
+  }
+
+  /** Whether a connection may watch no more keys. */
+  isFullFor(connection: C): boolean {
+    if (this.#quotas === undefined) return false
+    const { most, mostOfOwner } = this.#quotas
+    const owner = this.#quotas.ownerOf(connection)
+    return this.#count >= most || (owner !== undefined && this.countOfOwner(owner) >= mostOfOwner)
   }
 
   /** The keys a connection watches, in the order they came. */
@@ -65,7 +92,7 @@ export class Watchers<C> {
     const watched = this.#byKey.get(key) ?? this.#watch(key)
     if (watched.connections.has(connection)) return
     watched.connections.add(connection)
-    this.#count++
+    this.#counted(connection, 1)
     this.#bytes += REGISTRATION_OVERHEAD
     const keys = this.#byConnection.get(connection)
     if (keys === undefined) this.#byConnection.set(connection, new Set([watched]))
@@ -79,6 +106,7 @@ export class Watchers<C> {
     const keys = this.#byConnection.get(connection)
     keys?.delete(watched)
     if (keys?.size === 0) this.#byConnection.delete(connection)
+    this.#counted(connection, -1)
     this.#unwatch(watched, connection)
     return true
   }
@@ -87,6 +115,7 @@ export class Watchers<C> {
   drop(connection: C): void {
     const keys = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
+    if (keys !== undefined) this.#counted(connection, -keys.size)
     for (const watched of keys ?? []) this.#unwatch(watched, connection)
   }
 
@@ -97,9 +126,17 @@ export class Watchers<C> {
     return watched
   }
 
+  #counted(connection: C, more: number): void {
+    this.#count += more
+    const owner = this.#quotas?.ownerOf(connection)
+    if (owner === undefined) return
+    const count = this.countOfOwner(owner) + more
+    if (count > 0) this.#byOwner.set(owner, count)
+    else this.#byOwner.delete(owner)
+  }
+
   #unwatch({ key, connections }: Watched<C>, connection: C): void {
     connections.delete(connection)
-    this.#count--
     this.#bytes -= REGISTRATION_OVERHEAD
     if (connections.size > 0) return
     this.#byKey.delete(key)

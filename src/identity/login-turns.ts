@@ -1,4 +1,4 @@
-import { networkOf } from './throttle.js'
+import { networkOf } from '../base/network.js'
 
 /** Logins of one address that are under way at once; with more, guesses would be made before any of them has failed. */
 const MOST_AT_ONCE = 16

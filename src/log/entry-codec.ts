@@ -5,7 +5,7 @@ import { readHlc, writeHlc } from '../hlc/hlc-codec.js'
 import { damaged } from './errors.js'
 
 const KIND = { write: 1, load: 2, start: 3 } as const
-const FLAG = { volatile: 1, dup: 2, origin: 4, timestamp: 8, fencingToken: 16 } as const
+const FLAG = { volatile: 1, dup: 2, origin: 4, timestamp: 8, fencingToken: 16, owner: 32 } as const
 
 /** An entry as bytes, `header` bytes of which are left for the log that stores them. */
 export function encodeEntry({ time, maxKeys, maxBytes, commands }: Entry, header = 0): Uint8Array {
@@ -42,17 +42,23 @@ function decodeCommand(reader: ByteReader): EntryCommand {
   throw damaged(`an entry has a command of the unknown kind ${kind}`)
 }
 
-function encodeWrite(writer: ByteWriter, { payload, timestamp, fencingToken, origin, volatile }: Write): void {
+function encodeWrite(writer: ByteWriter, { payload, timestamp, fencingToken, origin, volatile, owner }: Write): void {
   writer.uint8(
     (volatile ? FLAG.volatile : 0) |
       (origin?.dup ? FLAG.dup : 0) |
       (origin ? FLAG.origin : 0) |
       (timestamp === undefined ? 0 : FLAG.timestamp) |
-      (fencingToken === undefined ? 0 : FLAG.fencingToken),
+      (fencingToken === undefined ? 0 : FLAG.fencingToken) |
+      (owner === undefined ? 0 : FLAG.owner),
   )
   writer.blob(payload)
   if (timestamp !== undefined) writer.text(timestamp)
   if (fencingToken !== undefined) writer.text(fencingToken)
+  if (owner !== undefined) {
+    writer.text(owner.id)
+    writer.float64(owner.maxKeys)
+    writer.float64(owner.maxBytes)
+  }
   if (origin === undefined) return
   writer.text(origin.clientId)
   writer.blob(origin.correlationData)
@@ -66,6 +72,7 @@ function decodeWrite(reader: ByteReader): Write {
   if (command === undefined) throw damaged('an entry has a write without a command that writes')
   const timestamp = flags & FLAG.timestamp ? reader.text() : undefined
   const fencingToken = flags & FLAG.fencingToken ? reader.text() : undefined
+  const owner = flags & FLAG.owner ? decodeOwner(reader) : undefined
   const dup = (flags & FLAG.dup) !== 0
   const origin = flags & FLAG.origin ? decodeOrigin(reader, dup) : undefined
   return {
@@ -76,8 +83,15 @@ function decodeWrite(reader: ByteReader): Write {
     command,
     origin,
     volatile: flags & FLAG.volatile ? true : undefined,
+    owner,
   }
 }
+
+const decodeOwner = (reader: ByteReader): Write['owner'] => ({
+  id: reader.text(),
+  maxKeys: reader.float64(),
+  maxBytes: reader.float64(),
+})
 
 const decodeOrigin = (reader: ByteReader, dup: boolean): Write['origin'] => ({
   clientId: reader.text(),

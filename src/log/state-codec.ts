@@ -6,6 +6,7 @@ import { readHlc, writeHlc } from '../hlc/hlc-codec.js'
 import { damaged } from './errors.js'
 
 const BLOCK = { head: 1, older: 2, younger: 3, records: 4, end: 5 } as const
+const FLAG = { volatile: 1, owner: 2 } as const
 /** A block ends when it has so many bytes. */
 const BLOCK_SIZE = 128 * 1024
 const NOTHING: Uint8Array = new Uint8Array(0)
@@ -105,7 +106,8 @@ function writeRecord(writer: ByteWriter, record: StateRecord): void {
   writeHlc(writer, record.version)
   writeHlc(writer, record.fencingToken)
   writer.optional(record.expiresAt)
-  writer.uint8(record.volatile ? 1 : 0)
+  writer.uint8((record.volatile ? FLAG.volatile : 0) | (record.owner === undefined ? 0 : FLAG.owner))
+  if (record.owner !== undefined) writer.text(record.owner)
 }
 
 function readRecord(reader: ByteReader): StateRecord {
@@ -117,5 +119,8 @@ function readRecord(reader: ByteReader): StateRecord {
   if (version === undefined) throw damaged('it has a record without a version')
   const fencingToken = readHlc(reader)
   const expiresAt = reader.optional()
-  return { number, id, value, version, fencingToken, expiresAt, volatile: reader.uint8() === 1 ? true : undefined }
+  const flags = reader.uint8()
+  const volatile = flags & FLAG.volatile ? true : undefined
+  const owner = flags & FLAG.owner ? reader.text() : undefined
+  return { number, id, value, version, fencingToken, expiresAt, volatile, owner }
 }

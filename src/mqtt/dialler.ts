@@ -1,9 +1,10 @@
 import type { MqttClient } from 'mqtt'
 import type { Clock } from '../base/clock.js'
 import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../base/errors.js'
-import { changeOptions } from './mqttjs-insides.js'
-import { type Credentials, withCredentials } from './mqttjs-options.js'
+import { changeOptions, streamOf } from './mqttjs-insides.js'
+import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
 import type { ReconnectStrategy } from './reconnect.js'
+import { Renewal } from './renewal.js'
 import type { Retry } from './session.js'
 
 /** How a connection of our own comes back. */
@@ -31,6 +32,9 @@ export class Dialler {
   readonly #reconnecting: Reconnecting
   readonly #clock: Clock
   readonly #events: DiallerEvents
+  readonly #renewal: Renewal | undefined
+  /** With which the last attempt was made. */
+  #authentication: Authentication | undefined
   #attempt = 0
   #connectedAt: number | undefined
   /** When an attempt was given up that got no answer. */
@@ -44,6 +48,8 @@ export class Dialler {
     this.#reconnecting = reconnecting
     this.#clock = clock
     this.#events = events
+    const { credentials } = reconnecting
+    this.#renewal = credentials && new Renewal(credentials, clock, packet => streamOf(client).write(packet))
   }
 
   /** Whether there was an attempt; mqtt.js cannot end what was never begun. */
@@ -61,6 +67,7 @@ export class Dialler {
 
   connected(): void {
     this.#connectedAt = this.#clock.monotonic()
+    this.#renewal?.connected(this.#authentication)
   }
 
   /**
@@ -76,6 +83,7 @@ export class Dialler {
     const stable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER
     if (this.#dialled && this.#connectedAt === undefined) this.#abandonedAt = this.#clock.monotonic()
     this.#connectedAt = undefined
+    this.#renewal?.stop()
     this.#attempt = stable ? 1 : this.#attempt + 1
     const delay = this.#delay(cause)
     if (typeof delay !== 'number') {
@@ -96,6 +104,7 @@ export class Dialler {
 
   cancel(): void {
     this.#waiting = false
+    this.#renewal?.stop()
     this.#cancel()
   }
 
@@ -130,6 +139,7 @@ export class Dialler {
     }
     const connect = (fresh: Credentials): void => {
       if (cancelled) return
+      this.#authentication = fresh.authentication
       changeOptions(this.#client, withCredentials(this.#client.options, fresh))
       this.#dial()
     }

@@ -57,6 +57,17 @@ export const changeOptions = ({ options }: MqttClient, changed: IClientOptions):
   Object.assign(options, changed)
 
 /**
+ * Takes an AUTH that says that all is well for what it is.
+ *
+ * Missing in public: the older of the versions we allow report it as a refusal.
+ */
+export function takeAuth(client: Pick<MqttClient, 'handleAuth'>): void {
+  client.handleAuth = ({ reasonCode }, done) => {
+    if (reasonCode !== 0) done()
+  }
+}
+
+/**
  * Filters for SUBSCRIBE, of which a packet is sent in any case.
  *
  * Missing in public: subscribing again. Without this flag mqtt.js answers by itself for a filter it subscribed before.

@@ -1,12 +1,24 @@
 import type { IClientOptions } from 'mqtt'
 import { otherIds } from './packet-ids.js'
 
+/** MQTT 5 enhanced authentication (MQTT 5.0, section 4.12). */
+export interface Authentication {
+  /** Such as `K8S-SAT`. */
+  readonly method: string
+  readonly data: Uint8Array
+  /**
+   * When it counts no more, ms since the Unix epoch; fresh credentials are asked for before, and sent over the same
+   * connection. Default never: then they are for the next connection alone.
+   */
+  readonly expiresAt?: number | undefined
+}
+
 /** Who connects; what is missing is not sent. */
 export interface Credentials {
   readonly username?: string | undefined
   readonly password?: string | undefined
-  /** MQTT 5 enhanced authentication (MQTT 5.0, section 4.12), such as `{ method: 'K8S-SAT', data: token }`. */
-  readonly authentication?: { readonly method: string; readonly data: Uint8Array } | undefined
+  /** Such as `{ method: 'K8S-SAT', data: token }`. */
+  readonly authentication?: Authentication | undefined
 }
 
 /** How to reach a broker; times in ms. */

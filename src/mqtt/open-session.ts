@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.js'
 import { ArgumentError } from '../base/errors.js'
 import type { Reconnecting } from './dialler.js'
 import type { MqttJsClient } from './mqttjs-client.js'
+import { takeAuth } from './mqttjs-insides.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { MqttJsSession, SHARED } from './mqttjs-session.js'
 import type { MqttSession } from './session.js'
@@ -11,6 +12,7 @@ import type { MqttSession } from './session.js'
 /** A session on a connection of our own. Throws what the options make mqtt.js throw, once it is opened. */
 export function openSession(options: MqttConnectOptions, reconnecting: Reconnecting, clock: Clock): MqttSession {
   const client = mqtt.connect(options.url, toClientOptions(options))
+  takeAuth(client)
   return new MqttJsSession(client, { client, reconnecting, maximumPacketSize: options.maximumPacketSize }, clock)
 }
 

@@ -14,6 +14,7 @@ import { Reader } from './reader.js'
  *
  * @param frame - one whole packet, as `FrameCutter` gives it
  * @param version - of the connection; a CONNECT is read by what it says itself
+ * @param mostUserProperties - more of them are refused; default 1,000
  * @throws PacketError with the reason code for the client
  * @example
  * ```ts
@@ -21,8 +22,9 @@ import { Reader } from './reader.js'
  * if (packet.type === 'subscribe') answer(packet.packetId, packet.subscriptions)
  * ```
  */
-export function decodePacket(frame: Uint8Array, version: Version): ClientPacket {
+export function decodePacket(frame: Uint8Array, version: Version, mostUserProperties?: number): ClientPacket {
   const reader = new Reader(frame, startOfContent(frame))
+  if (mostUserProperties !== undefined) reader.mostUserProperties = mostUserProperties
   const packet = decode(reader, frame[0] ?? 0, version)
   contentOf(frame, packet.type === 'connect' ? packet.version : version)
   reader.finish()

@@ -12,6 +12,7 @@ import { checkTopicName } from './topic.js'
 import {
   addUserProperty,
   checkUserProperties,
+  MOST_USER_PROPERTIES,
   type Named,
   NO_USER_PROPERTIES,
   newUserProperties,
@@ -53,8 +54,15 @@ export class PublishDecoder {
    * @param version - of the connection; default 5
    * @param sender - who writes the packets; only a server sends subscription identifiers; default `client`
    * @param endTopic - a topic whose messages are not passed on: they carry nothing
+   * @param mostUserProperties - more of them in one packet are refused; default 1,000
    */
-  constructor(version: Version = 5, sender: 'client' | 'server' = 'client', endTopic?: string) {
+  constructor(
+    version: Version = 5,
+    sender: 'client' | 'server' = 'client',
+    endTopic?: string,
+    mostUserProperties = MOST_USER_PROPERTIES,
+  ) {
+    this.#reader.mostUserProperties = mostUserProperties
     this.#endTopic = endTopic
     this.#version = version
     this.#sender = sender
@@ -122,7 +130,7 @@ export class PublishDecoder {
     switch (identifier) {
       case PROPERTY.userProperties:
         this.#userProperties ??= newUserProperties()
-        checkUserProperties(++this.#names)
+        checkUserProperties(++this.#names, this.#reader.mostUserProperties)
         addUserProperty(this.#userProperties, this.#text(), this.#text())
         return
       case PROPERTY.correlationData:

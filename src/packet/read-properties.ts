@@ -54,7 +54,7 @@ class PropertiesReader {
   #read(property: Property): void {
     const { properties } = this
     if (property.type === 'pair') {
-      checkUserProperties(this.#pairs.length + 1)
+      checkUserProperties(this.#pairs.length + 1, this.#reader.mostUserProperties)
       this.#pairs.push([this.#reader.text(), this.#reader.text()])
       properties.userProperties = this.#pairs
       return

@@ -1,12 +1,15 @@
 import { LONGEST_VARINT, uint16, viewOf } from './layout.js'
 import { malformed } from './packet-error.js'
 import { textOf } from './text.js'
+import { MOST_USER_PROPERTIES } from './user-properties.js'
 
 /** Reads the data types of MQTT 5.0, section 1.5, one after another. What runs past the end is malformed. */
 export class Reader {
   bytes: Uint8Array
   at: number
   end: number
+  /** More of them in one packet are refused. */
+  mostUserProperties = MOST_USER_PROPERTIES
 
   /** @param at - place in the bytes to begin at; default the first */
   constructor(bytes: Uint8Array = new Uint8Array(0), at = 0) {

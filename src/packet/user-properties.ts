@@ -15,12 +15,12 @@ export const NO_USER_PROPERTIES: PropertiesByName = Object.freeze(Object.create(
 /** An object for user properties. */
 export const newUserProperties = (): Named => Object.create(PROTOTYPE)
 
-/** As many are read of one packet: each costs far more time and memory than its bytes. */
-const MOST = 1_000
+/** As many are read of one packet unless somebody says otherwise: each costs far more time and memory than its bytes. */
+export const MOST_USER_PROPERTIES = 1_000
 
 /** Throws when a packet has more user properties than are read. */
-export function checkUserProperties(count: number): void {
-  if (count > MOST) throw new PacketError(REASON.quotaExceeded, `A packet has more than ${MOST} user properties`)
+export function checkUserProperties(count: number, most: number): void {
+  if (count > most) throw new PacketError(REASON.quotaExceeded, `A packet has more than ${most} user properties`)
 }
 
 /** Adds one; a name may come more than once (MQTT 5.0, section 3.3.2.3.7), and as often as the packet has room. */

@@ -1,10 +1,20 @@
 import type { Content } from '../packet/publish.js'
 import type { ReasonCode } from '../packet/reason-code.js'
 
+/** Whoever has to keep to quotas, with all its connections. */
+export interface ClientAccount {
+  /** Different from everybody else's. */
+  readonly name: string
+  /** Something was done for it that takes more than most: the more work, the later it is heard again. */
+  worked(work: number): void
+}
+
 /** A client's connection. The broker has it, and whatever answers clients knows it by this alone. */
 export interface Client {
   /** Empty before it is known. */
   readonly clientId: string
+  /** To whose quotas it counts, the same since it was let in; `undefined` for nobody's. */
+  readonly account?: ClientAccount | undefined
   /** Whether the client is connected. */
   readonly open: boolean
   /** Whether one of its subscriptions matches the topic. */

@@ -1,5 +1,7 @@
 export type { Clock } from '../base/clock.js'
 export { ArgumentError, StateStoreError } from '../base/errors.js'
+export type { AuditEvent } from '../listeners/audit.js'
+export type { GivenServer } from '../listeners/mount.js'
 export type { Authenticate, ConnectRequest } from './hub/authenticate.js'
 export type { ClientAccess, Hub } from './hub/hub.js'
 export type { ConnectionEvent, MembershipEvent } from './hub/hub-driver.js'

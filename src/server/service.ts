@@ -1,5 +1,5 @@
 import type { Answer, Change, Engine } from '../engine/engine.js'
-import type { Write, WriteCommand } from '../engine/entry.js'
+import type { Owner, Write, WriteCommand } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
 import type { Incoming, PropertiesByName } from '../packet/publish.js'
 import type { Command } from '../protocol/commands.js'
@@ -19,6 +19,8 @@ export interface InvokeResponse {
   readonly changes: readonly Change[]
   /** What the engine said; `undefined` when the request was refused before it got there. */
   readonly reply: Reply | undefined
+  /** What it took; see {@link Answer.work}. */
+  readonly work?: number | undefined
 }
 
 const NOTHING = new Uint8Array(0)
@@ -47,13 +49,13 @@ export class StateStoreService<C> {
   }
 
   /** What a request that may change a record is for the log. */
-  writeOf(request: InvokeRequest, command: WriteCommand, clientId: string): Write {
+  writeOf(request: InvokeRequest, command: WriteCommand, clientId: string, owner?: Owner): Write {
     const { payload, correlationData, messageExpiry, dup = false, userProperties } = request
     const timestamp = single(userProperties[PROPERTY.timestamp])
     const fencingToken = single(userProperties[PROPERTY.fencingToken])
     const origin = correlationData && { clientId, correlationData, dup, messageExpiry }
     const volatile = command.verb === 'SET' && this.#isVolatile(command.key, userProperties) ? true : undefined
-    return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile }
+    return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile, owner }
   }
 
   /** Answers a request of a connection that changes no record, at wall time `now` (ms). */
@@ -71,6 +73,7 @@ export class StateStoreService<C> {
       userProperties: propertiesOf(answer),
       changes: answer.changes,
       reply: answer.reply,
+      work: answer.work,
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Subject } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import type { Applier, Change, Engine, Restoration } from '../engine/engine.js'
-import { commandOf, type Entry, isWrite, type Restored } from '../engine/entry.js'
+import { commandOf, type Entry, isWrite, type Owner, type Restored } from '../engine/entry.js'
 import type { Log, LogFailure } from '../log/log.js'
 import type { Content, Incoming, Publish } from '../packet/publish.js'
 import type { Client } from '../peer/client.js'
@@ -35,6 +35,8 @@ export interface StateStoreServerOptions {
   readonly clock: Clock
   /** What clients may do with other topics than the store's; default everything. */
   readonly rights?: TopicRights | undefined
+  /** To whose quota of keys a connection writes; default nobody's. */
+  ownerOf?(connection: Client): Owner | undefined
   /** Publishes to all subscribers of the topic, for responses that go elsewhere than to the requester. */
   publish(message: Publish): void
   /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
@@ -43,6 +45,8 @@ export interface StateStoreServerOptions {
   stored(failure: LogFailure | undefined): void
   /** An error of the store itself. */
   faulted(error: unknown): void
+  /** A request was refused as it would be more than there may be. */
+  exceeded?(connection: Client, message: Incoming): void
 }
 
 /** Counts since the start. */
@@ -103,7 +107,8 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     const job = new RequestJob(this, connection, message, command)
     const bytes = message.payload.length + OVERHEAD
     if (command !== undefined && isWrite(command) && this.#mayWrite(connection, command, message)) {
-      this.#sequencer.write(connection, this.service.writeOf(message, command, connection.clientId), bytes, job)
+      const write = this.service.writeOf(message, command, connection.clientId, this.#options.ownerOf?.(connection))
+      this.#sequencer.write(connection, write, bytes, job)
       return
     }
     if (this.#expiry.due) this.#sequencer.tick(connection)
@@ -177,7 +182,9 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
   respond(connection: Client, message: Incoming, response: InvokeResponse): void {
     // A last will is published when its connection is gone: it may change keys, but cannot be notified.
     if (!connection.open) this.#engine.watchers.drop(connection)
-    this.#report(connection, message, response.reply)
+    const { reply, work } = response
+    this.#report(connection, message, reply)
+    if (work !== undefined) connection.account?.worked(work)
     this.#answer(connection, message, response)
     this.#notify(response.changes)
   }
@@ -207,9 +214,14 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     }
   }
 
+  #refused(connection: Client, message: Incoming, reply: Extract<Reply, { type: 'error' }> | undefined): void {
+    this.counters.errors++
+    if (reply?.code === 'quota-exceeded') this.#options.exceeded?.(connection, message)
+  }
+
   #report(connection: Client, message: Incoming, reply: Reply | undefined): void {
     this.counters.requests++
-    if (reply === undefined || reply.type === 'error') this.counters.errors++
+    if (reply === undefined || reply.type === 'error') this.#refused(connection, message, reply)
     if (!this.#requests$.observed) return
     this.#requests$.next({
       clientId: connection.clientId,

@@ -1,7 +1,7 @@
 import { systemClock } from '../base/clock.js'
 import type { KeyRights } from '../engine/rights.js'
+import { Audit } from '../listeners/audit.js'
 import type { Client } from '../peer/client.js'
-import { Audit } from './audit.js'
 import { Guard } from './guard.js'
 import type { ServeOptions } from './options.js'
 import { policyOf } from './security.js'

@@ -1,6 +1,7 @@
 import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
 import { reason } from '../base/errors.js'
+import { LoginThrottle } from '../base/throttle.js'
 import type { Credentials, Verdict } from '../broker/handler.js'
 import type { Glob } from '../engine/glob.js'
 import type { KeyRights } from '../engine/rights.js'
@@ -14,11 +15,10 @@ import {
 } from '../identity/login.js'
 import { LoginTurns } from '../identity/login-turns.js'
 import { ANYBODY, checkPrincipal } from '../identity/principal.js'
-import { LoginThrottle } from '../identity/throttle.js'
+import type { Audit, AuditEvent } from '../listeners/audit.js'
 import type { Client } from '../peer/client.js'
 import type { Policy } from '../policy/policy.js'
 import type { TopicRights } from '../server/access.js'
-import type { Audit, AuditEvent } from './audit.js'
 import { Tenant } from './tenant.js'
 
 /** Who may come in, and what is in force. */
@@ -94,6 +94,11 @@ export class Guard implements KeyRights<Client>, TopicRights {
     return this.#tenants.get(connection)?.rights.allows({ type: 'read', key }) ?? false
   }
 
+  /** The user name of somebody who was let in, if it has one. */
+  usernameOf(client: object): string | undefined {
+    return this.#tenants.get(client)?.username
+  }
+
   async #ask(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
     const { remoteAddress = '' } = request
     const pause = this.#throttle.pause(remoteAddress)
@@ -128,7 +133,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
 
   #refuse(connection: Client, action: NonNullable<AuditEvent['action']>, target: string): false {
     const { clientId } = connection
-    const username = this.#tenants.get(connection)?.username
+    const username = this.usernameOf(connection)
     this.#tell({ event: 'refused', action, clientId, username, target: target.slice(0, LONGEST_TARGET) })
     return false
   }

@@ -8,6 +8,9 @@ import type { Client, Refusal } from '../peer/client.js'
 import { INVOKE_TOPIC } from '../protocol/topics.js'
 import { StateStoreService } from '../server/service.js'
 import { type RequestReport, StateStoreServer } from '../server/state-store-server.js'
+import { brokerQuotas, keyQuotas } from './broker-quotas.js'
+import type { Door } from './door.js'
+import { Exceeded } from './exceeded.js'
 import type { Guard } from './guard.js'
 import type { ServeOptions } from './options.js'
 import { volatileRule } from './persistence.js'
@@ -41,27 +44,36 @@ export class Life {
     drift$: Subject<number>,
     faults$: Subject<Fault>,
     stored: (failure: LogFailure | undefined) => void,
-    guard?: Guard | undefined,
+    door: Door,
   ): Promise<Life> {
     const { dialect, notifications, clock } = options
+    const { guard } = door
+    const exceeded = new Exceeded(door)
     const service = new StateStoreService(engine, dialect, volatileRule(options))
     const server = new StateStoreServer(engine, service, log, requests$, {
       dialect,
       notifications,
       clock,
       rights: guard?.judges ? guard : undefined,
+      ownerOf: keyQuotas(options),
+      exceeded: (connection, { payload }) => exceeded.request(connection, payload),
       publish: message => broker.publish(message),
       drifted: drift => drift$.next(drift),
       stored,
       faulted: error => faults$.next({ clientId: '', error }),
     })
-    const handler = new Handler(server, () => clock.now(), faults$, guard)
+    const handler = new Handler(server, () => clock.now(), faults$, door, exceeded)
     // Connections live by the machine's clock, whatever that of the keys says.
     const { maximumBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
     const connections = { maxConnections, maxConnectionsPerAddress }
-    const { maxConnectionsPerPrincipal: connectionsPerHolder } = options
     const broker: Broker = await Broker.start(
-      { ...options, memoryBudget, connections, connectionsPerHolder, clock: systemClock },
+      {
+        ...options,
+        memoryBudget,
+        connections,
+        quotas: brokerQuotas(options),
+        clock: systemClock,
+      },
       handler,
     )
     // Keys that were there before expire.
@@ -129,8 +141,16 @@ class Handler implements BrokerHandler {
   readonly #since = new WeakMap<Client, number>()
   readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
   readonly #faults$: Subject<Fault>
+  readonly #exceeded: Exceeded
 
-  constructor(server: StateStoreServer, now: () => number, faults$: Subject<Fault>, guard: Guard | undefined) {
+  constructor(
+    server: StateStoreServer,
+    now: () => number,
+    faults$: Subject<Fault>,
+    { guard }: Door,
+    exceeded: Exceeded,
+  ) {
+    this.#exceeded = exceeded
     if (guard) this.authenticate = (client, credentials) => guard.authenticate(client, credentials)
     this.server = server
     this.now = now
@@ -164,6 +184,10 @@ class Handler implements BrokerHandler {
 
   responseInformation(clientId: string): string {
     return `clients/${clientId}`
+  }
+
+  exceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
+    this.#exceeded.name(client, action, target)
   }
 
   failed(error: unknown, clientId: string): void {

@@ -20,8 +20,6 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions {
    * only those that subscribed to their notification topic too, as the documents ask for.
    */
   readonly notifications?: 'registered' | 'subscribed'
-  /** Most keys the store holds, and most keys one connection watches. Default 1,000,000. */
-  readonly maxKeys?: number
   /** Largest packet a client may send, bytes; it limits the size of values. Default 16 MiB. */
   readonly maximumPacketSize?: number
   /** Longest keep-alive of a client, s; it is told. Default 0: as each client likes. */
@@ -64,13 +62,12 @@ const LARGEST_PACKET_SIZE = 268_435_460
 /** Options with their defaults. Throws {@link ArgumentError}. */
 export function checkOptions(options: ServeOptions): Required<ServeOptions> {
   const { host = '127.0.0.1', port = 1883, wsPort = 8083, clock = systemClock, dialect = 'field' } = options
-  const { maxKeys = 1_000_000, maximumPacketSize = DEFAULT_PACKET_SIZE } = options
+  const { maximumPacketSize = DEFAULT_PACKET_SIZE } = options
   const { notifications = 'registered' } = options
   const { data = '', persist = 'all', persistKeys = [], opening = () => undefined } = options
   const { maximumKeepAlive = 0, allowedOrigins = [] } = options
   checkPort('port', port)
   checkPort('wsPort', wsPort)
-  checkPositiveInteger('maxKeys', maxKeys)
   checkPositiveInteger('maximumPacketSize', maximumPacketSize)
   if (maximumPacketSize > LARGEST_PACKET_SIZE) {
     throw new ArgumentError(
@@ -84,7 +81,7 @@ export function checkOptions(options: ServeOptions): Required<ServeOptions> {
   checkData(data, options)
   checkChoice('persist', persist, ['all', 'none', 'keys'])
   checkPatterns(persistKeys, persist)
-  const bounds = { maxKeys, maximumPacketSize, maximumKeepAlive, ...checkQuotas(options) }
+  const bounds = { maximumPacketSize, maximumKeepAlive, ...checkQuotas(options) }
   const storage = { data, persist, persistKeys, opening }
   const security = checkSecurity(options, host)
   return { host, port, wsPort, clock, dialect, notifications, allowedOrigins, ...bounds, ...storage, ...security }

@@ -31,13 +31,13 @@ export async function begin(
   options: Required<ServeOptions>,
   outlets: Outlets,
   opened: Opened,
-  { guard }: Door,
+  door: Door,
 ): Promise<Life> {
   const { requests$, drift$, faults$, storage$ } = outlets
   const stored = (failure: LogFailure | undefined): void =>
     storage$.next(failure === undefined ? KEPT : { state: failure.problem, error: failure.cause ?? failure })
   try {
-    return await Life.start(options, opened, requests$, drift$, faults$, stored, guard)
+    return await Life.start(options, opened, requests$, drift$, faults$, stored, door)
   } catch (error) {
     await opened.log.close()
     throw error

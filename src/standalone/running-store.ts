@@ -1,8 +1,9 @@
 import type { Observable } from 'rxjs'
 import type { DumpLine } from '../dump/dump-line.js'
+import type { AuditEvent } from '../listeners/audit.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { TlsMaterial } from '../tls/tls.js'
-import type { AuditEvent } from './audit.js'
+import type { Usage } from './usage.js'
 
 /** A glance at a running store. */
 export interface StoreStats {
@@ -13,8 +14,14 @@ export interface StoreStats {
   readonly sessions: number
   /** Retained messages. */
   readonly retained: number
+  /** Of retained messages. */
+  readonly retainedBytes: number
+  /** Subscriptions of all sessions. */
+  readonly subscriptions: number
   /** What the broker holds for all clients together, bytes; see {@link ServeOptions.maximumBufferedBytes}. */
   readonly bufferedBytes: number
+  /** What keys, values and watched keys take, bytes; see {@link ServeOptions.maxBytes}. */
+  readonly bytes: number
   /** Connections that were cut because there were too many; see {@link ServeOptions.maxConnections}. */
   readonly refusedConnections: number
   /** Counts since the start. */
@@ -130,6 +137,15 @@ export interface RunningStore extends AsyncDisposable {
   readonly clientIds: readonly string[]
   /** The open connections. */
   readonly clients: readonly ConnectedClient[]
+  /**
+   * What each principal has of what there are quotas of: of those who have something, or had lately. For one iteration.
+   *
+   * @example
+   * ```ts
+   * for (const { principal, keys, bytes } of store.usage) console.log(principal, keys, bytes)
+   * ```
+   */
+  readonly usage: Iterable<Usage>
   /** Until when it is frozen, ms since the Unix epoch, if it is. */
   readonly frozenUntil: number | undefined
 

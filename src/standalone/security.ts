@@ -51,5 +51,12 @@ export function policyOf(text: string): ReturnType<typeof parsePolicy> {
   }
 }
 
+/** Throws {@link ArgumentError} unless a certificate may take the place of the one before. */
+export function checkNewTls(before: TlsMaterial | undefined, tls: TlsMaterial): void {
+  if (before === undefined || (before.clientCa === undefined) !== (tls.clientCa === undefined))
+    throw new ArgumentError('TLS, and whether clients are asked for a certificate, is decided when the store starts')
+  checkTls(tls)
+}
+
 /** Whether what listens there can be reached from this machine alone. */
 export const isThisMachine = (host: string): boolean => host === '::1' || isLoopback(host.toLowerCase())

@@ -3,11 +3,12 @@ import { checkFlag, checkObject } from '../base/check.js'
 import { ArgumentError, ClosedError } from '../base/errors.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { Engine } from '../engine/engine.js'
+import type { AuditEvent } from '../listeners/audit.js'
 import type { Client } from '../peer/client.js'
 import type { Policy } from '../policy/policy.js'
 import type { RequestReport } from '../server/state-store-server.js'
-import { checkTls, type TlsMaterial } from '../tls/tls.js'
-import type { AuditEvent } from './audit.js'
+import type { TlsMaterial } from '../tls/tls.js'
+import { urlsOf } from './addresses.js'
 import { type Door, doorOf, rightsOf } from './door.js'
 import { checkFreeze, Freeze } from './freeze.js'
 import type { Life } from './life.js'
@@ -25,11 +26,12 @@ import type {
   StoredKey,
   StoreStats,
 } from './running-store.js'
-import { policyOf } from './security.js'
+import { checkNewTls, policyOf } from './security.js'
 import { stage } from './stage.js'
 import { type Opened, type Storage, storageFor } from './storage.js'
 import { storedKey } from './stored-key.js'
 import { linesFrom, restore } from './transfer.js'
+import { type Usage, usageOf } from './usage.js'
 
 /** One life after the other on the same ports. */
 export class StandaloneStore implements RunningStore {
@@ -61,9 +63,9 @@ export class StandaloneStore implements RunningStore {
   ) {
     const { port, wsPort } = life.broker
     const { requests$, drift$, faults$, storage$ } = outlets
-    const s = options.tls === undefined ? '' : 's'
-    this.url = `mqtt${s}://${urlHost(options.host)}:${port}`
-    this.wsUrl = `ws${s}://${urlHost(options.host)}:${wsPort}`
+    const { url, wsUrl } = urlsOf(options, life.broker)
+    this.url = url
+    this.wsUrl = wsUrl
     this.requests$ = requests$.asObservable()
     this.drift$ = drift$.asObservable()
     this.faults$ = faults$.asObservable()
@@ -101,8 +103,12 @@ export class StandaloneStore implements RunningStore {
 
   get stats(): StoreStats {
     const { broker, server } = this.#life
-    const { size, watchers } = this.#engine
-    return { keys: size, watches: watchers.count, ...broker.stats, ...server.counters }
+    const { size, bytes, watchers } = this.#engine
+    return { keys: size, bytes, watches: watchers.count, ...broker.stats, ...server.counters }
+  }
+
+  get usage(): Iterable<Usage> {
+    return usageOf(this.#life.broker.accounts, this.#engine)
   }
 
   get audit$(): Observable<AuditEvent> {
@@ -204,16 +210,12 @@ export class StandaloneStore implements RunningStore {
 
   #setPolicy(policy: Policy): void {
     const { guard } = this.#door
-    if (guard === undefined) return
-    guard.setPolicy(policy)
-    this.#life.review(guard)
+    guard?.setPolicy(policy)
+    if (guard) this.#life.review(guard)
   }
 
   #setTls(tls: TlsMaterial): void {
-    const before = this.#options.tls
-    if (before === undefined || (before.clientCa === undefined) !== (tls.clientCa === undefined))
-      throw new ArgumentError('TLS, and whether clients are asked for a certificate, is decided when the store starts')
-    checkTls(tls)
+    checkNewTls(this.#options.tls, tls)
     this.#options = { ...this.#options, tls }
     this.#life.broker.setTls(tls)
   }
@@ -246,5 +248,3 @@ export class StandaloneStore implements RunningStore {
     this.#door.audit.close()
   }
 }
-
-const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -7,6 +7,7 @@ import type { KeyRights } from '../engine/rights.js'
 import type { Log } from '../log/log.js'
 import { MemoryLog } from '../log/memory-log.js'
 import type { Client } from '../peer/client.js'
+import { watchQuotas } from './broker-quotas.js'
 import type { ServeOptions } from './options.js'
 
 /** Where a store begins, and where what it does goes. */
@@ -31,7 +32,8 @@ export async function storageFor(
   rights: KeyRights<Client> | undefined,
   troubled: (trouble: unknown) => void,
 ): Promise<Storage> {
-  const bounds = { maxKeys: options.maxKeys, maxBytes: options.maxBytes, rights }
+  const { maxKeys, maxBytes } = options
+  const bounds = { maxKeys, maxBytes, rights, watches: watchQuotas(options) }
   return options.data === '' ? inMemory(bounds) : onDisk(options, bounds, troubled)
 }
 

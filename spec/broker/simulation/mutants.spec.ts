@@ -125,10 +125,10 @@ vi.mock('../../../src/broker/broker-core.js', async importOriginal => {
   const original = await importOriginal<typeof import('../../../src/broker/broker-core.js')>()
   type Core = InstanceType<typeof original.BrokerCore>
   class BrokerCore extends original.BrokerCore {
-    override admit(...[connection, connect, clientId]: Parameters<Core['admit']>): ReturnType<Core['admit']> {
+    override admit(...[connection, connect, clientId, who]: Parameters<Core['admit']>): ReturnType<Core['admit']> {
       const cleanStart = connect.cleanStart && !off('a clean start is one')
       const sessionExpiry = off('a session is kept') ? 0 : connect.sessionExpiry
-      return super.admit(connection, { ...connect, cleanStart, sessionExpiry }, clientId)
+      return super.admit(connection, { ...connect, cleanStart, sessionExpiry }, clientId, who)
     }
 
     override leave(...[connection, session, will]: Parameters<Core['leave']>): void {

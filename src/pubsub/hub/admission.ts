@@ -2,13 +2,16 @@ import type { IncomingMessage } from 'node:http'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
 import type { Authenticator } from './authenticate.js'
+import { bind } from './bind.js'
+import type { Doorman } from './doorman.js'
 import { type Handshake, type HandshakeRefusal, readHandshake } from './handshake.js'
-import type { HubDriver } from './hub-driver.js'
 import { CLOSE } from './hub-link.js'
-import type { HubSession } from './hub-session.js'
 import type { Hubs } from './hubs.js'
+import type { Senders } from './senders.js'
 import { type Agreement, agree, SharedCodec } from './shared-codec.js'
 import type { WebSocketLink } from './websocket-link.js'
+
+const BUSY_USER: HandshakeRefusal = { status: 503, text: 'There are too many connections of the same user' }
 
 /** What a client asks for, and in which subprotocol. */
 export interface Asked {
@@ -26,23 +29,33 @@ export interface Admission {
   readonly attach: (link: WebSocketLink) => void
 }
 
+/** Where clients come in, and how many. */
+export interface AdmissionOptions {
+  /** Below which the hubs are. */
+  readonly path: string
+  readonly maxConnectionsPerUser: number
+}
+
 /** What a client asks for in its handshake, and whether it gets it. */
 export class Admissions {
   readonly #hubs: Hubs
   readonly #authenticate: Authenticator
-  readonly #path: string
+  readonly #doorman: Doorman
+  readonly #senders: Senders
+  readonly #options: AdmissionOptions
   readonly #codecs = [jsonHubCodec, protobufHubCodec].map(codec => new SharedCodec(codec))
 
-  /** @param path - below which the hubs are */
-  constructor(hubs: Hubs, authenticate: Authenticator, path: string) {
+  constructor(hubs: Hubs, authenticate: Authenticator, doorman: Doorman, senders: Senders, options: AdmissionOptions) {
     this.#hubs = hubs
     this.#authenticate = authenticate
-    this.#path = path
+    this.#doorman = doorman
+    this.#senders = senders
+    this.#options = options
   }
 
   /** What a request asks for, or why it cannot be had. */
   read(request: IncomingMessage): Asked | HandshakeRefusal {
-    const handshake = readHandshake(request.url ?? '', request.headers, this.#path)
+    const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
     if ('status' in handshake) return handshake
     const agreement = agree(handshake.subprotocols, this.#codecs)
     if (agreement !== undefined) return { handshake, agreement }
@@ -51,44 +64,43 @@ export class Admissions {
   }
 
   /** Whether a client may begin a session. */
-  async admit({ handshake, agreement }: Asked, { headers }: IncomingMessage): Promise<Admission | HandshakeRefusal> {
+  async admit({ handshake, agreement }: Asked, request: IncomingMessage): Promise<Admission | HandshakeRefusal> {
+    const objection = this.#doorman.objection(request, handshake.hub)
+    if (objection) return objection
     if (!this.#hubs.allows(handshake.hub)) return { status: 404, text: `There is no hub ${handshake.hub}` }
-    const identity = await this.#authenticate(handshake, headers)
+    const identity = await this.#authenticate(handshake, request.headers)
+    this.#doorman.decided(request, handshake.hub, identity)
     if ('status' in identity) return identity
+    const { userId } = identity
+    if (userId !== undefined && this.#hubs.sessionsOf(userId) >= this.#options.maxConnectionsPerUser) return BUSY_USER
+    const address = this.#doorman.addressOf(request)
     return {
       name: agreement.name,
       fresh: true,
       attach: link => {
         const hub = this.#hubs.open(handshake.hub)
-        bind(hub, hub.connect(link, agreement.codec, identity), link)
+        bind(hub, hub.connect(link, agreement.codec, identity), link, this.#senders.meterOf(userId, address, link))
       },
     }
   }
 
   /** A client whose session is gone is let in all the same: only a close code tells it that this is final. */
-  recovery({ handshake: { hub, claim, subprotocols }, agreement: fallback }: Asked): Admission {
+  recovery(
+    { handshake: { hub, claim, subprotocols }, agreement: fallback }: Asked,
+    request: IncomingMessage,
+  ): Admission {
     const driver = this.#hubs.find(hub)
     const wanted = claim && driver?.engine.find(claim)
     const agreement = wanted && agree(subprotocols, [wanted.codec])
+    const address = this.#doorman.addressOf(request)
     return {
       name: (agreement ?? fallback).name,
       fresh: false,
       attach: link => {
         const session = agreement && claim && driver?.recover(claim, link)
-        if (driver && session) bind(driver, session, link)
+        if (driver && session) bind(driver, session, link, this.#senders.meterOf(session.userId, address, link))
         else link.close(CLOSE.policy, 'there is no such session')
       },
     }
   }
-}
-
-function bind(hub: HubDriver, session: HubSession, link: WebSocketLink): void {
-  link.listen({
-    receive: frame => hub.receive(session, link, frame),
-    receiveAhead: frame => hub.receiveAhead(session, link, frame),
-    alive: () => hub.alive(session, link),
-    drained: () => hub.engine.drained(session, link),
-    violated: () => hub.engine.violated(session, link),
-    gone: code => hub.dropped(session, link, code),
-  })
 }

@@ -30,6 +30,13 @@ export class Hubs {
     return count
   }
 
+  /** Those of a user. */
+  sessionsOf(userId: string): number {
+    let count = 0
+    for (const hub of this.#hubs.values()) count += hub.engine.roster.ofUser(userId).size
+    return count
+  }
+
   get all(): Iterable<HubDriver> {
     return this.#hubs.values()
   }

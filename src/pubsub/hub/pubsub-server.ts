@@ -1,19 +1,25 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Observable } from 'rxjs'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../../base/clock.js'
 import { ArgumentError } from '../../base/errors.js'
-import { checkTls, type TlsMaterial, tlsOptions } from '../../tls/tls.js'
+import type { AuditEvent } from '../../listeners/audit.js'
+import { type GivenServer, isBelow, mountOn } from '../../listeners/mount.js'
+import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { checkHub, hubKey } from '../wire/names.js'
 import { type Admission, Admissions } from './admission.js'
 import { authenticatorOf } from './authenticate.js'
-import { type HandshakeRefusal, Handshakes, MOST_HANDSHAKES, refuseHandshake } from './handshake.js'
+import { Doorman } from './doorman.js'
+import { type HandshakeRefusal, Handshakes, refuseHandshake } from './handshake.js'
 import { Hub } from './hub.js'
+import { ownHttp, setTls } from './hub-http.js'
 import { Hubs } from './hubs.js'
 import { ReadAheadRoom } from './read-ahead.js'
+import { Senders } from './senders.js'
 import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } from './serve-options.js'
 import { AccessTokens } from './tokens.js'
 import { WebSocketLink } from './websocket-link.js'
@@ -21,16 +27,6 @@ import { WriteScheduler } from './write-scheduler.js'
 
 /** Largest frame of a client, bytes. (Service limits.) */
 const LARGEST_FRAME = 1024 * 1024
-/** How long the head of a request may take, and how often that is checked, ms. */
-const HEAD_TIMEOUT = 10_000
-const HEAD_CHECKS = 1_000
-const HTTP_SETTINGS = {
-  headersTimeout: HEAD_TIMEOUT,
-  requestTimeout: HEAD_TIMEOUT,
-  connectionsCheckingInterval: HEAD_CHECKS,
-}
-/** Connections beyond the sessions there may be: those in a handshake, and as many that come back. */
-const SPARE_CONNECTIONS = 2 * MOST_HANDSHAKES
 /** How long a client may take to answer a close frame, ms. */
 const CLOSE_TIMEOUT = 2_000
 
@@ -44,7 +40,10 @@ export class PubSubServer implements AsyncDisposable {
   readonly #admissions: Admissions
   readonly #writes = new WriteScheduler()
   readonly #room = new ReadAheadRoom()
-  readonly #http: Server | HttpsServer
+  readonly #http: GivenServer
+  readonly #leave: () => void
+  readonly #doorman: Doorman
+  readonly #senders: Senders
   readonly #webSockets: WebSocketServer
   readonly #handshakes: Handshakes
   #closed: Promise<void> | undefined
@@ -55,23 +54,26 @@ export class PubSubServer implements AsyncDisposable {
     this.#hubs = new Hubs(options, options.maxWaitingBytes, hubs)
     const tokens = typeof authenticate === 'object' ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
-    this.#admissions = new Admissions(this.#hubs, authenticatorOf(tokens, path, clock), path)
     const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT }
     this.#webSockets = new WebSocketServer(settings)
     this.#handshakes = new Handshakes(clock)
-    const { tls } = options
-    this.#http = tls ? createHttpsServer({ ...HTTP_SETTINGS, ...tlsOf(tls) }) : createServer(HTTP_SETTINGS)
-    this.#http.maxConnections = options.maxConnections + SPARE_CONNECTIONS
-    this.#http.on('request', (_request, response) => {
-      response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
+    this.#doorman = new Doorman(clock, options.publicUrl !== undefined)
+    this.#senders = new Senders(options, clock)
+    const [doorman, senders] = [this.#doorman, this.#senders]
+    this.#admissions = new Admissions(this.#hubs, authenticatorOf(tokens, path, clock), doorman, senders, options)
+    this.#http = options.server ?? ownHttp(options)
+    this.#leave = mountOn(this.#http, 'upgrade', {
+      isOurs: request => options.server === undefined || isBelow(path, request),
+      ours: (request, stream: Duplex, head: Buffer) => this.#upgrade(request, stream, head),
+      nobodys: (_, stream: Duplex) => refuseHandshake(stream, { status: 404, text: 'There is nothing here' }),
     })
-    this.#http.on('upgrade', (request, stream, head) => this.#upgrade(request, stream, head))
   }
 
   /** Throws {@link ArgumentError} for wrong options, rejects with the system's error when the port is taken. */
   static async start(options: ServePubSubOptions): Promise<PubSubServer> {
     const server = new PubSubServer(checkServeOptions(options))
     const { port, host } = server.#options
+    if (options.server !== undefined) return server
     server.#http.listen(port, host)
     await once(server.#http, 'listening')
     return server
@@ -83,10 +85,21 @@ export class PubSubServer implements AsyncDisposable {
     return address !== null && typeof address === 'object' ? address.port : 0
   }
 
-  /** `ws://host:port`, or `wss://` with TLS */
+  /** How often somebody was read more slowly that sent more than it may. */
+  get pauses(): number {
+    return this.#senders.pauses
+  }
+
+  /** Who came in, or did not. Hot. */
+  get audit$(): Observable<AuditEvent> {
+    return this.#doorman.audit.events$
+  }
+
+  /** `publicUrl`; or `ws://host:port`, or `wss://` with TLS */
   get url(): string {
-    const { host } = this.#options
-    return `ws${this.#options.tls ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${this.port}`
+    const { host, publicUrl } = this.#options
+    if (publicUrl !== undefined) return publicUrl
+    return `ws${this.#http instanceof HttpsServer ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${this.port}`
   }
 
   /** A hub; upper and lower case are the same. Throws {@link ArgumentError} for a name that is not allowed. */
@@ -103,12 +116,13 @@ export class PubSubServer implements AsyncDisposable {
 
   /**
    * Shows another certificate to whoever connects from now on. Throws {@link ArgumentError} for what is none, and when the
-   * server was started without TLS.
+   * server was started without TLS or was given.
    */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
-    if (!(this.#http instanceof HttpsServer)) throw new ArgumentError('The server was started without TLS')
-    this.#http.setSecureContext(tlsOf(tls))
+    if (this.#options.server || !(this.#http instanceof HttpsServer))
+      throw new ArgumentError('The server was started without TLS')
+    setTls(this.#http, tls)
   }
 
   /** Ends all sessions, closes all connections and frees the port. What waits for clients is lost. */
@@ -122,14 +136,16 @@ export class PubSubServer implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const closed = once(this.#http, 'close')
-    this.#http.close()
+    const { server } = this.#options
+    const closed = server === undefined ? once(this.#http, 'close') : undefined
+    this.#leave()
+    if (server === undefined) this.#http.close()
     this.#handshakes.close()
     for (const hub of this.#hubs.all) hub.close()
     const open = Array.from(this.#webSockets.clients, async socket => once(socket, 'close'))
     await within(CLOSE_TIMEOUT, this.#options.clock, Promise.all(open))
     for (const socket of this.#webSockets.clients) socket.terminate()
-    this.#http.closeAllConnections()
+    if (server === undefined) this.#http.closeAllConnections()
     await closed
   }
 
@@ -143,7 +159,7 @@ export class PubSubServer implements AsyncDisposable {
     const asked = this.#admissions.read(request)
     if ('status' in asked) settle(asked)
     // A client that comes back is known already, and does not wait behind strangers.
-    else if (asked.handshake.claim !== undefined) settle(this.#admissions.recovery(asked))
+    else if (asked.handshake.claim !== undefined) settle(this.#admissions.recovery(asked, request))
     else if (this.#closed !== undefined || this.#handshakes.full) settle(BUSY)
     else
       void this.#handshakes
@@ -178,8 +194,6 @@ export class PubSubServer implements AsyncDisposable {
 export async function servePubSub(options: ServePubSubOptions): Promise<PubSubServer> {
   return PubSubServer.start(options)
 }
-
-const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })
 
 /** What a promise settles with, or `undefined` when that takes longer. */
 async function within<T>(timeout: number, clock: Clock, promise: Promise<T>): Promise<T | undefined> {

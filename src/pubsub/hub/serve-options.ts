@@ -1,9 +1,12 @@
 import { checkHas, checkObject } from '../../base/check.js'
 import { type Clock, systemClock } from '../../base/clock.js'
 import { ArgumentError, shown } from '../../base/errors.js'
+import type { GivenServer } from '../../listeners/mount.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { checkHub } from '../wire/names.js'
 import { type Authenticate, checkAuthenticate } from './authenticate.js'
+
+const MIB = 1024 * 1024
 
 /** Options of `servePubSub`. */
 export interface ServePubSubOptions {
@@ -30,6 +33,27 @@ export interface ServePubSubOptions {
   readonly maxWaitingBytes?: number | undefined
   /** Listens with TLS 1.2 or later. Its `clientCa` does not count: access tokens do. Default: without. */
   readonly tls?: TlsMaterial | undefined
+  /** Most sessions of one user; one more is refused (503). Default 1,000. */
+  readonly maxConnectionsPerUser?: number | undefined
+  /** Most connections from one address, of a server of our own; this machine may have any number. Default 1,000. */
+  readonly maxConnectionsPerAddress?: number | undefined
+  /**
+   * Frames a second that one user may send with all its connections, or an address with those without a user id, but for
+   * this machine. Whoever sends more is read more slowly, after a second's worth at once. Default 10,000.
+   */
+  readonly maxFrameRatePerUser?: number | undefined
+  /** Bytes a second, likewise. Default 64 MiB. */
+  readonly maxByteRatePerUser?: number | undefined
+  /**
+   * A server that listens, or will, whose WebSocket handshakes below `path` are ours; then `host`, `port`, `tls` and
+   * `maxConnectionsPerAddress` do not count, and the others are for whoever listened before.
+   */
+  readonly server?: GivenServer | undefined
+  /**
+   * Where clients find it when a proxy passes requests on, such as `wss://panel.example`, without a path; then the address
+   * of a client is what a proxy on this machine says in `X-Forwarded-For`. Default where it listens.
+   */
+  readonly publicUrl?: string | undefined
   /** Default the machine's. */
   readonly clock?: Clock | undefined
 }
@@ -45,7 +69,14 @@ export interface CheckedServeOptions {
   readonly idleTimeout: number
   readonly maxConnections: number
   readonly maxWaitingBytes: number
+  readonly maxConnectionsPerUser: number
+  readonly maxConnectionsPerAddress: number
+  readonly maxFrameRatePerUser: number
+  readonly maxByteRatePerUser: number
   readonly tls: TlsMaterial | undefined
+  readonly server: GivenServer | undefined
+  /** Without a slash at the end. */
+  readonly publicUrl: string | undefined
   readonly clock: Clock
 }
 
@@ -53,8 +84,8 @@ export interface CheckedServeOptions {
 export function checkServeOptions(options: ServePubSubOptions): CheckedServeOptions {
   checkObject('options', options)
   const { authenticate, host = '127.0.0.1', port = 8080, path = '/client', hubs, clock = systemClock } = options
-  const { retention = 60_000, idleTimeout = 120_000, maxConnections = 10_000 } = options
-  const { maxWaitingBytes = 256 * 1024 * 1024, tls } = options
+  const { retention = 60_000, idleTimeout = 120_000 } = options
+  const { tls } = options
   if (tls !== undefined) checkTls(tls)
   checkAuthenticate(authenticate)
   check('host', host, 'an address such as 127.0.0.1', typeof host === 'string' && host !== '')
@@ -62,12 +93,31 @@ export function checkServeOptions(options: ServePubSubOptions): CheckedServeOpti
   check('path', path, 'a path such as /client', /^(\/[\w.~-]+)+$/.test(path))
   check('retention', retention, 'a number of ms, 0 or more', Number.isFinite(retention) && retention >= 0)
   check('idleTimeout', idleTimeout, 'a positive number of ms', Number.isFinite(idleTimeout) && idleTimeout > 0)
-  check('maxConnections', maxConnections, 'a positive integer', isPositiveInteger(maxConnections))
-  check('maxWaitingBytes', maxWaitingBytes, 'a positive integer', isPositiveInteger(maxWaitingBytes))
+  const quotas = quotasOf(options)
+  const { server } = options
+  if (server !== undefined) checkHas('server', server, ['on', 'off', 'address', 'rawListeners'])
   check('hubs', hubs, 'an array of names', hubs === undefined || Array.isArray(hubs))
   for (const hub of hubs ?? []) checkHub(hub)
   checkHas('clock', clock, ['now', 'monotonic', 'schedule'])
-  return { authenticate, host, port, path, hubs, retention, idleTimeout, maxConnections, maxWaitingBytes, tls, clock }
+  const publicUrl = publicUrlOf(options)
+  return { authenticate, host, port, path, hubs, retention, idleTimeout, ...quotas, tls, server, publicUrl, clock }
+}
+
+function quotasOf(options: ServePubSubOptions) {
+  const { maxConnections = 10_000, maxConnectionsPerUser = 1_000, maxConnectionsPerAddress = 1_000 } = options
+  const { maxFrameRatePerUser = 10_000, maxByteRatePerUser = 64 * MIB, maxWaitingBytes = 256 * MIB } = options
+  const connections = { maxConnections, maxConnectionsPerUser, maxConnectionsPerAddress }
+  const quotas = { ...connections, maxFrameRatePerUser, maxByteRatePerUser, maxWaitingBytes }
+  for (const [name, value] of Object.entries(quotas)) check(name, value, 'a positive integer', isPositiveInteger(value))
+  return quotas
+}
+
+function publicUrlOf({ publicUrl }: ServePubSubOptions): string | undefined {
+  if (publicUrl === undefined) return undefined
+  const url = URL.canParse(publicUrl) ? new URL(publicUrl) : undefined
+  const fits = url !== undefined && ['ws:', 'wss:'].includes(url.protocol) && url.pathname === '/' && url.search === ''
+  check('publicUrl', publicUrl, 'an address such as wss://panel.example, without a path', fits)
+  return `${url?.protocol}//${url?.host}`
 }
 
 const isPositiveInteger = (value: unknown): boolean => Number.isInteger(value) && Number(value) > 0

@@ -4,6 +4,7 @@ import type { FrameData } from '../wire/frames.js'
 import type { CloseCode, HubLink } from './hub-link.js'
 import type { Source } from './pacing.js'
 import { ReadAhead, type ReadAheadRoom } from './read-ahead.js'
+import type { SlowLink } from './senders.js'
 import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
 
 /** Unsent bytes above which nothing more is written to a socket, nor read from it. */
@@ -34,7 +35,7 @@ export interface SocketListener {
  * does not read is not read from, and one that sends a lot waits for its next turn, so that others have theirs. A client
  * that is held is still read for a while: behind the frames that wait there may be acknowledgements that others need.
  */
-export class WebSocketLink implements HubLink, Source, ScheduledWriter {
+export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #writes: WriteScheduler
@@ -47,6 +48,7 @@ export class WebSocketLink implements HubLink, Source, ScheduledWriter {
   #putOff = false
   #paused = false
   #held = false
+  #slowed = false
   #closedWith: number | undefined
 
   /** @param stream - the connection below the socket */
@@ -126,6 +128,12 @@ export class WebSocketLink implements HubLink, Source, ScheduledWriter {
     this.#resume()
   }
 
+  slow(slowed: boolean): void {
+    this.#slowed = slowed
+    if (slowed) this.#readAhead()
+    else this.#resume()
+  }
+
   /** Lets what was written leave, and goes on with what waits. */
   endTurn(): void {
     this.#busy = false
@@ -143,8 +151,12 @@ export class WebSocketLink implements HubLink, Source, ScheduledWriter {
     return this.#stream.writableLength < MOST_UNSENT
   }
 
+  get #waits(): boolean {
+    return this.#held || this.#slowed
+  }
+
   get #ready(): boolean {
-    return this.#work < WORK_PER_TURN && ((this.#hasRoom && !this.#held) || this.#closedWith !== undefined)
+    return this.#work < WORK_PER_TURN && ((this.#hasRoom && !this.#waits) || this.#closedWith !== undefined)
   }
 
   #take(frame: FrameData): void {
@@ -154,14 +166,14 @@ export class WebSocketLink implements HubLink, Source, ScheduledWriter {
     }
     if (this.#listener?.receiveAhead(frame)) return
     this.#waiting.push(frame)
-    if (this.#held && this.#hasRoom && !this.#waiting.full) return
+    if (this.#waits && this.#hasRoom && !this.#waiting.full) return
     this.#paused = true
     this.#socket.pause()
   }
 
   /** Reads on while frames have to wait. */
   #readAhead(): void {
-    if (!this.#held || !this.#paused || !this.#hasRoom || this.#waiting.full) return
+    if (!this.#waits || !this.#paused || !this.#hasRoom || this.#waiting.full) return
     this.#paused = false
     this.#socket.resume()
   }

@@ -1,6 +1,7 @@
 //! Drives a state store with the official Rust client and prints one line per check.
 //!
-//! Usage: `interop-rust [--host HOST] [--port PORT]`. Exit code 1 if a check failed.
+//! Usage: `interop-rust [--host HOST] [--port PORT] [--ca FILE [--cert FILE --key FILE | --sat FILE]]`, with TLS if there
+//! is a CA. Exit code 1 if a check failed.
 
 mod checks;
 mod expect;
@@ -14,7 +15,7 @@ use std::{env, panic, thread};
 use tokio::time::timeout;
 
 use expect::{Outcome, describe};
-use store::{ANSWER_LIMIT, NeverReconnect, Store, open_session};
+use store::{ANSWER_LIMIT, Address, NeverReconnect, Store, open_session};
 
 const CHECK_LIMIT: Duration = Duration::from_secs(8);
 const RUN_LIMIT: Duration = Duration::from_secs(55);
@@ -26,10 +27,10 @@ async fn main() -> Outcome<ExitCode> {
         thread::sleep(RUN_LIMIT);
         fail_the_run("no end within its limit");
     });
-    let (host, port) = address(env::args().skip(1))?;
+    let address = address(env::args().skip(1))?;
     let run = unique_name()?;
     let lost = Arc::new(OnceLock::new());
-    let session = open_session(&host, port, &run, NeverReconnect(lost.clone()))?;
+    let session = open_session(address, &run, NeverReconnect(lost.clone()))?;
     let store = Store::new(&session, run)?;
     let exit = session.create_exit_handle();
     let mut connection = tokio::spawn(session.run());
@@ -90,17 +91,21 @@ fn fail_the_run(came: &str) {
     process::exit(1);
 }
 
-fn address(mut arguments: impl Iterator<Item = String>) -> Outcome<(String, u16)> {
-    let (mut host, mut port) = ("127.0.0.1".to_string(), 1883);
+fn address(mut arguments: impl Iterator<Item = String>) -> Outcome<Address> {
+    let mut address = Address::default();
     while let Some(name) = arguments.next() {
         let value = arguments.next().ok_or("every argument takes a value")?;
         match name.as_str() {
-            "--host" => host = value,
-            "--port" => port = value.parse()?,
-            _ => return Err(format!("unknown argument {name}: --host HOST --port PORT").into()),
+            "--host" => address.host = value,
+            "--port" => address.port = value.parse()?,
+            "--ca" => address.ca = Some(value),
+            "--cert" => address.cert = Some(value),
+            "--key" => address.key = Some(value),
+            "--sat" => address.sat = Some(value),
+            _ => return Err(format!("unknown argument {name}").into()),
         }
     }
-    Ok((host, port))
+    Ok(address)
 }
 
 fn unique_name() -> Outcome<String> {

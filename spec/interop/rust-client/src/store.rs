@@ -115,18 +115,34 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A plain TCP session that ends with its first connection.
-pub fn open_session(
-    host: &str,
-    port: u16,
-    client_id: &str,
-    policy: NeverReconnect,
-) -> Outcome<Session> {
+/// Where the store is, and how the client proves who it is: files, all of them PEM but for the token.
+pub struct Address {
+    pub host: String,
+    pub port: u16,
+    pub ca: Option<String>,
+    pub cert: Option<String>,
+    pub key: Option<String>,
+    pub sat: Option<String>,
+}
+
+impl Default for Address {
+    fn default() -> Self {
+        let host = "127.0.0.1".to_string();
+        Self { host, port: 1883, ca: None, cert: None, key: None, sat: None }
+    }
+}
+
+/// A session that ends with its first connection.
+pub fn open_session(address: Address, client_id: &str, policy: NeverReconnect) -> Outcome<Session> {
     let settings = MqttConnectionSettingsBuilder::default()
-        .hostname(host)
-        .tcp_port(port)
+        .hostname(address.host)
+        .tcp_port(address.port)
         .client_id(client_id)
-        .use_tls(false)
+        .use_tls(address.ca.is_some())
+        .ca_file(address.ca)
+        .cert_file(address.cert)
+        .key_file(address.key)
+        .sat_file(address.sat)
         .connection_timeout(ANSWER_LIMIT)
         .build()?;
     let options = SessionOptionsBuilder::default()

@@ -1,10 +1,10 @@
 import { type Server, Socket } from 'node:net'
-import { isLoopback } from '../base/host-name.js'
+import { isThisMachine, networkOf } from '../base/network.js'
 
 /** How many may be connected, whether they have said who they are or not. */
 export interface ConnectionQuotas {
   readonly maxConnections: number
-  /** From one address; this machine, where proxies are as well, may have any number. */
+  /** From one address, or network of 64 bits of IPv6; this machine, where proxies are as well, may have any number. */
   readonly maxConnectionsPerAddress: number
 }
 
@@ -43,10 +43,11 @@ export class Visitors {
   }
 
   #admit(socket: Socket): boolean {
-    const { remoteAddress: address = '' } = socket
+    const { remoteAddress = '' } = socket
+    const address = networkOf(remoteAddress)
     const { maxConnections, maxConnectionsPerAddress } = this.#quotas
     const before = this.#byAddress.get(address) ?? 0
-    if (this.#count >= maxConnections || (before >= maxConnectionsPerAddress && !isLocal(address))) {
+    if (this.#count >= maxConnections || (before >= maxConnectionsPerAddress && !isThisMachine(remoteAddress))) {
       this.#refused++
       socket.on('error', () => undefined).destroy()
       return false
@@ -64,5 +65,3 @@ export class Visitors {
     else this.#byAddress.delete(address)
   }
 }
-
-const isLocal = (address: string): boolean => address === '::1' || isLoopback(address.replace(/^::ffff:/i, ''))

@@ -1,6 +1,6 @@
 import { createServer, Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { Visitors } from '../../src/broker/visitors.js'
+import { Visitors } from '../../src/listeners/visitors.js'
 
 /** A connection from an address, without a network. */
 const visitFrom = (address: string): Socket => Object.defineProperty(new Socket(), 'remoteAddress', { value: address })

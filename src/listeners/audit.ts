@@ -1,22 +1,24 @@
 import { type Observable, Subject } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 
-/** What those who answer for a store want to know: a login, or a refusal. Without secrets and values. */
+/** What those who answer for a store or hub want to know: a login, or a refusal. Without secrets and values. */
 export interface AuditEvent {
   /** When, as in `2026-01-02T12:15:16.017Z`. */
   readonly time: string
-  /** `suppressed`: so many more events came in the same second, which are not told one by one. */
-  readonly event: 'login' | 'refused' | 'suppressed'
+  /** `order`: somebody with the token of the console had it do something. `suppressed`: so many more events came in the same second, which are not told one by one. */
+  readonly event: 'login' | 'refused' | 'order' | 'suppressed'
   readonly clientId?: string | undefined
   readonly username?: string | undefined
   readonly address?: string | undefined
+  /** `mqtt`, `mqtts`, `ws`, `wss`, `console` or `hub`. */
   readonly listener?: string | undefined
   /** Of a login. */
   readonly outcome?: 'accepted' | 'refused' | undefined
   /** What was refused. */
   readonly action?: 'connect' | 'publish' | 'subscribe' | 'read' | 'write' | undefined
-  /** Topic, filter or key, as text, at most 256 characters. */
+  /** Topic, filter, key, name of the hub or path of an order, as text, at most 256 characters. */
   readonly target?: string | undefined
+  /** `quota` of what was refused though it is allowed, as it would be more than there may be. */
   readonly reason?: string | undefined
   readonly count?: number | undefined
 }
@@ -41,9 +43,14 @@ export class Audit {
     return this.#events$.asObservable()
   }
 
+  /** Whether anybody listens. */
+  get heard(): boolean {
+    return this.#events$.observed
+  }
+
   /** Tells of something, unless there was too much of it in this second. */
   tell(event: Omit<AuditEvent, 'time'>): void {
-    if (!this.#events$.observed) return
+    if (!this.heard) return
     const now = this.#clock.monotonic()
     if (now >= this.#second + SECOND) this.#begin(now)
     if (++this.#told <= MOST_PER_SECOND) this.#emit(event)

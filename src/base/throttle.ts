@@ -1,4 +1,5 @@
-import type { Clock } from '../base/clock.js'
+import type { Clock } from './clock.js'
+import { networkOf } from './network.js'
 
 /** Failures of one address that cost nothing, as people mistype. */
 const FREE = 5
@@ -52,17 +53,4 @@ export class LoginThrottle {
     const [oldest] = this.#failures.keys()
     if (oldest !== undefined && this.#failures.size > MOST_ADDRESSES) this.#failures.delete(oldest)
   }
-}
-
-/** An address, or of IPv6 the first half of it. */
-export function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined || !address.includes(':')) return mapped ?? address
-  const [head = '', tail] = address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  // What `::` stands for is zeros: as many as are missing.
-  const known = groups.length + (tail === undefined || tail === '' ? 0 : tail.split(':').length)
-  const zeros = tail === undefined ? 0 : 8 - known
-  const all = [...groups, ...Array<string>(zeros).fill('0'), ...(tail ? tail.split(':') : [])]
-  return `${all.slice(0, 4).join(':')}::/64`
 }

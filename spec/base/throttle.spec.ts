@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LoginThrottle, networkOf } from '../../src/identity/throttle.js'
+import { LoginThrottle } from '../../src/base/throttle.js'
 import { ManualClock } from '../support/manual-clock.js'
 
 function failing(times: number, address = '192.0.2.1') {
@@ -53,19 +53,5 @@ describe('LoginThrottle', () => {
     const { throttle } = failing(5, '2001:db8:0:1::1')
     expect(throttle.pause('2001:db8:0:1:ffff:1:2:3')).toBe(1_000)
     expect(throttle.pause('2001:db8:0:2::1')).toBe(0)
-  })
-})
-
-describe('networkOf', () => {
-  it.each([
-    ['192.0.2.1', '192.0.2.1'],
-    ['::ffff:192.0.2.1', '192.0.2.1'],
-    ['::1', '0:0:0:0::/64'],
-    ['2001:db8::1', '2001:db8:0:0::/64'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['fe80::', 'fe80:0:0:0::/64'],
-    ['', ''],
-  ])('of %s is %s', (address, network) => {
-    expect(networkOf(address)).toBe(network)
   })
 })

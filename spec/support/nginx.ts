@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+/** Whether somebody listens there. */
+const listens = (port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
+
+/**
+ * Runs nginx with what is in its `http` block until the end of the test; settles when it listens.
+ *
+ * @param files - beside its configuration
+ */
+export async function runNginx(http: string, port: number, files: Readonly<Record<string, string>>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'nginx-'))
+  await mkdir(join(folder, 'logs'))
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+  const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${name};`)
+  const head = 'daemon off; master_process off; pid nginx.pid; error_log stderr; events {}'
+  await writeFile(join(folder, 'nginx.conf'), `${head}\nhttp { access_log off; ${places.join(' ')}\n${http}\n}`)
+  const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf'], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const said: string[] = []
+  child.stderr.on('data', text => said.push(String(text)))
+  const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  onTestFinished(async () => {
+    child.kill()
+    await ended
+    await rm(folder, { recursive: true })
+  })
+  while (!(await listens(port))) {
+    if (child.exitCode !== null) throw new Error(`nginx ended: ${said.join('')}`)
+  }
+}

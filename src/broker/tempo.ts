@@ -1,0 +1,66 @@
+import type { Clock } from '../base/clock.js'
+import type { Deadline } from '../base/deadlines.js'
+import type { Timeouts } from '../base/timeouts.js'
+import type { Account } from './account.js'
+
+/** What a tempo needs of whoever keeps it. */
+export interface TempoHost {
+  readonly clock: Clock
+  readonly timeouts: Timeouts<() => void>
+}
+
+/** A longer pause is made of several: a client that is not read is not to look silent, ms. */
+const LONGEST_PAUSE = 1_000
+
+/** Makes a connection that is faster than it may be wait: nothing of it is read, and so its client is slowed down. */
+export class Tempo {
+  /** Packets since they were charged last. */
+  packets = 0
+  /** Likewise. */
+  bytes = 0
+  readonly #host: TempoHost
+  readonly #pacers: readonly Account[]
+  readonly #goOn: (paused: number) => void
+  #pause: Deadline<() => void> | undefined
+
+  /**
+   * @param pacers - what it is charged to besides its own account
+   * @param goOn - a pause is over, which took so many ms
+   */
+  constructor(host: TempoHost, pacers: readonly Account[], goOn: (paused: number) => void) {
+    this.#host = host
+    this.#pacers = pacers
+    this.#goOn = goOn
+  }
+
+  /** Whether there is a pause. */
+  get pausing(): boolean {
+    return this.#pause !== undefined
+  }
+
+  /** Charges what came since the last time; returns whether there is to be a pause. */
+  settle(account: Account | undefined): boolean {
+    // Most stores have one user, on this machine, to whom nothing is charged.
+    if (account === undefined && this.#pacers.length === 0) return false
+    const { clock, timeouts } = this.#host
+    const now = clock.monotonic()
+    let wait = account === undefined ? 0 : account.charge(this.packets, this.bytes, now)
+    for (const pacer of this.#pacers) wait = Math.max(wait, pacer.charge(this.packets, this.bytes, now))
+    this.packets = 0
+    this.bytes = 0
+    if (wait === 0) return false
+    for (const each of this.#pacers) each.paused()
+    account?.paused()
+    this.#pause = timeouts.add(now + Math.min(wait, LONGEST_PAUSE), () => {
+      this.#pause = undefined
+      this.#goOn(clock.monotonic() - now)
+    })
+    return true
+  }
+
+  /** The connection is gone. */
+  stop(): void {
+    if (this.#pause) this.#host.timeouts.remove(this.#pause)
+    this.#pause = undefined
+  }
+}

@@ -1,0 +1,59 @@
+import type { Clock } from '../base/clock.js'
+import type { Deadline } from '../base/deadlines.js'
+import type { Timeouts } from '../base/timeouts.js'
+import { LIMIT } from './limits.js'
+
+/** Where a packet comes in. */
+export interface UnfinishedHost {
+  readonly clock: Clock
+  readonly timeouts: Timeouts<() => void>
+}
+
+/** What reads the packet. */
+export interface UnfinishedReader {
+  /** How much of it is there, bytes. */
+  readonly held: number
+  /** It takes longer than it may. */
+  overdue(): void
+}
+
+/** A packet that is not complete: a client that begins one has to end it some time. */
+export class Unfinished {
+  /** When it began, ms; `undefined` when there is none, or that has to be looked up. */
+  begun: number | undefined
+  readonly #host: UnfinishedHost
+  readonly #reader: UnfinishedReader
+  #deadline: Deadline<() => void> | undefined
+
+  constructor(host: UnfinishedHost, reader: UnfinishedReader) {
+    this.#host = host
+    this.#reader = reader
+  }
+
+  /** There is one. */
+  watch(): void {
+    const { clock, timeouts } = this.#host
+    this.begun ??= clock.monotonic()
+    this.#deadline ??= timeouts.add(this.begun + LIMIT.packetTimeout, this.#late)
+  }
+
+  /** For so many ms nothing of it was read. */
+  postpone(ms: number): void {
+    if (this.begun !== undefined) this.begun += ms
+  }
+
+  /** There will be no more. */
+  stop(): void {
+    if (this.#deadline) this.#host.timeouts.remove(this.#deadline)
+    this.begun = undefined
+  }
+
+  readonly #late = (): void => {
+    this.#deadline = undefined
+    if (this.begun === undefined) return
+    const { clock, timeouts } = this.#host
+    const due = Math.max(this.begun + LIMIT.packetTimeout, this.begun + this.#reader.held / LIMIT.packetRate)
+    if (due <= clock.monotonic()) this.#reader.overdue()
+    else this.#deadline = timeouts.add(due, this.#late)
+  }
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../base/clock.js'
+import { ArgumentError, shown } from '../base/errors.js'
+import type { DumpLine } from '../dump/dump-line.js'
+import type { GivenServer } from '../listeners/mount.js'
+import type { TlsMaterial } from '../tls/tls.js'
+
+/** Options of `ConsoleServer.start`. Times in ms. */
+export interface ConsoleOptions {
+  readonly host: string
+  /** TCP port, 0 for any free one. */
+  readonly port: number
+  /** What a reset makes of the store; without it there is none. */
+  readonly seed: readonly DumpLine[] | undefined
+  /** Version of this package. */
+  readonly version: string
+  /** Clock of the stream. Default the machine's. */
+  readonly clock?: Clock
+  /** Where the built page is. */
+  readonly page?: URL
+  /** How long a connection may stand still during a request. Default a minute. */
+  readonly idleTimeout?: number
+  /** Listens with TLS. Its `clientCa` does not count: the token does. */
+  readonly tls?: TlsMaterial | undefined
+  /**
+   * A server that listens, or will, on which the console is to be below `path`; then it does not listen itself, and `host`,
+   * `port`, `tls` and `idleTimeout` do not count. Connections and their number are that server's business.
+   */
+  readonly server?: GivenServer | undefined
+  /** Default `/console` on a given server, else nothing. */
+  readonly path?: string | undefined
+  /**
+   * Where people find it, such as `https://panel.example/console/`, when a proxy passes requests on; then the address of
+   * whoever asks is what a proxy on this machine says in `X-Forwarded-For`.
+   */
+  readonly publicUrl?: string | undefined
+  /** Where browsers find the broker, such as `wss://panel.example/mqtt`. Default as the store says. */
+  readonly brokerUrl?: string | undefined
+}
+
+/** The path below which a console is, without a slash at the end. Throws {@link ArgumentError}. */
+export function pathOf({ path, server }: ConsoleOptions): string {
+  const below = path ?? (server === undefined ? '' : '/console')
+  if (below === '' || /^(\/[\w.~-]+)+$/.test(below)) return below
+  throw new ArgumentError(`Expected \`path\` to be a path such as /console, got \`${shown(path)}\``)
+}
+
+/** An address that is given. Throws {@link ArgumentError} unless it has one of the protocols. */
+export function urlOf(name: string, url: string | undefined, protocols: readonly string[]): URL | undefined {
+  if (url === undefined) return undefined
+  if (URL.canParse(url) && protocols.includes(new URL(url).protocol)) return new URL(url)
+  throw new ArgumentError(`Expected \`${name}\` to be an address with ${protocols.join(' or ')}, got \`${shown(url)}\``)
+}

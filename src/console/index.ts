@@ -1,0 +1,29 @@
+import type { RunningStore } from '../standalone.js'
+import type { ConsoleOptions } from './console-options.js'
+import { ConsoleServer } from './console-server.js'
+import { packageVersion } from './version.js'
+
+export type { GivenServer } from '../listeners/mount.js'
+export type { ConsoleServer } from './console-server.js'
+
+/** Options of {@link serveConsole}. */
+export interface ServeConsoleOptions
+  extends Partial<
+    Pick<ConsoleOptions, 'host' | 'port' | 'seed' | 'tls' | 'server' | 'path' | 'publicUrl' | 'brokerUrl'>
+  > {}
+
+/**
+ * Serves the console of a store: on a port of its own (`127.0.0.1:8080` unless `host` and `port` say otherwise), or on a
+ * given server, below `/console`. Rejects with the system's error when the port is taken, and with {@link ArgumentError} for
+ * a wrong option.
+ *
+ * @example
+ * ```ts
+ * await using console = await serveConsole(store, { server, publicUrl: 'https://panel.example/console/' })
+ * print(console.link)
+ * ```
+ */
+export async function serveConsole(store: RunningStore, options: ServeConsoleOptions = {}): Promise<ConsoleServer> {
+  const { host = '127.0.0.1', port = 8080, seed } = options
+  return ConsoleServer.start(store, { ...options, host, port, seed, version: packageVersion() })
+}

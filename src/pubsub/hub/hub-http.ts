@@ -1,0 +1,40 @@
+import { createServer } from 'node:http'
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
+import type { GivenServer } from '../../listeners/mount.js'
+import { Visitors } from '../../listeners/visitors.js'
+import { type TlsMaterial, tlsOptions } from '../../tls/tls.js'
+import { MOST_HANDSHAKES } from './handshake.js'
+
+/** How long the head of a request may take, and how often that is checked, ms. */
+const HEAD_TIMEOUT = 10_000
+const HEAD_CHECKS = 1_000
+const HTTP_SETTINGS = {
+  headersTimeout: HEAD_TIMEOUT,
+  requestTimeout: HEAD_TIMEOUT,
+  connectionsCheckingInterval: HEAD_CHECKS,
+}
+/** Connections beyond the sessions there may be: those in a handshake, and as many that come back. */
+const SPARE_CONNECTIONS = 2 * MOST_HANDSHAKES
+
+/** How a server of our own is to be. */
+export interface OwnHttpOptions {
+  readonly tls: TlsMaterial | undefined
+  readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
+}
+
+/** A server of our own for a hub: it knows nothing but WebSocket. */
+export function ownHttp({ tls, maxConnections, maxConnectionsPerAddress }: OwnHttpOptions): GivenServer {
+  const http = tls ? createHttpsServer({ ...HTTP_SETTINGS, ...tlsOf(tls) }) : createServer(HTTP_SETTINGS)
+  http.maxConnections = maxConnections + SPARE_CONNECTIONS
+  new Visitors({ maxConnections: http.maxConnections, maxConnectionsPerAddress }).guard(http)
+  http.on('request', (_request, response) => {
+    response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
+  })
+  return http
+}
+
+/** Shows another certificate to whoever connects from now on. */
+export const setTls = (http: HttpsServer, tls: TlsMaterial): void => http.setSecureContext(tlsOf(tls))
+
+const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

@@ -1,0 +1,43 @@
+import { displayText } from '../base/bytes.js'
+import { commandOf } from '../engine/entry.js'
+import type { AuditEvent } from '../listeners/audit.js'
+import type { Client } from '../peer/client.js'
+import type { Door } from './door.js'
+
+const LONGEST_TARGET = 256
+
+/** Puts on record what was refused for want of room. */
+export class Exceeded {
+  readonly #door: Door
+
+  constructor(door: Door) {
+    this.#door = door
+  }
+
+  /** A client id, a topic or a filter. */
+  name(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
+    this.#tell(client, action, target)
+  }
+
+  /** A request to the store. */
+  request(client: Client, payload: Uint8Array): void {
+    if (!this.#door.audit.heard) return
+    const command = commandOf(payload)
+    if (command === undefined || command.verb === 'SCAN') return
+    this.#tell(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))
+  }
+
+  #tell(client: Client, action: NonNullable<AuditEvent['action']>, target: string): void {
+    const { audit, guard } = this.#door
+    const username = guard?.usernameOf(client)
+    const { clientId } = client
+    audit.tell({
+      event: 'refused',
+      action,
+      clientId,
+      username,
+      target: target.slice(0, LONGEST_TARGET),
+      reason: 'quota',
+    })
+  }
+}

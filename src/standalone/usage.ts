@@ -1,0 +1,62 @@
+import type { Account } from '../broker/account.js'
+import type { Engine } from '../engine/engine.js'
+import type { Client } from '../peer/client.js'
+
+/** What one principal has of what there are quotas of; see {@link QuotaOptions}. */
+export interface Usage {
+  /** `is` and its id or user name; or `at` and an address, of those there who proved nothing. */
+  readonly principal: string
+  readonly connections: number
+  readonly subscriptions: number
+  readonly watches: number
+  /** Keys that it wrote last, and bytes of them. */
+  readonly keys: number
+  readonly bytes: number
+  /** Retained messages, and bytes of them. */
+  readonly retained: number
+  readonly retainedBytes: number
+  /** What waits for its sessions whose client is away. */
+  readonly waitingBytes: number
+  /** How often one of its connections was read more slowly. */
+  readonly pauses: number
+  /** How often it was refused something of the broker. */
+  readonly refused: number
+}
+
+/** The usage of whoever has something, or had lately. */
+export function* usageOf(accounts: Iterable<Account>, engine: Engine<Client>): Iterable<Usage> {
+  const rest = new Map(engine.shares.entries())
+  for (const account of accounts) {
+    const { name, connections, subscriptions, retained, retainedBytes, waitingBytes, pauses } = account
+    const { keys, bytes } = engine.shares.of(name)
+    rest.delete(name)
+    yield {
+      principal: name,
+      connections: connections.used,
+      subscriptions: subscriptions.used,
+      watches: engine.watchers.countOfOwner(name),
+      keys,
+      bytes,
+      retained: retained.used,
+      retainedBytes: retainedBytes.used,
+      waitingBytes: waitingBytes.used,
+      pauses,
+      refused: connections.refused + subscriptions.refused + retained.refused + waitingBytes.refused,
+    }
+  }
+  // Of those who have not been here since the start.
+  for (const [principal, { keys, bytes }] of rest) yield { ...NOTHING, principal, keys, bytes }
+}
+
+const NOTHING: Omit<Usage, 'principal'> = {
+  connections: 0,
+  subscriptions: 0,
+  watches: 0,
+  keys: 0,
+  bytes: 0,
+  retained: 0,
+  retainedBytes: 0,
+  waitingBytes: 0,
+  pauses: 0,
+  refused: 0,
+}
