@@ -1,6 +1,9 @@
 import { from } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { connect, json, number, type StateStore, set, systemClock } from '../../src/index.js'
+import { connectPubSub } from '../../src/pubsub/index.js'
+import { servePubSub } from '../../src/pubsub/server.js'
+import { serve } from '../../src/standalone.js'
 import { openClient, record } from '../support/open-client.js'
 import { openStore } from '../support/open-store.js'
 import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../support/scripted-broker.js'
@@ -39,6 +42,18 @@ const AT_ONCE: readonly Mistake[] = [
     // @ts-expect-error it is keepAlive
     () => connect({ url: 'mqtt://localhost', keepalive: 5 }),
     'Unknown option `keepalive` of connect: did you mean `keepAlive`?',
+  ],
+  [
+    "connect('mqtt://localhost', { reconnect: { max: 5 } })",
+    // @ts-expect-error it is maximum
+    () => connect('mqtt://localhost', { reconnect: { max: 5 } }),
+    /^Unknown option `max` of connect, in `reconnect`/,
+  ],
+  [
+    "connectPubSub('ws://localhost', { keepalive: 5 })",
+    // @ts-expect-error it is keepAlive
+    () => connectPubSub('ws://localhost', { keepalive: 5 }),
+    'Unknown option `keepalive` of connectPubSub: did you mean `keepAlive`?',
   ],
   [
     'set(key, { concurency: 1 })',
@@ -93,6 +108,25 @@ describe('A first mistake', () => {
     await expect(run(openClient(store.url))).rejects.toMatchObject({
       code: 'argument',
       message: saying(words),
+    })
+  })
+
+  it.each([
+    ['polcy', 'policy'],
+    ['authentification', 'authenticate'],
+    ['Data', 'data'],
+    ['maxkeys', 'maxKeys'],
+  ])('starts no store that is open because `%s` was ignored', async (written, meant) => {
+    await expect(serve({ port: 0, wsPort: 0, [written]: 'x' })).rejects.toMatchObject({
+      code: 'argument',
+      message: expect.stringMatching(`Unknown option \`${written}\` of serve: (did you mean \`${meant}\`|known are)`),
+    })
+  })
+
+  it('starts no hub that is open for the same reason', async () => {
+    const options = { port: 0, authenticate: () => ({}), maxConnection: 5 }
+    await expect(servePubSub(options)).rejects.toMatchObject({
+      message: 'Unknown option `maxConnection` of servePubSub: did you mean `maxConnections`?',
     })
   })
 

@@ -1,5 +1,6 @@
 import { checkFunction } from '../base/check.js'
 import { ArgumentError, shown } from '../base/errors.js'
+import { checkOptionNames } from '../base/option-names.js'
 import type { Codec } from '../keys/codec.js'
 import { json } from '../keys/json.js'
 import type { Connection } from '../pubsub/hub/identity.js'
@@ -44,6 +45,7 @@ const LONGEST_PREFIX = 100
 /** Fills in what is missing. Throws {@link ArgumentError} for what is wrong. */
 export function checkBridgeOptions(options: BridgeOptions): CheckedBridgeOptions {
   const { prefix = 'key:', codec = json<unknown>(), read, write = () => false } = options
+  checkOptionNames('bridge', options, { prefix, codec, read, write })
   if (!isName(prefix) || prefix.length > LONGEST_PREFIX) {
     throw new ArgumentError(
       `Expected \`prefix\` to be 1 to ${LONGEST_PREFIX} characters, not blank, got \`${shown(prefix).slice(0, 80)}\``,

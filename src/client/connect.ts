@@ -96,6 +96,7 @@ const CONNECT_NAMES: OptionNames<ConnectOptions & { readonly url: string }> = {
   authentication: true,
   credentials: true,
 }
+const BACKOFF_NAMES: OptionNames<BackoffOptions> = { initial: true, maximum: true, random: true }
 /** What mqtt.js and others call them. */
 const ELSEWHERE: OtherNames = {
   keepalive: 'keepAlive',
@@ -206,7 +207,8 @@ function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: nu
   if (sessionExpiry !== 0 && sessionExpiry !== Number.POSITIVE_INFINITY)
     checkPositiveInteger('sessionExpiry', sessionExpiry)
   checkPositiveInteger('connectTimeout', connectTimeout)
-  const { initial, maximum } = backoff ?? {}
+  checkOptionNames('connect, in `reconnect`', backoff, BACKOFF_NAMES)
+  const { initial, maximum } = backoff
   if (initial !== undefined) checkPositiveInteger('reconnect.initial', initial)
   if (maximum !== undefined) checkPositiveInteger('reconnect.maximum', maximum)
 }

@@ -1,6 +1,7 @@
 import { checkPositiveInteger } from '../base/check.js'
 import { type Clock, systemClock } from '../base/clock.js'
 import { ArgumentError, shown } from '../base/errors.js'
+import { checkOptionNames } from '../base/option-names.js'
 import type { Dialect } from '../protocol/replies.js'
 import { checkQuotas, type QuotaOptions } from './quotas.js'
 import { checkSecurity, type SecurityOptions } from './security.js'
@@ -84,7 +85,20 @@ export function checkOptions(options: ServeOptions): Required<ServeOptions> {
   const bounds = { maximumPacketSize, maximumKeepAlive, ...checkQuotas(options) }
   const storage = { data, persist, persistKeys, opening }
   const security = checkSecurity(options, host)
-  return { host, port, wsPort, clock, dialect, notifications, allowedOrigins, ...bounds, ...storage, ...security }
+  const checked = {
+    host,
+    port,
+    wsPort,
+    clock,
+    dialect,
+    notifications,
+    allowedOrigins,
+    ...bounds,
+    ...storage,
+    ...security,
+  }
+  checkOptionNames('serve', options, checked)
+  return checked
 }
 
 /** Throws {@link ArgumentError} unless the value is one of the choices. */

@@ -2,6 +2,7 @@ import type { BackoffOptions } from '../../base/backoff.js'
 import { checkFunction, checkHas, checkObject, checkPositiveInteger } from '../../base/check.js'
 import { type Clock, systemClock } from '../../base/clock.js'
 import { ArgumentError, shown } from '../../base/errors.js'
+import { checkOptionNames } from '../../base/option-names.js'
 import { jsonClientCodec } from '../wire/json-client-codec.js'
 import { LateCodec } from '../wire/late-codec.js'
 import type { UrlSource } from './driver.js'
@@ -58,12 +59,13 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   const { protocol = 'json', reconnect = {}, clock = systemClock } = options
   const { recoveryWindow = 60_000, connectTimeout = 10_000, keepAlive = 40_000 } = options
   const { timeout = recoveryWindow + 30_000, queueLimit = 10_000, retries = 3 } = options
-  checkObject('reconnect', reconnect)
   checkBackoff(reconnect)
   const pauses = pausesOf(reconnect)
   // At once for a session that held, like the first attempt to recover one.
   const { reconnectStrategy = attempt => (attempt === 1 ? 0 : pauses.pause(attempt - 1)) } = options
   const numbers = { recoveryWindow, connectTimeout, keepAlive, timeout, queueLimit }
+  const known = { ...numbers, protocol, retries, reconnect, reconnectStrategy, clock }
+  checkOptionNames('connectPubSub', options, known)
   for (const [name, value] of Object.entries(numbers)) checkPositiveInteger(name, value)
   if (retries !== 0) checkPositiveInteger('retries', retries)
   checkHas('clock', clock, ['now', 'monotonic', 'schedule'])
@@ -90,7 +92,9 @@ function checkUrl(url: UrlSource): void {
   )
 }
 
-function checkBackoff({ initial, maximum }: BackoffOptions): void {
+function checkBackoff(backoff: BackoffOptions): void {
+  checkOptionNames('connectPubSub, in `reconnect`', backoff, { initial: true, maximum: true, random: true })
+  const { initial, maximum } = backoff
   if (initial !== undefined) checkPositiveInteger('reconnect.initial', initial)
   if (maximum !== undefined) checkPositiveInteger('reconnect.maximum', maximum)
 }

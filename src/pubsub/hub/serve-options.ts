@@ -1,6 +1,7 @@
 import { checkHas, checkObject } from '../../base/check.js'
 import { type Clock, systemClock } from '../../base/clock.js'
 import { ArgumentError, shown } from '../../base/errors.js'
+import { checkOptionNames } from '../../base/option-names.js'
 import type { GivenServer } from '../../listeners/mount.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { checkHub } from '../wire/names.js'
@@ -60,6 +61,7 @@ export interface ServePubSubOptions {
 
 /** Options with nothing missing. */
 export interface CheckedServeOptions {
+  checkObject('options', options)
   readonly authenticate: Authenticate
   readonly host: string
   readonly port: number
@@ -82,7 +84,6 @@ export interface CheckedServeOptions {
 
 /** Fills in what is missing. Throws {@link ArgumentError} for what is wrong. */
 export function checkServeOptions(options: ServePubSubOptions): CheckedServeOptions {
-  checkObject('options', options)
   const { authenticate, host = '127.0.0.1', port = 8080, path = '/client', hubs, clock = systemClock } = options
   const { retention = 60_000, idleTimeout = 120_000 } = options
   const { tls } = options
@@ -100,7 +101,22 @@ export function checkServeOptions(options: ServePubSubOptions): CheckedServeOpti
   for (const hub of hubs ?? []) checkHub(hub)
   checkHas('clock', clock, ['now', 'monotonic', 'schedule'])
   const publicUrl = publicUrlOf(options)
-  return { authenticate, host, port, path, hubs, retention, idleTimeout, ...quotas, tls, server, publicUrl, clock }
+  const checked = {
+    authenticate,
+    host,
+    port,
+    path,
+    hubs,
+    retention,
+    idleTimeout,
+    ...quotas,
+    tls,
+    server,
+    publicUrl,
+    clock,
+  }
+  checkOptionNames('servePubSub', options, checked)
+  return checked
 }
 
 function quotasOf(options: ServePubSubOptions) {
