@@ -61,7 +61,6 @@ export interface ServePubSubOptions {
 
 /** Options with nothing missing. */
 export interface CheckedServeOptions {
-  checkObject('options', options)
   readonly authenticate: Authenticate
   readonly host: string
   readonly port: number
@@ -84,6 +83,7 @@ export interface CheckedServeOptions {
 
 /** Fills in what is missing. Throws {@link ArgumentError} for what is wrong. */
 export function checkServeOptions(options: ServePubSubOptions): CheckedServeOptions {
+  checkObject('options', options)
   const { authenticate, host = '127.0.0.1', port = 8080, path = '/client', hubs, clock = systemClock } = options
   const { retention = 60_000, idleTimeout = 120_000 } = options
   const { tls } = options
