@@ -39,6 +39,11 @@ export class CountedFifo<T> {
     this.#count(this.#sizeOf(item))
   }
 
+  /** The first item, which stays. */
+  peek(): T | undefined {
+    return this.#items.peek()
+  }
+
   /** Takes the first item. */
   shift(): T | undefined {
     const item = this.#items.shift()

@@ -40,6 +40,66 @@ describe('A sender', () => {
     expect([member.sequenceIds.length, member.end]).toEqual([10_000, undefined])
   })
 
+  it.each([500, 1_900])('is one of 2,000, with two messages each, at a member %i ms away', away => {
+    const { clock, hub } = build()
+    const member = new PacedClient(hub, ['g'])
+    const senders = Array.from({ length: 2_000 }, () => new PacedClient(hub))
+    acknowledge(member, clock, away)
+    for (const sender of senders) sender.publish('g', 2)
+    expect(member.sequenceIds).toHaveLength(1_000)
+    clock.advance(60_000)
+    expect([member.sequenceIds.length, member.end]).toEqual([4_000, undefined])
+    expect(senders.every(({ acks }) => acks === 2)).toBe(true)
+  })
+
+  it('is one of 40 with large messages', () => {
+    const { clock, hub } = build()
+    const member = new PacedClient(hub, ['g'])
+    const senders = Array.from({ length: 40 }, () => new PacedClient(hub))
+    acknowledge(member, clock, 500)
+    const data = 'x'.repeat(1_000_000)
+    for (const sender of senders) sender.take({ type: 'sendToGroup', group: 'g', data, ackId: 1 })
+    expect(member.sequenceIds).toHaveLength(16)
+    clock.advance(10_000)
+    expect([member.sequenceIds.length, member.end]).toEqual([40, undefined])
+  })
+
+  it('goes on before those of whom something was taken, however much they have left', () => {
+    const { hub } = build()
+    const member = new PacedClient(hub, ['g'])
+    const bursting = Array.from({ length: 300 }, () => new PacedClient(hub))
+    for (const sender of bursting) sender.publish('g', 800)
+    const late = new PacedClient(hub)
+    late.publish('g', 1)
+    expect([member.sequenceIds.length, late.acks]).toEqual([1_000, 0])
+    member.take({ type: 'sequenceAck', sequenceId: 1_000 })
+    expect([member.sequenceIds.length, late.acks]).toEqual([2_000, 1])
+  })
+
+  it('is not held for ever: of 2,000 at a member that is dead each goes on after four seconds', () => {
+    const { clock, hub } = build()
+    const member = new PacedClient(hub, ['g'])
+    const senders = Array.from({ length: 2_000 }, () => new PacedClient(hub))
+    for (const sender of senders) sender.publish('g', 2)
+    clock.advance(3_999)
+    expect([member.sequenceIds.length, member.end]).toEqual([1_000, undefined])
+    clock.advance(1)
+    expect(senders.every(({ acks }) => acks === 2)).toBe(true)
+    expect([member.end, clock.pending]).toEqual(['close 1008 too much is not acknowledged', 1])
+  })
+
+  it('waits at its new link, too, once it has recovered', () => {
+    const { hub } = build()
+    const [member, sender, link] = [new PacedClient(hub, ['g']), new PacedClient(hub), new PacedClient(hub)]
+    tellGroup(hub, 'g', 1_000)
+    sender.publish('g', 1)
+    const { connectionId } = sender.session
+    const token = String(sender.parsed[0]?.['reconnectionToken'])
+    expect(hub.recover({ connectionId, token }, link)).toBe(sender.session)
+    const frame = JSON.stringify({ type: 'sendToGroup', group: 'g', data: 1, ackId: 1 })
+    expect([hub.receive(sender.session, link, frame), member.end]).toEqual([0, undefined])
+  })
+
   it('of 10,000 messages at a member that acknowledges once a second', () => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
@@ -209,6 +269,24 @@ describe('A sender', () => {
     member.send({ type: 'sequenceAck', sequenceId: 751 })
     await sender.seen(({ ackId }) => ackId === 1_200)
     await eventually(() => member.messages.length === 1_200)
+  })
+
+  it('is really held with its first message, with hundreds of others', async () => {
+    const { hub, story } = await openHub()
+    const member = await RawPubSubClient.connect(hub.url)
+    await member.join('g')
+    const senders = await Promise.all(Array.from({ length: 300 }, () => RawPubSubClient.connect(hub.url)))
+    const frame = { type: 'sendToGroup', group: 'g', dataType: 'json', data: 1 }
+    for (let ackId = 1; ackId <= 751; ackId++) senders[0]?.send({ ...frame, ackId })
+    await member.received(751)
+    for (const sender of senders) sender.send({ ...frame, ackId: 1_000 })
+    await member.received(1_000)
+    await member.settled()
+    expect(member.messages).toHaveLength(1_000)
+    member.send({ type: 'sequenceAck', sequenceId: 1_000 })
+    await Promise.all(senders.map(async sender => sender.seen(({ ackId }) => ackId === 1_000)))
+    await member.received(1_051)
+    expect(story.filter(line => line.startsWith('disconnected'))).toEqual([])
   })
 
   it('is really read from ahead, for its acknowledgements', async () => {

@@ -94,11 +94,12 @@ vi.mock('../../../src/pubsub/hub/recent-ids.js', async importOriginal => {
 vi.mock('../../../src/pubsub/hub/requests.js', async importOriginal => {
   const original = await importOriginal<typeof import('../../../src/pubsub/hub/requests.js')>()
   class Requests extends original.Requests {
-    override take(...what: Parameters<InstanceType<typeof original.Requests>['take']>): void {
-      super.take(...what)
+    override take(...what: Parameters<InstanceType<typeof original.Requests>['take']>): boolean {
+      const taken = super.take(...what)
       const [{ recent }, frame] = what
       const ackId = 'ackId' in frame ? frame.ackId : undefined
       if (switchedOff.mutation.requests && ackId !== undefined && !recent.has(ackId)) recent.add(ackId)
+      return taken
     }
   }
   return { ...original, Requests }

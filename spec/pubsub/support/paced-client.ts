@@ -24,8 +24,9 @@ export class PacedClient extends VirtualLink implements Source {
     this.session = hub.connect(this, codec, { roles, groups })
   }
 
-  hold(): void {
+  hold(): boolean {
     this.#held = true
+    return true
   }
 
   release(): void {
@@ -53,7 +54,8 @@ export class PacedClient extends VirtualLink implements Source {
     while (!this.#held) {
       const frame = this.#waiting.shift()
       if (frame === undefined) return
-      this.#hub.receive(this.session, this, JSON.stringify(frame))
+      const work = this.#hub.receive(this.session, this, JSON.stringify(frame))
+      if (work === 0) this.#waiting.unshift(frame)
     }
   }
 }

@@ -12,6 +12,7 @@ import type { Connection, EndReason, Identity, SessionClaim } from './identity.j
 import type { MemoryBudget } from './memory-budget.js'
 import { Pacing, type Source } from './pacing.js'
 import { type GroupAction, GroupGuards } from './permissions.js'
+import type { Waits } from './requests.js'
 import type { SharedCodec } from './shared-codec.js'
 import { UserEvent } from './user-event.js'
 
@@ -92,8 +93,10 @@ export class HubDriver implements HubListener {
     return session
   }
 
+  /** Takes a frame and returns how much work that was: 0 when the link is held and has to keep the frame. */
   receive(session: HubSession, link: HubLink & Source, frame: FrameData): number {
-    const work = this.engine.receive(session, link, frame, this.#clock.monotonic())
+    const waits: Waits = full => this.#pacing.hold(session, link, full, true)
+    const work = this.engine.receive(session, link, frame, this.#clock.monotonic(), waits)
     const { lagging } = this.engine
     if (lagging.length > 0) this.#pacing.hold(session, link, lagging)
     this.#pacing.review(session)

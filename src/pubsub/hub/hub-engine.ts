@@ -8,7 +8,7 @@ import { HubSession } from './hub-session.js'
 import type { EndReason, Identity, SessionClaim } from './identity.js'
 import { type MemoryBudget, unlimited } from './memory-budget.js'
 import { fanOut } from './messages.js'
-import { Requests } from './requests.js'
+import { Requests, type Waits } from './requests.js'
 import { Roster } from './roster.js'
 import type { DataFrame, SharedCodec } from './shared-codec.js'
 
@@ -109,15 +109,16 @@ export class HubEngine {
   /**
    * Takes what came over a link, unless the session has another one by now.
    *
-   * @returns how much work it was: 1, and 1 more for each message queued
+   * @param waits - makes the sender wait; default for one that cannot
+   * @returns how much work it was: 1, and 1 more for each message queued; 0 when the frame was not taken and has to wait
    */
-  receive(session: HubSession, link: HubLink, data: FrameData, now: number): number {
+  receive(session: HubSession, link: HubLink, data: FrameData, now: number, waits?: Waits): number {
     this.lagging = []
     if (session.link !== link) return 1
     session.heardAt = now
     const before = this.#deliveries
     const frame = this.#decode(session, data)
-    if (frame) this.#requests.take(session, frame, data.length, now)
+    if (frame && !this.#requests.take(session, frame, data.length, now, waits)) return 0
     this.#budget.enforce()
     return 1 + this.#deliveries - before
   }

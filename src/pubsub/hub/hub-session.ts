@@ -73,6 +73,11 @@ export class HubSession implements Connection {
     return this.#unacked.share
   }
 
+  /** Whether it can be given a message and not overflow. */
+  hasRoomFor(frame: NumberedFrame): boolean {
+    return this.#unacked.hasRoomFor(frame)
+  }
+
   /** Whether senders should wait for it. A client that is away is not waited for. */
   get lagging(): boolean {
     return this.attached && !this.#excused && this.#unacked.lagging

@@ -66,6 +66,27 @@ export function fanOut(targets: ReadonlySet<HubSession>, frame: DataFrame, spare
   return { deliveries, overflowed, lagging }
 }
 
+/**
+ * Those that senders should wait for and that would overflow with a message. Raises an error when it cannot be encoded.
+ *
+ * @param spared - connection ids that do not get it
+ */
+export function withoutRoom(
+  targets: ReadonlySet<HubSession>,
+  frame: DataFrame,
+  spared?: ReadonlySet<string>,
+): readonly HubSession[] {
+  const encoded = new Map<SharedCodec, NumberedFrame>()
+  const full: HubSession[] = []
+  for (const session of targets) {
+    if (!session.lagging || spared?.has(session.connectionId)) continue
+    const message = encoded.get(session.codec) ?? encode(session.codec, frame)
+    encoded.set(session.codec, message)
+    if (!session.hasRoomFor(message)) full.push(session)
+  }
+  return full
+}
+
 /** Encodes a message; raises an error when that is impossible, or when no session could hold it. */
 export function encode(codec: SharedCodec, frame: DataFrame): NumberedFrame {
   const message = codec.encodeOnce(frame)

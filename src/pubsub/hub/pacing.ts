@@ -10,8 +10,8 @@ export const LONGEST_PAUSE = 4_000
 export interface Source {
   /** Whether nothing is read from it at present, not even acknowledgements. */
   readonly deaf: boolean
-  /** Takes no more frames for now. */
-  hold(): void
+  /** Takes no more frames for now; `false` when it does all the same, for it is closed and hands over what is left. */
+  hold(): boolean
   /** Takes frames again. */
   release(): void
 }
@@ -20,6 +20,8 @@ interface Pause {
   readonly sender: HubSession
   readonly source: Source
   readonly member: HubSession
+  /** Whether a frame of the sender was not taken. */
+  readonly untaken: boolean
   /** Who lagged behind when it began, and what was queued for each last. */
   readonly lagged: readonly { readonly session: HubSession; readonly last: number }[]
   deadline: Deadline<Pause> | undefined
@@ -29,13 +31,14 @@ interface Pause {
  * Lets senders wait for members that are about to have too much unacknowledged, so that a burst does not end sessions
  * that are only some way off. A pause ends when the member has caught up, or in {@link LONGEST_PAUSE} at the latest; then
  * the member is not waited for again until it has, nor is any other that lagged when the pause began and has not
- * acknowledged what it had then: however many are dead, they cost a sender one pause.
+ * acknowledged what it had then: however many are dead, they cost a sender one pause. A sender is held after a message
+ * with which a member lags behind, and before one for which a member has no room; those go on first.
  */
 export class Pacing {
   readonly #clock: Clock
   readonly #timeouts: Timeouts<Pause>
   /** Senders that are held. */
-  readonly #held = new Map<HubSession, Source>()
+  readonly #held = new Map<HubSession, Pause>()
   /** By the member that is waited for. */
   readonly #pauses = new Map<HubSession, Set<Pause>>()
 
@@ -47,17 +50,25 @@ export class Pacing {
     })
   }
 
-  /** Makes a sender wait for the slowest of the members that lag behind. */
-  hold(sender: HubSession, source: Source, lagging: readonly HubSession[]): void {
+  /**
+   * Makes a sender wait for the slowest of the members that lag behind.
+   *
+   * @param untaken - whether it waits before its message, not after it
+   * @returns whether it waits from now on
+   */
+  hold(sender: HubSession, source: Source, lagging: readonly HubSession[], untaken = false): boolean {
     const member = this.#slowest(lagging)
-    if (member === undefined || this.#held.has(sender)) return
+    const held = this.#held.get(sender)
+    if (member === undefined || held?.source === source) return false
+    // It has recovered at another link.
+    if (held) this.#end(held)
     const lagged = lagging.map(session => ({ session, last: session.last }))
-    const pause: Pause = { sender, source, member, lagged, deadline: undefined }
+    const pause: Pause = { sender, source, member, untaken, lagged, deadline: undefined }
     pause.deadline = this.#timeouts.add(this.#clock.monotonic() + LONGEST_PAUSE, pause)
     const pauses = this.#pauses.get(member) ?? new Set()
     this.#pauses.set(member, pauses.add(pause))
-    this.#held.set(sender, source)
-    source.hold()
+    this.#held.set(sender, pause)
+    return source.hold()
   }
 
   /** Ends the pauses for a member that has caught up, or is away. */
@@ -74,15 +85,18 @@ export class Pacing {
   #slowest(lagging: readonly HubSession[]): HubSession | undefined {
     let slowest: HubSession | undefined
     for (const member of lagging) {
-      if (this.#held.get(member)?.deaf) continue
+      if (this.#held.get(member)?.source.deaf) continue
       if (slowest === undefined || member.backlog > slowest.backlog) slowest = member
     }
     return slowest
   }
 
-  // Only the pauses of this moment: a sender that goes on may have to wait again at once.
+  // Only the pauses of this moment: a sender that goes on may have to wait again at once. Those of whom nothing was taken
+  // come first, or the first senders of a long burst would take all the room each time.
   #endAll(member: HubSession): void {
-    for (const pause of [...(this.#pauses.get(member) ?? [])]) this.#end(pause)
+    const pauses = [...(this.#pauses.get(member) ?? [])]
+    for (const pause of pauses) if (pause.untaken) this.#end(pause)
+    for (const pause of pauses) if (!pause.untaken) this.#end(pause)
   }
 
   #end(pause: Pause): void {

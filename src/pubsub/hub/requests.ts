@@ -3,6 +3,7 @@ import type { AckError, NewerCall, UnknownFrame, UpFrame } from '../wire/frames.
 import type { EventDesk } from './event-desk.js'
 import type { HubSession } from './hub-session.js'
 import { MOST_GROUPS } from './identity.js'
+import { withoutRoom } from './messages.js'
 import { type GroupAction, PERMISSION_FOR } from './permissions.js'
 import type { Roster } from './roster.js'
 import type { DataFrame } from './shared-codec.js'
@@ -21,6 +22,12 @@ type ClientRequest = Extract<UpFrame, { ackId?: bigint | undefined }>
 
 type GroupRequest = Exclude<ClientRequest, { type: 'event' }>
 type PublishRequest = Extract<ClientRequest, { type: 'sendToGroup' }>
+
+/** Makes the sender of a message wait for members that have no room for it; `false` when it cannot. */
+export type Waits = (full: readonly HubSession[]) => boolean
+
+/** Not done: the sender has to wait. */
+const LATER = 'later'
 
 /** What the hub does with groups. */
 export interface GroupWork {
@@ -48,38 +55,60 @@ export class Requests {
     this.#work = work
   }
 
-  /** @param size - of the frame, bytes or characters */
-  take(session: HubSession, frame: UpFrame | NewerCall | UnknownFrame, size: number, now: number): void {
+  /**
+   * Returns whether it took the frame, which it does not while the sender has to wait.
+   *
+   * @param size - of the frame, bytes or characters
+   * @param waits - default for senders that cannot wait
+   */
+  take(
+    session: HubSession,
+    frame: UpFrame | NewerCall | UnknownFrame,
+    size: number,
+    now: number,
+    waits: Waits = () => false,
+  ): boolean {
     switch (frame.type) {
       case 'unknown':
-        return
+        return true
       case 'newerCall':
         refuse(session, frame)
-        return
+        return true
       case 'ping':
         session.pong()
-        return
+        return true
       case 'sequenceAck':
         session.acknowledge(frame.sequenceId)
-        return
+        return true
+      case 'event':
+        if (!this.#repeated(session, frame)) this.#events.ask(session, frame, size, now)
+        return true
       default:
-        this.#answer(session, frame, size, now)
+        return this.#repeated(session, frame) || this.#answer(session, frame, waits)
     }
   }
 
-  #answer(session: HubSession, request: ClientRequest, size: number, now: number): void {
-    const { ackId } = request
-    if (ackId !== undefined && this.#events.repeated(session, ackId)) return
-    if (ackId !== undefined && session.recent.has(ackId)) session.answer(ackId, REFUSALS.duplicate)
-    else if (request.type === 'event') this.#events.ask(session, request, size, now)
-    else session.answer(ackId, this.#perform(session, request))
+  /** Whether it was processed before, or is at present. */
+  #repeated(session: HubSession, { ackId }: ClientRequest): boolean {
+    if (ackId === undefined) return false
+    if (this.#events.repeated(session, ackId)) return true
+    if (!session.recent.has(ackId)) return false
+    session.answer(ackId, REFUSALS.duplicate)
+    return true
+  }
+
+  #answer(session: HubSession, request: GroupRequest, waits: Waits): boolean {
+    const outcome = this.#perform(session, request, waits)
+    if (outcome === LATER) return false
+    session.answer(request.ackId, outcome)
+    return true
   }
 
   /** Does it, or says why not. */
-  #perform(session: HubSession, request: GroupRequest): AckError | undefined {
+  #perform(session: HubSession, request: GroupRequest, waits: Waits): AckError | typeof LATER | undefined {
     const { type, group } = request
     if (type === 'sendToGroup') {
-      return this.#allows(session, 'send', group) ? this.#publish(session, request) : REFUSALS.send
+      return this.#allows(session, 'send', group) ? this.#publish(session, request, waits) : REFUSALS.send
     }
     if (!this.#allows(session, type === 'joinGroup' ? 'join' : 'leave', group)) return REFUSALS.join
     if (type === 'joinGroup') return this.#work.join(session, group) ? undefined : REFUSALS.tooManyGroups
@@ -91,11 +120,18 @@ export class Requests {
     return this.#work.allows(session, action, group) ?? session.permissions.allows(PERMISSION_FOR[action], group)
   }
 
-  #publish(session: HubSession, { group, payload, noEcho }: PublishRequest): AckError | undefined {
+  #publish(
+    session: HubSession,
+    { group, payload, noEcho }: PublishRequest,
+    waits: Waits,
+  ): AckError | typeof LATER | undefined {
+    const targets = this.#roster.ofGroup(group)
     const spared = noEcho ? new Set([session.connectionId]) : undefined
     const frame: DataFrame = { type: 'groupMessage', group, fromUserId: session.userId, payload }
     try {
-      this.#work.deliver(this.#roster.ofGroup(group), frame, spared)
+      const full = withoutRoom(targets, frame, spared)
+      if (full.length > 0 && waits(full)) return LATER
+      this.#work.deliver(targets, frame, spared)
       return undefined
     } catch (error) {
       return { name: 'BadRequest', message: reason(error) }

@@ -41,6 +41,12 @@ export class Unacked {
     return this.#frames.length > MOST_UNACKED_MESSAGES || this.#bytes > MOST_UNACKED_BYTES
   }
 
+  /** Whether it does not overflow with one more message. */
+  hasRoomFor(frame: NumberedFrame): boolean {
+    const bytes = this.#bytes + frame.sizeAt(this.#last + 1)
+    return this.#frames.length < MOST_UNACKED_MESSAGES && bytes <= MOST_UNACKED_BYTES
+  }
+
   /** How full it is, 0 for empty; above 1 it has overflowed. */
   get share(): number {
     return Math.max(this.#frames.length / MOST_UNACKED_MESSAGES, this.#bytes / MOST_UNACKED_BYTES)

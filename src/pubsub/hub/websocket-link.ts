@@ -16,7 +16,7 @@ const LONGEST_REASON = 123
 
 /** What the hub is told of a socket. */
 export interface SocketListener {
-  /** Takes a frame and returns how much work that was. */
+  /** Takes a frame and returns how much work that was, 0 when it has to wait. */
   receive(frame: FrameData): number
   /** Takes a frame out of turn, if it may be; returns whether it did. */
   receiveAhead(frame: FrameData): boolean
@@ -118,9 +118,10 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
     return this.#paused
   }
 
-  hold(): void {
+  hold(): boolean {
     this.#held = true
     this.#readAhead()
+    return this.#closedWith === undefined
   }
 
   release(): void {
@@ -140,9 +141,9 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
     this.#work = 0
     this.#stream.uncork()
     while (this.#ready) {
-      const frame = this.#waiting.shift()
-      if (frame === undefined) break
-      this.#receive(frame)
+      const frame = this.#waiting.peek()
+      if (frame === undefined || !this.#receive(frame)) break
+      this.#waiting.shift()
     }
     this.#resume()
   }
@@ -160,10 +161,7 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   }
 
   #take(frame: FrameData): void {
-    if (this.#ready && this.#waiting.length === 0) {
-      this.#receive(frame)
-      return
-    }
+    if (this.#ready && this.#waiting.length === 0 && this.#receive(frame)) return
     if (this.#listener?.receiveAhead(frame)) return
     this.#waiting.push(frame)
     if (this.#waits && this.#hasRoom && !this.#waiting.full) return
@@ -178,9 +176,12 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
     this.#socket.resume()
   }
 
-  #receive(frame: FrameData): void {
+  /** Returns whether the frame was taken. */
+  #receive(frame: FrameData): boolean {
     this.#enterTurn()
-    this.#work += this.#listener?.receive(frame) ?? 0
+    const work = this.#listener?.receive(frame) ?? 1
+    this.#work += work
+    return work > 0
   }
 
   #resume(): void {
