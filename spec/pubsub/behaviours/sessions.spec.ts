@@ -195,7 +195,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     clock.advance(20_000)
     await eventually(() => hub.refused === 1 && peer.closedWith !== undefined)
     expect(peer.closedWith).toBe(1005)
-    clock.advance(10_000)
+    clock.advance(4_000)
     expect(statuses.at(-1)).toMatchObject({ state: 'recovering', attempt: 2 })
     hub.door = 'open'
     clock.advance(1_000)
