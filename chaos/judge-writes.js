@@ -27,6 +27,7 @@ export async function judgeWrites(recorder, history, complaints) {
     if (type !== 'write') continue
     const request = `${client} ${verb} ${key} ${value}`
     const ends = verb !== 'SET' || expires
+    /** @type {Tally} */
     const tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, ends, words: [] }
     const [least, most] = REACHED[word] ?? [0, 1]
     tally.certain += least
