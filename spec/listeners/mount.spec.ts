@@ -73,4 +73,10 @@ describe('Console and hub on a given server', () => {
     const { store } = await openStore()
     await expect(serveConsole(store, { server: createServer(), ...options })).rejects.toThrow(`\`${name}\``)
   })
+
+  it('take no option that they do not know', async () => {
+    const { store } = await openStore()
+    const options = { server: createServer(), publicURL: 'https://panel.example' }
+    await expect(serveConsole(store, options)).rejects.toThrow('did you mean `publicUrl`?')
+  })
 })

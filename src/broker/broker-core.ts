@@ -150,7 +150,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
 
   bequeath(client: Client, session: Session, will: Will): void {
     // Who is too slow for a message may lose its connection: its will comes behind the message, for all others as well.
-    this.#afterwards.later(() => this.#publishWill(client, session, will))
+    this.#afterwards.later(() => this.#run(() => this.#publishWill(client, session, will)))
   }
 
   #publishWill(client: Client, session: Session, will: Will): void {
@@ -214,7 +214,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
 
-  /** An error in what the clock asks for must not end the process. */
+  /** An error in what nobody waits for must end neither the process nor what else there is to do. */
   #run(task: () => void): void {
     try {
       task()

@@ -1,3 +1,4 @@
+import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { RunningStore } from '../standalone.js'
 import type { ConsoleOptions } from './console-options.js'
 import { ConsoleServer } from './console-server.js'
@@ -12,6 +13,17 @@ export interface ServeConsoleOptions
     Pick<ConsoleOptions, 'host' | 'port' | 'seed' | 'tls' | 'server' | 'path' | 'publicUrl' | 'brokerUrl'>
   > {}
 
+const NAMES: OptionNames<ServeConsoleOptions> = {
+  host: true,
+  port: true,
+  seed: true,
+  tls: true,
+  server: true,
+  path: true,
+  publicUrl: true,
+  brokerUrl: true,
+}
+
 /**
  * Serves the console of a store: on a port of its own (`127.0.0.1:8080` unless `host` and `port` say otherwise), or on a
  * given server, below `/console`. Rejects with the system's error when the port is taken, and with {@link ArgumentError} for
@@ -24,6 +36,7 @@ export interface ServeConsoleOptions
  * ```
  */
 export async function serveConsole(store: RunningStore, options: ServeConsoleOptions = {}): Promise<ConsoleServer> {
+  checkOptionNames('serveConsole', options, NAMES)
   const { host = '127.0.0.1', port = 8080, seed } = options
   return ConsoleServer.start(store, { ...options, host, port, seed, version: packageVersion() })
 }

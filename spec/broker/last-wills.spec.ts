@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import { LIMIT } from '../../src/broker/limits.js'
+import { openCore, type ScriptedClient } from './scripted-client.js'
+
+const willTo = (topic: string) => ({ will: { topic, payload: Buffer.from('gone'), qos: 0 as const, retain: false } })
+
+const topicsOf = ({ messages }: ScriptedClient): string[] => messages.map(({ topic }) => topic)
+
+/** Those who get a message, two of them too slow for it, and one who gets all, between them and behind them. */
+function scene(refuse: (topic: string) => undefined = () => undefined) {
+  const failures: unknown[] = []
+  let allHere = false
+  const { connect } = openCore({
+    // Asked when a client comes with its will, too.
+    refuse: (_, { topic }) => (allHere ? refuse(topic) : undefined),
+    failed: error => void failures.push(error),
+  })
+  const first = connect('first')
+  const slow = ['one', 'two'].map(name => connect(name, willTo(`will/${name}`)))
+  const last = connect('last')
+  for (const client of [first, ...slow, last]) client.subscribe('news')
+  for (const client of [first, last]) client.subscribe('will/#')
+  for (const { link } of slow) link.unsent = LIMIT.backlog + 1
+  const publisher = connect('publisher')
+  allHere = true
+  const answer = publisher.publish('news', 'x')
+  return { first, slow, last, publisher, answer, failures }
+}
+
+describe('The last will of a client that is too slow for a message', () => {
+  it('comes behind the message, for everybody', () => {
+    const { first, slow, last } = scene()
+    expect(slow.map(({ ended }) => ended)).toEqual([true, true])
+    for (const client of [first, last]) expect(topicsOf(client)).toEqual(['news', 'will/one', 'will/two'])
+  })
+
+  it('takes nothing with it when it cannot be published: other wills come, and the publisher hears nothing of it', () => {
+    const fault = new RangeError('a fault')
+    const { last, publisher, answer, failures } = scene(topic => {
+      if (topic === 'will/one') throw fault
+      return undefined
+    })
+    expect([topicsOf(last), failures, publisher.ended]).toEqual([['news', 'will/two'], [fault], false])
+    expect(answer).toMatchObject([{ cmd: 'puback', messageId: 7 }])
+  })
+})
