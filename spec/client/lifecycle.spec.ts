@@ -184,6 +184,35 @@ describe('a watch', () => {
     expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY'])
   })
 
+  it('asks again for the end of a registration when the answer makes no sense, eight times at most', () => {
+    const { session, clock, client } = scripted()
+    session.connect()
+    record(client.key('a', text).entries$).unsubscribe()
+    for (let attempt = 1; attempt < 20; attempt++) {
+      session.reply(session.at(-1), utf8('!'))
+      clock.advance(30_000)
+    }
+    expect(commands(session)).toEqual(['KEYNOTIFY', ...Array.from({ length: 8 }, () => 'KEYNOTIFY STOP')])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('does not ask again for the end of a registration that somebody needs', () => {
+    const { session, clock, client } = scripted()
+    session.connect()
+    const key = client.key('a', text)
+    record(key.entries$).unsubscribe()
+    session.reply(session.at(-1), utf8('!'))
+    const again = record(key.entries$)
+    session.reply(session.at(-1), OK)
+    clock.advance(9_000)
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY STOP', 'KEYNOTIFY', 'GET'])
+    again.unsubscribe()
+    record(key.entries$)
+    session.reply(session.at(-2), utf8('!'))
+    clock.advance(9_000)
+    expect(commands(session).slice(4)).toEqual(['KEYNOTIFY STOP', 'KEYNOTIFY'])
+  })
+
   it('tries again after a timeout, and asks once more for what it still needs', () => {
     const { session, clock, client } = scripted()
     const seen = record(client.key('a', text).entries$)

@@ -6,9 +6,17 @@ import { StateStoreService } from '../../src/server/service.js'
 import { type RequestReport, StateStoreServer } from '../../src/server/state-store-server.js'
 import { type ClientEnd, type Session, type Setting, SimConnection } from './connection.js'
 import { RecordedEngine } from './history.js'
+import { oddReply } from './odd-reply.js'
+import type { Restart } from './schedule.js'
 
-/** So far may the store's wall clock go back in all, ms; with more it would refuse clients whose clock is right. */
-const MOST_CLOCK_BACK = 25_000
+/** So far may the store's wall clock be wrong, ms; with more it would refuse clients whose clock is right. */
+const MOST_OFFSET = 25_000
+
+/** MQTT 5.0, section 3.9.3: quota exceeded, which may pass. */
+const REFUSED = 151
+
+/** Takes the reason code of each filter. */
+type SubscribeDone = (reasonCodes: readonly number[]) => void
 
 /** An MQTT broker with the shipped store inside, on virtual time. */
 export class SimBroker {
@@ -43,17 +51,20 @@ export class SimBroker {
     this.#sessions.set(end.clientId, session)
     const connection = new SimConnection(end, session, this.#setting, () => ++this.#lastId)
     this.#connections.set(end.clientId, connection)
-    const { random, conditions } = this.#setting
-    for (const [id, delivered] of session.unacknowledged)
-      connection.transmit(id, delivered, random.int(0, conditions.queueDelay))
+    connection.resume()
     return kept !== undefined
   }
 
   /** Takes a SUBSCRIBE; it holds a little later, and then the SUBACK goes out. */
-  subscribe(end: ClientEnd, filters: readonly string[], id: number | undefined, done: () => void): void {
+  subscribe(end: ClientEnd, filters: readonly string[], id: number | undefined, done: SubscribeDone): void {
+    const { random, conditions } = this.#setting
     this.#current(end)?.inTurn(connection => {
-      for (const filter of filters) connection.session.filters.set(filter, id)
-      end.wire.down(done)
+      const reasonCodes = filters.map(filter => {
+        if (random.might(conditions.refusedFilter)) return REFUSED
+        connection.session.filters.set(filter, id)
+        return 1
+      })
+      end.wire.down(() => done(reasonCodes))
     })
   }
 
@@ -69,6 +80,11 @@ export class SimBroker {
     const connection = this.#current(end)
     if (connection === undefined) return
     end.wire.down(acknowledged)
+    const { random, conditions } = this.#setting
+    if (random.might(conditions.oddReply)) {
+      connection.deliver(request.responseTopic, oddReply(random, request))
+      return
+    }
     this.#server.take(connection, {
       topic: request.topic,
       payload: request.payload,
@@ -85,25 +101,32 @@ export class SimBroker {
     if (connection) this.#drop(connection)
   }
 
-  /** Stops for a while, ms; all connections are gone. When it is stopped again meanwhile, the later end counts. */
-  restart(outage: number, keepData: boolean, keepSessions: boolean, clockBack = 0): void {
+  /** Stops for a while; all connections are gone. When it is stopped again meanwhile, the later end counts. */
+  restart(restart: Restart): void {
     const { time } = this.#setting
+    const { outage } = restart
     this.#downUntil = Math.max(this.#downUntil, time.now + outage)
     time.after(outage, () => {
       if (!this.up && time.now >= this.#downUntil) this.#start()
     })
-    this.#stop(keepData, keepSessions, clockBack)
+    this.#stop(restart)
   }
 
-  #stop(keepData: boolean, keepSessions: boolean, clockBack: number): void {
+  /** Sets the store's wall clock back, ms; forward when negative. */
+  setClock(back: number): void {
+    this.#clockOffset = Math.min(Math.max(this.#clockOffset - back, -MOST_OFFSET), MOST_OFFSET)
+  }
+
+  #stop({ keepData, keepSessions, forgotten = 0, clockBack = 0 }: Restart): void {
     this.up = false
-    this.#clockOffset = Math.max(this.#clockOffset - clockBack, -MOST_CLOCK_BACK)
+    this.setClock(clockBack)
     this.#server.pause()
     for (const connection of Array.from(this.#connections.values())) {
       connection.end.wire.cut()
       this.#drop(connection)
     }
-    if (!keepSessions) this.#sessions.clear()
+    for (const clientId of Array.from(this.#sessions.keys()))
+      if (!keepSessions || (forgotten >> Number(clientId.replace('client', ''))) & 1) this.#sessions.delete(clientId)
     if (keepData) return
     this.engine = this.#emptyEngine()
     this.#setting.history.life++
@@ -126,7 +149,8 @@ export class SimBroker {
   }
 
   #serve(): StateStoreServer {
-    const clock = this.#setting.time.clock(this.#clockOffset)
+    const right = this.#setting.time.clock()
+    const clock = { ...right, now: () => right.now() + this.#clockOffset }
     const service = new StateStoreService(this.engine, 'field', () => false)
     return new StateStoreServer(this.engine, service, new MemoryLog(), new Subject<RequestReport>(), {
       dialect: 'field',

@@ -4,6 +4,7 @@ import type { Client } from '../../src/peer/client.js'
 import { PROPERTY } from '../../src/protocol/properties.js'
 import type { History } from './history.js'
 import type { Conditions, Wire } from './network.js'
+import { oddReply } from './odd-reply.js'
 import type { Random } from './random.js'
 import type { Kind } from './schedule.js'
 import type { VirtualTime } from './virtual-time.js'
@@ -70,9 +71,11 @@ export class SimConnection implements Client {
     return this.#filterOf(topic) !== undefined
   }
 
-  deliver(topic: string, { payload, correlationData, contentType, userProperties }: Content): void {
+  deliver(topic: string, content: Content): void {
     const { random, conditions, history, kind } = this.#setting
-    if (correlationData && random.chance(conditions.lostReply)) return
+    if (content.correlationData && random.chance(conditions.lostReply)) return
+    const isOdd = content.correlationData && random.might(conditions.oddReply)
+    const { payload, correlationData, contentType, userProperties } = isOdd ? oddReply(random, content) : content
     const { [PROPERTY.position]: _position, ...placeless } = userProperties
     const message = {
       topic,
@@ -88,6 +91,18 @@ export class SimConnection implements Client {
     const late = correlationData && random.chance(conditions.lateReply) ? 3_000 : 0
     this.transmit(id, delivered, random.int(0, conditions.brokerDelay) + late)
     if (random.chance(conditions.duplicate)) this.transmit(id, delivered, random.int(0, conditions.brokerDelay) + late)
+  }
+
+  /** Sends what was not acknowledged on the connection before, as far as the broker still has it. */
+  resume(): void {
+    const { random, conditions } = this.#setting
+    const { unacknowledged } = this.session
+    if (random.might(conditions.lostQueue)) unacknowledged.clear()
+    for (const [id, delivered] of unacknowledged) {
+      const anonymous = random.might(conditions.lostIdentifier)
+      const message = anonymous ? { ...delivered.message, subscriptionIds: [] } : delivered.message
+      this.transmit(id, { ...delivered, message }, random.int(0, conditions.queueDelay))
+    }
   }
 
   /** Sends a message after a delay, unless it was acknowledged by then. */

@@ -2,11 +2,14 @@ import type { Conditions } from './network.js'
 import { Random } from './random.js'
 import { type Action, type ClientPlan, KEYS, type Kind, type Schedule, TROUBLE } from './schedule.js'
 
+/** So many keys had the worlds of the first two generators. */
+const FEW_KEYS = 2
+
 /**
  * Generators of schedules, by number from 1. What a seed means must not change, or the seeds that once failed would be forgotten:
  * a generator that draws anything else gets a new number, and the older ones stay.
  */
-const GENERATORS = [first, second]
+const GENERATORS = [first, second, third]
 
 /** The schedule of a seed, by the latest generator if none is given. */
 export function scheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
@@ -25,14 +28,16 @@ function first(seed: number): Schedule {
   const conditions = conditionsOf(random)
   const at = burstsOf(random, 4)
   const actions = Array.from({ length: random.int(8, 24) }, () => firstAction(random, at(), clients.length))
-  const watches = clients.map((_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, KEYS - 1) }))
+  const watches = clients.map(
+    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, FEW_KEYS - 1) }),
+  )
   const kind: Kind = { identifiers: false, positions: false, order: 'kind' }
   return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
 }
 
 function firstAction(random: Random, at: number, clients: number): Action {
   const client = random.int(0, clients - 1)
-  const key = random.int(0, KEYS - 1)
+  const key = random.int(0, FEW_KEYS - 1)
   const dice = random.int(1, 100)
   if (dice <= 36)
     return { at, type: 'set', client, key, how: random.pick(['plain', 'plain', 'plain', 'NX', 'NEX', 'PX']) }
@@ -65,7 +70,9 @@ function second(seed: number): Schedule {
   const at = burstsOf(random, random.int(1, 4))
   const actions = Array.from({ length: random.int(4, 24) }, () => secondAction(random, at(), clients.length))
   for (const scene of [returning, forgetting]) if (random.chance(0.25)) actions.push(...scene(random, clients.length))
-  const watches = clients.map((_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, KEYS - 1) }))
+  const watches = clients.map(
+    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, FEW_KEYS - 1) }),
+  )
   return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
 }
 
@@ -91,7 +98,7 @@ function secondAction(random: Random, at: number, clients: number): Action {
   if (dice <= 56) return { at, type: 'watch', client, key }
   if (dice <= 62) return { at, type: 'unwatch', client, key }
   if (dice <= 68) return { at, type: 'remount', client, key, pause: random.pick([0, 0, 20, 100]) }
-  if (dice <= 72) return { at, type: 'watchAll', client, keys: random.int(0, 2 ** KEYS - 1) }
+  if (dice <= 72) return { at, type: 'watchAll', client, keys: random.int(0, 2 ** FEW_KEYS - 1) }
   if (dice <= 87) return { at, type: 'cut', client }
   if (dice <= 89) return { at, type: 'takeover', client }
   if (dice <= 91) return { at, type: 'reopen', client }
@@ -102,6 +109,42 @@ function secondAction(random: Random, at: number, clients: number): Action {
     keepSessions: random.chance(0.75),
     outage: random.int(0, 500),
     clockBack: random.chance(0.4) ? random.int(1, random.pick([50, 3_000, 8_000])) : 0,
+  }
+}
+
+/** Odd answers, half-kept sessions, lost queues, long ways, clocks that are set while the store runs, more of everything. */
+function third(seed: number): Schedule {
+  const random = new Random(seed ^ 0x3d)
+  const { kind, ...base } = second(random.int(0, 2 ** 31))
+  const clients = Array.from({ length: random.int(1, 4) }, () => secondClient(random))
+  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
+  const conditions: Conditions = {
+    ...base.conditions,
+    latency: random.pick([0, 2, 20, 60, 250, 700]),
+    queueDelay: random.pick([0, 10, 300, 2_000]),
+    oddReply: bad(0.4, random.pick([0.05, 0.3])),
+    refusedFilter: bad(0.3, 0.3),
+    lostQueue: bad(0.3, 0.5),
+    lostIdentifier: bad(0.3, 0.5),
+  }
+  const at = burstsOf(random, random.int(1, 4))
+  const actions = Array.from({ length: random.int(4, 30) }, () => thirdAction(random, at(), clients.length))
+  for (const scene of [returning, forgetting]) if (random.chance(0.25)) actions.push(...scene(random, clients.length))
+  const watches = clients.map((_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, KEYS - 1) }))
+  return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
+}
+
+function thirdAction(random: Random, at: number, clients: number): Action {
+  const dice = random.int(1, 100)
+  if (dice <= 3) return { at, type: 'clock', back: random.int(-15_000, 15_000) }
+  if (dice <= 6) return { at, type: 'watchAll', client: random.int(0, clients - 1), keys: random.int(0, 2 ** KEYS - 1) }
+  const action = secondAction(random, at, clients)
+  if ('key' in action) return random.chance(0.2) ? { ...action, key: random.int(0, KEYS - 1) } : action
+  if (action.type !== 'restart') return action
+  return {
+    ...action,
+    forgotten: random.chance(0.5) ? random.int(0, 2 ** clients - 1) : 0,
+    clockBack: random.chance(0.2) ? -random.int(1, random.pick([50, 3_000, 20_000])) : (action.clockBack ?? 0),
   }
 }
 

@@ -107,7 +107,7 @@ export class LeaseWorld {
   #do(action: LeaseAction): void {
     if (action.type === 'restart') {
       if (this.#schedule.losesData) this.#referee.disturb()()
-      this.#broker.restart(action.outage, !this.#schedule.losesData, action.keepSessions)
+      this.#broker.restart({ ...action, keepData: !this.#schedule.losesData })
     } else if ('candidate' in action) this.#act(action.type, action.candidate)
     else {
       const client = this.#clients.filter(({ index }) => index === action.client).at(-1)

@@ -11,6 +11,14 @@ export interface Conditions {
   lostReply: number
   lateReply: number
   duplicate: number
+  /** A request gets an answer that makes no sense, done or not. */
+  oddReply?: number
+  /** A SUBSCRIBE is refused for now. */
+  refusedFilter?: number
+  /** What was queued for a session that was kept is lost, all of it. */
+  lostQueue?: number
+  /** A queued message has lost the identifier of its subscription. */
+  lostIdentifier?: number
   /** How long until broker or client notice that a connection is dead. */
   notice: number
 }
@@ -23,6 +31,10 @@ export const CALM: Conditions = {
   lostReply: 0,
   lateReply: 0,
   duplicate: 0,
+  oddReply: 0,
+  refusedFilter: 0,
+  lostQueue: 0,
+  lostIdentifier: 0,
   notice: 1,
 }
 

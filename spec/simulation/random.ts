@@ -24,6 +24,11 @@ export class Random {
     return this.next() < probability
   }
 
+  /** As `chance`, but draws nothing for what never happens: worlds that do not know of it stay what they were. */
+  might(probability: number | undefined): boolean {
+    return probability !== undefined && probability > 0 && this.chance(probability)
+  }
+
   pick<T>(items: readonly [T, ...T[]]): T {
     return items[this.int(0, items.length - 1)] ?? items[0]
   }

@@ -78,6 +78,15 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [3_000_022_556, 3_000_024_083, 3_000_042_831],
   },
   {
+    story: 'the end of a registration is asked for again when the answer makes no sense',
+    suite: 'watch',
+    generator: 3,
+    seeds: [
+      4_079_104_748, 4_079_104_807, 4_079_105_217, 4_079_105_369, 4_079_105_371, 4_079_105_607, 4_079_105_636,
+      4_079_105_699, 4_079_105_720, 4_079_105_826, 4_079_105_973, 4_079_106_021,
+    ],
+  },
+  {
     story: 'a token of before a loss of data may be newer than those after it',
     suite: 'lease',
     generator: 1,

@@ -8,6 +8,18 @@ export type KeyAction = { readonly at: number; readonly client: number; readonly
   | { readonly type: 'remount'; readonly pause: number }
 )
 
+/** A store and its broker stop, and come back. */
+export interface Restart {
+  readonly keepData: boolean
+  readonly keepSessions: boolean
+  /** Clients whose sessions are lost though the others' are kept, one bit per client. */
+  readonly forgotten?: number
+  /** ms until the store is back. */
+  readonly outage: number
+  /** ms the store's wall clock has gone back by then; forward when negative. */
+  readonly clockBack?: number
+}
+
 /** Something that happens in the world, `at` ms after the start. */
 export type Action =
   | KeyAction
@@ -17,16 +29,9 @@ export type Action =
   | { readonly at: number; readonly type: 'watchAll'; readonly client: number; readonly keys: number }
   /** On a connection of its own making: the client is closed, and another one made on the same connection. */
   | { readonly at: number; readonly type: 'reopen'; readonly client: number }
-  | {
-      readonly at: number
-      readonly type: 'restart'
-      readonly keepData: boolean
-      readonly keepSessions: boolean
-      /** ms until the store is back. */
-      readonly outage: number
-      /** ms the store's wall clock has gone back by then. */
-      readonly clockBack?: number
-    }
+  /** Somebody sets the store's wall clock while it runs, ms back; forward when negative. */
+  | { readonly at: number; readonly type: 'clock'; readonly back: number }
+  | ({ readonly at: number; readonly type: 'restart' } & Restart)
 
 export interface ClientPlan {
   readonly keepSession: boolean
@@ -62,7 +67,8 @@ export interface Schedule {
 
 /** ms in which things go wrong; after that the world behaves. */
 export const TROUBLE = 6_000
-export const KEYS = 2
+/** Most there are; the generators take as many as they were made with. */
+export const KEYS = 4
 
 /** An action in a few words. */
 export const describeAction = ({ at, type, ...rest }: { readonly at: number; readonly type: string }): string =>

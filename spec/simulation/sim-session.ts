@@ -63,10 +63,10 @@ export class SimSession implements MqttSession {
   ): void {
     const end = this.#end
     for (const filter of filters) this.#filters.add(filter)
-    const granted = (): void => this.#while(end, () => done(filters.map(() => 1)))
+    const answered = (reasonCodes: readonly number[]): void => this.#while(end, () => done(reasonCodes))
     const impatient = this.#setting.sabotage === 'SUBACK wait'
-    end?.wire.up(() => this.#broker.subscribe(end, filters, subscriptionId, impatient ? () => undefined : granted))
-    if (impatient) granted()
+    end?.wire.up(() => this.#broker.subscribe(end, filters, subscriptionId, impatient ? () => undefined : answered))
+    if (impatient) answered(filters.map(() => 1))
   }
 
   close(): void {

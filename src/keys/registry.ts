@@ -60,6 +60,7 @@ export class Registry {
         this.#end(watch, error)
       },
       report: error => this.#report(error),
+      isWatched: ({ id }) => this.#watches.has(id),
     })
   }
 

@@ -1,6 +1,7 @@
 import type { Subscription } from 'rxjs'
 import { backoff } from '../base/backoff.js'
 import type { StateStoreError } from '../base/errors.js'
+import type { KeyName } from '../protocol/key-name.js'
 import { isLasting } from './lasting.js'
 import type { RegistryOptions } from './registry-options.js'
 import { RequestWindow } from './request-window.js'
@@ -17,10 +18,15 @@ interface RequestEvents {
   failed(watch: Watch, error: StateStoreError): void
   /** It is tried again, or not waited for any more. */
   report(error: StateStoreError): void
+  /** Whether there is a watch of a key, now. */
+  isWatched(key: KeyName): boolean
 }
 
 /** So many requests of watches are under way at a time; 10,000 keys come back in as many steps as needed. */
 const CONCURRENCY = 256
+
+/** So often the end of a registration is asked for; what stays costs needless notifications until the connection ends. */
+const MOST_STOPS = 8
 
 /** The requests of all watches of a client: at most {@link CONCURRENCY} at a time, repeated after ever longer pauses. */
 export class WatchRequests {
@@ -28,6 +34,8 @@ export class WatchRequests {
   readonly #events: RequestEvents
   readonly #window = new RequestWindow<Watch>(CONCURRENCY)
   readonly #stops = new Set<Subscription>()
+  /** Calls off another attempt to end a registration, by key. */
+  readonly #stopsAgain = new Map<string, () => void>()
   /** How often a request has failed, of those that have. */
   readonly #attempts = new Map<Watch, number>()
 
@@ -38,6 +46,7 @@ export class WatchRequests {
 
   /** Sends a request in its turn; a watch has one at a time. */
   send(watch: Watch, request: WatchRequest): void {
+    this.#callOffStop(watch)
     this.#window.take(watch, () => this.#request(watch, request))
   }
 
@@ -59,6 +68,8 @@ export class WatchRequests {
     this.#window.clear()
     this.#attempts.clear()
     for (const stop of this.#stops) stop.unsubscribe()
+    for (const cancel of this.#stopsAgain.values()) cancel()
+    this.#stopsAgain.clear()
   }
 
   #request(watch: Watch, request: WatchRequest): Subscription {
@@ -94,12 +105,28 @@ export class WatchRequests {
     watch.request = { unsubscribe: cancel }
   }
 
-  #stop(watch: Watch): Subscription {
+  #stop(watch: Watch, attempt = 1): Subscription {
     const stop = this.#options.store.notify(watch.key, true, this.#options.timeout).subscribe({
-      error: error => this.#events.report(error),
+      error: error => this.#stopFailed(watch, attempt, error),
     })
     this.#stops.add(stop)
     stop.add(() => this.#stops.delete(stop))
     return stop
+  }
+
+  #stopFailed(watch: Watch, attempt: number, error: StateStoreError): void {
+    this.#events.report(error)
+    // A registration that somebody needs again must not be ended by an attempt from before.
+    if (isLasting(error) || attempt === MOST_STOPS || this.#events.isWatched(watch.key)) return
+    const again = (): void => {
+      this.#stopsAgain.delete(watch.key.id)
+      this.#window.take(watch, () => this.#stop(watch, attempt + 1))
+    }
+    this.#stopsAgain.set(watch.key.id, this.#options.clock.schedule(backoff(attempt), again))
+  }
+
+  #callOffStop({ key }: Watch): void {
+    this.#stopsAgain.get(key.id)?.()
+    this.#stopsAgain.delete(key.id)
   }
 }
