@@ -133,8 +133,11 @@ describe.each(PROTOCOLS)('%s', protocol => {
       // The attempt under way may or may not find it open.
       await eventually(() => hub.peers.length === 2 || states().at(-1) === 'disconnected')
       clock.advance(1_000)
-      ;(await hub.peer(2)).greet('c2')
-      await watched.reached('connected')
+      // One that was abandoned on its way may still arrive, where the platform cannot take it back.
+      for (let n = 2; states().at(-1) !== 'connected'; n++) {
+        await eventually(() => hub.peers.length >= n || states().at(-1) === 'connected')
+        hub.peers[n - 1]?.greet('c2')
+      }
       expect(statuses.at(-1)).toMatchObject({ connectionId: 'c2' })
     },
   )

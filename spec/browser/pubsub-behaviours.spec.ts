@@ -1,0 +1,50 @@
+import { createServer } from 'node:http'
+import { type Browser, chromium } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, it, vi } from 'vitest'
+import { SERVICES } from '../support/services.js'
+import { socketsOf } from './support/page-socket.js'
+
+/** A noisy machine takes its time to open a page, ms. */
+const PATIENCE = 120_000
+
+// The same specs as in Node, but for the official client's; these clients speak through the WebSocket of chromium.
+if (SERVICES.chromium.present && process.env['CI'] !== undefined) {
+  // Chromium itself waits between attempts to open a WebSocket that fail, longer with each.
+  vi.setConfig({ testTimeout: PATIENCE })
+  const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html>'))
+  let browser: Browser | undefined
+  let opened = 0
+
+  beforeAll(async () => {
+    browser = await chromium.connect(inject('browser'))
+    await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
+  }, PATIENCE)
+
+  beforeEach(async () => {
+    const address = site.address()
+    if (browser === undefined || address === null || typeof address === 'string') throw new Error('There is no site')
+    const page = await browser.newPage()
+    await page.goto(`http://127.0.0.1:${address.port}`)
+    vi.stubGlobal('WebSocket', await socketsOf(page, () => opened++))
+    // By this the client knows that it is in Node.
+    vi.stubGlobal('navigator', undefined)
+  }, PATIENCE)
+
+  afterEach(async () => {
+    vi.unstubAllGlobals()
+    for (const context of browser?.contexts() ?? []) await context.close()
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    site.closeAllConnections()
+    site.close()
+    expect(opened).toBeGreaterThan(0)
+  })
+
+  await import('../pubsub/behaviours/endings.spec.js')
+  await import('../pubsub/behaviours/frames.spec.js')
+  await import('../pubsub/behaviours/lost-answers.spec.js')
+  await import('../pubsub/behaviours/recovery.spec.js')
+  await import('../pubsub/behaviours/sessions.spec.js')
+} else it.skip('The behaviours of the pub/sub client in a browser, for the gate alone', () => undefined)
