@@ -6,12 +6,12 @@ import { runtimeOf, SERVICES } from '../support/services.js'
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
 const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'spec/support/vitest.config.ts', '--reporter=json']
-const SPECS = ['spec/pubsub/client', 'spec/pubsub/behaviours']
+const SPECS = ['spec/pubsub/client', 'spec/pubsub/behaviours', 'spec/pubsub/hub']
 /** On a machine that has other things to do, ms. */
 const PATIENCE = 300_000
 
 // The run around this one is on whatever Node there is, at the least 20.
-describe.skipIf(!SERVICES.runtimes.present)('The specs of the pub/sub client', () => {
+describe.skipIf(!SERVICES.runtimes.present)('The specs of the pub/sub client and its hub', () => {
   it.each([22, 24])('hold under Node %i', { timeout: PATIENCE }, async version => {
     const node = runtimeOf(version)
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${version}\\.`))
