@@ -77,6 +77,12 @@ const DOCUMENTS: readonly Document[] = [
   },
   { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/, /^$/] },
   { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
+  { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
+  {
+    file: 'docs/coming-from-mqtt.md',
+    outputs: [/^set point undefined\ntrue\n(set point 21.5\n)?$|^true\n(set point 21.5\n)?$/],
+  },
+  { file: 'docs/troubleshooting.md', outputs: [/^connecting\n$/] },
   { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'setPoint 23' \] 0\n$/] },
   {
     file: 'docs/frameworks.md',
@@ -159,7 +165,14 @@ describe('the package', () => {
   it('holds what was built and what there is to read, and nothing else', () => {
     const page = /^dist\/console\/page\/(index\.html|icon\.svg|theme\.js|assets\/[\w-]+\.(js|css))$/
     const others = files.filter(path => !/^dist\/(?!console\/page\/).*\.(js|d\.ts)$/.test(path) && !page.test(path))
-    expect(others.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+    expect(others.filter(path => !/^docs\/.*\.(md|svg)$/.test(path)).sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'SECURITY.md',
+      'package.json',
+    ])
+    expect(others).toContain('docs/guarantees.md')
     expect(files).toContain('dist/console/page/index.html')
   })
 

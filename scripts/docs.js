@@ -1,0 +1,116 @@
+// Builds the documentation's site into site/dist: `npm run docs`. Documents stay where they are read in the repository;
+// here they become pages, with links that lead to each other, beside the reference that TypeDoc makes of the sources.
+// Every link of what was built is followed; one that leads nowhere fails the build.
+
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix, relative } from 'node:path'
+import { promisify } from 'node:util'
+import { API, PARTS } from '../site/parts.js'
+
+const run = promisify(execFile)
+const ROOT = new URL('..', import.meta.url).pathname
+const SITE = join(ROOT, 'site')
+const [PAGES, DIST] = [join(SITE, 'pages'), join(SITE, 'dist')]
+const DECISIONS = 'docs/decisions'
+
+const listed = PARTS.flatMap(({ pages }) => pages)
+const decisions = markdownIn(DECISIONS).map(
+  name => /** @type {const} */ ([`${DECISIONS}/${name}`, `decisions/${name.replace('.md', '')}`]),
+)
+/** Pages by document. */
+const pages = new Map([...listed, ...decisions])
+
+/** @param {string} folder */
+function markdownIn(folder) {
+  return readdirSync(join(ROOT, folder)).filter(name => name.endsWith('.md'))
+}
+
+/**
+ * Where a link of a document leads on the site; `undefined` for what is not part of it, as sources are.
+ *
+ * @param {string} target @param {string} source
+ */
+function targetOf(target, source) {
+  if (/^(https?:|mailto:|#)/.test(target)) return target
+  const [path = '', anchor] = target.split('#')
+  const file = posix.join(posix.dirname(source), path)
+  const page = pages.get(file)
+  if (page !== undefined) return `/${page}.md${anchor === undefined ? '' : `#${anchor}`}`
+  return /\.(svg|png)$/.test(file) ? `/pictures/${posix.basename(file)}` : undefined
+}
+
+/** @param {string} source */
+function pageOf(source) {
+  return readFileSync(join(ROOT, source), 'utf8')
+    .replace(/\[([^\]\n]*)\]\(([^)\s]+)\)/g, (_, text, target) => {
+      const to = targetOf(target, source)
+      return to === undefined ? text : `[${text}](${to})`
+    })
+    .replace(/ (src|srcset)="([^"]+)"/g, (_, name, target) => ` ${name}="${targetOf(target, source) ?? target}"`)
+}
+
+/** @param {string} page @param {string} text */
+function write(page, text) {
+  const file = join(PAGES, `${page}.md`)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}
+
+function gather() {
+  for (const name of markdownIn('docs'))
+    if (!pages.has(`docs/${name}`)) throw new Error(`docs/${name} is on no page: name it in site/parts.js`)
+  rmSync(PAGES, { recursive: true, force: true })
+  for (const [source, page] of pages) write(page, pageOf(source))
+  cpSync(join(SITE, 'index.md'), join(PAGES, 'index.md'))
+  const pictures = join(PAGES, 'public/pictures')
+  cpSync(join(ROOT, 'console/public/icon.svg'), join(pictures, 'icon.svg'))
+  cpSync(join(ROOT, 'docs/pictures'), pictures, { recursive: true })
+  for (const name of readdirSync(join(ROOT, 'docs')))
+    if (name.endsWith('.svg')) cpSync(join(ROOT, 'docs', name), join(pictures, name))
+}
+
+/** The reference, with the names by which entry points are imported. */
+async function reference() {
+  await run(process.execPath, ['node_modules/typedoc/bin/typedoc', '--options', 'typedoc.json'], { cwd: SITE })
+  rmSync(join(PAGES, 'api/modules.md'))
+  for (const [page, entry] of Object.entries(API)) {
+    const file = join(PAGES, 'api', `${page}.md`)
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/^# .*$/m, `# ${entry}`))
+  }
+}
+
+/** @param {string} html */
+const idsOf = html => new Set(Array.from(html.matchAll(/ id="([^"]+)"/g), ([, id]) => id))
+
+/** Links of a built page that lead nowhere. @param {string} page @param {ReadonlyMap<string, ReadonlySet<string | undefined>>} ids @param {string} html */
+function broken(page, html, ids) {
+  const links = Array.from(html.matchAll(/<a [^>]*href="([^"]+)"/g), ([, href = '']) => href)
+  return links.filter(href => {
+    const { protocol, host, pathname, hash } = new URL(href, `http://site/${page}`)
+    if (protocol !== 'http:' || host !== 'site') return false
+    const path = pathname.replace(/\/$/, '/index.html').slice(1)
+    const known = ids.get(path.includes('.') ? path : `${path}.html`)
+    return known === undefined || (hash !== '' && !known.has(decodeURIComponent(hash.slice(1))))
+  })
+}
+
+function followLinks() {
+  const files = readdirSync(DIST, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.html'))
+  const html = new Map(files.map(name => [relative('.', name), readFileSync(join(DIST, name), 'utf8')]))
+  const ids = new Map(Array.from(html, ([name, text]) => [name, idsOf(text)]))
+  const lost = Array.from(html).flatMap(([name, text]) => broken(name, text, ids).map(href => `${name}: ${href}`))
+  if (lost.length > 0) throw new Error(`Links that lead nowhere:\n${lost.join('\n')}`)
+  return files.length
+}
+
+gather()
+await reference()
+await run(process.execPath, ['node_modules/vitepress/bin/vitepress.js', 'build'], { cwd: SITE }).catch(
+  ({ stdout, stderr }) => {
+    throw new Error(`${stdout}${stderr}`)
+  },
+)
+console.log(
+  `${followLinks()} pages in site/dist, every link followed; look at them with npx vite preview --outDir site/dist`,
+)
