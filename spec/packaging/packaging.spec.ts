@@ -24,6 +24,7 @@ import * as react from '../../src/react/index.js'
 import * as settings from '../../src/settings.js'
 import * as server from '../../src/standalone.js'
 import { effort, some } from '../support/effort.js'
+import { BUN, DENO, runtimeOf, SERVICES } from '../support/services.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -222,6 +223,20 @@ describe('the package', () => {
     expect(await compile('types', [...options, '--noEmit'])).toBe('')
   })
 
+  it('gives its types to CommonJS, which imports it when it runs', async () => {
+    mkdirSync(join(home, 'common'), { recursive: true })
+    writeFileSync(join(home, 'common/package.json'), JSON.stringify({ type: 'commonjs' }))
+    writeFileSync(
+      join(home, 'common/user.ts'),
+      `import type { StateStore } from 'rx-statestore' with { 'resolution-mode': 'import' }
+       export async function open(): Promise<StateStore> {
+         const { connect } = await import('rx-statestore')
+         return connect('mqtt://localhost')
+       }`,
+    )
+    expect(await compile('common', ['--module', 'node16', '--noEmit'])).toBe('')
+  })
+
   it('brings the command', async () => {
     const { stdout } = await run(join(home, 'node_modules/.bin/rx-statestore'), ['--version'], { cwd: home })
     expect(stdout.trim()).toBe(manifest.version)
@@ -236,6 +251,20 @@ describe('the package', () => {
       for (const name of ${JSON.stringify(names)}) await import(name)
       console.log('fine')`
     expect(await node('--input-type=module', '--eval', script)).toBe('fine\n')
+  })
+})
+
+describe.skipIf(!SERVICES.runtimes.present)('What is packed does what it should', () => {
+  it.each([
+    ['Node 20', process.execPath, []],
+    ['Node 22', runtimeOf(22), []],
+    ['Node 24', runtimeOf(24), []],
+    ['Bun', BUN, []],
+    ['Deno', DENO, ['run', '--allow-all', '--node-modules-dir=manual']],
+  ])('under %s', { timeout: 60_000 }, async (_, runtime, options) => {
+    copyFileSync(join(ROOT, 'spec/packaging/smoke.js'), join(home, 'smoke.js'))
+    const { stdout } = await run(runtime, [...options, 'smoke.js'], { cwd: home })
+    expect(stdout).toBe('watched 3\nwatched 3\nheard hello\nclosed\n')
   })
 })
 

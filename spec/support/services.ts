@@ -20,6 +20,9 @@ const RUNTIMES = new URL('../runtimes/node_modules/', import.meta.url).pathname
 export const runtimeOf = (version: number): string =>
   `${RUNTIMES}node-${version}-${process.platform}-${process.arch}/bin/node`
 
+export const BUN = `${RUNTIMES}bun-${process.platform}-${process.arch}/bin/bun`
+export const DENO = `${RUNTIMES}deno-${process.platform}-${process.arch}/deno`
+
 /** All suites that need more than Node. */
 export const SERVICES = {
   rust: { suite: 'interop: the official Rust client', needs: 'cargo', present: answers('cargo') },
@@ -31,9 +34,9 @@ export const SERVICES = {
     present: spawnSync('python3', ['-m', 'pip', '--version'], { stdio: 'ignore' }).status === 0,
   },
   runtimes: {
-    suite: 'pub/sub: its client under Node 22 and 24',
+    suite: 'runtimes: the package and pub/sub under Node 22 and 24, Bun and Deno',
     needs: '`npm run runtimes`',
-    present: answers(runtimeOf(22)) && answers(runtimeOf(24)),
+    present: [runtimeOf(22), runtimeOf(24), BUN, DENO].every(answers),
   },
   nginx: { suite: 'proxy: nginx in front of all of it', needs: 'nginx', present: exists('nginx') },
   openssl: {
