@@ -78,6 +78,12 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [3_000_022_556, 3_000_024_083, 3_000_042_831],
   },
   {
+    story: 'a client that is closed on a connection that goes on asks once for the end of its registrations',
+    suite: 'watch',
+    generator: 3,
+    seeds: [3_015_226_975],
+  },
+  {
     story: 'the end of a registration is asked for again when the answer makes no sense',
     suite: 'watch',
     generator: 3,
