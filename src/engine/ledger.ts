@@ -9,11 +9,11 @@ import { NONE, refusal } from './refusal.js'
 import { readClocks } from './request.js'
 import { deleteAll, restore } from './restore.js'
 import { checkRoom } from './room.js'
-import type { State } from './state.js'
+import type { State, StateRecord, StateTaker } from './state.js'
 import { VersionClock } from './version-clock.js'
 
 /** What entries make: equal entries in equal order make equal ledgers, wherever they are applied. */
-export class Ledger {
+export class Ledger implements StateTaker {
   readonly records = new Records()
   readonly clock = new VersionClock()
   readonly #answered = new AnsweredWrites()
@@ -22,11 +22,19 @@ export class Ledger {
   /** @param state - what to begin with */
   constructor(state: State | undefined) {
     if (state === undefined) return
-    this.#born = state.born
-    this.clock.keep(state.version)
-    this.#answered.restore(state.answered)
-    for (const record of state.records) this.records.putBack(record.id, record, record.number)
-    this.records.order.skipTo(state.lastNumber)
+    for (const record of state.records) this.putBack(record)
+    this.resume(state)
+  }
+
+  putBack(record: StateRecord): void {
+    this.records.putBack(record)
+  }
+
+  resume({ born, version, lastNumber, answered }: Omit<State, 'records' | 'size'>): void {
+    this.#born = born
+    this.clock.keep(version)
+    this.#answered.restore(answered)
+    this.records.order.skipTo(lastNumber)
   }
 
   /** Time of the first entry, ms: tells this store from the one that had its place before. */
@@ -80,8 +88,7 @@ export class Ledger {
 
   /** The store starts again. */
   #begin(now: number): Change[] {
-    const ids = this.records.capture().flatMap(({ id, volatile }) => (volatile ? [id] : []))
-    return Array.from(deleteAll(ids, now, this.records, this.clock))
+    return Array.from(deleteAll(this.records.volatileIds(), now, this.records, this.clock))
   }
 
   #write(write: Write, entry: Entry): Answer {
