@@ -4,7 +4,7 @@ import type { Answer, Applier, Change, Restoration } from './answer.js'
 import { AnsweredWrites } from './answered.js'
 import { apply, type Outcome } from './apply.js'
 import type { Entry, Load, Write } from './entry.js'
-import { Records } from './records.js'
+import { Records, type Slot } from './records.js'
 import { NONE, refusal } from './refusal.js'
 import { readClocks } from './request.js'
 import { deleteAll, restore } from './restore.js'
@@ -104,33 +104,33 @@ export class Ledger implements StateTaker {
   #answer(write: Write, entry: Entry): Answer {
     try {
       const { command } = write
-      const outcome = this.#outcomeOf(write, entry)
+      const id = toBinaryString(command.key)
+      const before = this.records.get(id)
+      const outcome = this.#outcomeOf(write, entry, id, before)
       const { reply, version, change } = outcome
       if (change === undefined) return { reply, version, changes: NONE }
-      this.#commit(toBinaryString(command.key), outcome)
+      this.#commit(id, before, outcome)
       return { reply, version, changes: [{ key: command.key, notification: change, version: this.clock.last }] }
     } catch (error) {
       return refusal(error)
     }
   }
 
-  #outcomeOf(write: Write, entry: Entry): Outcome {
+  #outcomeOf(write: Write, entry: Entry, id: string, before: Slot | undefined): Outcome {
     const { command, volatile, owner } = write
     const { time } = entry
     const clocks = readClocks(command, write, this.clock.latest(time))
-    const id = toBinaryString(command.key)
-    const record = this.records.get(id)
     const next = this.clock.next(time, clocks.timestamp)
     const { fencingToken } = clocks
-    const outcome = apply(record, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
+    const outcome = apply(before, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
     if (outcome.change?.op === 'set' && outcome.record !== undefined)
-      checkRoom(this.records, { id, before: record, after: outcome.record }, entry, owner)
+      checkRoom(this.records, { id, before, after: outcome.record }, entry, owner)
     return outcome
   }
 
-  #commit(id: string, { record, version }: Outcome): void {
+  #commit(id: string, before: Slot | undefined, { record, version }: Outcome): void {
     if (version !== undefined) this.clock.keep(version)
     if (record === undefined) this.records.remove(id)
-    else this.records.put(id, record)
+    else this.records.put(id, record, before)
   }
 }

@@ -57,13 +57,17 @@ export class Records {
   }
 
   /** @param id - the key as a binary string, here and below */
-  get(id: string): StoredRecord | undefined {
+  get(id: string): Slot | undefined {
     return this.#slots.get(id)
   }
 
-  /** Keeps a copy of the value: a request's is a view of a network buffer that may be much larger. */
-  put(id: string, { value, version, fencingToken, expiresAt, volatile, owner }: StoredRecord): void {
-    const old = this.#slots.get(id)
+  /**
+   * Keeps a copy of the value: a request's is a view of a network buffer that may be much larger.
+   *
+   * @param old - what is there of the key, if somebody has looked
+   */
+  put(id: string, record: StoredRecord, old = this.#slots.get(id)): void {
+    const { value, version, fencingToken, expiresAt, volatile, owner } = record
     if (old?.deadline) this.#expiries.remove(old.deadline)
     if (old === undefined) this.#keyspace++
     else this.#discount(old)

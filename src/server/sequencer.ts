@@ -81,7 +81,7 @@ export class Sequencer implements LogListener, Applier {
     this.#gathering ??= new Batch()
     const batch = this.#gathering
     this.#bytes += batch.add(job, command, bytes)
-    this.#last.set(owner, batch)
+    if (batch.passesTo(owner)) this.#last.set(owner, batch)
     this.#schedule()
   }
 
@@ -143,7 +143,11 @@ export class Sequencer implements LogListener, Applier {
       return
     }
     const job = this.#current?.next()
-    this.#guard(() => job?.answered(answer))
+    try {
+      job?.answered(answer)
+    } catch (error) {
+      this.#host.faulted(error)
+    }
     this.#reads()
   }
 

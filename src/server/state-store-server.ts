@@ -160,6 +160,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
 
   apply(entry: Entry, applier: Applier): void {
     this.#engine.apply(entry, applier)
+    this.#driftWatch.look(this.#engine.drift(entry.time))
   }
 
   expired(changes: readonly Change[]): void {
@@ -171,7 +172,6 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     this.#problem = failure?.problem
     if (changed) this.#options.stored(failure)
     this.#expiry.changed(this.#problem)
-    this.#driftWatch.look(this.#engine.drift(this.now()))
   }
 
   faulted(error: unknown): void {
