@@ -96,23 +96,23 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     this.#expiry = new Expiry(options.clock, () => engine.nextDeadline, tick)
   }
 
-  /** Takes a PUBLISH to the invoke topic that the rules let pass. */
-  take(connection: Client, message: Incoming): void {
-    if (this.#stopped || message.responseTopic === undefined || message.correlationData === undefined) return
+  /** Takes a PUBLISH to the invoke topic that the rules let pass. Returns whether its answer may be waited for. */
+  take(connection: Client, message: Incoming): boolean {
+    if (this.#stopped || message.responseTopic === undefined || message.correlationData === undefined) return false
     if (this.#sequencer.full) {
       this.respond(connection, message, this.service.failed({ problem: 'full' }))
-      return
+      return false
     }
     const command = commandOf(message.payload)
     const job = new RequestJob(this, connection, message, command)
     const bytes = message.payload.length + OVERHEAD
     if (command !== undefined && isWrite(command) && this.#mayWrite(connection, command, message)) {
       const write = this.service.writeOf(message, command, connection.clientId, this.#options.ownerOf?.(connection))
-      this.#sequencer.write(connection, write, bytes, job)
-      return
+      return this.#sequencer.write(connection, write, bytes, job)
     }
     if (this.#expiry.due) this.#sequencer.tick(connection)
     this.#sequencer.read(connection, bytes, job)
+    return false
   }
 
   /** Forgets a connection and its registrations. */
