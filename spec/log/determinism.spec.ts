@@ -86,6 +86,28 @@ describe('An entry', { timeout: 120_000 }, () => {
 })
 
 describe('A state', () => {
+  it('is handed on as its blocks are read, so that it is never there twice', () => {
+    const engine = new Engine<string>()
+    const items = Array.from({ length: 1_000 }, (_, i) => ({
+      key: utf8(String(i)),
+      value: new Uint8Array(1_000),
+      version: undefined,
+      fencingToken: undefined,
+      expiresAt: undefined,
+    }))
+    apply(engine, { time: 1, ...engine.room, commands: [{ type: 'load', items, replace: false }] })
+    let [keys, most] = [0, 0]
+    const decoder = new StateDecoder({ putBack: () => keys++, resume: () => undefined })
+    for (const block of encodeState(engine.capture())) {
+      const before = keys
+      decoder.take(block)
+      expect(decoder.keys).toBe(keys)
+      most = Math.max(most, keys - before)
+    }
+    expect(keys).toBe(1_000)
+    expect(most).toBeLessThan(200)
+  })
+
   it('whose blocks are not all there, or in another order, is none', () => {
     const engine = new Engine<string>()
     const [key, value] = [utf8('a'), utf8('1')]
