@@ -5,7 +5,7 @@ import { startOurs } from './peers/ours.js'
 import { startRedis } from './peers/redis.js'
 import { onDisk } from './peers/server.js'
 import { numbered, RawClient } from './raw/client.js'
-import { progress } from './report.js'
+import { bytes, progress } from './report.js'
 import { compare, medianRate, takeTurns, warmUp } from './rounds.js'
 
 /**
@@ -77,8 +77,12 @@ async function measureStart(keys) {
   const again = await startStore(undefined, data)
   const seconds = (performance.now() - started) / 1000
   const found = Object(await again.ask({ type: 'stats' })).keys
+  const most = Number(await again.ask({ type: 'most' }))
   if (found !== keys) throw new Error(`${found} keys are back of ${keys}`)
   await again.close()
   /** @type {import('./report.js').Table} */
-  return { title: 'Durable store, start', rows: [{ keys, each: '100 B', 'listens after': `${seconds.toFixed(2)} s` }] }
+  return {
+    title: 'Durable store, start',
+    rows: [{ keys, each: '100 B', 'listens after': `${seconds.toFixed(2)} s`, 'memory at most': bytes(most) }],
+  }
 }

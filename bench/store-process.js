@@ -21,6 +21,7 @@ function heldBytes() {
 function answer(question) {
   if ('cut' in question) return store.cut(String(question.cut))
   if ('type' in question && question.type === 'heap') return heldBytes()
+  if ('type' in question && question.type === 'most') return 1024 * process.resourceUsage().maxRSS
   return { ...store.stats }
 }
 

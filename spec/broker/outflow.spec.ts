@@ -56,6 +56,31 @@ describe('What is written to a connection', () => {
     expect(calls).toEqual([Buffer.from([1])])
   })
 
+  it('leaves together with what comes when all is worked off that was read, if that is asked for', async () => {
+    const { outflow, calls } = noting()
+    // An answer that is there as soon as the disk has been waited for.
+    setImmediate(() => outflow.write(bytes(2)))
+    outflow.hold()
+    outflow.write(bytes(1))
+    outflow.linger()
+    outflow.release()
+    expect(calls).toEqual([])
+    await turn()
+    expect(calls).toEqual([Buffer.from([1, 2])])
+  })
+
+  it('is asked anew each time whether it can wait', () => {
+    const { outflow, calls, take } = noting()
+    outflow.hold()
+    outflow.linger()
+    outflow.release()
+    outflow.hold()
+    outflow.write(bytes(1))
+    outflow.release()
+    take()
+    expect(calls).toEqual([Buffer.from([1])])
+  })
+
   it('waits together while the network does not take what it has, and then leaves as one piece', async () => {
     const { outflow, calls, take, taken } = noting()
     outflow.write(bytes(1))

@@ -39,6 +39,7 @@ describe(`A store with a directory that is killed ${KILLS} times (seed ${SEED})`
         if (kill % 10 === 0) await checkDirectory(data)
         await scene.start()
         expect(await scene.judge(), `after ${kill} kills, ${writers.answered} answers`).toEqual([])
+        if (kill % 100 === 0) console.info(`${kill} times ${signal}, ${writers.answered} writes were answered so far`)
       }
       await scene.end()
       const { alive, over } = writers.expiries.found

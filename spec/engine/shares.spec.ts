@@ -26,9 +26,9 @@ describe('What of a store is whose', () => {
         const engine = new Engine<never>()
         for (const entry of entries) engine.apply(entry, ignored)
         expect(Object.fromEntries(engine.shares.entries())).toEqual(recount(engine))
-        const decoder = new StateDecoder()
+        const again = new Engine<never>()
+        const decoder = new StateDecoder(again.taker)
         for (const block of encodeState(engine.capture())) decoder.take(block)
-        const again = new Engine<never>({}, decoder.state)
         expect(Object.fromEntries(again.shares.entries())).toEqual(recount(engine))
       }),
     )

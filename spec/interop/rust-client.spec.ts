@@ -1,18 +1,30 @@
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { DumpLine } from '../../src/dump/dump-line.js'
+import { Hlc } from '../../src/hlc/hlc.js'
+import { readDirectory } from '../../src/standalone/directory.js'
 import { type AuditEvent, certificates, inOrder, serve, Tokens } from '../../src/standalone.js'
+import { Random } from '../simulation/random.js'
 import { Authority } from '../support/certificates.js'
 import { SERVICES } from '../support/services.js'
+import { cuttingLink } from './cutting-link.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
 const CLIENT = join(ROOT, 'spec/interop/rust-client')
 const BUILD_TIME = 600_000
 const CHECKS = 15
+const WRITES = process.env['CI'] ? 1_000 : 200
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1e9)
+
+/** A line with its version as we write it: the client writes zeros before numbers. */
+const unpadded = (line: string): string =>
+  line.replace(/\S+$/, word => (line.startsWith('ok ') ? String(Hlc.parse(word)) : word))
 
 describe.skipIf(!SERVICES.rust.present)('the official Rust client', () => {
   beforeAll(async () => {
@@ -33,6 +45,34 @@ describe.skipIf(!SERVICES.rust.present)('the official Rust client', () => {
     async notifications => {
       await using store = await serve({ port: 0, wsPort: 0, notifications })
       expect(await drive(store.url)).toEqual({ wrong: [], count: CHECKS })
+    },
+    70_000,
+  )
+
+  it.each(['in memory', 'on disk'] as const)(
+    `does each write once over a network that breaks, with a store %s (seed ${SEED})`,
+    async place => {
+      const data = mkdtempSync(join(tmpdir(), 'interop-'))
+      onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+      const onDisk = place === 'on disk'
+      const store = await serve({ port: 0, wsPort: 0, ...(onDisk && { data }) })
+      const link = await cuttingLink(store.url, new Random(SEED))
+      const { stdout } = await run(join(CLIENT, 'target/debug/interop-rust'), [
+        ...['--port', String(link.port), '--writes', String(WRITES)],
+      ]).catch((error: unknown) => ({ stdout: String(Object(error).stdout) }))
+      const lines = stdout.trim().split('\n').map(unpadded)
+      // What came twice was not refused for that,
+      expect(lines.filter(line => !line.startsWith('ok '))).toEqual([])
+      expect(lines).toHaveLength(WRITES)
+      expect(link.cuts).toBeGreaterThan(WRITES / 20)
+      expect(link.repeated).toBeGreaterThan(0)
+      const found = (dumped: Iterable<DumpLine>) =>
+        Array.from(dumped, ({ key, version }) => `ok ${key} ${version}`).sort()
+      // nor done again, which would have made another version; and nothing is missing.
+      expect(found(store.dump())).toEqual(lines.sort())
+      await store.close()
+      if (onDisk) expect(found(await readDirectory(data))).toEqual(lines.sort())
+      console.info(`${place}: ${link.cuts} cuts, ${link.repeated} of ${WRITES} writes came again`)
     },
     70_000,
   )

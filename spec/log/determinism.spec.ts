@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { concatBytes, sameBytes } from '../../src/base/bytes.js'
+import { concatBytes, sameBytes, utf8 } from '../../src/base/bytes.js'
 import { type Applier, Engine } from '../../src/engine/engine.js'
 import type { Entry } from '../../src/engine/entry.js'
 import { decodeEntry, encodeEntry } from '../../src/log/entry-codec.js'
@@ -23,9 +23,11 @@ function apply(engine: Engine<string>, entry: Entry): string {
 const bytesOf = (engine: Engine<string>): Uint8Array => concatBytes([...encodeState(engine.capture())])
 
 function copyOf(engine: Engine<string>): Engine<string> {
-  const decoder = new StateDecoder()
+  const again = new Engine<string>()
+  const decoder = new StateDecoder(again.taker)
   for (const block of encodeState(engine.capture())) decoder.take(block)
-  return new Engine<string>({}, decoder.state)
+  expect(decoder.ended).toBe(true)
+  return again
 }
 
 describe('Two engines that are given the same entries', { timeout: 120_000 }, () => {
@@ -84,17 +86,44 @@ describe('An entry', { timeout: 120_000 }, () => {
 })
 
 describe('A state', () => {
+  it('is handed on as its blocks are read, so that it is never there twice', () => {
+    const engine = new Engine<string>()
+    const items = Array.from({ length: 1_000 }, (_, i) => ({
+      key: utf8(String(i)),
+      value: new Uint8Array(1_000),
+      version: undefined,
+      fencingToken: undefined,
+      expiresAt: undefined,
+    }))
+    apply(engine, { time: 1, ...engine.room, commands: [{ type: 'load', items, replace: false }] })
+    let [keys, most] = [0, 0]
+    const decoder = new StateDecoder({ putBack: () => keys++, resume: () => undefined })
+    for (const block of encodeState(engine.capture())) {
+      const before = keys
+      decoder.take(block)
+      expect(decoder.keys).toBe(keys)
+      most = Math.max(most, keys - before)
+    }
+    expect(keys).toBe(1_000)
+    expect(most).toBeLessThan(200)
+  })
+
   it('whose blocks are not all there, or in another order, is none', () => {
     const engine = new Engine<string>()
+    const [key, value] = [utf8('a'), utf8('1')]
+    const items = [{ key, value, version: undefined, fencingToken: undefined, expiresAt: undefined }]
+    apply(engine, { time: 1, ...engine.room, commands: [{ type: 'load', items, replace: false }] })
     const blocks = [...encodeState(engine.capture())]
     const read = (some: readonly Uint8Array[]) => {
-      const decoder = new StateDecoder()
+      const decoder = new StateDecoder(new Engine<string>().taker)
       for (const block of some) decoder.take(block)
-      return decoder.state
+      return decoder.ended
     }
-    expect(read(blocks.slice(0, -1))).toBeUndefined()
+    expect(read(blocks)).toBe(true)
+    expect(read(blocks.slice(0, -1))).toBe(false)
     expect(() => read(blocks.slice(1))).toThrow(/out of order/)
     expect(() => read([...blocks, ...blocks])).toThrow(/out of order/)
+    expect(() => read(blocks.filter((_, at) => at !== blocks.length - 2))).toThrow(/not as many keys/)
     expect(() => read([...blocks.slice(0, -1), new Uint8Array([99])])).toThrow(/unknown kind/)
   })
 })

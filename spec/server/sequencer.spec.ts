@@ -72,8 +72,8 @@ function open() {
 describe('What connections ask for', () => {
   it('is logged together when it comes in one turn', async () => {
     const { log, sequencer, job, turn, said } = open()
-    for (const name of ['a', 'b', 'c']) sequencer.write({}, write(name), 1, job(name))
-    expect(log.entries).toEqual([])
+    const soon = ['a', 'b', 'c'].map(name => sequencer.write({}, write(name), 1, job(name)))
+    expect([soon, log.entries]).toEqual([[true, true, true], []])
     await turn()
     expect(log.entries.map(({ commands, ...rest }) => [commands.length, rest])).toEqual([
       [3, { time: 7, maxKeys: 1, maxBytes: 2 }],
@@ -86,7 +86,8 @@ describe('What connections ask for', () => {
     const { log, sequencer, job, turn, said, host } = open()
     sequencer.write({}, write('a'), 1, job('a'))
     await turn()
-    for (const name of ['b', 'c']) sequencer.write({}, write(name), 1, job(name))
+    const soon = ['b', 'c'].map(name => sequencer.write({}, write(name), 1, job(name)))
+    expect(soon).toEqual([false, false])
     await turn()
     expect(log.entries).toHaveLength(1)
     host.apply.mockImplementationOnce(() => void said.push(`${log.entries.length} on its way`))

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkDirectory, readDirectory } from '../../src/standalone/directory.js'
-import { serve } from '../../src/standalone.js'
+import { type OpeningProgress, serve } from '../../src/standalone.js'
 import { ManualClock, START } from '../support/manual-clock.js'
 import { RawClient } from '../support/raw-client.js'
 import { command } from '../support/words.js'
@@ -61,6 +61,21 @@ describe('A store with a directory', () => {
     expect([...one.store.dump()]).toEqual([])
     await one.store.close()
     expect(await checkDirectory(data)).toMatchObject({ keys: 0, torn: 0 })
+  })
+
+  it('tells how far it has come when it starts again', async () => {
+    const data = directory()
+    const one = await start(data)
+    await one.store.load(Array.from({ length: 3_000 }, (_, i) => ({ key: `k${i}`, value: 'v'.repeat(1_000) })))
+    await one.store.close()
+    const told: OpeningProgress[] = []
+    await start(data, { opening: progress => told.push(progress) })
+    const [{ of } = { of: 0 }] = told
+    expect(of).toBeGreaterThan(3_000_000)
+    const read = told.map(progress => progress.read)
+    expect(read).toEqual([...read].sort((a, b) => a - b))
+    expect(read.at(-1)).toBeGreaterThan(3_000_000)
+    expect(read.at(-1)).toBeLessThanOrEqual(of)
   })
 
   it('keeps what was loaded', async () => {

@@ -6,7 +6,7 @@ import { Broker, type BrokerHandler, type BrokerOptions } from '../../src/broker
 export const openHandler: BrokerHandler = {
   topic: 'nobody',
   refuse: () => undefined,
-  take: () => undefined,
+  take: () => false,
   maySubscribe: () => true,
   connected: () => undefined,
   disconnected: () => undefined,

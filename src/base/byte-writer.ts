@@ -1,3 +1,5 @@
+import { putAscii } from './bytes.js'
+
 const SMALLEST = 1024
 const FEW = 48
 const encoder = new TextEncoder()
@@ -48,7 +50,8 @@ export class ByteWriter {
   text(text: string): void {
     // A UTF-16 unit takes three bytes at most.
     this.#need(4 + 3 * text.length)
-    const { written } = encoder.encodeInto(text, this.#bytes.subarray(this.#at + 4))
+    const from = this.#at + 4
+    const written = putAscii(this.#bytes, from, text) ?? encoder.encodeInto(text, this.#bytes.subarray(from)).written
     this.#view.setUint32(this.#at, written)
     this.#at += 4 + written
   }

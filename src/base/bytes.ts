@@ -4,10 +4,27 @@ const encoder = /* @__PURE__ */ new TextEncoder()
 const strictDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true })
 
+/** Longer texts are left to the system's encoder, UTF-16 units. */
+const LONGEST_LOOP = 256
 const HEX_DIGITS = '0123456789ABCDEF'
 
 /** UTF-8 bytes of a text. */
 export const utf8 = (text: string): Uint8Array => encoder.encode(text)
+
+/**
+ * Writes a short text of ASCII to a place where there is room for it, for which the call of the system's encoder would take
+ * longer; returns its length, `undefined` for any other text.
+ */
+export function putAscii(bytes: Uint8Array, from: number, text: string): number | undefined {
+  const { length } = text
+  if (length > LONGEST_LOOP) return undefined
+  for (let i = 0; i < length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit > 127) return undefined
+    bytes[from + i] = unit
+  }
+  return length
+}
 
 /** Whether a text has UTF-8 bytes of its own; half a surrogate pair has not, and would silently become U+FFFD. */
 export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)

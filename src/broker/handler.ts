@@ -57,8 +57,11 @@ export interface BrokerHandler {
   authenticate?(client: Client, credentials: Credentials): Verdict | Promise<Verdict>
   /** Whether and why a PUBLISH is refused, to whatever topic; of a last will it is asked when the client connects. */
   refuse(client: Client, message: Incoming): Refusal | undefined
-  /** Takes a PUBLISH to its topic. The bytes are views of what was read. */
-  take(client: Client, message: Incoming): void
+  /**
+   * Takes a PUBLISH to its topic. The bytes are views of what was read. Returns whether an answer comes as soon as what the
+   * event loop has read is worked off: what is written to the client until then may leave with it.
+   */
+  take(client: Client, message: Incoming): boolean
   maySubscribe(client: Client, filter: string): boolean
   /** Below what topics a client may expect responses, if it asks for it (MQTT 5.0, section 3.2.2.3.15). */
   responseInformation?(clientId: string): string

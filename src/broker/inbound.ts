@@ -62,7 +62,7 @@ export class Inbound {
     const { handler } = this.#host
     if (refusal === undefined && message.topic === handler.topic) {
       if (qos === 1) putPuback(this.#link.room(PUBACK_SIZE), packetId)
-      handler.take(this.#peer, message)
+      if (handler.take(this.#peer, message)) this.#link.linger()
       return
     }
     const outcome = refusal ?? this.#pass(message)

@@ -23,6 +23,8 @@ export interface Link {
   write(piece: Uint8Array): void
   /** Whether a piece is so large that {@link write} does not copy it. */
   isLarge(piece: Uint8Array): boolean
+  /** Lets what is written in this turn leave together with what is written when all is worked off that was read. */
+  linger(): void
   /** Sends what is written, then ends the connection. */
   end(): void
   /** Ends the connection without a word, as a broken network does. */

@@ -36,6 +36,7 @@ export class Outflow {
   #sent = 0
   #ending = false
   #flushing = false
+  #lingering = false
   #writing = false
   #watching = false
 
@@ -91,9 +92,24 @@ export class Outflow {
     return piece.length > LARGEST_PIECE
   }
 
-  /** Sends nothing until {@link flush}, which has to follow in the same turn. */
+  /** Sends nothing until {@link release}, which has to follow in the same turn. */
   hold(): void {
     this.#flushing = true
+  }
+
+  /** Has the next {@link release} send nothing before all is worked off that the event loop has read. */
+  linger(): void {
+    this.#lingering = true
+  }
+
+  /** Sends what is there, unless more is to come with it. */
+  release(): void {
+    if (!this.#lingering) {
+      this.flush()
+      return
+    }
+    this.#lingering = false
+    afterIo(this.#turnOver)
   }
 
   /** Sends what is there, then ends the connection; what is written later is not sent. */

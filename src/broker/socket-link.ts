@@ -24,11 +24,8 @@ export interface LinkHost extends UnfinishedHost {
   readonly maximumPacketSize: number
 }
 
-/** A packet that is not complete may be as large as this when memory is short, bytes. */
-const WORTH_REFUSING = 64 * 1024
 /** A shorter piece takes as much time as a longer one, bytes; and of so many of them no packet is made. */
-const CRUMB = 32
-const MOST_CRUMBS = 16_384
+const [CRUMB, MOST_CRUMBS] = [32, 16_384]
 
 /** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
 export class SocketLink implements Link, UnfinishedReader {
@@ -81,6 +78,10 @@ export class SocketLink implements Link, UnfinishedReader {
 
   isLarge(piece: Uint8Array): boolean {
     return this.#outflow.isLarge(piece)
+  }
+
+  linger(): void {
+    this.#outflow.linger()
   }
 
   end(): void {
@@ -141,7 +142,7 @@ export class SocketLink implements Link, UnfinishedReader {
     if (connection === undefined) return false
     this.#outflow.hold()
     const left = this.#packets(connection, until)
-    this.#outflow.flush()
+    this.#outflow.release()
     this.#hold(this.#cutter.held + this.#unread - this.held)
     const slowed = !connection.ended && this.#tempo.settle(connection.account)
     this.#pause(left || slowed || (connection.stalled && !connection.ended))
@@ -233,7 +234,7 @@ export class SocketLink implements Link, UnfinishedReader {
       return
     }
     this.#unfinished.watch()
-    if (this.#host.budget.exceeded && this.held > WORTH_REFUSING)
+    if (this.#host.budget.exceeded && this.held > LIMIT.worthRefusing)
       connection.fail(new PacketError(REASON.quotaExceeded, 'the broker has no room for a packet of this size'))
   }
 

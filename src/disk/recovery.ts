@@ -1,6 +1,6 @@
 import { reason, StateStoreError } from '../base/errors.js'
 import { Engine, type EngineOptions } from '../engine/engine.js'
-import type { State } from '../engine/state.js'
+import type { StateTaker } from '../engine/state.js'
 import { decodeEntry } from '../log/entry-codec.js'
 import { damaged } from '../log/errors.js'
 import { StateDecoder } from '../log/state-codec.js'
@@ -73,8 +73,8 @@ export async function recover<C>(
   const reading = new Reading(files, sizes, progress)
   const positions = positionsOf(names, 'state')
   const base = positions.at(-1) ?? 0
-  const state = positions.length === 0 ? undefined : await reading.state(base)
-  const engine = new Engine<C>(options, state)
+  const engine = new Engine<C>(options)
+  const keys = positions.length === 0 ? 0 : await reading.state(base, engine.taker)
   const tail = await reading.logs(engine, base, positionsOf(names, 'log'))
   if (tail.position < marked) {
     throw damaged(
@@ -84,7 +84,7 @@ export async function recover<C>(
   const isOver = (name: string): boolean => name.endsWith(UNFINISHED) || (fileOf(name)?.position ?? base) < base
   const older = names.filter(name => !isClaim(name) && isOver(name))
   const stateSize = sizes.get(nameOf('state', base)) ?? 0
-  return { engine, marked, keys: state?.size ?? 0, stateSize, ...tail, leftovers: [...older, ...tail.leftovers] }
+  return { engine, marked, keys, stateSize, ...tail, leftovers: [...older, ...tail.leftovers] }
 }
 
 function checkNames(names: readonly string[]): void {
@@ -145,20 +145,21 @@ class Reading {
     this.#of = Array.from(sizes.values()).reduce((sum, size) => sum + size, 0)
   }
 
-  async state(position: number): Promise<State> {
+  /** Has the state at a position taken; returns the number of its keys. */
+  async state(position: number, taker: StateTaker): Promise<number> {
     const name = nameOf('state', position)
     return this.#with(name, async file => {
       checkHead(name, await file.read(0, HEAD_SIZE), 'state', position)
       const source = await FrameSource.of(file, HEAD_SIZE)
-      const decoder = new StateDecoder()
-      for (let number = 0; decoder.state === undefined; number++) {
+      const decoder = new StateDecoder(taker)
+      for (let number = 0; !decoder.ended; number++) {
         const block = await source.next(number)
         if (block === undefined) throw damaged(`${name} is damaged at byte ${source.at}`)
         decoder.take(block)
         this.#tell(block.length)
       }
       if (source.at !== source.size) throw damaged(`${name} is longer than what was written`)
-      return decoder.state
+      return decoder.keys
     })
   }
 

@@ -12,7 +12,7 @@ import { type RawRequest, readClocks } from './request.js'
 import { isAllowed, type KeyRights } from './rights.js'
 import { scanPage } from './scan.js'
 import type { Shares } from './shares.js'
-import type { State } from './state.js'
+import type { State, StateTaker } from './state.js'
 import type { VersionClock } from './version-clock.js'
 import { Watchers, type WatchQuotas } from './watchers.js'
 
@@ -66,6 +66,11 @@ export class Engine<C> {
     this.#ledger = new Ledger(state)
     this.#records = this.#ledger.records
     this.#clock = this.#ledger.clock
+  }
+
+  /** Where a state is taken back; to be done before anything else. */
+  get taker(): StateTaker {
+    return this.#ledger
   }
 
   /** The state as it is now. */

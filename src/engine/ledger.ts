@@ -4,16 +4,16 @@ import type { Answer, Applier, Change, Restoration } from './answer.js'
 import { AnsweredWrites } from './answered.js'
 import { apply, type Outcome } from './apply.js'
 import type { Entry, Load, Write } from './entry.js'
-import { Records } from './records.js'
+import { Records, type Slot } from './records.js'
 import { NONE, refusal } from './refusal.js'
 import { readClocks } from './request.js'
 import { deleteAll, restore } from './restore.js'
 import { checkRoom } from './room.js'
-import type { State } from './state.js'
+import type { State, StateRecord, StateTaker } from './state.js'
 import { VersionClock } from './version-clock.js'
 
 /** What entries make: equal entries in equal order make equal ledgers, wherever they are applied. */
-export class Ledger {
+export class Ledger implements StateTaker {
   readonly records = new Records()
   readonly clock = new VersionClock()
   readonly #answered = new AnsweredWrites()
@@ -22,11 +22,19 @@ export class Ledger {
   /** @param state - what to begin with */
   constructor(state: State | undefined) {
     if (state === undefined) return
-    this.#born = state.born
-    this.clock.keep(state.version)
-    this.#answered.restore(state.answered)
-    for (const record of state.records) this.records.putBack(record.id, record, record.number)
-    this.records.order.skipTo(state.lastNumber)
+    for (const record of state.records) this.putBack(record)
+    this.resume(state)
+  }
+
+  putBack(record: StateRecord): void {
+    this.records.putBack(record)
+  }
+
+  resume({ born, version, lastNumber, answered }: Omit<State, 'records' | 'size'>): void {
+    this.#born = born
+    this.clock.keep(version)
+    this.#answered.restore(answered)
+    this.records.order.skipTo(lastNumber)
   }
 
   /** Time of the first entry, ms: tells this store from the one that had its place before. */
@@ -80,8 +88,7 @@ export class Ledger {
 
   /** The store starts again. */
   #begin(now: number): Change[] {
-    const ids = this.records.capture().flatMap(({ id, volatile }) => (volatile ? [id] : []))
-    return Array.from(deleteAll(ids, now, this.records, this.clock))
+    return Array.from(deleteAll(this.records.volatileIds(), now, this.records, this.clock))
   }
 
   #write(write: Write, entry: Entry): Answer {
@@ -97,33 +104,33 @@ export class Ledger {
   #answer(write: Write, entry: Entry): Answer {
     try {
       const { command } = write
-      const outcome = this.#outcomeOf(write, entry)
+      const id = toBinaryString(command.key)
+      const before = this.records.get(id)
+      const outcome = this.#outcomeOf(write, entry, id, before)
       const { reply, version, change } = outcome
       if (change === undefined) return { reply, version, changes: NONE }
-      this.#commit(toBinaryString(command.key), outcome)
+      this.#commit(id, before, outcome)
       return { reply, version, changes: [{ key: command.key, notification: change, version: this.clock.last }] }
     } catch (error) {
       return refusal(error)
     }
   }
 
-  #outcomeOf(write: Write, entry: Entry): Outcome {
+  #outcomeOf(write: Write, entry: Entry, id: string, before: Slot | undefined): Outcome {
     const { command, volatile, owner } = write
     const { time } = entry
     const clocks = readClocks(command, write, this.clock.latest(time))
-    const id = toBinaryString(command.key)
-    const record = this.records.get(id)
     const next = this.clock.next(time, clocks.timestamp)
     const { fencingToken } = clocks
-    const outcome = apply(record, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
+    const outcome = apply(before, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
     if (outcome.change?.op === 'set' && outcome.record !== undefined)
-      checkRoom(this.records, { id, before: record, after: outcome.record }, entry, owner)
+      checkRoom(this.records, { id, before, after: outcome.record }, entry, owner)
     return outcome
   }
 
-  #commit(id: string, { record, version }: Outcome): void {
+  #commit(id: string, before: Slot | undefined, { record, version }: Outcome): void {
     if (version !== undefined) this.clock.keep(version)
     if (record === undefined) this.records.remove(id)
-    else this.records.put(id, record)
+    else this.records.put(id, record, before)
   }
 }

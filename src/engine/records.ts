@@ -4,6 +4,7 @@ import { StringMap } from '../base/string-map.js'
 import type { StoredRecord } from './apply.js'
 import { KeyOrder } from './key-order.js'
 import { Shares } from './shares.js'
+import type { StateRecord } from './state.js'
 
 /** A record, and where else its key is noted. */
 export interface Slot extends StoredRecord {
@@ -56,13 +57,17 @@ export class Records {
   }
 
   /** @param id - the key as a binary string, here and below */
-  get(id: string): StoredRecord | undefined {
+  get(id: string): Slot | undefined {
     return this.#slots.get(id)
   }
 
-  /** Keeps a copy of the value: a request's is a view of a network buffer that may be much larger. */
-  put(id: string, { value, version, fencingToken, expiresAt, volatile, owner }: StoredRecord): void {
-    const old = this.#slots.get(id)
+  /**
+   * Keeps a copy of the value: a request's is a view of a network buffer that may be much larger.
+   *
+   * @param old - what is there of the key, if somebody has looked
+   */
+  put(id: string, record: StoredRecord, old = this.#slots.get(id)): void {
+    const { value, version, fencingToken, expiresAt, volatile, owner } = record
     if (old?.deadline) this.#expiries.remove(old.deadline)
     if (old === undefined) this.#keyspace++
     else this.#discount(old)
@@ -73,8 +78,7 @@ export class Records {
   }
 
   /** Puts back a key that is not there with the number it had; numbers must rise. Keeps the value itself. */
-  putBack(id: string, record: StoredRecord, number: number): void {
-    const { value, version, fencingToken, expiresAt, volatile, owner } = record
+  putBack({ id, value, version, fencingToken, expiresAt, volatile, owner, number }: StateRecord): void {
     this.order.addAt(number, id)
     const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
     this.#keep({ id, value, version, fencingToken, expiresAt, volatile, owner, number, deadline })
@@ -87,6 +91,13 @@ export class Records {
     for (let at = 1; at < slots.length; at++)
       if ((slots[at]?.number ?? 0) < (slots[at - 1]?.number ?? 0)) return slots.sort((a, b) => a.number - b.number)
     return slots
+  }
+
+  /** The keys that are not to outlive this start of the store, in the order they came. */
+  volatileIds(): string[] {
+    const slots: Slot[] = []
+    for (const slot of this.#slots.values()) if (slot.volatile) slots.push(slot)
+    return slots.sort((a, b) => a.number - b.number).map(({ id }) => id)
   }
 
   /** Whether there was such a key. */

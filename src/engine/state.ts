@@ -26,3 +26,11 @@ export interface State {
   readonly records: Iterable<StateRecord>
   readonly size: number
 }
+
+/** Takes a state back, key by key, so that it is never there twice. */
+export interface StateTaker {
+  /** Takes the record of the next key, by number, and keeps its value itself. */
+  putBack(record: StateRecord): void
+  /** Takes all that the state is besides; it is whole then. */
+  resume(rest: Omit<State, 'records' | 'size'>): void
+}

@@ -1,6 +1,6 @@
 import { ByteReader } from '../base/byte-reader.js'
 import { ByteWriter } from '../base/byte-writer.js'
-import type { State, StateRecord } from '../engine/state.js'
+import type { State, StateRecord, StateTaker } from '../engine/state.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { readHlc, writeHlc } from '../hlc/hlc-codec.js'
 import { damaged } from './errors.js'
@@ -29,17 +29,28 @@ export function* encodeState(state: State, header = 0): Generator<Uint8Array, vo
   yield begin(BLOCK.end, header).done()
 }
 
-/** Puts blocks together. Raises `damaged` unless they make a state. */
+/** Hands on what is in blocks, record by record. Raises `damaged` unless they make a state. */
 export class StateDecoder {
+  readonly #taker: StateTaker
   #older = NOTHING
   #younger = NOTHING
-  readonly #records: StateRecord[] = []
+  #keys = 0
   #head: { born: number | undefined; version: Hlc; lastNumber: number; size: number } | undefined
   #ended = false
 
-  /** Number of keys so far, and of how many. */
-  get progress(): { readonly keys: number; readonly of: number } {
-    return { keys: this.#records.length, of: this.#head?.size ?? 0 }
+  /** @param taker - is of no use when a block is damaged */
+  constructor(taker: StateTaker) {
+    this.#taker = taker
+  }
+
+  /** Number of keys so far. */
+  get keys(): number {
+    return this.#keys
+  }
+
+  /** Whether the state is whole, and the taker has it. */
+  get ended(): boolean {
+    return this.#ended
   }
 
   take(block: Uint8Array): void {
@@ -50,16 +61,22 @@ export class StateDecoder {
     if (kind === BLOCK.head) this.#head = readHead(reader)
     else if (kind === BLOCK.older) this.#older = new Uint8Array(reader.blob())
     else if (kind === BLOCK.younger) this.#younger = new Uint8Array(reader.blob())
-    else if (kind === BLOCK.records) while (!reader.ended) this.#records.push(readRecord(reader))
-    else if (kind === BLOCK.end) this.#ended = true
+    else if (kind === BLOCK.records) this.#takeRecords(reader)
+    else if (kind === BLOCK.end) this.#end()
     else throw damaged(`it has a block of the unknown kind ${kind}`)
   }
 
-  /** The state; `undefined` before its last block. */
-  get state(): State | undefined {
-    if (!this.#ended || this.#head === undefined) return undefined
-    if (this.#head.size !== this.#records.length) throw damaged('it has not as many keys as it says')
-    return { ...this.#head, answered: [this.#older, this.#younger], records: this.#records }
+  #takeRecords(reader: ByteReader): void {
+    while (!reader.ended) {
+      this.#taker.putBack(readRecord(reader))
+      this.#keys++
+    }
+  }
+
+  #end(): void {
+    if (this.#head?.size !== this.#keys) throw damaged('it has not as many keys as it says')
+    this.#taker.resume({ ...this.#head, answered: [this.#older, this.#younger] })
+    this.#ended = true
   }
 }
 

@@ -1,10 +1,9 @@
+import { putAscii } from '../base/bytes.js'
 import { ArgumentError } from '../base/errors.js'
 import { putUint16, putVarint, sizeOfVarint } from './layout.js'
 
 const encoder = new TextEncoder()
 
-/** Longer texts are left to the system's encoder, UTF-16 units. */
-const LONGEST_LOOP = 256
 /** MQTT 5.0, sections 1.5.4 and 1.5.6. */
 const LONGEST_FIELD = 65_535
 
@@ -75,16 +74,4 @@ export class Writer {
 function checkField(length: number): void {
   if (length > LONGEST_FIELD)
     throw new ArgumentError(`A text or a byte string of an MQTT packet has at most 65,535 bytes, not ${length}`)
-}
-
-/** For short texts the call of the system's encoder would take longer. */
-function putAscii(bytes: Uint8Array, from: number, text: string): number | undefined {
-  const { length } = text
-  if (length > LONGEST_LOOP) return undefined
-  for (let i = 0; i < length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit > 127) return undefined
-    bytes[from + i] = unit
-  }
-  return length
 }

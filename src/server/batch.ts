@@ -25,6 +25,7 @@ export class Batch {
   #bytes = 0
   /** How far it is applied. */
   #at = 0
+  #owner: object | undefined
 
   /** What its jobs take, bytes. */
   get bytes(): number {
@@ -36,6 +37,13 @@ export class Batch {
     if (command !== undefined) this.commands.push(command)
     this.#jobs.push({ job, isRead: command === undefined })
     return this.hold(bytes)
+  }
+
+  /** Whether the next command is of another owner than the one before. */
+  passesTo(owner: object): boolean {
+    if (owner === this.#owner) return false
+    this.#owner = owner
+    return true
   }
 
   /** Counts what takes so many bytes while it waits; returns how many that are with all that goes with it. */

@@ -1,13 +1,15 @@
+import type { Clock } from '../base/clock.js'
+
 /** Holds back what is gathered, until so much has come that no more is to be expected, or its time is over. */
 export class Hold {
-  readonly #schedule: (delay: number, task: () => void) => () => void
+  readonly #clock: Pick<Clock, 'schedule'>
   readonly #over: () => void
   #cancel: (() => void) | undefined
   #enough = 0
 
   /** @param over - called when it has held back something for as long as it may */
-  constructor(schedule: (delay: number, task: () => void) => () => void, over: () => void) {
-    this.#schedule = schedule
+  constructor(clock: Pick<Clock, 'schedule'>, over: () => void) {
+    this.#clock = clock
     this.#over = over
   }
 
@@ -15,7 +17,7 @@ export class Hold {
   begin(delay: number, enough: number): void {
     this.end()
     this.#enough = enough
-    this.#cancel = this.#schedule(delay, () => {
+    this.#cancel = this.#clock.schedule(delay, () => {
       this.#cancel = undefined
       this.#over()
     })

@@ -49,10 +49,7 @@ export class Sequencer implements LogListener, Applier {
   constructor(log: Log, host: SequencerHost) {
     this.#log = log
     this.#host = host
-    this.#hold = new Hold(
-      (delay, task) => host.schedule(delay, task),
-      () => this.#flush(),
-    )
+    this.#hold = new Hold(host, () => this.#flush())
     log.listen(this)
   }
 
@@ -71,18 +68,23 @@ export class Sequencer implements LogListener, Applier {
     this.#bytes += last.add(job, undefined, bytes)
   }
 
-  /** Has a command logged and applied. @param bytes - what the command takes while it waits */
-  write(owner: object, command: EntryCommand, bytes: number, job: Job): void {
+  /**
+   * Has a command logged and applied; returns whether it is on its way as soon as what the event loop has read is worked off.
+   *
+   * @param bytes - what the command takes while it waits
+   */
+  write(owner: object, command: EntryCommand, bytes: number, job: Job): boolean {
     if (this.#log.immediate) {
       this.#alone(command, job)
-      return
+      return false
     }
     if (this.#gathering !== undefined && this.#gathering.bytes + bytes > LARGEST_ENTRY) this.#flush()
     this.#gathering ??= new Batch()
     const batch = this.#gathering
     this.#bytes += batch.add(job, command, bytes)
-    this.#last.set(owner, batch)
+    if (batch.passesTo(owner)) this.#last.set(owner, batch)
     this.#schedule()
+    return this.#scheduled
   }
 
   /** Has the time logged, so that what is due expires; what its owner asks for from now on waits for that. */

@@ -94,15 +94,22 @@ const ANSWERED = envelope(STATUS.ok)
 
 function propertiesOf({ version, position }: Answer): Readonly<Record<string, string>> {
   if (version !== undefined) return answeredWith(String(version))
-  return position === undefined ? ANSWERED : { ...ANSWERED, [PROPERTY.position]: String(position) }
+  return position === undefined ? ANSWERED : answeredAt(String(position))
 }
 
-// Written out: it is done for every request.
+// Written out, here and below: it is done for every request.
 const answeredWith = (version: string): Record<string, string> => ({
   [PROPERTY.timestamp]: version,
   [PROPERTY.status]: '200',
   [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
   [PROPERTY.sourceId]: 'StateStore',
+})
+
+const answeredAt = (position: string): Record<string, string> => ({
+  [PROPERTY.status]: '200',
+  [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
+  [PROPERTY.sourceId]: 'StateStore',
+  [PROPERTY.position]: position,
 })
 
 const refusal = (status: number, properties: Record<string, string>): InvokeResponse => ({

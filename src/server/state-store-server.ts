@@ -96,23 +96,23 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     this.#expiry = new Expiry(options.clock, () => engine.nextDeadline, tick)
   }
 
-  /** Takes a PUBLISH to the invoke topic that the rules let pass. */
-  take(connection: Client, message: Incoming): void {
-    if (this.#stopped || message.responseTopic === undefined || message.correlationData === undefined) return
+  /** Takes a PUBLISH to the invoke topic that the rules let pass. Returns whether its answer may be waited for. */
+  take(connection: Client, message: Incoming): boolean {
+    if (this.#stopped || message.responseTopic === undefined || message.correlationData === undefined) return false
     if (this.#sequencer.full) {
       this.respond(connection, message, this.service.failed({ problem: 'full' }))
-      return
+      return false
     }
     const command = commandOf(message.payload)
     const job = new RequestJob(this, connection, message, command)
     const bytes = message.payload.length + OVERHEAD
     if (command !== undefined && isWrite(command) && this.#mayWrite(connection, command, message)) {
       const write = this.service.writeOf(message, command, connection.clientId, this.#options.ownerOf?.(connection))
-      this.#sequencer.write(connection, write, bytes, job)
-      return
+      return this.#sequencer.write(connection, write, bytes, job)
     }
     if (this.#expiry.due) this.#sequencer.tick(connection)
     this.#sequencer.read(connection, bytes, job)
+    return false
   }
 
   /** Forgets a connection and its registrations. */
@@ -160,6 +160,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
 
   apply(entry: Entry, applier: Applier): void {
     this.#engine.apply(entry, applier)
+    this.#driftWatch.look(this.#engine.drift(entry.time))
   }
 
   expired(changes: readonly Change[]): void {
@@ -171,7 +172,6 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     this.#problem = failure?.problem
     if (changed) this.#options.stored(failure)
     this.#expiry.changed(this.#problem)
-    this.#driftWatch.look(this.#engine.drift(this.now()))
   }
 
   faulted(error: unknown): void {

@@ -166,8 +166,8 @@ class Handler implements BrokerHandler {
     return this.server.rules.refuse(client, message)
   }
 
-  take(client: Client, message: Incoming): void {
-    this.server.take(client, message)
+  take(client: Client, message: Incoming): boolean {
+    return this.server.take(client, message)
   }
 
   maySubscribe(client: Client, filter: string): boolean {

@@ -59,6 +59,8 @@ export class SimLink implements Link {
     return piece.length > LARGE
   }
 
+  linger(): void {}
+
   end(): void {
     this.flush()
     if (this.over) return

@@ -83,6 +83,7 @@ export class World {
       take: (client, message) => {
         this.#oracle.stored(numberIn({ content: message }), message.topic)
         this.#answer(client)
+        return false
       },
       maySubscribe: () => true,
       connected: () => undefined,

@@ -1,11 +1,13 @@
 //! Drives a state store with the official Rust client and prints one line per check.
 //!
-//! Usage: `interop-rust [--host HOST] [--port PORT] [--ca FILE [--cert FILE --key FILE | --sat FILE]]`, with TLS if there
-//! is a CA. Exit code 1 if a check failed.
+//! Usage: `interop-rust [--host HOST] [--port PORT] [--ca FILE [--cert FILE --key FILE | --sat FILE]] [--writes COUNT]`,
+//! with TLS if there is a CA; with `--writes` no checks, but so many keys written over connections that may be cut. Exit
+//! code 1 if something failed.
 
 mod checks;
 mod expect;
 mod store;
+mod writes;
 
 use std::process::{self, ExitCode};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +17,7 @@ use std::{env, panic, thread};
 use tokio::time::timeout;
 
 use expect::{Outcome, describe};
-use store::{ANSWER_LIMIT, Address, NeverReconnect, Store, open_session};
+use store::{ANSWER_LIMIT, Address, AlwaysReconnect, NeverReconnect, Store, open_session};
 
 const CHECK_LIMIT: Duration = Duration::from_secs(8);
 const RUN_LIMIT: Duration = Duration::from_secs(55);
@@ -30,13 +32,17 @@ async fn main() -> Outcome<ExitCode> {
     let address = address(env::args().skip(1))?;
     let run = unique_name()?;
     let lost = Arc::new(OnceLock::new());
-    let session = open_session(address, &run, NeverReconnect(lost.clone()))?;
+    let writes = address.writes;
+    let session = match writes {
+        None => open_session(address, &run, Box::new(NeverReconnect(lost.clone())))?,
+        Some(_) => open_session(address, &run, Box::new(AlwaysReconnect))?,
+    };
     let store = Store::new(&session, run)?;
     let exit = session.create_exit_handle();
     let mut connection = tokio::spawn(session.run());
 
     let passed = tokio::select! {
-        passed = run_checks(&store) => passed,
+        passed = work(&store, writes) => passed,
         end = &mut connection => {
             lost.get_or_init(|| format!("{end:?}"));
             false
@@ -49,6 +55,13 @@ async fn main() -> Outcome<ExitCode> {
     }
     let _ = timeout(ANSWER_LIMIT, connection).await;
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn work(store: &Store, writes: Option<usize>) -> bool {
+    match writes {
+        None => run_checks(store).await,
+        Some(count) => writes::write(store, count).await,
+    }
 }
 
 async fn run_checks(store: &Store) -> bool {
@@ -101,6 +114,7 @@ fn address(mut arguments: impl Iterator<Item = String>) -> Outcome<Address> {
             "--ca" => address.ca = Some(value),
             "--cert" => address.cert = Some(value),
             "--key" => address.key = Some(value),
+            "--writes" => address.writes = Some(value.parse()?),
             "--sat" => address.sat = Some(value),
             _ => return Err(format!("unknown argument {name}").into()),
         }

@@ -20,6 +20,7 @@ use crate::expect::{Outcome, expect, known};
 
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 pub const LEASE: Duration = Duration::from_secs(30);
+const RECONNECT_DELAY: Duration = Duration::from_millis(10);
 
 pub struct Store {
     pub client: Arc<Client>,
@@ -123,17 +124,23 @@ pub struct Address {
     pub cert: Option<String>,
     pub key: Option<String>,
     pub sat: Option<String>,
+    /// How many keys are to be written over a network that breaks, instead of the checks.
+    pub writes: Option<usize>,
 }
 
 impl Default for Address {
     fn default() -> Self {
         let host = "127.0.0.1".to_string();
-        Self { host, port: 1883, ca: None, cert: None, key: None, sat: None }
+        Self { host, port: 1883, ca: None, cert: None, key: None, sat: None, writes: None }
     }
 }
 
-/// A session that ends with its first connection.
-pub fn open_session(address: Address, client_id: &str, policy: NeverReconnect) -> Outcome<Session> {
+/// A session that lasts as long as the policy has it.
+pub fn open_session(
+    address: Address,
+    client_id: &str,
+    policy: Box<dyn ReconnectPolicy>,
+) -> Outcome<Session> {
     let settings = MqttConnectionSettingsBuilder::default()
         .hostname(address.host)
         .tcp_port(address.port)
@@ -147,7 +154,7 @@ pub fn open_session(address: Address, client_id: &str, policy: NeverReconnect) -
         .build()?;
     let options = SessionOptionsBuilder::default()
         .connection_settings(settings)
-        .reconnect_policy(Box::new(policy))
+        .reconnect_policy(policy)
         .build()?;
     Ok(Session::new(options)?)
 }
@@ -169,5 +176,18 @@ impl ReconnectPolicy for NeverReconnect {
             ConnectionLossReason::ProtocolError(error) => error.to_string(),
         });
         None
+    }
+}
+
+/// For a network that breaks: comes back at once.
+pub struct AlwaysReconnect;
+
+impl ReconnectPolicy for AlwaysReconnect {
+    fn connect_failure_reconnect_delay(&self, _: u32, _: &ConnectError) -> Option<Duration> {
+        Some(RECONNECT_DELAY)
+    }
+
+    fn connection_loss_reconnect_delay(&self, _: &ConnectionLossReason) -> Option<Duration> {
+        Some(RECONNECT_DELAY)
     }
 }
