@@ -23,7 +23,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   mqtt: ['base', 'packet'],
   rpc: ['base', 'mqtt'],
   commands: ['base', 'hlc', 'protocol', 'rpc'],
-  keys: ['base', 'hlc', 'protocol', 'mqtt', 'commands'],
+  keys: ['base', 'hlc', 'protocol', 'mqtt', 'rpc', 'commands'],
   lease: ['base', 'hlc', 'protocol', 'commands', 'keys', 'client'],
   client: ['base', 'protocol', 'mqtt', 'rpc', 'commands', 'keys'],
   operators: ['base', 'keys'],

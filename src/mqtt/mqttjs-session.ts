@@ -1,13 +1,8 @@
 import type { IConnackPacket, MqttClient } from 'mqtt'
 import { keepable } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
-import {
-  ConnectionLostError,
-  ConnectionRefusedError,
-  PayloadError,
-  reason,
-  type StateStoreError,
-} from '../base/errors.js'
+import type { StateStoreError } from '../base/errors.js'
+import { ConnectionLostError, ConnectionRefusedError, PayloadError, reason } from '../base/errors.js'
 import { connectionInfo } from './connack.js'
 import { Dialler, type Reconnecting } from './dialler.js'
 import { Inbox } from './inbox.js'
@@ -81,7 +76,7 @@ export class MqttJsSession implements MqttSession {
     const detach = listenTo(client, {
       connect: packet => this.#connected(packet.sessionPresent, packet.properties),
       packetreceive: packet => this.#publisher.received(packet),
-      message: (_topic, _payload, packet) => this.#listener?.message(toMessage(packet)),
+      message: (topic, _payload, packet) => this.#listener?.message(toMessage(topic, packet)),
       disconnect: ({ reasonCode = 0 }) => this.#break(new Error(farewellWords(reasonCode, this.clientId)), reasonCode),
       error: error => {
         this.#cause = { error, reasonCode: numericCode(error) }
@@ -100,6 +95,10 @@ export class MqttJsSession implements MqttSession {
     }
     // Whether the broker kept the session of a client that is connected already is not known: assume that it did.
     if (client.connected) this.#connected(true, client.serverProperties)
+  }
+
+  sizeOf(request: OutboundRequest): number {
+    return this.#publisher.sizeOf(request)
   }
 
   publish(request: OutboundRequest, done: Done): void {
@@ -170,8 +169,9 @@ export class MqttJsSession implements MqttSession {
     try {
       this.#listener?.connected(connectionInfo(sessionPresent, properties))
     } catch (error) {
-      if (!(error instanceof PayloadError)) throw error
-      this.#break(error)
+      if (error instanceof ConnectionRefusedError) this.#giveUp(error)
+      else if (error instanceof PayloadError) this.#break(error)
+      else throw error
       return
     }
     this.#inbox?.ready()

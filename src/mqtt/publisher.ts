@@ -1,7 +1,7 @@
 import type { Packet } from 'mqtt'
 import { RequestRejectedError } from '../base/errors.js'
 import { pubackOf } from '../packet/layout.js'
-import { PublishEncoder } from '../packet/publish-encoder.js'
+import { envelopeOf, PublishEncoder } from '../packet/publish-encoder.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { streamOf } from './mqttjs-insides.js'
 import { Outbox } from './outbox.js'
@@ -28,6 +28,11 @@ export class Publisher {
   constructor(client: MqttJsClient, ids: PacketIds) {
     this.#client = client
     this.#ids = ids
+  }
+
+  /** Size of the packet with a request, bytes. */
+  sizeOf(request: OutboundRequest): number {
+    return this.#encoder.sizeOf(request.topic, request, envelopeOf(1))
   }
 
   publish(request: OutboundRequest, done: Done): void {

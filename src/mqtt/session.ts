@@ -30,6 +30,8 @@ export interface ConnectionInfo {
   readonly maximumPacketSize: number | undefined
   /** Whether subscriptions may have an identifier (MQTT 5.0, section 3.2.2.3.12). */
   readonly subscriptionIds: boolean
+  /** Whether filters may have wildcards (MQTT 5.0, section 3.2.2.3.11). */
+  readonly wildcards: boolean
 }
 
 /** When the session tries again. */
@@ -59,6 +61,8 @@ export interface MqttSession {
   readonly shared: boolean
   /** Starts to tell; called once. */
   open(listener: SessionListener): void
+  /** What {@link publish} would send, bytes. */
+  sizeOf(request: OutboundRequest): number
   /**
    * Publishes while connected. `done` is never called when the connection is lost first.
    */
