@@ -38,7 +38,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   identity: ['base', 'packet'],
   policy: ['base', 'engine'],
   dump: ['base', 'hlc'],
+  // A client to its broker, a store to the clients behind it; `attach` itself is shown beside `serve`.
+  attach: ['base', 'protocol', 'packet', 'peer', 'mqtt', 'client', 'dump', 'engine', 'server', 'policy', 'standalone'],
   standalone: [
+    'attach',
     'base',
     'hlc',
     'protocol',
@@ -100,6 +103,7 @@ const NODE_ONLY = [
   'policy',
   'dump',
   'standalone',
+  'attach',
   'console',
   'settings',
   'cli',

@@ -140,7 +140,7 @@ export class SimSession implements MqttSession {
   #tellConnected(sessionPresent: boolean): void {
     this.fresh = !sessionPresent
     const limits = { receiveMaximum: 20, maximumPacketSize: undefined }
-    this.#listener?.connected({ sessionPresent, subscriptionIds: true, wildcards: true, ...limits })
+    this.#listener?.connected({ sessionPresent, subscriptionIds: true, wildcards: true, retain: true, ...limits })
   }
 
   #deliver(end: ClientEnd, delivered: Delivered): void {

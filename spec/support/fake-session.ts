@@ -14,6 +14,7 @@ export const CONNECTION: ConnectionInfo = {
   maximumPacketSize: undefined,
   subscriptionIds: true,
   wildcards: true,
+  retain: true,
 }
 
 /** An MQTT session in the hands of a spec: it notes what is sent and tells what it is told to tell. */

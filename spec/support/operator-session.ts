@@ -58,6 +58,7 @@ export class FakeSession implements MqttSession {
       maximumPacketSize: undefined,
       subscriptionIds: false,
       wildcards: true,
+      retain: true,
     })
   }
 

@@ -23,6 +23,7 @@ export function connectionInfo(
     receiveMaximum: Math.min(limit('receive maximum', properties?.receiveMaximum) ?? MOST_OWN_IDS, MOST_OWN_IDS),
     maximumPacketSize: limit('maximum packet size', properties?.maximumPacketSize),
     subscriptionIds: properties?.subscriptionIdentifiersAvailable !== false,
+    retain: properties?.retainAvailable !== false,
     wildcards: properties?.wildcardSubscriptionAvailable !== false,
   }
 }

@@ -33,13 +33,13 @@ export interface Wanted {
 
 /** Subscribes on a connection, and asks again, with ever longer pauses, for what a broker refuses that may change its mind. */
 export class Granting {
-  readonly #session: MqttSession
+  readonly #session: Pick<MqttSession, 'subscribe'>
   readonly #clock: Clock
   #cancel: () => void = () => undefined
   /** What is asked for now; answers to anything else are too late. */
   #wanted: readonly Wanted[] | undefined
 
-  constructor(session: MqttSession, clock: Clock) {
+  constructor(session: Pick<MqttSession, 'subscribe'>, clock: Clock) {
     this.#session = session
     this.#clock = clock
   }

@@ -9,6 +9,7 @@ import type { Policy } from '../policy/policy.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { TlsMaterial } from '../tls/tls.js'
 import { urlsOf } from './addresses.js'
+import { watchQuotas } from './broker-quotas.js'
 import { type Door, doorOf, rightsOf } from './door.js'
 import { checkFreeze, Freeze } from './freeze.js'
 import type { Life } from './life.js'
@@ -82,7 +83,9 @@ export class StandaloneStore implements RunningStore {
   static async start(options: Required<ServeOptions>): Promise<StandaloneStore> {
     const outlets = newOutlets()
     const door = doorOf(options)
-    const storage = await storageFor(options, rightsOf(door), error => outlets.faults$.next({ clientId: '', error }))
+    const storage = await storageFor(options, watchQuotas(options), rightsOf(door), error =>
+      outlets.faults$.next({ clientId: '', error }),
+    )
     try {
       const opened = await storage.open()
       const life = await begin(options, outlets, opened, door)
