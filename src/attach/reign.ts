@@ -5,7 +5,7 @@ import { randomBytes } from '../base/random.js'
 import { Granting } from '../mqtt/granting.js'
 import { TAKEN_OVER } from '../mqtt/reason-words.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../mqtt/session.js'
-import { INVOKE_TOPIC, LIFE_TOPIC } from '../protocol/topics.js'
+import { AWAY, INVOKE_TOPIC, LIFE_TOPIC } from '../protocol/topics.js'
 import type { Opened } from '../standalone/storage.js'
 import { Desk, type DeskOutlets } from './desk.js'
 import { Inward } from './inward.js'
@@ -43,6 +43,7 @@ export class Reign {
   /** What is done when it is clear that nobody else serves. */
   #confirm: (() => void) | undefined
   #cancel: () => void = () => undefined
+  #isClosed = false
   #whenClosed: () => void = () => undefined
   #retains = false
   /** Lives of this reign, of which announcements may come late. */
@@ -75,6 +76,7 @@ export class Reign {
     const wasOpen = this.#isOpen
     this.#stop()
     if (wasOpen) await this.#sayFarewell()
+    if (this.#isClosed) return
     await new Promise<void>(resolve => {
       this.#whenClosed = resolve
       this.#session.close()
@@ -183,7 +185,7 @@ export class Reign {
   /** What is retained when nobody asks for it any more is of a store that is gone. */
   #heard(life: string, isRetained: boolean): void {
     if (life === this.desk.life) this.#confirmed()
-    else if (life === '') this.#announce()
+    else if (life === '' || life === AWAY) this.#announce()
     else if (this.#hasServed && !this.#lives.has(life) && (!isRetained || this.#confirm)) this.#stepDown()
   }
 
@@ -201,6 +203,7 @@ export class Reign {
   }
 
   #closed(cause: StateStoreError | undefined): void {
+    this.#isClosed = true
     this.#whenClosed()
     this.#pause()
     if (this.#ended) return

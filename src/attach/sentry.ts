@@ -9,7 +9,7 @@ const KEY = 'rx-statestore/sentry'
 const TIMEOUT = 500
 const PAUSE = 1_000
 /** So many answers are missing before a store that was never heard, or one that was, counts as gone. */
-const SILENCES = { never: 3, heard: 6 }
+const SILENCES = { never: 3, heard: 4 }
 /** MQTT 5.0, section 2.4. */
 const NOT_AUTHORIZED = 135
 

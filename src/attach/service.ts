@@ -9,7 +9,7 @@ import type { WatchQuotas } from '../engine/engine.js'
 import { openServiceSession } from '../mqtt/open-session.js'
 import { backingOff } from '../mqtt/reconnect.js'
 import type { Client } from '../peer/client.js'
-import { LIFE_TOPIC } from '../protocol/topics.js'
+import { AWAY, LIFE_TOPIC } from '../protocol/topics.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { Fault, StorageStatus } from '../standalone/running-store.js'
 import { type Opened, type Storage, storageFor } from '../standalone/storage.js'
@@ -168,7 +168,7 @@ export class AttachedService implements AttachedStore {
         sessionExpiry: SESSION_EXPIRY,
         cleanStart: false,
         receiveMaximum: RECEIVE_MAXIMUM,
-        will: { topic: LIFE_TOPIC, payload: '', delay: WILL_DELAY },
+        will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY },
       },
       { strategy: backingOff(reconnect), credentials },
       systemClock,

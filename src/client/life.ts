@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.js'
 import { Granting } from '../mqtt/granting.js'
 import type { InboundMessage, MqttSession } from '../mqtt/session.js'
 import { PROPERTY } from '../protocol/properties.js'
-import { LIFE_TOPIC } from '../protocol/topics.js'
+import { AWAY, LIFE_TOPIC } from '../protocol/topics.js'
 
 /** What it tells. */
 export interface LifeEvents {
@@ -41,10 +41,10 @@ export class Life {
     this.#granting.ask(undefined, [{ filter: LIFE_TOPIC, granted: () => undefined, refused: () => undefined }])
   }
 
-  /** Takes a message of {@link LIFE_TOPIC}: a life, or nothing for a store that is away. */
+  /** Takes a message of {@link LIFE_TOPIC}: a life, or that it is {@link AWAY}, for a store that is away. */
   announced({ payload }: InboundMessage): void {
     const life = displayText(payload)
-    if (life !== '') this.#heard(life)
+    if (life !== '' && life !== AWAY) this.#heard(life)
     else if (!this.#away) {
       this.#away = true
       this.#events.changed(false)

@@ -14,6 +14,9 @@ export const RESERVED_RESPONSE_PREFIX = `clients/${STORE}`
  */
 export const LIFE_TOPIC = 'rx-statestore/v1/life'
 
+/** What is said there in place of a life of a store that is away; so is nothing at all. Some brokers take no empty wills. */
+export const AWAY = 'away'
+
 /** The response topic recommended for a client (state store protocol, "System topic": Response Topic). */
 export const responseTopic = (clientId: string): string =>
   `clients/${clientId}/services/statestore/_any_/command/invoke/response`
