@@ -1,6 +1,5 @@
-import { connect as connectMqtt } from 'mqtt'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { connect, text } from '../../src/index.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { text } from '../../src/index.js'
 import { layLink } from '../support/link.js'
 import { buildMochi, Mochi } from '../support/mochi.js'
 import { openAttached, untilState } from '../support/open-attached.js'
@@ -26,19 +25,6 @@ describe.skipIf(!SERVICES.go.present)('a store attached to mochi', () => {
     for (let i = 0; i < 50; i++) await writer.set(`v${i}`)
     await seen.until(({ values }) => values.length === 51)
     expect(words(seen).slice(1)).toEqual(Array.from({ length: 50 }, (_, i) => `set v${i} (notification)`))
-  })
-
-  it('is understood over an MqttClient to which the broker sends topic aliases', async () => {
-    await openAttached(broker.url)
-    const mqtt = connectMqtt(broker.url, { protocolVersion: 5, properties: { topicAliasMaximum: 100 } })
-    onTestFinished(async () => {
-      await mqtt.endAsync(true)
-    })
-    const store = connect(mqtt)
-    onTestFinished(async () => store.close())
-    const seen = record(store.key('a', text).entries$)
-    for (const value of ['one', 'two', 'three']) await store.key('a', text).set(value)
-    await seen.until(({ values }) => values.at(-1)?.value === 'three')
   })
 
   it('comes back after a cut', async () => {

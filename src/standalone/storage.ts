@@ -7,6 +7,7 @@ import type { KeyRights } from '../engine/rights.js'
 import type { Log } from '../log/log.js'
 import { MemoryLog } from '../log/memory-log.js'
 import type { Client } from '../peer/client.js'
+import { watchQuotas } from './broker-quotas.js'
 import type { ServeOptions } from './options.js'
 
 /** Where a store begins, and where what it does goes. */
@@ -39,6 +40,13 @@ export async function storageFor(
   const bounds = { maxKeys, maxBytes, rights, watches }
   return options.data === '' ? inMemory(bounds) : onDisk(options, bounds, troubled)
 }
+
+/** The same, of a store with a broker of its own. */
+export const storageOf = (
+  options: Required<ServeOptions>,
+  rights: KeyRights<Client> | undefined,
+  troubled: (trouble: unknown) => void,
+): Promise<Storage> => storageFor(options, watchQuotas(options), rights, troubled)
 
 function inMemory(bounds: EngineOptions<Client>): Storage {
   let kept: Engine<Client> | undefined
