@@ -3,9 +3,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type AuditEvent, certificates, inOrder, serve, Tokens } from '../../src/standalone.js'
 import { Authority } from '../support/certificates.js'
+import { Mosquitto } from '../support/mosquitto.js'
+import { openAttached } from '../support/open-attached.js'
 import { SERVICES } from '../support/services.js'
 
 const run = promisify(execFile)
@@ -33,6 +35,17 @@ describe.skipIf(!SERVICES.rust.present)('the official Rust client', () => {
     async notifications => {
       await using store = await serve({ port: 0, wsPort: 0, notifications })
       expect(await drive(store.url)).toEqual({ wrong: [], count: CHECKS })
+    },
+    70_000,
+  )
+
+  it.skipIf(!SERVICES.mosquitto.present)(
+    'works with a store that is attached to Mosquitto',
+    async () => {
+      const broker = await Mosquitto.start()
+      onTestFinished(async () => broker.stop())
+      await openAttached(broker.url)
+      expect(await drive(broker.url)).toEqual({ wrong: [], count: CHECKS })
     },
     70_000,
   )

@@ -19,6 +19,8 @@ interface SentryEvents {
   served(): void
   /** None does. */
   free(): void
+  /** The broker cannot be reached; it is tried again. */
+  away(cause: StateStoreError): void
   /** It cannot be found out. */
   failed(cause: StateStoreError): void
 }
@@ -33,6 +35,7 @@ export class Sentry {
   readonly #events: SentryEvents
   #silences = 0
   #most = SILENCES.never
+  readonly #status: Subscription
   #request: Subscription | undefined
   #cancel: () => void = () => undefined
 
@@ -40,12 +43,16 @@ export class Sentry {
     this.#store = store
     this.#clock = clock
     this.#events = events
+    this.#status = store.status$.subscribe(status => {
+      if (status.state === 'reconnecting') events.away(status.cause)
+    })
     this.#ask()
   }
 
   /** Looks no more. */
   async stop(): Promise<void> {
     this.#cancel()
+    this.#status.unsubscribe()
     this.#request?.unsubscribe()
     await this.#store.close()
   }

@@ -111,6 +111,7 @@ export class AttachedService implements AttachedStore {
         if (this.state.state !== 'standby') this.#tell({ state: 'standby' })
       },
       free: () => this.#then(() => this.#claim()),
+      away: cause => this.#tell({ state: 'reconnecting', cause }),
       failed: cause => this.#end(cause),
     })
   }

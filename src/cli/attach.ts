@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { defaultIfEmpty, firstValueFrom, ignoreElements, lastValueFrom, merge, tap } from 'rxjs'
+import { defaultIfEmpty, distinctUntilChanged, firstValueFrom, ignoreElements, lastValueFrom, merge, tap } from 'rxjs'
 import { reason } from '../base/errors.js'
 import type { ConnectOptions } from '../index.js'
 import {
@@ -66,7 +66,10 @@ async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const store = await attach(url, optionsFrom(flags, io))
   const broker = brokerOf(url)
   const told$ = merge(
-    store.state$.pipe(tap(state => void tell(state, broker, flags, io))),
+    store.state$.pipe(
+      distinctUntilChanged((a, b) => wordsOf(a, broker) === wordsOf(b, broker)),
+      tap(state => void tell(state, broker, flags, io)),
+    ),
     store.storage$.pipe(tap((status: StorageStatus) => io.stderr.write(`${storageWords(status)}\n`))),
     store.faults$.pipe(tap((fault: Fault) => io.stderr.write(`${faultWords(fault)}\n`))),
   )
@@ -81,10 +84,16 @@ async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
 
 /** That it serves is what others wait for; all else is talk. */
 async function tell(state: AttachedState, broker: string, { json }: AttachFlags, io: Io): Promise<void> {
-  if (state.state === 'serving')
-    await print(io.stdout, json ? jsonLine({ broker, life: state.life }) : `serving at ${broker}\n`)
-  else if (state.state === 'standby') io.stderr.write(`another store serves at ${broker}; waiting to take over\n`)
-  else if (state.state === 'reconnecting') io.stderr.write(`not connected: ${rootCause(state.cause)}\n`)
+  const words = wordsOf(state, broker)
+  if (state.state !== 'serving') io.stderr.write(words)
+  else await print(io.stdout, json ? jsonLine({ broker, life: state.life }) : words)
+}
+
+function wordsOf(state: AttachedState, broker: string): string {
+  if (state.state === 'serving') return `serving at ${broker}\n`
+  if (state.state === 'standby') return `another store serves at ${broker}; waiting to take over\n`
+  if (state.state === 'reconnecting') return `cannot reach ${broker}, still trying: ${rootCause(state.cause)}\n`
+  return ''
 }
 
 const faultWords = ({ error }: Fault): string =>
