@@ -34,7 +34,7 @@ class Counter {
     while (!this.stopped) {
       const value = ++this.last
       try {
-        const { version } = await this.#client.key(this.#key, number).set(value, { timeout: 1_000 })
+        const { version } = await this.#client.key(this.#key, number).set(value, { timeout: 10_000 })
         this.answered = value
         this.versions.push(String(version))
         answered()
