@@ -20,6 +20,7 @@ export const PARTS = [
     title: 'Running a store',
     pages: [
       ['docs/deploying.md', 'deploying'],
+      ['docs/any-broker.md', 'any-broker'],
       ['docs/security.md', 'security'],
       ['docs/broker.md', 'broker'],
       ['docs/console.md', 'console'],

@@ -23,7 +23,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   mqtt: ['base', 'packet'],
   rpc: ['base', 'mqtt'],
   commands: ['base', 'hlc', 'protocol', 'rpc'],
-  keys: ['base', 'hlc', 'protocol', 'mqtt', 'commands'],
+  keys: ['base', 'hlc', 'protocol', 'mqtt', 'rpc', 'commands'],
   lease: ['base', 'hlc', 'protocol', 'commands', 'keys', 'client'],
   client: ['base', 'protocol', 'mqtt', 'rpc', 'commands', 'keys'],
   operators: ['base', 'keys'],
@@ -38,7 +38,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   identity: ['base', 'packet'],
   policy: ['base', 'engine'],
   dump: ['base', 'hlc'],
+  // A client to its broker, a store to the clients behind it; `attach` itself is shown beside `serve`.
+  attach: ['base', 'protocol', 'packet', 'peer', 'mqtt', 'client', 'dump', 'engine', 'server', 'policy', 'standalone'],
   standalone: [
+    'attach',
     'base',
     'hlc',
     'protocol',
@@ -100,6 +103,7 @@ const NODE_ONLY = [
   'policy',
   'dump',
   'standalone',
+  'attach',
   'console',
   'settings',
   'cli',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { execute } from './test-io.js'
 
-const COMMANDS = ['serve', 'get', 'set', 'del', 'keys', 'watch', 'status', 'completion', 'policy']
+const COMMANDS = ['serve', 'attach', 'get', 'set', 'del', 'keys', 'watch', 'status', 'completion', 'policy']
 const isThere = (shell: string): boolean => spawnSync(shell, ['--version']).error === undefined
 
 const ANSWER = '_rx_statestore; declare -p COMPREPLY'

@@ -4,6 +4,7 @@ import { execute } from './test-io.js'
 
 const COMMANDS = [
   'serve',
+  'attach',
   'get',
   'set',
   'del',

@@ -11,6 +11,8 @@ import { readDirectory } from '../../src/standalone/directory.js'
 import { type AuditEvent, certificates, inOrder, serve, Tokens } from '../../src/standalone.js'
 import { Random } from '../simulation/random.js'
 import { Authority } from '../support/certificates.js'
+import { Mosquitto } from '../support/mosquitto.js'
+import { openAttached } from '../support/open-attached.js'
 import { SERVICES } from '../support/services.js'
 import { cuttingLink } from './cutting-link.js'
 
@@ -73,6 +75,17 @@ describe.skipIf(!SERVICES.rust.present)('the official Rust client', () => {
       await store.close()
       if (onDisk) expect(found(await readDirectory(data))).toEqual(lines.sort())
       console.info(`${place}: ${link.cuts} cuts, ${link.repeated} of ${WRITES} writes came again`)
+    },
+    70_000,
+  )
+
+  it.skipIf(!SERVICES.mosquitto.present)(
+    'works with a store that is attached to Mosquitto',
+    async () => {
+      const broker = await Mosquitto.start()
+      onTestFinished(async () => broker.stop())
+      await openAttached(broker.url)
+      expect(await drive(broker.url)).toEqual({ wrong: [], count: CHECKS })
     },
     70_000,
   )

@@ -150,10 +150,18 @@ describe('a request', () => {
   })
 
   it('fails before it is sent when the broker would not take a packet of its size', () => {
-    up({ maximumPacketSize: 2_000 })
-    send('large', { payload: new Uint8Array(1_500) })
+    up()
+    send('measured', { payload: new Uint8Array(900) })
+    const size = session.sizeOf(session.at(0).request)
+    session.disconnect(LOST)
+    up({ maximumPacketSize: size })
+    send('just', { payload: new Uint8Array(900) })
+    send('large', { payload: new Uint8Array(901) })
     send('small')
-    expect({ log, sent: sent() }).toEqual({ log: ['large: argument'], sent: ['small'] })
+    expect({ log, sent: session.published.map(({ request }) => request.payload.length) }).toEqual({
+      log: ['measured: outcome-unknown', 'large: argument'],
+      sent: [900, 900, 5],
+    })
   })
 
   it('fails at once with overflow when too many are held', () => {

@@ -49,6 +49,10 @@ export class SimSession implements MqttSession {
     else if (this.#isUp) this.#tellConnected(true)
   }
 
+  sizeOf(): number {
+    return 0
+  }
+
   publish(request: OutboundRequest, done: (refusal: RequestRejectedError | undefined) => void): void {
     const end = this.#end
     if (this.#setting.sabotage === 'STOP on last leave' && new TextDecoder().decode(request.payload).includes('STOP'))
@@ -136,7 +140,7 @@ export class SimSession implements MqttSession {
   #tellConnected(sessionPresent: boolean): void {
     this.fresh = !sessionPresent
     const limits = { receiveMaximum: 20, maximumPacketSize: undefined }
-    this.#listener?.connected({ sessionPresent, subscriptionIds: true, ...limits })
+    this.#listener?.connected({ sessionPresent, subscriptionIds: true, wildcards: true, retain: true, ...limits })
   }
 
   #deliver(end: ClientEnd, delivered: Delivered): void {

@@ -1,5 +1,6 @@
 import type { RequestRejectedError, StateStoreError } from '../../src/base/errors.js'
 import type { ConnectionInfo, MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
+import { PublishEncoder } from '../../src/packet/publish-encoder.js'
 
 export interface Published {
   readonly request: OutboundRequest
@@ -12,6 +13,8 @@ export const CONNECTION: ConnectionInfo = {
   receiveMaximum: 65_535,
   maximumPacketSize: undefined,
   subscriptionIds: true,
+  wildcards: true,
+  retain: true,
 }
 
 /** An MQTT session in the hands of a spec: it notes what is sent and tells what it is told to tell. */
@@ -34,6 +37,10 @@ export class FakeSession implements MqttSession {
 
   open(listener: SessionListener): void {
     this.#listener = listener
+  }
+
+  sizeOf(request: OutboundRequest): number {
+    return new PublishEncoder().encode(request, 1).length
   }
 
   publish(request: OutboundRequest, done: (refusal: RequestRejectedError | undefined) => void): void {

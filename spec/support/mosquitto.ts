@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,6 +18,16 @@ const CONFIGURATION = [
   'connection_messages false',
 ]
 
+/** How it is to run. */
+export interface MosquittoOptions {
+  /** Default one that is free. */
+  readonly port?: number
+  /** More lines of its configuration. */
+  readonly lines?: readonly string[]
+  /** Lines of an ACL file; default everybody may do everything. */
+  readonly acl?: readonly string[]
+}
+
 /** Eclipse Mosquitto in a process of its own, on a port of its own. */
 export class Mosquitto {
   readonly port: number
@@ -31,11 +41,15 @@ export class Mosquitto {
   }
 
   /** Settles when it listens. */
-  static async start(): Promise<Mosquitto> {
-    const port = await freePort()
+  static async start({ port: wanted, lines = [], acl }: MosquittoOptions = {}): Promise<Mosquitto> {
+    const port = wanted ?? (await freePort())
     const folder = await mkdtemp(join(tmpdir(), 'mosquitto-'))
     const file = join(folder, 'mosquitto.conf')
-    await writeFile(file, [`listener ${port} 127.0.0.1`, ...CONFIGURATION].join('\n'))
+    const rights = join(folder, 'acl')
+    if (acl !== undefined) await writeFile(rights, acl.join('\n'), { mode: 0o644 })
+    const more = acl === undefined ? lines : [...lines, `acl_file ${rights}`]
+    await chmod(folder, 0o755)
+    await writeFile(file, [`listener ${port} 127.0.0.1`, ...CONFIGURATION, ...more].join('\n'))
     const process = spawn('mosquitto', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
     const said: string[] = []
     await new Promise<void>((resolve, reject) => {
@@ -49,9 +63,14 @@ export class Mosquitto {
     return new Mosquitto(port, process, folder)
   }
 
-  async stop(): Promise<void> {
+  get url(): string {
+    return `mqtt://127.0.0.1:${this.port}`
+  }
+
+  /** Settles when it is gone; with SIGKILL it has no time for a word to anybody. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const ended = new Promise<void>(resolve => this.#process.once('exit', () => resolve()))
-    this.#process.kill()
+    this.#process.kill(signal)
     await ended
     await rm(this.#folder, { recursive: true })
   }

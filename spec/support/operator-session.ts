@@ -57,6 +57,8 @@ export class FakeSession implements MqttSession {
       receiveMaximum: 65_535,
       maximumPacketSize: undefined,
       subscriptionIds: false,
+      wildcards: true,
+      retain: true,
     })
   }
 
@@ -70,6 +72,10 @@ export class FakeSession implements MqttSession {
     done: (reasonCodes: readonly number[]) => void,
   ): void {
     done(filters.map(() => 1))
+  }
+
+  sizeOf(): number {
+    return 0
   }
 
   publish(request: OutboundRequest, done: (refusal: undefined) => void): void {

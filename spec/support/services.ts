@@ -26,7 +26,12 @@ export const DENO = `${RUNTIMES}deno-${process.platform}-${process.arch}/deno`
 /** All suites that need more than Node. */
 export const SERVICES = {
   rust: { suite: 'interop: the official Rust client', needs: 'cargo', present: answers('cargo') },
-  mosquitto: { suite: 'broker: beside Mosquitto, and its clients', needs: 'mosquitto', present: exists('mosquitto') },
+  mosquitto: {
+    suite: 'broker: beside Mosquitto, and its clients; interop: a store attached to it',
+    needs: 'mosquitto',
+    present: exists('mosquitto'),
+  },
+  go: { suite: 'interop: a store beside mochi', needs: 'go', present: exists('go') },
   paho: { suite: 'broker: paho-mqtt', needs: 'pip', present: answers('pip') },
   python: {
     suite: 'interop: the official Python client of pub/sub',

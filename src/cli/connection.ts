@@ -26,15 +26,29 @@ const CONNECT_TIMEOUT = 10_000
  * @param told - time that requests carry; default that of the machine
  */
 export function open(flags: ConnectionFlags, io: Io, told: Pick<Clock, 'now'> = systemClock): Connection {
-  const url = flags.url ?? (io.env[URL_VARIABLE] || urlFromEnv(io.env)) ?? DEFAULT_URL
+  const url = urlOf(flags, io)
   const { timeout = DEFAULT_TIMEOUT } = flags
   const connectTimeout = Math.min(timeout, CONNECT_TIMEOUT)
   const clock = { ...systemClock, now: () => told.now() }
-  const options = { ...environment(flags, io), ...given(flags), timeout, connectTimeout, reconnect: RECONNECT, clock }
+  const options = { ...optionsOf(flags, io), timeout, connectTimeout, reconnect: RECONNECT, clock }
   const store = connect(url, options)
-  // Not the URL itself, which may carry a password.
+  return { store, broker: brokerOf(url), timeout }
+}
+
+/** Where the broker is, as flags say, else the environment. */
+export const urlOf = (flags: ConnectionFlags, io: Io): string =>
+  flags.url ?? (io.env[URL_VARIABLE] || urlFromEnv(io.env)) ?? DEFAULT_URL
+
+/** How to connect, as flags say, else the environment. */
+export const optionsOf = (flags: ConnectionFlags, io: Io): ConnectOptions => ({
+  ...environment(flags, io),
+  ...given(flags),
+})
+
+/** What to call a broker. Not the URL itself, which may carry a password. */
+export function brokerOf(url: string): string {
   const { protocol, host } = new URL(url)
-  return { store, broker: `${protocol}//${host}`, timeout }
+  return `${protocol}//${host}`
 }
 
 /** Runs one request on a connection of its own. When it fails for want of a connection, says where to and why. */

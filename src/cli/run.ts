@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { reason } from '../base/errors.js'
 import { packageVersion } from '../console/version.js'
+import { addAttach } from './attach.js'
 import { addCheck } from './check.js'
 import { addCompletion } from './completion.js'
 import { addDel } from './del.js'
@@ -58,6 +59,7 @@ function programOf(io: Io): Command {
   addConnectionFlags(program, true)
   for (const add of [
     addServe,
+    addAttach,
     addGet,
     addSet,
     addDel,

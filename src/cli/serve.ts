@@ -9,7 +9,6 @@ import {
   type OpeningProgress,
   type RunningStore,
   type ServeOptions,
-  type StorageStatus,
   serve,
 } from '../standalone.js'
 import { EXIT, Failure } from './failure.js'
@@ -20,6 +19,7 @@ import { showProgress } from './progress.js'
 import { addQuotaFlags, type QuotaFlags, quotasOf } from './quota-flags.js'
 import { readSeed, type Seed } from './seed.js'
 import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
+import { addStorageFlags, type StorageFlags, storageOf, storageWords } from './storage-flags.js'
 
 interface ServeFlags {
   readonly host: string
@@ -31,13 +31,10 @@ interface ServeFlags {
   readonly wsUrl?: string
   readonly seed?: string
   readonly dialect: Dialect
-  readonly data?: string
-  readonly persist?: 'all' | 'none' | 'keys'
-  readonly persistKey?: readonly string[]
   readonly json?: true
 }
 
-type Flags = ServeFlags & SecurityFlags & QuotaFlags
+type Flags = ServeFlags & StorageFlags & SecurityFlags & QuotaFlags
 
 const HELP = `
 Keys live in memory; when the store stops they are gone, but for those in the directory of --data: there each
@@ -78,20 +75,7 @@ export function addServe(program: Command, io: Io): void {
   )
   addQuotaFlags(command)
   addSecurityFlags(command)
-  command.option('--data <dir>', 'directory to keep everything in; made if need be')
-  command.addOption(
-    new Option('--persist <which>', 'with --data: keys that are there after a restart (all)').choices([
-      'all',
-      'none',
-      'keys',
-    ]),
-  )
-  command.addOption(
-    new Option(
-      '--persist-key <glob>',
-      'with --persist keys: such keys, and those set with aio-persistence; repeatable',
-    ).argParser((glob: string, globs: readonly string[] = []) => [...globs, glob]),
-  )
+  addStorageFlags(command)
   command.option('--json', 'print where it listens as a JSON object')
   command.addHelpText('after', HELP)
   command.action(async () => run(command.optsWithGlobals<Flags>(), io))
@@ -138,14 +122,8 @@ const driftWords = (drift: number): string =>
     : `the clock of this machine was set back: versions are ${Math.round(drift / 1_000)} s ahead of it, and count on ` +
       'from there until it has caught up; what was written before with a time to live stays as much longer'
 
-function storageWords({ state, error }: StorageStatus): string {
-  if (state === 'kept') return 'writes are kept on the disk again'
-  if (state === 'full') return `writes are refused, nothing that was answered is lost: ${reason(error)}`
-  return `writes are refused until the store is started anew, as it is not known what the disk has: ${reason(error)}`
-}
-
 async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
-  const { host, port, wsPort, dialect, data, persist, persistKey, consoleUrl } = flags
+  const { host, port, wsPort, dialect, data, consoleUrl } = flags
   let opened: OpeningProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${data} is read`, io)
   const options: ServeOptions = {
@@ -156,9 +134,7 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     ...quotasOf(flags),
     ...secure,
     ...(consoleUrl !== undefined && URL.canParse(consoleUrl) && { allowedOrigins: [new URL(consoleUrl).origin] }),
-    ...(data !== undefined && { data }),
-    ...(persist !== undefined && { persist }),
-    ...(persistKey !== undefined && { persistKeys: persistKey }),
+    ...storageOf(flags),
     opening: progress => {
       opened = progress
     },

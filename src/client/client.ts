@@ -4,14 +4,15 @@ import { ClosedError, type RequestRejectedError, type StateStoreError } from '..
 import { Store } from '../commands/store.js'
 import { Registry, type WatchedConnection } from '../keys/registry.js'
 import { HOST, StoreView } from '../keys/store-view.js'
-import { Granting } from '../mqtt/granting.js'
+import { Granting, type Wanted, withoutWildcards } from '../mqtt/granting.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
 import { SubscriptionIds } from '../mqtt/subscription-ids.js'
-import { CONTENT_TYPE, PROPERTY } from '../protocol/properties.js'
-import { INVOKE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../protocol/topics.js'
+import { LIFE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../protocol/topics.js'
 import { Invoker } from '../rpc/invoker.js'
 import type { ClientHost } from './client-host.js'
+import { Life } from './life.js'
 import type { Status } from './status.js'
+import { topicsOf } from './topics.js'
 
 /** What a client needs besides its session. Times in ms. */
 export interface ClientSettings {
@@ -19,6 +20,8 @@ export interface ClientSettings {
   readonly timeout: number
   readonly queueLimit: number
   readonly stopDelay: number
+  /** 0 (default) for never. */
+  readonly verifyEvery?: number
 }
 
 const CONNECTING: Status = { state: 'connecting' }
@@ -49,6 +52,9 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #notificationPrefix: string
   readonly #invoker: Invoker
   readonly #registry: Registry
+  readonly #life: Life
+  /** Whether notifications have somewhere to arrive. */
+  #watching = false
   readonly #closed: Promise<void>
   #resolveClosed: () => void = () => undefined
   readonly #farewells = new Set<() => Observable<unknown>>()
@@ -59,7 +65,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   constructor(session: MqttSession, settings: ClientSettings) {
     super()
     const { clientId } = session
-    const { clock, timeout, queueLimit, stopDelay } = settings
+    const { clock, timeout, queueLimit, stopDelay, verifyEvery = 0 } = settings
     this.clientId = clientId
     this.status$ = this.#status$.asObservable()
     this.#tell(CONNECTING)
@@ -68,14 +74,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#granting = new Granting(session, clock)
     this.#responseTopic = responseTopic(clientId)
     this.#notificationPrefix = notificationPrefix(clientId)
-    const topics = {
-      request: INVOKE_TOPIC,
-      response: this.#responseTopic,
-      contentType: CONTENT_TYPE,
-      status: PROPERTY.status,
-      statusMessage: PROPERTY.statusMessage,
-    }
-    this.#invoker = new Invoker(session, topics, clock, queueLimit)
+    this.#invoker = new Invoker(session, topicsOf(clientId), clock, queueLimit)
     const store = new Store(this.#invoker, clock, clientId)
     const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.#registry = new Registry({
@@ -84,6 +83,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       notificationPrefix: this.#notificationPrefix,
       timeout,
       stopDelay,
+      verifyEvery,
       report,
       changed: () => this.#progress(),
     })
@@ -97,6 +97,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       farewells: this.#farewells,
       isLeaving: () => this.#leaving,
     }
+    this.#life = new Life(session, clock, { changed: isBack => this.#storeGone(isBack) })
     this.#closed = new Promise(resolve => {
       this.#resolveClosed = resolve
     })
@@ -150,20 +151,22 @@ export class StateStore extends StoreView implements AsyncDisposable {
       if (this.#ending) return
       open[what] = true
       if (what === 'answers') this.#ready(info)
-      if (open.answers && open.changes) this.#registry.connected(connection)
+      this.#watching = open.answers && open.changes
+      if (this.#watching) this.#registry.connected(connection)
     }
-    this.#granting.ask(subscriptionId, [
-      {
-        filter: this.#responseTopic,
-        granted: () => granted('answers'),
-        refused: (error, forGood) => this.#refused(error, forGood, () => this.#giveUp(error)),
-      },
-      {
-        filter: notificationFilter(this.clientId),
-        granted: () => granted('changes'),
-        refused: (error, forGood) => this.#refused(error, forGood, () => this.#registry.refuse(error)),
-      },
-    ])
+    const answers: Wanted = {
+      filter: this.#responseTopic,
+      granted: () => granted('answers'),
+      refused: (error, forGood) => this.#refused(error, forGood, () => this.#giveUp(error)),
+    }
+    const changes: Wanted = {
+      filter: notificationFilter(this.clientId),
+      granted: () => granted('changes'),
+      refused: (error, forGood) => this.#refused(error, forGood, () => this.#registry.refuse(error)),
+    }
+    // Some brokers end the connection of who asks for a wildcard nevertheless.
+    if (!info.wildcards) this.#registry.refuse(withoutWildcards())
+    this.#granting.ask(subscriptionId, info.wildcards ? [answers, changes] : [answers])
   }
 
   #ready(info: ConnectionInfo): void {
@@ -184,6 +187,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   #disconnected(cause: StateStoreError, attempt: number | undefined, retryAt: number | undefined): void {
     this.#granting.cancel()
+    this.#life.disconnected()
+    this.#watching = false
     if (this.#ending) return
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
@@ -204,8 +209,19 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   #received(message: InboundMessage): void {
-    if (message.topic === this.#responseTopic) this.#invoker.received(message)
-    else if (message.topic.startsWith(this.#notificationPrefix)) this.#registry.received(message)
+    if (message.topic === this.#responseTopic) {
+      this.#life.answered(message)
+      this.#invoker.received(message)
+    } else if (message.topic.startsWith(this.#notificationPrefix)) this.#registry.received(message)
+    else if (message.topic === LIFE_TOPIC && !this.#ending) this.#life.announced(message)
+  }
+
+  /** The store is away, or was. */
+  #storeGone(isBack: boolean): void {
+    this.#registry.disconnected()
+    this.#progress()
+    // What another life told may still come.
+    if (isBack && this.#watching) this.#registry.connected({ fresh: false, subscriptionId: undefined })
   }
 
   #end(cause: StateStoreError | undefined): void {
@@ -223,6 +239,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       ? new ClosedError(`The connection was closed for good: ${cause.message}`, { cause })
       : new ClosedError()
     this.#granting.cancel()
+    this.#life.disconnected()
     this.#registry.close(cause && error, this.#session.shared)
     this.#invoker.close(error)
   }

@@ -27,6 +27,11 @@ export interface ClientOptions {
   readonly queueLimit?: number
   /** ms a watch outlives its last subscriber, so that a flapping view does not register again and again. Default 0. */
   readonly stopDelay?: number
+  /**
+   * ms in which each watched key is registered and read once more, in turn: for a store beside a broker that can lose its
+   * registrations without a word (see `docs/any-broker.md`). Default 0, never: the store of this package needs none.
+   */
+  readonly verifyEvery?: number
   /** Clock of timeouts and timestamps. Default the machine's. */
   readonly clock?: Clock
 }
@@ -74,7 +79,13 @@ export interface ConnectOptions extends ClientOptions {
   readonly credentials?: () => Credentials | Promise<Credentials>
 }
 
-const CLIENT_NAMES: OptionNames<ClientOptions> = { timeout: true, queueLimit: true, stopDelay: true, clock: true }
+const CLIENT_NAMES: OptionNames<ClientOptions> = {
+  timeout: true,
+  queueLimit: true,
+  stopDelay: true,
+  verifyEvery: true,
+  clock: true,
+}
 const CONNECT_NAMES: OptionNames<ConnectOptions & { readonly url: string }> = {
   ...CLIENT_NAMES,
   url: true,
@@ -174,11 +185,13 @@ function connectTo(url: string, options: ConnectOptions): StateStore {
   }
 }
 
-function settingsOf({ timeout = 10_000, queueLimit = 65_536, stopDelay = 0, clock = systemClock }: ClientOptions) {
+function settingsOf(options: ClientOptions) {
+  const { timeout = 10_000, queueLimit = 65_536, stopDelay = 0, verifyEvery = 0, clock = systemClock } = options
   checkPositiveInteger('timeout', timeout)
   checkPositiveInteger('queueLimit', queueLimit)
   if (stopDelay !== 0) checkPositiveInteger('stopDelay', stopDelay)
-  return { timeout, queueLimit, stopDelay, clock }
+  if (verifyEvery !== 0) checkPositiveInteger('verifyEvery', verifyEvery)
+  return { timeout, queueLimit, stopDelay, verifyEvery, clock }
 }
 
 function checkUrl(url: string): void {

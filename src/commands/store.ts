@@ -163,6 +163,8 @@ export class Store {
       [PROPERTY.timestamp]: String(this.#timestamp()),
       [PROPERTY.sourceId]: this.#clientId,
       [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
+      [PROPERTY.partition]: this.#clientId,
+      [PROPERTY.highPriority]: '',
     }
     if (fencingToken) properties[PROPERTY.fencingToken] = String(fencingToken)
     if (persist) properties[PROPERTY.persist] = 'true'

@@ -33,6 +33,13 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
       }
     case 'disconnected':
       return quiet(patch(state, { ...FRESH, phase: 'offline' }))
+    case 'verify':
+      return state.phase === 'live'
+        ? { state: patch(state, { phase: 'registering' }), emit: NOTHING, send: 'KEYNOTIFY' }
+        : quiet(state)
+    case 'unanswered':
+      // Only a watch that is verified registers while it is live, and now it is not known whether it is.
+      return quiet(state.phase === 'registering' && state.synced ? patch(state, { synced: false }) : state)
     case 'registered':
       return state.phase === 'registering' ? readAgain(state) : quiet(state)
     case 'read':

@@ -12,6 +12,8 @@ export interface RegistryOptions {
   readonly timeout: number
   /** ms a registration outlives its last subscriber. */
   readonly stopDelay: number
+  /** ms in which each watched key is registered and read once more; 0 for never. */
+  readonly verifyEvery: number
   /** The number of watched keys changed, or of those that are synced. */
   readonly changed: () => void
   /** Faults that end no stream: malformed notifications, requests that are tried again, failed STOPs. */

@@ -8,6 +8,7 @@ import { endedFreshness, type Freshness, freshnessOf } from './freshness.js'
 import { reconcile } from './reconcile.js'
 import type { RegistryOptions } from './registry-options.js'
 import { Sparing } from './sparing.js'
+import { Verifying } from './verifying.js'
 import { Watch, type WatchObserver } from './watch.js'
 import { WatchRequests } from './watch-requests.js'
 import type { RawEntry, WatchEvent } from './watch-state.js'
@@ -37,6 +38,7 @@ export class Registry {
   readonly #watches = new Map<string, Watch>()
   readonly #errors: Sparing
   readonly #requests: WatchRequests
+  readonly #verifying: Verifying<Watch>
   /** Calls off the end of watches that have no listener any more. */
   readonly #ending = new Map<Watch, () => void>()
   #synced = 0
@@ -51,13 +53,17 @@ export class Registry {
 
   constructor(options: RegistryOptions) {
     this.#options = options
+    this.#verifying = new Verifying(options.clock, options.verifyEvery, this.#watches, watch =>
+      this.#step(watch, { type: 'verify' }),
+    )
     this.#errors = new Sparing(options.clock, options.report)
     this.#requests = new WatchRequests(options, {
       answered: (watch, event) => this.#step(watch, event),
-      failed: (watch, error) => {
+      unanswered: watch => this.#step(watch, { type: 'unanswered' }),
+      failed: (watch, error, registered) => {
         // Nobody need listen to its error: a value$ without an error callback is how most watches are written.
         this.#report(error)
-        this.#end(watch, error)
+        this.#end(watch, error, registered)
       },
       report: error => this.#report(error),
       isWatched: ({ id }) => this.#watches.has(id),
@@ -119,6 +125,7 @@ export class Registry {
   connected(connection: WatchedConnection): void {
     this.#connection = connection
     this.#stopped = false
+    this.#verifying.start()
     for (const watch of this.#watches.values()) this.#step(watch, { type: 'connected', rejoined: false })
   }
 
@@ -187,13 +194,13 @@ export class Registry {
     return subscriptionIds.includes(subscriptionId) ? 'certain' : 'stale'
   }
 
-  #end(watch: Watch, error: StateStoreError | undefined): void {
+  #end(watch: Watch, error: StateStoreError | undefined, registered = true): void {
     if (!this.#watches.delete(watch.key.id)) return
     this.#callOffEnd(watch)
     this.#requests.leave(watch)
     this.#synced -= Number(watch.state.synced)
     this.#options.changed()
-    if (this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
+    if (registered && this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
     const lostAt = watch.state.synced ? this.#options.clock.now() : this.#lostAt
     watch.tell(watch.state.entry, endedFreshness(watch.state, lostAt))
     watch.end(error)
@@ -215,7 +222,7 @@ export class Registry {
     const progress = Number(state.synced) - Number(watch.state.synced)
     this.#synced += progress
     watch.state = state
-    if (progress > 0) this.#options.changed()
+    if (progress > 0 || (progress < 0 && event.type === 'unanswered')) this.#options.changed()
     if (send) this.#requests.send(watch, send)
     const after = freshnessOf(state, this.#lostAt)
     for (const entry of emit) watch.tell(entry, after)
@@ -224,6 +231,7 @@ export class Registry {
 
   #forgetConnection(): void {
     this.#connection = undefined
+    this.#verifying.stop()
     this.#requests.clear()
     for (const watch of this.#watches.values()) watch.cancel()
   }

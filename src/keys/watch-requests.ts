@@ -2,7 +2,9 @@ import type { Subscription } from 'rxjs'
 import { backoff } from '../base/backoff.js'
 import type { StateStoreError } from '../base/errors.js'
 import type { KeyName } from '../protocol/key-name.js'
+import { NoStoreError } from '../rpc/errors.js'
 import { isLasting } from './lasting.js'
+import { Lookout } from './lookout.js'
 import type { RegistryOptions } from './registry-options.js'
 import { RequestWindow } from './request-window.js'
 import type { Watch } from './watch.js'
@@ -14,8 +16,10 @@ export type WatchRequest = 'KEYNOTIFY' | 'GET'
 /** What comes of the requests of watches. */
 interface RequestEvents {
   answered(watch: Watch, event: WatchEvent): void
-  /** No later attempt can succeed. */
-  failed(watch: Watch, error: StateStoreError): void
+  /** No later attempt can succeed. @param registered - it may be registered at the store */
+  failed(watch: Watch, error: StateStoreError, registered: boolean): void
+  /** It has failed, and is tried again. */
+  unanswered(watch: Watch): void
   /** It is tried again, or not waited for any more. */
   report(error: StateStoreError): void
   /** Whether there is a watch of a key, now. */
@@ -32,6 +36,7 @@ const MOST_STOPS = 8
 export class WatchRequests {
   readonly #options: RegistryOptions
   readonly #events: RequestEvents
+  readonly #lookout: Lookout
   readonly #window = new RequestWindow<Watch>(CONCURRENCY)
   readonly #stops = new Set<Subscription>()
   /** Calls off another attempt to end a registration, by key. */
@@ -40,6 +45,7 @@ export class WatchRequests {
   readonly #attempts = new Map<Watch, number>()
 
   constructor(options: RegistryOptions, events: RequestEvents) {
+    this.#lookout = new Lookout(options.clock)
     this.#options = options
     this.#events = events
   }
@@ -66,6 +72,7 @@ export class WatchRequests {
   /** The connection is gone, and with it what was asked over it; a registration made on the next must not be ended by it. */
   clear(): void {
     this.#window.clear()
+    this.#lookout.clear()
     this.#attempts.clear()
     for (const stop of this.#stops) stop.unsubscribe()
     for (const cancel of this.#stopsAgain.values()) cancel()
@@ -88,21 +95,28 @@ export class WatchRequests {
   }
 
   #answered(watch: Watch, event: WatchEvent): void {
+    this.#lookout.seen()
     this.#attempts.delete(watch)
     watch.request = undefined
     this.#events.answered(watch, event)
   }
 
   #failed(watch: Watch, request: WatchRequest, error: StateStoreError): void {
+    const attempt = (this.#attempts.get(watch) ?? 0) + 1
     if (isLasting(error)) {
-      this.#events.failed(watch, error)
+      // An attempt before may have been heard.
+      this.#events.failed(watch, error, request !== 'KEYNOTIFY' || attempt > 1)
       return
     }
     this.#events.report(error)
-    const attempt = (this.#attempts.get(watch) ?? 0) + 1
     this.#attempts.set(watch, attempt)
-    const cancel = this.#options.clock.schedule(backoff(attempt), () => this.send(watch, request))
-    watch.request = { unsubscribe: cancel }
+    const again = (): void => this.send(watch, request)
+    if (error instanceof NoStoreError) watch.request = this.#lookout.wait(again)
+    else {
+      if (error.code !== 'timeout') this.#lookout.seen()
+      watch.request = { unsubscribe: this.#options.clock.schedule(backoff(attempt), again) }
+    }
+    this.#events.unanswered(watch)
   }
 
   #stop(watch: Watch, attempt = 1): Subscription {

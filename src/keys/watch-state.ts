@@ -58,6 +58,10 @@ export type WatchEvent =
   /** `rejoined`: an earlier watch of the key on this connection has ended, whose changes may still come. */
   | { readonly type: 'connected'; readonly rejoined: boolean }
   | { readonly type: 'disconnected' }
+  /** It is time to see whether the store still knows of the watch. */
+  | { readonly type: 'verify' }
+  /** A request was not answered. */
+  | { readonly type: 'unanswered' }
   /** KEYNOTIFY was answered. */
   | { readonly type: 'registered' }
   /** GET was answered. */

@@ -6,12 +6,22 @@ import type { MqttSession } from './session.js'
 /** MQTT 5.0, section 3.9.3: reason codes from here on are refusals. */
 const FIRST_REFUSAL = 128
 
+/** MQTT 5.0, section 2.4. */
+const WILDCARDS_NOT_SUPPORTED = 162
+
 /** Refusals of a filter that no later attempt can mend (MQTT 5.0, section 3.9.3). */
 const LASTING = new Set([
   135, // not authorized
   143, // topic filter invalid
-  162, // wildcard subscriptions not supported
+  WILDCARDS_NOT_SUPPORTED,
 ])
+
+/** Why a filter with a wildcard is not asked for at all, at a broker that says so in CONNACK. */
+export const withoutWildcards = (): RequestRejectedError =>
+  new RequestRejectedError(
+    WILDCARDS_NOT_SUPPORTED,
+    'The broker takes no subscriptions with wildcards, without which keys cannot be watched; other requests work',
+  )
 
 /** A filter to be subscribed, and who is told of it. */
 export interface Wanted {
@@ -23,13 +33,13 @@ export interface Wanted {
 
 /** Subscribes on a connection, and asks again, with ever longer pauses, for what a broker refuses that may change its mind. */
 export class Granting {
-  readonly #session: MqttSession
+  readonly #session: Pick<MqttSession, 'subscribe'>
   readonly #clock: Clock
   #cancel: () => void = () => undefined
   /** What is asked for now; answers to anything else are too late. */
   #wanted: readonly Wanted[] | undefined
 
-  constructor(session: MqttSession, clock: Clock) {
+  constructor(session: Pick<MqttSession, 'subscribe'>, clock: Clock) {
     this.#session = session
     this.#clock = clock
   }

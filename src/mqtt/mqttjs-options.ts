@@ -38,6 +38,17 @@ export interface MqttConnectOptions extends Credentials {
   readonly connectTimeout: number
   /** Largest packet the broker may send, bytes. */
   readonly maximumPacketSize: number
+  /** How many messages may come before the first of them is acknowledged; default as many as MQTT can count. */
+  readonly receiveMaximum?: number | undefined
+  readonly will?: Will | undefined
+}
+
+/** What the broker publishes, retained, when the connection has been gone for a while. */
+export interface Will {
+  readonly topic: string
+  readonly payload: string
+  /** s */
+  readonly delay: number
 }
 
 /** The options for mqtt.js. We connect, reconnect and subscribe ourselves, in the order the state store needs. */
@@ -63,10 +74,20 @@ export function toClientOptions(options: MqttConnectOptions): IClientOptions {
     properties: {
       sessionExpiryInterval: Math.min(Math.ceil(options.sessionExpiry / 1000), 2 ** 32 - 1),
       maximumPacketSize: options.maximumPacketSize,
+      ...(options.receiveMaximum !== undefined && { receiveMaximum: options.receiveMaximum }),
     },
+    will: options.will && willOf(options.will),
   }
   return withCredentials({ ...withoutUndefined(wanted), ...addressOf(options.url) }, options)
 }
+
+const willOf = ({ topic, payload, delay }: Will): NonNullable<IClientOptions['will']> => ({
+  topic,
+  payload,
+  qos: 1,
+  retain: true,
+  properties: { willDelayInterval: delay },
+})
 
 // mqtt.js takes the brackets off an IPv6 address, and builds the address of a WebSocket without them.
 function addressOf(url: string): IClientOptions {

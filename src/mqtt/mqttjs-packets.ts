@@ -2,8 +2,12 @@ import type { IPublishPacket } from 'mqtt'
 import { utf8 } from '../base/bytes.js'
 import type { InboundMessage } from './session.js'
 
-/** A message as mqtt.js gives it; its `properties` may be missing. */
-export function toMessage({ topic, payload, properties }: IPublishPacket): InboundMessage {
+/**
+ * A message as mqtt.js gives it; its `properties` may be missing.
+ *
+ * @param topic - what mqtt.js made of a topic alias; the packet's own is empty then (MQTT 5.0, section 3.3.2.3.4)
+ */
+export function toMessage(topic: string, { payload, properties }: IPublishPacket): InboundMessage {
   return {
     topic,
     // A copy: a value that is kept must not keep alive the network buffer it came in.

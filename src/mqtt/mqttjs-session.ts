@@ -1,13 +1,9 @@
 import type { IConnackPacket, MqttClient } from 'mqtt'
 import { keepable } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
-import {
-  ConnectionLostError,
-  ConnectionRefusedError,
-  PayloadError,
-  reason,
-  type StateStoreError,
-} from '../base/errors.js'
+import type { StateStoreError } from '../base/errors.js'
+import { ConnectionLostError, ConnectionRefusedError, PayloadError, reason } from '../base/errors.js'
+import type { Publish } from '../packet/publish.js'
 import { connectionInfo } from './connack.js'
 import { Dialler, type Reconnecting } from './dialler.js'
 import { Inbox } from './inbox.js'
@@ -19,14 +15,12 @@ import { OwnPacketIds, SharedPacketIds } from './packet-ids.js'
 import { Publisher } from './publisher.js'
 import { farewellWords, TAKEN_OVER } from './reason-words.js'
 import { isFatalReason } from './reconnect.js'
-import type { Done, MqttSession, OutboundRequest, SessionListener } from './session.js'
+import type { Done, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { Subscriber } from './subscriber.js'
-import { onWake } from './wake.js'
+import { checkAlive, onWake } from './wake.js'
 
 /** How long a polite end may take before the connection is cut, ms. */
 const CLOSE_TIMEOUT = 1_000
-/** How long a connection may be silent after the machine slept, ms. */
-const WAKE_TIMEOUT = 3_000
 
 /** A connection of our own. */
 export interface Own {
@@ -34,13 +28,15 @@ export interface Own {
   readonly reconnecting: Reconnecting
   /** Of what is read, bytes. */
   readonly maximumPacketSize: number
+  /** Whether who listens acknowledges messages. */
+  readonly byHand?: boolean
 }
 
 /** Clients of somebody else's that have a session; there is no room for two on one. */
 export const SHARED: WeakSet<MqttJsClient> = new WeakSet()
 
 /** A session as mqtt.js has it; what is known of its insides is in `mqttjs-insides.ts`. */
-export class MqttJsSession implements MqttSession {
+export class MqttJsSession implements MqttSession, ServiceSession {
   readonly clientId: string
   readonly shared: boolean
   readonly #client: MqttJsClient
@@ -81,7 +77,7 @@ export class MqttJsSession implements MqttSession {
     const detach = listenTo(client, {
       connect: packet => this.#connected(packet.sessionPresent, packet.properties),
       packetreceive: packet => this.#publisher.received(packet),
-      message: (_topic, _payload, packet) => this.#listener?.message(toMessage(packet)),
+      message: (topic, _payload, packet) => this.#listener?.message(toMessage(topic, packet)),
       disconnect: ({ reasonCode = 0 }) => this.#break(new Error(farewellWords(reasonCode, this.clientId)), reasonCode),
       error: error => {
         this.#cause = { error, reasonCode: numericCode(error) }
@@ -102,8 +98,16 @@ export class MqttJsSession implements MqttSession {
     if (client.connected) this.#connected(true, client.serverProperties)
   }
 
-  publish(request: OutboundRequest, done: Done): void {
-    this.#publisher.publish(request, done)
+  sizeOf(message: Publish): number {
+    return this.#publisher.sizeOf(message)
+  }
+
+  publish(message: Publish, done: Done, retain = false): void {
+    this.#publisher.publish(message, done, retain)
+  }
+
+  acknowledge(packetId: number): void {
+    this.#publisher.acknowledge(packetId)
   }
 
   subscribe(
@@ -118,7 +122,7 @@ export class MqttJsSession implements MqttSession {
     })
   }
 
-  close(): void {
+  close(keep = false): void {
     this.#dialler?.cancel()
     this.#publisher.flush()
     if (this.shared) {
@@ -140,15 +144,15 @@ export class MqttJsSession implements MqttSession {
       this.#ended(undefined)
     })
     // Closed on purpose: the broker need not keep anything for us.
-    client.end(false, { properties: { sessionExpiryInterval: 0 } })
+    client.end(false, keep ? {} : { properties: { sessionExpiryInterval: 0 } })
   }
 
-  #inboxOf({ client, maximumPacketSize }: Own): Inbox | undefined {
+  #inboxOf({ client, maximumPacketSize, byHand = false }: Own): Inbox | undefined {
     if (!hasStreamBuilder(client)) return undefined
     const inbox = new Inbox(
       {
         published: message => {
-          if (message.qos === 1) this.#publisher.acknowledge(message.packetId)
+          if (message.qos === 1 && !byHand) this.#publisher.acknowledge(message.packetId)
           this.#listener?.message({ ...message, payload: keepable(message.payload) })
         },
         acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
@@ -170,8 +174,9 @@ export class MqttJsSession implements MqttSession {
     try {
       this.#listener?.connected(connectionInfo(sessionPresent, properties))
     } catch (error) {
-      if (!(error instanceof PayloadError)) throw error
-      this.#break(error)
+      if (error instanceof ConnectionRefusedError) this.#giveUp(error)
+      else if (error instanceof PayloadError) this.#break(error)
+      else throw error
       return
     }
     this.#inbox?.ready()
@@ -216,12 +221,7 @@ export class MqttJsSession implements MqttSession {
       this.#dialler?.hurry()
       return
     }
-    const alive = this.#clock.schedule(WAKE_TIMEOUT, () => {
-      this.#break(new Error('no answer after the machine slept'))
-    })
-    client.once('packetreceive', alive)
-    client.once('close', alive)
-    client.sendPing()
+    checkAlive(client, this.#clock, () => this.#break(new Error('no answer after the machine slept')))
   }
 
   #giveUp(cause: StateStoreError): void {

@@ -7,13 +7,25 @@ import type { MqttJsClient } from './mqttjs-client.js'
 import { takeAuth } from './mqttjs-insides.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { MqttJsSession, SHARED } from './mqttjs-session.js'
-import type { MqttSession } from './session.js'
+import type { MqttSession, ServiceSession } from './session.js'
 
 /** A session on a connection of our own. Throws what the options make mqtt.js throw, once it is opened. */
 export function openSession(options: MqttConnectOptions, reconnecting: Reconnecting, clock: Clock): MqttSession {
   const client = mqtt.connect(options.url, toClientOptions(options))
   takeAuth(client)
   return new MqttJsSession(client, { client, reconnecting, maximumPacketSize: options.maximumPacketSize }, clock)
+}
+
+/** A session of one who answers, on a connection of its own, as {@link openSession}. */
+export function openServiceSession(
+  options: MqttConnectOptions,
+  reconnecting: Reconnecting,
+  clock: Clock,
+): ServiceSession {
+  const client = mqtt.connect(options.url, toClientOptions(options))
+  takeAuth(client)
+  const { maximumPacketSize } = options
+  return new MqttJsSession(client, { client, reconnecting, maximumPacketSize, byHand: true }, clock)
 }
 
 /** A session on somebody else's `MqttClient`, which is never closed by us. Throws {@link ArgumentError} before MQTT 5. */

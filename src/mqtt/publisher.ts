@@ -1,13 +1,14 @@
 import type { Packet } from 'mqtt'
 import { RequestRejectedError } from '../base/errors.js'
 import { pubackOf } from '../packet/layout.js'
-import { PublishEncoder } from '../packet/publish-encoder.js'
+import type { Publish } from '../packet/publish.js'
+import { envelopeOf, PublishEncoder } from '../packet/publish-encoder.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { streamOf } from './mqttjs-insides.js'
 import { Outbox } from './outbox.js'
 import type { PacketIds } from './packet-ids.js'
 import { reasonWords } from './reason-words.js'
-import type { Done, OutboundRequest } from './session.js'
+import type { Done } from './session.js'
 
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message, and reason codes from here on are refusals. */
 const NO_MATCHING_SUBSCRIBERS = 16
@@ -30,7 +31,12 @@ export class Publisher {
     this.#ids = ids
   }
 
-  publish(request: OutboundRequest, done: Done): void {
+  /** Size of the packet with a message, bytes. */
+  sizeOf(message: Publish): number {
+    return this.#encoder.sizeOf(message.topic, message, envelopeOf(1))
+  }
+
+  publish(message: Publish, done: Done, retain = false): void {
     const id = this.#ids.allocate()
     if (id === undefined) {
       done(new RequestRejectedError(0, 'No MQTT packet id is free'))
@@ -38,7 +44,8 @@ export class Publisher {
     }
     this.#unacknowledged[id] = done
     const stream = streamOf(this.#client)
-    this.#encoder.encode(request, id, bytes => this.#outbox.room(stream, bytes))
+    const envelope = retain ? { ...envelopeOf(id), retain } : envelopeOf(id)
+    this.#encoder.encodeTo(message.topic, message, envelope, bytes => this.#outbox.room(stream, bytes))
   }
 
   /** To be called with every packet that mqtt.js read, before it deals with it. */

@@ -5,6 +5,11 @@ import type { Publish } from '../packet/publish.js'
 export interface InboundMessage extends Publish {
   /** Identifiers of the subscriptions it was sent for; empty where the broker adds none. */
   readonly subscriptionIds: readonly number[]
+  /** Of a {@link ServiceSession}: what has to be acknowledged, and how it came. */
+  readonly packetId?: number
+  readonly qos?: 0 | 1 | 2
+  readonly dup?: boolean
+  readonly retain?: boolean
 }
 
 /** What is published, QoS 1, to be answered. */
@@ -30,6 +35,10 @@ export interface ConnectionInfo {
   readonly maximumPacketSize: number | undefined
   /** Whether subscriptions may have an identifier (MQTT 5.0, section 3.2.2.3.12). */
   readonly subscriptionIds: boolean
+  /** Whether filters may have wildcards (MQTT 5.0, section 3.2.2.3.11). */
+  readonly wildcards: boolean
+  /** Whether messages may be retained (MQTT 5.0, section 3.2.2.3.7). */
+  readonly retain: boolean
 }
 
 /** When the session tries again. */
@@ -59,6 +68,8 @@ export interface MqttSession {
   readonly shared: boolean
   /** Starts to tell; called once. */
   open(listener: SessionListener): void
+  /** What {@link publish} would send, bytes. */
+  sizeOf(request: OutboundRequest): number
   /**
    * Publishes while connected. `done` is never called when the connection is lost first.
    */
@@ -75,4 +86,15 @@ export interface MqttSession {
   ): void
   /** Ends it; `closed` follows. */
   close(): void
+}
+
+/** A session of one who answers: it says itself when a message with QoS 1 is dealt with. */
+export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 'subscribe'> {
+  /** Sends the PUBACK. */
+  acknowledge(packetId: number): void
+  sizeOf(message: Publish): number
+  /** Publishes with QoS 1 while connected; `done` is never called when the connection is lost first. */
+  publish(message: Publish, done: Done, retain?: boolean): void
+  /** Ends it; `closed` follows. @param keep - whether the broker is to keep the session for whoever comes with this client id */
+  close(keep?: boolean): void
 }

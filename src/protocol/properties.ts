@@ -16,6 +16,15 @@ export const PROPERTY = {
    * among the changes. Of this store alone; the protocol gives such an answer no version.
    */
   position: '__pos',
+  /** The client id, by which a broker may spread requests so that those of one client stay in order. */
+  partition: '$partition',
+  /** Empty, on requests, answers and notifications alike: brokers may let them pass where their buffers are full of data. */
+  highPriority: '$high_priority',
+  /**
+   * On answers of a store beside a broker: which life of it answers. In another one it knows no registrations of before.
+   * Of this store alone.
+   */
+  life: '__life',
   /** `true` on a SET asks the broker to keep the key on disk. */
   persist: 'aio-persistence',
 } as const

@@ -8,6 +8,15 @@ export const INVOKE_TOPIC = `${STORE}/command/invoke`
 /** A response topic may not begin with this (state store protocol, "System topic": Response Topic). */
 export const RESERVED_RESPONSE_PREFIX = `clients/${STORE}`
 
+/**
+ * Where a store beside a broker says, retained, which life of it serves, and that it is away. Of this package alone; not
+ * below `clients/`, whose topics belong to one client each.
+ */
+export const LIFE_TOPIC = 'rx-statestore/v1/life'
+
+/** What is said there in place of a life of a store that is away; so is nothing at all. Some brokers take no empty wills. */
+export const AWAY = 'away'
+
 /** The response topic recommended for a client (state store protocol, "System topic": Response Topic). */
 export const responseTopic = (clientId: string): string =>
   `clients/${clientId}/services/statestore/_any_/command/invoke/response`

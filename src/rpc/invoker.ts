@@ -8,7 +8,7 @@ import {
 } from '../base/errors.js'
 import { SlotMap } from '../base/slot-map.js'
 import { Timeouts } from '../base/timeouts.js'
-import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
+import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../mqtt/session.js'
 import { Correlation } from './correlation.js'
 import { NoStoreError } from './errors.js'
 import { type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
@@ -28,8 +28,11 @@ const OK = '200'
 const NO_MATCHING_SUBSCRIBERS = 16
 /** MQTT has 32 bits for it, s. */
 const LONGEST_EXPIRY = 2 ** 32 - 1
-/** What a PUBLISH needs besides its payload, generously, bytes. */
-const PACKET_OVERHEAD = 1024
+/**
+ * A request has no more besides its payload, bytes: a dozen texts of at most 65,535 each. So its packet is measured only
+ * where that might not fit.
+ */
+const MOST_OVERHEAD = 1024 * 1024
 
 /**
  * Request and response over MQTT 5 (response topic and correlation data, MQTT 5.0, section 4.10).
@@ -166,36 +169,41 @@ export class Invoker {
   }
 
   #dispatch(pending: Pending, { maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
-    if (pending.request.payload.length + PACKET_OVERHEAD <= maximumPacketSize) this.#transmit(pending)
-    else this.#fail(pending, tooLarge(pending.request, maximumPacketSize))
-  }
-
-  #transmit(pending: Pending): void {
     const { request } = pending
     const id = ++this.#counter
+    const place = this.#sent.add(pending)
+    const message = this.#messageOf(pending, place, id)
+    const isSmall = request.payload.length + MOST_OVERHEAD <= maximumPacketSize
+    const size = isSmall ? 0 : this.#session.sizeOf(message)
     pending.id = id
-    pending.place = this.#sent.add(pending)
+    pending.place = place
+    if (size > maximumPacketSize) this.#fail(pending, tooLarge(request, size, maximumPacketSize))
+    else this.#transmit(pending, message)
+  }
+
+  #messageOf({ request, expiry }: Pending, place: number, id: number): OutboundRequest {
+    const left = expiry - this.#clock.monotonic()
+    return {
+      topic: this.#topics.request,
+      payload: request.payload,
+      responseTopic: this.#topics.response,
+      correlationData: this.#correlation.encode(place, id),
+      messageExpiry: Math.min(LONGEST_EXPIRY, Math.max(1, Math.ceil(left / 1000))),
+      contentType: this.#topics.contentType,
+      userProperties: request.userProperties(),
+    }
+  }
+
+  #transmit(pending: Pending, message: OutboundRequest): void {
+    const { key } = pending.request
     this.#unacknowledged++
     const epoch = this.#epoch
-    const left = pending.expiry - this.#clock.monotonic()
-    this.#session.publish(
-      {
-        topic: this.#topics.request,
-        payload: request.payload,
-        responseTopic: this.#topics.response,
-        correlationData: this.#correlation.encode(pending.place, id),
-        messageExpiry: Math.min(LONGEST_EXPIRY, Math.max(1, Math.ceil(left / 1000))),
-        contentType: this.#topics.contentType,
-        userProperties: request.userProperties(),
-      },
-      refusal => {
-        if (epoch !== this.#epoch) return
-        this.#unacknowledged--
-        if (refusal)
-          this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(request.key) : refusal)
-        this.#flush()
-      },
-    )
+    this.#session.publish(message, refusal => {
+      if (epoch !== this.#epoch) return
+      this.#unacknowledged--
+      if (refusal) this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(key) : refusal)
+      this.#flush()
+    })
   }
 
   #fail(pending: Pending, error: StateStoreError): void {

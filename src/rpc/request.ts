@@ -45,8 +45,8 @@ export function timedOut(pending: Pending, connection: StateStoreError | undefin
   return unknown(pending, `no answer came within ${request.timeout} ms`)
 }
 
-/** The broker would not take it. */
-export const tooLarge = ({ key, payload }: RpcRequest, maximum: number): ArgumentError =>
+/** The broker would not take it. @param size - of its packet, bytes */
+export const tooLarge = ({ key }: RpcRequest, size: number, maximum: number): ArgumentError =>
   new ArgumentError(
-    `A request of ${payload.length} bytes${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} is too large: the broker takes packets of at most ${maximum} bytes`,
+    `A request${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} with a packet of ${size} bytes is too large: the broker takes packets of at most ${maximum} bytes`,
   )

@@ -49,7 +49,11 @@ export class Notifier {
     return {
       payload: encodeNotification(notification, this.#dialect),
       contentType: CONTENT_TYPE,
-      userProperties: { [PROPERTY.timestamp]: String(version), [PROPERTY.protocolVersion]: PROTOCOL_VERSION },
+      userProperties: {
+        [PROPERTY.timestamp]: String(version),
+        [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
+        [PROPERTY.highPriority]: '',
+      },
     }
   }
 }

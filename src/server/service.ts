@@ -88,6 +88,7 @@ const envelope = (status: number): Record<string, string> => ({
   [PROPERTY.status]: String(status),
   [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
   [PROPERTY.sourceId]: 'StateStore',
+  [PROPERTY.highPriority]: '',
 })
 
 const ANSWERED = envelope(STATUS.ok)
@@ -103,6 +104,7 @@ const answeredWith = (version: string): Record<string, string> => ({
   [PROPERTY.status]: '200',
   [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
   [PROPERTY.sourceId]: 'StateStore',
+  [PROPERTY.highPriority]: '',
 })
 
 const answeredAt = (position: string): Record<string, string> => ({

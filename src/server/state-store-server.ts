@@ -37,6 +37,8 @@ export interface StateStoreServerOptions {
   readonly rights?: TopicRights | undefined
   /** To whose quota of keys a connection writes; default nobody's. */
   ownerOf?(connection: Client): Owner | undefined
+  /** Takes the answer to a request, in place of the connection; `message` is what {@link StateStoreServer.take} was given. */
+  answer?(connection: Client, message: Incoming, content: Content): void
   /** Publishes to all subscribers of the topic, for responses that go elsewhere than to the requester. */
   publish(message: Publish): void
   /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
@@ -194,7 +196,8 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     return this.service.refuse(message) === undefined && this.#engine.allows(connection, command)
   }
 
-  #answer(connection: Client, { responseTopic, correlationData }: Incoming, response: InvokeResponse): void {
+  #answer(connection: Client, message: Incoming, response: InvokeResponse): void {
+    const { responseTopic, correlationData } = message
     if (responseTopic === undefined || correlationData === undefined) return
     const content: Content = {
       payload: response.payload,
@@ -203,7 +206,8 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
       contentType: CONTENT_TYPE,
       userProperties: response.userProperties,
     }
-    if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
+    if (this.#options.answer) this.#options.answer(connection, message, content)
+    else if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
     // No other client is to have it if the client itself does not want it.
     else if (!isResponseTopic(responseTopic)) this.#options.publish({ topic: responseTopic, ...content })
   }

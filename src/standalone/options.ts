@@ -107,7 +107,8 @@ export function checkChoice(name: string, value: string, choices: readonly strin
   throw new ArgumentError(`Expected \`${name}\` to be one of ${choices.join(', ')}, got \`${shown(value)}\``)
 }
 
-function checkData(data: string, options: ServeOptions): void {
+/** Throws {@link ArgumentError} unless there is a directory where options need one. */
+export function checkData(data: string, options: Pick<ServeOptions, 'data' | 'persist' | 'persistKeys'>): void {
   if (typeof data !== 'string' || (options.data !== undefined && data === '')) {
     throw new ArgumentError(`Expected \`data\` to be the name of a directory, got \`${shown(data)}\``)
   }
@@ -115,7 +116,8 @@ function checkData(data: string, options: ServeOptions): void {
   if (data === '' && idle !== undefined) throw new ArgumentError(`Expected \`data\` beside \`${idle}\`, got none`)
 }
 
-function checkPatterns(patterns: readonly string[], persist: string): void {
+/** Throws {@link ArgumentError} unless patterns go with what is kept. */
+export function checkPatterns(patterns: readonly string[], persist: string): void {
   if (!Array.isArray(patterns) || !patterns.every(pattern => typeof pattern === 'string')) {
     throw new ArgumentError(`Expected \`persistKeys\` to be a list of globs, got \`${shown(patterns)}\``)
   }

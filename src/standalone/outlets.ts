@@ -43,3 +43,9 @@ export async function begin(
     throw error
   }
 }
+
+/** Where errors go that no client is to blame for. */
+export const faultsTo =
+  ({ faults$ }: Outlets) =>
+  (error: unknown): void =>
+    faults$.next({ clientId: '', error })

@@ -13,7 +13,7 @@ import { type Door, doorOf, rightsOf } from './door.js'
 import { checkFreeze, Freeze } from './freeze.js'
 import type { Life } from './life.js'
 import { checkChoice, type ServeOptions } from './options.js'
-import { begin, KEPT, newOutlets, type Outlets } from './outlets.js'
+import { begin, faultsTo, KEPT, newOutlets, type Outlets } from './outlets.js'
 import type {
   ConnectedClient,
   Fault,
@@ -28,7 +28,7 @@ import type {
 } from './running-store.js'
 import { checkNewTls, policyOf } from './security.js'
 import { stage } from './stage.js'
-import { type Opened, type Storage, storageFor } from './storage.js'
+import { type Opened, type Storage, storageOf } from './storage.js'
 import { storedKey } from './stored-key.js'
 import { linesFrom, restore } from './transfer.js'
 import { type Usage, usageOf } from './usage.js'
@@ -82,7 +82,7 @@ export class StandaloneStore implements RunningStore {
   static async start(options: Required<ServeOptions>): Promise<StandaloneStore> {
     const outlets = newOutlets()
     const door = doorOf(options)
-    const storage = await storageFor(options, rightsOf(door), error => outlets.faults$.next({ clientId: '', error }))
+    const storage = await storageOf(options, rightsOf(door), faultsTo(outlets))
     try {
       const opened = await storage.open()
       const life = await begin(options, outlets, opened, door)

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { filesOf } from '../disk/files.js'
 import { lockDirectory } from '../disk/lock.js'
 import { emptyLog, openLog } from '../disk/open.js'
-import { Engine, type EngineOptions } from '../engine/engine.js'
+import { Engine, type EngineOptions, type WatchQuotas } from '../engine/engine.js'
 import type { KeyRights } from '../engine/rights.js'
 import type { Log } from '../log/log.js'
 import { MemoryLog } from '../log/memory-log.js'
@@ -16,6 +16,9 @@ export interface Opened {
   readonly log: Log
 }
 
+/** What a storage needs to know. */
+export type StorageOptions = Pick<Required<ServeOptions>, 'data' | 'clock' | 'opening' | 'maxKeys' | 'maxBytes'>
+
 /** What is kept of a store from one start to the next. */
 export interface Storage {
   /** Opens it, or opens it again when the log before is closed. */
@@ -28,14 +31,22 @@ export interface Storage {
 
 /** Memory, or the directory that the options name. Raises `in-use`, `damaged`, `format`, or the system's error. */
 export async function storageFor(
-  options: Required<ServeOptions>,
+  options: StorageOptions,
+  watches: WatchQuotas<Client>,
   rights: KeyRights<Client> | undefined,
   troubled: (trouble: unknown) => void,
 ): Promise<Storage> {
   const { maxKeys, maxBytes } = options
-  const bounds = { maxKeys, maxBytes, rights, watches: watchQuotas(options) }
+  const bounds = { maxKeys, maxBytes, rights, watches }
   return options.data === '' ? inMemory(bounds) : onDisk(options, bounds, troubled)
 }
+
+/** The same, of a store with a broker of its own. */
+export const storageOf = (
+  options: Required<ServeOptions>,
+  rights: KeyRights<Client> | undefined,
+  troubled: (trouble: unknown) => void,
+): Promise<Storage> => storageFor(options, watchQuotas(options), rights, troubled)
 
 function inMemory(bounds: EngineOptions<Client>): Storage {
   let kept: Engine<Client> | undefined
@@ -51,7 +62,7 @@ function inMemory(bounds: EngineOptions<Client>): Storage {
 }
 
 async function onDisk(
-  options: Required<ServeOptions>,
+  options: StorageOptions,
   bounds: EngineOptions<Client>,
   troubled: (trouble: unknown) => void,
 ): Promise<Storage> {

@@ -1,0 +1,127 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { text } from '../../src/index.js'
+import { attach } from '../../src/standalone.js'
+import { openAttached, untilState } from '../support/open-attached.js'
+import { openBroker } from '../support/open-broker.js'
+import { openClient, record } from '../support/open-client.js'
+import { RawClient } from '../support/raw-client.js'
+import { command } from '../support/words.js'
+
+const POLICY = `
+- principals: { clientIds: [panel-7] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["panel/*"] }]`
+
+/** Any broker without a store will do. */
+async function brokerUrl(): Promise<string> {
+  const broker = await openBroker()
+  return `mqtt://127.0.0.1:${broker.port}`
+}
+
+const WRONG: readonly (readonly [options: object, words: string])[] = [
+  [{ data: '' }, 'data'],
+  [{ persist: 'none' }, '`data` beside `persist`'],
+  [{ maxKeys: 0 }, 'maxKeys'],
+  [{ maxWatches: -1 }, 'maxWatches'],
+  [{ identityProperty: '' }, 'identityProperty'],
+  [{ dialect: 'latin' }, 'dialect'],
+  [{ userName: 'x' }, 'did you mean `username`'],
+  [{ keepAlive: -1 }, 'keepAlive'],
+]
+
+const NOW = (): string => `${Date.now()}:0:C`
+
+describe('attach', () => {
+  it.each(WRONG)('refuses the options %o', async (options, words) => {
+    await expect(attach('mqtt://localhost:1', Object.assign({}, options))).rejects.toMatchObject({
+      code: 'argument',
+      message: expect.stringContaining(words),
+    })
+  })
+
+  it('refuses an address that is none', async () => {
+    await expect(attach('http://localhost')).rejects.toMatchObject({ code: 'argument' })
+  })
+
+  it('refuses a policy where nobody vouches for who asks, and says why', async () => {
+    await expect(attach('mqtt://localhost:1', { policy: POLICY })).rejects.toMatchObject({
+      code: 'argument',
+      message: expect.stringMatching(/who asks.*identityProperty/s),
+    })
+  })
+
+  it('can be closed before there is a broker, and twice', async () => {
+    const store = await attach('mqtt://127.0.0.1:1')
+    const states = record(store.state$)
+    await store.close()
+    await store.close()
+    expect([states.completed, states.values.at(-1)]).toEqual([true, { state: 'closed', cause: undefined }])
+  })
+
+  it('ends with the reason when its directory is not one of a store', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'attached-'))
+    await writeFile(join(data, 'letter.txt'), 'dear all')
+    const store = await attach(await brokerUrl(), { data })
+    const states = record(store.state$)
+    await states.until(({ completed }) => completed)
+    expect(states.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'format' } })
+  })
+
+  it('names its life in every answer, and another one after each start', async () => {
+    const url = await brokerUrl()
+    const alice = await RawClient.ready(url, 'alice')
+    const lives = []
+    for (let i = 0; i < 2; i++) {
+      await using store = await openAttached(url)
+      const answer = await alice.request(command('GET a'))
+      expect(store.state).toEqual({ state: 'serving', life: answer.property('__life') })
+      expect(answer.property('$high_priority')).toBe('')
+      lives.push(answer.property('__life'))
+    }
+    expect(new Set(lives).size).toBe(2)
+  })
+
+  it('tells what it holds', async () => {
+    const url = await brokerUrl()
+    const store = await openAttached(url)
+    const key = openClient(url).key('a', text)
+    const seen = record(key.entries$)
+    await key.set('v')
+    await seen.until(({ values }) => values.at(-1)?.value === 'v')
+    expect(store.stats).toMatchObject({ keys: 1, watches: 1, errors: 0 })
+    expect([...store.dump()]).toMatchObject([{ key: 'a', value: 'v' }])
+  })
+
+  it('keeps a directory for itself, and gives it back', async () => {
+    const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
+    await using first = await openAttached(url, { data })
+    await openClient(url).key('a', text).set('v')
+    // Another broker, the same directory.
+    const elsewhere = await brokerUrl()
+    await using second = await attach(elsewhere, { data })
+    await untilState(second, 'standby')
+    await first.close()
+    await untilState(second, 'serving')
+    expect(await openClient(elsewhere).key('a', text).get()).toMatchObject({ value: 'v' })
+  })
+
+  describe('with a policy, and a broker that vouches for its clients', () => {
+    it('lets each do what it may, and believes nobody without the word of the broker', async () => {
+      const url = await brokerUrl()
+      await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
+      const panel = await RawClient.ready(url, 'panel-7')
+      const ask = async (words: string, userProperties: Record<string, string | string[]>) => {
+        const { payload, packet } = await panel.request(command(words), { timestamp: NOW(), userProperties })
+        return `${packet.properties?.userProperties?.['__stat']} ${payload}`.trim()
+      }
+      expect(await ask('SET panel/1 v', { client_id: 'panel-7' })).toBe('200 +OK')
+      expect(await ask('SET other v', { client_id: 'panel-7' })).toBe('200 -ERR not authorized')
+      expect(await ask('SET panel/1 v', {})).toBe('400')
+      expect(await ask('SET panel/1 v', { client_id: ['panel-7', 'panel-7'] })).toBe('400')
+      expect(await ask('SET panel/1 v', { client_id: 'panel-8' })).toBe('400')
+    })
+  })
+})

@@ -1,0 +1,88 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openBroker } from '../support/open-broker.js'
+import { execute, jsonOf, start } from './test-io.js'
+
+const brokerUrl = async (port = 0): Promise<string> => `mqtt://127.0.0.1:${(await openBroker({ port })).port}`
+
+describe('attach', () => {
+  it('serves at a broker that is there, and stops cleanly when interrupted', async () => {
+    const url = await brokerUrl()
+    const { stdout, stderr, exit, interrupt } = start(['attach', url])
+    await stdout.line(new RegExp(`^serving at ${url}$`))
+    expect(await execute(['set', 'k', 'v', '--url', url])).toMatchObject({ code: 0 })
+    expect(await execute(['get', 'k', '--url', url])).toMatchObject({ code: 0, stdout: 'v' })
+    interrupt()
+    expect(await exit).toBe(0)
+    expect(stderr.lines).toEqual(['stopped'])
+  })
+
+  it('takes the broker from --url and the environment as well, and prints an object with --json', async () => {
+    const url = await brokerUrl()
+    const { stdout } = start(['attach', '--json'], { env: { RX_STATESTORE_URL: url } })
+    expect(jsonOf(await stdout.line(/./))).toEqual({ broker: url, life: expect.stringMatching(/^[0-9a-f]{16}$/) })
+  })
+
+  it('keeps everything in a directory', async () => {
+    const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
+    const first = start(['attach', url, '--data', data])
+    await first.stdout.line(/^serving/)
+    await execute(['set', 'k', 'v', '--url', url])
+    first.interrupt()
+    await first.exit
+    await start(['attach', url, '--data', data]).stdout.line(/^serving/)
+    expect(await execute(['get', 'k', '--url', url])).toMatchObject({ stdout: 'v' })
+  })
+
+  it('waits while another one serves, and takes over', async () => {
+    const url = await brokerUrl()
+    const first = start(['attach', url])
+    await first.stdout.line(/^serving/)
+    const second = start(['attach', url])
+    await second.stderr.line(/^another store serves at .*; waiting to take over$/)
+    first.interrupt()
+    await second.stdout.line(/^serving/)
+  })
+
+  it('says once that a broker is not there, and serves when it comes', async () => {
+    const { port, close } = await (async () => {
+      const broker = await openBroker()
+      return { port: broker.port, close: () => broker.close() }
+    })()
+    await close()
+    const { stdout, stderr } = start(['attach', `mqtt://127.0.0.1:${port}`])
+    await stderr.line(/^cannot reach mqtt:\/\/127\.0\.0\.1:\d+, still trying: connect ECONNREFUSED/)
+    await brokerUrl(port)
+    await stdout.line(/^serving/)
+    expect(stderr.lines).toHaveLength(1)
+  })
+
+  it.each([
+    [['http://localhost'], /Expected a broker URL/],
+    [['mqtt://localhost', '--policy', '/nowhere'], /cannot read the file of --policy/],
+    [['mqtt://localhost', '--persist', 'none'], /Expected `data` beside `persist`/],
+  ])('ends with 2 for %j', async (args, words) => {
+    const { code, stderr } = await execute(['attach', ...args])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(words)
+  })
+
+  it('ends with 2, and says why, for a policy where nobody vouches for who asks', async () => {
+    const policy = join(await mkdtemp(join(tmpdir(), 'attached-')), 'policy.yaml')
+    await writeFile(policy, '[]')
+    const { code, stderr } = await execute(['attach', 'mqtt://localhost', '--policy', policy])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('needs to know who asks')])
+  })
+
+  it('ends with 1 for a directory that is none of a store', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'attached-'))
+    await writeFile(join(data, 'letter.txt'), 'dear all')
+    const { code, stderr } = await execute(['attach', await brokerUrl(), '--data', data])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^rx-statestore: mqtt:\S+: .*letter\.txt|^rx-statestore: mqtt/),
+    ])
+  })
+})

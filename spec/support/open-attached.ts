@@ -1,0 +1,16 @@
+import { filter, firstValueFrom } from 'rxjs'
+import { onTestFinished } from 'vitest'
+import { type AttachedStore, type AttachOptions, attach } from '../../src/standalone.js'
+
+/** Settles when an attached store says that of itself. */
+export const untilState = async (store: AttachedStore, wanted: AttachedStore['state']['state']): Promise<void> => {
+  await firstValueFrom(store.state$.pipe(filter(({ state }) => state === wanted)))
+}
+
+/** A store that serves at a broker; closed at the end of the test. */
+export async function openAttached(url: string, options: AttachOptions = {}): Promise<AttachedStore> {
+  const store = await attach(url, { reconnect: { initial: 20, maximum: 200 }, ...options })
+  onTestFinished(async () => store.close())
+  await untilState(store, 'serving')
+  return store
+}

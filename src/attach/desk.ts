@@ -1,0 +1,87 @@
+import type { Subject } from 'rxjs'
+import type { InboundMessage } from '../mqtt/session.js'
+import type { Incoming } from '../packet/publish.js'
+import { INVOKE_TOPIC } from '../protocol/topics.js'
+import { StateStoreService } from '../server/service.js'
+import { type RequestReport, StateStoreServer } from '../server/state-store-server.js'
+import { volatileRule } from '../standalone/persistence.js'
+import type { Opened } from '../standalone/storage.js'
+import { answerOf, refusalOf, requestOf } from './asked.js'
+import { Guests } from './guests.js'
+import { identityOf } from './identity.js'
+import type { Settings } from './options.js'
+import type { Outgoing } from './outgoing.js'
+
+/** What a desk tells of. */
+export interface DeskOutlets {
+  readonly requests$: Subject<RequestReport>
+  drifted(drift: number): void
+  stored(failure: Parameters<StateStoreServer['settled']>[0]): void
+  faulted(error: unknown): void
+}
+
+/** Takes requests that came through a broker to the store, and answers and notifications to the broker. */
+export class Desk {
+  readonly server: StateStoreServer
+  readonly #settings: Settings
+  readonly #outgoing: Outgoing
+  readonly #guests: Guests
+  /** As they came, by what was made of them, with how to say that they are done. */
+  readonly #asked = new Map<Incoming, { readonly message: InboundMessage; readonly done: () => void }>()
+  /** Of the store, named in every answer. */
+  life = ''
+
+  constructor({ engine, log }: Opened, settings: Settings, outgoing: Outgoing, outlets: DeskOutlets) {
+    const { dialect, clock } = settings.keeping
+    const service = new StateStoreService(engine, dialect, volatileRule(settings.keeping))
+    this.#settings = settings
+    this.#outgoing = outgoing
+    this.#guests = new Guests(engine.watchers, (message, done) => outgoing.push(message, done))
+    this.server = new StateStoreServer(engine, service, log, outlets.requests$, {
+      dialect,
+      clock,
+      notifications: 'registered',
+      publish: () => undefined,
+      answer: (_, message, content) => this.#answer(message, content),
+      drifted: outlets.drifted,
+      stored: outlets.stored,
+      faulted: outlets.faulted,
+    })
+  }
+
+  /** Deals with a message; `done` is called when it may be acknowledged: its answer has been published. */
+  take(message: InboundMessage, done: () => void): void {
+    const { topic, correlationData, responseTopic } = message
+    const identity =
+      topic === INVOKE_TOPIC && correlationData ? identityOf(asIncoming(message), this.#vouched) : undefined
+    if (identity === undefined || responseTopic === undefined) {
+      done()
+      return
+    }
+    if ('refused' in identity) {
+      const { refused, property, value } = identity
+      const answer = answerOf(message, refusalOf(refused, property, value), this.life)
+      this.#outgoing.push({ topic: responseTopic, ...answer }, done)
+      return
+    }
+    const guest = this.#guests.of(identity.clientId)
+    guest.heard++
+    const request = requestOf(message)
+    this.#asked.set(request, { message, done })
+    this.server.take(guest, request)
+  }
+
+  get #vouched(): string | undefined {
+    return this.#settings.identityProperty
+  }
+
+  #answer(request: Incoming, content: Parameters<typeof answerOf>[1]): void {
+    const asked = this.#asked.get(request)
+    this.#asked.delete(request)
+    const topic = asked?.message.responseTopic
+    if (asked === undefined || topic === undefined) return
+    this.#outgoing.push({ topic, ...answerOf(asked.message, content, this.life) }, asked.done)
+  }
+}
+
+const asIncoming = ({ qos = 0, ...message }: InboundMessage): Incoming => ({ ...message, qos })

@@ -1,0 +1,72 @@
+import { fromHex, toBinaryString } from '../base/bytes.js'
+import type { Watchers } from '../engine/watchers.js'
+import type { Done } from '../mqtt/session.js'
+import type { Content, Publish } from '../packet/publish.js'
+import type { Client } from '../peer/client.js'
+
+/** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
+const NO_MATCHING_SUBSCRIBERS = 16
+/** So many are known before it is looked whether they are needed. */
+const MANY = 10_000
+
+/** A client somewhere behind the broker, which is never seen to come or go. */
+export class Guest implements Client {
+  readonly clientId: string
+  readonly open = true
+  /** How often it was heard. */
+  heard = 0
+  readonly #notify: (guest: Guest, message: Publish) => void
+
+  constructor(clientId: string, notify: (guest: Guest, message: Publish) => void) {
+    this.clientId = clientId
+    this.#notify = notify
+  }
+
+  /** Nobody here knows; the broker does. */
+  subscribes(): boolean {
+    return true
+  }
+
+  deliver(topic: string, content: Content): void {
+    this.#notify(this, { topic, ...content })
+  }
+}
+
+/** All clients that asked for something. */
+export class Guests {
+  readonly #push: (message: Publish, done: Done) => void
+  readonly #byId = new Map<string, Guest>()
+  readonly #watchers: Watchers<Client>
+  #many = MANY
+
+  /** @param watchers - where registrations are @param push - publishes */
+  constructor(watchers: Watchers<Client>, push: (message: Publish, done: Done) => void) {
+    this.#watchers = watchers
+    this.#push = push
+  }
+
+  of(clientId: string): Guest {
+    const known = this.#byId.get(clientId)
+    if (known !== undefined) return known
+    if (this.#byId.size >= this.#many) this.#forgetIdle()
+    const guest = new Guest(clientId, (to, message) => this.#notify(to, message))
+    this.#byId.set(clientId, guest)
+    return guest
+  }
+
+  #forgetIdle(): void {
+    for (const [id, guest] of this.#byId) if (this.#watchers.countOf(guest) === 0) this.#byId.delete(id)
+    this.#many = Math.max(MANY, 2 * this.#byId.size)
+  }
+
+  /** A client that is not there any more has no subscription, and then its registration of that key ends. */
+  #notify(guest: Guest, message: Publish): void {
+    const { heard } = guest
+    this.#push(message, refusal => {
+      // Heard since, it may have come back and registered.
+      if (refusal?.status !== NO_MATCHING_SUBSCRIBERS || guest.heard !== heard) return
+      const key = fromHex(message.topic.slice(message.topic.lastIndexOf('/') + 1))
+      if (key !== undefined) this.#watchers.remove(guest, toBinaryString(key))
+    })
+  }
+}

@@ -1,0 +1,42 @@
+import { toHex, utf8 } from '../base/bytes.js'
+import type { Incoming } from '../packet/publish.js'
+import { PROPERTY } from '../protocol/properties.js'
+import { isTopicName, responseRefusal } from '../server/access.js'
+
+/** Who asks, or why that is not believed; then with the property that is wrong. */
+export type Identity =
+  | { readonly clientId: string }
+  | { readonly refused: string; readonly property: string; readonly value: string }
+
+const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
+
+/**
+ * Finds out who sent a request through a broker that does not say. Without a property it is whoever the response topic
+ * belongs to, which holds as far as the broker lets nobody else subscribe and publish there; with one, whoever the broker
+ * says in it, and the response topic has to belong to the same client. A client may send that property as well, so one that
+ * comes twice is believed of nobody. `undefined`: there is nowhere to answer.
+ *
+ * @param vouched - user property in which the broker names the client
+ */
+export function identityOf(message: Incoming, vouched: string | undefined): Identity | undefined {
+  const { responseTopic, userProperties } = message
+  const [, owner] = RESPONSE_TOPIC.exec(responseTopic ?? '') ?? []
+  if (responseTopic === undefined || owner === undefined || !isTopicName(responseTopic) || /[+#]/.test(responseTopic))
+    return undefined
+  if (vouched === undefined) return { clientId: nameOf(owner, userProperties[PROPERTY.sourceId]) }
+  const value = userProperties[vouched]
+  if (typeof value !== 'string')
+    return {
+      refused: `the broker has to say in the user property ${vouched} who a client is, once`,
+      property: vouched,
+      value: value === undefined ? '' : 'more than one',
+    }
+  if (responseRefusal(value, responseTopic) === undefined) return { clientId: value }
+  return { refused: 'this is the response topic of another client', property: 'Response Topic', value: responseTopic }
+}
+
+/** Some clients have their response topic below the Base16 form of their id. */
+function nameOf(owner: string, source: string | readonly string[] | undefined): string {
+  const isHidden = typeof source === 'string' && toHex(utf8(source)) === owner.toUpperCase()
+  return isHidden ? source : owner
+}

@@ -1,0 +1,220 @@
+import { displayText, toHex, utf8 } from '../base/bytes.js'
+import type { Clock } from '../base/clock.js'
+import { ConnectionRefusedError, type RequestRejectedError, type StateStoreError } from '../base/errors.js'
+import { randomBytes } from '../base/random.js'
+import { Granting } from '../mqtt/granting.js'
+import { TAKEN_OVER } from '../mqtt/reason-words.js'
+import type { ConnectionInfo, InboundMessage, ServiceSession } from '../mqtt/session.js'
+import { AWAY, INVOKE_TOPIC, LIFE_TOPIC } from '../protocol/topics.js'
+import type { Opened } from '../standalone/storage.js'
+import { Desk, type DeskOutlets } from './desk.js'
+import { Inward } from './inward.js'
+import type { Settings } from './options.js'
+import { Outgoing } from './outgoing.js'
+
+/** What it tells. After `ended` it is silent. */
+export interface ReignEvents extends DeskOutlets {
+  serving(life: string): void
+  reconnecting(cause: StateStoreError): void
+  /** For good; without a cause another store serves now. */
+  ended(cause: StateStoreError | undefined): void
+}
+
+/** How long what is retained may take after its subscription was granted, ms. */
+const RETAINED_AFTER = 300
+/** How long the farewell may take, ms. */
+const FAREWELL = 1_000
+const MOST_LIVES = 100
+
+/** A store serves at a broker, from the moment at which nobody else did to the moment at which somebody else does. */
+export class Reign {
+  readonly desk: Desk
+  readonly #session: ServiceSession
+  readonly #clock: Clock
+  readonly #events: ReignEvents
+  readonly #outgoing: Outgoing
+  readonly #inward: Inward
+  readonly #invoking: Granting
+  readonly #announcements: Granting
+  /** Whether requests are taken. */
+  #isOpen = false
+  #hasServed = false
+  #ended = false
+  /** What is done when it is clear that nobody else serves. */
+  #confirm: (() => void) | undefined
+  #cancel: () => void = () => undefined
+  #isClosed = false
+  #whenClosed: () => void = () => undefined
+  #retains = false
+  /** Lives of this reign, of which announcements may come late. */
+  readonly #lives = new Set<string>()
+
+  constructor(session: ServiceSession, opened: Opened, settings: Settings, clock: Clock, events: ReignEvents) {
+    this.#session = session
+    this.#clock = clock
+    this.#events = events
+    this.#outgoing = new Outgoing(session, () => this.#inward.resume())
+    this.desk = new Desk(opened, settings, this.#outgoing, events)
+    this.#inward = new Inward(
+      packetId => session.acknowledge(packetId),
+      () => this.#isOpen && !this.#outgoing.isBusy,
+      (message, done) => this.desk.take(message, done),
+    )
+    this.#invoking = new Granting(session, clock)
+    this.#announcements = new Granting(session, clock)
+    this.desk.server.resume()
+    session.open({
+      connected: info => this.#connected(info),
+      disconnected: cause => this.#disconnected(cause),
+      closed: cause => this.#closed(cause),
+      message: message => this.#received(message),
+    })
+  }
+
+  /** Says that it goes, and goes. */
+  async end(): Promise<void> {
+    const wasOpen = this.#isOpen
+    this.#stop()
+    if (wasOpen) await this.#sayFarewell()
+    if (this.#isClosed) return
+    await new Promise<void>(resolve => {
+      this.#whenClosed = resolve
+      this.#session.close()
+    })
+  }
+
+  #sayFarewell(): Promise<void> {
+    return new Promise(resolve => {
+      const late = this.#clock.schedule(FAREWELL, resolve)
+      this.#publishLife('', () => {
+        late()
+        resolve()
+      })
+    })
+  }
+
+  #connected(info: ConnectionInfo): void {
+    if (this.#ended) return
+    const serve = (): void => this.#serve(info)
+    // Only who was away can have been replaced meanwhile.
+    if (this.#hasServed && info.retain) this.#confirm = serve
+    const confirmed = (): void => this.#confirmed()
+    const wait = (): void => {
+      this.#cancel = this.#clock.schedule(RETAINED_AFTER, confirmed)
+    }
+    this.#announcements.ask(undefined, [{ filter: LIFE_TOPIC, granted: wait, refused: confirmed }])
+    if (this.#confirm === undefined) serve()
+  }
+
+  #confirmed(): void {
+    this.#cancel()
+    const confirm = this.#confirm
+    this.#confirm = undefined
+    confirm?.()
+  }
+
+  #serve(info: ConnectionInfo): void {
+    const isNew = !this.#hasServed || !info.sessionPresent
+    if (this.#outgoing.takeLost() || isNew) this.#renew()
+    this.#outgoing.connected(info)
+    this.#invoking.ask(undefined, [
+      {
+        filter: INVOKE_TOPIC,
+        granted: () => this.#begin(info),
+        refused: (error, forGood) => {
+          if (forGood) this.#giveUp(error)
+          else this.#events.reconnecting(error)
+        },
+      },
+    ])
+  }
+
+  #begin({ retain }: ConnectionInfo): void {
+    if (this.#ended) return
+    this.#hasServed = true
+    this.#isOpen = true
+    this.#retains = retain
+    this.#announce()
+    this.#events.serving(this.desk.life)
+    this.#inward.resume()
+  }
+
+  #announce(): void {
+    if (this.#isOpen) this.#publishLife(this.desk.life, () => undefined)
+  }
+
+  #publishLife(life: string, done: () => void): void {
+    if (!this.#retains) done()
+    else this.#outgoing.push({ topic: LIFE_TOPIC, payload: utf8(life), userProperties: {} }, done, true)
+  }
+
+  /** Another life than before: registrations of before are not known, or not all of their notifications. */
+  #renew(): void {
+    const life = toHex(randomBytes(8)).toLowerCase()
+    this.desk.life = life
+    this.#lives.add(life)
+    const [oldest] = this.#lives
+    if (this.#lives.size > MOST_LIVES && oldest !== undefined) this.#lives.delete(oldest)
+  }
+
+  #disconnected(cause: StateStoreError): void {
+    this.#pause()
+    if (!this.#ended) this.#events.reconnecting(cause)
+  }
+
+  #pause(): void {
+    this.#isOpen = false
+    this.#cancel()
+    this.#confirm = undefined
+    this.#invoking.cancel()
+    this.#announcements.cancel()
+    this.#outgoing.disconnected()
+    this.#inward.clear()
+  }
+
+  #received(message: InboundMessage): void {
+    if (this.#ended) return
+    if (message.topic !== LIFE_TOPIC) {
+      this.#inward.take(message)
+      return
+    }
+    this.#inward.skip(message)
+    this.#heard(displayText(message.payload), message.retain === true)
+  }
+
+  /** What is retained when nobody asks for it any more is of a store that is gone. */
+  #heard(life: string, isRetained: boolean): void {
+    if (life === this.desk.life) this.#confirmed()
+    else if (life === '' || life === AWAY) this.#announce()
+    else if (this.#hasServed && !this.#lives.has(life) && (!isRetained || this.#confirm)) this.#stepDown()
+  }
+
+  /** What waits in the session is for the other store. */
+  #stepDown(): void {
+    this.#stop()
+    this.#session.close(true)
+    this.#events.ended(undefined)
+  }
+
+  #giveUp(error: RequestRejectedError): void {
+    this.#stop()
+    this.#session.close()
+    this.#events.ended(error)
+  }
+
+  #closed(cause: StateStoreError | undefined): void {
+    this.#isClosed = true
+    this.#whenClosed()
+    this.#pause()
+    if (this.#ended) return
+    this.#stop()
+    const isReplaced = cause instanceof ConnectionRefusedError && cause.reasonCode === TAKEN_OVER
+    this.#events.ended(isReplaced ? undefined : cause)
+  }
+
+  #stop(): void {
+    this.#ended = true
+    this.desk.server.stop()
+    this.#isOpen = false
+  }
+}

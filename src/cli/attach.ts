@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs'
+import { type Command, Option } from 'commander'
+import { defaultIfEmpty, distinctUntilChanged, firstValueFrom, ignoreElements, lastValueFrom, merge, tap } from 'rxjs'
+import { reason } from '../base/errors.js'
+import type { ConnectOptions } from '../index.js'
+import {
+  type AttachedState,
+  type AttachOptions,
+  attach,
+  type Dialect,
+  type Fault,
+  type StorageStatus,
+} from '../standalone.js'
+import { brokerOf, optionsOf, urlOf } from './connection.js'
+import { EXIT, Failure, rootCause } from './failure.js'
+import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
+import { type Io, print } from './io.js'
+import { jsonLine } from './json.js'
+import { addStorageFlags, type StorageFlags, storageOf, storageWords } from './storage-flags.js'
+
+interface AttachFlags extends ConnectionFlags, StorageFlags {
+  readonly dialect: Dialect
+  readonly maxKeys?: number
+  readonly maxBytes?: number
+  readonly maxWatches?: number
+  readonly identityProperty?: string
+  readonly policy?: string
+}
+
+const HELP = `
+Connects to any MQTT 5 broker and serves a state store there: clients need nothing but the broker. It comes back after
+every cut, says when it is away, and waits as a standby while another one serves. Keys live in memory; when it stops they
+are gone, but for those in the directory of --data. What the broker has to allow, and which brokers were tried with what
+result, is in docs/any-broker.md.
+
+Examples:
+  $ rx-statestore attach mqtt://localhost
+  $ rx-statestore attach mqtts://broker.example --ca ca.pem --username store --data ./state`
+
+/** Adds `attach [URL]`. */
+export function addAttach(program: Command, io: Io): void {
+  const command = program.command('attach').summary('run a state store at a broker that is there')
+  command.description('Serves a state store through an MQTT 5 broker of somebody else.')
+  command.argument('[url]', 'broker, in place of --url')
+  addStorageFlags(command)
+  command.addOption(
+    new Option('--dialect <name>', 'spelling where the documents and the field differ')
+      .choices(['field', 'documented'])
+      .default('field'),
+  )
+  command.option('--max-keys <n>', 'most keys the store holds (1000000)', positiveInteger)
+  command.option('--max-bytes <n>', 'most the store keeps: keys, values, watched keys', positiveInteger)
+  command.option('--max-watches <n>', 'most watches of keys (500000)', positiveInteger)
+  command.option('--identity-property <name>', 'user property in which the broker says which client published')
+  command.option('--policy <file>', 'who may do what with keys, by client ids; needs --identity-property')
+  addConnectionFlags(command, false)
+  command.addHelpText('after', HELP)
+  command.action(async (url: string | undefined) => {
+    const flags = command.optsWithGlobals<AttachFlags>()
+    await run(url ?? urlOf(flags, io), flags, io)
+  })
+}
+
+async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
+  const interrupted = firstValueFrom(io.interrupt$)
+  const store = await attach(url, optionsFrom(flags, io))
+  const broker = brokerOf(url)
+  const told$ = merge(
+    store.state$.pipe(
+      distinctUntilChanged((a, b) => wordsOf(a, broker) === wordsOf(b, broker)),
+      tap(state => void tell(state, broker, flags, io)),
+    ),
+    store.storage$.pipe(tap((status: StorageStatus) => io.stderr.write(`${storageWords(status)}\n`))),
+    store.faults$.pipe(tap((fault: Fault) => io.stderr.write(`${faultWords(fault)}\n`))),
+  )
+  const over = lastValueFrom(told$.pipe(ignoreElements(), defaultIfEmpty(undefined)))
+  await Promise.race([interrupted, over])
+  const { state } = store
+  await store.close()
+  if (state.state === 'closed')
+    throw new Failure(EXIT.failed, `${broker}: ${rootCause(state.cause)}`, { cause: state.cause })
+  io.stderr.write('stopped\n')
+}
+
+/** That it serves is what others wait for; all else is talk. */
+async function tell(state: AttachedState, broker: string, { json }: AttachFlags, io: Io): Promise<void> {
+  const words = wordsOf(state, broker)
+  if (state.state !== 'serving') io.stderr.write(words)
+  else await print(io.stdout, json ? jsonLine({ broker, life: state.life }) : words)
+}
+
+function wordsOf(state: AttachedState, broker: string): string {
+  if (state.state === 'serving') return `serving at ${broker}\n`
+  if (state.state === 'standby') return `another store serves at ${broker}; waiting to take over\n`
+  if (state.state === 'reconnecting') return `cannot reach ${broker}, still trying: ${rootCause(state.cause)}\n`
+  return ''
+}
+
+const faultWords = ({ error }: Fault): string =>
+  `the store failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
+
+function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
+  const { dialect, maxKeys, maxBytes, maxWatches, identityProperty, policy } = flags
+  const options = {
+    ...connectingOf(optionsOf(flags, io)),
+    ...storageOf(flags),
+    dialect,
+    maxKeys,
+    maxBytes,
+    maxWatches,
+    identityProperty,
+    policy: policy === undefined ? undefined : contentOf(policy),
+  }
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+}
+
+/** What the store decides itself is left out. */
+function connectingOf(options: ConnectOptions): AttachOptions {
+  const { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = options
+  const found = { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials }
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
+}
+
+function contentOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new Failure(EXIT.usage, `cannot read the file of --policy: ${reason(cause)}`, { cause })
+  }
+}
