@@ -48,6 +48,22 @@ describe('A directory that is opened again', () => {
     expect([...disk.contents.keys()].map(name => name.split('-')[0])).toEqual(['mark', 'log', 'state'])
   })
 
+  it('writes at once the state that is owed, for the process before did not live to write it', async () => {
+    const disk = new MemoryDisk()
+    disk.fail = (_, what) => (what === 'rename' ? failure('EIO') : undefined)
+    const run = await Run.open(disk, SMALL)
+    for (const entry of some(20)) await run.append([entry])
+    const left = disk.killed()
+    const kinds = ({ contents }: MemoryDisk): string[] =>
+      [...contents.keys()].map(name => name.replace(/-.*/, '')).sort()
+    expect(new Set(kinds(left))).toEqual(new Set(['log', 'mark', 'state']))
+    expect(kinds(left).filter(kind => kind === 'log').length).toBeGreaterThan(1)
+    const again = await Run.open(left, 1e6)
+    await again.close()
+    expect(kinds(left)).toEqual(['log', 'mark', 'state'])
+    expect(await stateOf(left)).toBe(again.pictures.at(-1))
+  })
+
   it.each(['killed', 'cut'] as const)(
     'has all that was committed when the process was %s at any call',
     { timeout: 60_000 },

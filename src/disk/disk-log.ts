@@ -16,6 +16,8 @@ export interface LogPlace extends EndPlace {
   readonly position: number
   /** Of the state before it, bytes. */
   readonly stateSize: number
+  /** The process before ended while it wrote the state with which this log begins: older logs are still needed. */
+  readonly owed: boolean
 }
 
 /** What a log needs besides its files. */
@@ -60,6 +62,8 @@ export class DiskLog implements Log {
   #end: LogEnd
   #position: number
   #stateSize: number
+  /** Every start would read the older logs again. */
+  #owed: boolean
   #listener: LogListener | undefined
   #broken: LogFailure | undefined
   #committing = false
@@ -83,6 +87,7 @@ export class DiskLog implements Log {
     this.#mark = place.mark
     this.#position = place.position
     this.#stateSize = place.stateSize
+    this.#owed = place.owed
   }
 
   /** Half of a flush: what comes meanwhile is spared to wait for a whole one. */
@@ -178,7 +183,8 @@ export class DiskLog implements Log {
 
   get #wantsState(): boolean {
     if (this.#saving !== undefined || this.#closed) return false
-    return this.#end.length > Math.max(this.#worthReplacing, this.#stateSize, this.#patience)
+    const enough = this.#owed ? 0 : Math.max(this.#worthReplacing, this.#stateSize)
+    return this.#end.length > Math.max(enough, this.#patience)
   }
 
   async #replace(): Promise<void> {
@@ -211,6 +217,7 @@ export class DiskLog implements Log {
   async #save(state: State, position: number): Promise<void> {
     try {
       this.#stateSize = await writeState(this.#files, state, position)
+      this.#owed = false
       this.#patience = 0
     } catch (error) {
       this.#patience = 2 * this.#end.length + this.#worthReplacing

@@ -34,8 +34,9 @@ export async function openLog<C>(files: Files, options: OpenOptions): Promise<Op
   const place = await continueLog(files, recovered)
   const { monotonic, troubled, sizes } = options
   const log = new DiskLog(files, place, { capture: () => engine.capture(), monotonic, troubled }, sizes)
-  await begin(engine, log, options.now())
+  // Before anything can write a state, which removes them as well.
   for (const name of recovered.leftovers) await files.remove(name)
+  await begin(engine, log, options.now())
   return { engine, log }
 }
 
@@ -52,20 +53,21 @@ export async function emptyLog(files: Files): Promise<void> {
 
 async function continueLog<C>(
   files: Files,
-  { position, tail, torn, marked, stateSize }: Recovered<C>,
+  { position, base, tail, torn, marked, stateSize }: Recovered<C>,
 ): Promise<LogPlace> {
   const mark = await markFile(files, Math.max(position, marked))
   if (tail === undefined || tail.at === 0) {
     const file = await newLog(files, nameOf('log', position), position)
-    return { file, mark, at: HEAD_SIZE, reserved: HEAD_SIZE, position, stateSize }
+    return { file, mark, at: HEAD_SIZE, reserved: HEAD_SIZE, position, stateSize, owed: false }
   }
   const { name, at, size } = tail
+  const known = { mark, position, stateSize, owed: tail.from > base }
   const file = await files.open(name, true)
   await renew(file, tail)
-  if (torn === 0) return { file, mark, at, reserved: size, position, stateSize }
+  if (torn === 0) return { ...known, file, at, reserved: size }
   await file.truncate(at)
   await file.flush()
-  return { file, mark, at, reserved: at, position, stateSize }
+  return { ...known, file, at, reserved: at }
 }
 
 /** An older version must not take what comes for what it knows: it is told to keep its hands off. */

@@ -33,6 +33,8 @@ export interface Recovered<C> {
   readonly engine: Engine<C>
   /** Of the last entry. */
   readonly position: number
+  /** Of the state with which its logs begin. */
+  readonly base: number
   /** Up to where entries were committed, as far as the directory knows. */
   readonly marked: number
   /** Entries behind the state. */
@@ -84,7 +86,7 @@ export async function recover<C>(
   const isOver = (name: string): boolean => name.endsWith(UNFINISHED) || (fileOf(name)?.position ?? base) < base
   const older = names.filter(name => !isClaim(name) && isOver(name))
   const stateSize = sizes.get(nameOf('state', base)) ?? 0
-  return { engine, marked, keys, stateSize, ...tail, leftovers: [...older, ...tail.leftovers] }
+  return { engine, base, marked, keys, stateSize, ...tail, leftovers: [...older, ...tail.leftovers] }
 }
 
 function checkNames(names: readonly string[]): void {
