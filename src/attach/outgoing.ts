@@ -88,9 +88,9 @@ export class Outgoing {
     }
   }
 
-  #send(parcel: Parcel, { maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
+  #send(parcel: Parcel, { maximumPacketSize }: ConnectionInfo): void {
     const { message, done, bytes, retain } = parcel
-    if (this.#session.sizeOf(message) > maximumPacketSize) {
+    if (maximumPacketSize !== undefined && this.#session.sizeOf(message) > maximumPacketSize) {
       this.#bytes -= bytes
       done(undefined)
       return
