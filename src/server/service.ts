@@ -112,6 +112,7 @@ const answeredAt = (position: string): Record<string, string> => ({
   [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
   [PROPERTY.sourceId]: 'StateStore',
   [PROPERTY.position]: position,
+  [PROPERTY.highPriority]: '',
 })
 
 const refusal = (status: number, properties: Record<string, string>): InvokeResponse => ({
