@@ -27,6 +27,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   lease: ['base', 'hlc', 'protocol', 'commands', 'keys', 'client'],
   client: ['base', 'protocol', 'mqtt', 'rpc', 'commands', 'keys'],
   operators: ['base', 'keys'],
+  matching: ['base', 'hlc', 'protocol', 'keys'],
   index: ['base', 'hlc', 'mqtt', 'rpc', 'keys', 'operators', 'client'],
   engine: ['base', 'hlc', 'protocol'],
   log: ['base', 'hlc', 'protocol', 'engine'],
@@ -60,7 +61,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   console: ['base', 'dump', 'tls', 'listeners', 'standalone'],
   settings: ['base', 'client'],
-  react: ['base', 'protocol', 'keys', 'client'],
+  react: ['base', 'protocol', 'keys', 'client', 'matching'],
   'pubsub/wire': ['base'],
   'pubsub/client': ['base', 'pubsub/wire'],
   'pubsub/index': ['base', 'pubsub/wire', 'pubsub/client'],
@@ -74,6 +75,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'keys',
     'client',
     'lease',
+    'matching',
     'index',
     'dump',
     'tls',
@@ -88,7 +90,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** Packages and the only places that may import them; types are free where they are part of the public face. */
 const PACKAGES: Record<string, readonly string[]> = {
   mqtt: ['mqtt/open-session.ts', 'mqtt/reason-words.ts'],
-  react: ['react/use-key.ts', 'react/use-status.ts'],
+  react: ['react/use-key.ts', 'react/use-keys.ts', 'react/use-selected.ts', 'react/use-status.ts'],
   yaml: ['policy/document.ts'],
   jose: ['pubsub/hub/tokens.ts', 'identity/tokens.ts'],
   ws: ['broker/listeners.ts', 'pubsub/hub/pubsub-server.ts', 'pubsub/client/ws-socket.ts'],

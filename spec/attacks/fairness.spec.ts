@@ -76,6 +76,32 @@ describe('Who sends as fast as it can', () => {
     })
   })
 
+  it('takes its turn like all others: ten thousand globs that are slow to match, and keys that nearly fit them', async () => {
+    const scene = await openScene()
+    await scene.under(async () => {
+      const attackers = await several(scene, 2)
+      for (const [n, attacker] of attackers.entries()) {
+        const slow = (id: number): string => `${'*a'.repeat(1 + (id % 50))}${n}${id}`
+        for (let id = 1; id <= 5_000; id += 500) {
+          const batch = Array.from({ length: 500 }, (_, at) =>
+            request(`attacker-${n}`, command(`GLOBNOTIFY ${slow(id + at)}`), at + 1),
+          )
+          await attacker.send(Buffer.concat(batch))
+          await attacker.settled()
+        }
+      }
+      // Every place of the globs can be reached with every byte; a matcher that goes back would never end.
+      const write = (n: number, id: number): Buffer =>
+        request(`attacker-${n}`, command(`SET ${'a'.repeat(2_000)}${id} v`), id)
+      await Promise.all(
+        attackers.map(async (attacker, n) => {
+          await attacker.send(Buffer.concat(Array.from({ length: 300 }, (_, at) => write(n, at + 1))))
+          await attacker.settled()
+        }),
+      )
+    })
+  })
+
   it('takes its turn like all others: packets without a meaning, acknowledgements and pings', async () => {
     const scene = await openScene()
     const nonsense = Buffer.concat([Buffer.of(0xc0, 0), Buffer.of(0x40, 2, 0x12, 0x34), Buffer.of(0x70, 2, 0x12, 0x34)])

@@ -3,12 +3,13 @@ import { CONDITIONS } from './conditions.js'
 import { ERRORS } from './errors.js'
 import { EXPIRY } from './expiry.js'
 import { FENCING } from './fencing.js'
+import { GLOBS } from './globs.js'
 import { NOTIFICATIONS } from './notifications.js'
 import { SCAN } from './scan.js'
 import { VALUES } from './values.js'
 import { VERSIONS } from './versions.js'
 
-/** What a state store has to do, sections 2 to 6 of the protocol page, as data: the same for every way to run one. */
+/** What a state store has to do, sections 2 to 6 of the protocol page and what this one does besides, as data: the same for every way to run one. */
 export const CONFORMANCE: Readonly<Record<string, readonly ConformanceCase[]>> = {
   values: VALUES,
   'NX and NEX': CONDITIONS,
@@ -16,6 +17,7 @@ export const CONFORMANCE: Readonly<Record<string, readonly ConformanceCase[]>> =
   versions: VERSIONS,
   'fencing tokens': FENCING,
   notifications: NOTIFICATIONS,
+  'watched globs': GLOBS,
   scan: SCAN,
   errors: ERRORS,
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { utf8 } from '../../src/base/bytes.js'
 import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
@@ -32,12 +32,38 @@ describe('watch', () => {
     expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
   })
 
-  it.each(['sensor/*', 'line-?', 'asset/[0-9]'])('does not silently watch the key %s', async glob => {
-    const { code, stdout, stderr } = await execute(['watch', 'a', glob, '--url', 'mqtt://127.0.0.1:1'])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    const words = `watch takes keys, and ${glob} looks like a glob: to watch the keys there are now, `
-    expect(stderr).toContain(`${words}\`rx-statestore keys '${glob}' | rx-statestore watch -\``)
-    expect(stderr).toContain('to watch the key of that very name, --literal')
+  it('watches all keys that fit a glob, those that come and go included', async () => {
+    const store = await openStore()
+    const { url } = store
+    for (const key of ['sensor/1', 'other']) await execute(['set', key, 'v', '--url', url])
+    const { stdout, stderr, exit, interrupt } = start(['watch', 'sensor/*', '--url', url])
+    await stdout.line(/ sensor\/1 +set +\d.* v +snapshot$/)
+    await stderr.line(/ watching all keys that fit 'sensor\/\*'$/)
+    await execute(['set', 'sensor/2', 'w', '--url', url])
+    await stdout.line(/ sensor\/2 +set +\d.* w +notification$/)
+    await execute(['del', 'sensor/1', '--url', url])
+    await stdout.line(/ sensor\/1 +delete +\d/)
+    interrupt()
+    expect(await exit).toBe(0)
+    expect(stdout.lines).toHaveLength(3)
+    expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
+  })
+
+  it('watches globs beside keys', async () => {
+    const { url } = await openStore()
+    for (const key of ['a/1', 'line-1']) await execute(['set', key, 'v', '--url', url])
+    const { stdout, stderr } = start(['watch', 'a/[0-9]', 'line-?', 'b', 'c', '--url', url])
+    const shown = (): string[] => stdout.lines.map(line => line.split(/ +/).slice(1, 3).join(' ')).sort()
+    await vi.waitFor(() => expect(shown()).toEqual(['a/1 set', 'b absent', 'c absent', 'line-1 set']))
+    await stderr.line(/ watching 2 keys and all keys that fit 'a\/\[0-9\]' or 'line-\?'$/)
+  })
+
+  it('ends with an error when more keys fit than --max-keys', async () => {
+    const { url } = await openStore()
+    for (const key of ['a/1', 'a/2']) await execute(['set', key, 'v', '--url', url])
+    const { code, stderr } = await execute(['watch', 'a/*', '--max-keys', '1', '--url', url])
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('More than 1 keys fit a/*')])
+    expect(code).not.toBe(0)
   })
 
   it('watches a key with an asterisk with --literal', async () => {

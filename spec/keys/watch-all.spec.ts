@@ -1,6 +1,6 @@
 import { BehaviorSubject, EMPTY, firstValueFrom, NEVER, of, Subject, take, throwError } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
-import { systemClock, text } from '../../src/index.js'
+import { number, systemClock, text } from '../../src/index.js'
 import { openClient, record } from '../support/open-client.js'
 import { openStore } from '../support/open-store.js'
 
@@ -110,5 +110,28 @@ describe('watching a changing set of keys', () => {
     expect(record(client.watchAll(of(['a', '']), text)).error).toMatchObject({ code: 'argument' })
     await firstValueFrom(client.key('marker').get())
     expect(store.stats.watches).toBe(0)
+  })
+
+  it('takes handles, each with its own codec, and names beside them', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    await firstValueFrom(client.key('n', number).set(7))
+    await firstValueFrom(client.key('t', text).set('8'))
+    const seen = record(client.watchAll<number | string>([client.key('n', number), 't'], text))
+    await seen.until(({ values }) => values.length === 2)
+    expect(new Map(seen.values.map(({ key, value }) => [key, value]))).toEqual(
+      new Map<string, unknown>([
+        ['n', 7],
+        ['t', '8'],
+      ]),
+    )
+    expect(seen.completed).toBe(false)
+    const handles = record(client.watchAll(new Set([client.key('n', number)])))
+    await handles.until(({ values }) => values[0]?.value === 7)
+  })
+
+  it.each(['sensor/1', 7, undefined, {}])('refuses %j instead of keys', async wrong => {
+    const { store } = await openStore(strict)
+    expect(() => Reflect.apply(openClient(store.url).watchAll, undefined, [wrong, text])).toThrow('Expected keys')
   })
 })

@@ -18,6 +18,7 @@ import * as bridge from '../../src/bridge/index.js'
 import * as consoleEntry from '../../src/console/index.js'
 import * as client from '../../src/index.js'
 import * as lease from '../../src/lease/index.js'
+import * as matching from '../../src/matching/index.js'
 import * as pubsub from '../../src/pubsub/index.js'
 import * as hub from '../../src/pubsub/server.js'
 import * as react from '../../src/react/index.js'
@@ -37,6 +38,7 @@ const manifest: {
 const ENTRIES = {
   'rx-statestore': client,
   'rx-statestore/lease': lease,
+  'rx-statestore/matching': matching,
   'rx-statestore/server': server,
   'rx-statestore/console': consoleEntry,
   'rx-statestore/settings': settings,
@@ -62,6 +64,7 @@ const DOCUMENTS: readonly Document[] = [
       /^connecting\n/,
       /\[ true, true \]/,
       /^\[ 'pump' \]\nthermostat\/setPoint\n$/,
+      /^(readings \{\}\n)?readings \{ 'reading\/1': 20 \}\n$/,
       /^1 set\n$/,
     ],
   },
@@ -243,7 +246,13 @@ describe('the package', () => {
   })
 
   it('does not pull Node into what pages load', async () => {
-    const names = ['rx-statestore', 'rx-statestore/lease', 'rx-statestore/pubsub', 'rx-statestore/react']
+    const names = [
+      'rx-statestore',
+      'rx-statestore/lease',
+      'rx-statestore/matching',
+      'rx-statestore/pubsub',
+      'rx-statestore/react',
+    ]
     const script = `
       import { register } from 'node:module'
       const hooks = 'export async function resolve(name, context, next) { if (/^node:/.test(name) && /rx-statestore.dist/.test(context.parentURL ?? "")) throw new Error(name); return next(name, context) }'

@@ -49,6 +49,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   fc.record({ verb: fc.constantFrom('GET', 'DEL'), key: anyKey }),
   fc.record({ verb: fc.constant('VDEL'), key: anyKey, value: anyData }),
   fc.record({ verb: fc.constant('KEYNOTIFY'), key: anyKey, stop: fc.boolean() }),
+  fc.record({ verb: fc.constant('GLOBNOTIFY'), glob: anyKey, stop: fc.boolean() }),
   fc.record({ verb: fc.constant('SCAN'), glob: anyData, token: fc.option(anyData, { nil: undefined }) }),
 )
 
@@ -88,7 +89,7 @@ describe('encodeCommand', () => {
 })
 
 describe('parseCommand', () => {
-  it('reads SET, GET, DEL, VDEL, KEYNOTIFY and SCAN', () => {
+  it('reads SET, GET, DEL, VDEL, KEYNOTIFY, GLOBNOTIFY and SCAN', () => {
     const key = utf8('k')
     expect(parseCommand(request('SET', 'k', 'v'))).toEqual(set())
     expect(parseCommand(request('GET', 'k'))).toEqual({ verb: 'GET', key })
@@ -96,6 +97,8 @@ describe('parseCommand', () => {
     expect(parseCommand(request('VDEL', 'k', 'v'))).toEqual({ verb: 'VDEL', key, value: utf8('v') })
     expect(parseCommand(request('KEYNOTIFY', 'k'))).toEqual({ verb: 'KEYNOTIFY', key, stop: false })
     expect(parseCommand(request('KEYNOTIFY', 'k', 'STOP'))).toEqual({ verb: 'KEYNOTIFY', key, stop: true })
+    expect(parseCommand(request('GLOBNOTIFY', 'k'))).toEqual({ verb: 'GLOBNOTIFY', glob: key, stop: false })
+    expect(parseCommand(request('GLOBNOTIFY', 'k', 'STOP'))).toEqual({ verb: 'GLOBNOTIFY', glob: key, stop: true })
     expect(parseCommand(request('SCAN', 'k'))).toEqual({ verb: 'SCAN', glob: key, token: undefined })
     expect(parseCommand(request('SCAN', '', ''))).toEqual({ verb: 'SCAN', glob: utf8(''), token: utf8('') })
   })

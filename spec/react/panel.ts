@@ -2,7 +2,8 @@
 
 import { createElement as h, Profiler, type ReactNode, useEffect, useState } from 'react'
 import { type Codec, json, number, type StateStore, type StateStoreError } from '../../src/index.js'
-import { useKey, useStatus } from '../../src/react/index.js'
+import { matching } from '../../src/matching/index.js'
+import { useKey, useKeys, useStatus } from '../../src/react/index.js'
 
 /** Text of what was on the screen, in order, and how often components were committed. */
 export interface Notes {
@@ -37,6 +38,30 @@ export function Asset({ store, notes, name }: Props & { readonly name: string })
     notes.shown.push(`asset ${value?.id}`)
   }, [value, notes])
   return h('output', { title: name }, `asset ${value?.id} ${freshness.state}`)
+}
+
+/** All keys that fit a glob, with the handle made while rendering; or these keys. */
+export function Keys({ store, notes, names }: Props & { readonly names: readonly string[] }): ReactNode {
+  const [glob = '*'] = names
+  const source = names.length > 1 ? names.map(name => store.key(name, number)) : matching(store, glob, number)
+  const { values, freshness, error } = useKeys<number>(source)
+  const pairs = Array.from(values, ([name, value]) => `${name}=${value}`).sort()
+  const text = [...pairs, freshness.state, error?.code].filter(Boolean).join(' ')
+  useEffect(() => {
+    notes.shown.push(text)
+  }, [text, notes])
+  return h('output', { title: 'keys' }, text)
+}
+
+/** Uses of a key whether it is warm, and of those that fit a glob their number; nothing else. */
+export function Warm({ store, name }: Props & { readonly name: string }): ReactNode {
+  const isWarm = useKey(store.key(name, number), ({ value }) => value !== undefined && value > 25)
+  const [count] = useKeys(
+    matching(store, '*', number),
+    ({ values }) => [values.size],
+    (before, after) => before[0] === after[0],
+  )
+  return h('output', { title: 'warm' }, `${isWarm ? 'warm' : 'cold'} ${count}`)
 }
 
 /** What is known of the connection. */

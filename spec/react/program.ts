@@ -2,9 +2,9 @@
 
 import { createElement as h, type ReactNode, StrictMode, startTransition, useState } from 'react'
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client'
-import { firstValueFrom, Observable } from 'rxjs'
+import { filter, firstValueFrom, Observable } from 'rxjs'
 import { type Codec, connect, number, type Status } from '../../src/index.js'
-import { Asset, Connection, Counted, Faults, type Notes, Value } from './panel.js'
+import { Asset, Connection, Counted, Faults, Keys, type Notes, Value, Warm } from './panel.js'
 
 const url = new URLSearchParams(location.search).get('store') ?? ''
 const store = connect(url, { clientId: 'page', reconnect: { initial: 5, maximum: 20 } })
@@ -48,6 +48,12 @@ const SCENES: Record<string, Scene> = {
     h(Faults, { ...common, render: () => value(name, { key: `${step}`, codec: inline() }) }),
   /** Objects, rendered again with every step. */
   asset: (step, [name = '']) => h('section', { title: `step ${step}` }, h(Asset, { ...common, name })),
+  /** All that fit a glob, or several keys, rendered again with every step. */
+  keys: (step, names) => h('section', { title: `step ${step}` }, h(Keys, { ...common, names })),
+  /** Two of one glob; the second leaves with the first step. */
+  globs: (step, names) => h('section', null, h(Keys, { ...common, names }), step < 1 && h(Keys, { ...common, names })),
+  /** Uses little of what there is. */
+  warm: (_step, [name = '']) => h(Warm, { ...common, name }),
   /** The connection beside a key, which is gone with the first step. */
   status: (step, [name = '']) => h('section', null, h(Connection, common), step < 1 && value(name)),
 }
@@ -71,6 +77,12 @@ const controls = {
   hide: (): void => root?.unmount(),
   statusSubscribers: (): number => statusSubscribers,
   close: (): Promise<void> => store.close(),
+  /** Settles when the connection is in a state, and all keys are read if that is `connected`. */
+  until: async (state: Status['state']): Promise<void> => {
+    const isSo = (status: Status): boolean =>
+      status.state === state && (status.state !== 'connected' || status.keys === status.synced)
+    await firstValueFrom(status$.pipe(filter(isSo)))
+  },
   /** Settles when everything sent before is done. */
   settled: async (): Promise<void> => void (await firstValueFrom(store.key('marker').get())),
 }

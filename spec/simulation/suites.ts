@@ -2,6 +2,8 @@ import { reportOf as brokerReportOf, violationsOf as brokerViolationsOf } from '
 import { scheduleOf as pubSubScheduleOf } from '../pubsub/simulation/schedule.js'
 import { simulate as simulatePubSub } from '../pubsub/simulation/simulate.js'
 import { scheduleOf } from './generators.js'
+import { globScheduleOf } from './glob-schedule.js'
+import { simulateGlobs } from './glob-world.js'
 import { leaseScheduleOf } from './lease-schedule.js'
 import { simulateLeases } from './lease-simulate.js'
 import { simulate } from './simulate.js'
@@ -10,6 +12,7 @@ import { type Suite, suiteOf } from './suite.js'
 /** All simulations there are, by name. */
 export const SUITES = {
   watch: suiteOf(scheduleOf, schedule => simulate(schedule)),
+  glob: suiteOf(globScheduleOf, simulateGlobs),
   lease: suiteOf(leaseScheduleOf, simulateLeases),
   broker: { violations: brokerViolationsOf, report: brokerReportOf },
   pubsub: suiteOf(pubSubScheduleOf, schedule => simulatePubSub(schedule)),

@@ -10,7 +10,8 @@ import {
   type StateStoreError,
   type Status,
 } from '../../src/index.js'
-import { type KeySnapshot, useKey, useStatus } from '../../src/react/index.js'
+import { matching } from '../../src/matching/index.js'
+import { type KeySnapshot, type KeysSnapshot, useKey, useKeys, useStatus } from '../../src/react/index.js'
 
 declare const store: StateStore
 declare const later: StateStore | undefined
@@ -30,6 +31,15 @@ export function Component(): void {
   useKey('k')
   // @ts-expect-error an observable is no key
   useKey(store.key('k', number).value$)
+  expectTypeOf(useKey(store.key('k', number), ({ value }) => value === 7)).toEqualTypeOf<boolean>()
+  const isSeven = ({ value }: KeySnapshot<number>): boolean => value === 7
+  // @ts-expect-error what is compared is what was selected
+  useKey(store.key('k', number), isSeven, (before: string) => before === '')
+  expectTypeOf(useKeys(matching(store, 'k/*', number))).toEqualTypeOf<KeysSnapshot<number>>()
+  expectTypeOf(useKeys([store.key('k', number)])).toEqualTypeOf<KeysSnapshot<number>>()
+  expectTypeOf(useKeys(later && matching(later, 'k/*', number), ({ values }) => values.size)).toEqualTypeOf<number>()
+  // @ts-expect-error a glob is no handle
+  useKeys('k/*')
   expectTypeOf(useStatus(store)).toEqualTypeOf<Status>()
   expectTypeOf(useStatus(later)).toEqualTypeOf<Status>()
   // @ts-expect-error a key has no status

@@ -19,16 +19,22 @@ import { colorsFor, oneLine, timeOfDay } from './text.js'
 /**
  * What there is to say about the connection of a watch: reached or not, lost, back, when the values are current again,
  * and that no store answers for `timeout` ms. One line for each, however often it is tried.
+ *
+ * @param words - what is watched
  */
-export function talkOf({ store, broker, timeout }: Connection, keys: readonly Key<unknown>[]): Observable<string> {
-  const live$ = combineLatest(keys.map(key => key.freshness$)).pipe(
+export function talkOf(
+  { store, broker, timeout }: Connection,
+  watched: readonly Pick<Key<unknown>, 'freshness$'>[],
+  words: string,
+): Observable<string> {
+  const live$ = combineLatest(watched.map(one => one.freshness$)).pipe(
     map(all => all.every(({ state }) => state === 'live')),
     distinctUntilChanged(),
     shareReplay({ bufferSize: 1, refCount: true }),
   )
   return merge(
     connectionTalk(store.status$, broker, true),
-    syncTalk(live$, keys.length === 1 ? 'the key' : `${keys.length} keys`),
+    syncTalk(live$, words),
     silenceTalk(store.status$, live$, timeout),
     faultTalk(store.errors$),
   )

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { concatMap, identity, lastValueFrom, merge, Subscription, take, takeUntil } from 'rxjs'
 import { bytes, ClosedError, type Entry } from '../index.js'
+import { matching } from '../matching/index.js'
 import { open, refused } from './connection.js'
 import { entryLines } from './entry-line.js'
-import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
@@ -15,6 +15,13 @@ interface WatchFlags extends ConnectionFlags {
   readonly hex?: true
   readonly count?: number
   readonly literal?: true
+  readonly maxKeys?: number
+}
+
+/** What is watched: keys, and all keys that fit globs. */
+interface Targets {
+  readonly keys: readonly KeyWord[]
+  readonly globs: readonly string[]
 }
 
 const HELP = `
@@ -25,8 +32,13 @@ one other columns are left out first; elsewhere nothing is. What happens to the 
 stderr. Runs until interrupted, with or without a connection. A - stands for keys from standard input, one
 per line, as 'keys' prints them.
 
+A word with *, ? or [] is a glob, as 'keys' has them: all keys that fit are watched, those that come included.
+Quote it, or the shell takes it. At a store that does not tell of keys by a glob, as others than this one,
+new keys are looked for every five seconds.
+
 Examples:
   $ rx-statestore watch 'thermostat1\\setPoint' 'thermostat1\\temperature'
+  $ rx-statestore watch 'sensor/*'
   $ rx-statestore keys 'sensor/*' | rx-statestore watch -
   $ rx-statestore watch alarms --json | jq -r .value`
 
@@ -36,44 +48,56 @@ const GLOB = /[*?]|\[.+\]/
 /** Adds `watch KEY...`. */
 export function addWatch(program: Command, io: Io): void {
   const command = program.command('watch').summary('print the changes of keys').description('Prints changes of keys.')
-  command.argument('<key...>', 'keys, - for standard input')
+  command.argument('<key...>', 'keys and globs, - for keys from standard input')
   command.option('--count <n>', 'end after so many lines', positiveInteger)
   command.option('--literal', 'take keys with *, ? or [] as they are')
+  command.option(
+    '--max-keys <n>',
+    'with a glob: end with an error when more keys fit (default: 10000)',
+    positiveInteger,
+  )
   command.option('--hex', 'print values in Base16')
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
   command.action(async (words: readonly string[]) => {
     const flags = command.optsWithGlobals<WatchFlags>()
-    if (!flags.literal) refuseGlobs(words)
-    await watch(await keysOf(words, io), flags, io)
+    const isGlob = (word: string): boolean => !flags.literal && GLOB.test(word)
+    const plain = words.filter(word => !isGlob(word))
+    const keys = plain.length > 0 ? await keysOf(plain, io) : []
+    await watch({ keys, globs: Array.from(new Set(words.filter(isGlob))) }, flags, io)
   })
 }
 
-function refuseGlobs(words: readonly string[]): void {
-  const glob = words.find(word => GLOB.test(word))
-  if (glob === undefined) return
-  const quoted = shellWord(glob)
-  throw new Failure(
-    EXIT.usage,
-    `watch takes keys, and ${glob} looks like a glob: to watch the keys there are now, \`rx-statestore keys ${quoted} | ` +
-      'rx-statestore watch -`; to watch the key of that very name, --literal',
-  )
+function inWords(keys: readonly KeyWord[], globs: readonly string[]): string {
+  const number = new Set(keys).size
+  const single = number === 1 ? 'the key' : `${number} keys`
+  const all = globs.length === 0 ? '' : `all keys that fit ${globs.map(shellWord).join(' or ')}`
+  return [number > 0 && single, all].filter(Boolean).join(' and ')
 }
 
-async function watch(names: readonly KeyWord[], flags: WatchFlags, io: Io): Promise<void> {
+async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promise<void> {
   const connection = open(flags, io)
   const { store, broker } = connection
   const talk = new Subscription()
   try {
-    const keys = Array.from(new Set(names), name => store.key(name, bytes))
-    const toLine = lineOf(flags, names, io)
-    const done$ = merge(...keys.map(key => key.entries$)).pipe(
+    const { maxKeys } = flags
+    const watched = [
+      ...Array.from(new Set(keys), name => store.key(name, bytes)),
+      ...globs.map(glob => matching(store, glob, bytes, maxKeys === undefined ? {} : { maxKeys })),
+    ]
+    const toLine = lineOf(flags, keys, io)
+    const done$ = merge(...watched.map(one => one.entries$)).pipe(
       flags.count === undefined ? identity : take(flags.count),
       concatMap(entry => print(io.stdout, toLine(entry))),
       takeUntil(io.interrupt$),
     )
     const done = lastValueFrom(done$, { defaultValue: undefined })
-    talk.add(talkOf(connection, keys).subscribe({ next: words => say(words, io), error: () => undefined }))
+    talk.add(
+      talkOf(connection, watched, inWords(keys, globs)).subscribe({
+        next: words => say(words, io),
+        error: () => undefined,
+      }),
+    )
     await done
   } catch (error) {
     throw error instanceof ClosedError && error.cause !== undefined ? refused(broker, error) : error

@@ -1,4 +1,5 @@
 import { Observable } from 'rxjs'
+import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
 import { HlcError, PayloadError, StateStoreError } from '../base/errors.js'
 import type { Hlc } from '../hlc/hlc.js'
@@ -13,7 +14,7 @@ import type { Invoker } from '../rpc/invoker.js'
 import type { RpcReply } from '../rpc/request.js'
 
 /** Commands that may be sent twice. */
-const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'SCAN']
+const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'GLOBNOTIFY', 'SCAN']
 
 /** What a read found. */
 export interface Found {
@@ -123,6 +124,17 @@ export class Store {
     return this.#invoke({ verb: 'KEYNOTIFY', key: key.bytes, stop }, key, timeout, {}, payload =>
       readWatched(payload, key.text),
     )
+  }
+
+  /**
+   * GLOBNOTIFY, or its STOP: the last version the store had given by then, if it says so. Of our store alone; others answer
+   * `unknown-command`.
+   */
+  notifyGlob(glob: Uint8Array, stop: boolean, timeout: number): Observable<Hlc | undefined> {
+    return this.#invoke({ verb: 'GLOBNOTIFY', glob, stop }, undefined, timeout, {}, (payload, _, reply) => {
+      readWatched(payload, displayText(glob))
+      return positionOf(reply)
+    })
   }
 
   /** SCAN: a page of the keys that fit a glob, the first or the one after `token`. */

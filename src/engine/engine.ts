@@ -1,8 +1,8 @@
 import { fromBinaryString, toBinaryString } from '../base/bytes.js'
-import type { Command, KeynotifyCommand } from '../protocol/commands.js'
+import type { Command, GlobnotifyCommand, KeynotifyCommand } from '../protocol/commands.js'
 import { CommandError, parseCommand } from '../protocol/parse-command.js'
 import type { Reply } from '../protocol/replies.js'
-import type { Answer, Applier } from './answer.js'
+import type { Answer, Applier, Change } from './answer.js'
 import { apply, type StoredRecord } from './apply.js'
 import { type Entry, isWrite, type Room } from './entry.js'
 import { Ledger } from './ledger.js'
@@ -14,7 +14,7 @@ import { scanPage } from './scan.js'
 import type { Shares } from './shares.js'
 import type { State, StateTaker } from './state.js'
 import type { VersionClock } from './version-clock.js'
-import { Watchers, type WatchQuotas } from './watchers.js'
+import { GLOB_COUNTS, Watchers, type WatchQuotas } from './watchers.js'
 
 export type { Answer, Applier, Change, Restoration } from './answer.js'
 export type { WatchQuotas } from './watchers.js'
@@ -35,6 +35,8 @@ export interface EngineOptions<C = unknown> {
 
 /** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
 const LONGEST_WATCHED_KEY = 30_000
+/** To compare a longer key with globs is charged to who changes it, bytes. */
+const LONGEST_FREE_KEY = 256
 
 /**
  * The state store without network, timers or clock: every call brings the time along. `C` stands for a connection.
@@ -128,9 +130,27 @@ export class Engine<C> {
     return this.#records.get(toBinaryString(key))
   }
 
-  /** The connections that watch a key. */
+  /** The connections that watch a key, by itself or by a glob; these as long as they may read it. */
   watchersOf(key: Uint8Array): Iterable<C> {
-    return this.watchers.count === 0 ? [] : this.watchers.of(toBinaryString(key))
+    if (this.watchers.count === 0) return []
+    const id = toBinaryString(key)
+    const watchers = this.watchers.of(id)
+    if (this.watchers.globs.size === 0) return watchers
+    const all = new Set(watchers)
+    for (const connection of this.watchers.globs.of(id)) {
+      if (!all.has(connection) && this.#reads(connection, key)) all.add(connection)
+    }
+    return all
+  }
+
+  /**
+   * What it takes to find out who watches keys by a glob, if that is more than for keys as most are: bytes of keys, times
+   * words of globs.
+   */
+  globWorkOf(changes: readonly Change[]): number {
+    if (this.watchers.globs.size === 0) return 0
+    const long = changes.filter(({ key }) => key.length > LONGEST_FREE_KEY)
+    return long.reduce((sum, { key }) => sum + this.watchers.globs.workOf(toBinaryString(key)), 0)
   }
 
   /** The keys a connection watches. */
@@ -167,6 +187,14 @@ export class Engine<C> {
       const { reply, work } = scanPage(this.#records.order, String(this.#ledger.born), command, readable)
       return { reply, version: undefined, changes: NONE, work }
     }
+    if (command.verb === 'GLOBNOTIFY') {
+      return {
+        reply: this.#globnotify(connection, command),
+        version: undefined,
+        position: this.#clock.last,
+        changes: NONE,
+      }
+    }
     const id = toBinaryString(command.key)
     if (command.verb === 'KEYNOTIFY') {
       return { reply: this.#keynotify(connection, id, command), version: undefined, changes: NONE }
@@ -179,12 +207,28 @@ export class Engine<C> {
   #keynotify(connection: C, id: string, { key, stop }: KeynotifyCommand): Reply {
     if (stop) return this.watchers.remove(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
     if (key.length > LONGEST_WATCHED_KEY) throw new CommandError('quota-exceeded')
-    const more = this.watchers.costOf(connection, id)
-    const isFull = this.watchers.countOf(connection) >= this.#maxKeys || this.watchers.isFullFor(connection)
-    if (more > 0 && (isFull || this.bytes + more > this.#maxBytes)) {
-      throw new CommandError('quota-exceeded')
-    }
+    this.#checkRoom(connection, this.watchers.costOf(connection, id), 1)
     this.watchers.add(connection, id)
     return { type: 'ok' }
+  }
+
+  #globnotify(connection: C, { glob, stop }: GlobnotifyCommand): Reply {
+    const id = toBinaryString(glob)
+    if (stop) return this.watchers.removeGlob(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
+    this.#checkRoom(connection, this.watchers.globs.costOf(connection, id), GLOB_COUNTS)
+    this.watchers.addGlob(connection, id)
+    return { type: 'ok' }
+  }
+
+  /** Raises {@link CommandError} when there is no room for a watch that takes so many bytes, and counts so much. */
+  #checkRoom(connection: C, bytes: number, count: number): void {
+    const isFull =
+      this.watchers.countOf(connection) + count > Math.max(this.#maxKeys, count) ||
+      this.watchers.isFullFor(connection, count)
+    if (bytes > 0 && (isFull || this.bytes + bytes > this.#maxBytes)) throw new CommandError('quota-exceeded')
+  }
+
+  #reads(connection: C, key: Uint8Array): boolean {
+    return this.#rights?.readable(connection).matches(key) ?? true
   }
 }

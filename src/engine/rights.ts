@@ -11,10 +11,11 @@ export interface KeyRights<C> {
 
 /**
  * Whether a connection may send a command: GET and KEYNOTIFY read, SET and DEL write, VDEL does both, as its answer tells
- * whether the value is the one asked for. To give up a watch needs no right, and SCAN answers with the keys that may be read.
+ * whether the value is the one asked for. To give up a watch needs no right, SCAN answers with the keys that may be read, and
+ * GLOBNOTIFY tells of them alone.
  */
 export function isAllowed<C>(rights: KeyRights<C>, connection: C, command: Command): boolean {
-  if (command.verb === 'SCAN' || (command.verb === 'KEYNOTIFY' && command.stop)) return true
+  if ('glob' in command || (command.verb === 'KEYNOTIFY' && command.stop)) return true
   const { verb, key } = command
   const reads = verb === 'GET' || verb === 'KEYNOTIFY' || verb === 'VDEL'
   const writes = verb === 'SET' || verb === 'DEL' || verb === 'VDEL'

@@ -1,4 +1,5 @@
 import { StringMap } from '../base/string-map.js'
+import { GlobWatchers } from './glob-watchers.js'
 
 /** A key that is watched, and by whom. */
 interface Watched<C> {
@@ -14,6 +15,9 @@ export interface WatchQuotas<C> {
   ownerOf(connection: C): string | undefined
 }
 
+/** For so many watched keys a watched glob counts where these are counted. */
+export const GLOB_COUNTS = 100
+
 /** What a watched key takes besides itself, and what each of its registrations takes, bytes of the heap, rounded up. */
 const KEY_OVERHEAD = 512
 const REGISTRATION_OVERHEAD = 128
@@ -27,39 +31,46 @@ export class Watchers<C> {
   readonly #byConnection = new Map<C, Set<Watched<C>>>()
   readonly #quotas: WatchQuotas<C> | undefined
   readonly #byOwner = new Map<string, number>()
+  readonly #globs: GlobWatchers<C>
   #count = 0
   #bytes = 0
 
   constructor(quotas?: WatchQuotas<C>) {
     this.#quotas = quotas
+    this.#globs = new GlobWatchers(connection => quotas?.ownerOf(connection))
   }
 
-  /** Registrations of all connections. */
+  /** Registrations of all connections; one of a glob counts for {@link GLOB_COUNTS} of keys. */
   get count(): number {
     return this.#count
   }
 
   /** What all registrations take, bytes. */
   get bytes(): number {
-    return this.#bytes
+    return this.#bytes + this.#globs.bytes
   }
 
-  /** Number of keys a connection watches. */
+  /** Who watches by globs; {@link addGlob} and {@link removeGlob} change it. */
+  get globs(): Pick<GlobWatchers<C>, 'of' | 'workOf' | 'costOf' | 'countOf' | 'size'> {
+    return this.#globs
+  }
+
+  /** Number of keys a connection watches, and {@link GLOB_COUNTS} for each glob. */
   countOf(connection: C): number {
-    return this.#byConnection.get(connection)?.size ?? 0
+    return (this.#byConnection.get(connection)?.size ?? 0) + GLOB_COUNTS * this.#globs.countOf(connection)
   }
 
-  /** Number of keys that all connections of an owner watch. */
+  /** {@link countOf} all connections of an owner. */
   countOfOwner(owner: string): number {
     return this.#byOwner.get(owner) ?? 0
   }
 
-  /** Whether a connection may watch no more keys. */
-  isFullFor(connection: C): boolean {
+  /** Whether a connection may not watch so many keys more. */
+  isFullFor(connection: C, more = 1): boolean {
     if (this.#quotas === undefined) return false
     const { most, mostOfOwner } = this.#quotas
     const owner = this.#quotas.ownerOf(connection)
-    return this.#count >= most || (owner !== undefined && this.countOfOwner(owner) >= mostOfOwner)
+    return this.#count + more > most || (owner !== undefined && this.countOfOwner(owner) + more > mostOfOwner)
   }
 
   /** The keys a connection watches, in the order they came. */
@@ -111,8 +122,22 @@ export class Watchers<C> {
     return true
   }
 
+  /** Registers for a glob, a binary string. Raises {@link CommandError} for one that is too long, or one too many that begin alike. */
+  addGlob(connection: C, glob: string): void {
+    if (this.#globs.add(connection, glob)) this.#counted(connection, GLOB_COUNTS)
+  }
+
+  /** Whether there was such a registration. */
+  removeGlob(connection: C, glob: string): boolean {
+    const removed = this.#globs.remove(connection, glob)
+    if (removed) this.#counted(connection, -GLOB_COUNTS)
+    return removed
+  }
+
   /** Forgets a connection. */
   drop(connection: C): void {
+    const globs = this.#globs.drop(connection)
+    if (globs > 0) this.#counted(connection, -GLOB_COUNTS * globs)
     const keys = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
     if (keys !== undefined) this.#counted(connection, -keys.size)

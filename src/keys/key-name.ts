@@ -1,4 +1,4 @@
-import { fromUtf8, isWellFormed, toHex, utf8 } from '../base/bytes.js'
+import { fromHex, fromUtf8, isWellFormed, toHex, utf8 } from '../base/bytes.js'
 import { ArgumentError, shown } from '../base/errors.js'
 import type { KeyName } from '../protocol/key-name.js'
 
@@ -14,6 +14,12 @@ export function toKeyName(name: string | Uint8Array): KeyName {
   if (typeof name === 'string') return new TextName(name)
   const bytes = new Uint8Array(name)
   return { bytes, id: toHex(bytes), text: displayName(bytes) }
+}
+
+/** The key of an id; `undefined` for what is none. */
+export function keyOfId(id: string): KeyName | undefined {
+  const bytes = fromHex(id)
+  return bytes && bytes.length > 0 ? { bytes, id, text: displayName(bytes) } : undefined
 }
 
 /** Thousands of these are held for long, so they hold no bytes. */

@@ -40,6 +40,8 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
     case 'unanswered':
       // Only a watch that is verified registers while it is live, and now it is not known whether it is.
       return quiet(state.phase === 'registering' && state.synced ? patch(state, { synced: false }) : state)
+    case 'appeared':
+      return quiet(patch(state, { ...FRESH, phase: 'live', synced: true, known: true }))
     case 'registered':
       return state.phase === 'registering' ? readAgain(state) : quiet(state)
     case 'read':

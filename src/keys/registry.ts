@@ -1,47 +1,34 @@
-import { fromHex } from '../base/bytes.js'
-import { type ClosedError, reason, StateStoreError } from '../base/errors.js'
+import type { Clock } from '../base/clock.js'
+import { type ClosedError, StateStoreError } from '../base/errors.js'
+import type { Hlc } from '../hlc/hlc.js'
 import type { InboundMessage } from '../mqtt/session.js'
 import type { KeyName } from '../protocol/key-name.js'
-import { parseNotification } from '../protocol/notifications.js'
-import { versionOf } from '../protocol/version.js'
-import { endedFreshness, type Freshness, freshnessOf } from './freshness.js'
+import type { Arrival, CoveredWatches, WatchedGlobs } from './cover.js'
+import { Endings } from './endings.js'
+import { endedFreshness, freshnessOf } from './freshness.js'
+import { ageOf, changeIn, type WatchedConnection } from './inbound.js'
+import { keyOfId } from './key-name.js'
 import { reconcile } from './reconcile.js'
 import type { RegistryOptions } from './registry-options.js'
 import { Sparing } from './sparing.js'
 import { Verifying } from './verifying.js'
-import { Watch, type WatchObserver } from './watch.js'
+import { type Cover, type Known, Watch, type WatchObserver } from './watch.js'
 import { WatchRequests } from './watch-requests.js'
-import type { RawEntry, WatchEvent } from './watch-state.js'
-
-/** What a watch knows of its key. */
-export interface Known {
-  readonly raw: RawEntry | undefined
-  readonly freshness: Freshness
-}
-
-/** What a registry has to know of a connection. */
-export interface WatchedConnection {
-  /** The broker kept nothing of an earlier one, so nothing of it can come. */
-  readonly fresh: boolean
-  /** What the broker adds to messages for the subscription made on it, where it does. */
-  readonly subscriptionId: number | undefined
-}
-
-const UNREADABLE = { op: 'set', value: undefined, version: undefined } as const
+import type { WatchEvent } from './watch-state.js'
 
 /**
  * All watched keys of a client: one registration per key at the store, renewed on every connection. It carries out what
  * `reconcile` decides.
  */
-export class Registry {
+export class Registry implements CoveredWatches {
   readonly #options: RegistryOptions
   readonly #watches = new Map<string, Watch>()
   readonly #errors: Sparing
   readonly #requests: WatchRequests
   readonly #verifying: Verifying<Watch>
-  /** Calls off the end of watches that have no listener any more. */
-  readonly #ending = new Map<Watch, () => void>()
+  readonly #endings: Endings<Watch>
   #synced = 0
+  #globs: WatchedGlobs | undefined
   #connection: WatchedConnection | undefined
   /** When the last connection was lost, ms since the Unix epoch. */
   #lostAt = 0
@@ -56,18 +43,37 @@ export class Registry {
     this.#verifying = new Verifying(options.clock, options.verifyEvery, this.#watches, watch =>
       this.#step(watch, { type: 'verify' }),
     )
+    this.#endings = new Endings(options.clock, watch => this.#end(watch, undefined))
     this.#errors = new Sparing(options.clock, options.report)
     this.#requests = new WatchRequests(options, {
       answered: (watch, event) => this.#step(watch, event),
       unanswered: watch => this.#step(watch, { type: 'unanswered' }),
       failed: (watch, error, registered) => {
         // Nobody need listen to its error: a value$ without an error callback is how most watches are written.
-        this.#report(error)
+        this.#errors.report(error)
         this.#end(watch, error, registered)
       },
-      report: error => this.#report(error),
+      report: error => this.#errors.report(error),
       isWatched: ({ id }) => this.#watches.has(id),
     })
+  }
+
+  get clock(): Clock {
+    return this.#options.clock
+  }
+
+  /** Watched globs, where somebody asks for them; the first who does brings them along. */
+  globs<G extends WatchedGlobs>(type: new (options: RegistryOptions, watches: CoveredWatches) => G): G {
+    if (this.#globs instanceof type) return this.#globs
+    const globs = new type(this.#options, this)
+    this.#globs = globs
+    if (this.#connection) globs.connected()
+    return globs
+  }
+
+  /** Tells of a fault that ends nothing, but of one kind no more than ten in ten seconds. */
+  report(error: StateStoreError): void {
+    this.#errors.report(error)
   }
 
   /** Number of watched keys. */
@@ -85,34 +91,55 @@ export class Registry {
    * caller must know, completes when the client is closed.
    */
   join(key: KeyName, observer: WatchObserver): void {
-    if (this.#closed) {
-      if (this.#closed.error) observer.error(this.#closed.error)
-      else observer.complete()
-      return
-    }
-    if (this.#refusal) {
-      observer.error(this.#refusal)
-      return
-    }
+    this.cover(key, observer, undefined, 'found')
+  }
+
+  cover(key: KeyName, observer: WatchObserver, cover: Cover | undefined, arrival: Arrival): Watch | undefined {
+    if (this.ended(observer)) return undefined
     const known = this.#watches.get(key.id)
-    const watch = known ?? new Watch(key)
-    this.#callOffEnd(watch)
+    const watch = known ?? new Watch(key, cover)
+    this.#endings.callOff(watch)
     watch.join(observer)
-    if (known === undefined) this.#begin(watch)
+    if (known === undefined) this.#begin(watch, arrival)
     observer.signal(watch.state.entry, freshnessOf(watch.state, this.#lostAt))
+    return watch
+  }
+
+  /** Tells somebody who comes too late that it is over, if it is. */
+  ended(observer: Pick<WatchObserver, 'error' | 'complete'>): boolean {
+    const error = this.#closed?.error ?? this.#refusal
+    if (error) observer.error(error)
+    else if (this.#closed) observer.complete()
+    return this.#closed !== undefined || error !== undefined
+  }
+
+  covered({ id }: KeyName, cover: Cover): void {
+    const watch = this.#watches.get(id)
+    if (watch?.cover === cover && watch.state.phase === 'registering') this.#step(watch, { type: 'registered' })
+  }
+
+  uncover(key: KeyName, cover: Cover, other: Cover | undefined): void {
+    const watch = this.#watches.get(key.id)
+    if (watch?.cover !== cover) return
+    watch.cover = other
+    if (this.#connection === undefined) return
+    if (other?.registered) this.covered(key, other)
+    else if (watch.state.phase !== 'registering') {
+      // An answer to what was asked before would be taken for a later one.
+      this.#requests.leave(watch)
+      this.#step(watch, { type: 'connected', rejoined: true })
+    } else if (other === undefined) this.#requests.send(watch, 'KEYNOTIFY')
+  }
+
+  floorOf({ id }: KeyName): Hlc | undefined | 'unsettled' {
+    const state = this.#watches.get(id)?.state
+    return state && state.phase !== 'live' ? 'unsettled' : state?.floor
   }
 
   /** Listens no longer. */
-  leave({ id }: KeyName, observer: WatchObserver): void {
-    const { stopDelay, clock } = this.#options
+  leave({ id }: KeyName, observer: WatchObserver, stopDelay = this.#options.stopDelay): void {
     const watch = this.#watches.get(id)
-    if (watch === undefined || !watch.leave(observer) || !watch.abandoned) return
-    if (stopDelay > 0)
-      this.#ending.set(
-        watch,
-        clock.schedule(stopDelay, () => this.#end(watch, undefined)),
-      )
-    else this.#end(watch, undefined)
+    if (watch?.leave(observer) && watch.abandoned) this.#endings.end(watch, stopDelay)
   }
 
   /** What is known of a key now, if anybody listens to it. */
@@ -127,6 +154,7 @@ export class Registry {
     this.#stopped = false
     this.#verifying.start()
     for (const watch of this.#watches.values()) this.#step(watch, { type: 'connected', rejoined: false })
+    this.#globs?.connected()
   }
 
   /** The connection is gone, and with it all registrations at the store. */
@@ -135,6 +163,7 @@ export class Registry {
     if (this.#connection === undefined) return
     this.#forgetConnection()
     this.#lostAt = this.#options.clock.now()
+    this.#globs?.disconnected(this.#lostAt)
     for (const watch of this.#watches.values()) this.#step(watch, { type: 'disconnected' })
   }
 
@@ -142,6 +171,7 @@ export class Registry {
   close(error: ClosedError | undefined, stop: boolean): void {
     if (!stop) this.#forgetConnection()
     this.#closed = { error }
+    this.#globs?.close(error, stop)
     for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
     this.#forgetConnection()
   }
@@ -149,54 +179,39 @@ export class Registry {
   /** Fails all watches, and those that come while the connection lasts: the client may not have notifications. */
   refuse(error: StateStoreError): void {
     this.#refusal = error
-    this.#report(error)
+    this.#errors.report(error)
+    this.#globs?.close(error, false)
     for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
   }
 
   /** Takes a message of a notification topic; anything malformed is reported, and nothing else is lost. */
   received(message: InboundMessage): void {
-    const hex = message.topic.slice(this.#options.notificationPrefix.length).toUpperCase()
-    const watch = this.#watches.get(hex)
-    const age = this.#ageOf(message)
+    const id = message.topic.slice(this.#options.notificationPrefix.length).toUpperCase()
+    const age = ageOf(message, this.#connection)
     if (age === 'stale') return
-    if (watch === undefined) {
-      if (fromHex(hex) === undefined)
-        this.#report(new StateStoreError('payload', `A notification has no key: ${message.topic}`))
+    const key = this.#watches.get(id)?.key ?? keyOfId(id)
+    if (key === undefined) {
+      this.report(new StateStoreError('payload', `A notification has no key: ${message.topic}`))
       return
     }
-    try {
-      const notification = parseNotification(message.payload)
-      const value = notification.op === 'set' ? notification.value : undefined
-      const change = { op: notification.op, value, version: versionOf(message) }
-      this.#step(watch, { type: 'notified', change, certain: age === 'certain' })
-    } catch (error) {
-      this.#report(error)
-      // Something changed, whatever it was: a read will show it.
-      this.#step(watch, { type: 'notified', change: UNREADABLE, certain: age === 'certain' })
-    }
+    if (this.#globs === undefined && !this.#watches.has(id)) return
+    const [change, certain] = [changeIn(message, error => this.report(error)), age === 'certain']
+    this.#globs?.stray({ key, change, certain })
+    const watch = this.#watches.get(id)
+    if (watch) this.#step(watch, { type: 'notified', change, certain })
   }
 
-  #begin(watch: Watch): void {
+  #begin(watch: Watch, arrival: Arrival): void {
     this.#watches.set(watch.key.id, watch)
     this.#options.changed()
-    if (this.#connection) this.#step(watch, { type: 'connected', rejoined: this.#stopped })
-  }
-
-  /**
-   * Whether a notification was told on this connection, or queued before (MQTT 5.0, section 3.3.4), or whether that is
-   * not known.
-   */
-  #ageOf({ subscriptionIds }: InboundMessage): 'certain' | 'stale' | 'unknown' {
-    if (this.#connection === undefined) return 'unknown'
-    const { fresh, subscriptionId } = this.#connection
-    if (fresh) return 'certain'
-    if (subscriptionId === undefined || subscriptionIds.length === 0) return 'unknown'
-    return subscriptionIds.includes(subscriptionId) ? 'certain' : 'stale'
+    if (this.#connection === undefined) return
+    if (arrival === 'appeared') this.#step(watch, { type: 'appeared' })
+    else this.#step(watch, { type: 'connected', rejoined: this.#stopped || arrival === 'heard' })
   }
 
   #end(watch: Watch, error: StateStoreError | undefined, registered = true): void {
     if (!this.#watches.delete(watch.key.id)) return
-    this.#callOffEnd(watch)
+    this.#endings.callOff(watch)
     this.#requests.leave(watch)
     this.#synced -= Number(watch.state.synced)
     this.#options.changed()
@@ -206,14 +221,9 @@ export class Registry {
     watch.end(error)
   }
 
-  #callOffEnd(watch: Watch): void {
-    this.#ending.get(watch)?.()
-    this.#ending.delete(watch)
-  }
-
   #unregister(watch: Watch): void {
     this.#stopped = true
-    this.#requests.unregister(watch, this.#closed !== undefined)
+    if (watch.cover === undefined) this.#requests.unregister(watch, this.#closed !== undefined)
   }
 
   #step(watch: Watch, event: WatchEvent): void {
@@ -223,10 +233,12 @@ export class Registry {
     this.#synced += progress
     watch.state = state
     if (progress > 0 || (progress < 0 && event.type === 'unanswered')) this.#options.changed()
-    if (send) this.#requests.send(watch, send)
+    const stoodIn = send === 'KEYNOTIFY' ? watch.cover : undefined
+    if (send && !stoodIn) this.#requests.send(watch, send)
     const after = freshnessOf(state, this.#lostAt)
     for (const entry of emit) watch.tell(entry, after)
     if (emit.length === 0 && after.state !== before.state) watch.tell(state.entry, after)
+    if (stoodIn?.registered) this.covered(watch.key, stoodIn)
   }
 
   #forgetConnection(): void {
@@ -234,11 +246,5 @@ export class Registry {
     this.#verifying.stop()
     this.#requests.clear()
     for (const watch of this.#watches.values()) watch.cancel()
-  }
-
-  #report(error: unknown): void {
-    this.#errors.report(
-      error instanceof StateStoreError ? error : new StateStoreError('payload', reason(error), { cause: error }),
-    )
   }
 }

@@ -91,7 +91,8 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
  */
 export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^!-]/g, '\\$&')
 
-function toGlob(glob: string | Uint8Array): Uint8Array {
+/** A glob, checked. Throws {@link ArgumentError}. */
+export function toGlob(glob: string | Uint8Array): Uint8Array {
   if (typeof glob !== 'string' && !(glob instanceof Uint8Array)) {
     throw new ArgumentError(`Expected the glob to be a string or a Uint8Array, got \`${shown(glob)}\` (${typeof glob})`)
   }

@@ -21,6 +21,9 @@ export interface KeyHost {
 /** Where the library finds what a key is made of; not for users. */
 export const SOURCE: unique symbol = Symbol('source')
 
+/** Where it finds what tells a watched glob from others; not for users. */
+export const GLOB: unique symbol = Symbol('glob')
+
 /** A key with its codec, where its client is: what a handle and its listeners share. */
 export class KeySource<T> {
   readonly key: KeyName

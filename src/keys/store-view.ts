@@ -1,4 +1,5 @@
-import { map, type Observable } from 'rxjs'
+import { isObservable, map, type Observable, of } from 'rxjs'
+import { ArgumentError, shown } from '../base/errors.js'
 import type { AbortOptions } from './abort.js'
 import { bytes, type Codec, checkCodec } from './codec.js'
 import type { Entry } from './entry.js'
@@ -9,6 +10,9 @@ import { Scan } from './scan.js'
 import { type KeyHost, KeySource } from './source.js'
 import { StoreRequest } from './store-request.js'
 import { watchAll } from './watch-all.js'
+
+/** Keys, or an observable of which every value is all of them. */
+export type Keys<K> = Iterable<K> | Observable<Iterable<K>>
 
 /** Where the library finds what a view's keys need; not for users. */
 export const HOST: unique symbol = Symbol('host')
@@ -32,18 +36,29 @@ export abstract class StoreView {
   }
 
   /**
-   * Watches a set of keys that changes: every value of `keys$` is the whole set, and what is new in it is watched, what
-   * is gone no longer. Entries of all keys in one stream; a key is shared with whoever watches it otherwise. Errors as a
-   * single watch does, for any key.
+   * Watches a set of keys, which may change: every value of an observable is the whole set, and what is new in it is
+   * watched, what is gone no longer. They are names, with the codec of their values, or handles, which have theirs. Entries
+   * of all keys in one stream; a key is shared with whoever watches it otherwise. Errors as a single watch does, for any key,
+   * and with `argument` for what is no key. For all keys that fit a glob see `rx-statestore/matching`.
    *
    * @example
    * ```ts
    * const keys$ = ids$.pipe(map(ids => ids.map(id => `asset/${id}`)))
    * store.watchAll(keys$, json<Asset>()).subscribe(entry => table.set(entry.key, entry.value))
+   * store.watchAll([setPoint, temperature]).subscribe(({ key, value }) => show(key, value))
    * ```
    */
-  watchAll<T>(keys$: Observable<Iterable<string | Uint8Array>>, codec: Codec<T>): Observable<Entry<T>> {
-    return watchAll(keys$.pipe(map(names => Array.from(names, name => this.key(name, codec)))))
+  watchAll<T>(keys: Keys<Key<T>>): Observable<Entry<T>>
+  watchAll<T>(keys: Keys<string | Uint8Array | Key<T>>, codec: Codec<T>): Observable<Entry<T>>
+  watchAll(keys: Keys<string | Uint8Array | Key<unknown>>, codec: Codec<unknown> = bytes): unknown {
+    // A text is iterable, too, but its letters are no keys that anybody means.
+    if (typeof keys === 'string' || (Object(keys)[Symbol.iterator] === undefined && !isObservable(keys))) {
+      throw new ArgumentError(`Expected keys, or an observable of them, got \`${shown(keys)}\``)
+    }
+    const keys$ = isObservable(keys) ? keys : of(keys)
+    const keyOf = (key: string | Uint8Array | Key<unknown>): Key<unknown> =>
+      key instanceof Key ? key : this.key(key, codec)
+    return watchAll(keys$.pipe(map(names => Array.from(names, keyOf))))
   }
 
   /**

@@ -62,6 +62,8 @@ export type WatchEvent =
   | { readonly type: 'verify' }
   /** A request was not answered. */
   | { readonly type: 'unanswered' }
+  /** A change of the key is about to be told, the first since the store tells all of them. */
+  | { readonly type: 'appeared' }
   /** KEYNOTIFY was answered. */
   | { readonly type: 'registered' }
   /** GET was answered. */

@@ -11,19 +11,34 @@ export interface WatchObserver {
   complete(): void
 }
 
+/** A registration for many keys, which stands in for those of watches: they send no KEYNOTIFY of their own. */
+export interface Cover {
+  /** Whether the store has it on this connection. */
+  readonly registered: boolean
+}
+
+/** What a watch knows of its key. */
+export interface Known {
+  readonly raw: RawEntry | undefined
+  readonly freshness: Freshness
+}
+
 const NONE: readonly WatchObserver[] = []
 
 /** One watched key of a client. There may be ten thousand, so it is lean. */
 export class Watch {
   readonly key: KeyName
+  /** What stands in for a registration of its own. */
+  cover: Cover | undefined
   state: WatchState = INITIAL
   /** The request under way, or the pause before it is tried again. */
   request: { unsubscribe(): void } | undefined = undefined
   // Replaced, never changed: listeners may come and go while they are told.
   #observers = NONE
 
-  constructor(key: KeyName) {
+  constructor(key: KeyName, cover?: Cover) {
     this.key = key
+    this.cover = cover
   }
 
   get abandoned(): boolean {

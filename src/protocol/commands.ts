@@ -21,6 +21,16 @@ export interface KeynotifyCommand {
   readonly stop: boolean
 }
 
+/**
+ * Asks to be told of every change of every key that fits a glob and may be read, as by KEYNOTIFY of each. Of this store
+ * alone: any other answers `unknown command`, and by that a client knows.
+ */
+export interface GlobnotifyCommand {
+  readonly verb: 'GLOBNOTIFY'
+  readonly glob: Uint8Array
+  readonly stop: boolean
+}
+
 /** Lists keys. Not in the documents, but in the field: a glob, and the token of the page before if there was one. */
 export interface ScanCommand {
   readonly verb: 'SCAN'
@@ -29,15 +39,16 @@ export interface ScanCommand {
 }
 
 /** A command about one key. */
-export type KeyCommand = Exclude<Command, ScanCommand>
+export type KeyCommand = Exclude<Command, ScanCommand | GlobnotifyCommand>
 
-/** A request of the state store protocol ("Request format" and "KEYNOTIFY request message"), or SCAN. */
+/** A request of the state store protocol ("Request format" and "KEYNOTIFY request message"), SCAN, or GLOBNOTIFY. */
 export type Command =
   | SetCommand
   | { readonly verb: 'GET'; readonly key: Uint8Array }
   | { readonly verb: 'DEL'; readonly key: Uint8Array }
   | { readonly verb: 'VDEL'; readonly key: Uint8Array; readonly value: Uint8Array }
   | KeynotifyCommand
+  | GlobnotifyCommand
   | ScanCommand
 
 const VERBS = {
@@ -46,12 +57,13 @@ const VERBS = {
   DEL: utf8('DEL'),
   VDEL: utf8('VDEL'),
   KEYNOTIFY: utf8('KEYNOTIFY'),
+  GLOBNOTIFY: utf8('GLOBNOTIFY'),
   SCAN: utf8('SCAN'),
 }
 
 /** The payload of a request. */
 export function encodeCommand(command: Command): Uint8Array {
-  const subject = command.verb === 'SCAN' ? command.glob : command.key
+  const subject = 'glob' in command ? command.glob : command.key
   return encodeArray([VERBS[command.verb], subject, ...argumentsOf(command)])
 }
 
@@ -62,6 +74,7 @@ function argumentsOf(command: Command): Uint8Array[] {
     case 'VDEL':
       return [command.value]
     case 'KEYNOTIFY':
+    case 'GLOBNOTIFY':
       return command.stop ? [utf8('STOP')] : []
     case 'SCAN':
       return command.token === undefined ? [] : [command.token]

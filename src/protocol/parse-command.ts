@@ -25,7 +25,7 @@ export function parseCommand(payload: Uint8Array): Command {
   if (key === undefined) throw new CommandError('wrong-argument-count')
   const command = parse(key, words.slice(2))
   // A glob of no bytes is legal: it is the name of no key.
-  if (command.verb !== 'SCAN' && key.length === 0) throw new CommandError('key-empty')
+  if ('key' in command && key.length === 0) throw new CommandError('key-empty')
   return command
 }
 
@@ -90,18 +90,29 @@ const PARSERS: Record<string, Parser | undefined> = Object.assign(Object.create(
     if (value === undefined) throw new CommandError('wrong-argument-count')
     return { verb: 'VDEL', key, value }
   },
-  KEYNOTIFY: (key: Uint8Array, rest: readonly Uint8Array[]): Command => {
-    const [option] = rest
-    if (option === undefined) return { verb: 'KEYNOTIFY', key, stop: false }
-    exactly(1, rest)
-    if (textOf(option) !== 'STOP') throw new CommandError('syntax-error')
-    return { verb: 'KEYNOTIFY', key, stop: true }
-  },
+  KEYNOTIFY: (key: Uint8Array, rest: readonly Uint8Array[]): Command => ({
+    verb: 'KEYNOTIFY',
+    key,
+    stop: readStop(rest),
+  }),
+  GLOBNOTIFY: (glob: Uint8Array, rest: readonly Uint8Array[]): Command => ({
+    verb: 'GLOBNOTIFY',
+    glob,
+    stop: readStop(rest),
+  }),
   SCAN: (glob: Uint8Array, [token, ...rest]: readonly Uint8Array[]): Command => {
     exactly(0, rest)
     return { verb: 'SCAN', glob, token }
   },
 })
+
+function readStop(rest: readonly Uint8Array[]): boolean {
+  const [option] = rest
+  if (option === undefined) return false
+  exactly(1, rest)
+  if (textOf(option) !== 'STOP') throw new CommandError('syntax-error')
+  return true
+}
 
 type SetOptions = Pick<SetCommand, 'condition' | 'px'>
 

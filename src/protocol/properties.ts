@@ -12,8 +12,8 @@ export const PROPERTY = {
   supportedMajorVersions: '__supProtMajVer',
   requestVersion: '__requestProtVer',
   /**
-   * On the answer to a GET that finds no key: the last version the store gave to any key, so that the answer has a place
-   * among the changes. Of this store alone; the protocol gives such an answer no version.
+   * On the answer to a GET that finds no key, and to a GLOBNOTIFY: the last version the store gave to any key, so that the
+   * answer has a place among the changes. Of this store alone; the protocol gives such answers no version.
    */
   position: '__pos',
   /** The client id, by which a broker may spread requests so that those of one client stay in order. */

@@ -11,7 +11,7 @@ interface Versioned {
 export const versionOf = ({ userProperties }: Versioned): Hlc | undefined => hlcOf(userProperties[PROPERTY.timestamp])
 
 /**
- * The place among all changes of an answer that there is no such key, from a store that tells it. Of this library alone,
+ * The place among all changes of an answer that has no version of its own, from a store that tells it. Of this library alone,
  * so what cannot be read is another store's and means nothing.
  */
 export function positionOf({ userProperties }: Versioned): Hlc | undefined {

@@ -186,7 +186,8 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     if (!connection.open) this.#engine.watchers.drop(connection)
     const { reply, work } = response
     this.#report(connection, message, reply)
-    if (work !== undefined) connection.account?.worked(work)
+    const globs = this.#engine.globWorkOf(response.changes)
+    if (work !== undefined || globs > 0) connection.account?.worked((work ?? 0) + globs)
     this.#answer(connection, message, response)
     this.#notify(response.changes)
   }

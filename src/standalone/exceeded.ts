@@ -24,7 +24,8 @@ export class Exceeded {
     if (!this.#door.audit.heard) return
     const command = commandOf(payload)
     if (command === undefined || command.verb === 'SCAN') return
-    this.#tell(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))
+    if (command.verb === 'GLOBNOTIFY') this.#tell(client, 'read', displayText(command.glob))
+    else this.#tell(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))
   }
 
   #tell(client: Client, action: NonNullable<AuditEvent['action']>, target: string): void {

@@ -105,10 +105,17 @@ export class Life {
     this.broker.gate.thaw()
   }
 
-  /** Another policy is in force: who had something by a right that is gone is disconnected, and may come back. */
+  /**
+   * Another policy is in force: who had something by a right that is gone is disconnected, and may come back. So is who
+   * watches globs, for other keys may be readable now.
+   */
   review(guard: Guard): void {
     this.broker.review()
     for (const connection of Array.from(this.broker.connections)) {
+      if (this.#engine.watchers.globs.countOf(connection) > 0) {
+        connection.disconnect(REASON.administrativeAction, 'what a watched glob shows may be other keys now')
+        continue
+      }
       for (const key of this.#engine.watchedBy(connection)) {
         if (guard.stillReads(connection, key)) continue
         connection.disconnect(REASON.administrativeAction, 'a watch is not allowed any more')

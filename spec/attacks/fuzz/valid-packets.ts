@@ -68,6 +68,8 @@ function storeRequest(random: Random, clientId: string): Buffer {
     ['VDEL', key, 'value'],
     ['KEYNOTIFY', key],
     ['KEYNOTIFY', key, 'STOP'],
+    ['GLOBNOTIFY', key],
+    ['GLOBNOTIFY', key, 'STOP'],
     ['SCAN', 'fuzz/*'],
   ])
   const own = properties(

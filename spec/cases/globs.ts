@@ -1,0 +1,99 @@
+import { ABSENT, type ConformanceCase, DELETED, error, NOTHING, OK, QUOTA } from './case.js'
+
+const SYNTAX = error('syntax error')
+
+const watches = (glob: string, from: 'alice' | 'bob' = 'bob') =>
+  ({ send: `GLOBNOTIFY ${glob}`, from, reply: OK, version: 'none' }) as const
+
+const stops = (glob: string, reply: string = OK) =>
+  ({ send: `GLOBNOTIFY ${glob} STOP`, from: 'bob', reply, version: 'none' }) as const
+
+/** GLOBNOTIFY, which is of this store alone, and what it leads to. */
+export const GLOBS: readonly ConformanceCase[] = [
+  {
+    name: 'whoever watches a glob is told of every key that fits, those that come included, and of no other',
+    steps: [
+      watches('sensor/*'),
+      { send: 'SET sensor/1 a', reply: OK, version: 'new', told: { bob: [{ set: ['sensor/1', 'a'] }] } },
+      { send: 'SET sensor/1 b', reply: OK, version: 'new', told: { bob: [{ set: ['sensor/1', 'b'] }] } },
+      { send: 'DEL sensor/1', reply: DELETED, version: 'new', told: { bob: [{ delete: 'sensor/1' }] } },
+      { send: 'SET sensor a', reply: OK, version: 'new' },
+      { send: 'GET sensor/1', reply: ABSENT, version: 'none' },
+    ],
+  },
+  {
+    name: 'whoever watches a key by several globs, and by itself, is told once',
+    steps: [
+      watches('a*'),
+      watches('*b'),
+      watches('a?b'),
+      { send: 'KEYNOTIFY axb', from: 'bob', reply: OK, version: 'none' },
+      { send: 'SET axb 1', reply: OK, version: 'new', told: { bob: [{ set: ['axb', '1'] }] } },
+      { send: 'SET ax 1', reply: OK, version: 'new', told: { bob: [{ set: ['ax', '1'] }] } },
+    ],
+  },
+  {
+    name: 'several who watch one glob are all told',
+    steps: [
+      watches('*'),
+      watches('*', 'alice'),
+      {
+        send: 'SET k v',
+        reply: OK,
+        version: 'new',
+        told: { alice: [{ set: ['k', 'v'] }], bob: [{ set: ['k', 'v'] }] },
+      },
+    ],
+  },
+  {
+    name: 'a key of a glob that expires is told of',
+    steps: [
+      watches('k*'),
+      { send: 'SET k1 v PX 100', reply: OK, version: 'new', told: { bob: [{ set: ['k1', 'v'] }] } },
+      { advance: 100, told: { bob: [{ delete: 'k1' }] } },
+    ],
+  },
+  {
+    name: 'a glob is told of until it is stopped, which says whether it was watched',
+    steps: [
+      stops('k*', NOTHING),
+      watches('k*'),
+      watches('k*'),
+      stops('K*', NOTHING),
+      stops('k*'),
+      stops('k*', NOTHING),
+      { send: 'SET k1 v', reply: OK, version: 'new' },
+    ],
+  },
+  {
+    name: 'a glob and the key of that very name are two things',
+    steps: [
+      { send: 'KEYNOTIFY k*', from: 'bob', reply: OK, version: 'none' },
+      { send: 'SET k1 v', reply: OK, version: 'new' },
+      watches('k*'),
+      { send: 'KEYNOTIFY k* STOP', from: 'bob', reply: OK, version: 'none' },
+      { send: 'SET k1 w', reply: OK, version: 'new', told: { bob: [{ set: ['k1', 'w'] }] } },
+    ],
+  },
+  {
+    name: 'a glob of more than 1,024 bytes, and an option that there is not, is a syntax error',
+    steps: [
+      { send: `GLOBNOTIFY ${'*'.repeat(1_025)}`, reply: SYNTAX, version: 'none' },
+      { send: 'GLOBNOTIFY k* stop', reply: SYNTAX, version: 'none' },
+      { send: 'GLOBNOTIFY', reply: error('wrong number of arguments'), version: 'none' },
+      { send: 'GLOBNOTIFY k* STOP now', reply: error('wrong number of arguments'), version: 'none' },
+    ],
+  },
+  {
+    name: 'globs that begin alike are 128 at most, of 31 signs each; others begin otherwise, or are the same',
+    steps: [
+      ...Array.from({ length: 128 }, (_, i) => watches(`*${i}`, i % 2 === 0 ? 'alice' : 'bob')),
+      { send: 'GLOBNOTIFY *x', reply: QUOTA, version: 'none' },
+      { send: 'GLOBNOTIFY *1', reply: OK, version: 'none' },
+      { send: 'GLOBNOTIFY x*', reply: OK, version: 'none' },
+      stops('*1'),
+      { send: 'GLOBNOTIFY *1 STOP', reply: OK, version: 'none' },
+      { send: 'GLOBNOTIFY *x', reply: OK, version: 'none' },
+    ],
+  },
+]

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { Watchers } from '../../src/engine/watchers.js'
+
+const QUOTAS = { most: 10_000, mostOfOwner: 5_000, ownerOf: (name: string) => name[0] }
+
+describe('Watchers of globs', () => {
+  it('count for a hundred keys each, and are gone with their connection', () => {
+    const watchers = new Watchers<string>(QUOTAS)
+    watchers.add('alice', 'k')
+    watchers.addGlob('alice', 'k*')
+    watchers.addGlob('alice', 'l*')
+    watchers.addGlob('bob', 'k*')
+    expect([watchers.count, watchers.countOf('alice'), watchers.countOfOwner('b')]).toEqual([301, 201, 100])
+    watchers.drop('alice')
+    watchers.drop('alice')
+    expect([watchers.count, watchers.countOfOwner('a'), watchers.globs.size]).toEqual([100, 0, 1])
+    watchers.removeGlob('bob', 'k*')
+    expect([watchers.count, watchers.bytes, watchers.globs.size]).toEqual([0, 0, 0])
+  })
+
+  it('say beforehand what they take, and take no more', () => {
+    const watchers = new Watchers<string>()
+    const cost = watchers.globs.costOf('alice', 'k*')
+    watchers.addGlob('alice', 'k*')
+    expect(watchers.bytes).toBe(cost)
+    expect(watchers.globs.costOf('alice', 'k*')).toBe(0)
+    const more = watchers.globs.costOf('bob', 'k*')
+    watchers.addGlob('bob', 'k*')
+    expect(watchers.bytes).toBe(cost + more)
+    // 1 KiB for each 32 signs: what the matcher keeps of them.
+    expect(watchers.globs.costOf('bob', '?'.repeat(1_000))).toBeGreaterThan(32 * 1_024)
+  })
+
+  it('leave room for others: one owner has a quarter of the globs that begin alike', () => {
+    const watchers = new Watchers<string>(QUOTAS)
+    for (let i = 0; i < 32; i++) watchers.addGlob(`a${i}`, `*${i}`)
+    expect(() => watchers.addGlob('a0', '*more')).toThrow('quota-exceeded')
+    watchers.addGlob('b', '*more')
+    // What is watched already costs nobody anything, and what begins otherwise is another matter.
+    watchers.addGlob('a0', '*more')
+    watchers.addGlob('a0', 'more*')
+    watchers.removeGlob('a1', '*1')
+    watchers.addGlob('a0', '*again')
+  })
+
+  it('may be one long glob', () => {
+    const watchers = new Watchers<string>(QUOTAS)
+    watchers.addGlob('a', '?'.repeat(1_024))
+    expect(() => watchers.addGlob('a', '*')).toThrow('quota-exceeded')
+    expect(() => watchers.addGlob('b', '?'.repeat(1_025))).toThrow('syntax-error')
+  })
+})

@@ -1,0 +1,108 @@
+import { catchError, concat, defer, EMPTY, ignoreElements, type Observable, of, tap } from 'rxjs'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { Store } from '../../src/commands/store.js'
+import { Hlc } from '../../src/index.js'
+import { Registry } from '../../src/keys/registry.js'
+import type { RegistryOptions } from '../../src/keys/registry-options.js'
+import type { GlobEvents } from '../../src/matching/glob-flow.js'
+import { GlobWatch } from '../../src/matching/glob-watch.js'
+import { some } from '../support/effort.js'
+import { globScheduleOf } from './glob-schedule.js'
+import { simulateGlobs } from './glob-world.js'
+
+type Flow = (glob: Uint8Array, options: RegistryOptions, events: GlobEvents) => Observable<never>
+
+const switchedOff = vi.hoisted((): { flow: ((original: Flow) => Flow) | undefined } => ({ flow: undefined }))
+
+vi.mock('../../src/matching/glob-flow.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/matching/glob-flow.js')>()
+  const globFlow: Flow = (...args) => (switchedOff.flow?.(original.globFlow) ?? original.globFlow)(...args)
+  return { ...original, globFlow }
+})
+
+const OLDEST = Hlc.parse('0:0:StateStore')
+
+const withEvents = (change: (events: GlobEvents) => Partial<GlobEvents>): void => {
+  switchedOff.flow = original => (glob, options, events) => original(glob, options, { ...events, ...change(events) })
+}
+
+/** What there was before the registration, and nothing later. */
+function scanFirst(): void {
+  switchedOff.flow = original => (glob, options, events) => {
+    let early: readonly Uint8Array[] = []
+    const scan$ = options.store.scan(glob, undefined, options.timeout).pipe(
+      tap(({ keys }) => {
+        early = keys
+      }),
+      catchError(() => EMPTY),
+      ignoreElements(),
+    )
+    const listed = (): void => {
+      events.found(early)
+      events.listed()
+    }
+    return concat(
+      scan$,
+      defer(() => original(glob, options, { ...events, found: () => undefined, listed })),
+    )
+  }
+}
+
+function registerOnce(): void {
+  const { notifyGlob } = Store.prototype
+  const registered = new WeakSet<Store>()
+  vi.spyOn(Store.prototype, 'notifyGlob').mockImplementation(function (this: Store, glob, stop, timeout) {
+    if (!stop && registered.has(this)) return of(undefined)
+    return notifyGlob.call(this, glob, stop, timeout).pipe(tap(() => registered.add(this)))
+  })
+}
+
+function neverDoubt(): void {
+  const { cover } = Registry.prototype
+  vi.spyOn(Registry.prototype, 'cover').mockImplementation(function (this: Registry, key, observer, by, arrival) {
+    return cover.call(this, key, observer, by, arrival === 'heard' ? 'appeared' : arrival)
+  })
+}
+
+const MUTANTS: Record<string, () => void> = {
+  'scan of what is there': () => withEvents(() => ({ found: () => undefined })),
+  'scan after the registration, and not before': scanFirst,
+  'registration on every connection': registerOnce,
+  'position of the registration': () => withEvents(({ registered }) => ({ registered: () => registered(OLDEST) })),
+  'doubt in a change of which nobody knows what was before it': neverDoubt,
+  'memory of what was told of keys that are forgotten': () => {
+    vi.spyOn(Registry.prototype, 'floorOf').mockReturnValue(OLDEST)
+  },
+  'registration of its own for a key that outlives the glob': () => {
+    vi.spyOn(Registry.prototype, 'uncover').mockImplementation(() => undefined)
+  },
+  'STOP on last leave': () => {
+    vi.spyOn(GlobWatch.prototype, 'mayBeRegistered', 'get').mockReturnValue(false)
+  },
+  'scan again and again where the store does not tell': () =>
+    withEvents(() => ({ scanInterval: () => Number.MAX_SAFE_INTEGER })),
+}
+
+const MOST_SCHEDULES = 6_000
+
+/** How many schedules it takes until the oracle objects; `undefined` if it never does. */
+function caughtAfter(): number | undefined {
+  for (let seed = 1; seed <= MOST_SCHEDULES; seed++) {
+    if (simulateGlobs(globScheduleOf(seed)).violations.length > 0) return seed
+  }
+  return undefined
+}
+
+describe('the oracle of globs objects when a safeguard is switched off', () => {
+  afterEach(() => {
+    switchedOff.flow = undefined
+    vi.restoreAllMocks()
+  })
+
+  it.each(some(Object.entries(MUTANTS), 4))('%s', { timeout: 120_000 }, (name, switchOff) => {
+    switchOff()
+    const schedules = caughtAfter()
+    console.info(`${name} off: caught after ${schedules} schedules`)
+    expect(schedules).toBeDefined()
+  })
+})

@@ -1,0 +1,121 @@
+import type { Conditions } from './network.js'
+import { Random } from './random.js'
+import { type ClientPlan, type Kind, TROUBLE } from './schedule.js'
+
+export const GLOB_KEYS = ['s/a', 's/b', 's/c', 't/a'] as const
+export const GLOBS = ['s/*', '*/a', '*'] as const
+
+/** Something that happens in a world of globs, `at` ms after the start. Numbers are places in the lists above. */
+export type GlobAction = { readonly at: number } & (
+  | { readonly type: 'watch' | 'unwatch'; readonly client: number; readonly glob: number }
+  /** A key watched or left by itself. */
+  | { readonly type: 'watchKey' | 'unwatchKey'; readonly client: number; readonly key: number }
+  | { readonly type: 'set' | 'delete' | 'expire'; readonly client: number; readonly key: number }
+  /** On a connection that is shared the client ends, and another one begins on it; on any other the connection is cut. */
+  | { readonly type: 'cut' | 'reopen'; readonly client: number }
+  | {
+      readonly type: 'restart'
+      readonly keepData: boolean
+      readonly keepSessions: boolean
+      readonly outage: number
+      readonly clockBack: number
+    }
+)
+
+/** Everything that happens in a simulation of globs, given by its seed. */
+export interface GlobSchedule {
+  readonly seed: number
+  readonly kind: Kind
+  /** The store tells of keys by a glob. */
+  readonly native: boolean
+  readonly clients: readonly ClientPlan[]
+  readonly conditions: Conditions
+  readonly actions: readonly GlobAction[]
+}
+
+/** The schedule of a seed. What a seed means must not change: one that draws anything else gets a new number. */
+export function globScheduleOf(seed: number, generator = 1): GlobSchedule {
+  if (generator !== 1) throw new RangeError(`There is no generator ${generator}`)
+  const random = new Random(seed ^ 0x610b)
+  const native = random.chance(0.7)
+  const kind: Kind = {
+    identifiers: random.chance(0.7),
+    positions: random.chance(0.8),
+    order: random.pick(['topic', 'kind', 'connection', 'connection']),
+  }
+  const clients = Array.from({ length: random.int(1, 3) }, () => planOf(random))
+  const moments = Array.from({ length: random.int(1, 4) }, () => random.int(0, TROUBLE - 1_000))
+  const at = (): number =>
+    random.chance(0.4) ? random.int(0, TROUBLE) : random.pick([0, ...moments]) + random.int(0, 80)
+  const actions = Array.from({ length: random.int(6, 30) }, () => actionOf(random, at(), clients.length))
+  for (let n = random.int(0, 3); n > 0; n--) actions.push(...overtaken(random, clients.length))
+  const watches = clients.map((_, client): GlobAction => ({ at: 0, type: 'watch', client, glob: globOf(random) }))
+  const inOrder = [...watches, ...actions].sort((a, b) => a.at - b.at)
+  return { seed, kind, native, clients, conditions: conditionsOf(random), actions: inOrder }
+}
+
+const globOf = (random: Random): number => random.int(0, GLOBS.length - 1)
+
+/** Clocks near enough that the store refuses nobody, even when its own goes back. */
+const planOf = (random: Random): ClientPlan => ({
+  keepSession: random.chance(0.7),
+  cleanStart: random.chance(0.1),
+  clockOffset: random.chance(0.5) ? 0 : random.int(-20_000, 20_000),
+  shared: random.chance(0.2),
+  stopDelay: random.pick([0, 0, 50, 500]),
+})
+
+function actionOf(random: Random, at: number, clients: number): GlobAction {
+  const client = random.int(0, clients - 1)
+  const key = random.pick([0, 0, 0, 1, 1, 2, 3])
+  const dice = random.int(1, 100)
+  if (dice <= 36) return { at, type: 'set', client, key }
+  if (dice <= 54) return { at, type: 'delete', client, key }
+  if (dice <= 58) return { at, type: 'expire', client, key }
+  if (dice <= 67) return { at, type: 'watch', client, glob: globOf(random) }
+  if (dice <= 74) return { at, type: 'unwatch', client, glob: globOf(random) }
+  if (dice <= 78) return { at, type: 'watchKey', client, key }
+  if (dice <= 82) return { at, type: 'unwatchKey', client, key }
+  if (dice <= 93) return { at, type: random.pick(['cut', 'cut', 'cut', 'reopen']), client }
+  return {
+    at,
+    type: 'restart',
+    keepData: random.chance(0.4),
+    keepSessions: random.chance(0.7),
+    outage: random.int(0, 500),
+    clockBack: random.chance(0.3) ? random.int(1, 3_000) : 0,
+  }
+}
+
+/** What was told of a key that was watched by itself comes when a glob is watched, and what happened in between was not told. */
+function overtaken(random: Random, clients: number): GlobAction[] {
+  const [client, other] = [random.int(0, clients - 1), random.int(0, clients - 1)]
+  const key = random.int(0, GLOB_KEYS.length - 1)
+  let at = random.int(500, TROUBLE - 1_000)
+  const later = (most: number): number => {
+    at += random.int(0, most)
+    return at
+  }
+  const begin = GLOBS.map((_, glob): GlobAction => ({ at, type: 'unwatch', client, glob }))
+  return [
+    ...begin,
+    { at, type: 'watchKey', client, key },
+    { at: later(500), type: 'set', client: other, key },
+    { at: later(30), type: 'unwatchKey', client, key },
+    { at: later(30), type: random.pick(['set', 'set', 'delete']), client: other, key },
+    { at: later(30), type: 'watch', client, glob: globOf(random) },
+  ]
+}
+
+function conditionsOf(random: Random): Conditions {
+  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
+  return {
+    latency: random.pick([0, 2, 20, 60]),
+    brokerDelay: random.pick([0, 0, 5, 40, 150]),
+    queueDelay: random.pick([0, 10, 300]),
+    lostReply: bad(0.25, 0.1),
+    lateReply: bad(0.25, 0.1),
+    duplicate: bad(0.3, 0.2),
+    notice: random.pick([1, 100, 1_500]),
+  }
+}

@@ -1,0 +1,4 @@
+import { disasters } from './disasters.js'
+import { SUITES } from './suites.js'
+
+disasters('watched globs keep their promises', SUITES.glob, { gate: 10_000, developer: 300 })

@@ -1,0 +1,245 @@
+import { Subscription } from 'rxjs'
+import { StateStore } from '../../src/client/client.js'
+import { type Entry, StateStoreError, text } from '../../src/index.js'
+import { matching } from '../../src/matching/index.js'
+import type { Setting } from './connection.js'
+import { GlobBroker } from './glob-broker.js'
+import { GlobOracle } from './glob-oracle.js'
+import { GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
+import { History } from './history.js'
+import { CALM } from './network.js'
+import { Random } from './random.js'
+import { type ClientPlan, TROUBLE } from './schedule.js'
+import { SimSession } from './sim-session.js'
+import { seeded } from './simulate.js'
+import { VirtualTime } from './virtual-time.js'
+
+/** One who watches a glob. */
+interface Watcher {
+  readonly glob: string
+  readonly oracle: GlobOracle
+  readonly subscription: Subscription
+  map: ReadonlyMap<string, string> | undefined
+}
+
+/** One who watches a key by itself, beside the globs; steps are for the world of keys. */
+interface KeyWatcher {
+  readonly subscription: Subscription
+  shown: Entry<string> | undefined
+}
+
+interface Client {
+  readonly store: StateStore
+  readonly session: SimSession
+  readonly watchers: Set<Watcher>
+  readonly keys: Map<string, KeyWatcher>
+}
+
+/** What came of a simulation. */
+export interface GlobVerdict {
+  readonly violations: readonly string[]
+  readonly entries: number
+}
+
+/** Long enough for every timeout, backoff and expiry of the troubled time. */
+const SETTLE = 90_000
+/** Long enough for what has to be ended. */
+const LEAVE = 5_000
+const TERMS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
+const EXPECTED = ['timeout', 'outcome-unknown', 'closed']
+const fitsOf = (glob: string) => {
+  const form = new RegExp(`^${glob.replaceAll('*', '.*')}$`)
+  return (key: string): boolean => form.test(key)
+}
+
+/** A store, clients that watch globs, and a network on virtual time. */
+export class GlobWorld {
+  readonly #schedule: GlobSchedule
+  readonly #setting: Setting
+  readonly #broker: GlobBroker
+  readonly #clients: Client[] = []
+  readonly #violations: string[] = []
+  #entries = 0
+  #writes = 0
+
+  constructor(schedule: GlobSchedule) {
+    this.#schedule = schedule
+    this.#setting = {
+      sabotage: undefined,
+      kind: schedule.kind,
+      time: new VirtualTime(),
+      random: new Random(schedule.seed ^ 0x5eed),
+      conditions: { ...schedule.conditions },
+      history: new History(),
+    }
+    this.#broker = new GlobBroker(this.#setting, schedule.native)
+    for (const [i, plan] of schedule.clients.entries()) this.#clients.push(this.#open(i, plan))
+  }
+
+  run(): GlobVerdict {
+    const { time, conditions } = this.#setting
+    for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
+    time.runUntil(TROUBLE)
+    Object.assign(conditions, CALM)
+    time.runUntil(TROUBLE + SETTLE)
+    for (const client of this.#clients) this.#judgeConvergence(client)
+    for (const [i, client] of this.#clients.entries()) this.#judgeRegistrations(client, i)
+    this.#leaveAll()
+    time.runUntil(TROUBLE + SETTLE + LEAVE)
+    for (const i of this.#clients.keys()) {
+      const left = this.#broker.watchesOf(`client${i}`)
+      if (left > 0) this.#complain(`client${i} left ${left} registrations`)
+    }
+    for (const { store } of this.#clients) void store.close()
+    return { violations: this.#violations, entries: this.#entries }
+  }
+
+  #open(i: number, plan: ClientPlan, connection?: SimSession): Client {
+    const session = connection ?? new SimSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan })
+    const clock = this.#setting.time.clock(plan.clockOffset)
+    const options = { clock, timeout: 1_000, queueLimit: 1_000, stopDelay: plan.stopDelay ?? 0 }
+    return { store: new StateStore(session, options), session, watchers: new Set(), keys: new Map() }
+  }
+
+  #do(action: GlobAction): void {
+    if (action.type === 'restart') {
+      this.#broker.restart(action)
+      return
+    }
+    const client = this.#clients[action.client]
+    const plan = this.#schedule.clients[action.client]
+    if (client === undefined || plan === undefined) return
+    if (action.type === 'cut' || (action.type === 'reopen' && !plan.shared)) client.session.cut()
+    else if (action.type === 'reopen') this.#reopen(action.client, client, plan)
+    else if ('glob' in action) this.#glob(client, action.type, GLOBS[action.glob] ?? '*')
+    else if ('key' in action) this.#touch(client, action.type, GLOB_KEYS[action.key] ?? '')
+  }
+
+  #reopen(i: number, client: Client, plan: ClientPlan): void {
+    const globs = Array.from(client.watchers, ({ glob }) => glob)
+    void client.store.close()
+    const next = this.#open(i, plan, client.session)
+    this.#clients[i] = next
+    for (const glob of globs) this.#watch(next, glob)
+  }
+
+  #glob(client: Client, type: 'watch' | 'unwatch', glob: string): void {
+    if (type === 'watch') this.#watch(client, glob)
+    else
+      for (const watcher of Array.from(client.watchers)) if (watcher.glob === glob) watcher.subscription.unsubscribe()
+  }
+
+  #touch({ store, keys }: Client, type: 'set' | 'delete' | 'expire' | 'watchKey' | 'unwatchKey', name: string): void {
+    const key = store.key(name, text)
+    const error = (cause: unknown): void => this.#expect(cause)
+    if (type === 'watchKey') {
+      if (keys.has(name)) return
+      const watcher: KeyWatcher = { subscription: new Subscription(), shown: undefined }
+      keys.set(name, watcher)
+      const next = (entry: Entry<string>): void => {
+        watcher.shown = entry
+      }
+      watcher.subscription.add(key.entries$.subscribe({ next, error }))
+    } else if (type === 'unwatchKey') {
+      keys.get(name)?.subscription.unsubscribe()
+      keys.delete(name)
+    } else if (type === 'delete') key.delete().subscribe({ error })
+    else key.set(`v${this.#writes++}`, type === 'expire' ? { expiresIn: 300 } : {}).subscribe({ error })
+  }
+
+  #watch(client: Client, glob: string): void {
+    const { kind, history } = this.#setting
+    const { native, conditions } = this.#schedule
+    const arrivals = native && kind.positions && kind.order === 'connection'
+    const oracle = new GlobOracle(history, {
+      positions: kind.positions,
+      duplicates: conditions.duplicate > 0,
+      arrivals,
+      fits: fitsOf(glob),
+    })
+    const watcher: Watcher = { glob, oracle, subscription: new Subscription(), map: undefined }
+    client.watchers.add(watcher)
+    watcher.subscription.add(() => client.watchers.delete(watcher))
+    const keys = matching(client.store, glob, text, TERMS)
+    const error = (cause: unknown): void => {
+      this.#expect(cause)
+      watcher.subscription.unsubscribe()
+    }
+    const complete = (): void => watcher.subscription.unsubscribe()
+    watcher.subscription.add(
+      keys.entries$.subscribe({ next: entry => this.#hear(client, watcher, entry), error, complete }),
+    )
+    watcher.subscription.add(
+      keys.freshness$.subscribe({
+        next: ({ state }) => oracle.live(state === 'live', client.session.delivering?.place),
+        error: () => undefined,
+      }),
+    )
+    watcher.subscription.add(
+      keys.map$.subscribe({
+        next: map => {
+          watcher.map = map
+        },
+        error: () => undefined,
+      }),
+    )
+  }
+
+  #hear({ store, session, keys, watchers }: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
+    this.#entries++
+    const others = Array.from(watchers).filter(other => other.glob !== glob && fitsOf(other.glob)(entry.key))
+    const complaint = oracle.judge(entry, {
+      place: session.delivering?.place,
+      certain: session.fresh || this.#setting.kind.identifiers,
+      alone: others.length === 0 && !keys.has(entry.key),
+    })
+    if (complaint === undefined) return
+    const what = `${entry.key} ${entry.op} ${String(entry.version)} (${entry.source})`
+    this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${glob} ${what}: ${complaint}`)
+  }
+
+  #judgeConvergence({ store, watchers, keys }: Client): void {
+    for (const [key, { shown }] of keys) this.#judgeShown(store.clientId, key, shown)
+    for (const { glob, oracle, map } of watchers) {
+      if (!oracle.isLive) this.#complain(`${store.clientId} ${glob} is not live`)
+      for (const key of GLOB_KEYS.filter(fitsOf(glob))) {
+        const last = oracle.shown(key)
+        this.#judgeShown(`${store.clientId} ${glob}`, key, last)
+        if (map?.get(key) !== last?.value) this.#complain(`${store.clientId} ${glob} ${key} is another in the map`)
+      }
+    }
+  }
+
+  #judgeShown(who: string, key: string, entry: Entry<string> | undefined): void {
+    const record = this.#broker.engine.peek(new TextEncoder().encode(key))
+    const truth = record ? `${record.version} ${new TextDecoder().decode(record.value)}` : 'nothing'
+    const shown = entry?.op === 'set' ? `${String(entry.version)} ${entry.value}` : 'nothing'
+    if (shown !== truth) this.#complain(`${who} ${key} did not converge: shows ${shown}, is ${truth}`)
+  }
+
+  #judgeRegistrations({ watchers }: Client, i: number): void {
+    const globs = this.#schedule.native ? new Set(Array.from(watchers, ({ glob }) => glob)).size : 0
+    const registered = Math.floor(this.#broker.watchesOf(`client${i}`) / 100)
+    if (globs !== registered) this.#complain(`client${i} watches ${globs} globs, but ${registered} are registered`)
+  }
+
+  #leaveAll(): void {
+    for (const { watchers, keys } of this.#clients) {
+      for (const { subscription } of Array.from(watchers)) subscription.unsubscribe()
+      for (const { subscription } of keys.values()) subscription.unsubscribe()
+    }
+  }
+
+  #expect(error: unknown): void {
+    const code = error instanceof StateStoreError ? error.code : String(error)
+    if (!EXPECTED.includes(code)) this.#complain(`unexpected error ${code}`)
+  }
+
+  #complain(what: string): void {
+    this.#violations.push(what)
+  }
+}
+
+/** Runs a schedule; the backoff's chance is the schedule's too. */
+export const simulateGlobs = (schedule: GlobSchedule): GlobVerdict =>
+  seeded(schedule.seed, () => new GlobWorld(schedule).run())

@@ -1,0 +1,119 @@
+import { CommandError } from '../protocol/parse-command.js'
+import { GlobIndex, type WatchedGlob } from './glob-index.js'
+
+/** What a glob takes besides itself and each word of its states, and what each of its registrations takes, bytes of the heap. */
+const GLOB_OVERHEAD = 2_048
+const WORD_OVERHEAD = 1_024
+const REGISTRATION_OVERHEAD = 256
+
+/**
+ * Most words of the globs that begin with the same bytes, up to 64, of one owner and in all: with these every change of a key
+ * that begins alike is compared. The same glob of several connections counts once.
+ */
+const MOST_WORDS_OF_OWNER = 32
+const MOST_WORDS = 128
+
+/** Who watches which keys by a glob. `C` stands for a connection. */
+export class GlobWatchers<C> {
+  readonly #index = new GlobIndex<C>()
+  readonly #byConnection = new Map<C, Set<WatchedGlob<C>>>()
+  readonly #ownerOf: (connection: C) => string | undefined
+  #bytes = 0
+
+  /** @param ownerOf - to whom a connection counts; `undefined` for one that is nobody's */
+  constructor(ownerOf: (connection: C) => string | undefined) {
+    this.#ownerOf = ownerOf
+  }
+
+  /** Number of different globs. */
+  get size(): number {
+    return this.#index.size
+  }
+
+  /** What all of this takes, bytes. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Number of globs a connection watches. */
+  countOf(connection: C): number {
+    return this.#byConnection.get(connection)?.size ?? 0
+  }
+
+  /** How many bytes more a registration would take; 0 when there is one. Raises {@link CommandError} as {@link add} does. */
+  costOf(connection: C, id: string): number {
+    const known = this.#index.get(id)
+    if (known === undefined) return costOf(this.#index.prepare(id)) + REGISTRATION_OVERHEAD
+    return known.connections.has(connection) ? 0 : REGISTRATION_OVERHEAD
+  }
+
+  /**
+   * Whether it is a new registration. Raises {@link CommandError}: `syntax-error` for a glob that is too long, `quota-exceeded`
+   * for one too many of those that begin alike.
+   */
+  add(connection: C, id: string): boolean {
+    const watched = this.#index.get(id) ?? this.#watch(connection, id)
+    if (watched.connections.has(connection)) return false
+    watched.connections.add(connection)
+    this.#bytes += REGISTRATION_OVERHEAD
+    const own = this.#byConnection.get(connection)
+    if (own === undefined) this.#byConnection.set(connection, new Set([watched]))
+    else own.add(watched)
+    return true
+  }
+
+  /** Whether there was such a registration. */
+  remove(connection: C, id: string): boolean {
+    const watched = this.#index.get(id)
+    if (!watched?.connections.has(connection)) return false
+    const own = this.#byConnection.get(connection)
+    own?.delete(watched)
+    if (own?.size === 0) this.#byConnection.delete(connection)
+    this.#unwatch(watched, connection)
+    return true
+  }
+
+  /** Forgets a connection; returns how many globs it watched. */
+  drop(connection: C): number {
+    const own = this.#byConnection.get(connection)
+    this.#byConnection.delete(connection)
+    for (const watched of own ?? []) this.#unwatch(watched, connection)
+    return own?.size ?? 0
+  }
+
+  /** The connections that watch a key by a glob, given as a binary string; one may come several times. */
+  *of(key: string): Iterable<C> {
+    for (const { connections } of this.#index.matching(key)) yield* connections
+  }
+
+  /** What that takes; see {@link GlobIndex.workOf}. */
+  workOf(key: string): number {
+    return this.#index.workOf(key)
+  }
+
+  #watch(connection: C, id: string): WatchedGlob<C> {
+    const watched = this.#index.prepare(id, this.#ownerOf(connection))
+    const { glob, owner } = watched
+    let [own, all] = [glob.words, glob.words]
+    for (const other of this.#index.beside(watched)) {
+      all += other.glob.words
+      if (other.owner === owner) own += other.glob.words
+    }
+    // One that is longer than all of an owner may have together is taken alone: a glob of 1,024 bytes has 33 words.
+    const isTooMuch = owner !== undefined && own > MOST_WORDS_OF_OWNER && own > glob.words
+    if (all > MOST_WORDS || isTooMuch) throw new CommandError('quota-exceeded')
+    this.#index.add(watched)
+    this.#bytes += costOf(watched)
+    return watched
+  }
+
+  #unwatch(watched: WatchedGlob<C>, connection: C): void {
+    watched.connections.delete(connection)
+    this.#bytes -= REGISTRATION_OVERHEAD
+    if (watched.connections.size > 0) return
+    this.#index.remove(watched)
+    this.#bytes -= costOf(watched)
+  }
+}
+
+const costOf = <C>({ id, glob }: WatchedGlob<C>): number => GLOB_OVERHEAD + id.length + WORD_OVERHEAD * glob.words

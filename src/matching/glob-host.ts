@@ -1,0 +1,22 @@
+import type { StateStoreError } from '../base/errors.js'
+import type { CoveredWatches } from '../keys/cover.js'
+import type { Cover } from '../keys/watch.js'
+
+/** How many keys a glob may have, and how often a store is scanned that does not tell of new ones. */
+export interface Terms {
+  readonly maxKeys: number
+  /** ms */
+  readonly scanInterval: number
+}
+
+/** What a watched glob needs of the client. */
+export interface GlobHost {
+  readonly watches: CoveredWatches
+  readonly report: (error: StateStoreError) => void
+  /** When the last connection was lost, ms since the Unix epoch. */
+  readonly lostAt: () => number
+  /** Another glob that stands in for a key. */
+  readonly other: (key: string, not: Cover) => Cover | undefined
+  /** No later attempt can succeed. */
+  readonly failed: (error: StateStoreError) => void
+}

@@ -1,0 +1,104 @@
+import type { Subscription } from 'rxjs'
+import { toHex } from '../base/bytes.js'
+import type { StateStoreError } from '../base/errors.js'
+import type { CoveredWatches, GlobObserver, Stray, WatchedGlobs } from '../keys/cover.js'
+import { Endings } from '../keys/endings.js'
+import type { RegistryOptions } from '../keys/registry-options.js'
+import type { GlobHost, Terms } from './glob-host.js'
+import { GlobWatch } from './glob-watch.js'
+
+/** All watched globs of a client: one registration for each, renewed on every connection. */
+export class Globs implements WatchedGlobs {
+  readonly #options: RegistryOptions
+  readonly #watches: CoveredWatches
+  readonly #globs = new Map<string, GlobWatch>()
+  readonly #endings: Endings<GlobWatch>
+  readonly #stops = new Set<Subscription>()
+  #isConnected = false
+  #lostAt = 0
+
+  constructor(options: RegistryOptions, watches: CoveredWatches) {
+    this.#options = options
+    this.#endings = new Endings(options.clock, watch => this.#end(watch, undefined))
+    this.#watches = watches
+  }
+
+  /** Listens to the keys that fit a glob; of several listeners the loosest terms count. */
+  join(glob: Uint8Array, terms: Terms, observer: GlobObserver): void {
+    if (this.#watches.ended(observer)) return
+    const id = toHex(glob)
+    const known = this.#globs.get(id)
+    const watch = known ?? new GlobWatch(glob, this.#options, this.#host(id))
+    this.#endings.callOff(watch)
+    this.#globs.set(id, watch)
+    watch.join(terms, observer)
+    if (known === undefined && this.#isConnected && this.#globs.get(id) === watch) watch.connected()
+  }
+
+  /** Listens no longer. */
+  leave(glob: Uint8Array, observer: GlobObserver): void {
+    const watch = this.#globs.get(toHex(glob))
+    if (watch?.leave(observer)) this.#endings.end(watch, this.#options.stopDelay)
+  }
+
+  /** The notification topic is subscribed. */
+  connected(): void {
+    this.#isConnected = true
+    for (const watch of this.#globs.values()) watch.connected()
+  }
+
+  /** The connection is gone, and with it all registrations at the store. @param lostAt - ms since the Unix epoch */
+  disconnected(lostAt: number): void {
+    this.#isConnected = false
+    this.#lostAt = lostAt
+    for (const stop of this.#stops) stop.unsubscribe()
+    for (const watch of this.#globs.values()) watch.disconnected()
+  }
+
+  /** Ends all; with `stop` their registrations too, on a connection that goes on. */
+  close(error: StateStoreError | undefined, stop: boolean): void {
+    this.#isConnected &&= stop
+    for (const watch of Array.from(this.#globs.values())) this.#end(watch, error)
+  }
+
+  /** A notification: its key may have come to a glob. */
+  stray(stray: Stray): void {
+    for (const watch of this.#globs.values()) watch.stray(stray)
+  }
+
+  #host(id: string): GlobHost {
+    return {
+      watches: this.#watches,
+      report: error => this.#watches.report(error),
+      lostAt: () => this.#lostAt,
+      other: (key, not) => {
+        for (const watch of this.#globs.values()) if (watch !== not && watch.covers(key)) return watch
+        return undefined
+      },
+      failed: error => {
+        const watch = this.#globs.get(id)
+        if (watch) this.#fail(watch, error)
+      },
+    }
+  }
+
+  #fail(watch: GlobWatch, error: StateStoreError): void {
+    this.#watches.report(error)
+    this.#end(watch, error)
+  }
+
+  #end(watch: GlobWatch, error: StateStoreError | undefined): void {
+    if (!this.#globs.delete(toHex(watch.glob))) return
+    this.#endings.callOff(watch)
+    // First, so that what stands in for keys that are watched otherwise comes later.
+    if (this.#isConnected && watch.mayBeRegistered) this.#stop(watch)
+    watch.end(error)
+  }
+
+  #stop({ glob }: GlobWatch): void {
+    const { store, timeout } = this.#options
+    const stop = store.notifyGlob(glob, true, timeout).subscribe({ error: error => this.#watches.report(error) })
+    this.#stops.add(stop)
+    stop.add(() => this.#stops.delete(stop))
+  }
+}

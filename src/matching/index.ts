@@ -1,0 +1,1 @@
+export { Matching, type MatchingOptions, matching } from './matching.js'

@@ -1,0 +1,145 @@
+/** A glob, ready to match. */
+export interface Glob {
+  /** Words of 32 states: what a byte of a key costs. */
+  readonly words: number
+  /** Whether all of a key fits. */
+  matches(key: Uint8Array): boolean
+}
+
+/** Bytes that one place of a glob takes: any of the ranges, or none of them. */
+interface Place {
+  readonly ranges: readonly (readonly [from: number, to: number])[]
+  readonly negated: boolean
+}
+
+const [STAR, QUESTION, OPEN, CLOSE, ESCAPE, HYPHEN, CARET, BANG] = Array.from('*?[]\\-^!', sign => sign.charCodeAt(0))
+const ANY: Place = { ranges: [], negated: true }
+
+/**
+ * Makes a glob over bytes ready, as Redis has them: `*` any bytes, `?` any one, `[abc]` and `[a-z]` one of these, `[^a]` and
+ * `[!a]` one but these, `\` takes what follows for itself. Any bytes are a glob: a class that does not end goes to the
+ * end, `[]` fits nothing.
+ *
+ * Matching takes one step per byte of the key and 32 bytes of the glob, whatever they hold: it keeps the set of all places
+ * of the glob that can have been reached, as bits, and never goes back.
+ */
+export function globOf(glob: Uint8Array): Glob {
+  const { places, stars } = parse(glob)
+  const words = (places.length >>> 5) + 1
+  const [moves, stays] = [movesOf(places, words), new Uint32Array(words)]
+  for (const star of stars) setBit(stays, star)
+  const end = places.length
+  const endless = hasBit(stays, end)
+  const reached = new Uint32Array(words)
+  return {
+    words,
+    matches: key => {
+      reached.fill(0)
+      setBit(reached, 0)
+      for (let at = 0; at < key.length; at++) {
+        if (endless && hasBit(reached, end)) return true
+        if (!step(reached, moves, stays, (key[at] ?? 0) * words)) return false
+      }
+      return hasBit(reached, end)
+    },
+  }
+}
+
+/** The bytes that all keys begin with that fit a glob, as a binary string. */
+export function literalPrefix(glob: Uint8Array): string {
+  const { places, stars } = parse(glob)
+  let prefix = ''
+  for (const { ranges, negated } of places.slice(0, stars[0])) {
+    const [range] = ranges
+    if (negated || range === undefined || ranges.length > 1 || range[0] !== range[1]) break
+    prefix += String.fromCharCode(range[0])
+  }
+  return prefix
+}
+
+/** Takes one byte, whose moves begin at `row`; whether anything is left that can be reached. */
+function step(reached: Uint32Array, moves: Uint32Array, stays: Uint32Array, row: number): boolean {
+  let [carry, any] = [0, 0]
+  for (let word = 0; word < reached.length; word++) {
+    const before = reached[word] ?? 0
+    const moved = before & (moves[row + word] ?? 0)
+    const after = (moved << 1) | carry | (before & (stays[word] ?? 0))
+    carry = moved >>> 31
+    any |= after
+    reached[word] = after
+  }
+  return any !== 0
+}
+
+function movesOf(places: readonly Place[], words: number): Uint32Array {
+  const moves = new Uint32Array(256 * words)
+  for (const [index, { ranges, negated }] of places.entries()) {
+    for (let byte = 0; byte < 256; byte++) {
+      if (ranges.some(([from, to]) => from <= byte && byte <= to) !== negated) setBit(moves, byte * words * 32 + index)
+    }
+  }
+  return moves
+}
+
+function setBit(words: Uint32Array, index: number): void {
+  words[index >>> 5] = (words[index >>> 5] ?? 0) | (1 << (index & 31))
+}
+
+const hasBit = (words: Uint32Array, index: number): boolean => ((words[index >>> 5] ?? 0) & (1 << (index & 31))) !== 0
+
+/** Stars stand before the place of their number, or at the end. */
+function parse(glob: Uint8Array): { readonly places: readonly Place[]; readonly stars: readonly number[] } {
+  const [places, stars]: [Place[], number[]] = [[], []]
+  const reader = new Reader(glob)
+  for (let byte = reader.next(); byte !== undefined; byte = reader.next()) {
+    if (byte === STAR) stars.push(places.length)
+    else if (byte === QUESTION) places.push(ANY)
+    else if (byte === OPEN) places.push(reader.classOf())
+    else places.push(only(byte === ESCAPE ? (reader.next() ?? byte) : byte))
+  }
+  return { places, stars }
+}
+
+const only = (byte: number): Place => ({ ranges: [[byte, byte]], negated: false })
+
+class Reader {
+  readonly #glob: Uint8Array
+  #at = 0
+
+  constructor(glob: Uint8Array) {
+    this.#glob = glob
+  }
+
+  next(): number | undefined {
+    return this.#glob[this.#at++]
+  }
+
+  /** A class after its `[`. */
+  classOf(): Place {
+    const ranges: [number, number][] = []
+    const negated = this.#ahead() === CARET || this.#ahead() === BANG
+    if (negated) this.#at++
+    for (let byte = this.next(); byte !== undefined && byte !== CLOSE; byte = this.next()) {
+      const from = this.#member(byte)
+      const to = this.#rangeEnd() ?? from
+      ranges.push([Math.min(from, to), Math.max(from, to)])
+    }
+    return { ranges, negated }
+  }
+
+  #ahead(places = 0): number | undefined {
+    return this.#glob[this.#at + places]
+  }
+
+  /** The other end of a range; a `-` at the end of a class stands for itself. */
+  #rangeEnd(): number | undefined {
+    const end = this.#ahead(1)
+    if (this.#ahead() !== HYPHEN || end === undefined || end === CLOSE) return undefined
+    this.#at += 2
+    return this.#member(end)
+  }
+
+  #member(byte: number): number {
+    return byte === ESCAPE ? (this.next() ?? byte) : byte
+  }
+}
