@@ -43,6 +43,7 @@ export const PARTS = [
 export const API = {
   index: 'rx-statestore',
   lease: 'rx-statestore/lease',
+  matching: 'rx-statestore/matching',
   react: 'rx-statestore/react',
   settings: 'rx-statestore/settings',
   standalone: 'rx-statestore/server',
