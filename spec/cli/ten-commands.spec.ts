@@ -18,7 +18,7 @@ beforeAll(async () => {
   bin = mkdtempSync(join(CACHE, 'rx-statestore-ten-commands-'))
   const main = join(bin, 'dist/cli/main.js')
   const build = await rolldown({ input: join(ROOT, 'src/cli/main.ts'), platform: 'node', external: /^[^./]/ })
-  await build.write({ file: main, format: 'esm' })
+  await build.write({ file: main, format: 'esm', codeSplitting: false })
   await build.close()
   copyFileSync(join(ROOT, 'package.json'), join(bin, 'package.json'))
   const script = `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`
