@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
+import { Accounts } from '../../src/broker/accounts.js'
 import { Budget } from '../../src/broker/budget.js'
 import { LONGEST_HASHED } from '../../src/broker/levels.js'
 import { LIMIT } from '../../src/broker/limits.js'
+import { NO_QUOTAS } from '../../src/broker/quotas.js'
 import { Retained, retainedSize } from '../../src/broker/retained.js'
 import { fewFilters, fewTopics } from '../support/any-filter.js'
 import { effort } from '../support/effort.js'
@@ -82,6 +84,26 @@ describe('Retained', () => {
     const { retained } = open()
     for (const topic of ['a', 'b']) retained.set(messageOf(topic, { expiresAt: 100 }), 0)
     expect(retained.set(messageOf('c'), 100)).toBe(true)
+  })
+
+  it('has room in bytes again, and in the quota of who published, however little is asked for', () => {
+    const [size, account] = [retainedSize(messageOf('a')), new Accounts(NO_QUOTAS, () => 0).of(undefined, '192.0.2.1')]
+    Object.assign(LIMIT, { retainedBytes: 3 * size })
+    const { retained, budget } = open()
+    for (const topic of ['a', '$b']) retained.set(messageOf(topic, { expiresAt: 100 }), 0, account)
+    expect(retained.set(messageOf('c', { text: 'x'.repeat(size + 1) }), 99)).toBe(false)
+    expect(retained.set(messageOf('c', { text: 'x'.repeat(size + 1) }), 100)).toBe(true)
+    expect([retained.count, account?.retained.used, retained.bytes - budget.used]).toEqual([1, 0, 0])
+  })
+
+  it('keeps a message whose successor has no end, or a later one', () => {
+    const { retained } = open()
+    retained.set(messageOf('a', { expiresAt: 100 }), 0)
+    retained.set(messageOf('a'), 0)
+    retained.set(messageOf('b', { expiresAt: 100 }), 0)
+    retained.set(messageOf('b', { expiresAt: 300 }), 0)
+    expect(retained.match('#', 200)).toHaveLength(2)
+    expect(retained.match('#', 300)).toHaveLength(1)
   })
 
   it('refuses what it has no memory for, and keeps what was there', () => {

@@ -46,6 +46,17 @@ describe('certificates', () => {
     expect(result).toMatchObject({ principal: { username: 'x', attributes, expiresAt: 1 } })
   })
 
+  it.each([
+    [['CN=panel, O=contoso'], ['CN=panel', 'O=contoso']],
+    [['CN=panel\nO=contoso'], ['CN=panel', 'O=contoso']],
+  ])('does not take %j for %j', async (odd, other) => {
+    const known = certificates([{ subject: other.join(', '), attributes: { role: 'admin' } }])
+    const [one, two] = [await known(login({ subjects: [odd] })), await known(login({ subjects: [other] }))]
+    expect(two).toMatchObject({ principal: { attributes: { role: 'admin' } } })
+    expect(one).toMatchObject({ principal: { attributes: undefined } })
+    expect(Object(one).principal.id).not.toBe(Object(two).principal.id)
+  })
+
   it('has nothing to say about who shows none', async () => {
     expect(await method(login(undefined))).toBeUndefined()
   })
@@ -59,7 +70,7 @@ describe('certificates', () => {
 
   it.each([[[]], [['a', 'b']]])('gives no user name to one with the names %j', async commonNames => {
     expect(await method(login({ subjects: [['O=x']], commonNames }))).toMatchObject({
-      principal: { id: 'x509 O=x', username: undefined },
+      principal: { id: 'x509 ["O=x"]', username: undefined },
     })
   })
 })

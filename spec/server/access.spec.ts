@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { isOwnStoreTopic } from '../../src/server/access.js'
 import { openStore } from '../support/open-store.js'
 import { INVOKE_TOPIC, notificationTopicOf, RawClient, RESERVED, responseTopicOf } from '../support/raw-client.js'
 import { command } from '../support/words.js'
@@ -12,6 +13,14 @@ async function open() {
   await alice.request(command('KEYNOTIFY k'))
   return { store, alice, mallory }
 }
+
+it('A topic is a client’s own by its id alone: the letters behind it count', () => {
+  const own = 'services/statestore/_any_/command/invoke/response'
+  expect(isOwnStoreTopic('j', `clients/6a/${own}`)).toBe(true)
+  expect(isOwnStoreTopic('j', `clients/6A/${own}`)).toBe(true)
+  for (const topic of [`clients/6A/${own.toUpperCase()}`, `clients/6a/${own.replace('s', '\u017f')}`])
+    expect(isOwnStoreTopic('j', topic)).toBe(false)
+})
 
 describe('A client may not publish to', () => {
   it.each([

@@ -1,3 +1,4 @@
+import { connect as mqttConnect } from 'mqtt'
 import { firstValueFrom, take, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/base/clock.js'
@@ -97,6 +98,21 @@ describe('A store that asks who one is', () => {
     const codes = await Promise.all(all)
     expect(codes.filter(code => code === RATE).length).toBe(100 - guesses)
     expect(guesses).toBeLessThanOrEqual(32)
+  })
+
+  it('tells the record what went wrong with its function, and strangers nothing of it', async () => {
+    const authenticate: Authenticate = () => {
+      throw new Error('no answer of db.internal')
+    }
+    const { store } = await openStore({ authenticate })
+    const recorded = firstValueFrom(store.audit$)
+    const stranger = mqttConnect(store.url, { protocolVersion: 5, reconnectPeriod: 0, ...as('alice') })
+    stranger.on('error', () => undefined)
+    const connack = await new Promise(resolve => stranger.once('packetreceive', resolve))
+    await stranger.endAsync(true)
+    expect(connack).toMatchObject({ cmd: 'connack', reasonCode: UNAVAILABLE })
+    expect(JSON.stringify(connack)).not.toContain('db.internal')
+    expect((await recorded).reason).toMatch(/db\.internal/)
   })
 
   it('keeps a record without secrets', async () => {

@@ -1,3 +1,4 @@
+import { type Deadline, DeadlineQueue } from '../base/deadlines.js'
 import type { Account } from './account.js'
 import type { Budget } from './budget.js'
 import { type Message, sizeOf } from './delivery.js'
@@ -8,6 +9,8 @@ interface Node {
   message: Message | undefined
   /** To whose quotas the message counts. */
   account: Account | undefined
+  /** When the message is over, if it has an expiry. */
+  deadline: Deadline<string> | undefined
   children: Map<string, Node> | undefined
 }
 
@@ -27,9 +30,6 @@ export const RETAINED_BOUNDS: RetainedBounds = {
   },
 }
 
-/** ms */
-const SWEEP_INTERVAL = 10_000
-
 /** The last message of each topic that was published to be kept (MQTT 5.0, section 3.3.1.3). */
 export class Retained {
   readonly #budget: Budget
@@ -37,8 +37,8 @@ export class Retained {
   readonly #root: Node = emptyNode()
   #count = 0
   #bytes = 0
-  /** When it was looked through last, ms. */
-  #swept = Number.NEGATIVE_INFINITY
+  /** Topics by when their messages are over: what is over holds nobody's quota when somebody else wants room. */
+  readonly #due = new DeadlineQueue<string>()
 
   constructor(budget: Budget, most: RetainedBounds) {
     this.#budget = budget
@@ -64,7 +64,7 @@ export class Retained {
   set(message: Message, now: number, account?: Account | undefined): boolean {
     if (message.topic.length > LONGEST_HASHED) return false
     const { retained, retainedBytes } = this.#most
-    if (this.#count >= retained || this.#bytes >= retainedBytes) this.#sweep(now)
+    this.#expire(now)
     const levels = message.topic.split('/')
     const before = this.#find(levels)
     const bytes = retainedSize(message)
@@ -84,6 +84,7 @@ export class Retained {
     const node = this.#make(levels)
     node.message = message
     node.account = account
+    this.#schedule(node, message)
     return true
   }
 
@@ -105,29 +106,31 @@ export class Retained {
     giveShare(last.account, bytes)
     last.message = undefined
     last.account = undefined
+    this.#schedule(last, undefined)
     prune(path, levels)
   }
 
   /**
-   * The messages whose topics a filter matches; what is over its time is forgotten.
+   * The messages whose topics a filter matches.
    *
    * @param now - ms of the monotonic clock
    */
   match(filter: string, now: number): Message[] {
+    this.#expire(now)
     const hits: Message[] = []
     collect(this.#root, filter.split('/'), 0, hits)
-    const live = hits.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now)
-    if (live.length < hits.length) {
-      for (const { topic, expiresAt } of hits) if (expiresAt !== undefined && expiresAt <= now) this.delete(topic)
-    }
-    return live
+    return hits
   }
 
-  /** Forgets all that is over its time; not too often, as it looks at everything. */
-  #sweep(now: number): void {
-    if (now < this.#swept + SWEEP_INTERVAL) return
-    this.#swept = now
-    this.match('#', now)
+  /** Forgets what is over its time. */
+  #expire(now: number): void {
+    for (let topic = this.#due.takeDue(now); topic !== undefined; topic = this.#due.takeDue(now)) this.delete(topic)
+  }
+
+  #schedule(node: Node, message: Message | undefined): void {
+    if (node.deadline) this.#due.remove(node.deadline)
+    const { expiresAt, topic } = message ?? {}
+    node.deadline = expiresAt === undefined || topic === undefined ? undefined : this.#due.add(expiresAt, topic)
   }
 
   #find(levels: readonly string[]): Node | undefined {
@@ -148,7 +151,12 @@ export class Retained {
   }
 }
 
-const emptyNode = (): Node => ({ message: undefined, account: undefined, children: undefined })
+const emptyNode = (): Node => ({
+  message: undefined,
+  account: undefined,
+  deadline: undefined,
+  children: undefined,
+})
 
 /** Counts a message to its account; less in place of more of the same is always taken. */
 function takeShare(account: Account | undefined, before: Node | undefined, bytes: number): boolean {

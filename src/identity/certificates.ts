@@ -24,18 +24,21 @@ const LONGEST_CHAIN = 10
  * ```
  */
 export function certificates(known: readonly CertificateAttributes[] = []): Method {
-  const bySubject = new Map(known.map(({ subject, attributes }) => [parseSubject(subject).join('\n'), attributes]))
+  const bySubject = new Map(known.map(({ subject, attributes }) => [nameAs(parseSubject(subject)), attributes]))
   return ({ certificate }) => {
     if (certificate === undefined) return undefined
     const { trusted, subjects, commonNames, validTo: expiresAt } = certificate
     const [own] = subjects
     if (!trusted || own === undefined)
       return { refused: 'not-authorized', reason: 'the certificate is not of an authority that is believed here' }
-    const attributes = subjects.map(subject => bySubject.get(subject.join('\n'))).find(found => found !== undefined)
+    const attributes = subjects.map(subject => bySubject.get(nameAs(subject))).find(found => found !== undefined)
     const [username] = commonNames.length === 1 ? commonNames : []
-    return { principal: { id: `x509 ${own.join(', ')}`, username, attributes, expiresAt } }
+    return { principal: { id: `x509 ${nameAs(own)}`, username, attributes, expiresAt } }
   }
 }
+
+/** In which no two subjects are alike, whatever is in their values. */
+const nameAs = (subject: SubjectName): string => JSON.stringify(subject)
 
 /** What TLS knows of a client's certificate; `undefined` when it showed none. */
 export function readCertificate(peer: DetailedPeerCertificate, trusted: boolean): ClientCertificate | undefined {

@@ -62,8 +62,9 @@ export const isResponseTopic = (topic: string): boolean => topic.startsWith('cli
 
 // The Go client has its response topic below the Base16 form of its id.
 function isOwn(clientId: string, path: string, rest: string): boolean {
-  const hex = `${toHex(utf8(clientId))}${rest}`
-  return path.startsWith(`${clientId}${rest}`) || path.slice(0, hex.length).toUpperCase() === hex.toUpperCase()
+  if (path.startsWith(`${clientId}${rest}`)) return true
+  const hex = toHex(utf8(clientId))
+  return path.slice(0, hex.length).toUpperCase() === hex.toUpperCase() && path.startsWith(rest, hex.length)
 }
 
 /** MQTT 5.0, section 4.7.3: at least one character, no NUL, at most 65,535 bytes. */

@@ -32,6 +32,7 @@ export interface GuardOptions {
 /** Stands in where there is no policy: its rules are never asked. */
 const NO_POLICY: Policy = { rules: [] }
 const LONGEST_TARGET = 256
+const UNAVAILABLE = 'clients cannot be authenticated at the moment'
 const NOTHING: Glob = { words: 1, matches: () => false }
 
 /** Stands at the door of a store: finds out who somebody is, and says what it may do. It outlives the store's restarts. */
@@ -39,7 +40,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
   readonly #options: GuardOptions
   readonly #audit: Audit
   readonly #throttle: LoginThrottle
-  readonly #turns = new LoginTurns()
+  readonly #turns: LoginTurns
   readonly #tenants = new WeakMap<object, Tenant>()
   #policy: Policy | undefined
 
@@ -47,6 +48,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     this.#options = options
     this.#audit = audit
     this.#throttle = new LoginThrottle(options.clock)
+    this.#turns = new LoginTurns(options.clock)
     this.#policy = options.policy
   }
 
@@ -104,6 +106,8 @@ export class Guard implements KeyRights<Client>, TopicRights {
     const pause = this.#throttle.pause(remoteAddress)
     if (pause > 0) return this.#turnAway(request, 'rate', `too many logins failed; wait ${Math.ceil(pause / 1_000)} s`)
     const result = await resultOf(authenticate, request)
+    // What went wrong is for the operator: a stranger learns no address or password from it.
+    if ('trouble' in result) return this.#turnAway(request, 'unavailable', UNAVAILABLE, undefined, result.trouble)
     if ('challenge' in result) return { type: 'continue', data: result.challenge, state: result.state }
     if ('principal' in result) return this.#admit(client, request, result)
     // Somebody else may have failed meanwhile, and that counts as well.
@@ -126,8 +130,14 @@ export class Guard implements KeyRights<Client>, TopicRights {
     return { type: 'accepted', data, holder: tenant, expiresAt: principal.expiresAt }
   }
 
-  #turnAway(request: LoginRequest, refused: LoginRefusal, words: string, username = request.username): Verdict {
-    this.#tell({ event: 'login', outcome: 'refused', ...whoOf(request), username, reason: words })
+  #turnAway(
+    request: LoginRequest,
+    refused: LoginRefusal,
+    words: string,
+    username = request.username,
+    recorded = words,
+  ): Verdict {
+    this.#tell({ event: 'login', outcome: 'refused', ...whoOf(request), username, reason: recorded })
     return { type: 'refused', reasonCode: LOGIN_REFUSAL[refused], reason: words }
   }
 
@@ -167,12 +177,15 @@ function requestOf(clientId: string, { connect, link, data, state }: Credentials
 }
 
 /** What a function of ours or of the user's says; what it throws is the broker's trouble, and lets no client in. */
-async function resultOf(authenticate: Authenticate, request: LoginRequest): Promise<LoginResult> {
+async function resultOf(
+  authenticate: Authenticate,
+  request: LoginRequest,
+): Promise<LoginResult | { readonly trouble: string }> {
   try {
     const result = await authenticate(request)
     if ('principal' in result) checkPrincipal(result.principal)
     return result
   } catch (error) {
-    return { refused: 'unavailable', reason: `clients cannot be authenticated at the moment: ${reason(error)}` }
+    return { trouble: `${UNAVAILABLE}: ${reason(error)}` }
   }
 }

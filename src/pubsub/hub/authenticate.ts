@@ -70,6 +70,6 @@ const byCallback =
       if (problem !== undefined) throw new PayloadError(problem)
       return identity
     } catch (error) {
-      return { status: 500, text: `Authentication failed: ${reason(error)}` }
+      return { status: 500, text: 'Authentication failed', trouble: reason(error) }
     }
   }

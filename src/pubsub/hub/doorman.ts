@@ -37,7 +37,7 @@ export class Doorman {
   decided(request: IncomingMessage, hub: string, decision: Identity | HandshakeRefusal): void {
     if ('status' in decision) {
       if (decision.status === 401) this.#throttle.failed(this.addressOf(request))
-      this.#tell(request, hub, undefined, decision.text)
+      this.#tell(request, hub, undefined, decision.trouble ?? decision.text)
     } else this.#tell(request, hub, decision.userId, undefined)
   }
 

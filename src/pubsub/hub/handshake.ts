@@ -26,6 +26,8 @@ export interface Handshake {
 export interface HandshakeRefusal {
   readonly status: 400 | 401 | 404 | 429 | 500 | 503
   readonly text: string
+  /** What went wrong here, for the record alone. */
+  readonly trouble?: string
 }
 
 /**
