@@ -78,6 +78,12 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [3_000_022_556, 3_000_024_083, 3_000_042_831],
   },
   {
+    story: 'a broker that loses identifiers of some messages may have changes merged as one that has none',
+    suite: 'watch',
+    generator: 3,
+    seeds: [3_015_256_823],
+  },
+  {
     story: 'a client that is closed on a connection that goes on asks once for the end of its registrations',
     suite: 'watch',
     generator: 3,

@@ -32,6 +32,8 @@ export class SimSession implements MqttSession {
   delivering: Delivered | undefined
   /** Whether the broker kept nothing of an earlier connection. */
   fresh = false
+  /** On this connection a message came without the identifier of its subscription. */
+  anonymous = false
 
   constructor(broker: SimBroker, setting: Setting, options: SessionOptions) {
     this.clientId = options.clientId
@@ -139,6 +141,7 @@ export class SimSession implements MqttSession {
 
   #tellConnected(sessionPresent: boolean): void {
     this.fresh = !sessionPresent
+    this.anonymous = false
     const limits = { receiveMaximum: 20, maximumPacketSize: undefined }
     this.#listener?.connected({ sessionPresent, subscriptionIds: true, wildcards: true, retain: true, ...limits })
   }
@@ -146,6 +149,7 @@ export class SimSession implements MqttSession {
   #deliver(end: ClientEnd, delivered: Delivered): void {
     if (this.#end !== end) return
     this.delivering = delivered
+    this.anonymous ||= delivered.message.subscriptionIds.length === 0
     this.#listener?.message(delivered.message)
     this.delivering = undefined
   }

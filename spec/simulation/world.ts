@@ -260,7 +260,8 @@ export class World {
     if (delivering === undefined && oracle.shown !== undefined) this.#complain(`${key} said something out of nothing`)
     const complaint = oracle.judge(entry, {
       place: delivering?.place,
-      certain: session.fresh || (this.#setting.kind.identifiers && delivering?.message.subscriptionIds.length !== 0),
+      // Where some messages have lost it, it is as with a broker that has none: a read decides, and may merge.
+      certain: session.fresh || (this.#setting.kind.identifiers && !session.anonymous),
     })
     if (complaint === undefined) return
     const what = `${entry.op} ${String(entry.version)} (${entry.source})`
