@@ -9,6 +9,15 @@ import { command, textOf } from '../support/words.js'
 const NOW = '1696374425000:0:CLIENT'
 
 describe('A running store', () => {
+  it('takes no option that it does not know, and says which was probably meant', async () => {
+    const { store } = await openStore()
+    const misspelt = JSON.parse('{"keys":"kept","key":"lost"}')
+    await expect(store.restart(misspelt)).rejects.toThrow('Unknown option `key` of restart: did you mean `keys`?')
+    const replaced = JSON.parse('{"replaced":true}')
+    await expect(store.load([], replaced)).rejects.toThrow('Unknown option `replaced` of load: did you mean `replace`?')
+    expect(() => store.reload(JSON.parse('{"polcy":""}'))).toThrow('did you mean `policy`?')
+  })
+
   it('counts keys, watches, connections, requests, errors and notifications', async () => {
     const { store, clock } = await openStore()
     const nothing = { keys: 0, watches: 0, connections: 0, requests: 0, errors: 0, notifications: 0 }

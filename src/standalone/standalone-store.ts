@@ -1,6 +1,7 @@
 import { type Observable, skip } from 'rxjs'
-import { checkFlag, checkObject } from '../base/check.js'
+import { checkFlag } from '../base/check.js'
 import { ArgumentError, ClosedError } from '../base/errors.js'
+import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { Engine } from '../engine/engine.js'
 import type { AuditEvent } from '../listeners/audit.js'
@@ -159,11 +160,10 @@ export class StandaloneStore implements RunningStore {
   }
 
   async restart(options: RestartOptions): Promise<void> {
-    checkObject('options', options)
-    const { keys } = options
-    checkChoice('keys', keys, ['kept', 'lost'])
+    checkOptionNames('restart', options, { keys: true } satisfies OptionNames<RestartOptions>)
+    checkChoice('keys', options.keys, ['kept', 'lost'])
     this.#checkOpen()
-    const restarted = this.#restarted.then(() => this.#restart(keys))
+    const restarted = this.#restarted.then(() => this.#restart(options.keys))
     // The caller is told; the next one may try.
     this.#restarted = restarted.catch(() => undefined)
     return restarted
@@ -177,7 +177,7 @@ export class StandaloneStore implements RunningStore {
     lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
     options: LoadOptions = {},
   ): Promise<LoadResult> {
-    checkObject('options', options)
+    checkOptionNames('load', options, { replace: true } satisfies OptionNames<LoadOptions>)
     const { replace = false } = options
     checkFlag('replace', replace)
     this.#checkOpen()
@@ -189,7 +189,7 @@ export class StandaloneStore implements RunningStore {
   }
 
   reload(changes: Reloaded): void {
-    checkObject('changes', changes)
+    checkOptionNames('reload', changes, { policy: true, tls: true } satisfies OptionNames<Reloaded>)
     this.#checkOpen()
     const { policy, tls } = changes
     const parsed = policy === undefined ? undefined : policyOf(policy)
