@@ -1,4 +1,4 @@
-import { ABSENT, type ConformanceCase, DELETED, error, NOTHING, OK, QUOTA } from './case.js'
+import { ABSENT, type ConformanceCase, DELETED, error, NOTHING, OK } from './case.js'
 
 const SYNTAX = error('syntax error')
 
@@ -82,18 +82,6 @@ export const GLOBS: readonly ConformanceCase[] = [
       { send: 'GLOBNOTIFY k* stop', reply: SYNTAX, version: 'none' },
       { send: 'GLOBNOTIFY', reply: error('wrong number of arguments'), version: 'none' },
       { send: 'GLOBNOTIFY k* STOP now', reply: error('wrong number of arguments'), version: 'none' },
-    ],
-  },
-  {
-    name: 'globs that begin alike are 128 at most, of 31 signs each; others begin otherwise, or are the same',
-    steps: [
-      ...Array.from({ length: 128 }, (_, i) => watches(`*${i}`, i % 2 === 0 ? 'alice' : 'bob')),
-      { send: 'GLOBNOTIFY *x', reply: QUOTA, version: 'none' },
-      { send: 'GLOBNOTIFY *1', reply: OK, version: 'none' },
-      { send: 'GLOBNOTIFY x*', reply: OK, version: 'none' },
-      stops('*1'),
-      { send: 'GLOBNOTIFY *1 STOP', reply: OK, version: 'none' },
-      { send: 'GLOBNOTIFY *x', reply: OK, version: 'none' },
     ],
   },
 ]

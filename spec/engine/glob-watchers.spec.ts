@@ -43,6 +43,17 @@ describe('Watchers of globs', () => {
     watchers.addGlob('a0', '*again')
   })
 
+  it('begin alike 128 times at most, whoever has them; others begin otherwise, or are the same', () => {
+    const watchers = new Watchers<string>()
+    for (let i = 0; i < 128; i++) watchers.addGlob(i % 2 === 0 ? 'alice' : 'bob', `*${i}`)
+    expect(() => watchers.addGlob('alice', '*x')).toThrow('quota-exceeded')
+    watchers.addGlob('alice', '*1')
+    watchers.addGlob('alice', 'x*')
+    watchers.removeGlob('bob', '*1')
+    watchers.removeGlob('alice', '*1')
+    watchers.addGlob('alice', '*x')
+  })
+
   it('may be one long glob', () => {
     const watchers = new Watchers<string>(QUOTAS)
     watchers.addGlob('a', '?'.repeat(1_024))
