@@ -23,10 +23,13 @@ function indexOf(globs: Iterable<string>): GlobIndex<string> {
 const matching = (index: GlobIndex<string>, key: string): string[] =>
   Array.from(index.matching(key), ({ id }) => id).sort()
 
-const naively = (globs: Iterable<string>, key: string): string[] =>
-  Array.from(new Set(globs))
-    .filter(glob => compileGlob(bytes(glob)).matches(bytes(key)))
-    .sort()
+/** Each glob compared with a key. */
+function naively(globs: readonly string[]): (key: string) => string[] {
+  const compiled = globs
+    .map(glob => ({ glob, matcher: compileGlob(bytes(glob)) }))
+    .sort((a, b) => (a.glob < b.glob ? -1 : 1))
+  return key => compiled.filter(({ matcher }) => matcher.matches(bytes(key))).map(({ glob }) => glob)
+}
 
 describe('The index of globs', () => {
   it('finds the globs a key fits as if it compared the key with every one, whatever came and went', () => {
@@ -40,10 +43,11 @@ describe('The index of globs', () => {
         }
         const left = globs.slice(gone)
         expect(index.size).toBe(left.length)
-        for (const [prefix, , key] of samples)
-          expect(matching(index, prefix + key)).toEqual(naively(left, prefix + key))
+        const expected = naively(left)
+        const keys = samples.map(([prefix, , key]) => prefix + key)
+        expect(keys.map(key => matching(index, key))).toEqual(keys.map(expected))
       }),
-      { numRuns: effort(10_000, 1_000) },
+      { numRuns: effort(2_000, 200) },
     )
   })
 
