@@ -190,6 +190,26 @@ describe('Another policy', () => {
     expect(again.inbox).toEqual([])
   })
 
+  it('lets nobody have what waits for it by a right that is gone', async () => {
+    const { store, client, timestamp } = await open()
+    const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60, receiveMaximum: 1 } }
+    const reader = await RawClient.connect(store.url, 'reader-9', kept)
+    const panel = await client('panel')
+    await reader.subscribe('news/panel')
+    await reader.subscribe(responseTopicOf('reader-9'))
+    await reader.request(command('KEYNOTIFY line-1/a'))
+    // It acknowledges nothing more, so that only the first is sent.
+    Object.assign(reader.mqtt, { handleMessage: () => undefined })
+    for (const value of ['one', 'two', 'three']) await panel.request(command(`SET line-1/a ${value}`), timestamp)
+    reader.mqtt.stream.destroy()
+    await reader.closed
+    await panel.publish('news/panel', 'secret')
+    store.reload({ policy: POLICY.replaceAll('"news/+"', '"other"').replace(grant('Read', 'line-1/*'), '') })
+    const again = await RawClient.connect(store.url, 'reader-9', kept)
+    await again.settled()
+    expect(again.inbox).toEqual([])
+  })
+
   it('ends sessions of who is not allowed any more', async () => {
     const { store, client } = await open()
     const reader = await client('reader')

@@ -187,16 +187,20 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
    * is connected is told by the end of its connection, and may come back if it is welcome.
    */
   review(): void {
-    for (const session of Array.from(this.#sessions.values())) {
-      const connection = this.#connections.get(session)
-      if (session.holder?.welcome === false) {
-        session.expiry = 0
-        if (connection) connection.disconnect(REASON.notAuthorized, 'this client is not allowed any more')
-        else this.end(session)
-      } else if (this.#withdraw(session)) {
-        connection?.disconnect(REASON.administrativeAction, 'a subscription is not allowed any more')
-      }
-    }
+    for (const session of Array.from(this.#sessions.values())) this.recheck(session)
+  }
+
+  recheck(session: Session, holder = session.holder): void {
+    session.holder = holder
+    const connection = this.#connections.get(session)
+    if (session.holder?.welcome === false) {
+      session.expiry = 0
+      if (connection) connection.disconnect(REASON.notAuthorized, 'this client is not allowed any more')
+      else this.end(session)
+    } else if (this.#withdraw(session))
+      connection?.disconnect(REASON.administrativeAction, 'a subscription is not allowed any more')
+    else if (connection && this.handler.overreaches?.(connection))
+      connection.disconnect(REASON.administrativeAction, 'a watch is not allowed any more')
   }
 
   /** Ends all connections. Last wills are not published: no connection is left to get them. */
@@ -223,10 +227,11 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     }
   }
 
-  /** Ends what its holder may not subscribe to; returns whether there was something. */
+  /** Ends what its holder may not subscribe to, and forgets what waits of it; returns whether something ended. */
   #withdraw(session: Session): boolean {
     const { holder } = session
     if (holder === undefined) return false
+    session.forget(({ topic }) => !holder.mayHear(topic))
     const filters = Array.from(session.subscriptions.keys())
     const withdrawn = filters.filter(filter => !holder.maySubscribe(sharedFilter(filter) ?? filter))
     for (const filter of withdrawn) this.#unsubscribe(session, filter)

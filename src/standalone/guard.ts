@@ -29,8 +29,6 @@ export interface GuardOptions {
   readonly clock: Clock
 }
 
-/** Stands in where there is no policy: its rules are never asked. */
-const NO_POLICY: Policy = { rules: [] }
 const LONGEST_TARGET = 256
 const UNAVAILABLE = 'clients cannot be authenticated at the moment'
 const NOTHING: Glob = { words: 1, matches: () => false }
@@ -120,7 +118,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     request: LoginRequest,
     { principal, data }: Extract<LoginResult, { principal: unknown }>,
   ): Verdict {
-    const tenant = new Tenant(principal, client.clientId, () => this.#policy ?? NO_POLICY)
+    const tenant = new Tenant(principal, client.clientId, () => this.#policy)
     if (this.judges && !tenant.welcome) {
       const words = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
       return this.#turnAway(request, 'not-authorized', words, principal.username)
