@@ -118,9 +118,12 @@ describe('Credentials', () => {
     ['of somebody else', `bob ${HOUR}`],
     ['that do not do', 'nonsense'],
   ])('%s end the connection', async (_, token) => {
-    const { speaker } = await open(`alice ${HOUR}`)
+    const { store, speaker } = await open(`alice ${HOUR}`)
+    const outcomes: unknown[] = []
+    store.audit$.subscribe(({ event, outcome }) => outcomes.push([event, outcome]))
     speaker.renew(token)
     expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    expect(outcomes).toEqual([['login', 'refused']])
   })
 
   it('are not shown unasked in any other way', async () => {

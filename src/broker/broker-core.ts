@@ -30,6 +30,7 @@ import { discountSubscription } from './subscription-quota.js'
 const WORTH_ENDING = 64 * 1024
 /** ms */
 const RELIEF_INTERVAL = 10
+const FOREIGN = 'the client id belongs to somebody else'
 
 /**
  * The broker without its sockets: sessions, subscriptions and what is retained. Everything happens in the turn in which it
@@ -76,7 +77,6 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     return this.#connections.size
   }
 
-  /** Sessions, also of those who are away. */
   get sessionCount(): number {
     return this.#sessions.size
   }
@@ -101,8 +101,10 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   /** One connection for a client id (MQTT 5.0, section 3.1.4), and one session, which goes on unless it is to start clean. */
   admit(connection: Connection, connect: Connect, clientId: string, { holder, address }: Visitor): Admitted {
     const before = this.#sessions.get(clientId)
-    if (before?.holder !== undefined && before.holder.id !== holder?.id)
-      throw new PacketError(REASON.notAuthorized, 'the client id belongs to somebody else')
+    if (before?.holder !== undefined && before.holder.id !== holder?.id) {
+      this.handler.shutOut?.(connection, FOREIGN)
+      throw new PacketError(REASON.notAuthorized, FOREIGN)
+    }
     const other = before && this.#connections.get(before)
     const account = this.accounts.of(holder, address)
     const replacing = other !== undefined && before?.account === account

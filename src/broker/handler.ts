@@ -68,6 +68,8 @@ export interface BrokerHandler {
   /** Below what topics a client may expect responses, if it asks for it (MQTT 5.0, section 3.2.2.3.15). */
   responseInformation?(clientId: string): string
   connected(client: Client): void
+  /** A client that was accepted is not let in after all. */
+  shutOut?(client: Client, reason: string): void
   /** Whether a client has something by a right that it has no more; its connection ends then. */
   overreaches?(client: Client): boolean
   disconnected(client: Client): void

@@ -1,4 +1,4 @@
-import { appendFileSync, unwatchFile, watchFile } from 'node:fs'
+import { appendFileSync, chmodSync, existsSync, unwatchFile, watchFile } from 'node:fs'
 import type { Command } from 'commander'
 import { filter, type Observable, Subscription } from 'rxjs'
 import { reason } from '../base/errors.js'
@@ -81,6 +81,8 @@ export class ServeSecurity {
   watch(store: RunningStore, console: Secured | undefined): void {
     this.#console = console
     const { audit } = this.#flags
+    // One that was there before may be for everybody to read.
+    if (typeof audit === 'string' && existsSync(audit)) chmodSync(audit, 0o600)
     for (const { audit$ } of [store, ...(console ? [console] : [])])
       if (audit !== undefined) this.#subscription.add(audit$.subscribe(event => this.#record(audit, jsonLine(event))))
     const reloads = this.#reloads(store, console)

@@ -1,6 +1,5 @@
 import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
-import { reason } from '../base/errors.js'
 import { LoginThrottle } from '../base/throttle.js'
 import type { Credentials, Verdict } from '../broker/handler.js'
 import type { Glob } from '../engine/glob.js'
@@ -40,6 +39,8 @@ export class Guard implements KeyRights<Client>, TopicRights {
   readonly #throttle: LoginThrottle
   readonly #turns: LoginTurns
   readonly #tenants = new WeakMap<object, Tenant>()
+  /** Those who are let in, as far as it is for us to say. */
+  readonly #entering = new WeakMap<object, Omit<AuditEvent, 'time'>>()
   #policy: Policy | undefined
 
   constructor(options: GuardOptions, audit: Audit) {
@@ -66,6 +67,16 @@ export class Guard implements KeyRights<Client>, TopicRights {
     if (authenticate === undefined || (allowAnonymous && showsNothing(request)))
       return this.#admit(client, request, { principal: ANYBODY })
     return this.#turns.run(request.remoteAddress ?? '', async () => this.#ask(authenticate, client, request))
+  }
+
+  /** A client is in. */
+  entered(client: Client): void {
+    this.#enter(client, 'accepted')
+  }
+
+  /** A client is not let in after all. */
+  shutOut(client: Client, words: string): void {
+    this.#enter(client, 'refused', words)
   }
 
   mayPublish(connection: Client, topic: string): boolean {
@@ -123,9 +134,20 @@ export class Guard implements KeyRights<Client>, TopicRights {
       const words = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
       return this.#turnAway(request, 'not-authorized', words, principal.username)
     }
+    const before = client.open ? this.#tenants.get(client) : undefined
+    if (before !== undefined && before.id !== tenant.id)
+      return this.#turnAway(request, 'not-authorized', 'these are the credentials of somebody else', principal.username)
     this.#tenants.set(client, tenant)
-    this.#tell({ event: 'login', outcome: 'accepted', ...whoOf(request), username: principal.username })
+    this.#entering.set(client, { event: 'login', ...whoOf(request), username: principal.username })
+    // By AUTH of one who is in.
+    if (client.open) this.entered(client)
     return { type: 'accepted', data, holder: tenant, expiresAt: principal.expiresAt }
+  }
+
+  #enter(client: Client, outcome: 'accepted' | 'refused', reason?: string): void {
+    const event = this.#entering.get(client)
+    this.#entering.delete(client)
+    if (event) this.#tell({ ...event, outcome, ...(reason !== undefined && { reason }) })
   }
 
   #turnAway(

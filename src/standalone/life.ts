@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.js'
 import { Broker, type BrokerHandler } from '../broker/broker.js'
 import type { Log, LogFailure } from '../log/log.js'
 import type { Incoming } from '../packet/publish.js'
+import * as REASON from '../packet/reason-codes.js'
 import type { Client, Refusal } from '../peer/client.js'
 import { INVOKE_TOPIC } from '../protocol/topics.js'
 import { StateStoreService } from '../server/service.js'
@@ -55,6 +56,7 @@ export class Life {
       clock,
       rights: guard?.judges ? guard : undefined,
       ownerOf: keyQuotas(options),
+      refused: (connection, action, target) => exceeded.forbidden(connection, action, target),
       exceeded: (connection, { payload }) => exceeded.request(connection, payload),
       publish: message => broker.publish(message),
       drifted: drift => drift$.next(drift),
@@ -177,10 +179,15 @@ class Handler implements BrokerHandler {
 
   connected(connection: Client): void {
     this.#since.set(connection, this.now())
+    this.#guard?.entered(connection)
   }
 
   disconnected(connection: Client): void {
     this.server.drop(connection)
+  }
+
+  shutOut(connection: Client, reason: string): void {
+    this.#guard?.shutOut(connection, reason)
   }
 
   /** By a watch of a key that it may not read. */
