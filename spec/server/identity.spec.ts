@@ -60,6 +60,7 @@ describe('A store that asks who one is', () => {
     ],
     ['rejects', async () => Promise.reject(new Error('out of order'))],
     ['says nonsense', () => JSON.parse('{ "principal": { "username": 7 } }')],
+    ['gives attributes to somebody without a name', () => ({ principal: { attributes: { role: 'admin' } } })],
     ['says nothing', () => JSON.parse('null')],
   ])('lets nobody in when the function %s, and lives', async (_, authenticate) => {
     const { store } = await openStore({ authenticate })

@@ -1,5 +1,6 @@
 import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
+import { reason } from '../base/errors.js'
 import { LoginThrottle } from '../base/throttle.js'
 import type { Credentials, Verdict } from '../broker/handler.js'
 import type { Glob } from '../engine/glob.js'
