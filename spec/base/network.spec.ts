@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { networkOf } from '../../src/base/network.js'
+import { callerOf, networkOf } from '../../src/base/network.js'
 
 describe('networkOf', () => {
   it.each([
@@ -12,5 +12,18 @@ describe('networkOf', () => {
     ['', ''],
   ])('of %s is %s', (address, network) => {
     expect(networkOf(address)).toBe(network)
+  })
+})
+
+describe('callerOf', () => {
+  it.each([
+    ['203.0.113.9', '203.0.113.9'],
+    ['203.0.113.9:4711', '203.0.113.9'],
+    ['10.0.0.1, [2001:db8::1]:4711', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['', '127.0.0.1'],
+  ])('of a proxy that says %s is %s', (forwarded, address) => {
+    expect(callerOf('127.0.0.1', forwarded, true)).toBe(address)
   })
 })

@@ -3,7 +3,7 @@ import { Accounts } from '../../src/broker/accounts.js'
 import type { Holder } from '../../src/broker/handler.js'
 import { type BrokerQuotas, NO_QUOTAS } from '../../src/broker/quotas.js'
 
-const holder = (id: string): Holder => ({ id, welcome: true, maySubscribe: () => true })
+const holder = (id: string): Holder => ({ id, welcome: true, maySubscribe: () => true, mayHear: () => true })
 const FAR = '192.0.2.1'
 
 const open = (quotas: BrokerQuotas = NO_QUOTAS) => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -43,6 +43,16 @@ describe('passwd', () => {
     const text = readFileSync(file, 'utf8')
     expect(text).toMatch(/^alice:\$scrypt\$.*\nbob:\$scrypt\$.*\n$/)
     expect(text).not.toContain('!')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
+  it('takes nothing from a file that was left, or laid, where the new one is written', async () => {
+    const file = await users('alice')
+    const other = join(folder(), 'other')
+    writeFileSync(other, 'as it was', { mode: 0o644 })
+    symlinkSync(other, `${file}.new`)
+    expect(await execute(['passwd', file, 'bob'], { stdin: 'x' })).toMatchObject({ code: 0 })
+    expect(readFileSync(other, 'utf8')).toBe('as it was')
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
@@ -162,6 +172,7 @@ describe('serve', () => {
 
   it('keeps a record in a file', async () => {
     const record = join(folder(), 'record')
+    writeFileSync(record, '', { mode: 0o644 })
     const { run } = await serving('--password-file', await users('panel'), '--audit', record)
     await run('get', 'k', '--client-id', 'c', '--username', 'panel', '--password', 'guess')
     await run('get', 'k', '--client-id', 'c', ...as('panel'))
@@ -174,6 +185,7 @@ describe('serve', () => {
       { event: 'login', outcome: 'accepted', username: 'panel' },
     ])
     expect(readFileSync(record, 'utf8')).not.toMatch(/guess|panel!/)
+    expect(statSync(record).mode & 0o777).toBe(0o600)
   })
 
   it('does not listen where others can reach it without asking who they are', async () => {

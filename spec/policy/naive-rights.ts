@@ -59,9 +59,10 @@ function filled(text: string, subject: Subject, quote: (value: string) => string
   return lacking ? undefined : whole
 }
 
-// Only signs that are in the generators: * and ? for any.
+// Only signs that are in the generators: * and ? for any, two classes and a star that means itself.
 function globFits(glob: string, subject: Subject, name: string): boolean {
-  const marked = filled(glob, subject, value => value.replaceAll('*', '\u0001').replaceAll('?', '\u0002'))
+  const classes = glob.replaceAll('[ab]', '\u0003').replaceAll('[^a]', '\u0004').replaceAll('\\*', '\u0001')
+  const marked = filled(classes, subject, value => value.replaceAll('*', '\u0001').replaceAll('?', '\u0002'))
   if (marked === undefined) return false
   const source = marked
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
@@ -69,6 +70,8 @@ function globFits(glob: string, subject: Subject, name: string): boolean {
     .replaceAll('?', '[^]')
     .replaceAll('\u0001', '\\*')
     .replaceAll('\u0002', '\\?')
+    .replaceAll('\u0003', '[ab]')
+    .replaceAll('\u0004', '[^a]')
   return new RegExp(`^${source}$`).test(name)
 }
 
@@ -106,7 +109,7 @@ function matches(filter: string, topic: string): boolean {
     .split('/')
     .map((level, index) => {
       if (level === '#') return index === 0 ? '.*' : '(/.*)?'
-      return (index === 0 ? '' : '/') + (level === '+' ? '[^/]*' : level.replace(/[$*?]/g, '\\$&'))
+      return (index === 0 ? '' : '/') + (level === '+' ? '[^/]*' : level.replace(/[$*?[\]\\^]/g, '\\$&'))
     })
     .join('')
   return new RegExp(`^${source}$`).test(topic)

@@ -111,6 +111,31 @@ describe('parsePolicy', () => {
       rule('    stateStoreResources: [{ method: Read, keyType: String, keys: ["{principal.clientId"] }]'),
       'line 4, authorizationPolicies.rules[0].stateStoreResources[0].keys[0]: `{principal` without its end in `{principal.clientId`',
     ],
+    [
+      'a place in a class',
+      rule("    stateStoreResources: [{ method: Read, keyType: Pattern, keys: ['[{principal.clientId}]'] }]"),
+      'line 4, authorizationPolicies.rules[0].stateStoreResources[0].keys[0]: Expected no place in a class `[...]`',
+    ],
+    [
+      'a place in the opposite of a class',
+      rule("    stateStoreResources: [{ method: Read, keyType: Pattern, keys: ['[^a{principal.username}]'] }]"),
+      'line 4, authorizationPolicies.rules[0].stateStoreResources[0].keys[0]: Expected no place in a class `[...]`',
+    ],
+    [
+      'a place in a class with an escaped bracket',
+      rule("    stateStoreResources: [{ method: Read, keyType: Pattern, keys: ['a[b\\]{principal.clientId}'] }]"),
+      'line 4, authorizationPolicies.rules[0].stateStoreResources[0].keys[0]: Expected no place in a class `[...]`',
+    ],
+    [
+      'a place in a class without its end',
+      rule("    stateStoreResources: [{ method: Read, keyType: Pattern, keys: ['[ab{principal.clientId}'] }]"),
+      'line 4, authorizationPolicies.rules[0].stateStoreResources[0].keys[0]: Expected no place in a class `[...]`',
+    ],
+    [
+      'a place after a backslash',
+      rule("    brokerResources: [{ method: Connect, clientIds: ['line\\{principal.username}'] }]"),
+      'line 4, authorizationPolicies.rules[0].brokerResources[0].clientIds[0]: Expected no `\\` before a place; `\\\\` is one that means itself',
+    ],
     ['a name twice', 'authorizationPolicies:\n  rules: []\n  rules: []', 'line 3: Map keys must be unique'],
     ['two documents', '[]\n---\n[]', expect.stringMatching(/^line \d: .*multiple documents/)],
     ['what is no YAML', 'a: [', expect.stringMatching(/^line \d: /)],

@@ -6,7 +6,12 @@ import { type Action, Rights } from '../../src/policy/rights.js'
 import { effort } from '../support/effort.js'
 import { naivelyAllowed, type PlainRule, type Question } from './naive-rights.js'
 
-const word = fc.constantFrom('a', 'b', 'c', '*', '?', 'ab', 'a*', '+', '#', 'a/b', '$x')
+const SIGNS = ['\\', '[', ']', '-', '^', '!']
+// Those without a meaning come often, or nothing would fit.
+const word = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', 'ab', 'a*', '+', '#', 'a/b', '$x') },
+  { weight: 1, arbitrary: fc.constantFrom(...SIGNS, '[a]', '^a', 'a-c', '\\*') },
+)
 const place = fc.constantFrom(
   '{principal.clientId}',
   '{principal.username}',
@@ -16,7 +21,14 @@ const place = fc.constantFrom(
 const attributes = fc.dictionary(fc.constantFrom('x', 'y'), word, { minKeys: 1, maxKeys: 2, noNullPrototype: true })
 
 const glob = fc
-  .array(fc.oneof(fc.constantFrom('a', 'b', 'c', '*', '?', ':'), place), { minLength: 1, maxLength: 4 })
+  .array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', ':') },
+      { weight: 1, arbitrary: fc.constantFrom('-', '!', '^', ']', '[ab]', '[^a]', '\\*') },
+      { weight: 3, arbitrary: place },
+    ),
+    { minLength: 1, maxLength: 4 },
+  )
   .map(parts => parts.join(''))
 const level = fc.oneof(fc.constantFrom('a', 'b', 'c', '+', '', '$x'), place)
 const filterOf = (part: fc.Arbitrary<string>): fc.Arbitrary<string> =>
@@ -67,7 +79,13 @@ const subject = fc.record(
   { noNullPrototype: true },
 )
 const key = fc
-  .array(fc.constantFrom('a', 'b', 'c', '*', '?', ':', 'ab'), { minLength: 1, maxLength: 4 })
+  .array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', ':', 'ab') },
+      { weight: 1, arbitrary: fc.constantFrom(...SIGNS) },
+    ),
+    { minLength: 1, maxLength: 4 },
+  )
   .map(parts => parts.join(''))
 const question: fc.Arbitrary<Question> = fc.oneof(
   fc.record({ what: fc.constantFrom('Connect'), name: fc.constant('') }),

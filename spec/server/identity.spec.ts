@@ -60,6 +60,7 @@ describe('A store that asks who one is', () => {
     ],
     ['rejects', async () => Promise.reject(new Error('out of order'))],
     ['says nonsense', () => JSON.parse('{ "principal": { "username": 7 } }')],
+    ['gives attributes to somebody without a name', () => ({ principal: { attributes: { role: 'admin' } } })],
     ['says nothing', () => JSON.parse('null')],
   ])('lets nobody in when the function %s, and lives', async (_, authenticate) => {
     const { store } = await openStore({ authenticate })
@@ -115,6 +116,13 @@ describe('A store that asks who one is', () => {
     expect((await recorded).reason).toMatch(/db\.internal/)
   })
 
+  it('keeps a record of which no stranger makes much', async () => {
+    const { store } = await openSecured()
+    const event = firstValueFrom(store.audit$)
+    await turnedAway(store.url, 'c'.repeat(2_000), { username: 'u'.repeat(60_000), password: 'x' })
+    expect(JSON.stringify(await event).length).toBeLessThan(1_000)
+  })
+
   it('keeps a record without secrets', async () => {
     const { store } = await openSecured()
     const events = firstValueFrom(store.audit$.pipe(take(2), toArray()))
@@ -133,9 +141,12 @@ describe("A client's id", () => {
   it('is not for another principal while its session lives', async () => {
     const { store } = await openSecured()
     const alice = await RawClient.ready(store.url, 'panel', as('alice'))
+    const outcomes: unknown[] = []
+    store.audit$.subscribe(({ username, outcome, reason }) => outcomes.push([username, outcome, reason]))
     expect(await turnedAway(store.url, 'panel', as('mallory'))).toBe(NOT_AUTHORIZED)
     expect(await turnedAway(store.url, 'panel', { ...as('mallory'), clean: true })).toBe(NOT_AUTHORIZED)
     await alice.settled()
+    expect(outcomes).toEqual(Array(2).fill(['mallory', 'refused', 'the client id belongs to somebody else']))
   })
 
   it('nor while the client is away, and nobody gets what waits', async () => {

@@ -159,6 +159,31 @@ describe('By a policy', () => {
       { ...who, action: 'subscribe', target: '#' },
     ])
   })
+
+  it('what is for nobody but its owner is recorded as well', async () => {
+    const { store, client } = await open()
+    const reader = await client('reader')
+    const topics = [responseTopicOf('panel-1'), notificationTopicOf('panel-1', 'k')]
+    const record: unknown[] = []
+    store.audit$.subscribe(({ event, action, username, target }) => record.push([event, action, username, target]))
+    for (const topic of topics) expect((await reader.publish(topic, 'x')).reasonCode).toBe(NOT_AUTHORIZED)
+    expect(await reader.subscribe(`${RESERVED}/70616E656C2D31/#`)).toBe(NOT_AUTHORIZED)
+    await reader.request(command('GET a'), { responseTopic: topics[0] ?? '' }).catch(() => undefined)
+    expect(record).toEqual([
+      ...topics.map(topic => ['refused', 'publish', 'reader', topic]),
+      ['refused', 'subscribe', 'reader', `${RESERVED}/70616E656C2D31/#`],
+      ['refused', 'publish', 'reader', topics[0]],
+    ])
+  })
+
+  it('topics of the store are those in its own letters', async () => {
+    const { client } = await open(rule('j'))
+    const raw = await client('j')
+    const hex = Buffer.from('j-1').toString('hex')
+    expect(await raw.subscribe(`clients/${hex}/services/statestore/#`)).toBe(1)
+    for (const filter of [`clients/${hex}/SERVICES/STATESTORE/#`, `clients/${hex}/ſervices/ſtateſtore/#`])
+      expect(await raw.subscribe(filter)).toBe(NOT_AUTHORIZED)
+  })
 })
 
 describe('Another policy', () => {
@@ -186,6 +211,26 @@ describe('Another policy', () => {
     await (await client('panel')).publish('news/panel', 'secret')
     const again = await RawClient.connect(store.url, 'reader-9', kept)
     await again.subscribe(responseTopicOf('reader-9'))
+    await again.settled()
+    expect(again.inbox).toEqual([])
+  })
+
+  it('lets nobody have what waits for it by a right that is gone', async () => {
+    const { store, client, timestamp } = await open()
+    const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60, receiveMaximum: 1 } }
+    const reader = await RawClient.connect(store.url, 'reader-9', kept)
+    const panel = await client('panel')
+    await reader.subscribe('news/panel')
+    await reader.subscribe(responseTopicOf('reader-9'))
+    await reader.request(command('KEYNOTIFY line-1/a'))
+    // It acknowledges nothing more, so that only the first is sent.
+    Object.assign(reader.mqtt, { handleMessage: () => undefined })
+    for (const value of ['one', 'two', 'three']) await panel.request(command(`SET line-1/a ${value}`), timestamp)
+    reader.mqtt.stream.destroy()
+    await reader.closed
+    await panel.publish('news/panel', 'secret')
+    store.reload({ policy: POLICY.replaceAll('"news/+"', '"other"').replace(grant('Read', 'line-1/*'), '') })
+    const again = await RawClient.connect(store.url, 'reader-9', kept)
     await again.settled()
     expect(again.inbox).toEqual([])
   })

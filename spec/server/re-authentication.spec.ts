@@ -1,11 +1,13 @@
 import { connect as connectTcp, type Socket } from 'node:net'
 import mqttPacket, { type Packet } from 'mqtt-packet'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { INVOKE_TOPIC, responseTopic } from '../../src/protocol/topics.js'
 import type { Authenticate } from '../../src/standalone.js'
 import { openStore } from '../support/open-store.js'
 import { RawClient } from '../support/raw-client.js'
+import { command } from '../support/words.js'
 
-const [NOT_AUTHORIZED, EXPIRED, PROTOCOL_ERROR] = [0x87, 0xa0, 0x82]
+const [NOT_AUTHORIZED, EXPIRED, PROTOCOL_ERROR, ADMINISTRATIVE] = [0x87, 0xa0, 0x82, 0x98]
 const HOUR = 3_600_000
 
 /** A token is a name and a time to live, ms, with a blank between. */
@@ -74,6 +76,23 @@ async function open(token: string) {
   return { store, speaker, welcome: await speaker.hear() }
 }
 
+/** Somebody with the attribute `a` of 1, who may read and hear what ends with it. */
+async function twoRoles(): Promise<Speaker> {
+  const { store } = await openStore({
+    authenticate: ({ data }) => ({
+      principal: { username: 'u', attributes: { a: Buffer.from(data ?? []).toString() } },
+    }),
+    policy: `
+- principals: { attributes: [{ a: '1' }, { a: '2' }] }
+  brokerResources: [{ method: Connect }, { method: Subscribe, topics: ['t/{principal.attributes.a}'] }]
+  stateStoreResources: [{ method: Read, keyType: String, keys: ['key-{principal.attributes.a}'] }]`,
+  })
+  const speaker = new Speaker(store.url)
+  speaker.connect('1')
+  await speaker.hear()
+  return speaker
+}
+
 describe('Credentials', () => {
   it('end the connection when they end', async () => {
     const { speaker, welcome } = await open('alice 30')
@@ -99,9 +118,12 @@ describe('Credentials', () => {
     ['of somebody else', `bob ${HOUR}`],
     ['that do not do', 'nonsense'],
   ])('%s end the connection', async (_, token) => {
-    const { speaker } = await open(`alice ${HOUR}`)
+    const { store, speaker } = await open(`alice ${HOUR}`)
+    const outcomes: unknown[] = []
+    store.audit$.subscribe(({ event, outcome }) => outcomes.push([event, outcome]))
     speaker.renew(token)
     expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    expect(outcomes).toEqual([['login', 'refused']])
   })
 
   it('are not shown unasked in any other way', async () => {
@@ -138,6 +160,41 @@ describe('Credentials', () => {
     expect((await speaker.hear()).cmd).toBe('puback')
     publish('t/1')
     expect(await speaker.hear()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
+  })
+
+  it('that grant less end a subscription', async () => {
+    const speaker = await twoRoles()
+    speaker.say({ cmd: 'subscribe', messageId: 2, subscriptions: [{ topic: 't/1', qos: 1 }] })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'suback', granted: [1] })
+    speaker.renew('1')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'auth' })
+    speaker.renew('2')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
+  })
+
+  it('that grant less end a watch', async () => {
+    const speaker = await twoRoles()
+    speaker.say({
+      cmd: 'publish',
+      topic: INVOKE_TOPIC,
+      payload: command('KEYNOTIFY key-1'),
+      qos: 1,
+      messageId: 3,
+      dup: false,
+      retain: false,
+      properties: { responseTopic: responseTopic('c'), correlationData: Buffer.from('x') },
+    })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'puback' })
+    speaker.renew('1')
+    while ((await speaker.hear()).cmd !== 'auth');
+    speaker.renew('2')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
+  })
+
+  it('that grant no connection any more end it', async () => {
+    const speaker = await twoRoles()
+    speaker.renew('3')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
   it('without an end stay', async () => {

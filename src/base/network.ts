@@ -25,5 +25,10 @@ export function networkOf(address: string): string {
  */
 export function callerOf(address: string, forwarded: string | readonly string[] | undefined, proxied: boolean): string {
   if (!proxied || !isThisMachine(address) || forwarded === undefined) return address
-  return String(forwarded).split(',').at(-1)?.trim() || address
+  const last = String(forwarded).split(',').at(-1)?.trim() ?? ''
+  return withoutPort(last) || address
 }
+
+/** Some proxies add the port, which is another with each connection. */
+const withoutPort = (address: string): string =>
+  /^\[([^\]]*)\](:\d+)?$/.exec(address)?.[1] ?? /^(\d+(?:\.\d+){3}):\d+$/.exec(address)?.[1] ?? address

@@ -30,6 +30,7 @@ import { discountSubscription } from './subscription-quota.js'
 const WORTH_ENDING = 64 * 1024
 /** ms */
 const RELIEF_INTERVAL = 10
+const FOREIGN = 'the client id belongs to somebody else'
 
 /**
  * The broker without its sockets: sessions, subscriptions and what is retained. Everything happens in the turn in which it
@@ -76,7 +77,6 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     return this.#connections.size
   }
 
-  /** Sessions, also of those who are away. */
   get sessionCount(): number {
     return this.#sessions.size
   }
@@ -101,8 +101,10 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   /** One connection for a client id (MQTT 5.0, section 3.1.4), and one session, which goes on unless it is to start clean. */
   admit(connection: Connection, connect: Connect, clientId: string, { holder, address }: Visitor): Admitted {
     const before = this.#sessions.get(clientId)
-    if (before?.holder !== undefined && before.holder.id !== holder?.id)
-      throw new PacketError(REASON.notAuthorized, 'the client id belongs to somebody else')
+    if (before?.holder !== undefined && before.holder.id !== holder?.id) {
+      this.handler.shutOut?.(connection, FOREIGN)
+      throw new PacketError(REASON.notAuthorized, FOREIGN)
+    }
     const other = before && this.#connections.get(before)
     const account = this.accounts.of(holder, address)
     const replacing = other !== undefined && before?.account === account
@@ -187,16 +189,20 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
    * is connected is told by the end of its connection, and may come back if it is welcome.
    */
   review(): void {
-    for (const session of Array.from(this.#sessions.values())) {
-      const connection = this.#connections.get(session)
-      if (session.holder?.welcome === false) {
-        session.expiry = 0
-        if (connection) connection.disconnect(REASON.notAuthorized, 'this client is not allowed any more')
-        else this.end(session)
-      } else if (this.#withdraw(session)) {
-        connection?.disconnect(REASON.administrativeAction, 'a subscription is not allowed any more')
-      }
-    }
+    for (const session of Array.from(this.#sessions.values())) this.recheck(session)
+  }
+
+  recheck(session: Session, holder = session.holder): void {
+    session.holder = holder
+    const connection = this.#connections.get(session)
+    if (session.holder?.welcome === false) {
+      session.expiry = 0
+      if (connection) connection.disconnect(REASON.notAuthorized, 'this client is not allowed any more')
+      else this.end(session)
+    } else if (this.#withdraw(session))
+      connection?.disconnect(REASON.administrativeAction, 'a subscription is not allowed any more')
+    else if (connection && this.handler.overreaches?.(connection))
+      connection.disconnect(REASON.administrativeAction, 'a watch is not allowed any more')
   }
 
   /** Ends all connections. Last wills are not published: no connection is left to get them. */
@@ -223,10 +229,11 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     }
   }
 
-  /** Ends what its holder may not subscribe to; returns whether there was something. */
+  /** Ends what its holder may not subscribe to, and forgets what waits of it; returns whether something ended. */
   #withdraw(session: Session): boolean {
     const { holder } = session
     if (holder === undefined) return false
+    session.forget(({ topic }) => !holder.mayHear(topic))
     const filters = Array.from(session.subscriptions.keys())
     const withdrawn = filters.filter(filter => !holder.maySubscribe(sharedFilter(filter) ?? filter))
     for (const filter of withdrawn) this.#unsubscribe(session, filter)

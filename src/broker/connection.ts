@@ -51,7 +51,7 @@ export class Connection implements ConversationPeer, EntrancePeer {
     return this.#conversation !== undefined && !this.#ended
   }
 
-  /** Whether it is over, and takes nothing any more. */
+  /** It takes nothing any more. */
   get ended(): boolean {
     return this.#ended
   }
@@ -199,16 +199,14 @@ export class Connection implements ConversationPeer, EntrancePeer {
     }
   }
 
-  /** Takes over what a client has proved anew; returns whether it is still the same. */
+  /** Takes over what a client has proved anew; returns whether it may stay. */
   #renew(accepted: Accepted): boolean {
-    const session = this.#conversation?.session
-    if (session && session.holder?.id !== accepted.holder?.id) {
-      this.disconnect(REASON.notAuthorized, 'these are the credentials of somebody else')
-      return false
-    }
-    if (session) session.holder = accepted.holder
+    const { session } = this.#conversation ?? {}
     this.#tenancy.until(accepted.expiresAt)
-    return true
+    if (session && session.holder?.id !== accepted.holder?.id)
+      this.disconnect(REASON.notAuthorized, 'these are the credentials of somebody else')
+    else if (session) this.#host.recheck(session, accepted.holder)
+    return !this.#ended
   }
 
   #admit({ connect, outbound }: Guest, { data: authenticationData, holder, expiresAt }: Accepted): void {

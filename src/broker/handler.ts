@@ -21,6 +21,8 @@ export interface Holder {
   readonly welcome: boolean
   /** Whether it may subscribe to a filter, now that there may be other rules than when it did. */
   maySubscribe(filter: string): boolean
+  /** Whether it may get a message with this topic that waits for it. */
+  mayHear(topic: string): boolean
 }
 
 /** A client is let in, or may stay. */
@@ -66,6 +68,10 @@ export interface BrokerHandler {
   /** Below what topics a client may expect responses, if it asks for it (MQTT 5.0, section 3.2.2.3.15). */
   responseInformation?(clientId: string): string
   connected(client: Client): void
+  /** A client that was accepted is not let in after all. */
+  shutOut?(client: Client, reason: string): void
+  /** Whether a client has something by a right that it has no more; its connection ends then. */
+  overreaches?(client: Client): boolean
   disconnected(client: Client): void
   /** What a client asked for would be more than there may be, and was refused. */
   exceeded?(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void

@@ -43,6 +43,8 @@ export interface Host<C> {
    * Raises `PacketError` when the session is somebody else's, or its principal has too many.
    */
   admit(connection: C, connect: Connect, clientId: string, who: Visitor): Admitted
+  /** The holder of a session may have other rights than before: what it may not have any more ends. */
+  recheck(session: Session, holder?: Holder): void
   /** A connection is gone; its last will is to be published, if there is one. */
   leave(connection: C, session: Session, will: Will | undefined): void
   /** Publishes a message; returns to how many it went, `undefined` when it is to be retained and there is no room. */

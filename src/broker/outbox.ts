@@ -121,6 +121,12 @@ export class Outbox {
     return !this.full
   }
 
+  /** Forgets what fits, as far as it was not sent; what was sent is not sent again. */
+  forget(fits: (delivery: Delivery) => boolean): void {
+    this.#waiting.take(fits, delivery => this.#holdings.release(delivery))
+    for (const item of this.#inFlight.values) if (item.delivery && fits(item.delivery)) this.#forget(item)
+  }
+
   /** Whether it is about something that was sent. */
   puback(packetId: number): boolean {
     const item = this.#inFlight.get(packetId - 1)
@@ -175,10 +181,8 @@ export class Outbox {
     return this.#waiting.length === 0 && this.#again.length === 0
   }
 
-  #finish({ delivery, counted }: InFlight, packetId: number): void {
-    this.#inFlight.delete(packetId - 1)
-    if (delivery) this.#holdings.release(delivery)
-    if (counted) this.#unacknowledged--
+  #finish(item: InFlight, packetId: number): void {
+    this.#drop(item, packetId)
     this.#sendWaiting()
   }
 
@@ -199,9 +203,8 @@ export class Outbox {
     if (!this.#sender?.publish(delivery, item.packetId, false)) this.#drop(item)
   }
 
-  /** There is nothing to send any more. */
-  #drop(item: InFlight): void {
-    this.#inFlight.delete(item.packetId - 1)
+  #drop(item: InFlight, packetId = item.packetId): void {
+    this.#inFlight.delete(packetId - 1)
     if (item.counted) this.#unacknowledged--
     if (item.delivery) this.#holdings.release(item.delivery)
   }
@@ -236,8 +239,12 @@ export class Outbox {
   }
 
   #received(item: InFlight): void {
+    this.#forget(item)
+    item.state = 'pubcomp'
+  }
+
+  #forget(item: InFlight): void {
     if (item.delivery) this.#holdings.release(item.delivery)
     item.delivery = undefined
-    item.state = 'pubcomp'
   }
 }

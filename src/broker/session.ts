@@ -172,6 +172,12 @@ export class Session implements Subscriber {
     return true
   }
 
+  /** Forgets what waits, or is to be sent again, and fits. */
+  forget(fits: (delivery: Delivery) => boolean): void {
+    this.outbox.forget(fits)
+    this.#recount()
+  }
+
   /** Forgets everything; to be called when its subscriptions lead nowhere any more. */
   end(): void {
     this.ended = true

@@ -23,11 +23,16 @@ export class Waiting {
   /** Takes out what is over its time at `now` (ms of the monotonic clock), and hands it to `expired`. */
   expire(now: number, expired: (delivery: Delivery) => void): void {
     if (now < this.#soonest) return
+    this.take(({ expiresAt }) => expiresAt !== undefined && expiresAt <= now, expired)
+  }
+
+  /** Takes out what fits, and hands it to `taken`. */
+  take(fits: (delivery: Delivery) => boolean, taken: (delivery: Delivery) => void): void {
     this.#soonest = Number.POSITIVE_INFINITY
     for (let left = this.#queue.length; left > 0; left--) {
       const delivery = this.#queue.shift()
       if (delivery === undefined) break
-      if (delivery.expiresAt !== undefined && delivery.expiresAt <= now) expired(delivery)
+      if (fits(delivery)) taken(delivery)
       else this.push(delivery)
     }
   }

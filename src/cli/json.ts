@@ -1,8 +1,12 @@
 import { fromUtf8, toHex } from '../base/bytes.js'
 import type { Entry } from '../index.js'
 
+/** What a terminal takes for orders, and what makes a text look like another, besides what JSON escapes. */
+const TREACHEROUS = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
 /** A line of NDJSON. Members that are undefined are left out. */
-export const jsonLine = (members: object): string => `${JSON.stringify(members)}\n`
+export const jsonLine = (members: object): string =>
+  `${JSON.stringify(members).replace(TREACHEROUS, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
 
 /** Time in a JSON line. */
 export const jsonTime = (now: number): string => new Date(now).toISOString()

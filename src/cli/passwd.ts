@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { reason } from '../base/errors.js'
 import {
@@ -49,8 +49,13 @@ async function setPassword(file: string, name: string, flags: PasswdFlags, io: I
     const hash = await hashPassword(await firstLine(io))
     users.set(name, { name, hash, attributes: flags.attribute })
   }
-  // A reader meanwhile has the file before or the one after.
-  writeFileSync(`${file}.new`, formatPasswordFile(users.values()), { mode: 0o600 })
+  replaceFile(file, formatPasswordFile(users.values()))
+}
+
+/** A reader meanwhile has the file before or the one after; of a name that was left there, or laid there, nothing is kept. */
+function replaceFile(file: string, text: string): void {
+  rmSync(`${file}.new`, { force: true })
+  writeFileSync(`${file}.new`, text, { mode: 0o600, flag: 'wx' })
   renameSync(`${file}.new`, file)
 }
 

@@ -1,4 +1,4 @@
-import { appendFileSync, unwatchFile, watchFile } from 'node:fs'
+import { appendFileSync, chmodSync, statSync, unwatchFile, watchFile } from 'node:fs'
 import type { Command } from 'commander'
 import { filter, type Observable, Subscription } from 'rxjs'
 import { reason } from '../base/errors.js'
@@ -81,6 +81,7 @@ export class ServeSecurity {
   watch(store: RunningStore, console: Secured | undefined): void {
     this.#console = console
     const { audit } = this.#flags
+    if (typeof audit === 'string') this.#close(audit)
     for (const { audit$ } of [store, ...(console ? [console] : [])])
       if (audit !== undefined) this.#subscription.add(audit$.subscribe(event => this.#record(audit, jsonLine(event))))
     const reloads = this.#reloads(store, console)
@@ -139,6 +140,15 @@ export class ServeSecurity {
       this.#io.stderr.write(`read ${path} again\n`)
     } catch (error) {
       this.#io.stderr.write(`${reason(error)}; what was there before stays in force\n`)
+    }
+  }
+
+  /** A record that was there before may be for everybody to read; a device is left as it is. */
+  #close(path: string): void {
+    try {
+      if (statSync(path, { throwIfNoEntry: false })?.isFile()) chmodSync(path, 0o600)
+    } catch (error) {
+      this.#io.stderr.write(`warning: others may read ${path}: ${reason(error)}\n`)
     }
   }
 

@@ -6,7 +6,7 @@ export interface Principal {
   readonly username?: string | undefined
   /** What a policy calls `attributes`; default none. */
   readonly attributes?: Readonly<Record<string, string>> | undefined
-  /** What tells it from everybody else: sessions belong to it. Default the user name. */
+  /** What tells it from everybody else: sessions belong to it. Default the user name; one with attributes needs either. */
   readonly id?: string | undefined
   /** When it has to prove itself anew, or its connection ends, ms since the Unix epoch. Default never. */
   readonly expiresAt?: number | undefined
@@ -28,6 +28,10 @@ export function checkPrincipal(principal: unknown): asserts principal is Princip
   }
   if (expiresAt !== undefined && !Number.isFinite(expiresAt)) throw wrong('expiresAt', 'a number of ms', expiresAt)
   if (attributes === undefined) return
+  if (username === undefined && id === undefined)
+    throw new ArgumentError(
+      'Expected a principal with attributes to have a `username` or an `id`: sessions belong to it',
+    )
   if (typeof attributes !== 'object' || attributes === null) throw wrong('attributes', 'an object of texts', attributes)
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value !== 'string') throw wrong(`attributes.${name}`, 'a text', value)

@@ -1,7 +1,10 @@
 import { type Observable, Subject } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 
-/** What those who answer for a store or hub want to know: a login, or a refusal. Without secrets and values. */
+/**
+ * What those who answer for a store or hub want to know: a login, or a refusal. Without secrets and values; each text has
+ * at most 256 characters.
+ */
 export interface AuditEvent {
   /** When, as in `2026-01-02T12:15:16.017Z`. */
   readonly time: string
@@ -16,7 +19,7 @@ export interface AuditEvent {
   readonly outcome?: 'accepted' | 'refused' | undefined
   /** What was refused. */
   readonly action?: 'connect' | 'publish' | 'subscribe' | 'read' | 'write' | undefined
-  /** Topic, filter, key, name of the hub or path of an order, as text, at most 256 characters. */
+  /** Topic, filter, key, name of the hub or path of an order, as text. */
   readonly target?: string | undefined
   /** `quota` of what was refused though it is allowed, as it would be more than there may be. */
   readonly reason?: string | undefined
@@ -26,6 +29,8 @@ export interface AuditEvent {
 /** Events of one second that are told; who is refused often is not to fill a disk. */
 const MOST_PER_SECOND = 200
 const SECOND = 1_000
+/** Of each text, characters. */
+const LONGEST_TEXT = 256
 
 /** Tells what is to be kept on record. */
 export class Audit {
@@ -69,6 +74,16 @@ export class Audit {
   }
 
   #emit(event: Omit<AuditEvent, 'time'>): void {
-    this.#events$.next({ time: new Date(this.#clock.now()).toISOString(), ...event })
+    this.#events$.next({ time: new Date(this.#clock.now()).toISOString(), ...shortened(event) })
   }
+}
+
+/** Strangers say these, as long as they like. */
+function shortened(event: Omit<AuditEvent, 'time'>): Omit<AuditEvent, 'time'> {
+  const short = { ...event }
+  for (const name of ['clientId', 'username', 'target', 'reason'] as const) {
+    const text = event[name]
+    if (text !== undefined && text.length > LONGEST_TEXT) short[name] = text.slice(0, LONGEST_TEXT)
+  }
+  return short
 }

@@ -1,4 +1,5 @@
 import { utf8 } from '../base/bytes.js'
+import { ArgumentError } from '../base/errors.js'
 import { compileGlob, type Glob } from '../engine/glob.js'
 import { fill, isConstant, type Subject, type Template } from './template.js'
 
@@ -14,7 +15,9 @@ export class GlobTemplate {
   /** For everybody, if there are no places. */
   #shared: Glob | undefined
 
+  /** Throws {@link ArgumentError} for a place where text could not stand for itself. */
   constructor(template: Template) {
+    checkPlaces(template)
     this.#template = template
   }
 
@@ -28,4 +31,36 @@ export class GlobTemplate {
     if (isConstant(this.#template)) this.#shared = glob
     return glob
   }
+}
+
+/**
+ * In a class a text would be ranges or its opposite, and after a `\\` the sign that keeps its first character from being
+ * more than itself would be a sign itself.
+ */
+function checkPlaces(template: Template): void {
+  let state: GlobState = 'plain'
+  for (const piece of template) {
+    if (typeof piece === 'string') state = stateAfter(piece, state)
+    else if (state === 'escape')
+      throw new ArgumentError('Expected no `\\` before a place; `\\\\` is one that means itself')
+    else if (state !== 'plain') throw new ArgumentError('Expected no place in a class `[...]`')
+  }
+}
+
+/** Where in a glob one is; a class has `opened` before its first sign, which may be a negation. */
+type GlobState = 'plain' | 'escape' | 'opened' | 'class' | 'class-escape'
+
+function stateAfter(text: string, before: GlobState): GlobState {
+  let state = before
+  for (const sign of text) state = stepOf(state, sign)
+  return state
+}
+
+function stepOf(state: GlobState, sign: string): GlobState {
+  if (state === 'escape') return 'plain'
+  if (state === 'class-escape') return 'class'
+  if (state === 'plain') return sign === '\\' ? 'escape' : sign === '[' ? 'opened' : 'plain'
+  if (state === 'opened' && /[\^!]/.test(sign)) return 'class'
+  if (sign === ']') return 'plain'
+  return sign === '\\' ? 'class-escape' : 'class'
 }

@@ -109,7 +109,7 @@ function keyPatternOf(type: KeyPattern['type'], place: Place): KeyPattern {
 const globOf = (place: Place): GlobTemplate => {
   const text = place.text()
   if (new TextEncoder().encode(text).length > LONGEST_TEXT) throw place.wrong(`Expected at most ${LONGEST_TEXT} bytes`)
-  return new GlobTemplate(place.try(() => parseTemplate(text)))
+  return place.try(() => new GlobTemplate(parseTemplate(text)))
 }
 
 const templateOf = (place: Place): Template => place.try(() => parseTemplate(place.text()))

@@ -47,6 +47,8 @@ export interface StateStoreServerOptions {
   stored(failure: LogFailure | undefined): void
   /** An error of the store itself. */
   faulted(error: unknown): void
+  /** A client wanted a topic or filter that is not for it, whatever its rights. */
+  refused?(connection: Client, action: 'publish' | 'subscribe', topic: string): void
   /** A request was refused as it would be more than there may be. */
   exceeded?(connection: Client, message: Incoming): void
 }
@@ -90,7 +92,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     this.service = service
     this.#requests$ = requests$
     this.#options = options
-    this.rules = new TopicRules(options.rights)
+    this.rules = new TopicRules(options.rights, (...what) => options.refused?.(...what))
     this.#driftWatch = new DriftWatch(drift => options.drifted(drift))
     this.#notifier = new Notifier(options.dialect, options.notifications === 'subscribed')
     this.#sequencer = new Sequencer(log, this)

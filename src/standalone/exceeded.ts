@@ -6,7 +6,7 @@ import type { Door } from './door.js'
 
 const LONGEST_TARGET = 256
 
-/** Puts on record what was refused for want of room. */
+/** Puts on record what was refused for want of room, and what nobody may do. */
 export class Exceeded {
   readonly #door: Door
 
@@ -19,6 +19,11 @@ export class Exceeded {
     this.#tell(client, action, target)
   }
 
+  /** A topic or filter that is not for this client, whatever a policy says. */
+  forbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
+    this.#tell(client, action, target, '')
+  }
+
   /** A request to the store. */
   request(client: Client, payload: Uint8Array): void {
     if (!this.#door.audit.heard) return
@@ -28,7 +33,7 @@ export class Exceeded {
     else this.#tell(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))
   }
 
-  #tell(client: Client, action: NonNullable<AuditEvent['action']>, target: string): void {
+  #tell(client: Client, action: NonNullable<AuditEvent['action']>, target: string, reason = 'quota'): void {
     const { audit, guard } = this.#door
     const username = guard?.usernameOf(client)
     const { clientId } = client
@@ -38,7 +43,7 @@ export class Exceeded {
       clientId,
       username,
       target: target.slice(0, LONGEST_TARGET),
-      reason: 'quota',
+      ...(reason !== '' && { reason }),
     })
   }
 }

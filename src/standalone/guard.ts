@@ -29,8 +29,6 @@ export interface GuardOptions {
   readonly clock: Clock
 }
 
-/** Stands in where there is no policy: its rules are never asked. */
-const NO_POLICY: Policy = { rules: [] }
 const LONGEST_TARGET = 256
 const UNAVAILABLE = 'clients cannot be authenticated at the moment'
 const NOTHING: Glob = { words: 1, matches: () => false }
@@ -42,6 +40,8 @@ export class Guard implements KeyRights<Client>, TopicRights {
   readonly #throttle: LoginThrottle
   readonly #turns: LoginTurns
   readonly #tenants = new WeakMap<object, Tenant>()
+  /** Those who are let in, as far as it is for us to say. */
+  readonly #entering = new WeakMap<object, Omit<AuditEvent, 'time'>>()
   #policy: Policy | undefined
 
   constructor(options: GuardOptions, audit: Audit) {
@@ -68,6 +68,16 @@ export class Guard implements KeyRights<Client>, TopicRights {
     if (authenticate === undefined || (allowAnonymous && showsNothing(request)))
       return this.#admit(client, request, { principal: ANYBODY })
     return this.#turns.run(request.remoteAddress ?? '', async () => this.#ask(authenticate, client, request))
+  }
+
+  /** A client is in. */
+  entered(client: Client): void {
+    this.#enter(client, 'accepted')
+  }
+
+  /** A client is not let in after all. */
+  shutOut(client: Client, words: string): void {
+    this.#enter(client, 'refused', words)
   }
 
   mayPublish(connection: Client, topic: string): boolean {
@@ -120,14 +130,25 @@ export class Guard implements KeyRights<Client>, TopicRights {
     request: LoginRequest,
     { principal, data }: Extract<LoginResult, { principal: unknown }>,
   ): Verdict {
-    const tenant = new Tenant(principal, client.clientId, () => this.#policy ?? NO_POLICY)
+    const tenant = new Tenant(principal, client.clientId, () => this.#policy)
     if (this.judges && !tenant.welcome) {
       const words = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
       return this.#turnAway(request, 'not-authorized', words, principal.username)
     }
+    const before = client.open ? this.#tenants.get(client) : undefined
+    if (before !== undefined && before.id !== tenant.id)
+      return this.#turnAway(request, 'not-authorized', 'these are the credentials of somebody else', principal.username)
     this.#tenants.set(client, tenant)
-    this.#tell({ event: 'login', outcome: 'accepted', ...whoOf(request), username: principal.username })
+    this.#entering.set(client, { event: 'login', ...whoOf(request), username: principal.username })
+    // By AUTH of one who is in.
+    if (client.open) this.entered(client)
     return { type: 'accepted', data, holder: tenant, expiresAt: principal.expiresAt }
+  }
+
+  #enter(client: Client, outcome: 'accepted' | 'refused', reason?: string): void {
+    const event = this.#entering.get(client)
+    this.#entering.delete(client)
+    if (event) this.#tell({ ...event, outcome, ...(reason !== undefined && { reason }) })
   }
 
   #turnAway(

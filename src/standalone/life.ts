@@ -56,13 +56,14 @@ export class Life {
       clock,
       rights: guard?.judges ? guard : undefined,
       ownerOf: keyQuotas(options),
+      refused: (connection, action, target) => exceeded.forbidden(connection, action, target),
       exceeded: (connection, { payload }) => exceeded.request(connection, payload),
       publish: message => broker.publish(message),
       drifted: drift => drift$.next(drift),
       stored,
       faulted: error => faults$.next({ clientId: '', error }),
     })
-    const handler = new Handler(server, () => clock.now(), faults$, door, exceeded)
+    const handler = new Handler(server, engine, () => clock.now(), faults$, door, exceeded)
     // Connections live by the machine's clock, whatever that of the keys says.
     const { maximumBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
     const connections = { maxConnections, maxConnectionsPerAddress }
@@ -105,22 +106,12 @@ export class Life {
     this.broker.gate.thaw()
   }
 
-  /**
-   * Another policy is in force: who had something by a right that is gone is disconnected, and may come back. So is who
-   * watches globs, for other keys may be readable now.
-   */
-  review(guard: Guard): void {
+  /** Another policy is in force. Who watches globs is disconnected, and may come back: other keys may be readable now. */
+  review(): void {
     this.broker.review()
     for (const connection of Array.from(this.broker.connections)) {
-      if (this.#engine.watchers.globs.countOf(connection) > 0) {
+      if (this.#engine.watchers.globs.countOf(connection) > 0)
         connection.disconnect(REASON.administrativeAction, 'what a watched glob shows may be other keys now')
-        continue
-      }
-      for (const key of this.#engine.watchedBy(connection)) {
-        if (guard.stillReads(connection, key)) continue
-        connection.disconnect(REASON.administrativeAction, 'a watch is not allowed any more')
-        break
-      }
     }
   }
 
@@ -149,14 +140,19 @@ class Handler implements BrokerHandler {
   readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
   readonly #faults$: Subject<Fault>
   readonly #exceeded: Exceeded
+  readonly #guard: Guard | undefined
+  readonly #watchedBy: (client: Client) => Iterable<Uint8Array>
 
   constructor(
     server: StateStoreServer,
+    engine: Opened['engine'],
     now: () => number,
     faults$: Subject<Fault>,
     { guard }: Door,
     exceeded: Exceeded,
   ) {
+    this.#watchedBy = client => engine.watchedBy(client)
+    this.#guard = guard
     this.#exceeded = exceeded
     if (guard) this.authenticate = (client, credentials) => guard.authenticate(client, credentials)
     this.server = server
@@ -183,10 +179,23 @@ class Handler implements BrokerHandler {
 
   connected(connection: Client): void {
     this.#since.set(connection, this.now())
+    this.#guard?.entered(connection)
   }
 
   disconnected(connection: Client): void {
     this.server.drop(connection)
+  }
+
+  shutOut(connection: Client, reason: string): void {
+    this.#guard?.shutOut(connection, reason)
+  }
+
+  /** By a watch of a key that it may not read. */
+  overreaches(connection: Client): boolean {
+    const guard = this.#guard
+    if (!guard?.judges) return false
+    for (const key of this.#watchedBy(connection)) if (!guard.stillReads(connection, key)) return true
+    return false
   }
 
   responseInformation(clientId: string): string {

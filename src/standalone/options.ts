@@ -2,6 +2,7 @@ import { checkPositiveInteger } from '../base/check.js'
 import { type Clock, systemClock } from '../base/clock.js'
 import { ArgumentError, shown } from '../base/errors.js'
 import { checkOptionNames } from '../base/option-names.js'
+import { checkOrigins } from '../listeners/origins.js'
 import type { Dialect } from '../protocol/replies.js'
 import { checkQuotas, type QuotaOptions } from './quotas.js'
 import { checkSecurity, type SecurityOptions } from './security.js'
@@ -135,14 +136,5 @@ function checkKeepAlive(seconds: number): void {
   if (Number.isInteger(seconds) && seconds >= 0 && seconds <= LONGEST_KEEP_ALIVE) return
   throw new ArgumentError(
     `Expected \`maximumKeepAlive\` to be a whole number of seconds from 0 to ${LONGEST_KEEP_ALIVE}, got \`${shown(seconds)}\``,
-  )
-}
-
-function checkOrigins(origins: readonly string[]): void {
-  const isOrigin = (origin: unknown): boolean =>
-    typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin.toLowerCase()
-  if (Array.isArray(origins) && origins.every(isOrigin)) return
-  throw new ArgumentError(
-    `Expected \`allowedOrigins\` to be a list of origins such as \`https://panel.example\`, got \`${shown(origins)}\``,
   )
 }

@@ -209,9 +209,8 @@ export class StandaloneStore implements RunningStore {
   }
 
   #setPolicy(policy: Policy): void {
-    const { guard } = this.#door
-    guard?.setPolicy(policy)
-    if (guard) this.#life.review(guard)
+    this.#door.guard?.setPolicy(policy)
+    this.#life.review()
   }
 
   #setTls(tls: TlsMaterial): void {

@@ -1,8 +1,13 @@
+import { fromHex } from '../base/bytes.js'
 import type { Holder } from '../broker/handler.js'
 import { ownerOf, type Principal } from '../identity/principal.js'
 import type { Policy } from '../policy/policy.js'
 import { Rights } from '../policy/rights.js'
+import { notificationPrefix } from '../protocol/topics.js'
 import { isOwnStoreTopic } from '../server/access.js'
+
+/** Stands in where there is no policy: its rules are never asked. */
+const NO_POLICY: Policy = { rules: [] }
 
 /** Somebody who is let in, and what it may do by the policy that is in force. */
 export class Tenant implements Holder {
@@ -10,12 +15,12 @@ export class Tenant implements Holder {
   readonly clientId: string
   readonly username: string | undefined
   readonly #principal: Principal
-  readonly #policyOf: () => Policy
-  #policy: Policy
+  readonly #policyOf: () => Policy | undefined
+  #policy: Policy | undefined
   #rights: Rights
 
-  /** @param policyOf - the policy that is in force */
-  constructor(principal: Principal, clientId: string, policyOf: () => Policy) {
+  /** @param policyOf - the policy that is in force; without one everything may be done */
+  constructor(principal: Principal, clientId: string, policyOf: () => Policy | undefined) {
     this.id = ownerOf(principal)
     this.clientId = clientId
     this.username = principal.username
@@ -36,19 +41,30 @@ export class Tenant implements Holder {
   }
 
   get welcome(): boolean {
-    return this.rights.allows({ type: 'connect' })
+    return this.#free || this.rights.allows({ type: 'connect' })
   }
 
   maySubscribe(filter: string): boolean {
-    return isOwnStoreTopic(this.clientId, filter) || this.rights.allows({ type: 'subscribe', filter })
+    return this.#free || isOwnStoreTopic(this.clientId, filter) || this.rights.allows({ type: 'subscribe', filter })
+  }
+
+  mayHear(topic: string): boolean {
+    if (this.#free) return true
+    const notifications = notificationPrefix(this.clientId)
+    const key = topic.startsWith(notifications) ? fromHex(topic.slice(notifications.length)) : undefined
+    return key === undefined ? this.maySubscribe(topic) : this.rights.allows({ type: 'read', key })
   }
 
   mayPublish(topic: string): boolean {
     return this.rights.allows({ type: 'publish', topic })
   }
 
-  #look(policy: Policy): Rights {
+  get #free(): boolean {
+    return this.#policyOf() === undefined
+  }
+
+  #look(policy: Policy | undefined): Rights {
     const { username, attributes } = this.#principal
-    return new Rights(policy, { clientId: this.clientId, username, attributes })
+    return new Rights(policy ?? NO_POLICY, { clientId: this.clientId, username, attributes })
   }
 }

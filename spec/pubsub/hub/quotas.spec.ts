@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
 import type { AuditEvent } from '../../../src/pubsub/server.js'
 import { openHub } from '../support/open-hub.js'
-import { RawPubSubClient } from '../support/raw-pubsub-client.js'
+import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
 
 const NAMED = ({ query }: { readonly query: URLSearchParams }) => {
   const userId = query.get('user')
@@ -48,20 +49,42 @@ describe('A hub', () => {
   })
 
   it('puts on record who came, and lets who is refused again and again wait', async () => {
-    const { come, events, clock } = await open()
-    await come('ann')
-    for (let i = 0; i < 5; i++) await expect(come()).rejects.toThrow('401')
-    await expect(come()).rejects.toThrow('429 Too many were refused; wait 1 s')
+    const { server, events, clock } = await open({ publicUrl: 'wss://hub.example' })
+    const knock = async (query: string): Promise<number | undefined> => {
+      const url = `ws://127.0.0.1:${server.port}/client/hubs/chat${query}`
+      const socket = new WebSocket(url, [JSON_PROTOCOL], { headers: { 'x-forwarded-for': '192.0.2.1' } })
+      onTestFinished(() => socket.terminate())
+      return new Promise((resolve, reject) => {
+        socket.once('open', () => resolve(101))
+        socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode))
+        socket.once('error', reject)
+      })
+    }
+    expect(await knock('?user=ann')).toBe(101)
+    for (let i = 0; i < 5; i++) expect(await knock('')).toBe(401)
+    expect(await knock('?user=bob')).toBe(429)
     clock.advance(1_000)
-    await come('bob')
+    expect(await knock('?user=bob')).toBe(101)
     expect(events[0]).toMatchObject({
       event: 'login',
       outcome: 'accepted',
       username: 'ann',
+      address: '192.0.2.1',
       listener: 'hub',
       target: 'chat',
     })
     expect(events.filter(({ outcome }) => outcome === 'refused')).toHaveLength(6)
+  })
+
+  it('lets nobody on this machine wait, whoever guesses there', async () => {
+    const { come } = await open()
+    for (let i = 0; i < 10; i++) await expect(come()).rejects.toThrow('401')
+    await come('ann')
+  })
+
+  it('tells strangers nothing of what the application threw', async () => {
+    const { hub } = await openHub({ authenticate: async () => Promise.reject(new Error('postgres://auth:s3cret@db')) })
+    await expect(RawPubSubClient.connect(hub.url)).rejects.toThrow(/^500 Authentication failed\s*$/)
   })
 
   it.each(['maxConnectionsPerUser', 'maxConnectionsPerAddress', 'maxFrameRatePerUser', 'maxByteRatePerUser'] as const)(

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Origins } from '../../listeners/origins.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
 import type { Authenticator } from './authenticate.js'
@@ -11,6 +12,7 @@ import type { Senders } from './senders.js'
 import { type Agreement, agree, SharedCodec } from './shared-codec.js'
 import type { WebSocketLink } from './websocket-link.js'
 
+const FOREIGN: HandshakeRefusal = { status: 403, text: 'Pages of other origins may not connect' }
 const BUSY_USER: HandshakeRefusal = { status: 503, text: 'There are too many connections of the same user' }
 
 /** What a client asks for, and in which subprotocol. */
@@ -34,6 +36,8 @@ export interface AdmissionOptions {
   /** Below which the hubs are. */
   readonly path: string
   readonly maxConnectionsPerUser: number
+  /** Whose pages may connect. */
+  readonly origins: Origins
 }
 
 /** What a client asks for in its handshake, and whether it gets it. */
@@ -57,6 +61,10 @@ export class Admissions {
   read(request: IncomingMessage): Asked | HandshakeRefusal {
     const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
     if ('status' in handshake) return handshake
+    if (!this.#options.origins.allow(request.headers)) {
+      this.#doorman.decided(request, handshake.hub, FOREIGN)
+      return FOREIGN
+    }
     const agreement = agree(handshake.subprotocols, this.#codecs)
     if (agreement !== undefined) return { handshake, agreement }
     const known = this.#codecs.map(({ name }) => name).join(' or ')

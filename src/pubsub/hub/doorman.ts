@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../base/clock.js'
-import { callerOf } from '../../base/network.js'
+import { callerOf, isThisMachine } from '../../base/network.js'
 import { LoginThrottle } from '../../base/throttle.js'
 import { Audit } from '../../listeners/audit.js'
 import type { HandshakeRefusal } from './handshake.js'
@@ -36,7 +36,9 @@ export class Doorman {
   /** It was decided who somebody is, or that it may not come in. */
   decided(request: IncomingMessage, hub: string, decision: Identity | HandshakeRefusal): void {
     if ('status' in decision) {
-      if (decision.status === 401) this.#throttle.failed(this.addressOf(request))
+      const address = this.addressOf(request)
+      // Whoever guesses on this machine must not keep out the others on it.
+      if (decision.status === 401 && !isThisMachine(address)) this.#throttle.failed(address)
       this.#tell(request, hub, undefined, decision.trouble ?? decision.text)
     } else this.#tell(request, hub, decision.userId, undefined)
   }

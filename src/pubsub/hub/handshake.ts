@@ -24,7 +24,7 @@ export interface Handshake {
 
 /** Why a handshake fails, as an HTTP answer. */
 export interface HandshakeRefusal {
-  readonly status: 400 | 401 | 404 | 429 | 500 | 503
+  readonly status: 400 | 401 | 403 | 404 | 429 | 500 | 503
   readonly text: string
   /** What went wrong here, for the record alone. */
   readonly trouble?: string

@@ -9,6 +9,7 @@ import type { Clock } from '../../base/clock.js'
 import { ArgumentError } from '../../base/errors.js'
 import type { AuditEvent } from '../../listeners/audit.js'
 import { type GivenServer, isBelow, mountOn } from '../../listeners/mount.js'
+import { Origins } from '../../listeners/origins.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { checkHub, hubKey } from '../wire/names.js'
 import { type Admission, Admissions } from './admission.js'
@@ -60,7 +61,8 @@ export class PubSubServer implements AsyncDisposable {
     this.#doorman = new Doorman(clock, options.publicUrl !== undefined)
     this.#senders = new Senders(options, clock)
     const [doorman, senders] = [this.#doorman, this.#senders]
-    this.#admissions = new Admissions(this.#hubs, authenticatorOf(tokens, path, clock), doorman, senders, options)
+    const admission = { path, maxConnectionsPerUser: options.maxConnectionsPerUser, origins: originsOf(options) }
+    this.#admissions = new Admissions(this.#hubs, authenticatorOf(tokens, path, clock), doorman, senders, admission)
     this.#http = options.server ?? ownHttp(options)
     this.#leave = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
@@ -194,6 +196,10 @@ export class PubSubServer implements AsyncDisposable {
 export async function servePubSub(options: ServePubSubOptions): Promise<PubSubServer> {
   return PubSubServer.start(options)
 }
+
+/** Pages of where clients find it may connect as well. */
+const originsOf = ({ host, publicUrl, allowedOrigins }: CheckedServeOptions): Origins =>
+  new Origins(host, publicUrl === undefined ? allowedOrigins : [...allowedOrigins, publicUrl.replace(/^ws/, 'http')])
 
 /** What a promise settles with, or `undefined` when that takes longer. */
 async function within<T>(timeout: number, clock: Clock, promise: Promise<T>): Promise<T | undefined> {

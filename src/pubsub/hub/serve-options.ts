@@ -1,8 +1,10 @@
 import { checkHas, checkObject } from '../../base/check.js'
 import { type Clock, systemClock } from '../../base/clock.js'
 import { ArgumentError, shown } from '../../base/errors.js'
+import { isThisMachine } from '../../base/network.js'
 import { checkOptionNames } from '../../base/option-names.js'
 import type { GivenServer } from '../../listeners/mount.js'
+import { checkOrigins } from '../../listeners/origins.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { checkHub } from '../wire/names.js'
 import { type Authenticate, checkAuthenticate } from './authenticate.js'
@@ -13,6 +15,17 @@ const MIB = 1024 * 1024
 export interface ServePubSubOptions {
   /** Who may connect; see {@link Authenticate}. */
   readonly authenticate: Authenticate
+  /**
+   * Whether `authenticate: 'anonymous'` may be reached from other machines: everybody there may do everything. Default only
+   * at the loopback address; a given `server` listens where it likes.
+   */
+  readonly allowAnonymous?: boolean | undefined
+  /**
+   * Origins of pages that may connect from a browser, such as `https://panel.example`, besides those of this machine, of
+   * the host that is asked for, if that is `host` or an address, and of `publicUrl`. Programs other than browsers send
+   * none, and are let in. Default none.
+   */
+  readonly allowedOrigins?: readonly string[] | undefined
   /** Address to listen on. Default `127.0.0.1`: this machine only. */
   readonly host?: string | undefined
   /** TCP port, 0 for any free one. Default 8080. */
@@ -62,6 +75,8 @@ export interface ServePubSubOptions {
 /** Options with nothing missing. */
 export interface CheckedServeOptions {
   readonly authenticate: Authenticate
+  readonly allowAnonymous: boolean
+  readonly allowedOrigins: readonly string[]
   readonly host: string
   readonly port: number
   readonly path: string
@@ -94,6 +109,13 @@ export function checkServeOptions(options: ServePubSubOptions): CheckedServeOpti
   check('path', path, 'a path such as /client', /^(\/[\w.~-]+)+$/.test(path))
   check('retention', retention, 'a number of ms, 0 or more', Number.isFinite(retention) && retention >= 0)
   check('idleTimeout', idleTimeout, 'a positive number of ms', Number.isFinite(idleTimeout) && idleTimeout > 0)
+  const { allowedOrigins = [], allowAnonymous = options.server !== undefined || isThisMachine(host) } = options
+  checkOrigins(allowedOrigins)
+  check('allowAnonymous', allowAnonymous, 'true or false', typeof allowAnonymous === 'boolean')
+  if (authenticate === 'anonymous' && !allowAnonymous)
+    throw new ArgumentError(
+      `Everybody who reaches ${host} could do everything: say who may, or \`allowAnonymous: true\``,
+    )
   const quotas = quotasOf(options)
   const { server } = options
   if (server !== undefined) checkHas('server', server, ['on', 'off', 'address', 'rawListeners'])
@@ -103,6 +125,8 @@ export function checkServeOptions(options: ServePubSubOptions): CheckedServeOpti
   const publicUrl = publicUrlOf(options)
   const checked = {
     authenticate,
+    allowAnonymous,
+    allowedOrigins,
     host,
     port,
     path,

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { ArgumentError, shown } from '../base/errors.js'
 import { isAddress, isLoopback, nameOf } from '../base/host-name.js'
 
 /**
@@ -33,4 +34,14 @@ export class Origins {
   #isOurs(name: string): boolean {
     return isLoopback(name) || isAddress(name) || name === this.#host || this.#allowedHosts.has(name)
   }
+}
+
+/** Throws {@link ArgumentError} for anything but a list of origins. */
+export function checkOrigins(origins: readonly string[]): void {
+  const isOrigin = (origin: unknown): boolean =>
+    typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin.toLowerCase()
+  if (Array.isArray(origins) && origins.every(isOrigin)) return
+  throw new ArgumentError(
+    `Expected \`allowedOrigins\` to be a list of origins such as \`https://panel.example\`, got \`${shown(origins)}\``,
+  )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Origins } from '../../src/broker/origins.js'
+import { Origins } from '../../src/listeners/origins.js'
 
 describe('Origins', () => {
   const origins = new Origins('store.example', ['https://panel.example', 'http://other.example:8080'])

@@ -1,0 +1,58 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
+import { type ServePubSubOptions, servePubSub } from '../../../src/pubsub/server.js'
+import { openHub } from '../support/open-hub.js'
+import { JSON_PROTOCOL } from '../support/raw-pubsub-client.js'
+
+const KEY = 'a key of no less than thirty-two bytes'
+
+/** The status of the answer to a page. */
+async function asPage(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
+  const socket = new WebSocket(url, [JSON_PROTOCOL], { headers })
+  onTestFinished(() => socket.terminate())
+  return new Promise((resolve, reject) => {
+    socket.once('open', () => resolve(101))
+    socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode))
+    socket.once('error', reject)
+  })
+}
+
+describe('A hub', () => {
+  it.each([
+    ['of this machine', { origin: 'http://localhost:3000' }, {}],
+    ['on the list', { origin: 'https://panel.example' }, { allowedOrigins: ['https://panel.example'] }],
+    ['of where clients find it', { origin: 'https://hub.example' }, { publicUrl: 'wss://hub.example' }],
+  ])('lets in a page %s', async (_, headers, options: Partial<ServePubSubOptions>) => {
+    const { hub, server } = await openHub(options)
+    expect(await asPage(`ws://127.0.0.1:${server.port}${new URL(hub.url).pathname}`, headers)).toBe(101)
+  })
+
+  it.each([
+    ['of another origin', { origin: 'https://evil.example' }],
+    ['whose name was made to point here', { origin: 'http://evil.example', host: 'evil.example' }],
+    ['without an origin of its own', { origin: 'null' }],
+  ])('keeps out a page %s, and puts it on record', async (_, headers) => {
+    const { hub, server } = await openHub()
+    const record: unknown[] = []
+    server.audit$.subscribe(({ outcome, reason }) => record.push([outcome, reason]))
+    expect(await asPage(hub.url, headers)).toBe(403)
+    expect(await asPage(`${hub.url}?awps_connection_id=x&awps_reconnection_token=y`, headers)).toBe(403)
+    expect(record).toEqual(Array(2).fill(['refused', 'Pages of other origins may not connect']))
+    expect(hub.connections).toEqual([])
+  })
+
+  it.each(['x', [5], ['https://panel.example/'], 'https://panel.example'])(
+    'does not begin with %j for origins',
+    async wrong => {
+      const options = { port: 0, authenticate: { key: KEY }, allowedOrigins: JSON.parse(JSON.stringify(wrong)) }
+      await expect(servePubSub(options)).rejects.toMatchObject({ code: 'argument' })
+    },
+  )
+
+  it('that lets in everybody is reached from this machine alone, unless more is meant', async () => {
+    const options = { host: '0.0.0.0', port: 0, authenticate: 'anonymous' } as const
+    await expect(servePubSub(options)).rejects.toMatchObject({ code: 'argument' })
+    await (await servePubSub({ ...options, allowAnonymous: true })).close()
+    await (await servePubSub({ ...options, authenticate: { key: KEY } })).close()
+  })
+})
