@@ -133,9 +133,10 @@ export class SessionModel {
     return [...this.owed, ...this.passing]
   }
 
-  /** Nothing is owed for a flight any more, although it may not have arrived. */
+  /** Nothing is owed for a flight any more, although it may not have arrived; if it has, that was as it should be. */
   excuse({ owed }: Flight): void {
-    count(this.promised, keyOf(owed.publication.number, owed.qos), -1)
+    const key = keyOf(owed.publication.number, owed.qos)
+    if ((this.promised.get(key) ?? 0) > (this.got.get(key) ?? 0)) count(this.promised, key, -1)
   }
 
   #skip(list: readonly Owed[]): void {
