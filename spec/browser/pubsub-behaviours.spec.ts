@@ -7,7 +7,8 @@ import { socketsOf } from './support/page-socket.js'
 /** A noisy machine takes its time to open a page, ms. */
 const PATIENCE = 120_000
 
-// The same specs as in Node, but for the official client's; these clients speak through the WebSocket of chromium.
+// The same specs as in Node of what depends on the socket; these clients speak through the WebSocket of chromium. A page
+// for each: chromium lets one wait whose sockets have failed.
 if (SERVICES.chromium.present && process.env['CI'] !== undefined) {
   // Chromium itself waits between attempts to open a WebSocket that fail, longer with each.
   vi.setConfig({ testTimeout: PATIENCE })
@@ -43,8 +44,6 @@ if (SERVICES.chromium.present && process.env['CI'] !== undefined) {
   })
 
   await import('../pubsub/behaviours/endings.spec.js')
-  await import('../pubsub/behaviours/frames.spec.js')
-  await import('../pubsub/behaviours/lost-answers.spec.js')
   await import('../pubsub/behaviours/recovery.spec.js')
   await import('../pubsub/behaviours/sessions.spec.js')
 } else it.skip('The behaviours of the pub/sub client in a browser, for the gate alone', () => undefined)
