@@ -1,6 +1,7 @@
 // Builds the documentation's site into site/dist: `npm run docs`. Documents stay where they are read in the repository;
 // here they become pages, with links that lead to each other, beside the reference that TypeDoc makes of the sources.
-// Every link of what was built is followed; one that leads nowhere fails the build.
+// Every link of what was built is followed; one that leads nowhere fails the build. There is no lock file: npm writes none
+// for this generator that its own `ci` takes (packages of other platforms are missing in it).
 
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -150,7 +150,9 @@ export class GlobWorld {
   #watch(client: Client, glob: string): void {
     const { kind, history } = this.#setting
     const { native, conditions } = this.#schedule
-    const arrivals = native && kind.positions && kind.order === 'connection'
+    // An answer that comes too late is asked for again, and what changed meanwhile is one step.
+    const arrivals =
+      native && kind.positions && kind.order === 'connection' && this.#schedule.conditions.lateReply === 0
     const oracle = new GlobOracle(history, {
       positions: kind.positions,
       duplicates: conditions.duplicate > 0,
