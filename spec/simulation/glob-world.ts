@@ -59,6 +59,8 @@ export class GlobWorld {
   readonly #broker: GlobBroker
   readonly #clients: Client[] = []
   readonly #violations: string[] = []
+  /** Clients and keys: a read for a watch of its own may be under way when that has ended. */
+  readonly #watchedByThemselves = new Set<string>()
   #entries = 0
   #writes = 0
 
@@ -134,6 +136,7 @@ export class GlobWorld {
     const error = (cause: unknown): void => this.#expect(cause)
     if (type === 'watchKey') {
       if (keys.has(name)) return
+      this.#watchedByThemselves.add(`${store.clientId} ${name}`)
       const watcher: KeyWatcher = { subscription: new Subscription(), shown: undefined }
       keys.set(name, watcher)
       const next = (entry: Entry<string>): void => {
@@ -187,13 +190,13 @@ export class GlobWorld {
     )
   }
 
-  #hear({ store, session, keys, watchers }: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
+  #hear({ store, session, watchers }: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
     this.#entries++
     const others = Array.from(watchers).filter(other => other.glob !== glob && fitsOf(other.glob)(entry.key))
     const complaint = oracle.judge(entry, {
       place: session.delivering?.place,
       certain: session.fresh || this.#setting.kind.identifiers,
-      alone: others.length === 0 && !keys.has(entry.key),
+      alone: others.length === 0 && !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
     })
     if (complaint === undefined) return
     const what = `${entry.key} ${entry.op} ${String(entry.version)} (${entry.source})`
