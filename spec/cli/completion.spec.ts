@@ -1,12 +1,12 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { SERVICES } from '../support/services.js'
 import { execute } from './test-io.js'
 
 const COMMANDS = ['serve', 'attach', 'get', 'set', 'del', 'keys', 'watch', 'status', 'completion', 'policy']
-const isThere = (shell: string): boolean => spawnSync(shell, ['--version']).error === undefined
 
 const ANSWER = '_rx_statestore; declare -p COMPREPLY'
 
@@ -59,7 +59,7 @@ describe('completion', () => {
     expect(execFileSync('bash', [], { input: `${await scriptOf('bash')}\n${ask}` }).toString()).toContain('[0]="keys"')
   })
 
-  it.runIf(isThere('fish')).each(CASES)('offers in fish after `%s` what fits', async (line, expected) => {
+  it.runIf(SERVICES.shells.present).each(CASES)('offers in fish after `%s` what fits', async (line, expected) => {
     const ask = `complete -C 'rx-statestore ${line}'`
     const input = `${await scriptOf('fish')}\n${ask}`
     const offered = execFileSync('fish', ['--no-config', '-c', input], { cwd: folder }).toString().split('\n')
@@ -67,7 +67,7 @@ describe('completion', () => {
     expect(words.sort()).toEqual([...expected])
   })
 
-  it.runIf(isThere('zsh'))('is a script that zsh takes, with a function for each command', async () => {
+  it.runIf(SERVICES.shells.present)('is a script that zsh takes, with a function for each command', async () => {
     const ask = 'whence -w _rx-statestore_policy_check; print $_comps[rx-statestore]'
     const input = `autoload -U compinit; compinit -u -D\n${await scriptOf('zsh')}\n${ask}`
     expect(execFileSync('zsh', ['-f'], { input }).toString()).toBe(

@@ -49,6 +49,7 @@ export const SERVICES = {
     needs: 'openssl',
     present: exists('openssl'),
   },
+  shells: { suite: 'completion: in fish and zsh', needs: 'fish and zsh', present: answers('fish') && answers('zsh') },
   chromium: { suite: 'browser: pages in a real browser', needs: 'chromium', present: answers(CHROMIUM) },
 } as const satisfies Record<string, Service>
 
