@@ -153,7 +153,7 @@ describe('a request', () => {
   it('says by which client it is to be partitioned, and that it goes first', () => {
     const { session, client } = beside()
     record(client.key('a').get())
-    expect(session.at(0).request.userProperties).toMatchObject({ $partition: 'client-id1', $high_priority: '' })
+    expect(session.at(0).request.commonProperties).toMatchObject({ $partition: 'client-id1', $high_priority: '' })
   })
 })
 

@@ -48,6 +48,7 @@ function send(name: string, options: Partial<RpcRequest> = {}): () => void {
     payload: utf8(name),
     timeout: 10_000,
     repeatable: false,
+    commonProperties: {},
     userProperties: () => ({ __ts: String(clock.now()) }),
     succeeded: reply => log.push(`${name}: ${new TextDecoder().decode(reply.payload)}`),
     failed: error => log.push(`${name}: ${error.code}`),

@@ -54,14 +54,19 @@ export interface WriteOptions {
 export class Store {
   readonly #invoker: Invoker
   readonly #clock: Clock
-  readonly #clientId: string
   readonly #nodeId: string
+  readonly #commonProperties: Readonly<Record<string, string>>
   #hlc: HlcClock
 
   constructor(invoker: Invoker, clock: Clock, clientId: string) {
     this.#invoker = invoker
     this.#clock = clock
-    this.#clientId = clientId
+    this.#commonProperties = {
+      [PROPERTY.sourceId]: clientId,
+      [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
+      [PROPERTY.partition]: clientId,
+      [PROPERTY.highPriority]: '',
+    }
     this.#nodeId = clientId.replaceAll(':', '_') || 'client'
     this.#hlc = new HlcClock(this.#nodeId)
   }
@@ -155,6 +160,7 @@ export class Store {
         payload: encodeCommand(command),
         timeout,
         repeatable: REPEATABLE.includes(command.verb),
+        commonProperties: this.#commonProperties,
         userProperties: () => this.#properties(options),
         succeeded: reply => {
           const result = attempt(() => read(reply.payload, versionOf(reply), reply))
@@ -171,13 +177,7 @@ export class Store {
   }
 
   #properties({ fencingToken, persist }: WriteOptions): Record<string, string> {
-    const properties: Record<string, string> = {
-      [PROPERTY.timestamp]: String(this.#timestamp()),
-      [PROPERTY.sourceId]: this.#clientId,
-      [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
-      [PROPERTY.partition]: this.#clientId,
-      [PROPERTY.highPriority]: '',
-    }
+    const properties: Record<string, string> = { [PROPERTY.timestamp]: String(this.#timestamp()) }
     if (fencingToken) properties[PROPERTY.fencingToken] = String(fencingToken)
     if (persist) properties[PROPERTY.persist] = 'true'
     return properties

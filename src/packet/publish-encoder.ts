@@ -2,23 +2,13 @@ import { ArgumentError } from '../base/errors.js'
 import { FLAG, LARGEST_VARINT, putUint16, putVarint, sizeOfVarint } from './layout.js'
 import * as PACKET from './packet-types.js'
 import * as PROPERTY from './property-ids.js'
-import type { Content, Envelope, Publish } from './publish.js'
+import type { Content, Envelope, PropertiesByName, Publish } from './publish.js'
 import { Writer } from './writer.js'
 
 /** Gives memory for so many bytes; all of them are written. */
 export type Room = (bytes: number) => Uint8Array
 
-/** A user property whose value has come before; encoded when it comes a second time. */
-interface Known {
-  value: string
-  encoded: Uint8Array | undefined
-}
-
 const ownMemory: Room = bytes => new Uint8Array(bytes)
-
-/** User properties that are kept encoded, and their longest value, UTF-16 units. */
-const MOST_KNOWN = 32
-const LONGEST_KNOWN = 64
 
 const NO_IDS: readonly number[] = Object.freeze([])
 /** Up to here a loop is faster than a view and its copy, bytes. */
@@ -42,7 +32,7 @@ export class PublishEncoder {
   #propertiesEnd = 0
   #content: Content | undefined
   #topic: string | undefined
-  readonly #known = new Map<string, Known>()
+  readonly #common = new WeakMap<PropertiesByName, Uint8Array>()
 
   /**
    * The whole packet for MQTT 5, neither repeated nor retained; `packetId` is 1 to 65,535 for QoS 1, and 0 stands for QoS 0.
@@ -159,7 +149,7 @@ export class PublishEncoder {
     this.#content = content
   }
 
-  #named({ contentType, responseTopic, correlationData, userProperties }: Content): void {
+  #named({ contentType, responseTopic, correlationData, userProperties, commonProperties }: Content): void {
     const block = this.#block
     if (contentType !== undefined) this.#labelled(PROPERTY.contentType, contentType)
     if (responseTopic !== undefined) this.#labelled(PROPERTY.responseTopic, responseTopic)
@@ -167,33 +157,32 @@ export class PublishEncoder {
       block.byte(PROPERTY.correlationData)
       block.binary(correlationData)
     }
-    for (const name of Object.keys(userProperties)) {
-      const value = userProperties[name] ?? ''
+    this.#userProperties(userProperties)
+    if (commonProperties !== undefined) this.#commonProperties(commonProperties)
+  }
+
+  #userProperties(properties: PropertiesByName): void {
+    for (const name of Object.keys(properties)) {
+      const value = properties[name] ?? ''
       if (typeof value === 'string') this.#userProperty(name, value)
       else for (const one of value) this.#userProperty(name, one)
     }
   }
 
   #userProperty(name: string, value: string): void {
-    const known = this.#known.get(name)
-    if (known?.value === value && known.encoded !== undefined) {
-      this.#block.raw(known.encoded)
+    this.#labelled(PROPERTY.userProperties, name)
+    this.#block.text(value)
+  }
+
+  #commonProperties(properties: PropertiesByName): void {
+    const known = this.#common.get(properties)
+    if (known !== undefined) {
+      this.#block.raw(known)
       return
     }
     const from = this.#block.at
-    this.#labelled(PROPERTY.userProperties, name)
-    this.#block.text(value)
-    this.#remember(name, value, known, from)
-  }
-
-  #remember(name: string, value: string, known: Known | undefined, from: number): void {
-    if (value.length > LONGEST_KNOWN) return
-    if (known === undefined) {
-      if (this.#known.size < MOST_KNOWN) this.#known.set(name, { value, encoded: undefined })
-      return
-    }
-    known.encoded = known.value === value ? this.#block.bytes.slice(from, this.#block.at) : undefined
-    known.value = value
+    this.#userProperties(properties)
+    this.#common.set(properties, this.#block.bytes.slice(from, this.#block.at))
   }
 
   #labelled(identifier: number, text: string): void {

@@ -10,6 +10,8 @@ export interface Content {
   /** s */
   readonly messageExpiry?: number | undefined
   readonly userProperties: PropertiesByName
+  /** User properties that many messages have, besides those above: one object for all of them, so that it is encoded once. */
+  readonly commonProperties?: PropertiesByName | undefined
   /**
    * The properties of a PUBLISH that is passed on, encoded as they came; then those above are not looked at, but for
    * `messageExpiry`.

@@ -191,6 +191,7 @@ export class Invoker {
       messageExpiry: Math.min(LONGEST_EXPIRY, Math.max(1, Math.ceil(left / 1000))),
       contentType: this.#topics.contentType,
       userProperties: request.userProperties(),
+      commonProperties: request.commonProperties,
     }
   }
 

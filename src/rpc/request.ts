@@ -1,6 +1,7 @@
 import type { Deadline } from '../base/deadlines.js'
 import { ArgumentError, OutcomeUnknownError, type StateStoreError, TimeoutError } from '../base/errors.js'
 import type { InboundMessage } from '../mqtt/session.js'
+import type { Content } from '../packet/publish.js'
 
 /** An answer. */
 export interface RpcReply {
@@ -17,7 +18,9 @@ export interface RpcRequest {
   readonly timeout: number
   /** Whether it may be sent again when the connection broke: reads may, writes may not. */
   readonly repeatable: boolean
-  /** Called when the request is sent, so that a timestamp is that of sending. */
+  /** User properties that all requests have; see {@link Content.commonProperties}. */
+  readonly commonProperties: Readonly<Record<string, string>>
+  /** The others. Called when the request is sent, so that a timestamp is that of sending. */
   userProperties(): Record<string, string>
   succeeded(reply: RpcReply): void
   failed(error: StateStoreError): void

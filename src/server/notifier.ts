@@ -8,6 +8,8 @@ import type { Dialect } from '../protocol/replies.js'
 import { notificationPrefix } from '../protocol/topics.js'
 import { isTopicName } from './access.js'
 
+const COMMON = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
+
 /** Tells watchers what changed. */
 export class Notifier {
   readonly #dialect: Dialect
@@ -49,11 +51,8 @@ export class Notifier {
     return {
       payload: encodeNotification(notification, this.#dialect),
       contentType: CONTENT_TYPE,
-      userProperties: {
-        [PROPERTY.timestamp]: String(version),
-        [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
-        [PROPERTY.highPriority]: '',
-      },
+      userProperties: { [PROPERTY.timestamp]: String(version) },
+      commonProperties: COMMON,
     }
   }
 }

@@ -16,6 +16,8 @@ export type VolatileRule = (key: Uint8Array, userProperties: PropertiesByName) =
 export interface InvokeResponse {
   readonly payload: Uint8Array
   readonly userProperties: Readonly<Record<string, string>>
+  /** Those of every answer. */
+  readonly commonProperties: Readonly<Record<string, string>>
   readonly changes: readonly Change[]
   /** What the engine said; `undefined` when the request was refused before it got there. */
   readonly reply: Reply | undefined
@@ -71,6 +73,7 @@ export class StateStoreService<C> {
     return {
       payload: encodeReply(answer.reply, this.#dialect),
       userProperties: propertiesOf(answer),
+      commonProperties: ANSWERED,
       changes: answer.changes,
       reply: answer.reply,
       work: answer.work,
@@ -93,31 +96,17 @@ const envelope = (status: number): Record<string, string> => ({
 
 const ANSWERED = envelope(STATUS.ok)
 
+const NO_PROPERTIES: Readonly<Record<string, string>> = Object.freeze({})
+
 function propertiesOf({ version, position }: Answer): Readonly<Record<string, string>> {
-  if (version !== undefined) return answeredWith(String(version))
-  return position === undefined ? ANSWERED : answeredAt(String(position))
+  if (version !== undefined) return { [PROPERTY.timestamp]: String(version) }
+  return position === undefined ? NO_PROPERTIES : { [PROPERTY.position]: String(position) }
 }
-
-// Written out, here and below: it is done for every request.
-const answeredWith = (version: string): Record<string, string> => ({
-  [PROPERTY.timestamp]: version,
-  [PROPERTY.status]: '200',
-  [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
-  [PROPERTY.sourceId]: 'StateStore',
-  [PROPERTY.highPriority]: '',
-})
-
-const answeredAt = (position: string): Record<string, string> => ({
-  [PROPERTY.status]: '200',
-  [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
-  [PROPERTY.sourceId]: 'StateStore',
-  [PROPERTY.position]: position,
-  [PROPERTY.highPriority]: '',
-})
 
 const refusal = (status: number, properties: Record<string, string>): InvokeResponse => ({
   payload: NOTHING,
-  userProperties: { ...envelope(status), ...properties },
+  userProperties: properties,
+  commonProperties: envelope(status),
   changes: [],
   reply: undefined,
 })

@@ -208,6 +208,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
       correlationData: new Uint8Array(correlationData),
       contentType: CONTENT_TYPE,
       userProperties: response.userProperties,
+      commonProperties: response.commonProperties,
     }
     if (this.#options.answer) this.#options.answer(connection, message, content)
     else if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
