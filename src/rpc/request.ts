@@ -1,7 +1,6 @@
 import type { Deadline } from '../base/deadlines.js'
 import { ArgumentError, OutcomeUnknownError, type StateStoreError, TimeoutError } from '../base/errors.js'
 import type { InboundMessage } from '../mqtt/session.js'
-import type { Content } from '../packet/publish.js'
 
 /** An answer. */
 export interface RpcReply {
@@ -18,7 +17,7 @@ export interface RpcRequest {
   readonly timeout: number
   /** Whether it may be sent again when the connection broke: reads may, writes may not. */
   readonly repeatable: boolean
-  /** User properties that all requests have; see {@link Content.commonProperties}. */
+  /** User properties that all requests have: one object, so that it is encoded once. */
   readonly commonProperties: Readonly<Record<string, string>>
   /** The others. Called when the request is sent, so that a timestamp is that of sending. */
   userProperties(): Record<string, string>
