@@ -77,4 +77,9 @@ describe('wrong arguments fail before anything is sent', () => {
     expect(() => setting.client.group(name)).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(() => setting.client.sendEvent(name, 1)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
+
+  it('thrown: the group that is reserved for signs of life', () => {
+    expect(() => setting.client.group('rx-statestore:alive')).toThrow(expect.objectContaining({ code: 'argument' }))
+    expect(() => setting.client.group('rx-statestore:alive2')).not.toThrow()
+  })
 })

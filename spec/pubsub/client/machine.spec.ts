@@ -20,6 +20,8 @@ const SETTINGS: MachineSettings = {
 const URL = 'wss://h/client/hubs/a'
 const RECOVERY = `${URL}?awps_connection_id=c&awps_reconnection_token=t`
 const PING = '{"type":"ping"}'
+/** What a hub is asked that has answered no ping. */
+const alive = (ackId: number): string => `{"type":"leaveGroup","group":"rx-statestore:alive","ackId":${ackId}}`
 
 const REQUEST: SendRequest = {
   frame: { type: 'event', event: 'e', payload: { dataType: 'json', data: 1 } },
@@ -103,7 +105,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
   'connects, pings into silence, gives the link up, recovers': [
     ...CONNECTED,
     [20_002, 'tick', [], 20_003],
-    [20_003, 'tick', [PING], 40_003],
+    [20_003, 'tick', [PING, alive(1)], 40_003],
     [30_000, 'pong 1', [], 50_000],
     [50_000, 'tick', [PING], 70_000],
     [70_000, 'tick', ['close', 'recovering', `open 2 ${RECOVERY}`], 74_000],
@@ -148,7 +150,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [4, 'message 1', ['serverMessage'], 1_004],
     [1_004, 'tick', [SEQUENCE_ACK], 5_000],
     [2_000, 'closed 1 1006', ['recovering', `open 2 ${RECOVERY}`], 5_000],
-    [2_001, 'opened 2', [PING]],
+    [2_001, 'opened 2', [PING, alive(3)]],
     [2_002, 'pong 2', ['connected', JOIN, SENT, SEQUENCE_ACK]],
     [2_003, 'message 2', []],
     [2_004, 'ack 2', ['settled']],
@@ -172,12 +174,12 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [11, 'forget', [], 20_003],
     [12, 'forget', []],
     [13, 'closed 1 1006', ['recovering', `open 2 ${RECOVERY}`]],
-    [14, 'opened 2', [PING]],
+    [14, 'opened 2', [PING, alive(2)]],
     [15, 'pong 2', ['connected']],
   ],
   'is asked for a sign of life after a sleep, and does not wait for its turn': [
     ...CONNECTED,
-    [10_000, 'woke', [PING], 30_000],
+    [10_000, 'woke', [PING, alive(1)], 30_000],
     [30_000, 'tick', ['close', 'recovering', `open 2 ${RECOVERY}`]],
     [30_001, 'closed 2 1006', ['recovering'], 31_001],
     [30_002, 'woke', [`open 3 ${RECOVERY}`]],

@@ -54,9 +54,9 @@ export class FakeSetting {
     return this.statuses.at(-1)
   }
 
-  /** Connects for the first time, to a connection that holds. */
+  /** Connects for the first time, to a connection that holds and a hub that is known to answer pings. */
   connect(): this {
-    this.socket.accept().greet()
+    this.socket.accept().greet().pong()
     this.clock.advance(6_000)
     return this
   }

@@ -1,49 +1,55 @@
-import type { Action, MachineSettings } from './events.js'
-import type { Connected } from './lifecycle-host.js'
+import type { UpFrame } from '../wire/frames.js'
+import type { MachineSettings } from './events.js'
+import type { Connected, LifecycleHost } from './lifecycle-host.js'
 import { recoveryUrl } from './url.js'
 
 const NEVER = Number.POSITIVE_INFINITY
-/** At a hub that answers no pings, a socket that stays open for this long has recovered its session, ms. Half the time there is, if that is less. */
+/** At a hub that has never answered, a socket that stays open for this long has recovered its session, ms. Half the time there is, if that is less. */
 const TRUSTED_AFTER = 1_000
 /** An attempt that hangs may not outlast the time for which a hub keeps a session when the network is back, ms. */
 const LONGEST_RECOVERY_ATTEMPT = 4_000
-/** On so many links in a row pings are left unanswered before the hub is believed to know none: each may be half-open. */
-const LINKS_TO_TELL = 3
 /** Codes with which a hub may close that takes a ping for a violation (RFC 6455, section 7.4.1). */
 const VIOLATIONS = [1002, 1003, 1007]
 const POLICY = 1008
+
+/** The group that is left, though never joined, to be answered: reserved, so that it is none of an application's. */
+export const ALIVE_GROUP = 'rx-statestore:alive'
 
 /**
  * Attempts to connect, one after the other, and whether the socket of the latest is alive: all steps of an attempt
  * together have a time limit, and a link that is up has to be heard from. A silent link is asked before it is given up,
  * for timers stand still while a computer sleeps. Pure; times in ms.
  *
- * Not every hub answers pings: they are younger than the reliable subprotocols. A hub that left them unanswered on three
- * links, each of which may have been half-open, is taken to answer none, and its silence means nothing unless it owes an
- * answer to a request.
+ * Not every hub answers pings: they are younger than the reliable subprotocols. One that never has is sent a request as
+ * well, to leave {@link ALIVE_GROUP}, which any hub acknowledges or refuses. Nobody waits for that very answer, since any
+ * frame is a sign of life: so it is never sent again, and owed to nobody.
  */
 export class ClientLink {
   /** What the hub said before it closes. */
   farewell = ''
   readonly #settings: MachineSettings
-  readonly #act: (action: Action) => void
+  readonly #host: LifecycleHost
   #number = 0
   #url = ''
   #stage: 'none' | 'url' | 'opening' | 'proving' | 'up' = 'none'
   /** When the attempt has failed. */
   #endsAt = NEVER
   #heardAt = 0
-  #pingedAt: number | undefined
+  /** When it was asked for a sign of life that has not come. */
+  #askedAt: number | undefined
   #trustedAt = NEVER
-  /** Links on which a ping was left unanswered. */
-  #unanswered = 0
   /** What the hub makes of pings. */
-  #pings: 'unknown' | 'doubted' | 'answered' | 'ignored' | 'refused' = 'unknown'
+  #pings: 'unknown' | 'answered' | 'refused' = 'unknown'
+  /** Whether it was sent one over this link. */
+  #pinged = false
+  /** Of the latest request to leave {@link ALIVE_GROUP}. */
+  #ackId: bigint | undefined
+  /** Whether the hub has ever answered a ping or such a request. */
+  #answers = false
 
-  /** @param act - does something about the socket */
-  constructor(settings: MachineSettings, act: (action: Action) => void) {
+  constructor(settings: MachineSettings, host: LifecycleHost) {
     this.#settings = settings
-    this.#act = act
+    this.#host = host
   }
 
   get stage(): 'none' | 'url' | 'opening' | 'proving' | 'up' {
@@ -55,45 +61,35 @@ export class ClientLink {
     return this.#heardAt
   }
 
-  /** Whether the hub is known to answer pings. */
-  get answersPings(): boolean {
-    return this.#pings === 'answered'
-  }
-
-  /** Whether the hub is known to answer none. */
-  get ignoresPings(): boolean {
-    return this.#pings === 'ignored' || this.#pings === 'refused'
-  }
-
-  /** Whether another ping would tell little: earlier ones were not answered. */
-  get leftUnanswered(): boolean {
-    return this.#pings === 'doubted' || this.ignoresPings
+  /** Whether the hub is known to answer when it is asked for a sign of life. */
+  get answers(): boolean {
+    return this.#answers
   }
 
   /** When {@link check} has something to say. */
   get deadline(): number {
     if (this.#stage === 'none') return NEVER
-    if (this.#stage === 'up') return (this.#pingedAt ?? this.#heardAt) + this.#settings.keepAlive / 2
+    if (this.#stage === 'up') return (this.#askedAt ?? this.#heardAt) + this.#settings.keepAlive / 2
     return Math.min(this.#endsAt, this.#trustedAt)
   }
 
   /** Another attempt begins, with a fresh URL. */
   askForUrl(now: number): void {
     this.#begin('url', now, this.#settings.connectTimeout)
-    this.#act({ type: 'fetchUrl', link: this.#number })
+    this.#host.act({ type: 'fetchUrl', link: this.#number })
   }
 
   /** The URL is there. */
   open(url: string, now: number): void {
     this.#url = url
     this.advance('opening', now)
-    this.#act({ type: 'open', link: this.#number, url })
+    this.#host.act({ type: 'open', link: this.#number, url })
   }
 
   /** Another attempt begins, to go on with a session. */
   reopen({ connectionId, reconnectionToken: token = '' }: Connected, now: number): void {
     this.#begin('opening', now, Math.min(this.#settings.connectTimeout, LONGEST_RECOVERY_ATTEMPT))
-    this.#act({ type: 'open', link: this.#number, url: recoveryUrl(this.#url, { connectionId, token }) })
+    this.#host.act({ type: 'open', link: this.#number, url: recoveryUrl(this.#url, { connectionId, token }) })
   }
 
   /** Whether something belongs to the attempt, which is at one of these stages. */
@@ -109,27 +105,25 @@ export class ClientLink {
   /** A frame came: whatever it is, the hub is alive. */
   hear(now: number): void {
     this.#heardAt = now
-    this.#pingedAt = undefined
+    this.#askedAt = undefined
   }
 
-  /** Asks the hub for a sign of life, unless it takes that for a violation. */
-  ping(now: number): void {
-    this.#pingedAt ??= now
-    if (this.#pings !== 'refused') {
-      this.#act({ type: 'transmit', data: this.#settings.codec.encode({ type: 'ping' }) })
-    }
+  /** Asks the hub for a sign of life. */
+  ask(now: number): void {
+    this.#askedAt ??= now
+    if (this.#pings !== 'refused') this.#ping()
+    if (this.#pings !== 'answered') this.#request()
   }
 
   /** The hub has answered a ping. */
   ponged(): void {
     this.#pings = 'answered'
+    this.#answers = true
   }
 
-  /** The hub has not answered in time: it knows no pings, or the link is half-open, which the next ones tell. */
-  unanswered(): void {
-    if (this.#pings !== 'unknown' && this.#pings !== 'doubted') return
-    this.#unanswered++
-    this.#pings = this.#unanswered < LINKS_TO_TELL ? 'doubted' : 'ignored'
+  /** The hub has answered a request. */
+  acknowledged(ackId: bigint): void {
+    if (ackId === this.#ackId) this.#answers = true
   }
 
   /** The socket is open again, and no frame may come to say so. */
@@ -139,16 +133,15 @@ export class ClientLink {
   }
 
   /** What the deadline means. */
-  check(now: number): 'ping' | 'silent' | 'dead' | 'trusted' | undefined {
+  check(now: number): 'silent' | 'dead' | 'trusted' | undefined {
     if (this.deadline > now) return undefined
     if (this.#stage !== 'up') return this.#trustedAt <= now ? 'trusted' : 'dead'
-    if (this.#pingedAt === undefined) return 'ping'
-    return this.ignoresPings ? 'silent' : 'dead'
+    return this.#askedAt === undefined ? 'silent' : 'dead'
   }
 
-  /** The other side closed the socket: over a ping, if it was the first and such is the code. */
+  /** The other side closed the socket: over a ping, if it has answered none and such is the code. */
   closed(code: number): void {
-    if (!['unknown', 'doubted'].includes(this.#pings) || this.#pingedAt === undefined) return
+    if (this.#pings !== 'unknown' || !this.#pinged) return
     // Before the link is up this one says that there is no such session.
     if (VIOLATIONS.includes(code) || (code === POLICY && this.#stage === 'up')) this.#pings = 'refused'
   }
@@ -156,12 +149,12 @@ export class ClientLink {
   /** The socket is gone. */
   drop(): void {
     this.#stage = 'none'
-    this.#pingedAt = undefined
+    this.#askedAt = undefined
   }
 
   /** Closes the socket; without a code unless the session is to end, for 1000 makes the hub forget it. */
   abandon(code?: number): void {
-    if (this.#stage !== 'none' && this.#stage !== 'url') this.#act({ type: 'close', code })
+    if (this.#stage !== 'none' && this.#stage !== 'url') this.#host.act({ type: 'close', code })
     this.drop()
   }
 
@@ -170,6 +163,21 @@ export class ClientLink {
     this.#stage = stage
     this.#endsAt = now + patience
     this.#trustedAt = NEVER
+    this.#pinged = false
     this.farewell = ''
+  }
+
+  #ping(): void {
+    this.#pinged = true
+    this.#transmit({ type: 'ping' })
+  }
+
+  #request(): void {
+    this.#ackId = this.#host.nextId()
+    this.#transmit({ type: 'leaveGroup', group: ALIVE_GROUP, ackId: this.#ackId })
+  }
+
+  #transmit(frame: UpFrame): void {
+    this.#host.act({ type: 'transmit', data: this.#settings.codec.encode(frame) })
   }
 }

@@ -20,7 +20,7 @@ export interface PubSubOptions {
   readonly recoveryWindow?: number
   /** ms until an attempt to connect has failed: fresh URL, handshake and first frame together. Default 10,000. */
   readonly connectTimeout?: number
-  /** ms of silence after which a half-open connection is found out; after half of it the hub is pinged. Default 40,000. */
+  /** ms of silence after which a half-open connection is found out; after half of it the hub is asked for a sign of life. Default 40,000. */
   readonly keepAlive?: number
   /** ms until a send has failed, outages included. Default: 30 s longer than the recovery window, 90,000. */
   readonly timeout?: number

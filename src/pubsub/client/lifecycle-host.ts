@@ -7,8 +7,8 @@ export interface LifecycleHost {
   readonly act: (action: Action) => void
   /** The hub listens: in a new session, or in the recovered one. */
   readonly resumed: (now: number) => void
-  /** Whether the hub owes an answer. */
-  readonly isOwed: () => boolean
+  /** A fresh id for a request. */
+  readonly nextId: () => bigint
   /** The socket is gone. */
   readonly suspended: () => void
   /** The session is gone; the hub was heard last at `since`. */

@@ -30,7 +30,7 @@ export class Lifecycle {
   constructor(settings: MachineSettings, host: LifecycleHost) {
     this.#settings = settings
     this.#host = host
-    this.#link = new ClientLink(settings, host.act)
+    this.#link = new ClientLink(settings, host)
     this.#retries = new Retries(settings)
   }
 
@@ -52,25 +52,21 @@ export class Lifecycle {
 
   tick(now: number): void {
     const state = this.#link.check(now)
-    if (state === 'ping') this.#link.ping(now)
-    if (state === 'trusted') this.#trust(now)
+    if (state === 'silent') this.#link.ask(now)
+    // No frame says that a session is recovered; only its loss is announced, at once.
+    if (state === 'trusted') this.proven(now)
     if (this.#recovery && this.#recovery.deadline <= now) {
       this.#link.abandon()
       this.#loseSession(failure(`The session was not recovered within ${this.#settings.recoveryWindow} ms`), now)
-    } else if (state === 'dead' || (state === 'silent' && this.#host.isOwed())) {
-      if (this.#link.stage === 'up') this.#link.unanswered()
-      this.#giveUp('The hub gave no sign of life in time', now)
-    } else if (state === 'silent') {
-      this.#link.hear(now)
+    } else if (state === 'dead') {
+      this.#link.abandon()
+      this.#lost(failure('The hub gave no sign of life in time'), now)
     } else if (this.#retries.at <= now) this.#retry(now)
   }
 
   /** What seems alive may be dead, and a pause has been long enough. */
   woke(now: number): void {
-    if (this.#link.stage === 'up') {
-      if (this.#link.leftUnanswered) this.#giveUp('The computer has slept, and the hub answers no pings', now)
-      else this.#link.ping(now)
-    }
+    if (this.#link.stage === 'up') this.#link.ask(now)
     if (this.#retries.at < NEVER) this.#retry(now)
   }
 
@@ -89,8 +85,8 @@ export class Lifecycle {
     if (!this.#link.isAt(link, 'opening')) return
     this.#link.advance('proving', now)
     if (this.#recovery === undefined) return
-    if (!this.#link.answersPings) this.#link.trust(now)
-    this.#link.ping(now)
+    if (!this.#link.answers) this.#link.trust(now)
+    this.#link.ask(now)
   }
 
   /** Whether bytes that came are to be read. */
@@ -103,6 +99,11 @@ export class Lifecycle {
   /** The hub answers pings. */
   ponged(): void {
     this.#link.ponged()
+  }
+
+  /** The hub answers requests, if this is the one that asked for a sign of life. */
+  acknowledged(ackId: bigint): void {
+    this.#link.acknowledged(ackId)
   }
 
   /** The hub has sent something else than a farewell or the name of a session: the recovery is done. */
@@ -152,17 +153,6 @@ export class Lifecycle {
     this.#link.advance('up', now)
     this.#show({ state: 'connected', connectionId, userId })
     this.#host.resumed(now)
-  }
-
-  /** No frame says that a session is recovered; only its loss is announced, at once. */
-  #trust(now: number): void {
-    this.#link.unanswered()
-    this.proven(now)
-  }
-
-  #giveUp(why: string, now: number): void {
-    this.#link.abandon()
-    this.#lost(failure(why), now)
   }
 
   /** The link is gone, or was not made. */

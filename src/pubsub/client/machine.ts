@@ -41,7 +41,7 @@ export class Machine {
     this.#lifecycle = new Lifecycle(settings, {
       act,
       resumed: now => this.#resumed(now),
-      isOwed: () => this.#sendQueue.isOwed,
+      nextId: () => this.#sendQueue.takeId(),
       suspended: () => this.#suspended(),
       sessionLost: (since, now) => this.#sessionLost(since, now),
       stopped: (error, now) => this.#stopped(error, now),
@@ -143,6 +143,7 @@ export class Machine {
         break
       }
       case 'ack':
+        this.#lifecycle.acknowledged(frame.ackId)
         this.#sendQueue.acknowledged(frame.ackId, frame.success, frame.error, now)
         break
       case 'connected':

@@ -1,7 +1,8 @@
 import { BehaviorSubject, defer, EMPTY, filter, finalize, Observable, Subject, type Subscriber, throwError } from 'rxjs'
 import type { Clock } from '../../base/clock.js'
-import { ConnectionLostError, type StateStoreError } from '../../base/errors.js'
+import { ArgumentError, ConnectionLostError, type StateStoreError } from '../../base/errors.js'
 import { checkName } from '../wire/names.js'
+import { ALIVE_GROUP } from './client-link.js'
 import { Driver, type UrlSource } from './driver.js'
 import type {
   Action,
@@ -77,7 +78,8 @@ export class PubSubClient implements AsyncDisposable {
 
   /**
    * A group of the hub; it is not joined before its messages are subscribed to. Throws `argument` for a blank name, for
-   * one of more than 1,024 characters, and for one with half a surrogate pair.
+   * one of more than 1,024 characters, for one with half a surrogate pair, and for `rx-statestore:alive`, which is
+   * reserved.
    *
    * @example
    * ```ts
@@ -86,6 +88,7 @@ export class PubSubClient implements AsyncDisposable {
    */
   group(name: string): Group {
     checkName('group', name)
+    if (name === ALIVE_GROUP) throw new ArgumentError(`The group ${ALIVE_GROUP} is reserved for signs of life`)
     return new Group(name, this.#groupHost)
   }
 

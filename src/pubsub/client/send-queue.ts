@@ -55,14 +55,14 @@ export class SendQueue {
     return Math.min(this.#deadlines.earliest, this.#retries.earliest, this.#pollAt)
   }
 
-  /** Whether the hub has been asked for an answer that has not come. */
-  get isOwed(): boolean {
-    return this.#sent.size > 0
+  /** An id for a request that is sent past the queue: no message gets it. There are so few that a hub remembers the others. */
+  takeId(): bigint {
+    return ++this.#lastId
   }
 
   /** Sends a request as soon as may be. One that cannot be sent at all settles at once. */
   post(draft: Draft, now: number): Posting | undefined {
-    const ackId = draft.ack ? ++this.#lastId : undefined
+    const ackId = draft.ack ? this.takeId() : undefined
     const data = this.#admit(draft, ackId)
     if (data instanceof StateStoreError) {
       draft.settled({ ok: false, error: data }, now)
