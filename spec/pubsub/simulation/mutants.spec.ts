@@ -4,7 +4,7 @@ import type { HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import { some } from '../../support/effort.js'
 import { scheduleOf } from './schedule.js'
 import { simulate } from './simulate.js'
-import { newIdOnResend } from './tamper.js'
+import { asksToLeave, newIdOnResend } from './tamper.js'
 import type { Sabotage } from './world.js'
 
 /** What is different from the shipped client and hub. */
@@ -14,7 +14,7 @@ interface Mutation extends Sabotage {
   readonly recentIds?: 'forgets'
   readonly requests?: 'remembers what failed'
   readonly session?: 'repeats nothing'
-  readonly link?: 'waits for a frame'
+  readonly link?: 'waits for a frame' | 'asks by pings alone' | 'borrows ids' | 'takes silence for life' | 'pings on'
 }
 
 const switchedOff = vi.hoisted((): { mutation: Mutation } => ({ mutation: {} }))
@@ -37,6 +37,30 @@ vi.mock('../../../src/pubsub/client/sequence-tracker.js', async importOriginal =
 vi.mock('../../../src/pubsub/client/client-link.js', async importOriginal => {
   const original = await importOriginal<typeof import('../../../src/pubsub/client/client-link.js')>()
   class ClientLink extends original.ClientLink {
+    constructor(...[settings, host]: ConstructorParameters<typeof original.ClientLink>) {
+      const isRequest = (action: Action): boolean => action.type === 'transmit' && asksToLeave(action.data)
+      super(settings, {
+        ...host,
+        act: action => {
+          if (switchedOff.mutation.link !== 'asks by pings alone' || !isRequest(action)) host.act(action)
+        },
+        // One that the next message gets.
+        nextId: () => host.nextId() + (switchedOff.mutation.link === 'borrows ids' ? 1n : 0n),
+      })
+    }
+
+    override check(now: number): ReturnType<InstanceType<typeof original.ClientLink>['check']> {
+      const found = super.check(now)
+      if (found !== 'dead' || this.stage !== 'up' || switchedOff.mutation.link !== 'takes silence for life')
+        return found
+      this.hear(now)
+      return undefined
+    }
+
+    override closed(code: number): void {
+      if (switchedOff.mutation.link !== 'pings on') super.closed(code)
+    }
+
     override trust(now: number): void {
       if (switchedOff.mutation.link !== 'waits for a frame') super.trust(now)
     }
@@ -135,7 +159,11 @@ const MUTATIONS: Record<string, Mutation> = {
   'ids of processed requests forgotten by the hub': { recentIds: 'forgets' },
   'ids remembered by the hub before the request succeeded': { requests: 'remembers what failed' },
   'nothing repeated by the hub after a recovery': { session: 'repeats nothing' },
-  'a frame waited for that a hub without pings does not send': { link: 'waits for a frame' },
+  'a frame waited for that a hub without signs of life does not send': { link: 'waits for a frame' },
+  'a hub that answers no pings asked by nothing else': { link: 'asks by pings alone' },
+  'the request for a sign of life under the id of a message': { link: 'borrows ids' },
+  'silence taken for life': { link: 'takes silence for life' },
+  'pings sent to a hub that refuses them': { link: 'pings on' },
   'live messages before repeated ones': { hub: 'replay before live traffic' },
 }
 

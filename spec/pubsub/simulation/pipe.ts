@@ -46,6 +46,8 @@ export class Pipe {
   underWay = 0
   /** Nothing arrives any more, and nobody is told. */
   dead = false
+  /** Whether it has ever kept frames waiting. */
+  stalled = false
   readonly #nature: Nature
   readonly #broken: () => void
   readonly #drained: () => void
@@ -74,6 +76,7 @@ export class Pipe {
   stall(duration: number): void {
     if (this.#held) return
     this.#held = []
+    this.stalled = true
     this.#nature.time.after(duration, () => this.#release())
   }
 

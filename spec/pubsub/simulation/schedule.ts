@@ -34,14 +34,19 @@ export interface ClientPlan {
   readonly timeout: number
 }
 
+/**
+ * What the hub answers when it is asked for a sign of life: pings; requests alone, while it leaves pings unanswered or
+ * ends a session over one; or neither.
+ */
+export type Signs = 'pongs' | 'acks' | 'acks, no pings' | 'none'
+
 /** Everything that happens in a simulation, given by its seed. */
 export interface Schedule {
   readonly seed: number
   readonly clients: readonly ClientPlan[]
   readonly retention: number
   readonly idleTimeout: number
-  /** Whether the hub answers pings; that of the protocol's page does not. */
-  readonly knowsPings: boolean
+  readonly signs: Signs
   readonly conditions: Conditions
   readonly actions: readonly Action[]
 }
@@ -54,6 +59,9 @@ export const AGES = 90_000
 /** More than the hub keeps for a client that does not acknowledge. */
 const FLOOD = 1_100
 
+/** More than a recovery takes, and less than passes after the end, ms. */
+const PATIENCE = 2_000
+const OTHER_SIGNS = ['acks', 'acks', 'acks, no pings', 'none'] as const
 const WAYS = ['plain', 'plain', 'plain', 'noEcho', 'atLeastOnce', 'noAck'] as const
 
 /** The schedule of a seed. */
@@ -69,13 +77,13 @@ export function scheduleOf(seed: number): Schedule {
   })
   const joins = clients.map((_, client): Action => ({ at: 0, type: 'join', client, group: random.int(0, GROUPS - 1) }))
   const [retention, idleTimeout] = [random.pick([300, 2_000, 6_000]), random.pick([3_000, 8_000])]
-  const knowsPings = random.chance(0.75)
+  const signs = random.chance(0.75) ? 'pongs' : random.pick([...OTHER_SIGNS])
   return {
     seed,
-    clients: knowsPings ? clients : clients.map(patient),
-    retention: knowsPings ? retention : Math.max(2_000, retention),
+    clients: signs === 'none' ? clients.map(patient) : clients,
+    retention: signs === 'none' ? PATIENCE : retention,
     idleTimeout,
-    knowsPings,
+    signs,
     conditions,
     actions: [...joins, ...actions].sort((a, b) => a.at - b.at),
   }
@@ -89,7 +97,10 @@ const planOf = (random: Random): ClientPlan => ({
   timeout: random.pick([300, 2_000, AGES, AGES]),
 })
 
-/** What a hub makes of pings is found out in a recovery, for which there has to be more time than a pause takes. */
+/**
+ * A hub without signs of life is recovered from after each silence, for which there has to be more time than a pause
+ * takes, and it may be closed in the middle of that.
+ */
 const patient = (plan: ClientPlan): ClientPlan => ({ ...plan, recoveryWindow: Math.max(3_000, plan.recoveryWindow) })
 
 function conditionsOf(random: Random): Conditions {

@@ -7,8 +7,9 @@ import type { Socket, SocketHandlers } from '../../../src/pubsub/client/socket.j
 import { StateStoreError } from '../../../src/pubsub/index.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
-import { EventLoop } from '../../simulation/event-loop.js'
+import { EventLoop, type Thaw } from '../../simulation/event-loop.js'
 import type { Ledger, Sent } from './ledger.js'
+import { LinkWitness } from './link-witness.js'
 import type { Nature } from './pipe.js'
 import { type ClientPlan, TROUBLE } from './schedule.js'
 import type { SimHub } from './sim-hub.js'
@@ -47,6 +48,7 @@ export class SimClient {
   readonly #groups = new Map<string, Subscribed>()
   readonly #serverMessages: Witness
   readonly #witnesses: Witness[] = []
+  readonly #linkWitness: LinkWitness
   #wire: Wire | undefined
   #status: PubSubStatus = { state: 'connecting' }
   /** ms of the simulation. */
@@ -63,6 +65,7 @@ export class SimClient {
     this.#place = place
     this.#tamper = place.tamper?.()
     this.loop = new EventLoop(nature.time, 0)
+    this.#linkWitness = new LinkWitness(place, plan.keepAlive, what => ledger.complain(`${name} ${what}`))
     const pause = (attempt: number): number => backoff(attempt, { initial: 50, maximum: 1_000 })
     this.#client = new PubSubClient({
       ...plan,
@@ -85,9 +88,11 @@ export class SimClient {
     this.#client.serverMessages$.subscribe(message => this.#serverMessages.take(message, this.#session ?? ''))
   }
 
-  /** The session it is in, if it is connected. */
+  /** The session it is in, if it is connected. At a hub that shows no sign of life, each silence ends in a recovery. */
   get connectionId(): string | undefined {
-    return this.#status.state === 'connected' ? this.#status.connectionId : undefined
+    const { state } = this.#status
+    const isIn = state === 'connected' || (state === 'recovering' && this.#place.hub.signs === 'none')
+    return isIn ? this.#session : undefined
   }
 
   /** Names of the groups it wants to be in. */
@@ -127,11 +132,13 @@ export class SimClient {
     this.#wire?.cut()
   }
 
-  /** @param patience - ms after which TCP notices, if it does */
-  halfOpen(direction: 'up' | 'down' | 'both', patience: number | undefined): void {
-    const wire = this.#wire
-    wire?.silence(direction)
-    if (patience !== undefined) this.#place.nature.time.after(patience, () => wire?.cut())
+  halfOpen(direction: 'up' | 'down' | 'both'): void {
+    this.#wire?.silence(direction)
+  }
+
+  freeze(duration: number, first: Thaw): void {
+    if (!this.loop.frozen) this.#linkWitness.frozen(duration)
+    this.loop.freeze(duration, first)
   }
 
   stall(direction: 'up' | 'down', duration: number): void {
@@ -146,6 +153,7 @@ export class SimClient {
 
   /** At the end of everything, while it is still connected or after it was closed. */
   judge(): void {
+    this.#linkWitness.judge()
     const lasting = new Set(Array.from(this.#groups.values(), ({ witness }) => witness))
     if (!this.closed) lasting.add(this.#serverMessages)
     for (const witness of [...this.#witnesses, this.#serverMessages]) {
@@ -158,12 +166,21 @@ export class SimClient {
     const { opened, message, closed } = handlers
     const own: SocketHandlers = {
       opened: () => this.loop.run(() => opened()),
-      message: data => this.loop.run(() => message(data)),
-      closed: (code, reason) => this.loop.run(() => closed(code, reason)),
+      message: data =>
+        this.loop.run(() => {
+          this.#linkWitness.heard()
+          message(data)
+        }),
+      closed: (code, reason) =>
+        this.loop.run(() => {
+          if (!wire.near.closing) this.#linkWitness.closed(code)
+          closed(code, reason)
+        }),
     }
     const [changed, change] = this.#tamper?.(own) ?? [own, (socket: Socket) => socket]
     const wire = new Wire(nature, changed)
     this.#wire = wire
+    this.#linkWitness.opened(wire)
     const { random, conditions } = nature
     if (random.chance(conditions.hanging)) wire.silence('both')
     else if (random.chance(conditions.refused)) wire.cut()
@@ -199,6 +216,7 @@ export class SimClient {
   #note(status: PubSubStatus): void {
     const former = this.#status
     this.#status = status
+    this.#linkWitness.note(status)
     if (status.state === 'recovering' && former.state !== 'recovering') {
       this.#recoveringSince = this.#place.nature.time.now
     }

@@ -1,3 +1,4 @@
+import { ALIVE_GROUP } from '../../../src/pubsub/client/client-link.js'
 import type { EventRequest } from '../../../src/pubsub/hub/event-desk.js'
 import { readHandshake } from '../../../src/pubsub/hub/handshake.js'
 import { HubEngine } from '../../../src/pubsub/hub/hub-engine.js'
@@ -11,7 +12,7 @@ import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { idIn, type Ledger } from './ledger.js'
 import type { Nature } from './pipe.js'
-import type { Schedule } from './schedule.js'
+import type { Schedule, Signs } from './schedule.js'
 import type { Wire } from './wire.js'
 
 /** A safeguard of the hub that is switched off from outside. */
@@ -21,10 +22,14 @@ const DIALECTS = { json: new SharedCodec(jsonHubCodec), protobuf: new SharedCode
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 
 /** How a hub is: see the schedule. */
-export type Limits = Pick<Schedule, 'retention' | 'idleTimeout' | 'knowsPings'>
+export type Limits = Pick<Schedule, 'retention' | 'idleTimeout' | 'signs'>
 
-const isPing = (data: FrameData): boolean =>
-  (typeof data === 'string' ? jsonHubCodec : protobufHubCodec).decode(data).type === 'ping'
+/** Whether a frame asks for a sign of life. */
+function asks(data: FrameData): 'ping' | 'request' | undefined {
+  const frame = (typeof data === 'string' ? jsonHubCodec : protobufHubCodec).decode(data)
+  if (frame.type === 'ping') return 'ping'
+  return frame.type === 'leaveGroup' && frame.group === ALIVE_GROUP ? 'request' : undefined
+}
 
 /** The shipped engine, watched by the ledger. */
 class RecordedEngine extends HubEngine {
@@ -77,6 +82,10 @@ export class SimHub {
     this.#limits = limits
     this.#sabotage = sabotage
     this.engine = this.#emptyEngine()
+  }
+
+  get signs(): Signs {
+    return this.#limits.signs
   }
 
   /** Whether a timer runs. */
@@ -173,7 +182,12 @@ export class SimHub {
     }
     link.listener = {
       receive: data => {
-        if (this.#limits.knowsPings || !isPing(data)) current(now => engine.receive(session, link, data, now))
+        const asked = this.signs === 'pongs' ? undefined : asks(data)
+        if (asked === undefined || (asked === 'request' && this.signs !== 'none')) {
+          current(now => engine.receive(session, link, data, now))
+        } else if (this.signs === 'acks, no pings') {
+          current(() => engine.end(session, 'violation', CLOSE.malformed, 'what is a ping?'))
+        }
       },
       alive: () => current(now => engine.alive(session, link, now)),
       drained: () => current(() => engine.drained(session, link)),

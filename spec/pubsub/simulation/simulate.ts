@@ -27,11 +27,11 @@ export const simulate = (schedule: Schedule, sabotage?: Sabotage): Verdict =>
 /** What a person needs to understand the failure of a seed: the smallest part of its schedule that fails, and how. */
 export function explain(seed: number): string {
   const small = shrink(scheduleOf(seed), candidate => simulate(candidate).violations.length > 0)
-  const { clients, conditions, retention, idleTimeout, knowsPings } = small
+  const { clients, conditions, retention, idleTimeout, signs } = small
   return [
     `seed ${seed} (replay: SEED=${seed})`,
     ...clients.map((client, i) => `client${i} ${JSON.stringify(client)}`),
-    JSON.stringify({ retention, idleTimeout, knowsPings, ...conditions }),
+    JSON.stringify({ retention, idleTimeout, signs, ...conditions }),
     ...small.actions.map(describeAction),
     ...simulate(small).violations,
   ].join('\n')

@@ -16,6 +16,7 @@ const REGRESSIONS: readonly (readonly [name: string, seed: number])[] = [
   ['a link that broke in its handshake made a hub one without pings', 2_349_316_382],
   ['a link that was half-open from its first moment made a hub one without pings', 2_349_327_284],
   ['two links that were half-open made a hub one without pings', 806_977_047],
+  ['three links that were half-open made a hub one without pings', 2_907_196_248],
   ['what was under way when its session was lost came after what the next session sent', 2_601_992_010],
   ['an event was refused for good while its copy was on the way', 2_349_329_853],
   ['an event was said not to have left while its copy was on the way', 2_349_326_533],

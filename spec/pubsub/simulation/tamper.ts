@@ -44,6 +44,9 @@ export function newIdOnResend(): Tamper {
   }
 }
 
+/** Whether a frame of a client is a request to leave a group. */
+export const asksToLeave = (data: FrameData): boolean => codecsOf(data).hub.decode(data).type === 'leaveGroup'
+
 const codecsOf = (data: FrameData): { readonly client: ClientCodec; readonly hub: HubCodec } =>
   typeof data === 'string'
     ? { client: jsonClientCodec, hub: jsonHubCodec }

@@ -26,6 +26,8 @@ export class Wire {
   readonly up: Pipe
   readonly down: Pipe
   readonly #nature: Nature
+  /** When something stopped to arrive for good, ms. */
+  deadSince: number | undefined
   #cut = false
 
   constructor(nature: Nature, handlers: SocketHandlers) {
@@ -52,6 +54,7 @@ export class Wire {
 
   /** Leaves it half-open: what is sent vanishes, and nobody is told. */
   silence(direction: 'up' | 'down' | 'both'): void {
+    this.deadSince ??= this.#nature.time.now
     if (direction !== 'down') this.up.dead = true
     if (direction !== 'up') this.down.dead = true
   }
@@ -59,11 +62,12 @@ export class Wire {
 
 /** The client's end. */
 export class NearEnd implements Socket {
+  /** Whether the client has closed it. */
+  closing = false
   readonly #wire: Wire
   readonly #nature: Nature
   readonly #handlers: SocketHandlers
   #open = true
-  #closing = false
 
   constructor(wire: Wire, nature: Nature, handlers: SocketHandlers) {
     this.#wire = wire
@@ -80,12 +84,13 @@ export class NearEnd implements Socket {
   }
 
   send(data: FrameData): void {
-    if (this.#open && !this.#closing) this.#wire.up.push(() => this.#wire.far.take(data))
+    if (this.#open && !this.closing) this.#wire.up.push(() => this.#wire.far.take(data))
   }
 
   close(code: number = NO_CODE): void {
-    if (!this.#open || this.#closing) return
-    this.#closing = true
+    if (this.closing) return
+    this.closing = true
+    if (!this.#open) return
     this.#wire.up.push(() => {
       this.#wire.far.ended(code)
       this.#wire.down.push(() => this.ended(code, ''))

@@ -26,9 +26,6 @@ const SETTLE = 22_000
 /** Long enough for a message, and for a client to be closed. */
 const MOMENT = 4_000
 
-/** What nobody asks for a sign of life is found to be dead by TCP, if anything is sent, ms. */
-const TCP_PATIENCE = 3_000
-
 const groupName = (group: number): string => `group${group}`
 
 /** A hub, clients and a network on virtual time. */
@@ -114,13 +111,13 @@ export class World {
         this.#hub.kick(client.name)
         break
       case 'halfOpen':
-        client.halfOpen(action.direction, this.#schedule.knowsPings ? undefined : TCP_PATIENCE)
+        client.halfOpen(action.direction)
         break
       case 'stall':
         client.stall(action.direction, action.duration)
         break
       case 'freeze':
-        client.loop.freeze(action.duration, action.first)
+        client.freeze(action.duration, action.first)
         break
       case 'reopen':
         client.close()

@@ -1,0 +1,76 @@
+import type { PubSubStatus } from '../../../src/pubsub/client/pubsub-status.js'
+import { CLOSE } from '../../../src/pubsub/hub/hub-link.js'
+import type { VirtualTime } from '../../simulation/virtual-time.js'
+import type { Place } from './sim-client.js'
+import type { SimHub } from './sim-hub.js'
+import type { Wire } from './wire.js'
+
+/**
+ * Holds a client to what it says of its link, whatever the hub makes of pings: one that is dead is given up within
+ * `keepAlive`, one that is alive is not given up as long as the hub answers anything, and a hub that ends a session over a
+ * ping gets no other.
+ */
+export class LinkWitness {
+  readonly #time: VirtualTime
+  readonly #hub: SimHub
+  readonly #keepAlive: number
+  readonly #complain: (what: string) => void
+  #wire: Wire | undefined
+  /** Whether the client says that it is connected. */
+  #connected = false
+  /** When it last had a reason to believe that the link is alive, or could do nothing about it, ms. */
+  #since = 0
+  #thawsAt = Number.NEGATIVE_INFINITY
+  #refusals = 0
+
+  constructor({ nature, hub }: Place, keepAlive: number, complain: (what: string) => void) {
+    this.#time = nature.time
+    this.#hub = hub
+    this.#keepAlive = keepAlive
+    this.#complain = complain
+  }
+
+  opened(wire: Wire): void {
+    this.#wire = wire
+  }
+
+  /** A frame came. */
+  heard(): void {
+    this.#since = this.#time.now
+  }
+
+  /** The client does nothing for a while. */
+  frozen(duration: number): void {
+    this.#thawsAt = this.#time.now + duration
+  }
+
+  /** The other side closed a socket that the client had not given up. */
+  closed(code: number): void {
+    if (code === CLOSE.malformed && ++this.#refusals > 1) this.#complain('sent a ping to a hub that had refused one')
+  }
+
+  note(status: PubSubStatus): void {
+    if (status.state === 'connected') this.#since = this.#time.now
+    if (status.state !== 'connected') this.judge()
+    if (this.#connected && status.state === 'recovering' && /no sign of life/.test(status.cause.message)) {
+      this.#judgeDistrust()
+    }
+    this.#connected = status.state === 'connected'
+  }
+
+  /** At the end as well. */
+  judge(): void {
+    const { deadSince } = this.#wire ?? {}
+    if (!this.#connected || deadSince === undefined) return
+    const late = this.#time.now - Math.max(deadSince, this.#since, this.#thawsAt) - this.#keepAlive
+    if (late > 0) this.#complain(`found out ${late} ms too late that its link was dead`)
+  }
+
+  #judgeDistrust(): void {
+    if (this.#hub.signs === 'none') return
+    const wire = this.#wire
+    if (wire === undefined || wire.deadSince !== undefined || wire.up.stalled || wire.down.stalled) return
+    // An answer may have waited while the client was frozen.
+    if (this.#time.now - this.#thawsAt > this.#keepAlive) this.#complain('gave up a link that was alive')
+  }
+}
