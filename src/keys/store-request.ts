@@ -1,4 +1,5 @@
-import { firstValueFrom, Observable } from 'rxjs'
+import type { Observable } from 'rxjs'
+import { Awaitable } from '../awaitable/awaitable.js'
 
 /**
  * One request to the store, and its one result. It is a cold observable: nothing is sent before somebody subscribes, every
@@ -15,34 +16,9 @@ import { firstValueFrom, Observable } from 'rxjs'
  * slider$.pipe(switchMap(value => setPoint.set(value))).subscribe()
  * ```
  */
-export class StoreRequest<T> extends Observable<T> implements PromiseLike<T> {
-  #result: Promise<T> | undefined = undefined
-
+export class StoreRequest<T> extends Awaitable<T> {
   /** @param make - called on every subscription; what it throws is the error of that */
   constructor(make: () => Observable<T>) {
     super(subscriber => make().subscribe(subscriber))
-  }
-
-  // Getters, so that they have the very types of a promise's methods.
-
-  /** Sends the request unless that was done, and settles with its result. */
-  // biome-ignore lint/suspicious/noThenProperty: it is there to be awaited
-  get then(): Promise<T>['then'] {
-    return (fulfilled, rejected) => this.#settled().then(fulfilled, rejected)
-  }
-
-  /** The same as {@link then} without its first argument. */
-  get catch(): Promise<T>['catch'] {
-    return rejected => this.#settled().catch(rejected)
-  }
-
-  /** As the method of a promise. */
-  get finally(): Promise<T>['finally'] {
-    return settled => this.#settled().finally(settled)
-  }
-
-  #settled(): Promise<T> {
-    this.#result ??= firstValueFrom(this)
-    return this.#result
   }
 }

@@ -1,3 +1,4 @@
+export { Awaitable } from '../awaitable/awaitable.js'
 export { type BackoffOptions, backoff } from '../base/backoff.js'
 export { type Clock, systemClock } from '../base/clock.js'
 export {

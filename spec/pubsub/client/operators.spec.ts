@@ -1,6 +1,7 @@
 import { map, NEVER, type Observable, type OperatorFunction, of, Subject } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { Awaitable } from '../../../src/awaitable/awaitable.js'
 import { Group, type GroupHost } from '../../../src/pubsub/client/group.js'
 import { type SendingOptions, sendEvent, sendToGroup } from '../../../src/pubsub/client/operators.js'
 import type { GroupSendOptions } from '../../../src/pubsub/client/send.js'
@@ -11,10 +12,12 @@ const cold = (m: Context, diagram: string) => m.cold<string>(diagram)
 
 /** A group whose sends are scripted by item. */
 function groupOf(requests: Requests): Group {
-  const send: GroupHost['send'] = ({ frame }) =>
-    requests
+  const send: GroupHost['send'] = ({ frame }) => {
+    const results = requests
       .of(String(frame.payload.data))
       .pipe(map(letter => ({ ackId: BigInt(letter.charCodeAt(0)), duplicate: false })))
+    return new Awaitable(subscriber => results.subscribe(subscriber))
+  }
   return new Group('line', { send, timeout: 90_000, messages: () => NEVER, gaps: () => NEVER })
 }
 
@@ -129,7 +132,12 @@ describe('sendToGroup', () => {
   )
 
   it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])('throws for %j', options => {
-    const group = new Group('line', { send: () => NEVER, timeout: 1, messages: () => NEVER, gaps: () => NEVER })
+    const group = new Group('line', {
+      send: () => new Awaitable(),
+      timeout: 1,
+      messages: () => NEVER,
+      gaps: () => NEVER,
+    })
     expect(() => sendToGroup(group, options)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 })

@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs'
+import type { Awaitable } from '../../awaitable/awaitable.js'
 import type { GroupMessage, SendRequest, SendResult } from './events.js'
 import { toPayload } from './payload.js'
 import { type GroupSendOptions, noEchoOf, sendingOf } from './send.js'
@@ -14,7 +15,7 @@ export interface Gap {
 /** What groups need of their client. */
 export interface GroupHost {
   /** Sends when it is subscribed to. */
-  readonly send: (request: SendRequest) => Observable<SendResult>
+  readonly send: (request: SendRequest) => Awaitable<SendResult>
   /** Default of a send, ms. */
   readonly timeout: number
   readonly messages: (group: string) => Observable<GroupMessage>
@@ -46,9 +47,9 @@ export class Group {
   }
 
   /**
-   * Sends to all who joined the group; having joined it oneself is not needed. Cold: subscribing sends, one result, then
-   * completion. Sends of a client leave in the order they were subscribed. During an outage they wait. Unsubscribing
-   * calls off what has not left yet.
+   * Sends to all who joined the group; having joined it oneself is not needed. Cold: subscribing or awaiting sends,
+   * one result, then completion. Sends of a client leave in the order they were subscribed. During an outage they wait.
+   * Unsubscribing calls off what has not left yet.
    *
    * Errors: `timeout` (certainly not delivered), `outcome-unknown` (on the wire, and the session lost or no answer in
    * time), `pubsub-refused`, `overflow`, `closed`, `argument` for data without an encoding, longer than 1 MiB, or for
@@ -56,10 +57,11 @@ export class Group {
    *
    * @example
    * ```ts
-   * line.send({ celsius: 21 }, { noEcho: true }).subscribe(({ duplicate }) => console.log('delivered', duplicate))
+   * const { duplicate } = await line.send({ celsius: 21 }, { noEcho: true })
+   * line.send({ celsius: 22 }).subscribe({ error: report })
    * ```
    */
-  send(data: unknown, options: GroupSendOptions = {}): Observable<SendResult> {
+  send(data: unknown, options: GroupSendOptions = {}): Awaitable<SendResult> {
     const { send, timeout } = this.#host
     const sending = sendingOf(options, timeout)
     const payload = toPayload(data, options.dataType)

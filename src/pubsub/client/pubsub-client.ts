@@ -1,4 +1,15 @@
-import { BehaviorSubject, defer, EMPTY, filter, finalize, Observable, Subject, type Subscriber, throwError } from 'rxjs'
+import {
+  BehaviorSubject,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  type Observable,
+  Subject,
+  type Subscriber,
+  throwError,
+} from 'rxjs'
+import { Awaitable } from '../../awaitable/awaitable.js'
 import type { Clock } from '../../base/clock.js'
 import { ArgumentError, ConnectionLostError, type StateStoreError } from '../../base/errors.js'
 import { checkName } from '../wire/names.js'
@@ -93,14 +104,14 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   /**
-   * Sends an event to the application's server. Cold, and errors, as {@link Group.send}.
+   * Sends an event to the application's server. Cold, may be awaited, and errors, as {@link Group.send}.
    *
    * @example
    * ```ts
-   * client.sendEvent('click', { button: 'stop' }).subscribe()
+   * await client.sendEvent('click', { button: 'stop' })
    * ```
    */
-  sendEvent(name: string, data: unknown, options: SendOptions = {}): Observable<SendResult> {
+  sendEvent(name: string, data: unknown, options: SendOptions = {}): Awaitable<SendResult> {
     checkName('event', name)
     const sending = sendingOf(options, this.#groupHost.timeout)
     const frame = { type: 'event', event: name, payload: toPayload(data, options.dataType) } as const
@@ -120,8 +131,8 @@ export class PubSubClient implements AsyncDisposable {
     return this.close()
   }
 
-  #send(draft: SendRequest): Observable<SendResult> {
-    return new Observable(subscriber => {
+  #send(draft: SendRequest): Awaitable<SendResult> {
+    return new Awaitable(subscriber => {
       // Its own for every subscription: it names the message.
       const request = { ...draft }
       const post = (): void => {

@@ -1,0 +1,68 @@
+import { from, Observable } from 'rxjs'
+import { beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
+import { Awaitable, type SendResult } from '../../../src/pubsub/index.js'
+import { FakeSetting } from '../support/fake-socket-client.js'
+
+let setting: FakeSetting
+
+beforeEach(() => {
+  setting = new FakeSetting().connect()
+})
+
+describe.each([
+  ['a message', 'sendToGroup', () => setting.client.group('line').send(21)],
+  ['an event', 'event', () => setting.client.sendEvent('e', 21)],
+] as const)('%s', (_, type, send) => {
+  it('that is awaited is sent once, however often', async () => {
+    const sending = send()
+    expect(setting.socket.of(type)).toEqual([])
+    const results = Promise.all([sending, sending, sending.then(({ ackId }) => ackId)])
+    setting.socket.ack(1)
+    expect(await results).toEqual([{ ackId: 1n, duplicate: false }, { ackId: 1n, duplicate: false }, 1n])
+    expect(await sending).toEqual({ ackId: 1n, duplicate: false })
+    expect(setting.socket.of(type)).toHaveLength(1)
+  })
+
+  it('throws its error', async () => {
+    const sending = send()
+    const refusal = sending.catch(error => error.hubError.name)
+    setting.socket.ack(1, 'Forbidden')
+    expect(await refusal).toBe('Forbidden')
+    await expect(sending).rejects.toMatchObject({ code: 'pubsub-refused' })
+  })
+
+  it('is an observable as well, and each subscription sends', async () => {
+    const sending = send()
+    const awaited = sending.finally(() => setting.log.push('settled'))
+    setting.socket.ack(1)
+    await awaited
+    sending.subscribe(setting.observer('again'))
+    setting.socket.ack(2)
+    expect(setting.socket.of(type)).toHaveLength(2)
+    expect(setting.log).toEqual(['settled', 'again: acked 2', 'again: complete'])
+    expect(from(sending)).toBe(sending)
+    expect(sending.pipe()).toBeInstanceOf(Observable)
+  })
+
+  it('has the type of both', () => {
+    expectTypeOf(send()).toEqualTypeOf<Awaitable<SendResult>>()
+    expectTypeOf<Awaited<ReturnType<typeof send>>>().toEqualTypeOf<SendResult>()
+    expect(send()).toBeInstanceOf(Awaitable)
+  })
+})
+
+describe('an awaited send', () => {
+  it('fails with the client', async () => {
+    const failed = setting.client
+      .group('line')
+      .send(21)
+      .catch(({ code }) => code)
+    void setting.client.close()
+    expect(await failed).toBe('outcome-unknown')
+    await expect(setting.client.sendEvent('e', 1)).rejects.toMatchObject({ code: 'closed' })
+  })
+
+  it('gives its result without an acknowledgement, too', async () => {
+    expect(await setting.client.group('line').send(1, { ack: false })).toEqual({ ackId: undefined, duplicate: false })
+  })
+})
