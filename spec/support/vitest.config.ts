@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import LongestFirst from './longest-first.js'
 import { QuietReporter } from './quiet-reporter.js'
@@ -6,11 +7,14 @@ import { SERVICES } from './services.js'
 /** The gate counts what is covered and says everything; a developer hears of what went wrong, and of nothing else. */
 const GATE = process.env['CI'] !== undefined
 
+/** Vitest would leave one core idle, which is half of a small machine; and much of what the gate tries waits, for kills and pages. */
+const WORKERS = GATE ? Math.ceil(1.5 * availableParallelism()) : '100%'
+
 /** What needs a page, a package or a browser of its own making, which are made once for all of it. */
 const PAGES = ['spec/browser/**/*.spec.ts', 'spec/frameworks/*.spec.ts', 'spec/react/browser.spec.ts']
 /** What takes the time of an innocent client beside an attack: nothing else may keep the machine busy. */
 const ATTACKS = ['spec/attacks/*.spec.ts']
-/** What mocks modules, changes a whole process, or fills its memory: each file in a process of its own. */
+/** What mocks modules, changes or counts what a whole process has, or fills its memory: each file in a process of its own. */
 const APART = [
   'spec/**/*mutants.spec.ts',
   'spec/**/*simulation*.spec.ts',
@@ -20,6 +24,7 @@ const APART = [
   'spec/interop/*.spec.ts',
   'spec/packaging/*.spec.ts',
   'spec/pubsub/runtimes.spec.ts',
+  'spec/server/close.spec.ts',
 ]
 /** What makes certificates from its first line on. */
 const CERTIFICATES = [
@@ -66,8 +71,7 @@ export default defineConfig({
     ],
     // The order of tests, and of the files that are not long.
     sequence: { sequencer: LongestFirst, shuffle: { files: false, tests: true } },
-    // By default one core is left idle, which is half of a small machine.
-    maxWorkers: '100%',
+    maxWorkers: WORKERS,
     reporters: GATE ? ['default'] : [new QuietReporter()],
     // Seeds are among what is said, and are needed when something fails.
     silent: GATE ? false : 'passed-only',
