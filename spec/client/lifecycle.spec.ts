@@ -213,6 +213,19 @@ describe('a watch', () => {
     expect(commands(session).slice(4)).toEqual(['KEYNOTIFY STOP', 'KEYNOTIFY'])
   })
 
+  it('does not end the registration that somebody needs, though two were asked to end before and both failed', () => {
+    const { session, clock, client } = scripted()
+    session.connect()
+    const key = client.key('a', text)
+    record(key.entries$).unsubscribe()
+    record(key.entries$).unsubscribe()
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY STOP', 'KEYNOTIFY', 'KEYNOTIFY STOP'])
+    for (const place of [1, 3]) session.reply(session.at(place), utf8('!'))
+    record(key.entries$)
+    clock.advance(9_000)
+    expect(commands(session).slice(4)).toEqual(['KEYNOTIFY'])
+  })
+
   it('tries again after a timeout, and asks once more for what it still needs', () => {
     const { session, clock, client } = scripted()
     const seen = record(client.key('a', text).entries$)

@@ -132,6 +132,8 @@ export class WatchRequests {
     this.#events.report(error)
     // A registration that somebody needs again must not be ended by an attempt from before.
     if (isLasting(error) || attempt === MOST_STOPS || this.#events.isWatched(watch.key)) return
+    // Those of two watches, one after the other, may both have failed: one attempt ends what either left.
+    if (this.#stopsAgain.has(watch.key.id)) return
     const again = (): void => {
       this.#stopsAgain.delete(watch.key.id)
       this.#window.take(watch, () => this.#stop(watch, attempt + 1))
