@@ -1,4 +1,6 @@
 // Our broker against others: what was there before, Mosquitto and aedes.
+import { spawnSync } from 'node:child_process'
+import { measureAttached } from './broker/attached.js'
 import { startAedes, startMosquitto, startOurs } from './broker/brokers.js'
 import { measureFanOut } from './broker/fan-out.js'
 import { measureIdle } from './broker/idle.js'
@@ -24,9 +26,20 @@ export async function measureBroker(effort, missing, before) {
   return [
     await measureOrdinary(stores, effort, missing),
     await measureRequests(stores, effort),
+    ...(await measureBeside(effort, missing)),
     await measureFanOut(stores, effort),
     ...(await measureIdle(stores, effort)),
   ]
+}
+
+/**
+ * @param {import('./rounds.js').Effort} effort
+ * @param {(complaint: string) => void} missing
+ */
+async function measureBeside(effort, missing) {
+  if (spawnSync('mosquitto', ['-h']).error === undefined) return [await measureAttached(effort)]
+  missing('a store beside Mosquitto: there is no mosquitto')
+  return []
 }
 
 /**
