@@ -16,6 +16,8 @@ export const LOGIN_REFUSAL = {
   method: REASON.badAuthenticationMethod,
   /** Too many tried from its address. */
   rate: REASON.connectionRateExceeded,
+  /** Too many try at the moment, from wherever; it may try again later. */
+  busy: REASON.serverBusy,
 } as const
 
 /** A key of {@link LOGIN_REFUSAL}. */

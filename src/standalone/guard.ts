@@ -13,7 +13,7 @@ import {
   type LoginRequest,
   type LoginResult,
 } from '../identity/login.js'
-import { LoginTurns } from '../identity/login-turns.js'
+import { LoginTurns, type NoTurn } from '../identity/login-turns.js'
 import { ANYBODY, checkPrincipal } from '../identity/principal.js'
 import type { Audit, AuditEvent } from '../listeners/audit.js'
 import type { Client } from '../peer/client.js'
@@ -31,6 +31,10 @@ export interface GuardOptions {
 
 const LONGEST_TARGET = 256
 const UNAVAILABLE = 'clients cannot be authenticated at the moment'
+const CROWDED: Readonly<Record<NoTurn, string>> = {
+  rate: 'too many log in at once from this address; try again later',
+  busy: 'too many log in at once; try again later',
+}
 const NOTHING: Glob = { words: 1, matches: () => false }
 
 /** Stands at the door of a store: finds out who somebody is, and says what it may do. It outlives the store's restarts. */
@@ -67,7 +71,8 @@ export class Guard implements KeyRights<Client>, TopicRights {
     const { authenticate, allowAnonymous } = this.#options
     if (authenticate === undefined || (allowAnonymous && showsNothing(request)))
       return this.#admit(client, request, { principal: ANYBODY })
-    return this.#turns.run(request.remoteAddress ?? '', async () => this.#ask(authenticate, client, request))
+    // Whoever is to wait all the same is not to keep others waiting.
+    return this.#tooSoon(request) ?? this.#inTurn(authenticate, client, request)
   }
 
   /** A client is in. */
@@ -111,10 +116,23 @@ export class Guard implements KeyRights<Client>, TopicRights {
     return this.#tenants.get(client)?.username
   }
 
+  async #inTurn(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
+    const { remoteAddress = '', username = request.clientId } = request
+    const verdict = await this.#turns.run(remoteAddress, username, async () => {
+      // Others may have failed meanwhile.
+      return this.#tooSoon(request) ?? this.#ask(authenticate, client, request)
+    })
+    return typeof verdict === 'string' ? this.#turnAway(request, verdict, CROWDED[verdict]) : verdict
+  }
+
+  #tooSoon(request: LoginRequest): Verdict | undefined {
+    const pause = this.#throttle.pause(request.remoteAddress ?? '')
+    if (pause === 0) return undefined
+    return this.#turnAway(request, 'rate', `too many logins failed; wait ${Math.ceil(pause / 1_000)} s`)
+  }
+
   async #ask(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
     const { remoteAddress = '' } = request
-    const pause = this.#throttle.pause(remoteAddress)
-    if (pause > 0) return this.#turnAway(request, 'rate', `too many logins failed; wait ${Math.ceil(pause / 1_000)} s`)
     const result = await resultOf(authenticate, request)
     // What went wrong is for the operator: a stranger learns no address or password from it.
     if ('trouble' in result) return this.#turnAway(request, 'unavailable', UNAVAILABLE, undefined, result.trouble)
