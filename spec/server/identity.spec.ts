@@ -101,19 +101,21 @@ describe('A store that asks who one is', () => {
     expect(guesses).toBeLessThanOrEqual(32)
   })
 
-  it('tells the record what went wrong with its function, and strangers nothing of it', async () => {
+  it('tells its operator what went wrong with its function, the record what kind of error, and strangers nothing', async () => {
+    const error = Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })
     const authenticate: Authenticate = () => {
-      throw new Error('no answer of db.internal')
+      throw error
     }
     const { store } = await openStore({ authenticate })
-    const recorded = firstValueFrom(store.audit$)
+    const [recorded, fault] = [firstValueFrom(store.audit$), firstValueFrom(store.faults$)]
     const stranger = mqttConnect(store.url, { protocolVersion: 5, reconnectPeriod: 0, ...as('alice') })
     stranger.on('error', () => undefined)
     const connack = await new Promise(resolve => stranger.once('packetreceive', resolve))
     await stranger.endAsync(true)
     expect(connack).toMatchObject({ cmd: 'connack', reasonCode: UNAVAILABLE })
     expect(JSON.stringify(connack)).not.toContain('db.internal')
-    expect((await recorded).reason).toMatch(/db\.internal/)
+    expect((await recorded).reason).toBe('clients cannot be authenticated at the moment: Error ECONNREFUSED')
+    expect((await fault).error).toBe(error)
   })
 
   it('keeps a record of which no stranger makes much', async () => {

@@ -1,6 +1,6 @@
 import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
-import { reason } from '../base/errors.js'
+import { kindOf } from '../base/error-kind.js'
 import { LoginThrottle } from '../base/throttle.js'
 import type { Credentials, Verdict } from '../broker/handler.js'
 import type { Glob } from '../engine/glob.js'
@@ -27,6 +27,8 @@ export interface GuardOptions {
   readonly allowAnonymous: boolean
   readonly policy: Policy | undefined
   readonly clock: Clock
+  /** Is told what `authenticate` throws. */
+  readonly failed: (error: unknown, clientId: string) => void
 }
 
 const LONGEST_TARGET = 256
@@ -134,13 +136,18 @@ export class Guard implements KeyRights<Client>, TopicRights {
   async #ask(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
     const { remoteAddress = '' } = request
     const result = await resultOf(authenticate, request)
-    // What went wrong is for the operator: a stranger learns no address or password from it.
-    if ('trouble' in result) return this.#turnAway(request, 'unavailable', UNAVAILABLE, undefined, result.trouble)
+    if ('thrown' in result) return this.#broken(request, result.thrown)
     if ('challenge' in result) return { type: 'continue', data: result.challenge, state: result.state }
     if ('principal' in result) return this.#admit(client, request, result)
     // Somebody else may have failed meanwhile, and that counts as well.
     if (result.refused === 'credentials') this.#throttle.failed(remoteAddress)
     return this.#turnAway(request, result.refused, result.reason)
+  }
+
+  /** What went wrong is for the operator alone: there may be addresses and passwords in it. */
+  #broken(request: LoginRequest, error: unknown): Verdict {
+    this.#options.failed(error, request.clientId)
+    return this.#turnAway(request, 'unavailable', UNAVAILABLE, undefined, `${UNAVAILABLE}: ${kindOf(error)}`)
   }
 
   #admit(
@@ -219,12 +226,12 @@ function requestOf(clientId: string, { connect, link, data, state }: Credentials
 async function resultOf(
   authenticate: Authenticate,
   request: LoginRequest,
-): Promise<LoginResult | { readonly trouble: string }> {
+): Promise<LoginResult | { readonly thrown: unknown }> {
   try {
     const result = await authenticate(request)
     if ('principal' in result) checkPrincipal(result.principal)
     return result
-  } catch (error) {
-    return { trouble: `${UNAVAILABLE}: ${reason(error)}` }
+  } catch (thrown) {
+    return { thrown }
   }
 }

@@ -39,7 +39,10 @@ export interface ConnectedClient {
   readonly watches: number
 }
 
-/** An error of the store itself; it ended the connection of the client it happened with, and nothing else. */
+/**
+ * An error of the store itself, or what `authenticate` has thrown; it ended the connection of the client it happened with,
+ * and nothing else.
+ */
 export interface Fault {
   /** Empty when the client was not known yet. */
   readonly clientId: string
@@ -125,7 +128,10 @@ export interface RunningStore extends AsyncDisposable {
   readonly drift: number
   /** The drift when it begins, and 0 when it is over, as the next request finds it. Hot. */
   readonly drift$: Observable<number>
-  /** What must not happen, for the operator of the store to report: errors of the store itself. Hot. */
+  /**
+   * What must not happen, for the operator of the store to report: errors of the store itself, and of
+   * `authenticate`. Hot.
+   */
   readonly faults$: Observable<Fault>
   /** Logins and refusals, of a store that asks who somebody is or has a policy. Hot. */
   readonly audit$: Observable<AuditEvent>

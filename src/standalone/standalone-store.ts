@@ -82,7 +82,7 @@ export class StandaloneStore implements RunningStore {
 
   static async start(options: Required<ServeOptions>): Promise<StandaloneStore> {
     const outlets = newOutlets()
-    const door = doorOf(options)
+    const door = doorOf(options, outlets.faults$)
     const storage = await storageOf(options, rightsOf(door), faultsTo(outlets))
     try {
       const opened = await storage.open()

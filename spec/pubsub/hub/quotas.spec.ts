@@ -82,9 +82,14 @@ describe('A hub', () => {
     await come('ann')
   })
 
-  it('tells strangers nothing of what the application threw', async () => {
-    const { hub } = await openHub({ authenticate: async () => Promise.reject(new Error('postgres://auth:s3cret@db')) })
+  it('tells strangers nothing of what the application threw, and the record only of what kind it is', async () => {
+    const error = new RangeError('postgres://auth:s3cret@db')
+    const { hub, server, events } = await open({ authenticate: async () => Promise.reject(error) })
+    const faults: unknown[] = []
+    server.faults$.subscribe(fault => faults.push(fault))
     await expect(RawPubSubClient.connect(hub.url)).rejects.toThrow(/^500 Authentication failed\s*$/)
+    expect(faults).toEqual([error])
+    expect(events.at(-1)).toMatchObject({ outcome: 'refused', reason: 'Authentication failed: RangeError' })
   })
 
   it.each(['maxConnectionsPerUser', 'maxConnectionsPerAddress', 'maxFrameRatePerUser', 'maxByteRatePerUser'] as const)(

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Observable } from 'rxjs'
+import { type Observable, Subject } from 'rxjs'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../../base/clock.js'
 import { ArgumentError } from '../../base/errors.js'
@@ -47,6 +47,7 @@ export class PubSubServer implements AsyncDisposable {
   readonly #senders: Senders
   readonly #webSockets: WebSocketServer
   readonly #handshakes: Handshakes
+  readonly #faults$ = new Subject<unknown>()
   #closed: Promise<void> | undefined
 
   private constructor(options: CheckedServeOptions) {
@@ -62,7 +63,8 @@ export class PubSubServer implements AsyncDisposable {
     this.#senders = new Senders(options, clock)
     const [doorman, senders] = [this.#doorman, this.#senders]
     const admission = { path, maxConnectionsPerUser: options.maxConnectionsPerUser, origins: originsOf(options) }
-    this.#admissions = new Admissions(this.#hubs, authenticatorOf(tokens, path, clock), doorman, senders, admission)
+    const authenticator = authenticatorOf(tokens, path, clock, error => this.#faults$.next(error))
+    this.#admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
     this.#http = options.server ?? ownHttp(options)
     this.#leave = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
@@ -95,6 +97,11 @@ export class PubSubServer implements AsyncDisposable {
   /** Who came in, or did not. Hot. */
   get audit$(): Observable<AuditEvent> {
     return this.#doorman.audit.events$
+  }
+
+  /** What the function `authenticate` has thrown; nobody else is told. Hot. */
+  get faults$(): Observable<unknown> {
+    return this.#faults$.asObservable()
   }
 
   /** `publicUrl`; or `ws://host:port`, or `wss://` with TLS */
@@ -149,6 +156,7 @@ export class PubSubServer implements AsyncDisposable {
     for (const socket of this.#webSockets.clients) socket.terminate()
     if (server === undefined) this.#http.closeAllConnections()
     await closed
+    this.#faults$.complete()
   }
 
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
