@@ -1,5 +1,6 @@
 import { checkOptions, type ServeOptions } from './standalone/options.js'
 import type { RunningStore } from './standalone/running-store.js'
+import { warnOfStrangers } from './standalone/security.js'
 import { StandaloneStore } from './standalone/standalone-store.js'
 
 export { attach } from './attach/attach.js'
@@ -53,5 +54,8 @@ export type { TlsMaterial } from './tls/tls.js'
  * ```
  */
 export async function serve(options: ServeOptions = {}): Promise<RunningStore> {
-  return StandaloneStore.start(checkOptions(options))
+  const checked = checkOptions(options)
+  const store = await StandaloneStore.start(checked)
+  warnOfStrangers(checked)
+  return store
 }

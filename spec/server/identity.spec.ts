@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect as mqttConnect } from 'mqtt'
 import { firstValueFrom, take, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
@@ -185,9 +186,28 @@ describe('A store that asks nobody', () => {
     await RawClient.ready(store.url, 'c')
   })
 
-  it('listens where it is told to', async () => {
-    const { store } = await openStore({ host: '0.0.0.0', allowAnonymous: true })
+  it('listens where it is told to, and warns of it', async () => {
+    const warnings: string[] = []
+    const { store } = await openStore({ host: '0.0.0.0', allowAnonymous: true, warn: words => warnings.push(words) })
     await RawClient.ready(store.url.replace('0.0.0.0', '127.0.0.1'), 'c')
+    expect(warnings).toEqual(['everybody who reaches 0.0.0.0 is let in without being asked who it is'])
+  })
+
+  it('warns by the process unless somebody listens to it', async () => {
+    const warned = once(process, 'warning')
+    await openStore({ host: '0.0.0.0', allowAnonymous: true })
+    expect(await warned).toMatchObject([{ code: 'RX_STATESTORE_ANONYMOUS', message: expect.stringMatching('0.0.0.0') }])
+  })
+
+  it('warns of strangers it lets in beside those it asks, and of nothing else', async () => {
+    const warnings: string[] = []
+    const warn = (words: string): void => void warnings.push(words)
+    await openStore({ warn })
+    await openStore({ warn, allowAnonymous: true })
+    await openSecured({ warn })
+    expect(warnings).toEqual([])
+    await openSecured({ warn, allowAnonymous: true })
+    expect(warnings).toHaveLength(1)
   })
 
   it('takes no policy later', async () => {
