@@ -39,7 +39,7 @@ export type {
   StoreStats,
 } from './standalone/running-store.js'
 export type { SecurityOptions } from './standalone/security.js'
-export type { Usage } from './standalone/usage.js'
+export type { AddressUsage, Usage } from './standalone/usage.js'
 export type { TlsMaterial } from './tls/tls.js'
 
 /**

@@ -1,10 +1,12 @@
 import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
 import { connect as mqttConnect } from 'mqtt'
 import { firstValueFrom, take, toArray } from 'rxjs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/base/clock.js'
 import { connect } from '../../src/index.js'
 import { type Authenticate, inOrder, type LoginRequest, serve } from '../../src/standalone.js'
+import { eventually } from '../support/eventually.js'
 import { openStore } from '../support/open-store.js'
 import { RawClient } from '../support/raw-client.js'
 import { as, openSecured, turnedAway } from '../support/secured.js'
@@ -85,6 +87,27 @@ describe('A store that asks who one is', () => {
     for (let i = 0; i < 5; i++)
       expect(await turnedAway(store.url, 'c', { username: 'alice', password: `${i}` })).toBe(BAD_CREDENTIALS)
     expect(await turnedAway(store.url, 'c', as('alice'))).toBe(RATE)
+  })
+
+  it('counts who is connected and who failed to log in, in all and by address', async () => {
+    const { store } = await openSecured()
+    const alice = await RawClient.ready(store.url, 'c', as('alice'))
+    const { hostname, port } = new URL(store.url)
+    const silent = connectTcp(Number(port), hostname)
+    onTestFinished(() => void silent.destroy())
+    await eventually(() => store.stats.networkConnections === 2)
+    expect(store.stats).toMatchObject({ connections: 1, refusedLogins: 0 })
+    for (let i = 0; i < 6; i++) await turnedAway(store.url, 'd', { username: 'alice', password: 'wrong' })
+    await eventually(() => store.stats.networkConnections === 2)
+    expect(store.stats).toMatchObject({ connections: 1, refusedLogins: 6, refusedConnections: 0 })
+    const here = { address: '127.0.0.1', connections: 2, refusedConnections: 0, failedLogins: 5 }
+    expect([...store.addresses]).toEqual([{ ...here, pause: expect.any(Number) }])
+    expect([...store.addresses][0]?.pause).toBeGreaterThan(0)
+    silent.destroy()
+    await alice.end()
+    await eventually(() => store.stats.networkConnections === 0)
+    // Who is gone is remembered for its failures.
+    expect([...store.addresses]).toMatchObject([{ ...here, connections: 0 }])
   })
 
   it('looks at few guesses that come all at once, and at no more once they have failed', async () => {

@@ -49,6 +49,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
   /** Those who are let in, as far as it is for us to say. */
   readonly #entering = new WeakMap<object, Omit<AuditEvent, 'time'>>()
   #policy: Policy | undefined
+  #refusedLogins = 0
 
   constructor(options: GuardOptions, audit: Audit) {
     this.#options = options
@@ -61,6 +62,16 @@ export class Guard implements KeyRights<Client>, TopicRights {
   /** Whether there is a policy; else everybody who is let in may do everything. */
   get judges(): boolean {
     return this.#policy !== undefined
+  }
+
+  /** How many logins were turned away. */
+  get refusedLogins(): number {
+    return this.#refusedLogins
+  }
+
+  /** From where logins failed. */
+  get failed(): Pick<LoginThrottle, 'failures' | 'pause'> {
+    return this.#throttle
   }
 
   /** Another policy is in force from now on. */
@@ -183,6 +194,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     username = request.username,
     recorded = words,
   ): Verdict {
+    this.#refusedLogins++
     this.#tell({ event: 'login', outcome: 'refused', ...whoOf(request), username, reason: recorded })
     return { type: 'refused', reasonCode: LOGIN_REFUSAL[refused], reason: words }
   }
