@@ -18,8 +18,10 @@ const flood = (payload: string, count: number): Uint8Array =>
   Buffer.concat(Array.from({ length: count }, () => message(payload)))
 const HOLDER = { id: 'is mallory', welcome: true, maySubscribe: () => true, mayHear: () => true }
 
+const ACCEPTED = { type: 'accepted', holder: HOLDER } as const
+
 /** A broker with rates, of which all clients are one principal; what it was told is kept, by the payload. */
-function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }) {
+function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?: Promise<unknown>, work = 0) {
   const clock = new ManualClock()
   const taken = new Map<string, number>()
   const quotas = { ...NO_QUOTAS, principal: { ...NO_QUOTAS.principal, ...rates } }
@@ -27,10 +29,11 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }) {
   const core = new BrokerCore(options, {
     ...openHandler,
     topic: 'a',
-    authenticate: () => ({ type: 'accepted', holder: HOLDER }),
+    authenticate: () => decided?.then(() => ACCEPTED) ?? ACCEPTED,
     take: (_, { payload }) => {
       const name = new TextDecoder().decode(payload).slice(0, 1)
       taken.set(name, (taken.get(name) ?? 0) + 1)
+      clock.advance(work)
       return false
     },
   })
@@ -124,6 +127,20 @@ describe('A connection that is faster than it may be', () => {
     expect(all()).toBeLessThanOrEqual(25_001)
   })
 
+  it('gets what it says before it is let in no faster', async () => {
+    let letIn = (): void => undefined
+    const { come, settled, pass, all } = open(undefined, new Promise<void>(resolve => (letIn = resolve)))
+    come().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
+    for (let n = 0; n < 300; n++) await settled()
+    letIn()
+    await settled()
+    expect(all()).toBe(0)
+    await pass(8_000)
+    expect(all()).toBe(0)
+    await pass(2_000)
+    expect(all()).toBe(1_000)
+  })
+
   it('gets of bytes a second’s worth and the piece that is too much', async () => {
     const { come, settled, all } = open({ bytesPerSecond: 1_000 })
     const stream = come()
@@ -135,5 +152,21 @@ describe('A connection that is faster than it may be', () => {
     }
     expect(all()).toBeLessThanOrEqual(10)
     expect(all()).toBeGreaterThan(7)
+  })
+})
+
+describe('Who says much before it is let in', () => {
+  it('takes its turns like all others once it is', async () => {
+    let letIn = (): void => undefined
+    const { come, settled, all } = open({}, new Promise<void>(resolve => (letIn = resolve)), 1)
+    come().push(Buffer.concat([connect('c'), flood('x', 100)]))
+    for (let n = 0; n < 40; n++) await settled()
+    letIn()
+    // Before the next turn of the event loop.
+    for (let n = 0; n < 50; n++) await Promise.resolve()
+    expect(all()).toBeGreaterThan(0)
+    expect(all()).toBeLessThan(20)
+    for (let n = 0; n < 20; n++) await settled()
+    expect(all()).toBe(100)
   })
 })

@@ -99,7 +99,7 @@ export class SocketLink implements Link, UnfinishedReader {
     this.#stream.on('data', (chunk: Uint8Array) => this.#read(chunk))
     this.#stream.on('end', () => {
       this.#ended = true
-      this.#work()
+      this.wake()
     })
     // Its end says all there is to say.
     this.#stream.on('error', this.#destroyed)
@@ -117,15 +117,15 @@ export class SocketLink implements Link, UnfinishedReader {
     this.#unread += chunk.length
     this.#tempo.bytes += chunk.length
     this.#hold(chunk.length)
-    this.#work()
+    this.wake()
   }
 
   /** The network has taken what it had: what waited for that goes on. */
   #taken(): void {
-    if (this.#paused || this.#ended) this.#work()
+    if (this.#paused || this.#ended) this.wake()
   }
 
-  #work(): void {
+  wake(): void {
     if (this.#working || this.#tempo.pausing) return
     this.#working = true
     if (!this.#host.turns.begin(this.#slice)) this.#pause(true)
@@ -166,8 +166,8 @@ export class SocketLink implements Link, UnfinishedReader {
       while (!connection.ended && !connection.stalled) {
         // What a client acknowledges takes less time than a look at the clock, and there is but one piece of it.
         if (connection.open && this.#acknowledged(connection)) continue
+        if (taken >= room) return true
         if (!connection.proceed()) {
-          if (taken >= room) return true
           const frame = this.#cutter.next()
           if (frame !== undefined) {
             this.#unfinished.end()
@@ -191,7 +191,7 @@ export class SocketLink implements Link, UnfinishedReader {
     connection?.seen()
     this.#unfinished.postpone(paused)
     // It may take more than one.
-    if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.#work()
+    if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.wake()
   }
 
   #acknowledged(connection: Connection): boolean {

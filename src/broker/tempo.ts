@@ -42,13 +42,16 @@ export class Tempo {
     return this.#pause !== undefined
   }
 
-  /** How many packets may be taken before they are charged; `Infinity` for one to whom nothing is charged. */
+  /**
+   * How many packets may be taken before they are charged, besides those that came before it was known to whom; `Infinity`
+   * for one to whom nothing is charged.
+   */
   room(account: Account | undefined): number {
     if (account === undefined && this.#pacers.length === 0) return Number.POSITIVE_INFINITY
     const now = this.#host.clock.monotonic()
     let room = account?.room(now) ?? Number.POSITIVE_INFINITY
     for (const pacer of this.#pacers) room = Math.min(room, pacer.room(now))
-    return room
+    return room - this.packets
   }
 
   /** Charges what came since the last time; returns whether there is to be a pause. */
