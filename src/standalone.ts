@@ -1,5 +1,6 @@
 import { checkOptions, type ServeOptions } from './standalone/options.js'
 import type { RunningStore } from './standalone/running-store.js'
+import { warnOfStrangers } from './standalone/security.js'
 import { StandaloneStore } from './standalone/standalone-store.js'
 
 export { attach } from './attach/attach.js'
@@ -38,7 +39,7 @@ export type {
   StoreStats,
 } from './standalone/running-store.js'
 export type { SecurityOptions } from './standalone/security.js'
-export type { Usage } from './standalone/usage.js'
+export type { AddressUsage, Usage } from './standalone/usage.js'
 export type { TlsMaterial } from './tls/tls.js'
 
 /**
@@ -53,5 +54,8 @@ export type { TlsMaterial } from './tls/tls.js'
  * ```
  */
 export async function serve(options: ServeOptions = {}): Promise<RunningStore> {
-  return StandaloneStore.start(checkOptions(options))
+  const checked = checkOptions(options)
+  const store = await StandaloneStore.start(checked)
+  warnOfStrangers(checked)
+  return store
 }

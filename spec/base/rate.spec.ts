@@ -21,6 +21,15 @@ describe('Rate', () => {
     expect(rate.wait(3_600_000)).toBe(SECOND)
   })
 
+  it('says how much may come before there is to be a pause', () => {
+    const rate = new Rate(100)
+    expect(rate.room(0)).toBe(100)
+    rate.charge(130, 0)
+    expect(rate.room(0)).toBeCloseTo(-30)
+    expect(rate.room(800)).toBeCloseTo(50)
+    expect(new Rate(Number.POSITIVE_INFINITY).room(0)).toBe(Number.POSITIVE_INFINITY)
+  })
+
   it('is at rest when as much may come as at the beginning', () => {
     const rate = new Rate(100)
     expect(rate.rested(0)).toBe(true)

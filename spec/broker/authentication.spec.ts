@@ -28,7 +28,7 @@ const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
   const handler = authenticate ? { ...openHandler, authenticate } : openHandler
   const link = { remoteAddress: undefined, transport: 'tcp', unsent: 0 } as const
   const nothing = { room: (bytes: number) => new Uint8Array(bytes), write: () => undefined, isLarge: () => false }
-  const ends = { linger: () => undefined, end: () => undefined, destroy: () => undefined }
+  const ends = { linger: () => undefined, wake: () => undefined, end: () => undefined, destroy: () => undefined }
   const whole = { ...CONNECT, ...connect }
   const authentication = new Authentication(handler, CLIENT, { ...link, ...nothing, ...ends }, whole)
   const decided = (verdict: Verdict): void => void verdicts.push(verdict)

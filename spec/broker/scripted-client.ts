@@ -33,6 +33,9 @@ export class ScriptedClient {
     }
     this.link = new SimLink(version, { sent: (_, { packet }) => this.got.push(packet), ended: nothing, complain })
     this.#connection = core.accept(this.link)
+    this.link.woken = () => {
+      while (this.#connection.proceed());
+    }
   }
 
   get ended(): boolean {

@@ -50,8 +50,9 @@ describe('status', () => {
     expect(stdout).toMatch(/^running for \d+m?s$/m)
     expect(stdout).toMatch(/^clients \d connections?, this one included; 0 watches$/m)
     store.freeze(0)
+    const counts = { networkConnections: expect.any(Number), refusedConnections: 0, refusedLogins: 0 }
     expect(jsonOf((await execute(['status', '--json', '--console', link])).stdout)).toMatchObject({
-      console: { uptime: expect.any(Number), keys: expect.any(Number), watches: 0, frozen: false, drift: 0 },
+      console: { uptime: expect.any(Number), keys: expect.any(Number), watches: 0, frozen: false, drift: 0, ...counts },
     })
   })
 

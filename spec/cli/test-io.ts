@@ -46,6 +46,11 @@ export class TestSink implements Sink {
     return true
   }
 
+  /** Settles when there is this line, whatever came before and after it. */
+  async said(line: string): Promise<void> {
+    while (!this.lines.includes(line)) await this.#written()
+  }
+
   /** The next line that has the pattern, after those that were asked for before. */
   async line(pattern: RegExp): Promise<string> {
     for (;;) {
@@ -55,9 +60,13 @@ export class TestSink implements Sink {
         this.#seen = at + 1
         return line
       }
-      await new Promise<void>(resolve => this.#wake.add(resolve))
-      this.#wake.clear()
+      await this.#written()
     }
+  }
+
+  async #written(): Promise<void> {
+    await new Promise<void>(resolve => this.#wake.add(resolve))
+    this.#wake.clear()
   }
 }
 

@@ -53,6 +53,10 @@ describe('A console', () => {
   it('tells what there is of what there are quotas of', async () => {
     const { ask, server } = await open()
     const answer = await ask('/api/usage', { authorization: `Bearer ${server.token}` })
-    expect(JSON.parse(answer.text)).toMatchObject({ total: { keys: 0, watches: 0, connections: 0 }, principals: [] })
+    expect(JSON.parse(answer.text)).toMatchObject({
+      total: { keys: 0, watches: 0, connections: 0, networkConnections: 0, refusedLogins: 0 },
+      principals: [],
+      addresses: [],
+    })
   })
 })

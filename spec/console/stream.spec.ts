@@ -55,7 +55,8 @@ describe('The stream', () => {
     await RawClient.connect(store.url, 'alice')
     const stream = await read(open)
     const counts = { keys: 0, watches: 0, connections: 1, requests: 0, errors: 0, notifications: 0, keyspace: 0 }
-    expect(await stream.next()).toEqual({ type: 'pulse', at, startedAt: at, ...counts })
+    const door = { networkConnections: 1, refusedConnections: 0, refusedLogins: 0 }
+    expect(await stream.next()).toEqual({ type: 'pulse', at, startedAt: at, ...counts, ...door })
     expect(await stream.next()).toEqual({ type: 'clients', clients: [{ clientId: 'alice', since: at, watches: 0 }] })
   })
 

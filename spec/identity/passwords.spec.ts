@@ -67,6 +67,22 @@ describe('Passwords', () => {
     expect(await passwords.method(login('bob', 'wonder'))).toHaveProperty('principal')
   })
 
+  it('judges a login that is under way by the file that is loaded meanwhile, as far as it is about its user', async () => {
+    const other = await hashPassword(utf8('another'))
+    const meanwhile = async (password: string, file: string) => {
+      const passwords = new Passwords(`alice:${HASH}`)
+      const verdict = passwords.method(login('alice', password))
+      passwords.load(file)
+      return verdict
+    }
+    expect(await meanwhile('wonder', `bob:${HASH}\nalice:${HASH}:site=b`)).toMatchObject({
+      principal: { username: 'alice', attributes: { site: 'b' } },
+    })
+    expect(await meanwhile('wonder', `alice:${other}`)).toEqual(WRONG)
+    expect(await meanwhile('another', `alice:${other}`)).toMatchObject({ principal: { username: 'alice' } })
+    expect(await meanwhile('wonder', `bob:${HASH}`)).toEqual(WRONG)
+  })
+
   it('hashes the same password differently, and knows both', async () => {
     const [one, two] = [await hashPassword(utf8('wonder')), await hashPassword(utf8('wonder'))]
     expect(one).not.toBe(two)

@@ -36,6 +36,19 @@ describe('Visitors', () => {
     expect(come('192.0.2.3').destroyed).toBe(false)
   })
 
+  it('tells of each address that is there how many it has, and how many were too many', async () => {
+    const { visitors, come, leave } = open(10, 1)
+    const first = come('192.0.2.1')
+    come('192.0.2.1')
+    come('2001:db8::1')
+    expect([...visitors.addresses]).toEqual([
+      ['192.0.2.1', { connections: 1, refused: 1 }],
+      ['2001:db8:0:0::/64', { connections: 1, refused: 0 }],
+    ])
+    await leave(first)
+    expect([...visitors.addresses]).toHaveLength(1)
+  })
+
   it('has room for so many of one address', async () => {
     const { heard, come, leave } = open(10, 1)
     const first = come('192.0.2.1')

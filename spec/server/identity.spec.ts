@@ -1,9 +1,12 @@
+import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
 import { connect as mqttConnect } from 'mqtt'
 import { firstValueFrom, take, toArray } from 'rxjs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/base/clock.js'
 import { connect } from '../../src/index.js'
 import { type Authenticate, inOrder, type LoginRequest, serve } from '../../src/standalone.js'
+import { eventually } from '../support/eventually.js'
 import { openStore } from '../support/open-store.js'
 import { RawClient } from '../support/raw-client.js'
 import { as, openSecured, turnedAway } from '../support/secured.js'
@@ -86,6 +89,27 @@ describe('A store that asks who one is', () => {
     expect(await turnedAway(store.url, 'c', as('alice'))).toBe(RATE)
   })
 
+  it('counts who is connected and who failed to log in, in all and by address', async () => {
+    const { store } = await openSecured()
+    const alice = await RawClient.ready(store.url, 'c', as('alice'))
+    const { hostname, port } = new URL(store.url)
+    const silent = connectTcp(Number(port), hostname)
+    onTestFinished(() => void silent.destroy())
+    await eventually(() => store.stats.networkConnections === 2)
+    expect(store.stats).toMatchObject({ connections: 1, refusedLogins: 0 })
+    for (let i = 0; i < 6; i++) await turnedAway(store.url, 'd', { username: 'alice', password: 'wrong' })
+    await eventually(() => store.stats.networkConnections === 2)
+    expect(store.stats).toMatchObject({ connections: 1, refusedLogins: 6, refusedConnections: 0 })
+    const here = { address: '127.0.0.1', connections: 2, refusedConnections: 0, failedLogins: 5 }
+    expect([...store.addresses]).toEqual([{ ...here, pause: expect.any(Number) }])
+    expect([...store.addresses][0]?.pause).toBeGreaterThan(0)
+    silent.destroy()
+    await alice.end()
+    await eventually(() => store.stats.networkConnections === 0)
+    // Who is gone is remembered for its failures.
+    expect([...store.addresses]).toMatchObject([{ ...here, connections: 0 }])
+  })
+
   it('looks at few guesses that come all at once, and at no more once they have failed', async () => {
     let guesses = 0
     const { store } = await openStore({
@@ -101,19 +125,21 @@ describe('A store that asks who one is', () => {
     expect(guesses).toBeLessThanOrEqual(32)
   })
 
-  it('tells the record what went wrong with its function, and strangers nothing of it', async () => {
+  it('tells its operator what went wrong with its function, the record what kind of error, and strangers nothing', async () => {
+    const error = Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })
     const authenticate: Authenticate = () => {
-      throw new Error('no answer of db.internal')
+      throw error
     }
     const { store } = await openStore({ authenticate })
-    const recorded = firstValueFrom(store.audit$)
+    const [recorded, fault] = [firstValueFrom(store.audit$), firstValueFrom(store.faults$)]
     const stranger = mqttConnect(store.url, { protocolVersion: 5, reconnectPeriod: 0, ...as('alice') })
     stranger.on('error', () => undefined)
     const connack = await new Promise(resolve => stranger.once('packetreceive', resolve))
     await stranger.endAsync(true)
     expect(connack).toMatchObject({ cmd: 'connack', reasonCode: UNAVAILABLE })
     expect(JSON.stringify(connack)).not.toContain('db.internal')
-    expect((await recorded).reason).toMatch(/db\.internal/)
+    expect((await recorded).reason).toBe('clients cannot be authenticated at the moment: Error ECONNREFUSED')
+    expect((await fault).error).toBe(error)
   })
 
   it('keeps a record of which no stranger makes much', async () => {
@@ -183,9 +209,28 @@ describe('A store that asks nobody', () => {
     await RawClient.ready(store.url, 'c')
   })
 
-  it('listens where it is told to', async () => {
-    const { store } = await openStore({ host: '0.0.0.0', allowAnonymous: true })
+  it('listens where it is told to, and warns of it', async () => {
+    const warnings: string[] = []
+    const { store } = await openStore({ host: '0.0.0.0', allowAnonymous: true, warn: words => warnings.push(words) })
     await RawClient.ready(store.url.replace('0.0.0.0', '127.0.0.1'), 'c')
+    expect(warnings).toEqual(['everybody who reaches 0.0.0.0 is let in without being asked who it is'])
+  })
+
+  it('warns by the process unless somebody listens to it', async () => {
+    const warned = once(process, 'warning')
+    await openStore({ host: '0.0.0.0', allowAnonymous: true })
+    expect(await warned).toMatchObject([{ code: 'RX_STATESTORE_ANONYMOUS', message: expect.stringMatching('0.0.0.0') }])
+  })
+
+  it('warns of strangers it lets in beside those it asks, and of nothing else', async () => {
+    const warnings: string[] = []
+    const warn = (words: string): void => void warnings.push(words)
+    await openStore({ warn })
+    await openStore({ warn, allowAnonymous: true })
+    await openSecured({ warn })
+    expect(warnings).toEqual([])
+    await openSecured({ warn, allowAnonymous: true })
+    expect(warnings).toHaveLength(1)
   })
 
   it('takes no policy later', async () => {

@@ -22,7 +22,8 @@ describe('A running store', () => {
     const { store, clock } = await openStore()
     const nothing = { keys: 0, watches: 0, connections: 0, requests: 0, errors: 0, notifications: 0 }
     const kept = { sessions: 0, subscriptions: 0, retained: 0, retainedBytes: 0, bytes: 0, bufferedBytes: 0 }
-    expect(store.stats).toEqual({ ...nothing, ...kept, refusedConnections: 0 })
+    const door = { networkConnections: 0, refusedConnections: 0, refusedLogins: 0 }
+    expect(store.stats).toEqual({ ...nothing, ...kept, ...door })
     const alice = await RawClient.ready(store.url, 'alice')
     const bob = await RawClient.ready(store.wsUrl, 'bob')
     await bob.request(command('KEYNOTIFY k'))

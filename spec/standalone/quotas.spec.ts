@@ -41,6 +41,17 @@ describe('The quotas of a store', () => {
     expect(quotasOf(command.opts())).toEqual(Object.fromEntries(options.map((option, i) => [option, i + 1])))
   })
 
+  it.each([
+    [{ maxMemory: 1 }, 'got `1`'],
+    [{ maxMemory: 100, maxBytes: 100 }, 'got `100` beside `maxBytes` of 100'],
+    [{ maxMemory: 100, maximumBufferedBytes: 200 }, 'got `100` beside `maximumBufferedBytes` of 200'],
+  ])('need memory for keys and for what waits: %j', (options, words) => {
+    expect(() => checkQuotas(options)).toThrow(
+      `Expected \`maxMemory\` to leave room for keys and for what waits, ${words}`,
+    )
+    expect(() => checkQuotas({ maxMemory: 2 })).not.toThrow()
+  })
+
   it.each(QUOTA_NAMES)('are whole numbers: %s', name => {
     for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => checkQuotas({ [name]: wrong })).toThrow(`\`${name}\``)

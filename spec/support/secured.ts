@@ -1,20 +1,10 @@
-import { inOrder, type Method, type ServeOptions } from '../../src/standalone.js'
+import { inOrder, type ServeOptions } from '../../src/standalone.js'
+import { backwards } from './backwards.js'
 import type { ManualClock } from './manual-clock.js'
 import { openStore } from './open-store.js'
 import { RawClient } from './raw-client.js'
 
-/** Everybody is whom they call themselves, if the password is that name backwards; `attributes` by name. */
-export const backwards =
-  (attributes: Readonly<Record<string, Readonly<Record<string, string>>>> = {}): Method =>
-  ({ username, password }) => {
-    if (username === undefined || password === undefined) return undefined
-    if (Buffer.from(password).toString() !== Array.from(username).reverse().join(''))
-      return { refused: 'credentials', reason: 'user name or password is wrong' }
-    return { principal: { username, attributes: attributes[username] } }
-  }
-
-/** Credentials for {@link backwards}. */
-export const as = (username: string) => ({ username, password: Array.from(username).reverse().join('') })
+export { as, backwards } from './backwards.js'
 
 /** A store that asks who one is. */
 export const openSecured = async (options: ServeOptions = {}) =>

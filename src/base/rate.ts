@@ -31,6 +31,11 @@ export class Rate {
     return Math.max(this.#paid - now, 0)
   }
 
+  /** How much may come before there is anything to wait for; negative while there is. */
+  room(now: number): number {
+    return (now - Math.max(this.#paid, now - BURST)) * this.#perMs
+  }
+
   /** Whether it is as if nothing had come. */
   rested(now: number): boolean {
     return this.#paid <= now - BURST

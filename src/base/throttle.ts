@@ -34,6 +34,12 @@ export class LoginThrottle {
     this.#clock = clock
   }
 
+  /** Addresses, or networks, from which something failed in the last ten minutes, and how often in a row. */
+  *failures(): Iterable<[network: string, count: number]> {
+    const now = this.#clock.monotonic()
+    for (const [network, { count, last }] of this.#failures) if (now - last < MEMORY) yield [network, count]
+  }
+
   /** How long an address has to wait still, ms. */
   pause(address: string): number {
     const failures = this.#failures.get(networkOf(address))

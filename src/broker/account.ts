@@ -48,6 +48,11 @@ export class Account {
     return this.wait(now)
   }
 
+  /** How many packets may be taken before it is charged again: those there is room for, and the one that is too many. */
+  room(now: number): number {
+    return this.wait(now) > 0 ? 0 : Math.floor(this.#packets.room(now)) + 1
+  }
+
   /** Something was done that takes more than most; see `workPerSecond`. */
   worked(work: number): void {
     this.#work.charge(work, this.#now())

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Visits } from '../listeners/visitors.js'
 import type { Publish } from '../packet/publish.js'
 import type { TlsMaterial } from '../tls/tls.js'
 import type { Account } from './account.js'
@@ -27,7 +28,9 @@ export interface BrokerStats {
   readonly retained: number
   /** What it holds for all clients together, bytes. */
   readonly bufferedBytes: number
-  /** Connections that were cut because there were too many. */
+  /** Network connections, also of clients that are not let in yet. */
+  readonly networkConnections: number
+  /** Network connections that were cut because there were too many. */
   readonly refusedConnections: number
   readonly subscriptions: number
   /** Of retained messages. */
@@ -92,6 +95,11 @@ export class Broker {
     return this.#core.accounts.principals
   }
 
+  /** Network connections of each address, or network of IPv6. */
+  get addresses(): Iterable<[address: string, Visits]> {
+    return this.#listeners.visitors.addresses
+  }
+
   /** A glance at what there is. */
   get stats(): BrokerStats {
     const { connectionCount, sessionCount, retained, budget } = this.#core
@@ -100,7 +108,8 @@ export class Broker {
       sessions: sessionCount,
       retained: retained.count,
       bufferedBytes: budget.used,
-      refusedConnections: this.#listeners.refused,
+      networkConnections: this.#listeners.visitors.count,
+      refusedConnections: this.#listeners.visitors.refused,
       subscriptions: this.#core.accounts.subscriptions.used,
       retainedBytes: retained.bytes,
     }

@@ -215,15 +215,14 @@ export class Connection implements ConversationPeer, EntrancePeer {
     const { session, present } = host.admit(this, connect, this.clientId, { holder, address: this.#link.remoteAddress })
     this.account = session.account
     this.#tenancy.until(expiresAt)
-    this.#conversation = new Conversation(this, this.#link, session, host, connect.version)
+    const { early } = this.#entrance
+    this.#conversation = new Conversation(this, this.#link, session, host, connect.version, early)
     this.#keepAlive.start(patienceOf(connect, host.maximumKeepAlive))
     const welcome = { clientId: this.clientId, sessionPresent: present, authenticationData }
     outbound.send(connackOf(connect, welcome, host))
     host.handler.connected(this)
     session.resume(outbound, connect.receiveMaximum)
-    for (let frame = this.#entrance.next(); frame !== undefined; frame = this.#entrance.next()) this.receive(frame)
-    // Nothing may come over the network any more that would remind of what waits.
-    while (this.proceed());
+    if (early.length > 0) this.#link.wake()
   }
 
   #silent(): void {

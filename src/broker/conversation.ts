@@ -5,7 +5,7 @@ import type { Acknowledgement, Auth, ClientPacket, Disconnect, ServerPacket, Ver
 import * as REASON from '../packet/reason-codes.js'
 import type { Client } from '../peer/client.js'
 import type { Accounts } from './accounts.js'
-import { Deferred } from './deferred.js'
+import type { Deferred } from './deferred.js'
 import type { Host } from './host.js'
 import { Inbound } from './inbound.js'
 import { LIMIT } from './limits.js'
@@ -41,7 +41,15 @@ export class Conversation {
   readonly #subscribing: Subscribing
   readonly #deferred: Deferred
 
-  constructor(peer: ConversationPeer, link: Link, session: Session, host: Host<never>, version: Version) {
+  /** @param early - packets that came before the client was let in; they are done first, in their turn */
+  constructor(
+    peer: ConversationPeer,
+    link: Link,
+    session: Session,
+    host: Host<never>,
+    version: Version,
+    early: Deferred,
+  ) {
     this.session = session
     this.#peer = peer
     this.#link = link
@@ -49,7 +57,7 @@ export class Conversation {
     this.#accounts = host.accounts
     this.#inbound = new Inbound(peer, link, session, host, version)
     this.#subscribing = new Subscribing(peer, session, host)
-    this.#deferred = new Deferred(host.budget)
+    this.#deferred = early
   }
 
   /** Takes a packet; it may have to wait. */

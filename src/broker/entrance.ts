@@ -27,7 +27,8 @@ export class Entrance {
   readonly #link: Link
   readonly #host: Host<never>
   readonly #peer: EntrancePeer
-  readonly #early: Deferred
+  /** Packets that came before their sender was let in. */
+  readonly early: Deferred
   #clientId = ''
   #version: Version = 5
   #guest: Guest | undefined
@@ -38,7 +39,7 @@ export class Entrance {
     this.#link = link
     this.#host = host
     this.#peer = peer
-    this.#early = new Deferred(host.budget)
+    this.early = new Deferred(host.budget)
   }
 
   /** Empty before CONNECT. */
@@ -73,14 +74,9 @@ export class Entrance {
     this.#guest?.authentication.proceed(packet, this.#decided, this.#failed)
   }
 
-  /** The next packet that came before its sender was let in; it is forgotten here. */
-  next(): Uint8Array | undefined {
-    return this.#early.shift()
-  }
-
   /** The connection is gone. */
   close(): void {
-    this.#early.clear()
+    this.early.clear()
     this.#host.budget.give(this.#greeting)
     this.#greeting = 0
   }
@@ -104,8 +100,8 @@ export class Entrance {
   }
 
   #defer(frame: Uint8Array): void {
-    if (this.#early.size > LIMIT.deferred)
+    if (this.early.size > LIMIT.deferred)
       throw new PacketError(REASON.quotaExceeded, 'too much before the client is let in')
-    this.#early.push(frame)
+    this.early.push(frame)
   }
 }

@@ -25,6 +25,8 @@ export interface Link {
   isLarge(piece: Uint8Array): boolean
   /** Lets what is written in this turn leave together with what is written when all is worked off that was read. */
   linger(): void
+  /** Goes on with what waits, in its turn: nothing may come over the network any more that would remind of it. */
+  wake(): void
   /** Sends what is written, then ends the connection. */
   end(): void
   /** Ends the connection without a word, as a broken network does. */

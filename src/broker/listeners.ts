@@ -94,9 +94,9 @@ export class Listeners {
     return [this.#tcp, this.#http]
   }
 
-  /** Connections that were cut because there were too many. */
-  get refused(): number {
-    return this.#visitors.refused
+  /** Who is connected, let in or not. */
+  get visitors(): Pick<Visitors, 'count' | 'refused' | 'addresses'> {
+    return this.#visitors
   }
 
   get port(): number {

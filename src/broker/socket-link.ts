@@ -24,9 +24,6 @@ export interface LinkHost extends UnfinishedHost {
   readonly maximumPacketSize: number
 }
 
-/** A shorter piece takes as much time as a longer one, bytes; and of so many of them no packet is made. */
-const [CRUMB, MOST_CRUMBS] = [32, 16_384]
-
 /** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
 export class SocketLink implements Link, UnfinishedReader {
   readonly remoteAddress: string | undefined
@@ -42,8 +39,6 @@ export class SocketLink implements Link, UnfinishedReader {
   /** What came and is not cut yet: little, as nothing more is read meanwhile. */
   readonly #chunks = new Fifo<Uint8Array>()
   #unread = 0
-  /** Short pieces of the packet that is not complete. */
-  #crumbs = 0
   /** What of that and of the cutter's memory is counted, bytes. */
   held = 0
   /** Work is under way, or waits for its turn. */
@@ -104,7 +99,7 @@ export class SocketLink implements Link, UnfinishedReader {
     this.#stream.on('data', (chunk: Uint8Array) => this.#read(chunk))
     this.#stream.on('end', () => {
       this.#ended = true
-      this.#work()
+      this.wake()
     })
     // Its end says all there is to say.
     this.#stream.on('error', this.#destroyed)
@@ -122,26 +117,28 @@ export class SocketLink implements Link, UnfinishedReader {
     this.#unread += chunk.length
     this.#tempo.bytes += chunk.length
     this.#hold(chunk.length)
-    this.#work()
+    this.wake()
   }
 
   /** The network has taken what it had: what waited for that goes on. */
   #taken(): void {
-    if (this.#paused || this.#ended) this.#work()
+    if (this.#paused || this.#ended) this.wake()
   }
 
-  #work(): void {
+  wake(): void {
     if (this.#working || this.#tempo.pausing) return
     this.#working = true
     if (!this.#host.turns.begin(this.#slice)) this.#pause(true)
   }
 
-  /** Packets, one after the other, until the time is over or the connection takes no more. */
+  /** Packets, one after the other, until the time is over, it is ahead of its rate, or it takes no more. */
   readonly #slice = (until: number): boolean => {
     const connection = this.#connection
     if (connection === undefined) return false
     this.#outflow.hold()
-    const left = this.#packets(connection, until)
+    // Whose it is, and how much it may send, is known when it is let in.
+    const room = connection.open ? this.#tempo.room(connection.account) : 1
+    const left = this.#packets(connection, until, room)
     this.#outflow.release()
     this.#hold(this.#cutter.held + this.#unread - this.held)
     const slowed = !connection.ended && this.#tempo.settle(connection.account)
@@ -163,17 +160,18 @@ export class SocketLink implements Link, UnfinishedReader {
   }
 
   /** Returns whether there may be more. */
-  #packets(connection: Connection, until: number): boolean {
+  #packets(connection: Connection, until: number, room: number): boolean {
+    let taken = 0
     try {
       while (!connection.ended && !connection.stalled) {
         // What a client acknowledges takes less time than a look at the clock, and there is but one piece of it.
         if (connection.open && this.#acknowledged(connection)) continue
+        if (taken >= room) return true
         if (!connection.proceed()) {
           const frame = this.#cutter.next()
           if (frame !== undefined) {
-            this.#unfinished.begun = undefined
-            this.#crumbs = 0
-            this.#tempo.packets++
+            this.#unfinished.end()
+            taken++
             connection.receive(frame)
           } else if (!this.#feed()) return false
         }
@@ -181,6 +179,8 @@ export class SocketLink implements Link, UnfinishedReader {
       }
     } catch (error) {
       connection.fail(error)
+    } finally {
+      this.#tempo.packets += taken
     }
     return false
   }
@@ -191,14 +191,13 @@ export class SocketLink implements Link, UnfinishedReader {
     connection?.seen()
     this.#unfinished.postpone(paused)
     // It may take more than one.
-    if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.#work()
+    if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.wake()
   }
 
   #acknowledged(connection: Connection): boolean {
     const packetId = this.#cutter.nextPuback()
     if (packetId === 0) return false
-    this.#unfinished.begun = undefined
-    this.#crumbs = 0
+    this.#unfinished.end()
     connection.acknowledged(packetId)
     return true
   }
@@ -216,8 +215,7 @@ export class SocketLink implements Link, UnfinishedReader {
     const chunk = this.#chunks.shift()
     if (chunk === undefined) return false
     this.#unread -= chunk.length
-    if (chunk.length < CRUMB && ++this.#crumbs > MOST_CRUMBS)
-      throw new PacketError(REASON.messageRateTooHigh, 'a packet in so many pieces is not worth the time they take')
+    this.#unfinished.piece(chunk)
     this.#cutter.push(chunk)
     return true
   }

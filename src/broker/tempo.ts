@@ -11,6 +11,10 @@ export interface TempoHost {
 
 /** A longer pause is made of several: a client that is not read is not to look silent, ms. */
 const LONGEST_PAUSE = 1_000
+/** A pause is longer than it has to be, by so many ms and up to as many more, or there would be one for each packet. */
+const EXTRA_PAUSE = 10
+/** Its multiples are spread evenly: whose pause is the shortest is somebody else each time. */
+const GOLDEN_RATIO = 0.618_033_988_749_895
 
 /** Makes a connection that is faster than it may be wait: nothing of it is read, and so its client is slowed down. */
 export class Tempo {
@@ -38,6 +42,18 @@ export class Tempo {
     return this.#pause !== undefined
   }
 
+  /**
+   * How many packets may be taken before they are charged, besides those that came before it was known to whom; `Infinity`
+   * for one to whom nothing is charged.
+   */
+  room(account: Account | undefined): number {
+    if (account === undefined && this.#pacers.length === 0) return Number.POSITIVE_INFINITY
+    const now = this.#host.clock.monotonic()
+    let room = account?.room(now) ?? Number.POSITIVE_INFINITY
+    for (const pacer of this.#pacers) room = Math.min(room, pacer.room(now))
+    return room - this.packets
+  }
+
   /** Charges what came since the last time; returns whether there is to be a pause. */
   settle(account: Account | undefined): boolean {
     // Most stores have one user, on this machine, to whom nothing is charged.
@@ -51,7 +67,9 @@ export class Tempo {
     if (wait === 0) return false
     for (const each of this.#pacers) each.paused()
     account?.paused()
-    this.#pause = timeouts.add(now + Math.min(wait, LONGEST_PAUSE), () => {
+    const pauses = (account ?? this.#pacers[0])?.pauses ?? 0
+    const extra = EXTRA_PAUSE * (1 + ((GOLDEN_RATIO * pauses) % 1))
+    this.#pause = timeouts.add(now + Math.min(wait + extra, LONGEST_PAUSE), () => {
       this.#pause = undefined
       this.#goOn(clock.monotonic() - now)
     })

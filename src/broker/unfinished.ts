@@ -1,7 +1,12 @@
 import type { Clock } from '../base/clock.js'
 import type { Deadline } from '../base/deadlines.js'
 import type { Timeouts } from '../base/timeouts.js'
+import { PacketError } from '../packet/packet-error.js'
+import * as REASON from '../packet/reason-codes.js'
 import { LIMIT } from './limits.js'
+
+/** A shorter piece takes as much time as a longer one, bytes; and of so many of them no packet is made. */
+const [CRUMB, MOST_CRUMBS] = [32, 16_384]
 
 /** Where a packet comes in. */
 export interface UnfinishedHost {
@@ -24,10 +29,24 @@ export class Unfinished {
   readonly #host: UnfinishedHost
   readonly #reader: UnfinishedReader
   #deadline: Deadline<() => void> | undefined
+  /** Short pieces of it. */
+  #crumbs = 0
 
   constructor(host: UnfinishedHost, reader: UnfinishedReader) {
     this.#host = host
     this.#reader = reader
+  }
+
+  /** A packet is complete. */
+  end(): void {
+    this.begun = undefined
+    this.#crumbs = 0
+  }
+
+  /** A piece came. Raises {@link PacketError} when there are too many, and short ones. */
+  piece({ length }: Uint8Array): void {
+    if (length < CRUMB && ++this.#crumbs > MOST_CRUMBS)
+      throw new PacketError(REASON.messageRateTooHigh, 'a packet in so many pieces is not worth the time they take')
   }
 
   /** There is one. */

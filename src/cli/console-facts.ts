@@ -11,6 +11,11 @@ export interface StorePulse {
   readonly uptime: number
   readonly keys: number
   readonly connections: number
+  /** Network connections, also of clients that are not let in. */
+  readonly networkConnections: number | undefined
+  /** Connections and logins that were refused since it started. */
+  readonly refusedConnections: number | undefined
+  readonly refusedLogins: number | undefined
   readonly watches: number
   readonly frozen: boolean
   /** How far versions are ahead of the store's clock. */
@@ -35,8 +40,10 @@ export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env
 /** Asks a console how its store is. */
 export async function pulseOf(address: ConsoleAddress): Promise<StorePulse> {
   const answer = await askConsole(address, 'stream')
-  const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0 } = await firstLine(answer)
-  return { uptime: at - startedAt, keys, connections, watches, frozen: frozenUntil !== undefined, drift }
+  const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0, ...rest } = await firstLine(answer)
+  const { networkConnections, refusedConnections, refusedLogins } = rest
+  const refused = { networkConnections, refusedConnections, refusedLogins }
+  return { uptime: at - startedAt, keys, connections, watches, ...refused, frozen: frozenUntil !== undefined, drift }
 }
 
 /** Leaves the rest, of which there is no end. */

@@ -64,7 +64,7 @@ export class ServeSecurity {
     this.#io = io
     this.#logins = loginMethods(flags)
     const { methods } = this.#logins
-    const { policy, allowAnonymous, host } = flags
+    const { policy, allowAnonymous } = flags
     checkAnonymous(flags, methods.length > 0)
     const tls = this.#tls()
     this.options = {
@@ -72,9 +72,8 @@ export class ServeSecurity {
       ...(allowAnonymous && { allowAnonymous }),
       ...(policy !== undefined && { policy: policyText(policy) }),
       ...(tls !== undefined && { tls }),
+      warn: words => io.stderr.write(`warning: ${words}\n`),
     }
-    if (allowAnonymous)
-      io.stderr.write(`warning: everybody who reaches ${host} is let in without being asked who it is\n`)
   }
 
   /** Keeps the record, and reads files again when they change, or at SIGHUP. */

@@ -149,10 +149,13 @@ function clockWords({ offset, uncertainty }: ClockOffset): string {
   return `${Math.abs(offset)} ms ${offset > 0 ? 'ahead of' : 'behind'} the one here (${precision})`
 }
 
-function consoleWords({ uptime, connections, watches, frozen, drift }: StorePulse): string[][] {
+function consoleWords(pulse: StorePulse): string[][] {
+  const { uptime, connections, watches, frozen, drift, refusedConnections = 0, refusedLogins = 0 } = pulse
+  const refused = `${counted(refusedConnections, 'connection')} and ${counted(refusedLogins, 'login')} since the start`
   return [
     ['running', `for ${inUnits(uptime)}${frozen ? ', frozen now' : ''}`],
     ['clients', `${counted(connections, 'connection')}, this one included; ${counted(watches, 'watch', 'watches')}`],
+    ...(refusedConnections + refusedLogins > 0 ? [['refused', refused]] : []),
     ...(drift > 0 ? [['versions', `${drift} ms ahead of the store's clock, which was set back`]] : []),
   ]
 }

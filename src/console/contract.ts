@@ -1,4 +1,4 @@
-import type { StoreStats, Usage } from '../standalone.js'
+import type { AddressUsage, StoreStats, Usage } from '../standalone.js'
 
 /**
  * What the console's page and the process that serves it say to each other over HTTP, below `/api/`. It carries what the
@@ -39,6 +39,11 @@ export interface Pulse {
   readonly keys: number
   readonly watches: number
   readonly connections: number
+  /** With those of clients that are not let in; a console of an older version does not tell, nor what was refused. */
+  readonly networkConnections?: number
+  /** Connections and logins that were refused, since the start. */
+  readonly refusedConnections?: number
+  readonly refusedLogins?: number
   /** Counts of the second before. */
   readonly requests: number
   readonly errors: number
@@ -83,10 +88,11 @@ export interface ClientAnswer {
   readonly ids: readonly string[]
 }
 
-/** GET /api/usage: what there is of what there are quotas of, in all and of each principal, of 1,000 at most. */
+/** GET /api/usage: what there is of what there are quotas of, in all, of each principal and each address, 1,000 at most. */
 export interface UsageAnswer {
   readonly total: StoreStats
   readonly principals: readonly Usage[]
+  readonly addresses: readonly AddressUsage[]
 }
 
 /** POST /api/cut `{ clientId }`: cuts its network connection without a word. 404 when there is no such client. */

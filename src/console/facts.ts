@@ -44,9 +44,10 @@ export function clientFacts(store: RunningStore, { clientId }: JsonObject): Clie
 }
 
 /** What there is of what there are quotas of. */
-export const usageFacts = ({ stats, usage }: RunningStore): UsageAnswer => ({
+export const usageFacts = ({ stats, usage, addresses }: RunningStore): UsageAnswer => ({
   total: stats,
   principals: Array.from(usage).slice(0, MOST_KEYS),
+  addresses: Array.from(addresses).slice(0, MOST_KEYS),
 })
 
 /** The refusal of a client id that no client has. */

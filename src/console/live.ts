@@ -47,7 +47,7 @@ const ticks = (clock: Clock): Observable<void> =>
   })
 
 function pulseOf(store: RunningStore, stats: StoreStats, before: StoreStats, at: number): Pulse {
-  const { keys, watches, connections } = stats
+  const { keys, watches, connections, networkConnections, refusedConnections, refusedLogins } = stats
   const { startedAt, frozenUntil, drift, keyspace } = store
   return {
     type: 'pulse',
@@ -58,6 +58,9 @@ function pulseOf(store: RunningStore, stats: StoreStats, before: StoreStats, at:
     keys,
     watches,
     connections,
+    networkConnections,
+    refusedConnections,
+    refusedLogins,
     requests: since(before.requests, stats.requests),
     errors: since(before.errors, stats.errors),
     notifications: since(before.notifications, stats.notifications),

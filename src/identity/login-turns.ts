@@ -1,51 +1,112 @@
 import type { Clock } from '../base/clock.js'
+import type { Deadline } from '../base/deadlines.js'
 import { networkOf } from '../base/network.js'
+import { Timeouts } from '../base/timeouts.js'
+import { LoginLine, type Waiter } from './login-line.js'
 
 /** Logins of one address that are under way at once; with more, guesses would be made before any of them has failed. */
 const MOST_AT_ONCE = 16
+/** One that takes longer keeps nobody waiting any more, ms; it goes on for as long as its connection has. */
+const LONGEST_TURN = 1_000
+/** Who has waited longer is refused, ms: of the ten seconds that a connection has, some are for the login itself. */
+const LONGEST_WAIT = 5_000
+/** Who wait at one address, and at all of them. */
+const MOST_WAITING = 1_000
+const MOST_WAITING_IN_ALL = 10_000
 
-/** One that takes longer, ms, keeps nobody waiting any more: its connection is gone by then. */
-const LONGEST_LOGIN = 10_000
+/** Why a login got no turn: `rate`, there are too many of its address; `busy`, of all. Keys of `LOGIN_REFUSAL`. */
+export type NoTurn = 'rate' | 'busy'
 
-interface Line {
-  busy: number
-  readonly waiting: (() => void)[]
+interface Place extends Waiter {
+  readonly settle: (refused: NoTurn | undefined) => void
+  deadline: Deadline<() => void> | undefined
 }
 
-/** Lets the logins of one address wait for each other, those of different addresses not. */
+interface Address {
+  readonly network: string
+  readonly line: LoginLine<Place>
+  busy: number
+}
+
+/**
+ * Lets the logins of one address wait for each other, those of different addresses not. Nobody waits without an end, and
+ * not more than there is room for.
+ *
+ * @example
+ * ```ts
+ * const outcome = await turns.run('192.0.2.1', 'panel', async () => login())
+ * if (outcome === 'rate' || outcome === 'busy') refuse(outcome)
+ * ```
+ */
 export class LoginTurns {
   readonly #clock: Clock
-  readonly #lines = new Map<string, Line>()
+  readonly #timeouts: Timeouts<() => void>
+  readonly #addresses = new Map<string, Address>()
+  #waiting = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
+    this.#timeouts = new Timeouts(clock, due => due())
   }
 
-  /** Does a task when it is its turn. As many wait as there are connections of the address. */
-  async run<T>(address: string, task: () => Promise<T>): Promise<T> {
-    const name = networkOf(address)
-    const line = this.#lines.get(name) ?? { busy: 0, waiting: [] }
-    this.#lines.set(name, line)
-    if (line.busy < MOST_AT_ONCE) line.busy++
-    else await new Promise<void>(resolve => line.waiting.push(resolve))
+  /** Does a task when it is its turn; or says at once, or later, why it gets none. @param name - of the user */
+  async run<T extends object>(address: string, name: string, task: () => Promise<T>): Promise<T | NoTurn> {
+    const network = networkOf(address)
+    const known = this.#addresses.get(network) ?? { network, line: new LoginLine(), busy: 0 }
+    this.#addresses.set(network, known)
+    if (known.busy < MOST_AT_ONCE) known.busy++
+    else {
+      const refused = await this.#turn(known, name)
+      if (refused !== undefined) return refused
+    }
     let left = false
     const leave = (): void => {
       if (left) return
       left = true
-      this.#leave(name, line)
+      this.#leave(known)
     }
-    const cancel = this.#clock.schedule(LONGEST_LOGIN, leave)
+    const deadline = this.#in(LONGEST_TURN, leave)
     try {
       return await task()
     } finally {
-      cancel()
+      this.#timeouts.remove(deadline)
       leave()
     }
   }
 
-  #leave(name: string, line: Line): void {
-    const next = line.waiting.shift()
-    if (next) next()
-    else if (--line.busy === 0) this.#lines.delete(name)
+  #turn({ line }: Address, name: string): Promise<NoTurn | undefined> {
+    if (line.size >= MOST_WAITING) {
+      const yielding = line.yielding(name)
+      if (yielding === undefined) return Promise.resolve('rate')
+      this.#dismiss(line, yielding)
+    }
+    if (this.#waiting >= MOST_WAITING_IN_ALL) return Promise.resolve('busy')
+    return new Promise(settle => {
+      const place: Place = { name, settle, deadline: undefined }
+      place.deadline = this.#in(LONGEST_WAIT, () => this.#dismiss(line, place))
+      line.add(place)
+      this.#waiting++
+    })
+  }
+
+  #dismiss(line: LoginLine<Place>, place: Place): void {
+    line.delete(place)
+    this.#end(place, 'rate')
+  }
+
+  #leave(address: Address): void {
+    const next = address.line.next()
+    if (next !== undefined) this.#end(next, undefined)
+    else if (--address.busy === 0) this.#addresses.delete(address.network)
+  }
+
+  #end(place: Place, refused: NoTurn | undefined): void {
+    this.#waiting--
+    if (place.deadline) this.#timeouts.remove(place.deadline)
+    place.settle(refused)
+  }
+
+  #in(ms: number, due: () => void): Deadline<() => void> {
+    return this.#timeouts.add(this.#clock.monotonic() + ms, due)
   }
 }

@@ -16,6 +16,8 @@ export const LOGIN_REFUSAL = {
   method: REASON.badAuthenticationMethod,
   /** Too many tried from its address. */
   rate: REASON.connectionRateExceeded,
+  /** Too many try at the moment, from wherever; it may try again later. */
+  busy: REASON.serverBusy,
 } as const
 
 /** A key of {@link LOGIN_REFUSAL}. */
@@ -46,7 +48,10 @@ export type LoginResult =
   /** Enhanced authentication goes on: `challenge` is for the client, `state` comes back with its answer. */
   | { readonly challenge: Uint8Array; readonly state: unknown }
 
-/** Finds out who somebody is. A function that throws or rejects lets nobody in. */
+/**
+ * Finds out who somebody is. A function that throws or rejects lets nobody in: what it has thrown is told by `faults$` alone,
+ * its name and code are on record as well, and the client hears of neither.
+ */
 export type Authenticate = (request: LoginRequest) => LoginResult | Promise<LoginResult>
 
 /** One way to prove who one is; `undefined` when nothing of that kind was shown. */

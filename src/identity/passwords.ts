@@ -33,17 +33,19 @@ export class Passwords {
   }
 
   /** The method: who shows a user name and a password, without enhanced authentication. */
-  readonly method: Method = async ({ username, password, method }) => {
+  readonly method: Method = async request => {
+    const { username, password, method } = request
     if (username === undefined || password === undefined || method !== undefined) return undefined
     const user = this.#users.get(username)
     const hash = user?.hash ?? (await this.#decoyHash())
     const right = this.#isKnown(hash, password) ?? (await this.#inTurn(() => matchesHash(password, hash)))
     if (right === undefined) return BUSY
-    if (!right || user === undefined) return WRONG
-    // The file may have been loaded anew meanwhile.
-    if (this.#users.get(username) !== user) return WRONG
+    // The file may have been loaded anew meanwhile: only what it says of this user counts.
+    const now = this.#users.get(username)
+    if (now?.hash !== user?.hash) return this.method(request)
+    if (!right || now === undefined) return WRONG
     this.#known.set(hash, this.#mark(password))
-    return { principal: { id: `password ${username}`, username, attributes: user.attributes } }
+    return { principal: { id: `password ${username}`, username, attributes: now.attributes } }
   }
 
   #isKnown(hash: string, password: Uint8Array): true | undefined {

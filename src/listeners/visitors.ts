@@ -8,10 +8,17 @@ export interface ConnectionQuotas {
   readonly maxConnectionsPerAddress: number
 }
 
+/** Connections of one address, or network of IPv6. */
+export interface Visits {
+  readonly connections: number
+  /** How many were cut because there were too many, since one of them is there. */
+  readonly refused: number
+}
+
 /** Counts connections from the first moment, and cuts those that are too many before anything is done for them. */
 export class Visitors {
   readonly #quotas: ConnectionQuotas
-  readonly #byAddress = new Map<string, number>()
+  readonly #byAddress = new Map<string, { connections: number; refused: number }>()
   #count = 0
   #refused = 0
 
@@ -27,6 +34,11 @@ export class Visitors {
   /** How many were cut because there were too many. */
   get refused(): number {
     return this.#refused
+  }
+
+  /** Those of each address that has one. */
+  get addresses(): Iterable<[address: string, Visits]> {
+    return this.#byAddress
   }
 
   /** Lets a server hear only of connections for which there is room. */
@@ -46,22 +58,21 @@ export class Visitors {
     const { remoteAddress = '' } = socket
     const address = networkOf(remoteAddress)
     const { maxConnections, maxConnectionsPerAddress } = this.#quotas
-    const before = this.#byAddress.get(address) ?? 0
-    if (this.#count >= maxConnections || (before >= maxConnectionsPerAddress && !isThisMachine(remoteAddress))) {
+    const visits = this.#byAddress.get(address) ?? { connections: 0, refused: 0 }
+    const crowded = visits.connections >= maxConnectionsPerAddress && !isThisMachine(remoteAddress)
+    if (this.#count >= maxConnections || crowded) {
       this.#refused++
+      visits.refused++
       socket.on('error', () => undefined).destroy()
       return false
     }
     this.#count++
-    this.#byAddress.set(address, before + 1)
-    socket.once('close', () => this.#leave(address))
+    visits.connections++
+    this.#byAddress.set(address, visits)
+    socket.once('close', () => {
+      this.#count--
+      if (--visits.connections === 0) this.#byAddress.delete(address)
+    })
     return true
-  }
-
-  #leave(address: string): void {
-    this.#count--
-    const left = (this.#byAddress.get(address) ?? 0) - 1
-    if (left > 0) this.#byAddress.set(address, left)
-    else this.#byAddress.delete(address)
   }
 }

@@ -1,9 +1,11 @@
+import type { Subject } from 'rxjs'
 import { systemClock } from '../base/clock.js'
 import type { KeyRights } from '../engine/rights.js'
 import { Audit } from '../listeners/audit.js'
 import type { Client } from '../peer/client.js'
 import { Guard } from './guard.js'
 import type { ServeOptions } from './options.js'
+import type { Fault } from './running-store.js'
 import { policyOf } from './security.js'
 
 /** Who is let in, and what is told of it. */
@@ -14,11 +16,18 @@ export interface Door {
 }
 
 /** The door that options ask for. */
-export function doorOf({ authenticate, allowAnonymous, policy }: Required<ServeOptions>): Door {
+export function doorOf(
+  { authenticate, allowAnonymous, policy }: Required<ServeOptions>,
+  faults$: Subject<Fault>,
+): Door {
   const audit = new Audit(systemClock)
   if (authenticate === undefined && policy === undefined) return { audit, guard: undefined }
   const parsed = policy === undefined ? undefined : policyOf(policy)
-  return { audit, guard: new Guard({ authenticate, allowAnonymous, policy: parsed, clock: systemClock }, audit) }
+  const failed = (error: unknown, clientId: string): void => faults$.next({ clientId, error })
+  return {
+    audit,
+    guard: new Guard({ authenticate, allowAnonymous, policy: parsed, clock: systemClock, failed }, audit),
+  }
 }
 
 /** What a policy lets connections do with keys; `undefined` without one. */

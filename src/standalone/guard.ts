@@ -1,6 +1,6 @@
 import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
-import { reason } from '../base/errors.js'
+import { kindOf } from '../base/error-kind.js'
 import { LoginThrottle } from '../base/throttle.js'
 import type { Credentials, Verdict } from '../broker/handler.js'
 import type { Glob } from '../engine/glob.js'
@@ -13,7 +13,7 @@ import {
   type LoginRequest,
   type LoginResult,
 } from '../identity/login.js'
-import { LoginTurns } from '../identity/login-turns.js'
+import { LoginTurns, type NoTurn } from '../identity/login-turns.js'
 import { ANYBODY, checkPrincipal } from '../identity/principal.js'
 import type { Audit, AuditEvent } from '../listeners/audit.js'
 import type { Client } from '../peer/client.js'
@@ -27,10 +27,16 @@ export interface GuardOptions {
   readonly allowAnonymous: boolean
   readonly policy: Policy | undefined
   readonly clock: Clock
+  /** Is told what `authenticate` throws. */
+  readonly failed: (error: unknown, clientId: string) => void
 }
 
 const LONGEST_TARGET = 256
 const UNAVAILABLE = 'clients cannot be authenticated at the moment'
+const CROWDED: Readonly<Record<NoTurn, string>> = {
+  rate: 'too many log in at once from this address; try again later',
+  busy: 'too many log in at once; try again later',
+}
 const NOTHING: Glob = { words: 1, matches: () => false }
 
 /** Stands at the door of a store: finds out who somebody is, and says what it may do. It outlives the store's restarts. */
@@ -43,6 +49,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
   /** Those who are let in, as far as it is for us to say. */
   readonly #entering = new WeakMap<object, Omit<AuditEvent, 'time'>>()
   #policy: Policy | undefined
+  #refusedLogins = 0
 
   constructor(options: GuardOptions, audit: Audit) {
     this.#options = options
@@ -57,6 +64,16 @@ export class Guard implements KeyRights<Client>, TopicRights {
     return this.#policy !== undefined
   }
 
+  /** How many logins were turned away. */
+  get refusedLogins(): number {
+    return this.#refusedLogins
+  }
+
+  /** From where logins failed. */
+  get failed(): Pick<LoginThrottle, 'failures' | 'pause'> {
+    return this.#throttle
+  }
+
   /** Another policy is in force from now on. */
   setPolicy(policy: Policy): void {
     this.#policy = policy
@@ -67,7 +84,8 @@ export class Guard implements KeyRights<Client>, TopicRights {
     const { authenticate, allowAnonymous } = this.#options
     if (authenticate === undefined || (allowAnonymous && showsNothing(request)))
       return this.#admit(client, request, { principal: ANYBODY })
-    return this.#turns.run(request.remoteAddress ?? '', async () => this.#ask(authenticate, client, request))
+    // Whoever is to wait all the same is not to keep others waiting.
+    return this.#tooSoon(request) ?? this.#inTurn(authenticate, client, request)
   }
 
   /** A client is in. */
@@ -111,18 +129,36 @@ export class Guard implements KeyRights<Client>, TopicRights {
     return this.#tenants.get(client)?.username
   }
 
+  async #inTurn(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
+    const { remoteAddress = '', username = request.clientId } = request
+    const verdict = await this.#turns.run(remoteAddress, username, async () => {
+      // Others may have failed meanwhile.
+      return this.#tooSoon(request) ?? this.#ask(authenticate, client, request)
+    })
+    return typeof verdict === 'string' ? this.#turnAway(request, verdict, CROWDED[verdict]) : verdict
+  }
+
+  #tooSoon(request: LoginRequest): Verdict | undefined {
+    const pause = this.#throttle.pause(request.remoteAddress ?? '')
+    if (pause === 0) return undefined
+    return this.#turnAway(request, 'rate', `too many logins failed; wait ${Math.ceil(pause / 1_000)} s`)
+  }
+
   async #ask(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
     const { remoteAddress = '' } = request
-    const pause = this.#throttle.pause(remoteAddress)
-    if (pause > 0) return this.#turnAway(request, 'rate', `too many logins failed; wait ${Math.ceil(pause / 1_000)} s`)
     const result = await resultOf(authenticate, request)
-    // What went wrong is for the operator: a stranger learns no address or password from it.
-    if ('trouble' in result) return this.#turnAway(request, 'unavailable', UNAVAILABLE, undefined, result.trouble)
+    if ('thrown' in result) return this.#broken(request, result.thrown)
     if ('challenge' in result) return { type: 'continue', data: result.challenge, state: result.state }
     if ('principal' in result) return this.#admit(client, request, result)
     // Somebody else may have failed meanwhile, and that counts as well.
     if (result.refused === 'credentials') this.#throttle.failed(remoteAddress)
     return this.#turnAway(request, result.refused, result.reason)
+  }
+
+  /** What went wrong is for the operator alone: there may be addresses and passwords in it. */
+  #broken(request: LoginRequest, error: unknown): Verdict {
+    this.#options.failed(error, request.clientId)
+    return this.#turnAway(request, 'unavailable', UNAVAILABLE, undefined, `${UNAVAILABLE}: ${kindOf(error)}`)
   }
 
   #admit(
@@ -158,6 +194,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     username = request.username,
     recorded = words,
   ): Verdict {
+    this.#refusedLogins++
     this.#tell({ event: 'login', outcome: 'refused', ...whoOf(request), username, reason: recorded })
     return { type: 'refused', reasonCode: LOGIN_REFUSAL[refused], reason: words }
   }
@@ -201,12 +238,12 @@ function requestOf(clientId: string, { connect, link, data, state }: Credentials
 async function resultOf(
   authenticate: Authenticate,
   request: LoginRequest,
-): Promise<LoginResult | { readonly trouble: string }> {
+): Promise<LoginResult | { readonly thrown: unknown }> {
   try {
     const result = await authenticate(request)
     if ('principal' in result) checkPrincipal(result.principal)
     return result
-  } catch (error) {
-    return { trouble: `${UNAVAILABLE}: ${reason(error)}` }
+  } catch (thrown) {
+    return { thrown }
   }
 }

@@ -141,6 +141,7 @@ export function checkQuotas(options: QuotaOptions): Required<QuotaOptions> {
   const { maxMemory, maxPacketRate, maxByteRate } = options
   const bytes = shares(options)
   const { maxBytes, maximumBufferedBytes } = bytes
+  if (maxMemory !== undefined && Math.min(maxBytes, maximumBufferedBytes) < 1) throw new ArgumentError(noRoom(options))
   checkPositiveInteger('maxBytes', maxBytes)
   checkPositiveInteger('maximumBufferedBytes', maximumBufferedBytes)
   if (maxMemory !== undefined && maxBytes + maximumBufferedBytes > maxMemory) {
@@ -160,6 +161,12 @@ export function checkQuotas(options: QuotaOptions): Required<QuotaOptions> {
 
 const given = (options: QuotaOptions): QuotaOptions =>
   Object.fromEntries(QUOTA_NAMES.flatMap(name => (options[name] === undefined ? [] : [[name, options[name]]])))
+
+function noRoom({ maxMemory, maxBytes, maximumBufferedBytes }: QuotaOptions): string {
+  const [name, given] = maxBytes === undefined ? ['maximumBufferedBytes', maximumBufferedBytes] : ['maxBytes', maxBytes]
+  const beside = given === undefined ? '' : ` beside \`${name}\` of ${given}`
+  return `Expected \`maxMemory\` to leave room for keys and for what waits, got \`${maxMemory}\`${beside}`
+}
 
 const half = (whole: number): number => Math.ceil(whole / 2)
 

@@ -3,7 +3,7 @@ import type { DumpLine } from '../dump/dump-line.js'
 import type { AuditEvent } from '../listeners/audit.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { TlsMaterial } from '../tls/tls.js'
-import type { Usage } from './usage.js'
+import type { AddressUsage, Usage } from './usage.js'
 
 /** A glance at a running store. */
 export interface StoreStats {
@@ -22,6 +22,10 @@ export interface StoreStats {
   readonly bufferedBytes: number
   /** What keys, values and watched keys take, bytes; see {@link ServeOptions.maxBytes}. */
   readonly bytes: number
+  /** Network connections, also of clients that are not let in: so many more than `connections` are not, or not yet. */
+  readonly networkConnections: number
+  /** Logins that were turned away, since `serve`. */
+  readonly refusedLogins: number
   /** Connections that were cut because there were too many; see {@link ServeOptions.maxConnections}. */
   readonly refusedConnections: number
   /** Counts since the start. */
@@ -39,7 +43,10 @@ export interface ConnectedClient {
   readonly watches: number
 }
 
-/** An error of the store itself; it ended the connection of the client it happened with, and nothing else. */
+/**
+ * An error of the store itself, or what `authenticate` has thrown; it ended the connection of the client it happened with,
+ * and nothing else.
+ */
 export interface Fault {
   /** Empty when the client was not known yet. */
   readonly clientId: string
@@ -125,7 +132,10 @@ export interface RunningStore extends AsyncDisposable {
   readonly drift: number
   /** The drift when it begins, and 0 when it is over, as the next request finds it. Hot. */
   readonly drift$: Observable<number>
-  /** What must not happen, for the operator of the store to report: errors of the store itself. Hot. */
+  /**
+   * What must not happen, for the operator of the store to report: errors of the store itself, and of
+   * `authenticate`. Hot.
+   */
   readonly faults$: Observable<Fault>
   /** Logins and refusals, of a store that asks who somebody is or has a policy. Hot. */
   readonly audit$: Observable<AuditEvent>
@@ -146,6 +156,16 @@ export interface RunningStore extends AsyncDisposable {
    * ```
    */
   readonly usage: Iterable<Usage>
+  /**
+   * Who is connected from where, and from where logins failed lately; at most 10,000 addresses that are not connected. For
+   * one iteration.
+   *
+   * @example
+   * ```ts
+   * for (const { address, failedLogins } of store.addresses) if (failedLogins > 5) console.log(address, failedLogins)
+   * ```
+   */
+  readonly addresses: Iterable<AddressUsage>
   /** Until when it is frozen, ms since the Unix epoch, if it is. */
   readonly frozenUntil: number | undefined
 

@@ -24,11 +24,17 @@ export interface SecurityOptions {
   readonly policy?: string | undefined
   /** Listens with TLS 1.2 or later. Default: without. */
   readonly tls?: TlsMaterial | undefined
+  /**
+   * Hears in a sentence what whoever starts a store should know of it: that `allowAnonymous` lets strangers in. Default a
+   * warning of the process (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   */
+  readonly warn?: ((words: string) => void) | undefined
 }
 
 /** Options with their defaults. Throws {@link ArgumentError}. */
 export function checkSecurity(options: SecurityOptions, host: string): Required<SecurityOptions> {
-  const { authenticate, policy, tls } = options
+  const { authenticate, policy, tls, warn = warnProcess } = options
+  checkFunction('warn', warn)
   if (authenticate !== undefined) checkFunction('authenticate', authenticate)
   const { allowAnonymous = authenticate === undefined && isThisMachine(host) } = options
   if (authenticate === undefined && !allowAnonymous) {
@@ -38,8 +44,21 @@ export function checkSecurity(options: SecurityOptions, host: string): Required<
   }
   if (policy !== undefined) policyOf(policy)
   if (tls !== undefined) checkTls(tls)
-  return { authenticate, allowAnonymous, policy, tls }
+  return { authenticate, allowAnonymous, policy, tls, warn }
 }
+
+/** Tells that strangers may come in who show nothing of themselves, if they may. */
+export function warnOfStrangers({ authenticate, allowAnonymous, warn, host }: WarnedOptions): void {
+  // With `authenticate` there may be a proxy on this machine that others reach.
+  if (allowAnonymous && (authenticate !== undefined || !isThisMachine(host)))
+    warn?.(`everybody who reaches ${host} is let in without being asked who it is`)
+}
+
+interface WarnedOptions extends Pick<SecurityOptions, 'authenticate' | 'allowAnonymous' | 'warn'> {
+  readonly host: string
+}
+
+const warnProcess = (words: string): void => process.emitWarning(words, { code: 'RX_STATESTORE_ANONYMOUS' })
 
 /** Reads the option `policy`. Throws {@link ArgumentError}. */
 export function policyOf(text: string): ReturnType<typeof parsePolicy> {

@@ -29,10 +29,11 @@ import type {
 } from './running-store.js'
 import { checkNewTls, policyOf } from './security.js'
 import { stage } from './stage.js'
+import { statsOf } from './stats.js'
 import { type Opened, type Storage, storageOf } from './storage.js'
 import { storedKey } from './stored-key.js'
 import { linesFrom, restore } from './transfer.js'
-import { type Usage, usageOf } from './usage.js'
+import { type AddressUsage, addressesOf, type Usage, usageOf } from './usage.js'
 
 /** One life after the other on the same ports. */
 export class StandaloneStore implements RunningStore {
@@ -62,16 +63,14 @@ export class StandaloneStore implements RunningStore {
     life: Life,
     door: Door,
   ) {
-    const { port, wsPort } = life.broker
-    const { requests$, drift$, faults$, storage$ } = outlets
     const { url, wsUrl } = urlsOf(options, life.broker)
     this.url = url
     this.wsUrl = wsUrl
-    this.requests$ = requests$.asObservable()
-    this.drift$ = drift$.asObservable()
-    this.faults$ = faults$.asObservable()
-    this.storage$ = storage$.pipe(skip(1))
-    this.#options = { ...options, port, wsPort }
+    this.requests$ = outlets.requests$.asObservable()
+    this.drift$ = outlets.drift$.asObservable()
+    this.faults$ = outlets.faults$.asObservable()
+    this.storage$ = outlets.storage$.pipe(skip(1))
+    this.#options = { ...options, port: life.broker.port, wsPort: life.broker.wsPort }
     this.#outlets = outlets
     this.#storage = storage
     this.#engine = opened.engine
@@ -82,7 +81,7 @@ export class StandaloneStore implements RunningStore {
 
   static async start(options: Required<ServeOptions>): Promise<StandaloneStore> {
     const outlets = newOutlets()
-    const door = doorOf(options)
+    const door = doorOf(options, outlets.faults$)
     const storage = await storageOf(options, rightsOf(door), faultsTo(outlets))
     try {
       const opened = await storage.open()
@@ -103,13 +102,15 @@ export class StandaloneStore implements RunningStore {
   }
 
   get stats(): StoreStats {
-    const { broker, server } = this.#life
-    const { size, bytes, watchers } = this.#engine
-    return { keys: size, bytes, watches: watchers.count, ...broker.stats, ...server.counters }
+    return statsOf(this.#life, this.#engine, this.#door)
   }
 
   get usage(): Iterable<Usage> {
     return usageOf(this.#life.broker.accounts, this.#engine)
+  }
+
+  get addresses(): Iterable<AddressUsage> {
+    return addressesOf(this.#life.broker.addresses, this.#door.guard?.failed)
   }
 
   get audit$(): Observable<AuditEvent> {

@@ -1,6 +1,8 @@
 import type { Account } from '../broker/account.js'
 import type { Engine } from '../engine/engine.js'
+import type { Visits } from '../listeners/visitors.js'
 import type { Client } from '../peer/client.js'
+import type { Guard } from './guard.js'
 
 /** What one principal has of what there are quotas of; see {@link QuotaOptions}. */
 export interface Usage {
@@ -21,6 +23,34 @@ export interface Usage {
   readonly pauses: number
   /** How often it was refused something of the broker. */
   readonly refused: number
+}
+
+/** What there is of one address, or of a network of 64 bits of IPv6; see {@link RunningStore.addresses}. */
+export interface AddressUsage {
+  readonly address: string
+  /** Network connections, also of clients that are not let in. */
+  readonly connections: number
+  /** How many more were cut because there were too many, since one of these is there. */
+  readonly refusedConnections: number
+  /** Logins with wrong credentials, in a row and with less than ten minutes between them. */
+  readonly failedLogins: number
+  /** How long its logins are not looked at for that, ms. */
+  readonly pause: number
+}
+
+/** What there is of whoever is connected, and of whoever failed to log in. */
+export function* addressesOf(
+  visits: Iterable<[address: string, Visits]>,
+  failed: Guard['failed'] | undefined,
+): Iterable<AddressUsage> {
+  const failures = new Map(failed?.failures())
+  for (const [address, { connections, refused: refusedConnections }] of visits) {
+    const failedLogins = failures.get(address) ?? 0
+    failures.delete(address)
+    yield { address, connections, refusedConnections, failedLogins, pause: failed?.pause(address) ?? 0 }
+  }
+  for (const [address, failedLogins] of failures)
+    yield { address, connections: 0, refusedConnections: 0, failedLogins, pause: failed?.pause(address) ?? 0 }
 }
 
 /** The usage of whoever has something, or had lately. */

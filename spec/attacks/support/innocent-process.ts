@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import mqttPacket, { type IPublishPacket, type Packet } from 'mqtt-packet'
+import { as } from '../../support/backwards.js'
 import { command, textOf } from '../../support/words.js'
 import type { Experience } from './innocent.js'
 import { acknowledge, connect, notificationsOf, request, responseTopicOf, subscribe } from './packets.js'
@@ -101,7 +102,9 @@ function experience(): Experience {
 }
 
 await once(socket, 'connect')
-socket.write(connect(id))
+// Where nobody is asked it does no harm.
+const { username, password } = as('innocent')
+socket.write(connect(id, { username, password }))
 await once(parser, 'packet')
 socket.write(subscribe([responseTopicOf(id), notificationsOf(id)], 1, 1))
 await once(parser, 'packet')

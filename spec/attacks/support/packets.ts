@@ -61,15 +61,20 @@ export interface ConnectOptions {
   readonly will?: { readonly topic: string; readonly payload: Buffer; readonly properties?: Buffer }
   /** Default 5. */
   readonly version?: 4 | 5
+  /** Default neither. */
+  readonly username?: string
+  readonly password?: string
 }
 
 /** CONNECT without keep-alive. */
 export function connect(clientId: string, options: ConnectOptions = {}): Buffer {
-  const { clean = true, properties: own = properties(), will, version = 5 } = options
-  const flags = (clean ? 0x02 : 0) | (will === undefined ? 0 : 0x04)
+  const { clean = true, properties: own = properties(), will, version = 5, username, password } = options
+  const proof = [username, password].flatMap(word => (word === undefined ? [] : [text(word)]))
+  const shown = (username === undefined ? 0 : 0x80) | (password === undefined ? 0 : 0x40)
+  const flags = (clean ? 0x02 : 0) | (will === undefined ? 0 : 0x04) | shown
   const head = Buffer.concat([text('MQTT'), Buffer.of(version, flags, 0, 0), version === 5 ? own : Buffer.alloc(0)])
   const last = will === undefined ? [] : [will.properties ?? properties(), text(will.topic), binary(will.payload)]
-  return packet(0x10, head, text(clientId), ...(version === 5 ? last : last.slice(1)))
+  return packet(0x10, head, text(clientId), ...(version === 5 ? last : last.slice(1)), ...proof)
 }
 
 export interface PublishOptions {

@@ -3,11 +3,13 @@ import { once } from 'node:events'
 import type { ServeOptions, StoreStats } from '../../../src/standalone.js'
 import type { Program } from './bundle.js'
 
-/** Where a store listens; the console only if there is one. */
+/** Where a store listens; console and hub only if there are any. */
 export interface StoreAddresses {
   readonly url: string
   readonly wsUrl: string
   readonly console: string
+  /** Of the hub. */
+  readonly hub: string
 }
 
 /** bytes */
@@ -19,8 +21,10 @@ export interface Memory {
   readonly peak: number
 }
 
-export interface ChildOptions extends Omit<ServeOptions, 'clock'> {
+export interface ChildOptions extends Omit<ServeOptions, 'clock' | 'authenticate' | 'warn'> {
   readonly console?: boolean
+  /** A hub in the same process: `?user=` says who one is, `&may=all` that one may join and send to groups. */
+  readonly hub?: boolean
 }
 
 /** MB; as in a small container, so that an attack need not fill a large machine. */

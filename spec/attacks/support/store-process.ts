@@ -1,18 +1,33 @@
 // A store in a process of its own: it may die, and what it takes of memory and time is its own.
 
 import { ConsoleServer } from '../../../src/console/console-server.js'
-import { serve } from '../../../src/standalone.js'
+import { servePubSub } from '../../../src/pubsub/server.js'
+import { inOrder, serve } from '../../../src/standalone.js'
+import { backwards } from '../../support/backwards.js'
 import type { Memory, StoreAddresses } from './store-child.js'
 
-const { console: withConsole = false, ...options } = JSON.parse(process.argv[2] ?? '{}')
+const { console: withConsole = false, hub: withHub = false, ...options } = JSON.parse(process.argv[2] ?? '{}')
 /** How far this process's wall clock was moved, ms. */
 let ahead = 0
 const { now } = Date
 Date.now = () => now() + ahead
 
-const store = await serve({ port: 0, wsPort: 0, ...options })
+// A policy is about somebody.
+const asking = options.policy === undefined ? {} : { authenticate: inOrder([backwards()]) }
+const store = await serve({ port: 0, wsPort: 0, ...asking, ...options })
 const page = withConsole
   ? await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '' })
+  : undefined
+const GROUPS = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+const hub = withHub
+  ? await servePubSub({
+      port: 0,
+      maxWaitingBytes: 32 * 1024 * 1024,
+      authenticate: ({ query }) => ({
+        userId: query.get('user') ?? '',
+        roles: query.get('may') === 'all' ? GROUPS : [],
+      }),
+    })
   : undefined
 
 /** Collects twice: what finalizers let go of is gone only then. */
@@ -28,4 +43,9 @@ process.on('message', question => {
   process.send?.(question === 'memory' ? memory() : store.stats)
 })
 process.on('disconnect', () => process.exit())
-process.send?.({ url: store.url, wsUrl: store.wsUrl, console: page?.link ?? '' } satisfies StoreAddresses)
+process.send?.({
+  url: store.url,
+  wsUrl: store.wsUrl,
+  console: page?.link ?? '',
+  hub: hub?.url ?? '',
+} satisfies StoreAddresses)

@@ -32,6 +32,8 @@ export class SimLink implements Link {
   /** The client sends nothing more; when it is `gone`, it takes nothing, either. */
   finished = false
   gone = false
+  /** Goes on with what waits. */
+  woken = (): void => undefined
   readonly #observer: LinkObserver
   readonly #parser: Parser
   #filling: Uint8Array | undefined
@@ -60,6 +62,10 @@ export class SimLink implements Link {
   }
 
   linger(): void {}
+
+  wake(): void {
+    this.woken()
+  }
 
   end(): void {
     this.flush()

@@ -82,9 +82,27 @@ describe('A hub', () => {
     await come('ann')
   })
 
-  it('tells strangers nothing of what the application threw', async () => {
-    const { hub } = await openHub({ authenticate: async () => Promise.reject(new Error('postgres://auth:s3cret@db')) })
+  it('counts what there is, and what it refused', async () => {
+    const { come, server, hub } = await open({ maxConnectionsPerUser: 1 })
+    const nothing = { sessions: 0, connections: 0, handshakes: 0, networkConnections: 0, waitingBytes: 0, pauses: 0 }
+    expect(server.stats).toEqual({ ...nothing, refusedHandshakes: 0, refusedConnections: 0 })
+    await come('ann')
+    await expect(come('ann')).rejects.toThrow('503')
+    await expect(come()).rejects.toThrow('401')
+    expect(server.stats).toMatchObject({ sessions: 1, connections: 1, refusedHandshakes: 2, refusedConnections: 0 })
+    expect(server.stats.networkConnections).toBeGreaterThan(0)
+    hub.sendToAll('x'.repeat(1_000))
+    expect(server.stats.waitingBytes).toBeGreaterThan(1_000)
+  })
+
+  it('tells strangers nothing of what the application threw, and the record only of what kind it is', async () => {
+    const error = new RangeError('postgres://auth:s3cret@db')
+    const { hub, server, events } = await open({ authenticate: async () => Promise.reject(error) })
+    const faults: unknown[] = []
+    server.faults$.subscribe(fault => faults.push(fault))
     await expect(RawPubSubClient.connect(hub.url)).rejects.toThrow(/^500 Authentication failed\s*$/)
+    expect(faults).toEqual([error])
+    expect(events.at(-1)).toMatchObject({ outcome: 'refused', reason: 'Authentication failed: RangeError' })
   })
 
   it.each(['maxConnectionsPerUser', 'maxConnectionsPerAddress', 'maxFrameRatePerUser', 'maxByteRatePerUser'] as const)(

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../base/clock.js'
+import { kindOf } from '../../base/error-kind.js'
 import { ArgumentError, PayloadError, reason } from '../../base/errors.js'
 import type { Handshake, HandshakeRefusal } from './handshake.js'
 import { type Identity, identityProblem } from './identity.js'
@@ -31,15 +32,17 @@ export type Authenticator = (handshake: Handshake, headers: IncomingHttpHeaders)
 /**
  * @param tokens - for `{ key }`
  * @param path - the beginning of the path in the audience of access tokens
+ * @param failed - is told what the application's function has thrown
  */
 export function authenticatorOf(
   authenticate: Exclude<Authenticate, { key: unknown }> | AccessTokens,
   path: string,
   clock: Clock,
+  failed: (error: unknown) => void,
 ): Authenticator {
   if (authenticate === 'anonymous') return async () => ({ roles: ALL_ROLES })
   if (authenticate instanceof AccessTokens) return byToken(authenticate, path, clock)
-  return byCallback(authenticate)
+  return byCallback(authenticate, failed)
 }
 
 /** Throws {@link ArgumentError} for anything but these three. */
@@ -61,7 +64,7 @@ const byToken =
   }
 
 const byCallback =
-  (callback: Extract<Authenticate, (...args: never[]) => unknown>): Authenticator =>
+  (callback: Extract<Authenticate, (...args: never[]) => unknown>, failed: (error: unknown) => void): Authenticator =>
   async ({ hub, query, accessToken }, headers) => {
     try {
       const identity = await callback({ hub, query, headers, accessToken })
@@ -70,6 +73,7 @@ const byCallback =
       if (problem !== undefined) throw new PayloadError(problem)
       return identity
     } catch (error) {
-      return { status: 500, text: 'Authentication failed', trouble: reason(error) }
+      failed(error)
+      return { status: 500, text: 'Authentication failed', trouble: `Authentication failed: ${kindOf(error)}` }
     }
   }

@@ -102,6 +102,11 @@ export class Handshakes {
     this.#timeouts = new Timeouts(clock, giveUp => giveUp())
   }
 
+  /** How many wait. */
+  get count(): number {
+    return this.#waiting.size
+  }
+
   /** Whether no more may wait. */
   get full(): boolean {
     return this.#waiting.size >= MOST_HANDSHAKES

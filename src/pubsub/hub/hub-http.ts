@@ -23,11 +23,14 @@ export interface OwnHttpOptions {
   readonly maxConnectionsPerAddress: number
 }
 
+/** Counts those who connect to a server of our own. */
+export const visitorsOf = ({ maxConnections, maxConnectionsPerAddress }: OwnHttpOptions): Visitors =>
+  new Visitors({ maxConnections: maxConnections + SPARE_CONNECTIONS, maxConnectionsPerAddress })
+
 /** A server of our own for a hub: it knows nothing but WebSocket. */
-export function ownHttp({ tls, maxConnections, maxConnectionsPerAddress }: OwnHttpOptions): GivenServer {
+export function ownHttp({ tls }: OwnHttpOptions, visitors: Visitors): GivenServer {
   const http = tls ? createHttpsServer({ ...HTTP_SETTINGS, ...tlsOf(tls) }) : createServer(HTTP_SETTINGS)
-  http.maxConnections = maxConnections + SPARE_CONNECTIONS
-  new Visitors({ maxConnections: http.maxConnections, maxConnectionsPerAddress }).guard(http)
+  visitors.guard(http)
   http.on('request', (_request, response) => {
     response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
   })

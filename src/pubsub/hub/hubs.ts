@@ -9,6 +9,7 @@ import { MemoryBudget } from './memory-budget.js'
 /** The hubs of a server, by name. A hub that the application has not asked for is forgotten with its last session. */
 export class Hubs {
   readonly #options: HubDriverOptions
+  readonly #budget: MemoryBudget
   readonly #allowed: ReadonlySet<string> | undefined
   readonly #hubs = new Map<string, HubDriver>()
   /** Names that the application has asked for. */
@@ -19,8 +20,14 @@ export class Hubs {
    * @param allowed - names of the hubs there can be; any without it
    */
   constructor(options: Omit<HubDriverOptions, 'budget'>, mostBytes: number, allowed?: readonly string[]) {
-    this.#options = { ...options, budget: new MemoryBudget(mostBytes, () => this.#endHeaviest()) }
+    this.#budget = new MemoryBudget(mostBytes, () => this.#endHeaviest())
+    this.#options = { ...options, budget: this.#budget }
     this.#allowed = allowed && new Set(allowed.map(hubKey))
+  }
+
+  /** What waits for all clients together, bytes. */
+  get waitingBytes(): number {
+    return this.#budget.used
   }
 
   /** Sessions at all hubs. */

@@ -3,13 +3,14 @@ import type { IncomingMessage } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Observable } from 'rxjs'
+import { type Observable, Subject } from 'rxjs'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../../base/clock.js'
 import { ArgumentError } from '../../base/errors.js'
 import type { AuditEvent } from '../../listeners/audit.js'
 import { type GivenServer, isBelow, mountOn } from '../../listeners/mount.js'
 import { Origins } from '../../listeners/origins.js'
+import type { Visitors } from '../../listeners/visitors.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { checkHub, hubKey } from '../wire/names.js'
 import { type Admission, Admissions } from './admission.js'
@@ -17,7 +18,8 @@ import { authenticatorOf } from './authenticate.js'
 import { Doorman } from './doorman.js'
 import { type HandshakeRefusal, Handshakes, refuseHandshake } from './handshake.js'
 import { Hub } from './hub.js'
-import { ownHttp, setTls } from './hub-http.js'
+import { ownHttp, setTls, visitorsOf } from './hub-http.js'
+import type { HubStats } from './hub-stats.js'
 import { Hubs } from './hubs.js'
 import { ReadAheadRoom } from './read-ahead.js'
 import { Senders } from './senders.js'
@@ -47,6 +49,9 @@ export class PubSubServer implements AsyncDisposable {
   readonly #senders: Senders
   readonly #webSockets: WebSocketServer
   readonly #handshakes: Handshakes
+  readonly #faults$ = new Subject<unknown>()
+  readonly #visitors: Visitors
+  #refused = 0
   #closed: Promise<void> | undefined
 
   private constructor(options: CheckedServeOptions) {
@@ -62,8 +67,10 @@ export class PubSubServer implements AsyncDisposable {
     this.#senders = new Senders(options, clock)
     const [doorman, senders] = [this.#doorman, this.#senders]
     const admission = { path, maxConnectionsPerUser: options.maxConnectionsPerUser, origins: originsOf(options) }
-    this.#admissions = new Admissions(this.#hubs, authenticatorOf(tokens, path, clock), doorman, senders, admission)
-    this.#http = options.server ?? ownHttp(options)
+    const authenticator = authenticatorOf(tokens, path, clock, error => this.#faults$.next(error))
+    this.#admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
+    this.#visitors = visitorsOf(options)
+    this.#http = options.server ?? ownHttp(options, this.#visitors)
     this.#leave = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
       ours: (request, stream: Duplex, head: Buffer) => this.#upgrade(request, stream, head),
@@ -92,9 +99,28 @@ export class PubSubServer implements AsyncDisposable {
     return this.#senders.pauses
   }
 
+  /** Counts of all hubs. */
+  get stats(): HubStats {
+    return {
+      sessions: this.#hubs.sessions,
+      connections: this.#webSockets.clients.size,
+      handshakes: this.#handshakes.count,
+      networkConnections: this.#visitors.count,
+      waitingBytes: this.#hubs.waitingBytes,
+      pauses: this.pauses,
+      refusedHandshakes: this.#refused,
+      refusedConnections: this.#visitors.refused,
+    }
+  }
+
   /** Who came in, or did not. Hot. */
   get audit$(): Observable<AuditEvent> {
     return this.#doorman.audit.events$
+  }
+
+  /** What the function `authenticate` has thrown; nobody else is told. Hot. */
+  get faults$(): Observable<unknown> {
+    return this.#faults$.asObservable()
   }
 
   /** `publicUrl`; or `ws://host:port`, or `wss://` with TLS */
@@ -149,13 +175,14 @@ export class PubSubServer implements AsyncDisposable {
     for (const socket of this.#webSockets.clients) socket.terminate()
     if (server === undefined) this.#http.closeAllConnections()
     await closed
+    this.#faults$.complete()
   }
 
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     // Only its own client is affected.
     stream.on('error', () => undefined)
     const settle = (admission: Admission | HandshakeRefusal): void => {
-      if ('status' in admission) refuseHandshake(stream, admission)
+      if ('status' in admission) this.#refuse(stream, admission)
       else this.#accept(request, stream, head, admission)
     }
     const asked = this.#admissions.read(request)
@@ -169,10 +196,15 @@ export class PubSubServer implements AsyncDisposable {
         .then((admission = BUSY) => settle(admission))
   }
 
+  #refuse(stream: Duplex, refusal: HandshakeRefusal): void {
+    this.#refused++
+    refuseHandshake(stream, refusal)
+  }
+
   #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, fresh, attach }: Admission): void {
     const full = fresh && this.#hubs.sessions >= this.#options.maxConnections
     if (full || this.#closed !== undefined) {
-      refuseHandshake(stream, BUSY)
+      this.#refuse(stream, BUSY)
       return
     }
     // ws answers with the first subprotocol of the request.

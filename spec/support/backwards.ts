@@ -1,0 +1,14 @@
+import type { Method } from '../../src/standalone.js'
+
+/** Everybody is whom they call themselves, if the password is that name backwards; `attributes` by name. */
+export const backwards =
+  (attributes: Readonly<Record<string, Readonly<Record<string, string>>>> = {}): Method =>
+  ({ username, password }) => {
+    if (username === undefined || password === undefined) return undefined
+    if (Buffer.from(password).toString() !== Array.from(username).reverse().join(''))
+      return { refused: 'credentials', reason: 'user name or password is wrong' }
+    return { principal: { username, attributes: attributes[username] } }
+  }
+
+/** Credentials for {@link backwards}. */
+export const as = (username: string) => ({ username, password: Array.from(username).reverse().join('') })
