@@ -12,6 +12,8 @@ export interface GlobTerms extends Terms {
 export interface GlobCircumstances extends Circumstances {
   /** Nothing else of this client watches the key. */
   readonly alone: boolean
+  /** The store tells of keys that come: it did not leave the request for that unanswered again and again. */
+  readonly told: boolean
 }
 
 /** Holds one subscriber of a glob to its promises. What is promised of each key is left to the oracle of a key. */
@@ -59,18 +61,22 @@ export class GlobOracle {
       if (this.isLive) oracle.live(true, undefined)
     }
     const isGap = complaint?.endsWith('were not told')
-    const mayMerge = !isThere && !(this.#terms.arrivals && circumstances.alone)
+    const mayMerge = !isThere && !(this.#terms.arrivals && circumstances.alone && circumstances.told)
     return arrival ?? (isGap && mayMerge ? undefined : complaint)
   }
 
   /** A key that comes while all is told comes with its first step. */
-  #judgeArrival({ key, version }: Entry<string>, { certain, place, alone }: GlobCircumstances): string | undefined {
+  #judgeArrival(
+    { key, version }: Entry<string>,
+    { certain, place, alone, told }: GlobCircumstances,
+  ): string | undefined {
     const { all } = this.#history
     const to = this.#history.placesOf(key, String(version)).at(-1)
     if (
       !this.#terms.arrivals ||
       !certain ||
       !alone ||
+      !told ||
       this.#liveFrom === undefined ||
       to === undefined ||
       place === undefined

@@ -9,7 +9,7 @@ import type { Cover } from '../keys/watch.js'
 import { type Glob, globOf } from '../protocol/glob.js'
 import type { KeyName } from '../protocol/key-name.js'
 import { globFlow } from './glob-flow.js'
-import type { GlobHost, Terms } from './glob-host.js'
+import { endedFreshness, type GlobHost, type Terms } from './glob-host.js'
 import { GlobMember } from './glob-member.js'
 
 /** So many keys that are gone are remembered at most, so that nothing older is told of them. */
@@ -84,7 +84,7 @@ export class GlobWatch implements Cover {
     this.#changed()
     this.#flow = globFlow(this.glob, this.#options, {
       registered: position => this.#registered(position),
-      foreign: said => this.#foreign(said),
+      foreign: isUnheard => this.#foreign(isUnheard),
       found: keys => {
         for (const key of keys) this.#found(key)
       },
@@ -119,11 +119,12 @@ export class GlobWatch implements Cover {
   /** Ends all that it has under way, and tells all listeners. */
   end(error: StateStoreError | undefined): void {
     const observers = this.#observers
+    const ended = endedFreshness(this.#state, this.#options.clock.now(), this.#host.lostAt())
     this.#observers = []
     this.#cancel()
     for (const member of this.#members.values()) this.#leave(member)
     for (const observer of observers) {
-      observer.freshness(this.#ended)
+      observer.freshness(ended)
       if (error) observer.error(error)
       else observer.complete()
     }
@@ -162,20 +163,19 @@ export class GlobWatch implements Cover {
     return this.#state === 'stale' ? { state: 'stale', since: this.#host.lostAt() } : { state: this.#state }
   }
 
-  get #ended(): Freshness {
-    if (this.#state === 'connecting') return { state: 'connecting' }
-    return { state: 'stale', since: this.#state === 'live' ? this.#options.clock.now() : this.#host.lostAt() }
-  }
-
   #registered(position: Hlc | undefined): void {
     this.registered = true
     this.#since = position
+    // What came since the last scan is not known, nor what it went through.
+    if (this.#isForeign) this.#isListed = false
+    this.#isForeign = false
+    this.#changed()
     for (const { key } of Array.from(this.#members.values())) this.#host.watches.covered(key, this)
   }
 
-  #foreign(said: boolean): void {
+  #foreign(isUnheard: boolean): void {
     this.#isForeign = true
-    this.#isRefused = said
+    this.#isRefused = isUnheard
     for (const { key } of Array.from(this.#members.values())) this.#host.watches.uncover(key, this, undefined)
   }
 
