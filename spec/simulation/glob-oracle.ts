@@ -10,7 +10,7 @@ export interface GlobTerms extends Terms {
 }
 
 export interface GlobCircumstances extends Circumstances {
-  /** Nothing else of this client watches the key. */
+  /** Nothing else of this client watches the key, or did since all is told. */
   readonly alone: boolean
   /** The store tells of keys that come: it did not leave the request for that unanswered again and again. */
   readonly told: boolean
@@ -27,6 +27,11 @@ export class GlobOracle {
   constructor(history: History, terms: GlobTerms) {
     this.#history = history
     this.#terms = terms
+  }
+
+  /** Place in the history from which on all is told; past all of it while that is not so. */
+  get liveFrom(): number {
+    return this.#liveFrom ?? this.#history.all.length
   }
 
   get isLive(): boolean {

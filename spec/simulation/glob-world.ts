@@ -4,8 +4,9 @@ import { type Entry, StateStoreError, text } from '../../src/index.js'
 import { matching } from '../../src/matching/index.js'
 import type { Setting } from './connection.js'
 import { GlobBroker } from './glob-broker.js'
+import type { Client, KeyWatcher, Watcher } from './glob-client.js'
 import { GlobOracle } from './glob-oracle.js'
-import { GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
+import { fitsOf, GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
 import { GlobSession } from './glob-session.js'
 import { History } from './history.js'
 import { CALM } from './network.js'
@@ -13,27 +14,6 @@ import { Random } from './random.js'
 import { type ClientPlan, TROUBLE } from './schedule.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
-
-/** One who watches a glob. */
-interface Watcher {
-  readonly glob: string
-  readonly oracle: GlobOracle
-  readonly subscription: Subscription
-  map: ReadonlyMap<string, string> | undefined
-}
-
-/** One who watches a key by itself, beside the globs; steps are for the world of keys. */
-interface KeyWatcher {
-  readonly subscription: Subscription
-  shown: Entry<string> | undefined
-}
-
-interface Client {
-  readonly store: StateStore
-  readonly session: GlobSession
-  readonly watchers: Set<Watcher>
-  readonly keys: Map<string, KeyWatcher>
-}
 
 /** What came of a simulation. */
 export interface GlobVerdict {
@@ -45,16 +25,14 @@ export interface GlobVerdict {
 const TIMEOUT = 1_000
 /** Long enough for every timeout, backoff and expiry of the troubled time. */
 const SETTLE = 90_000
+/** The longest `stopDelay` there is in a schedule. */
+const MOST_STOP_DELAY = 500
 /** Long enough for what has to be ended. */
 const LEAVE = 5_000
 const TERMS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
 const EXPECTED = ['timeout', 'outcome-unknown', 'closed']
 /** What answers that make no sense are called. */
 const ODD = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']
-const fitsOf = (glob: string) => {
-  const form = new RegExp(`^${glob.replaceAll('*', '.*')}$`)
-  return (key: string): boolean => form.test(key)
-}
 
 /** A store, clients that watch globs, and a network on virtual time. */
 export class GlobWorld {
@@ -96,8 +74,8 @@ export class GlobWorld {
     time.runUntil(TROUBLE + SETTLE + LEAVE)
     for (const [i, { session }] of this.#clients.entries()) {
       const left = this.#broker.watchesOf(`client${i}`)
-      if (left > 0 && !session.hasRefused && !this.#closedAmidNonsense.has(i))
-        this.#complain(`client${i} left ${left} registrations`)
+      const isKnown = !session.hasRefused && !this.#closedAmidNonsense.has(i)
+      if (left > 0 && isKnown) this.#complain(`client${i} left ${left} registrations`)
     }
     for (const { store } of this.#clients) void store.close()
     return { violations: this.#violations, entries: this.#entries }
@@ -108,7 +86,7 @@ export class GlobWorld {
       connection ?? new GlobSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan }, TIMEOUT)
     const clock = this.#setting.time.clock(plan.clockOffset)
     const options = { clock, timeout: TIMEOUT, queueLimit: 1_000, stopDelay: plan.stopDelay ?? 0 }
-    return { store: new StateStore(session, options), session, watchers: new Set(), keys: new Map() }
+    return { store: new StateStore(session, options), session, watchers: new Set(), keys: new Map(), left: new Map() }
   }
 
   #do(action: GlobAction): void {
@@ -160,7 +138,7 @@ export class GlobWorld {
   }
 
   #watch(client: Client, glob: string): void {
-    const { kind, history } = this.#setting
+    const { kind, history, time } = this.#setting
     const { native, conditions } = this.#schedule
     const arrivals = native && kind.positions && kind.order === 'connection'
     const oracle = new GlobOracle(history, {
@@ -171,16 +149,20 @@ export class GlobWorld {
     })
     const watcher: Watcher = { glob, oracle, subscription: new Subscription(), map: undefined }
     client.watchers.add(watcher)
-    watcher.subscription.add(() => client.watchers.delete(watcher))
+    watcher.subscription.add(() => {
+      client.watchers.delete(watcher)
+      client.left.set(glob, Number.POSITIVE_INFINITY)
+      // It is watched for a while after that, see `stopDelay`.
+      time.after(MOST_STOP_DELAY, () => client.left.set(glob, history.all.length))
+    })
     const keys = matching(client.store, glob, text, TERMS)
     const error = (cause: unknown): void => {
       this.#expect(cause)
       watcher.subscription.unsubscribe()
     }
     const complete = (): void => watcher.subscription.unsubscribe()
-    watcher.subscription.add(
-      keys.entries$.subscribe({ next: entry => this.#hear(client, watcher, entry), error, complete }),
-    )
+    const next = (entry: Entry<string>): void => this.#hear(client, watcher, entry)
+    watcher.subscription.add(keys.entries$.subscribe({ next, error, complete }))
     watcher.subscription.add(
       keys.freshness$.subscribe({
         next: ({ state }) => oracle.live(state === 'live', client.session.delivering?.place),
@@ -197,14 +179,16 @@ export class GlobWorld {
     )
   }
 
-  #hear({ store, session, watchers }: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
+  #hear({ store, session, watchers, left }: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
     this.#entries++
-    const others = Array.from(watchers).filter(other => other.glob !== glob && fitsOf(other.glob)(entry.key))
+    const late = Array.from(left).filter(([, place]) => place > oracle.liveFrom)
+    const others = Array.from(watchers, other => other.glob).concat(Array.from(late, ([other]) => other))
+    const beside = others.filter(other => other !== glob && fitsOf(other)(entry.key))
     const complaint = oracle.judge(entry, {
       place: session.delivering?.place,
       certain: session.fresh || this.#setting.kind.identifiers,
       told: !session.despairs(glob),
-      alone: others.length === 0 && !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
+      alone: beside.length === 0 && !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
     })
     if (complaint === undefined) return
     const what = `${entry.key} ${entry.op} ${String(entry.version)} (${entry.source})`

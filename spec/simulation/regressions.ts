@@ -139,4 +139,10 @@ export const REGRESSIONS: readonly Regression[] = [
       1_333, 1_366, 1_389, 1_396, 1_414, 1_419, 1_456, 1_487,
     ],
   },
+  {
+    story: 'a key that another glob of the client was just reading merges steps, also when that glob is left by then',
+    suite: 'glob',
+    generator: 2,
+    seeds: [600_006_471, 600_010_294],
+  },
 ]
