@@ -1,4 +1,4 @@
-import type { StateStoreError } from '../base/errors.js'
+import { StateStoreError } from '../base/errors.js'
 import type { CoveredWatches } from '../keys/cover.js'
 import type { Freshness } from '../keys/freshness.js'
 import type { Cover } from '../keys/watch.js'
@@ -26,3 +26,10 @@ export interface GlobHost {
 export function endedFreshness(state: Freshness['state'], now: number, lostAt: number): Freshness {
   return state === 'connecting' ? { state } : { state: 'stale', since: state === 'live' ? now : lostAt }
 }
+
+/** With what a glob ends of which there are more keys than may be. */
+export const tooManyKeys = (glob: Uint8Array, maxKeys: number): StateStoreError =>
+  new StateStoreError(
+    'overflow',
+    `More than ${maxKeys} keys fit ${new TextDecoder().decode(glob)}: see \`maxKeys\`, or watch fewer`,
+  )
