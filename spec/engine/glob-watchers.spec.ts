@@ -60,4 +60,35 @@ describe('Watchers of globs', () => {
     expect(() => watchers.addGlob('a', '*')).toThrow('quota-exceeded')
     expect(() => watchers.addGlob('b', '?'.repeat(1_025))).toThrow('syntax-error')
   })
+
+  it('cost a change of a key no more when an owner begins them with ever more of it, in whatever order they come', () => {
+    const key = 'sensor/building-17/floor-3/room-12/temperature/current/celsius/v'
+    for (const lengths of [Array.from(key, (_, i) => i), Array.from(key, (_, i) => key.length - i)]) {
+      const watchers = new Watchers<string>(QUOTAS)
+      const watch = (owner: string, glob: string): boolean => {
+        try {
+          watchers.addGlob(owner, glob)
+          return true
+        } catch {
+          return false
+        }
+      }
+      const globs = lengths.flatMap(length => Array.from('abcdefgh', sign => `${key.slice(0, length)}*${sign}?*`))
+      const taken = globs.filter(glob => watch('a', glob))
+      const steps = 64 * (key.length + 1)
+      expect(watchers.globs.workOf(key)).toBeGreaterThan(steps / 2)
+      expect(watchers.globs.workOf(key)).toBeLessThanOrEqual(steps)
+      expect(watch('b', 'sensor/*')).toBe(true)
+      for (const glob of taken) watchers.removeGlob('a', glob)
+      expect(globs.filter(glob => watch('a', glob))).toEqual(taken)
+    }
+  })
+
+  it('of one owner may be a thousand that begin otherwise, beside some that begin with less', () => {
+    const watchers = new Watchers<string>({ ...QUOTAS, most: 200_000, mostOfOwner: 200_000 })
+    for (let i = 0; i < 1_000; i++) watchers.addGlob('a', `panel/${i}/*`)
+    for (let i = 0; i < 31; i++) watchers.addGlob('a', `*/kind${i}`)
+    for (let i = 0; i < 30; i++) watchers.addGlob('a', `panel/*/kind${i}`)
+    expect(watchers.globs.size).toBe(1_061)
+  })
 })

@@ -80,14 +80,39 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
     expect(words(record(matching(store, 's/*', text).entries$).values)).toEqual(['s/1 set', 's/2 set'])
   })
 
-  it('are scanned for when it says nothing three times', () => {
+  it('are scanned for when it says nothing three times, and asked for on and on, ever more rarely', () => {
     const { store, clock, sent } = open({ GLOBNOTIFY: () => NEVER })
     const errors = record(store.errors$)
     const seen = record(matching(store, 's/*', text).entries$)
-    for (let i = 0; i < 10 && seen.values.length === 0; i++) clock.advance(60_000)
+    const asked = (): number => sent().filter(request => request.startsWith('GLOBNOTIFY')).length
+    for (let i = 0; i < 100 && seen.values.length === 0; i++) clock.advance(1_000)
     expect(words(seen.values)).toEqual(['s/1 set', 's/2 set'])
-    expect(sent().filter(request => request.startsWith('GLOBNOTIFY'))).toHaveLength(3)
+    expect(asked()).toBeLessThanOrEqual(4)
     expect(errors.values.map(({ code }) => code)).toEqual(['timeout', 'timeout', 'timeout'])
+    clock.advance(3_600_000)
+    expect(asked()).toBeLessThan(200)
+    expect(asked()).toBeGreaterThan(80)
+    seen.unsubscribe()
+    expect(sent().filter(request => request.endsWith('s/* STOP'))).toHaveLength(1)
+  })
+
+  it.each([
+    ['said nothing three times', NEVER],
+    ['had no room', of<Answer>({ payload: '-ERR the quota has been exceeded\r\n' })],
+  ])('are told by a store of ours that %s, as soon as it answers', (_, silence) => {
+    let answer$: Observable<Answer> = silence
+    const { store, clock, keys, sent } = open({ GLOBNOTIFY: () => answer$ })
+    const seen = record(matching(store, 's/*', text).entries$)
+    const freshness = record(matching(store, 's/*', text).freshness$)
+    for (let i = 0; i < 100 && seen.values.length === 0; i++) clock.advance(1_000)
+    answer$ = of(OK)
+    keys.push('s/3')
+    clock.advance(100_000)
+    expect(words(seen.values)).toContain('s/3 set')
+    expect(freshness.values.map(({ state }) => state).slice(-3)).toEqual(['live', 'resyncing', 'live'])
+    const before = sent().length
+    clock.advance(100_000)
+    expect(sent().slice(before)).toEqual([])
   })
 
   it('end with an error when it cannot list its keys either', () => {

@@ -1,10 +1,11 @@
-import { catchError, concat, defer, EMPTY, ignoreElements, type Observable, of, tap } from 'rxjs'
+import { catchError, concat, defer, EMPTY, ignoreElements, NEVER, type Observable, of, tap } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Store } from '../../src/commands/store.js'
 import { Hlc } from '../../src/index.js'
 import { Registry } from '../../src/keys/registry.js'
 import type { RegistryOptions } from '../../src/keys/registry-options.js'
 import type { GlobEvents } from '../../src/matching/glob-flow.js'
+import { GlobStops } from '../../src/matching/glob-stops.js'
 import { GlobWatch } from '../../src/matching/glob-watch.js'
 import { some } from '../support/effort.js'
 import { globScheduleOf } from './glob-schedule.js'
@@ -57,6 +58,32 @@ function registerOnce(): void {
   })
 }
 
+/** As often as a store is asked before it is scanned, and no more. */
+function giveUpAsking(): void {
+  const { notifyGlob } = Store.prototype
+  const failures = new WeakMap<Store, Map<string, number>>()
+  switchedOff.flow = original => (glob, options, events) => {
+    const others = failures.get(options.store) ?? new Map<string, number>()
+    failures.set(options.store, others.set(String(glob), 0))
+    return original(glob, options, events)
+  }
+  vi.spyOn(Store.prototype, 'notifyGlob').mockImplementation(function (this: Store, glob, stop, timeout) {
+    const own = failures.get(this)
+    const count = own?.get(String(glob)) ?? 0
+    if (!stop && count >= 3) return NEVER
+    const error = (): void => void own?.set(String(glob), count + 1)
+    return notifyGlob.call(this, glob, stop, timeout).pipe(tap(stop ? {} : { error }))
+  })
+}
+
+function stopOnce(): void {
+  const { notifyGlob } = Store.prototype
+  vi.spyOn(Store.prototype, 'notifyGlob').mockImplementation(function (this: Store, glob, stop, timeout) {
+    const answer$ = notifyGlob.call(this, glob, stop, timeout)
+    return stop ? answer$.pipe(catchError(() => EMPTY)) : answer$
+  })
+}
+
 function neverDoubt(): void {
   const { cover } = Registry.prototype
   vi.spyOn(Registry.prototype, 'cover').mockImplementation(function (this: Registry, key, observer, by, arrival) {
@@ -78,6 +105,11 @@ const MUTANTS: Record<string, () => void> = {
   },
   'STOP on last leave': () => {
     vi.spyOn(GlobWatch.prototype, 'mayBeRegistered', 'get').mockReturnValue(false)
+  },
+  'asking on where answers were late or lost': giveUpAsking,
+  'STOP once more when it was not answered': stopOnce,
+  'no STOP of before for a glob that is watched again': () => {
+    vi.spyOn(GlobStops.prototype, 'callOff').mockImplementation(() => undefined)
   },
   'scan again and again where the store does not tell': () =>
     withEvents(() => ({ scanInterval: () => Number.MAX_SAFE_INTEGER })),

@@ -10,8 +10,10 @@ export interface GlobTerms extends Terms {
 }
 
 export interface GlobCircumstances extends Circumstances {
-  /** Nothing else of this client watches the key. */
+  /** Nothing else of this client watches the key, or did since all is told. */
   readonly alone: boolean
+  /** The store tells of keys that come: it did not leave the request for that unanswered again and again. */
+  readonly told: boolean
 }
 
 /** Holds one subscriber of a glob to its promises. What is promised of each key is left to the oracle of a key. */
@@ -25,6 +27,11 @@ export class GlobOracle {
   constructor(history: History, terms: GlobTerms) {
     this.#history = history
     this.#terms = terms
+  }
+
+  /** Place in the history from which on all is told; past all of it while that is not so. */
+  get liveFrom(): number {
+    return this.#liveFrom ?? this.#history.all.length
   }
 
   get isLive(): boolean {
@@ -59,18 +66,22 @@ export class GlobOracle {
       if (this.isLive) oracle.live(true, undefined)
     }
     const isGap = complaint?.endsWith('were not told')
-    const mayMerge = !isThere && !(this.#terms.arrivals && circumstances.alone)
+    const mayMerge = !isThere && !(this.#terms.arrivals && circumstances.alone && circumstances.told)
     return arrival ?? (isGap && mayMerge ? undefined : complaint)
   }
 
   /** A key that comes while all is told comes with its first step. */
-  #judgeArrival({ key, version }: Entry<string>, { certain, place, alone }: GlobCircumstances): string | undefined {
+  #judgeArrival(
+    { key, version }: Entry<string>,
+    { certain, place, alone, told }: GlobCircumstances,
+  ): string | undefined {
     const { all } = this.#history
     const to = this.#history.placesOf(key, String(version)).at(-1)
     if (
       !this.#terms.arrivals ||
       !certain ||
       !alone ||
+      !told ||
       this.#liveFrom === undefined ||
       to === undefined ||
       place === undefined

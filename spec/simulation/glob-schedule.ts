@@ -5,6 +5,12 @@ import { type ClientPlan, type Kind, TROUBLE } from './schedule.js'
 export const GLOB_KEYS = ['s/a', 's/b', 's/c', 't/a'] as const
 export const GLOBS = ['s/*', '*/a', '*'] as const
 
+/** Tells which keys fit a glob. */
+export const fitsOf = (glob: string) => {
+  const form = new RegExp(`^${glob.replaceAll('*', '.*')}$`)
+  return (key: string): boolean => form.test(key)
+}
+
 /** Something that happens in a world of globs, `at` ms after the start. Numbers are places in the lists above. */
 export type GlobAction = { readonly at: number } & (
   | { readonly type: 'watch' | 'unwatch'; readonly client: number; readonly glob: number }
@@ -33,9 +39,34 @@ export interface GlobSchedule {
   readonly actions: readonly GlobAction[]
 }
 
-/** The schedule of a seed. What a seed means must not change: one that draws anything else gets a new number. */
-export function globScheduleOf(seed: number, generator = 1): GlobSchedule {
-  if (generator !== 1) throw new RangeError(`There is no generator ${generator}`)
+/** By number from 1. What a seed means must not change: a generator that draws anything else gets a new number. */
+const GENERATORS = [first, second]
+
+/** The schedule of a seed, by the latest generator if none is given. */
+export function globScheduleOf(seed: number, generator: number = GENERATORS.length): GlobSchedule {
+  const generate = GENERATORS[generator - 1]
+  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
+  return generate(seed)
+}
+
+/** Answers that are lost, late and odd so often that a store seems not to know of globs for a while. */
+function second(seed: number): GlobSchedule {
+  const random = new Random(seed ^ 0x2610b)
+  const { conditions, ...base } = first(random.int(0, 2 ** 31))
+  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
+  return {
+    ...base,
+    seed,
+    conditions: {
+      ...conditions,
+      lostReply: bad(0.5, random.pick([0.1, 0.3, 0.6])),
+      lateReply: bad(0.3, random.pick([0.1, 0.3])),
+      oddReply: bad(0.4, random.pick([0.05, 0.3, 0.6])),
+    },
+  }
+}
+
+function first(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0x610b)
   const native = random.chance(0.7)
   const kind: Kind = {

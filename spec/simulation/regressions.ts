@@ -116,4 +116,33 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 2,
     seeds: [3_999_002_164],
   },
+  {
+    story: 'a store whose answers were late three times is asked on, and tells of every step of keys from then on',
+    suite: 'glob',
+    generator: 1,
+    seeds: [2_907_166_955],
+  },
+  {
+    story: 'the end of the registration of a key is asked for again while a glob stands in for it',
+    suite: 'glob',
+    generator: 2,
+    seeds: [
+      1_366, 1_487, 1_528, 1_651, 1_704, 2_020, 2_083, 2_125, 2_221, 2_388, 2_611, 3_205, 3_209, 3_356, 3_425, 3_450,
+    ],
+  },
+  {
+    story: 'the end of the registration for a glob is asked for again when the answer makes no sense',
+    suite: 'glob',
+    generator: 2,
+    seeds: [
+      1_042, 1_055, 1_070, 1_074, 1_121, 1_129, 1_146, 1_149, 1_188, 1_192, 1_199, 1_230, 1_250, 1_260, 1_273, 1_302,
+      1_333, 1_366, 1_389, 1_396, 1_414, 1_419, 1_456, 1_487,
+    ],
+  },
+  {
+    story: 'a key that another glob of the client was just reading merges steps, also when that glob is left by then',
+    suite: 'glob',
+    generator: 2,
+    seeds: [600_006_471, 600_010_294],
+  },
 ]

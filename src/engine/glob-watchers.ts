@@ -1,4 +1,5 @@
 import { CommandError } from '../protocol/parse-command.js'
+import { GlobChains } from './glob-chains.js'
 import { GlobIndex, type WatchedGlob } from './glob-index.js'
 
 /** What a glob takes besides itself and each word of its states, and what each of its registrations takes, bytes of the heap. */
@@ -12,11 +13,14 @@ const REGISTRATION_OVERHEAD = 256
  */
 const MOST_WORDS_OF_OWNER = 32
 const MOST_WORDS = 128
+/** Most words of an owner with which a change of any key is compared, whatever they begin with. */
+const MOST_WORDS_OF_CHAIN = 64
 
 /** Who watches which keys by a glob. `C` stands for a connection. */
 export class GlobWatchers<C> {
   readonly #index = new GlobIndex<C>()
   readonly #byConnection = new Map<C, Set<WatchedGlob<C>>>()
+  readonly #chains = new Map<string, GlobChains>()
   readonly #ownerOf: (connection: C) => string | undefined
   #bytes = 0
 
@@ -102,9 +106,25 @@ export class GlobWatchers<C> {
     // One that is longer than all of an owner may have together is taken alone: a glob of 1,024 bytes has 33 words.
     const isTooMuch = owner !== undefined && own > MOST_WORDS_OF_OWNER && own > glob.words
     if (all > MOST_WORDS || isTooMuch) throw new CommandError('quota-exceeded')
+    this.#chain(watched)
     this.#index.add(watched)
     this.#bytes += costOf(watched)
     return watched
+  }
+
+  /** Counts it to its owner, if there is one. */
+  #chain({ owner, prefix, glob }: WatchedGlob<C>): void {
+    if (owner === undefined) return
+    const chains = this.#chains.get(owner) ?? new GlobChains()
+    if (chains.mostWith(prefix, glob.words) > MOST_WORDS_OF_CHAIN) throw new CommandError('quota-exceeded')
+    this.#chains.set(owner, chains)
+    chains.add(prefix, glob.words)
+  }
+
+  #unchain({ owner, prefix, glob }: WatchedGlob<C>): void {
+    const chains = owner === undefined ? undefined : this.#chains.get(owner)
+    chains?.add(prefix, -glob.words)
+    if (owner !== undefined && chains?.isEmpty) this.#chains.delete(owner)
   }
 
   #unwatch(watched: WatchedGlob<C>, connection: C): void {
@@ -112,6 +132,7 @@ export class GlobWatchers<C> {
     this.#bytes -= REGISTRATION_OVERHEAD
     if (watched.connections.size > 0) return
     this.#index.remove(watched)
+    this.#unchain(watched)
     this.#bytes -= costOf(watched)
   }
 }

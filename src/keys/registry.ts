@@ -54,7 +54,7 @@ export class Registry implements CoveredWatches {
         this.#end(watch, error, registered)
       },
       report: error => this.#errors.report(error),
-      isWatched: ({ id }) => this.#watches.has(id),
+      isRegistered: ({ id }) => this.#watches.has(id) && this.#watches.get(id)?.cover === undefined,
     })
   }
 

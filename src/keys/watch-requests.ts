@@ -22,8 +22,8 @@ interface RequestEvents {
   unanswered(watch: Watch): void
   /** It is tried again, or not waited for any more. */
   report(error: StateStoreError): void
-  /** Whether there is a watch of a key, now. */
-  isWatched(key: KeyName): boolean
+  /** Whether there is a watch of a key, now, that has a registration of its own. */
+  isRegistered(key: KeyName): boolean
 }
 
 /** So many requests of watches are under way at a time; 10,000 keys come back in as many steps as needed. */
@@ -52,7 +52,8 @@ export class WatchRequests {
 
   /** Sends a request in its turn; a watch has one at a time. */
   send(watch: Watch, request: WatchRequest): void {
-    this.#callOffStop(watch)
+    // A glob that stands in for the registration does not need that of a watch before.
+    if (watch.cover === undefined) this.#callOffStop(watch)
     this.#window.take(watch, () => this.#request(watch, request))
   }
 
@@ -131,7 +132,7 @@ export class WatchRequests {
   #stopFailed(watch: Watch, attempt: number, error: StateStoreError): void {
     this.#events.report(error)
     // A registration that somebody needs again must not be ended by an attempt from before.
-    if (isLasting(error) || attempt === MOST_STOPS || this.#events.isWatched(watch.key)) return
+    if (isLasting(error) || attempt === MOST_STOPS || this.#events.isRegistered(watch.key)) return
     // Those of two watches, one after the other, may both have failed: one attempt ends what either left.
     if (this.#stopsAgain.has(watch.key.id)) return
     const again = (): void => {

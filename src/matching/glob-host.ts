@@ -1,5 +1,6 @@
-import type { StateStoreError } from '../base/errors.js'
+import { StateStoreError } from '../base/errors.js'
 import type { CoveredWatches } from '../keys/cover.js'
+import type { Freshness } from '../keys/freshness.js'
 import type { Cover } from '../keys/watch.js'
 
 /** How many keys a glob may have, and how often a store is scanned that does not tell of new ones. */
@@ -20,3 +21,15 @@ export interface GlobHost {
   /** No later attempt can succeed. */
   readonly failed: (error: StateStoreError) => void
 }
+
+/** What a glob that is not watched any more says of itself. Times in ms since the Unix epoch. */
+export function endedFreshness(state: Freshness['state'], now: number, lostAt: number): Freshness {
+  return state === 'connecting' ? { state } : { state: 'stale', since: state === 'live' ? now : lostAt }
+}
+
+/** With what a glob ends of which there are more keys than may be. */
+export const tooManyKeys = (glob: Uint8Array, maxKeys: number): StateStoreError =>
+  new StateStoreError(
+    'overflow',
+    `More than ${maxKeys} keys fit ${new TextDecoder().decode(glob)}: see \`maxKeys\`, or watch fewer`,
+  )

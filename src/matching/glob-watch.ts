@@ -1,5 +1,5 @@
 import type { Subscription } from 'rxjs'
-import { StateStoreError } from '../base/errors.js'
+import type { StateStoreError } from '../base/errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import type { Arrival, GlobObserver, Stray } from '../keys/cover.js'
 import type { Freshness } from '../keys/freshness.js'
@@ -9,7 +9,7 @@ import type { Cover } from '../keys/watch.js'
 import { type Glob, globOf } from '../protocol/glob.js'
 import type { KeyName } from '../protocol/key-name.js'
 import { globFlow } from './glob-flow.js'
-import type { GlobHost, Terms } from './glob-host.js'
+import { endedFreshness, type GlobHost, type Terms, tooManyKeys } from './glob-host.js'
 import { GlobMember } from './glob-member.js'
 
 /** So many keys that are gone are remembered at most, so that nothing older is told of them. */
@@ -84,7 +84,7 @@ export class GlobWatch implements Cover {
     this.#changed()
     this.#flow = globFlow(this.glob, this.#options, {
       registered: position => this.#registered(position),
-      foreign: said => this.#foreign(said),
+      foreign: isUnheard => this.#foreign(isUnheard),
       found: keys => {
         for (const key of keys) this.#found(key)
       },
@@ -108,9 +108,8 @@ export class GlobWatch implements Cover {
 
   /** Takes a notification of a key that may be new. */
   stray({ key, change, certain }: Stray): void {
-    const isNew = this.#isTold && change.op === 'set' && !this.#members.has(key.id)
-    if (!isNew || !this.#matcher.matches(key.bytes)) return
-    const { version } = change
+    const { op, version } = change
+    if (!this.#isTold || op !== 'set' || this.#members.has(key.id) || !this.#matcher.matches(key.bytes)) return
     const isFirst =
       certain && this.registered && version && this.#since && change.value && version.compareTo(this.#since) > 0
     this.#add(key, isFirst ? 'appeared' : 'heard')
@@ -119,11 +118,12 @@ export class GlobWatch implements Cover {
   /** Ends all that it has under way, and tells all listeners. */
   end(error: StateStoreError | undefined): void {
     const observers = this.#observers
+    const ended = endedFreshness(this.#state, this.#options.clock.now(), this.#host.lostAt())
     this.#observers = []
     this.#cancel()
     for (const member of this.#members.values()) this.#leave(member)
     for (const observer of observers) {
-      observer.freshness(this.#ended)
+      observer.freshness(ended)
       if (error) observer.error(error)
       else observer.complete()
     }
@@ -162,21 +162,24 @@ export class GlobWatch implements Cover {
     return this.#state === 'stale' ? { state: 'stale', since: this.#host.lostAt() } : { state: this.#state }
   }
 
-  get #ended(): Freshness {
-    if (this.#state === 'connecting') return { state: 'connecting' }
-    return { state: 'stale', since: this.#state === 'live' ? this.#options.clock.now() : this.#host.lostAt() }
-  }
-
   #registered(position: Hlc | undefined): void {
-    this.registered = true
     this.#since = position
+    this.#turn(true)
     for (const { key } of Array.from(this.#members.values())) this.#host.watches.covered(key, this)
   }
 
-  #foreign(said: boolean): void {
-    this.#isForeign = true
-    this.#isRefused = said
+  #foreign(isUnheard: boolean): void {
+    this.#turn(false)
+    this.#isRefused = isUnheard
     for (const { key } of Array.from(this.#members.values())) this.#host.watches.uncover(key, this, undefined)
+  }
+
+  #turn(isTold: boolean): void {
+    // What came since the last scan is not known, nor what it went through.
+    if (isTold === this.#isForeign) this.#isListed = false
+    this.#isForeign = !isTold
+    this.registered = isTold
+    this.#changed()
   }
 
   #found(bytes: Uint8Array): void {
@@ -194,10 +197,7 @@ export class GlobWatch implements Cover {
   #checkRoom(): void {
     const { maxKeys } = this.#terms
     if (this.#members.size - this.#gone.size <= maxKeys) return
-    const glob = new TextDecoder().decode(this.glob)
-    this.#host.failed(
-      new StateStoreError('overflow', `More than ${maxKeys} keys fit ${glob}: see \`maxKeys\`, or watch fewer`),
-    )
+    this.#host.failed(tooManyKeys(this.glob, maxKeys))
   }
 
   #cancel(): void {

@@ -1,10 +1,10 @@
-import type { Subscription } from 'rxjs'
 import { toHex } from '../base/bytes.js'
 import type { StateStoreError } from '../base/errors.js'
 import type { CoveredWatches, GlobObserver, Stray, WatchedGlobs } from '../keys/cover.js'
 import { Endings } from '../keys/endings.js'
 import type { RegistryOptions } from '../keys/registry-options.js'
 import type { GlobHost, Terms } from './glob-host.js'
+import { GlobStops } from './glob-stops.js'
 import { GlobWatch } from './glob-watch.js'
 
 /** All watched globs of a client: one registration for each, renewed on every connection. */
@@ -13,7 +13,7 @@ export class Globs implements WatchedGlobs {
   readonly #watches: CoveredWatches
   readonly #globs = new Map<string, GlobWatch>()
   readonly #endings: Endings<GlobWatch>
-  readonly #stops = new Set<Subscription>()
+  readonly #stops: GlobStops
   #isConnected = false
   #lostAt = 0
 
@@ -21,6 +21,7 @@ export class Globs implements WatchedGlobs {
     this.#options = options
     this.#endings = new Endings(options.clock, watch => this.#end(watch, undefined))
     this.#watches = watches
+    this.#stops = new GlobStops(options, error => watches.report(error))
   }
 
   /** Listens to the keys that fit a glob; of several listeners the loosest terms count. */
@@ -32,7 +33,9 @@ export class Globs implements WatchedGlobs {
     this.#endings.callOff(watch)
     this.#globs.set(id, watch)
     watch.join(terms, observer)
-    if (known === undefined && this.#isConnected && this.#globs.get(id) === watch) watch.connected()
+    if (known !== undefined || !this.#isConnected || this.#globs.get(id) !== watch) return
+    this.#stops.callOff(id)
+    watch.connected()
   }
 
   /** Listens no longer. */
@@ -44,6 +47,7 @@ export class Globs implements WatchedGlobs {
   /** The notification topic is subscribed. */
   connected(): void {
     this.#isConnected = true
+    this.#stops.clear()
     for (const watch of this.#globs.values()) watch.connected()
   }
 
@@ -51,13 +55,14 @@ export class Globs implements WatchedGlobs {
   disconnected(lostAt: number): void {
     this.#isConnected = false
     this.#lostAt = lostAt
-    for (const stop of this.#stops) stop.unsubscribe()
+    this.#stops.clear()
     for (const watch of this.#globs.values()) watch.disconnected()
   }
 
   /** Ends all; with `stop` their registrations too, on a connection that goes on. */
   close(error: StateStoreError | undefined, stop: boolean): void {
     this.#isConnected &&= stop
+    this.#stops.close()
     for (const watch of Array.from(this.#globs.values())) this.#end(watch, error)
   }
 
@@ -91,14 +96,7 @@ export class Globs implements WatchedGlobs {
     if (!this.#globs.delete(toHex(watch.glob))) return
     this.#endings.callOff(watch)
     // First, so that what stands in for keys that are watched otherwise comes later.
-    if (this.#isConnected && watch.mayBeRegistered) this.#stop(watch)
+    if (this.#isConnected && watch.mayBeRegistered) this.#stops.stop(watch.glob)
     watch.end(error)
-  }
-
-  #stop({ glob }: GlobWatch): void {
-    const { store, timeout } = this.#options
-    const stop = store.notifyGlob(glob, true, timeout).subscribe({ error: error => this.#watches.report(error) })
-    this.#stops.add(stop)
-    stop.add(() => this.#stops.delete(stop))
   }
 }

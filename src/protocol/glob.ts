@@ -29,6 +29,7 @@ export function globOf(glob: Uint8Array): Glob {
   const [moves, stays] = [movesOf(places, words), new Uint32Array(words)]
   for (const star of stars) setBit(stays, star)
   const end = places.length
+  if (words === 1) return { words, matches: key => matchesShort(key, moves, stays[0] ?? 0, end) }
   const endless = hasBit(stays, end)
   const reached = new Uint32Array(words)
   return {
@@ -43,6 +44,19 @@ export function globOf(glob: Uint8Array): Glob {
       return hasBit(reached, end)
     },
   }
+}
+
+/** Most globs are short: their places fit one number, and what is written for many takes five times as long. */
+function matchesShort(key: Uint8Array, moves: Uint32Array, stays: number, end: number): boolean {
+  const last = 1 << end
+  const endless = (stays & last) !== 0
+  let reached = 1
+  for (let at = 0; at < key.length; at++) {
+    if (endless && (reached & last) !== 0) return true
+    reached = ((reached & (moves[key[at] ?? 0] ?? 0)) << 1) | (reached & stays)
+    if (reached === 0) return false
+  }
+  return (reached & last) !== 0
 }
 
 /** The bytes that all keys begin with that fit a glob, as a binary string. */

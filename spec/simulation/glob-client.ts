@@ -1,0 +1,29 @@
+import type { Subscription } from 'rxjs'
+import type { StateStore } from '../../src/client/client.js'
+import type { Entry } from '../../src/index.js'
+import type { GlobOracle } from './glob-oracle.js'
+import type { GlobSession } from './glob-session.js'
+
+/** One who watches a glob. */
+export interface Watcher {
+  readonly glob: string
+  readonly oracle: GlobOracle
+  readonly subscription: Subscription
+  map: ReadonlyMap<string, string> | undefined
+}
+
+/** One who watches a key by itself, beside the globs; steps are for the world of keys. */
+export interface KeyWatcher {
+  readonly subscription: Subscription
+  shown: Entry<string> | undefined
+}
+
+/** A client with all who watch by it. */
+export interface Client {
+  readonly store: StateStore
+  readonly session: GlobSession
+  readonly watchers: Set<Watcher>
+  readonly keys: Map<string, KeyWatcher>
+  /** Where in the history a glob was watched last, of those that are not any more; what it was reading may be read on. */
+  readonly left: Map<string, number>
+}

@@ -1,0 +1,111 @@
+import type { Observable } from 'rxjs'
+import type { Context } from 'rxjs-marbles'
+import { onTestFinished, vi } from 'vitest'
+import type { Clock } from '../../src/base/clock.js'
+import { ConnectionLostError } from '../../src/base/errors.js'
+import { StateStore } from '../../src/client/client.js'
+import { START } from './manual-clock.js'
+import { type Answer, FakeSession, type WireRequest } from './operator-session.js'
+
+/** How long the store takes to answer, ms. */
+const DELAY = 10
+
+/** When the client is closed, ms. */
+const END = 500_000
+
+/** What the store is like. */
+export interface GlobStore {
+  /** The nth answer to GLOBNOTIFY, the last one from then on; `undefined` is never given. */
+  readonly glob?: readonly (string | undefined)[]
+  readonly verifyEvery?: number
+}
+
+/** A client whose time is that of a marble test, before a store whose keys the spec changes, told of or not. */
+export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore = {}) {
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const { scheduler } = m
+  let [pending, version, asked] = [0, 1, 0]
+  const keys = new Map<string, { value: string; version: number }>()
+  const clock: Clock = {
+    now: () => START + scheduler.now(),
+    monotonic: () => scheduler.now(),
+    schedule(delay, task) {
+      pending++
+      let isOver = false
+      const end = (): void => {
+        if (!isOver) pending--
+        isOver = true
+      }
+      const action = scheduler.schedule(() => {
+        end()
+        task()
+      }, delay)
+      return () => {
+        end()
+        action.unsubscribe()
+      }
+    },
+  }
+  const sent: string[] = []
+  const muted = new Set<string>()
+  const session = new FakeSession(request => {
+    const { verb, key, rest } = request
+    sent.push([scheduler.now(), verb, key, ...rest].join(' '))
+    const isAsked = verb === 'GLOBNOTIFY' && rest.length === 0
+    const payload = isAsked ? glob[Math.min(asked++, glob.length - 1)] : '+OK'
+    if (rest.some(word => muted.has(word))) return m.cold('-')
+    return payload === undefined ? m.cold('-') : later(() => answerTo(request, payload))
+  })
+
+  // What the store has is what it has when it gets the request.
+  function later(answer: () => Answer): Observable<Answer> {
+    return m.cold<Answer>(`${DELAY}ms a`, { a: answer() })
+  }
+
+  function answerTo({ verb, key }: WireRequest, payload: string): Answer {
+    const place = { __stat: '200', __pos: `${version}:0:S` }
+    if (verb === 'SCAN') {
+      const names = Array.from(keys.keys(), name => `$${name.length}\r\n${name}\r\n`)
+      return { payload: `*1\r\n*${names.length}\r\n${names.join('')}` }
+    }
+    if (verb !== 'GET') return { payload: `${payload}\r\n`, properties: place }
+    const record = keys.get(key)
+    if (record === undefined) return { payload: '$-1\r\n', properties: place }
+    const { value } = record
+    return { payload: `$${value.length}\r\n${value}\r\n`, properties: { __stat: '200', __ts: `${record.version}:0:S` } }
+  }
+
+  /** Changes a key without a word. */
+  function change(key: string, value: string | undefined): void {
+    version++
+    if (value === undefined) keys.delete(key)
+    else keys.set(key, { value, version })
+  }
+
+  /** Changes a key, of which the client is told. */
+  function tell(key: string, value: string | undefined): void {
+    change(key, value)
+    session.notify(key, value === undefined ? 'delete' : { set: value }, version)
+  }
+
+  const options = { clock, timeout: 1_000, queueLimit: 100, stopDelay: 0, ...(verifyEvery && { verifyEvery }) }
+  const store = new StateStore(session, options)
+  session.connect()
+  // Virtual time ends when nothing is left to do, and what is verified never is.
+  scheduler.schedule(() => void store.close(), END)
+  return {
+    store,
+    change,
+    tell,
+    /** All requests with the time they were sent at, ms. */
+    sent,
+    /** Requests with the word are not answered from now on. */
+    mute: (word: string) => void muted.add(word),
+    connect: () => session.connect(),
+    disconnect: () => session.disconnect(new ConnectionLostError()),
+    /** Timers that were neither run nor cancelled. */
+    pending: () => pending,
+    at: (time: number, task: () => void) => void scheduler.schedule(task, time),
+  }
+}

@@ -1,0 +1,64 @@
+import { defer, Observable, retry, Subject, type Subscription, takeUntil, throwError } from 'rxjs'
+import { backoff } from '../base/backoff.js'
+import { toHex } from '../base/bytes.js'
+import type { StateStoreError } from '../base/errors.js'
+import { isLasting } from '../keys/lasting.js'
+import type { RegistryOptions } from '../keys/registry-options.js'
+
+/** So often the end of a registration is asked for; what stays costs needless notifications until the connection ends. */
+const MOST_STOPS = 8
+
+/** Ends the registrations of globs, and asks again for what is not answered. */
+export class GlobStops {
+  readonly #options: RegistryOptions
+  readonly #report: (error: StateStoreError) => void
+  readonly #stops = new Map<string, Subscription>()
+  readonly #over$ = new Subject<void>()
+  #isOver = false
+
+  constructor(options: RegistryOptions, report: (error: StateStoreError) => void) {
+    this.#options = options
+    this.#report = report
+  }
+
+  /** Ends the registration for a glob. */
+  stop(glob: Uint8Array): void {
+    const { store, timeout, clock } = this.#options
+    const id = toHex(glob)
+    const pause = (ms: number): Observable<undefined> =>
+      new Observable(subscriber => clock.schedule(ms, () => subscriber.next(undefined)))
+    const stop = defer(() => store.notifyGlob(glob, true, timeout)).pipe(
+      retry({
+        delay: (error, attempt) => {
+          if (this.#isOver || isLasting(error) || attempt === MOST_STOPS) return throwError(() => error)
+          this.#report(error)
+          return pause(backoff(attempt)).pipe(takeUntil(this.#over$))
+        },
+      }),
+    )
+    this.callOff(id)
+    const subscription = stop.subscribe({ error: error => this.#report(error) })
+    if (subscription.closed) return
+    this.#stops.set(id, subscription)
+    subscription.add(() => {
+      if (this.#stops.get(id) === subscription) this.#stops.delete(id)
+    })
+  }
+
+  /** What is watched again must not be ended by an attempt from before. @param id - of the glob, in hex */
+  callOff(id: string): void {
+    this.#stops.get(id)?.unsubscribe()
+  }
+
+  /** Nobody will be there for an answer: what is asked from now on is asked once. */
+  close(): void {
+    this.#isOver = true
+    this.#over$.next()
+  }
+
+  /** It is another connection, or none: no registration of before is left. */
+  clear(): void {
+    this.#isOver = false
+    for (const stop of this.#stops.values()) stop.unsubscribe()
+  }
+}
