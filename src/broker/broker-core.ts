@@ -20,16 +20,13 @@ import { isTooDeep } from './levels.js'
 import { LIMIT } from './limits.js'
 import type { Link } from './link.js'
 import { NO_QUOTAS } from './quotas.js'
+import { Relief } from './relief.js'
 import { RETAINED_BOUNDS, Retained } from './retained.js'
 import { Router } from './router.js'
 import { Session, type SessionHost } from './session.js'
 import { sharedFilter } from './subscription.js'
 import { discountSubscription } from './subscription-quota.js'
 
-/** So much of one session's is worth being looked for when memory is short, bytes. */
-const WORTH_ENDING = 64 * 1024
-/** ms */
-const RELIEF_INTERVAL = 10
 const FOREIGN = 'the client id belongs to somebody else'
 
 /**
@@ -52,8 +49,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   readonly #absences: Absences
   #closing = false
   readonly #afterwards = new Afterwards()
-  /** When room was made last, ms. */
-  #relieved = Number.NEGATIVE_INFINITY
+  readonly #relief: Relief<Session>
 
   constructor(options: CoreOptions, handler: BrokerHandler) {
     const { clock, maximumPacketSize, maximumKeepAlive, memoryBudget, quotas } = options
@@ -64,6 +60,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     this.retained = new Retained(this.budget, quotas?.total ?? RETAINED_BOUNDS)
     this.timeouts = new Timeouts(clock, task => this.#run(task))
     this.#absences = new Absences(this, memoryBudget)
+    this.#relief = new Relief(this.budget, session => this.overflowed(session))
     this.maximumPacketSize = maximumPacketSize
     this.maximumKeepAlive = maximumKeepAlive
   }
@@ -175,13 +172,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   }
 
   pressed(): void {
-    // It looks at all sessions, and what it frees lasts for a while.
-    if (this.now() < this.#relieved + RELIEF_INTERVAL) return
-    this.#relieved = this.now()
-    let fattest: Session | undefined
-    for (const session of this.#sessions.values())
-      if (session.outbox.bytes > (fattest?.outbox.bytes ?? WORTH_ENDING)) fattest = session
-    if (fattest) this.overflowed(fattest)
+    this.#relief.make(this.#sessions, this.now())
   }
 
   /**

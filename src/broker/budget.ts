@@ -9,12 +9,13 @@
  * ```
  */
 export class Budget {
-  readonly #limit: number
+  /** Bytes there are. */
+  readonly limit: number
   #used = 0
 
   /** @param limit - bytes */
   constructor(limit: number) {
-    this.#limit = limit
+    this.limit = limit
   }
 
   /** Bytes that are taken. */
@@ -24,12 +25,12 @@ export class Budget {
 
   /** Whether more is taken than there is. */
   get exceeded(): boolean {
-    return this.#used > this.#limit
+    return this.#used > this.limit
   }
 
   /** Takes bytes if there are as many. */
   take(bytes: number): boolean {
-    if (this.#used + bytes > this.#limit) return false
+    if (this.#used + bytes > this.limit) return false
     this.#used += bytes
     return true
   }
