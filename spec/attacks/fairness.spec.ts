@@ -2,7 +2,16 @@ import { describe, it } from 'vitest'
 import { effort } from '../support/effort.js'
 import { command } from '../support/words.js'
 import type { Attacker } from './support/attacker.js'
-import { PROPERTY, properties, publish, request, responseTopicOf, subscribe } from './support/packets.js'
+import {
+  connect,
+  disconnect,
+  PROPERTY,
+  properties,
+  publish,
+  request,
+  responseTopicOf,
+  subscribe,
+} from './support/packets.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
 prepareScenes()
@@ -99,6 +108,30 @@ describe('Who sends as fast as it can', () => {
           await attacker.settled()
         }),
       )
+    })
+  })
+
+  it.each<[string, (attacker: Attacker) => void]>([
+    ['says goodbye', attacker => void attacker.send(disconnect())],
+    ['sends no more', attacker => attacker.socket.end()],
+  ])('takes its turn like all others: with what had to wait until it acknowledges, when it %s', async (_, leave) => {
+    const scene = await openScene()
+    await scene.under(async () => {
+      const writer = await scene.connect('writer')
+      const batch = Array.from({ length: 2_000 }, (_, at) =>
+        request('writer', command(`SET ${'a'.repeat(300)}${at} v`), at + 1),
+      )
+      await writer.send(Buffer.concat(batch))
+      await writer.settled()
+      const attacker = await scene.connect(connect('slow', { properties: properties(PROPERTY.receiveMaximum(1)) }))
+      const get = (id: number): Buffer => request('slow', command('GET x'), id)
+      const scan = (id: number): Buffer => request('slow', command(`SCAN ${'*a'.repeat(50)}b`), id)
+      await attacker.send(subscribe([responseTopicOf('slow')], 1, 1))
+      await attacker.send(Buffer.concat(Array.from({ length: 9_000 }, (_, at) => get(at + 1))))
+      await attacker.send(Buffer.concat(Array.from({ length: 300 }, (_, at) => scan(at + 1))))
+      await attacker.settled()
+      leave(attacker)
+      await attacker.gone()
     })
   })
 

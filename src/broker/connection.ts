@@ -58,7 +58,7 @@ export class Connection implements ConversationPeer, EntrancePeer {
 
   /** Whether the client takes so little of what it is sent that nothing more should be read from it. */
   get stalled(): boolean {
-    return this.#link.unsent > LIMIT.unsent
+    return this.#link.unsent > LIMIT.unsent && !this.#conversation?.leaving
   }
 
   /** Something came over the network. */
@@ -93,18 +93,20 @@ export class Connection implements ConversationPeer, EntrancePeer {
     }
   }
 
-  /** The client sends no more: what waits is done, and the connection ends. */
+  /** The client sends no more than what it has sent by now. */
+  leave(): void {
+    this.#conversation?.leave()
+  }
+
+  /** All is done that the client has sent, and it sends no more. */
   finish(): void {
-    this.#guard(() => {
-      while (this.#conversation?.conclude());
-    })
     this.#link.end()
     this.lost()
   }
 
   /** The network connection is gone, without a word. */
   lost(): void {
-    this.#leave(this.#will)
+    this.#leave(this.#conversation?.forgoesWill ? undefined : this.#will)
   }
 
   /** Cuts the network connection without a word, as a broken network does. */

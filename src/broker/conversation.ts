@@ -40,6 +40,9 @@ export class Conversation {
   readonly #inbound: Inbound
   readonly #subscribing: Subscribing
   readonly #deferred: Deferred
+  #leaving = false
+  /** With which the client has taken its leave; there may be something to do before. */
+  #farewell: Disconnect | undefined
 
   /** @param early - packets that came before the client was let in; they are done first, in their turn */
   constructor(
@@ -62,23 +65,36 @@ export class Conversation {
 
   /** Takes a packet; it may have to wait. */
   receive(frame: Uint8Array): void {
+    // MQTT 5.0, section 3.14.4: after DISCONNECT a client sends nothing.
+    if (this.#farewell !== undefined) return
     const type = (frame[0] ?? 0) >> 4
-    if (type === PACKET.disconnect) this.#conclude(frame)
-    else if (WAITS.has(type) && this.#waits) this.#deferred.push(frame)
+    if (WAITS.has(type) && this.#waits) this.#deferred.push(frame)
     else this.#handle(frame)
+  }
+
+  /** The client sends no more: what waits is done, in its turn, without waiting for what it would acknowledge. */
+  leave(): void {
+    this.#leaving = true
   }
 
   /** Goes on with one piece of work that had to wait, if it may; returns whether there was one. */
   proceed(): boolean {
     if (this.#subscribing.replay()) return true
-    return this.#deferred.length > 0 && !this.#holds && this.conclude()
-  }
-
-  /** Goes on with one packet that had to wait, as no more will come; returns whether there was one. */
-  conclude(): boolean {
-    const frame = this.#peer.ended ? undefined : this.#deferred.shift()
+    if (this.#peer.ended) return false
+    if (this.#deferred.length === 0) return this.#farewell !== undefined && this.#part(this.#farewell)
+    const frame = this.#holds ? undefined : this.#deferred.shift()
     if (frame !== undefined) this.#handle(frame)
     return frame !== undefined
+  }
+
+  /** Whether the client has said goodbye so that its last will is not to be published. */
+  get forgoesWill(): boolean {
+    return this.#farewell?.reasonCode === REASON.success
+  }
+
+  /** Whether the client sends no more. */
+  get leaving(): boolean {
+    return this.#leaving
   }
 
   /** The connection is gone. */
@@ -94,13 +110,8 @@ export class Conversation {
 
   /** Whether the client is to get on with what it has before anything new is done for it. */
   get #holds(): boolean {
+    if (this.#leaving) return false
     return this.#peer.stalled || (this.session.outbox.strained && this.#deferred.size < LIMIT.deferred)
-  }
-
-  /** Who takes its leave acknowledges nothing any more that would be worth waiting for. */
-  #conclude(last: Uint8Array): void {
-    while (this.conclude());
-    if (!this.#peer.ended) this.#handle(last)
   }
 
   #handle(frame: Uint8Array): void {
@@ -154,13 +165,21 @@ export class Conversation {
     this.#peer.send({ type: 'pubrel', packetId, reasonCode: outcome })
   }
 
-  #goodbye({ reasonCode, sessionExpiry }: Disconnect): void {
+  #goodbye(packet: Disconnect): void {
+    const { sessionExpiry } = packet
     if (sessionExpiry !== undefined) {
       // MQTT 5.0, section 3.14.2.2.2
       if (sessionExpiry > 0 && this.session.expiry === 0)
         throw protocolError('an ending session cannot be kept after all')
       this.session.expiry = Math.min(sessionExpiry, LIMIT.sessionExpiry)
     }
+    this.#farewell = packet
+    this.leave()
+    if (!this.#waits) this.#part(packet)
+  }
+
+  #part({ reasonCode }: Disconnect): true {
     this.#peer.goodbye(reasonCode !== REASON.success)
+    return true
   }
 }

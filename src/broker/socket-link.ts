@@ -99,6 +99,7 @@ export class SocketLink implements Link, UnfinishedReader {
     this.#stream.on('data', (chunk: Uint8Array) => this.#read(chunk))
     this.#stream.on('end', () => {
       this.#ended = true
+      connection.leave()
       this.wake()
     })
     // Its end says all there is to say.

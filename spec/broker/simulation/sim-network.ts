@@ -81,7 +81,8 @@ export class SimNetwork {
     if (connection.proceed()) return
     const packet = link.up.shift()
     if (packet === undefined) {
-      connection.finish()
+      connection.leave()
+      if (!connection.proceed()) connection.finish()
       return
     }
     const bytes = link.version === 5 ? bytesOf(packet) : bytesOf311(packet)
