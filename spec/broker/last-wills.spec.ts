@@ -44,3 +44,37 @@ describe('The last will of a client that is too slow for a message', () => {
     expect(answer).toMatchObject([{ cmd: 'puback', messageId: 7 }])
   })
 })
+
+describe('A client for which something has to wait', () => {
+  const waiting = () => {
+    const { connect } = openCore()
+    const heir = connect('heir')
+    for (const topic of ['will/#', 'late']) heir.subscribe(topic)
+    const client = connect('client', willTo('will/client'))
+    client.link.unsent = LIMIT.unsent + 1
+    client.publish('late', 'x')
+    expect(topicsOf(heir)).toEqual([])
+    return { heir, client }
+  }
+
+  it('has it done when it says goodbye, and then leaves without a will', () => {
+    const { heir, client } = waiting()
+    client.say({ cmd: 'disconnect', reasonCode: 0 })
+    expect([topicsOf(heir), client.ended]).toEqual([['late'], true])
+  })
+
+  it('leaves no will when the network breaks as soon as it has said goodbye', () => {
+    const { heir, client } = waiting()
+    client.sayAndVanish({ cmd: 'disconnect', reasonCode: 0 })
+    expect(topicsOf(heir)).toEqual([])
+  })
+
+  it('leaves its will when it wants to, or says nothing', () => {
+    for (const leave of ['goodbye with will', 'break'] as const) {
+      const { heir, client } = waiting()
+      if (leave === 'break') client.lose()
+      else client.sayAndVanish({ cmd: 'disconnect', reasonCode: 4 })
+      expect(topicsOf(heir)).toEqual(['will/client'])
+    }
+  })
+})

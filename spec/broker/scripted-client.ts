@@ -67,6 +67,12 @@ export class ScriptedClient {
     return this.say({ cmd: 'publish', topic, payload, qos: 1, messageId: 7, dup: false, retain: false, ...of })
   }
 
+  /** Says something, and the network breaks before anything that has to wait has its turn. */
+  sayAndVanish(packet: Packet): void {
+    this.#connection.receive(bytesOf(packet))
+    this.lose()
+  }
+
   /** The network connection breaks. */
   lose(): void {
     this.#connection.lost()
