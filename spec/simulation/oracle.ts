@@ -77,7 +77,7 @@ export class Oracle {
     if (entry.op === 'absent') return this.#judgeAbsence(circumstances.place)
     const place = this.#placeOf(entry)
     if (place === undefined) return 'it never happened'
-    const complaint = this.#judgeOrder(place) ?? this.#judgeGap(place, entry, circumstances)
+    const complaint = this.#judgeOrder(place) ?? this.#judgeGap(place, circumstances)
     this.#last = place
     this.#absentFrom = undefined
     this.#mergedUntil = undefined
@@ -116,8 +116,8 @@ export class Oracle {
     return undefined
   }
 
-  #judgeGap(place: number, entry: Entry<string>, circumstances: Circumstances): string | undefined {
-    if (!this.#live || entry.source !== 'notification' || this.#mayMerge(circumstances)) return undefined
+  #judgeGap(place: number, circumstances: Circumstances): string | undefined {
+    if (!this.#live || this.#mayMerge(circumstances)) return undefined
     const gone = this.#mergedUntil ?? this.#absentFrom
     const from = gone ?? (this.#last === undefined ? place : this.#last + 1)
     // A key that was not shown cannot be seen to go.

@@ -326,6 +326,7 @@ export class World {
       const least = outcome === 'applied' ? 1 : 0
       const right =
         applied.length >= least && applied.length <= most && (least === 0 || applied[0]?.version === version)
+      if (outcome === 'pending') this.#complain(`write ${value} has not ended`)
       if (!right) this.#complain(`write ${value} ended as ${outcome}, but was applied ${applied.length} times`)
     }
   }

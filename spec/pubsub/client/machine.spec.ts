@@ -110,7 +110,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [50_000, 'tick', [PING], 70_000],
     [70_000, 'tick', ['close', 'recovering', `open 2 ${RECOVERY}`], 74_000],
     [70_001, 'pong 1', []],
-    [70_100, 'opened 2', [PING], 74_000],
+    [70_100, 'opened 2', [alive(2)], 74_000],
     [70_200, 'pong 2', ['connected'], 90_200],
   ],
   'knows a late event by its link': [
@@ -150,7 +150,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [4, 'message 1', ['serverMessage'], 1_004],
     [1_004, 'tick', [SEQUENCE_ACK], 5_000],
     [2_000, 'closed 1 1006', ['recovering', `open 2 ${RECOVERY}`], 5_000],
-    [2_001, 'opened 2', [PING, alive(3)]],
+    [2_001, 'opened 2', [alive(3)]],
     [2_002, 'pong 2', ['connected', JOIN, SENT, SEQUENCE_ACK]],
     [2_003, 'message 2', []],
     [2_004, 'ack 2', ['settled']],
@@ -174,7 +174,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [11, 'forget', [], 20_003],
     [12, 'forget', []],
     [13, 'closed 1 1006', ['recovering', `open 2 ${RECOVERY}`]],
-    [14, 'opened 2', [PING, alive(2)]],
+    [14, 'opened 2', [alive(2)]],
     [15, 'pong 2', ['connected']],
   ],
   'is asked for a sign of life after a sleep, and does not wait for its turn': [

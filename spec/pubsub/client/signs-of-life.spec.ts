@@ -74,7 +74,7 @@ describe('A hub that answers no pings', () => {
     const recovered = setting.socket.accept()
     recovered.ack(requestAt(setting), 'Forbidden')
     expect(setting.status).toMatchObject({ state: 'connected', connectionId: 'c1' })
-    expect(recovered.frames.map(({ type }) => type)).toEqual(['ping', 'leaveGroup', 'sendToGroup'])
+    expect(recovered.frames.map(({ type }) => type)).toEqual(['leaveGroup', 'sendToGroup'])
   })
 
   it('has recovered none without a frame, once it is known to answer', () => {
@@ -171,6 +171,18 @@ describe('A hub that takes a ping for a violation', () => {
     expect(setting.status).toMatchObject({ state: 'recovering' })
   })
 
+  it.each([1003, 1008])('closes with %i, and is sent none in a recovery', code => {
+    const setting = atOldHub()
+    for (let recovery = 0; recovery < 3; recovery++) {
+      setting.socket.drop()
+      const recovered = setting.socket.accept()
+      if (recovered.of('ping').length > 0) recovered.drop(code)
+      else recovered.ack(requestAt(setting))
+      setting.clock.advance(6_000)
+    }
+    expect(setting.status).toMatchObject({ state: 'connected', connectionId: 'c1' })
+  })
+
   it('may answer the request before it closes', () => {
     const setting = closedOverPing(1007, before => before.socket.ack(requestAt(before)))
     silence(setting)
@@ -180,6 +192,47 @@ describe('A hub that takes a ping for a violation', () => {
   it('is not meant when the network may have been at fault', () => {
     const setting = closedOverPing(1006)
     silence(setting)
-    expect(allOf(setting, 'ping').length).toBeGreaterThan(2)
+    expect(allOf(setting, 'ping')).toHaveLength(2)
+  })
+})
+
+describe('A hub that used to answer pings, and does not any more', () => {
+  /** At a hub that has answered a ping. */
+  function atNewHub(): FakeSetting {
+    const setting = atOldHub()
+    setting.clock.advance(20_000)
+    setting.socket.pong()
+    return setting
+  }
+
+  it('costs one recovery, and is asked by requests then', () => {
+    const setting = atNewHub()
+    setting.clock.advance(40_000)
+    expect(setting.status).toMatchObject({ state: 'recovering' })
+    setting.socket.accept().ack(requestAt(setting))
+    for (let round = 0; round < 10; round++) silence(setting)
+    expect(setting.socket.of('leaveGroup')).toHaveLength(11)
+    expect(setting.states).toEqual(['connecting', 'connected', 'recovering', 'connected'])
+    expect(setting.status).toMatchObject({ connectionId: 'c1' })
+  })
+
+  it('costs one session when it answers nothing at all', () => {
+    const setting = atNewHub()
+    setting.clock.advance(40_000)
+    const accepted = new Set<unknown>()
+    while (setting.status?.state === 'recovering') {
+      const { socket } = setting
+      if (!accepted.has(socket)) socket.accept()
+      accepted.add(socket)
+      setting.clock.advance(500)
+    }
+    setting.socket.accept().greet('c2', 't2')
+    for (let round = 0; round < 5; round++) {
+      setting.clock.advance(40_000)
+      expect(setting.status).toMatchObject({ state: 'recovering', attempt: 1 })
+      setting.socket.accept()
+      setting.clock.advance(1_000)
+      expect(setting.status).toMatchObject({ state: 'connected', connectionId: 'c2' })
+    }
   })
 })

@@ -9,8 +9,7 @@ const TRUSTED_AFTER = 1_000
 /** An attempt that hangs may not outlast the time for which a hub keeps a session when the network is back, ms. */
 const LONGEST_RECOVERY_ATTEMPT = 4_000
 /** Codes with which a hub may close that takes a ping for a violation (RFC 6455, section 7.4.1). */
-const VIOLATIONS = [1002, 1003, 1007]
-const POLICY = 1008
+const VIOLATIONS = [1002, 1003, 1007, 1008]
 
 /** The group that is left, though never joined, to be answered: reserved, so that it is none of an application's. */
 export const ALIVE_GROUP = 'rx-statestore:alive'
@@ -21,7 +20,8 @@ export const ALIVE_GROUP = 'rx-statestore:alive'
  * for timers stand still while a computer sleeps. Pure; times in ms.
  *
  * Not every hub answers pings: they are younger than the reliable subprotocols. One that never has is sent a request as
- * well, to leave {@link ALIVE_GROUP}, which any hub acknowledges or refuses. Nobody waits for that very answer, since any
+ * well, to leave {@link ALIVE_GROUP}, which any hub acknowledges or refuses; and as long as a session is recovered, that
+ * alone. Nobody waits for that very answer, since any
  * frame is a sign of life: so it is never sent again, and owed to nobody.
  */
 export class ClientLink {
@@ -46,6 +46,8 @@ export class ClientLink {
   #ackId: bigint | undefined
   /** Whether the hub has ever answered a ping or such a request. */
   #answers = false
+  /** Whether it has not, when it was asked last. */
+  #doubted = false
 
   constructor(settings: MachineSettings, host: LifecycleHost) {
     this.#settings = settings
@@ -82,6 +84,8 @@ export class ClientLink {
   /** The URL is there. */
   open(url: string, now: number): void {
     this.#url = url
+    // It may be another hub, or an older one.
+    if (this.#doubted) this.#answers = false
     this.advance('opening', now)
     this.#host.act({ type: 'open', link: this.#number, url })
   }
@@ -111,19 +115,19 @@ export class ClientLink {
   /** Asks the hub for a sign of life. */
   ask(now: number): void {
     this.#askedAt ??= now
-    if (this.#pings !== 'refused') this.#ping()
+    if (this.#mayPing()) this.#ping()
     if (this.#pings !== 'answered') this.#request()
   }
 
   /** The hub has answered a ping. */
   ponged(): void {
     this.#pings = 'answered'
-    this.#answers = true
+    this.#trustworthy()
   }
 
   /** The hub has answered a request. */
   acknowledged(ackId: bigint): void {
-    if (ackId === this.#ackId) this.#answers = true
+    if (ackId === this.#ackId) this.#trustworthy()
   }
 
   /** The socket is open again, and no frame may come to say so. */
@@ -141,9 +145,7 @@ export class ClientLink {
 
   /** The other side closed the socket: over a ping, if it has answered none and such is the code. */
   closed(code: number): void {
-    if (this.#pings !== 'unknown' || !this.#pinged) return
-    // Before the link is up this one says that there is no such session.
-    if (VIOLATIONS.includes(code) || (code === POLICY && this.#stage === 'up')) this.#pings = 'refused'
+    if (this.#pings === 'unknown' && this.#pinged && VIOLATIONS.includes(code)) this.#pings = 'refused'
   }
 
   /** The socket is gone. */
@@ -154,6 +156,7 @@ export class ClientLink {
 
   /** Closes the socket; without a code unless the session is to end, for 1000 makes the hub forget it. */
   abandon(code?: number): void {
+    if (this.#askedAt !== undefined) this.#doubt()
     if (this.#stage !== 'none' && this.#stage !== 'url') this.#host.act({ type: 'close', code })
     this.drop()
   }
@@ -165,6 +168,22 @@ export class ClientLink {
     this.#trustedAt = NEVER
     this.#pinged = false
     this.farewell = ''
+  }
+
+  /** Before the link is up, 1008 says that there is no such session: nobody could tell whether it was about a ping. */
+  #mayPing(): boolean {
+    return this.#pings === 'answered' || (this.#pings === 'unknown' && this.#stage === 'up')
+  }
+
+  #trustworthy(): void {
+    this.#answers = true
+    this.#doubted = false
+  }
+
+  /** What used to answer did not: the link is dead, or there is a hub now that answers less. */
+  #doubt(): void {
+    this.#doubted = true
+    if (this.#pings === 'answered') this.#pings = 'unknown'
   }
 
   #ping(): void {
