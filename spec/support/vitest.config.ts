@@ -1,5 +1,7 @@
+import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { some } from './effort.js'
 import LongestFirst from './longest-first.js'
 import { QuietReporter } from './quiet-reporter.js'
 import { SERVICES } from './services.js'
@@ -7,13 +9,17 @@ import { SERVICES } from './services.js'
 /** The gate counts what is covered and says everything; a developer hears of what went wrong, and of nothing else. */
 const GATE = process.env['CI'] !== undefined
 
-/** Vitest would leave one core idle, which is half of a small machine; and much of what the gate tries waits, for kills and pages. */
-const WORKERS = GATE ? Math.ceil(1.5 * availableParallelism()) : '100%'
+/** Vitest would leave one core idle, which is half of a small machine; and much of what is tried waits, for kills and pages. */
+const WORKERS = Math.ceil(1.5 * availableParallelism())
 
 /** What needs a page, a package or a browser of its own making, which are made once for all of it. */
 const PAGES = ['spec/browser/**/*.spec.ts', 'spec/frameworks/*.spec.ts', 'spec/react/browser.spec.ts']
 /** What takes the time of an innocent client beside an attack: nothing else may keep the machine busy. */
-const ATTACKS = ['spec/attacks/*.spec.ts']
+const ATTACKS = readdirSync(new URL('../attacks', import.meta.url))
+  .filter(name => name.endsWith('.spec.ts'))
+  .map(name => `spec/attacks/${name}`)
+/** All of them, unless a developer has asked for none by name: then a few, never the same. */
+const ATTACKS_TRIED = process.argv.some(word => word.includes('attacks')) ? ATTACKS : some(ATTACKS, 3)
 /** What mocks modules, changes or counts what a whole process has, or fills its memory: each file in a process of its own. */
 const APART = [
   'spec/**/*mutants.spec.ts',
@@ -55,7 +61,7 @@ const oldest = {
   resolve: { alias: [{ find: /^mqtt$/, replacement: 'mqtt-oldest' }] },
 }
 const pages = project('pages', PAGES, [], false)
-const attacks = project('attacks', ATTACKS, [], true)
+const attacks = project('attacks', ATTACKS_TRIED, [], true)
 
 export default defineConfig({
   test: {
