@@ -66,7 +66,8 @@ export class GlobOracle {
       if (this.isLive) oracle.live(true, undefined)
     }
     const isGap = complaint?.endsWith('were not told')
-    const mayMerge = !isThere && !(this.#terms.arrivals && circumstances.alone && circumstances.told)
+    const { alone, told, certain } = circumstances
+    const mayMerge = !isThere && !(this.#terms.arrivals && certain && alone && told)
     return arrival ?? (isGap && mayMerge ? undefined : complaint)
   }
 

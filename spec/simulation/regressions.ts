@@ -105,6 +105,13 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [910_006_103, 910_016_442],
   },
   {
+    story:
+      'at a broker without identifiers a key that comes is read where a kept session was resumed, and its steps merge',
+    suite: 'glob',
+    generator: 2,
+    seeds: [1_237_369_903, 1_237_372_866],
+  },
+  {
     story: 'of two ends of a registration that failed, neither is asked for again once the key is watched anew',
     suite: 'lease',
     generator: 2,
