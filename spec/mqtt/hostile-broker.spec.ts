@@ -93,6 +93,19 @@ describe('the largest packet that is read', () => {
     )
   })
 
+  it('is the reason that is told when the packet comes together with CONNACK', async () => {
+    const broker = await scriptedBroker(({ socket }) => {
+      socket.write(Buffer.concat([bytesOf(CONNACK), publishOf(100_001)]))
+    })
+    const { status, causes } = causesOf(openClient(broker.url, { maximumPacketSize: 100_000 }))
+    await status.until(() => causes().length === 2)
+    expect(causes()).toEqual([
+      expect.stringMatching(/^1 The connection to the broker was lost: A packet of 100001 bytes came/),
+      expect.stringMatching(/^2 The connection to the broker was lost: A packet of 100001 bytes came/),
+    ])
+    expect(status.values.some(({ state }) => state === 'connected')).toBe(false)
+  })
+
   it('is found out by the first bytes of a packet: the rest is not read', async () => {
     const broker = await scriptedBroker(accept, side => {
       side.socket.write(Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]))

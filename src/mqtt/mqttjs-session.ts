@@ -166,6 +166,8 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   #connected(sessionPresent: boolean, properties: IConnackPacket['properties'] | undefined): void {
     const stream = streamOf(this.#client)
+    // What came together with CONNACK was reason enough to end it, and is told when it has ended.
+    if ('destroyed' in stream && stream.destroyed) return
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
     this.#cause = undefined
