@@ -15,6 +15,7 @@ import {
   subscribe,
   variable,
 } from './support/packets.js'
+import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
 prepareScenes()
@@ -24,19 +25,8 @@ const MIB = 1024 * KIB
 const { responseTopic, sessionExpiry, willDelay } = PROPERTY
 
 const POLICIES = {
-  'with rights of her own': `
-- principals: { usernames: [mallory, innocent] }
-  brokerResources:
-  - { method: Connect }
-  - { method: Publish, topics: ["mallory/#"] }
-  - { method: Subscribe, topics: ["mallory/#"] }
-  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["{principal.username}/*"] }]`,
-  'with no right but to connect': `
-- principals: { usernames: [mallory] }
-  brokerResources: [{ method: Connect }]
-- principals: { usernames: [innocent] }
-  brokerResources: [{ method: Connect }]
-  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["innocent/*"] }]`,
+  'with rights of her own': SOME_RIGHTS,
+  'with no right but to connect': NO_RIGHTS,
 } as const
 
 const greeting = (id: string, more: ConnectOptions = {}): Buffer => connect(id, { ...as('mallory'), ...more })

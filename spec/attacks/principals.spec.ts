@@ -6,22 +6,12 @@ import { openStore } from '../support/open-store.js'
 import { RawClient } from '../support/raw-client.js'
 import { as, backwards, now } from '../support/secured.js'
 import { command, resp3 } from '../support/words.js'
+import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
 
 /** Mallory has rights of her own in the first, and none but to connect in the second. */
 const RULES = {
-  'with rights': `
-- principals: { usernames: [mallory, innocent] }
-  brokerResources:
-  - { method: Connect }
-  - { method: Publish, topics: ["mallory/#"] }
-  - { method: Subscribe, topics: ["mallory/#"] }
-  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["{principal.username}/*"] }]`,
-  'without rights': `
-- principals: { usernames: [mallory] }
-  brokerResources: [{ method: Connect }]
-- principals: { usernames: [innocent] }
-  brokerResources: [{ method: Connect }]
-  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["innocent/*"] }]`,
+  'with rights': SOME_RIGHTS,
+  'without rights': NO_RIGHTS,
 } as const
 const MIB = 1024 * 1024
 

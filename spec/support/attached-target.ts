@@ -1,31 +1,9 @@
-import { expect } from 'vitest'
 import type { Target, TargetOptions } from '../suites/conformance-suite.js'
 import { openAttached } from './open-attached.js'
-import { notificationTopicOf, RawClient } from './raw-client.js'
-import { bytes, textOf } from './words.js'
+import { targetAt } from './target-at.js'
 
 /** A store of its own at a broker that others have used before. */
 export async function attachedTarget(url: string, { clock, clients, bounds }: TargetOptions): Promise<Target> {
   await openAttached(url, { clock, ...bounds })
-  const connections = await Promise.all(clients.map(async id => RawClient.ready(url, id)))
-  const connectionOf = (id: string): RawClient =>
-    connections.find(connection => connection.id === id) ?? expect.fail(`No client ${id}`)
-  return {
-    async send(id, { payload, timestamp, fencingToken }) {
-      const response = await connectionOf(id).request(payload, { timestamp, fencingToken })
-      expect(response.property('__stat')).toBe('200')
-      return response
-    },
-    advance: ms => clock.advance(ms),
-    async told(id) {
-      const connection = connectionOf(id)
-      await connection.settled()
-      return connection.inbox.splice(0).map(({ topic, text, version }) => {
-        const key = textOf(bytes(topic.slice(topic.lastIndexOf('/') + 1)))
-        const name = Buffer.from(key, 'hex').toString('latin1')
-        expect(topic).toBe(notificationTopicOf(id, name))
-        return { key: name, payload: text, version }
-      })
-    },
-  }
+  return targetAt(url, clock, clients)
 }

@@ -1,0 +1,34 @@
+import { expect } from 'vitest'
+import type { Target } from '../suites/conformance-suite.js'
+import type { ManualClock } from './manual-clock.js'
+import { notificationTopicOf, RawClient } from './raw-client.js'
+import { bytes, textOf } from './words.js'
+
+/** A store at an address, as the conformance suite asks it; its time is in the hands of the spec. */
+export async function targetAt(
+  url: string,
+  clock: Pick<ManualClock, 'advance'>,
+  clients: readonly string[],
+): Promise<Target> {
+  const connections = await Promise.all(clients.map(async id => RawClient.ready(url, id)))
+  const connectionOf = (id: string): RawClient =>
+    connections.find(connection => connection.id === id) ?? expect.fail(`No client ${id}`)
+  return {
+    async send(id, { payload, timestamp, fencingToken }) {
+      const response = await connectionOf(id).request(payload, { timestamp, fencingToken })
+      expect(response.property('__stat')).toBe('200')
+      return response
+    },
+    advance: ms => clock.advance(ms),
+    async told(id) {
+      const connection = connectionOf(id)
+      await connection.settled()
+      return connection.inbox.splice(0).map(({ topic, text, version }) => {
+        const key = textOf(bytes(topic.slice(topic.lastIndexOf('/') + 1)))
+        const name = Buffer.from(key, 'hex').toString('latin1')
+        expect(topic).toBe(notificationTopicOf(id, name))
+        return { key: name, payload: text, version }
+      })
+    },
+  }
+}
