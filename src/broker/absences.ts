@@ -1,6 +1,7 @@
 import type { Deadline } from '../base/deadlines.js'
 import type { Will } from '../packet/packets.js'
 import type { Client } from '../peer/client.js'
+import { AwayShares } from './away-shares.js'
 import { willSize } from './guest.js'
 import type { Host } from './host.js'
 import { LIMIT } from './limits.js'
@@ -24,12 +25,15 @@ export interface AbsencesHost extends Pick<Host<never>, 'clock' | 'timeouts' | '
 /** Of the memory of all clients: what is kept for those who are away must not keep others from coming. */
 const WILL_SHARE = 1 / 8
 
-/** Sessions whose clients are away, each until it expires, with the last wills that wait for their time. */
+/**
+ * Sessions whose clients are away, each until it expires, with the last wills that wait for their time. When there are too
+ * many, or too much of wills, those end that have been away longest, of whoever has most: wills are published then.
+ */
 export class Absences {
   readonly #host: AbsencesHost
-  /** Those who are away longest come first. */
   readonly #absences = new Map<Session, Absence>()
-  /** Last wills that wait, and the room there is for them, bytes; then those are published that wait longest. */
+  readonly #shares = new AwayShares()
+  /** Last wills that wait, and the room there is for them, bytes. */
   #willBytes = 0
   readonly #mostWillBytes: number
 
@@ -46,7 +50,9 @@ export class Absences {
     const expiry = timeouts.add(now + 1000 * session.expiry, () => this.#host.end(session))
     const due = will && delay > 0 ? timeouts.add(now + delay, () => this.publishWill(session)) : undefined
     this.#absences.set(session, { expiry, will: will && due && { client, message: will, due } })
-    if (will && due) this.#willBytes += willSize(will)
+    const bytes = will && due ? willSize(will) : 0
+    this.#willBytes += bytes
+    this.#shares.add(session, bytes)
     this.#bound()
   }
 
@@ -56,7 +62,8 @@ export class Absences {
     if (absence === undefined) return
     this.#absences.delete(session)
     this.#host.timeouts.remove(absence.expiry)
-    this.#forgetWill(absence)
+    this.#forgetWill(session, absence)
+    this.#shares.delete(session)
   }
 
   /** Publishes the last will of a client that is away, now: its delay is over, or the session. */
@@ -64,25 +71,30 @@ export class Absences {
     const absence = this.#absences.get(session)
     const will = absence?.will
     if (absence === undefined || will === undefined) return
-    this.#forgetWill(absence)
+    this.#forgetWill(session, absence)
     this.#absences.set(session, { expiry: absence.expiry, will: undefined })
     this.#host.bequeath(will.client, session, will.message)
   }
 
-  #forgetWill({ will }: Absence): void {
+  #forgetWill(session: Session, { will }: Absence): void {
     if (will === undefined) return
     this.#host.timeouts.remove(will.due)
     const bytes = willSize(will.message)
     this.#willBytes -= bytes
+    this.#shares.dropWill(session, bytes)
     this.#host.budget.give(bytes)
   }
 
+  /** Those make room who have most. */
   #bound(): void {
-    for (const [session, { will }] of this.#absences) {
-      const crowded = this.#absences.size > LIMIT.offlineSessions
-      const talkative = will !== undefined && this.#willBytes > this.#mostWillBytes
-      if (crowded || talkative) this.#host.end(session)
-      else if (this.#willBytes <= this.#mostWillBytes) return
-    }
+    while (this.#absences.size > LIMIT.offlineSessions) if (!this.#endOne('sessions')) return
+    while (this.#willBytes > this.#mostWillBytes) if (!this.#endOne('wills')) return
+  }
+
+  #endOne(of: 'sessions' | 'wills'): boolean {
+    const session = this.#shares.longestOfMost(of)
+    if (session === undefined) return false
+    this.#host.end(session)
+    return !this.#absences.has(session)
   }
 }
