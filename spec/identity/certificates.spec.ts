@@ -64,6 +64,7 @@ describe('certificates', () => {
   it.each([
     ['of an authority that is not believed', { trusted: false, subjects: [['CN=smart-fan']] }],
     ['without a subject', { subjects: [] }],
+    ['with nothing in its subject, as all have who have none', { subjects: [[], ROOT] }],
   ])('refuses one %s', async (_, certificate) => {
     expect(await method(login(certificate))).toMatchObject({ refused: 'not-authorized' })
   })

@@ -31,6 +31,8 @@ export function certificates(known: readonly CertificateAttributes[] = []): Meth
     const [own] = subjects
     if (!trusted || own === undefined)
       return { refused: 'not-authorized', reason: 'the certificate is not of an authority that is believed here' }
+    // All who have none would be one principal.
+    if (own.length === 0) return { refused: 'not-authorized', reason: 'the certificate has no subject' }
     const attributes = subjects.map(subject => bySubject.get(nameAs(subject))).find(found => found !== undefined)
     const [username] = commonNames.length === 1 ? commonNames : []
     return { principal: { id: `x509 ${nameAs(own)}`, username, attributes, expiresAt } }
