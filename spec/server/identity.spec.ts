@@ -6,6 +6,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/base/clock.js'
 import { connect } from '../../src/index.js'
 import { type Authenticate, inOrder, type LoginRequest, serve } from '../../src/standalone.js'
+import { Attacker } from '../attacks/support/attacker.js'
+import { connect as connectPacket, publish } from '../attacks/support/packets.js'
 import { eventually } from '../support/eventually.js'
 import { openStore } from '../support/open-store.js'
 import { RawClient } from '../support/raw-client.js'
@@ -13,6 +15,8 @@ import { as, openSecured, turnedAway } from '../support/secured.js'
 import { command } from '../support/words.js'
 
 const [BAD_CREDENTIALS, NOT_AUTHORIZED, BAD_METHOD, UNAVAILABLE, RATE] = [0x86, 0x87, 0x8c, 0x88, 0x9f]
+
+const QUOTA_EXCEEDED = 151
 
 describe('A store that asks who one is', () => {
   it('lets in who proves it, and tells the function all there is to know', async () => {
@@ -264,4 +268,13 @@ it('What comes before a client is let in waits, and is not done for who is not',
   const alice = await RawClient.ready(store.url, 'c', as('alice'))
   expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
   expect(await turnedAway(store.url, 'd', as('mallory'))).toBe(BAD_CREDENTIALS)
+})
+
+it('What comes before a client is let in is 1 MiB at most, one large packet as well as many', async () => {
+  const { store } = await openStore({ authenticate: async () => new Promise(() => undefined) })
+  const stranger = await Attacker.open(store.url)
+  await stranger.send(connectPacket('c'), publish('t', Buffer.alloc(2 * 1024 * 1024)))
+  await stranger.hears()
+  expect([stranger.last[0], stranger.last[3]]).toEqual([0x20, QUOTA_EXCEEDED])
+  await stranger.gone()
 })

@@ -100,7 +100,7 @@ export class Entrance {
   }
 
   #defer(frame: Uint8Array): void {
-    if (this.early.size > LIMIT.deferred)
+    if (this.early.size + frame.length > LIMIT.deferred)
       throw new PacketError(REASON.quotaExceeded, 'too much before the client is let in')
     this.early.push(frame)
   }
