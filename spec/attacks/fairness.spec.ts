@@ -1,4 +1,5 @@
 import { describe, it } from 'vitest'
+import { as } from '../support/backwards.js'
 import { effort } from '../support/effort.js'
 import { command } from '../support/words.js'
 import type { Attacker } from './support/attacker.js'
@@ -12,6 +13,7 @@ import {
   responseTopicOf,
   subscribe,
 } from './support/packets.js'
+import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
 prepareScenes()
@@ -109,6 +111,22 @@ describe('Who sends as fast as it can', () => {
         }),
       )
     })
+  })
+
+  it('takes its turn like all others: thousands of globs of one user, which are gone with its connection', async () => {
+    const scene = await openScene({ policy: SOME_RIGHTS })
+    await scene.under(
+      async () => {
+        const attacker = await scene.connect(connect('mallory', as('mallory')))
+        const watch = (n: number): Buffer => request('mallory', command(`GLOBNOTIFY mallory/k${n}-*`), (n % 60_000) + 1)
+        await attacker.send(subscribe([responseTopicOf('mallory')], 1, 1))
+        for (let n = 0; n < 5_000; n += 500) {
+          await attacker.send(Buffer.concat(Array.from({ length: 500 }, (_, at) => watch(n + at))))
+          await attacker.settled()
+        }
+      },
+      { toTheEnd: true, longestRound: 300 },
+    )
   })
 
   it.each<[string, (attacker: Attacker) => void]>([

@@ -73,7 +73,7 @@ export class GlobWatchers<C> {
     const own = this.#byConnection.get(connection)
     own?.delete(watched)
     if (own?.size === 0) this.#byConnection.delete(connection)
-    this.#unwatch(watched, connection)
+    if (this.#unwatch(watched, connection)) this.#unchain(watched)
     return true
   }
 
@@ -81,7 +81,15 @@ export class GlobWatchers<C> {
   drop(connection: C): number {
     const own = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
-    for (const watched of own ?? []) this.#unwatch(watched, connection)
+    const gone = new Map<string, WatchedGlob<C>[]>()
+    for (const watched of own ?? []) {
+      const { owner } = watched
+      if (!this.#unwatch(watched, connection) || owner === undefined) continue
+      const ofOwner = gone.get(owner)
+      if (ofOwner === undefined) gone.set(owner, [watched])
+      else ofOwner.push(watched)
+    }
+    for (const [owner, globs] of gone) this.#unchainAll(owner, globs)
     return own?.size ?? 0
   }
 
@@ -127,13 +135,20 @@ export class GlobWatchers<C> {
     if (owner !== undefined && chains?.isEmpty) this.#chains.delete(owner)
   }
 
-  #unwatch(watched: WatchedGlob<C>, connection: C): void {
+  #unchainAll(owner: string, globs: readonly WatchedGlob<C>[]): void {
+    const chains = this.#chains.get(owner)
+    chains?.removeAll(globs.map(({ prefix, glob }) => ({ prefix, words: glob.words })))
+    if (chains?.isEmpty) this.#chains.delete(owner)
+  }
+
+  /** Returns whether nobody watches it any more; then it is left to unchain. */
+  #unwatch(watched: WatchedGlob<C>, connection: C): boolean {
     watched.connections.delete(connection)
     this.#bytes -= REGISTRATION_OVERHEAD
-    if (watched.connections.size > 0) return
+    if (watched.connections.size > 0) return false
     this.#index.remove(watched)
-    this.#unchain(watched)
     this.#bytes -= costOf(watched)
+    return true
   }
 }
 
