@@ -20,6 +20,9 @@ const ATTACKS = readdirSync(new URL('../attacks', import.meta.url))
   .map(name => `spec/attacks/${name}`)
 /** All of them, unless a developer has asked for none by name: then a few, never the same. */
 const ATTACKS_TRIED = process.argv.some(word => word.includes('attacks')) ? ATTACKS : some(ATTACKS, 3)
+const UNTRIED = ATTACKS.length - ATTACKS_TRIED.length
+if (UNTRIED > 0)
+  console.info(`left out: ${UNTRIED} of ${ATTACKS.length} files of attacks, others each time (all: npm test attacks)`)
 /** What mocks modules, changes or counts what a whole process has, or fills its memory: each file in a process of its own. */
 const APART = [
   'spec/**/*mutants.spec.ts',

@@ -30,7 +30,7 @@ interface RequestEvents {
 const CONCURRENCY = 256
 
 /** So often the end of a registration is asked for; what stays costs needless notifications until the connection ends. */
-const MOST_STOPS = 8
+export const MOST_STOPS = 8
 
 /** The requests of all watches of a client: at most {@link CONCURRENCY} at a time, repeated after ever longer pauses. */
 export class WatchRequests {

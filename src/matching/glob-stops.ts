@@ -4,11 +4,17 @@ import { toHex } from '../base/bytes.js'
 import type { StateStoreError } from '../base/errors.js'
 import { isLasting } from '../keys/lasting.js'
 import type { RegistryOptions } from '../keys/registry-options.js'
+import { MOST_STOPS } from '../keys/watch-requests.js'
 
-/** So often the end of a registration is asked for; what stays costs needless notifications until the connection ends. */
-const MOST_STOPS = 8
-
-/** Ends the registrations of globs, and asks again for what is not answered. */
+/**
+ * Ends the registrations of globs, and asks again for what is not answered: {@link MOST_STOPS} times at most.
+ *
+ * @example
+ * ```ts
+ * stops.stop(utf8('sensor/*'))
+ * stops.callOff(toHex(utf8('sensor/*'))) // somebody watches it again
+ * ```
+ */
 export class GlobStops {
   readonly #options: RegistryOptions
   readonly #report: (error: StateStoreError) => void
