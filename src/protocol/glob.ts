@@ -88,8 +88,10 @@ function step(reached: Uint32Array, moves: Uint32Array, stays: Uint32Array, row:
 function movesOf(places: readonly Place[], words: number): Uint32Array {
   const moves = new Uint32Array(256 * words)
   for (const [index, { ranges, negated }] of places.entries()) {
-    for (let byte = 0; byte < 256; byte++) {
-      if (ranges.some(([from, to]) => from <= byte && byte <= to) !== negated) setBit(moves, byte * words * 32 + index)
+    if (negated) for (let byte = 0; byte < 256; byte++) setBit(moves, byte * words * 32 + index)
+    const put = negated ? clearBit : setBit
+    for (const [from, to] of ranges) {
+      for (let byte = from; byte <= to; byte++) put(moves, byte * words * 32 + index)
     }
   }
   return moves
@@ -97,6 +99,10 @@ function movesOf(places: readonly Place[], words: number): Uint32Array {
 
 function setBit(words: Uint32Array, index: number): void {
   words[index >>> 5] = (words[index >>> 5] ?? 0) | (1 << (index & 31))
+}
+
+function clearBit(words: Uint32Array, index: number): void {
+  words[index >>> 5] = (words[index >>> 5] ?? 0) & ~(1 << (index & 31))
 }
 
 const hasBit = (words: Uint32Array, index: number): boolean => ((words[index >>> 5] ?? 0) & (1 << (index & 31))) !== 0
