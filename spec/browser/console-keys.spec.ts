@@ -106,7 +106,7 @@ describeInBrowser('The keys on the console', open => {
     await reads(hand.dialog.locator('.deleted-key'), name)
     await hand.decide('Cancel')
     await hand.search.fill('0xFF*')
-    await reads(page.getByRole('main'), 'is no text, and no glob finds it by these digits')
+    await reads(page.getByRole('main'), 'is not text, and no glob finds it by these digits')
     await hand.search.fill('nothing*')
     await reads(page.getByRole('main'), 'No key fits nothing*')
     expect(await page.getByRole('main').innerText()).not.toContain('these digits')

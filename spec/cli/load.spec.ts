@@ -101,8 +101,8 @@ describe('load', () => {
   })
 
   it.each([
-    ['no JSON', '{"key":', 'it is no JSON'],
-    ['a line that is cut off', '{"key":"k","value":"v', 'it is no JSON'],
+    ['no JSON', '{"key":', 'it is not valid JSON'],
+    ['a line that is cut off', '{"key":"k","value":"v', 'it is not valid JSON'],
     ['no value', '{"key":"k"}', 'it needs either `value` or `bytes`'],
     ['what nobody reads', '{"key":"k","value":"v","px":5}', 'it has an unknown member "px"'],
   ])('says which line is wrong, and how many keys are loaded: %s', async (_, bad, words) => {
@@ -127,7 +127,7 @@ describe('load', () => {
     const stdin = `nonsense\n${ndjson(many(300_000))}`
     expect(await execute(['load', '--console', link], { stdin })).toMatchObject({
       code: 1,
-      stderr: 'rx-statestore: line 1: it is no JSON; nothing was loaded\n',
+      stderr: 'rx-statestore: line 1: it is not valid JSON; nothing was loaded\n',
     })
     const wrong = await execute(['load', '--console', link.slice(0, -1)], { stdin })
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('The token is missing or wrong')])

@@ -110,11 +110,11 @@ describe('A load', () => {
     const { store, ask } = await openConsole()
     const good = '{"key":"k","value":"v"}\n'
     for (const [bad, words] of [
-      ['{"key":', 'it is no JSON'],
+      ['{"key":', 'it is not valid JSON'],
       ['{"key":"k"}', 'it needs either `value` or `bytes`'],
-      ['{"key":"k","value":"v"', 'it is no JSON'],
-      ['[]', 'it is no JSON object'],
-      ['\u0000', 'it is no JSON'],
+      ['{"key":"k","value":"v"', 'it is not valid JSON'],
+      ['[]', 'it is not a JSON object'],
+      ['\u0000', 'it is not valid JSON'],
     ]) {
       const response = await ask('api/load', `${good}\n${bad}\n${good.repeat(10_000)}`)
       const message = `line 3: ${words}; nothing was loaded`
@@ -128,7 +128,7 @@ describe('A load', () => {
     const response = await ask('api/load', Buffer.from('{"key":"k","value":"v"}\n{"key":"\xff","value":"v"}', 'latin1'))
     expect([response.status, await response.json()]).toEqual([
       400,
-      { code: 'argument', message: 'line 2: it is no UTF-8; nothing was loaded' },
+      { code: 'argument', message: 'line 2: it is not valid UTF-8; nothing was loaded' },
     ])
     expect(store.stats.keys).toBe(0)
   })

@@ -58,7 +58,7 @@ describe('Lines of a stream', () => {
   })
 
   it('are refused by number when they are no UTF-8', async () => {
-    const error = { code: 'argument', message: 'line 3: it is no UTF-8' }
+    const error = { code: 'argument', message: 'line 3: it is not valid UTF-8' }
     await expect(linesIn([bytes('a\nb\n'), bytes('\xff\n')])).rejects.toMatchObject(error)
     await expect(linesIn([bytes('a\nb\n\xc2')])).rejects.toMatchObject(error)
   })

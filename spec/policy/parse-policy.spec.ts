@@ -97,7 +97,7 @@ describe('parsePolicy', () => {
       'line 4, authorizationPolicies.rules[0].stateStoreResources[0]: Expected `method`, `keyType` and `keys`',
     ],
     [
-      'what is no Base64',
+      'what is not Base64',
       rule('    stateStoreResources: [{ method: Read, keyType: Binary, keys: ["a*"] }]'),
       'line 4, authorizationPolicies.rules[0].stateStoreResources[0].keys[0]: Expected Base64 with its padding',
     ],

@@ -121,7 +121,7 @@ describe('Loading', () => {
   it('is all or nothing: one line that is wrong, and its number', async () => {
     const { store } = await openStore()
     await store.load([{ key: 'k', value: 'before' }])
-    const message = 'line 4: it is no JSON; nothing was loaded'
+    const message = 'line 4: it is not valid JSON; nothing was loaded'
     const lines = ['{"key":"k","value":"after"}', '', '{"key":"l","value":"1"}', '{"key":']
     await expect(store.load(lines, { replace: true })).rejects.toMatchObject({ code: 'argument', message })
     await expect(store.load(soon(...lines))).rejects.toMatchObject({ code: 'argument', message })

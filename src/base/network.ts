@@ -1,6 +1,6 @@
 import { isLoopback } from './host-name.js'
 
-/** Whether whoever connects from an address is on this machine, where proxies are as well. */
+/** Whether an address is of this machine, where proxies are as well. */
 export const isThisMachine = (address: string): boolean =>
   address === '::1' || isLoopback(address.replace(/^::ffff:/i, ''))
 

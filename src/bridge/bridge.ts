@@ -16,7 +16,7 @@ import { KeyWriter } from './key-writer.js'
 
 /** Keys of a store as groups of a hub; see {@link bridge}. */
 export class Bridge implements Disposable {
-  /** Faults that are no client's concern: watches that ended, values that cannot be sent, callbacks that raised an error. Hot. */
+  /** Faults that concern no client: watches that ended, values that cannot be sent, callbacks that raised an error. Hot. */
   readonly errors$: Observable<StateStoreError>
   readonly #store: StoreView
   readonly #options: CheckedBridgeOptions

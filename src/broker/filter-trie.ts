@@ -97,7 +97,7 @@ function walk<T>(node: Node<T>, levels: readonly string[], at: number, wild: boo
   if (ended) return
   const level = levels[at] ?? ''
   const same = children.get(level)
-  // Wildcards are no names: no topic has them.
+  // Wildcards are not names: no topic has them.
   if (same !== undefined) walk(same, levels, at + 1, true, found)
   const any = wild ? children.get('+') : undefined
   if (any === undefined) return

@@ -51,7 +51,7 @@ export const ANY_NUMBER: AccountQuotas = {
   waitingBytes: ANY,
 }
 
-/** No quotas at all, for whoever has bounds of another kind. */
+/** No quotas at all, for those that have bounds of another kind. */
 export const NO_QUOTAS: BrokerQuotas = {
   principal: { ...ANY_NUMBER, ...ANY_SPEED },
   address: ANY_SPEED,

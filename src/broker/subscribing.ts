@@ -27,7 +27,7 @@ export class Subscribing {
   }
 
   /**
-   * Grants or refuses each filter of a SUBSCRIBE; returns a reason code for each. Raises `PacketError` when one is no filter
+   * Grants or refuses each filter of a SUBSCRIBE; returns a reason code for each. Raises `PacketError` when one is not a filter
    * at all. The retained messages are left to {@link replay}.
    */
   subscribe({ subscriptions, subscriptionId }: Subscribe): ReasonCode[] {
@@ -54,7 +54,7 @@ export class Subscribing {
     return true
   }
 
-  /** Returns a reason code for each filter; raises `PacketError` when one is no filter at all. */
+  /** Returns a reason code for each filter; raises `PacketError` when one is not a filter at all. */
   unsubscribe({ filters }: Unsubscribe): ReasonCode[] {
     for (const filter of filters) checkFilter(filter)
     return filters.map(filter => {

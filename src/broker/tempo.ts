@@ -3,7 +3,7 @@ import type { Deadline } from '../base/deadlines.js'
 import type { Timeouts } from '../base/timeouts.js'
 import type { Account } from './account.js'
 
-/** What a tempo needs of whoever keeps it. */
+/** What a tempo needs of its keeper. */
 export interface TempoHost {
   readonly clock: Clock
   readonly timeouts: Timeouts<() => void>

@@ -9,7 +9,7 @@ import { counted } from './text.js'
 
 const HELP = `
 Reads every record and compares it with its checksum; nothing is changed. The store must not run meanwhile. Exit
-code 0: all that was ever answered is there. 1: it is not, or this is no such directory.
+code 0: all that was ever answered is there. 1: it is not, or this is not such a directory.
 
 Example:
   $ rx-statestore check ./state`

@@ -18,7 +18,7 @@ interface DumpFlags extends ConnectionFlags, ConsoleFlags {
 }
 
 const HELP = `
-Prints one JSON object per key: key and value as text, or keyBytes and bytes in Base64 where they are no UTF-8,
+Prints one JSON object per key: key and value as text, or keyBytes and bytes in Base64 where they are not UTF-8,
 and version; the console of 'serve --console' adds expiresAt (ms since 1970) and fencingToken, and it all is of
 one moment. Without a console the keys are read one by one, from any store that can list them. A file is
 written whole or not at all.

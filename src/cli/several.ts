@@ -34,7 +34,7 @@ export const askAll = <T, K>(
     map(sameTroubleForAll),
   )
 
-// A broker that is away is no news about a key, and has words of its own.
+// A broker that is away says nothing about a key, and has words of its own.
 function sameTroubleForAll<T, K>(answers: readonly Answer<T, K>[]): readonly Answer<T, K>[] {
   const [first] = answers
   if (first !== undefined && 'error' in first && answers.every(isAway)) throw first.error

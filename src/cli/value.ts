@@ -52,7 +52,7 @@ export async function allOf(source: AsyncIterable<Uint8Array>): Promise<Uint8Arr
   return concatBytes(chunks)
 }
 
-// Bytes that are no text are no Base16 either, and are reported as such.
+// Bytes that are not text are not Base16 either, and are reported as such.
 function textOf(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes)

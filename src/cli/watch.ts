@@ -102,7 +102,7 @@ async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promi
   } catch (error) {
     throw error instanceof ClosedError && error.cause !== undefined ? refused(broker, error) : error
   } finally {
-    // Before the client ends: what that does to the connection is no news.
+    // Before the client ends: what that does to the connection is not news.
     talk.unsubscribe()
     await store.close()
   }

@@ -15,7 +15,7 @@ export interface LifeEvents {
 }
 
 /**
- * A store that is no part of its broker may go and come while a client's connection stays. Such a store names its life in
+ * A store that is not part of its broker may go and come while a client's connection stays. Such a store names its life in
  * its answers, and only then is the topic subscribed where it says that it goes or has come; other stores are asked nothing.
  * A broker that does not grant that subscription leaves the answers, which tell of another life as well, only later.
  */

@@ -30,7 +30,7 @@ export interface ConsoleOptions {
   readonly path?: string | undefined
   /**
    * Where people find it, such as `https://panel.example/console/`, when a proxy passes requests on; then the address of
-   * whoever asks is what a proxy on this machine says in `X-Forwarded-For`.
+   * the address of a caller is what a proxy on this machine says in `X-Forwarded-For`.
    */
   readonly publicUrl?: string | undefined
   /** Where browsers find the broker, such as `wss://panel.example/mqtt`. Default as the store says. */

@@ -6,10 +6,10 @@ import { LoginThrottle } from '../base/throttle.js'
 import { Audit, type AuditEvent } from '../listeners/audit.js'
 import { Refusal } from './refusal.js'
 
-/** Requests a second from one address, of whoever has not shown the token. */
+/** Requests a second from one address, of those who have not shown the token. */
 const MOST_REQUESTS = 100
 
-/** Slows down whoever asks too often or tries tokens, and keeps on record who came in and what it ordered. */
+/** Slows down those who ask too often or try tokens, and keeps on record who came in and what it ordered. */
 export class Gate {
   readonly audit: Audit
   readonly #clock: Clock

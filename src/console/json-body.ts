@@ -32,10 +32,10 @@ function parse(body: Uint8Array): JsonObject {
   try {
     members = JSON.parse(fromUtf8(body))
   } catch (error) {
-    throw new Refusal(400, 'argument', `The body is no JSON: ${reason(error).slice(0, 200)}`)
+    throw new Refusal(400, 'argument', `The body is not valid JSON: ${reason(error).slice(0, 200)}`)
   }
   if (isObject(members)) return members
-  throw new Refusal(400, 'argument', 'The body is no JSON object')
+  throw new Refusal(400, 'argument', 'The body is not a JSON object')
 }
 
 const isObject = (value: unknown): value is JsonObject =>

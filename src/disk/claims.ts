@@ -19,7 +19,7 @@ interface Claim {
 }
 
 /**
- * Claims a directory; returns `undefined` when it is ours, else the claim of whoever has it.
+ * Claims a directory; returns `undefined` when it is ours, else the claim of its owner.
  *
  * A process that is killed leaves its claim behind. Nobody takes that away: two who find it could not know whether what
  * they take is still that one, or the claim of the other already. They make a claim on it, by a name that only those have
@@ -50,7 +50,7 @@ export async function claim(
   }
 }
 
-/** The claim that counts, whether or not whoever made it lives. */
+/** The claim that counts, whether or not its maker lives. */
 export async function lastClaim(files: Pick<ClaimFiles, 'read'>): Promise<string | undefined> {
   return (await claimsOn(files)).at(-1)?.text
 }

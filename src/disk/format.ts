@@ -43,7 +43,7 @@ export function head(kind: Kind, position: number): Uint8Array {
 }
 
 /**
- * Returns the format of a file by its head. Raises `format` for what is no file of ours or a newer one, and `damaged` for one
+ * Returns the format of a file by its head. Raises `format` for a file that is not ours, or newer, and `damaged` for one
  * whose head is not what was written.
  */
 export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position: number): number {

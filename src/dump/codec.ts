@@ -45,7 +45,7 @@ export const wrongLine = (number: number, why: string, cause?: unknown): Argumen
 function read(line: DumpLine | string): DumpRecord | undefined {
   if (typeof line === 'string' && line.trim() === '') return undefined
   const members: unknown = typeof line === 'string' ? parse(line) : line
-  if (!isObject(members)) throw new ArgumentError('it is no JSON object')
+  if (!isObject(members)) throw new ArgumentError('it is not a JSON object')
   const { key, keyBytes, value, bytes, version, expiresAt, fencingToken, ...rest } = members
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) throw new ArgumentError(`it has an unknown member ${JSON.stringify(unknown.slice(0, 80))}`)
@@ -65,7 +65,7 @@ function parse(line: string): unknown {
     return JSON.parse(line)
   } catch (cause) {
     // The parser's words quote the line, which may have megabytes.
-    throw new ArgumentError('it is no JSON', { cause })
+    throw new ArgumentError('it is not valid JSON', { cause })
   }
 }
 
@@ -82,7 +82,7 @@ function bytesOf(members: Record<string, unknown>, text: string, binary: string)
 
 function fromText(name: string, text: unknown): Uint8Array {
   if (typeof text === 'string' && isWellFormed(text)) return utf8(text)
-  throw new ArgumentError(`its \`${name}\` is no text of whole characters`)
+  throw new ArgumentError(`its \`${name}\` is not well-formed text`)
 }
 
 function fromBase64(name: string, text: unknown): Uint8Array {
@@ -91,7 +91,7 @@ function fromBase64(name: string, text: unknown): Uint8Array {
     // Node skips characters that are not Base64, and would store something else.
     if (bytes.toString('base64') === text) return bytes
   }
-  throw new ArgumentError(`its \`${name}\` is no Base64`)
+  throw new ArgumentError(`its \`${name}\` is not Base64`)
 }
 
 function readClock(name: string, text: unknown): Hlc | undefined {
@@ -99,13 +99,13 @@ function readClock(name: string, text: unknown): Hlc | undefined {
   try {
     return Hlc.parse(typeof text === 'string' ? text : '')
   } catch (cause) {
-    throw new ArgumentError(`its \`${name}\` is no version such as 1696374425000:1:StateStore`, { cause })
+    throw new ArgumentError(`its \`${name}\` is not a version such as 1696374425000:1:StateStore`, { cause })
   }
 }
 
 function readTime(time: unknown): number | undefined {
   if (time === undefined || (typeof time === 'number' && Number.isSafeInteger(time) && time >= 0)) return time
-  throw new ArgumentError(`its \`expiresAt\` is no time in ms since the Unix epoch: ${shown(time).slice(0, 80)}`)
+  throw new ArgumentError(`its \`expiresAt\` is not a time in ms since the Unix epoch: ${shown(time).slice(0, 80)}`)
 }
 
 function textOf(bytes: Uint8Array): string | undefined {

@@ -1,5 +1,5 @@
 /**
- * A key in a dump, which is NDJSON: one such object per line. `key` and `value` are text; where the bytes are no UTF-8,
+ * A key in a dump, which is NDJSON: one such object per line. `key` and `value` are text; where the bytes are not UTF-8,
  * `keyBytes` and `bytes` hold them as Base64 instead.
  */
 export interface DumpLine {

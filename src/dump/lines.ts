@@ -51,6 +51,6 @@ function decoded(decoder: TextDecoder, parts: readonly Uint8Array[], number: num
   try {
     return decoder.decode(more.length === 0 ? first : Buffer.concat(parts))
   } catch (cause) {
-    throw wrongLine(number, 'it is no UTF-8', cause)
+    throw wrongLine(number, 'it is not valid UTF-8', cause)
   }
 }

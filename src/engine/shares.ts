@@ -16,7 +16,7 @@ export class Shares {
     return this.#shares.get(owner) ?? NOTHING
   }
 
-  /** Whoever has something, and what. */
+  /** Owners, and what each has. */
   entries(): Iterable<readonly [owner: string, share: Share]> {
     return this.#shares
   }

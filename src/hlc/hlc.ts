@@ -23,7 +23,7 @@ export class Hlc {
   /** Who read the clock; orders readings that are equal otherwise. */
   readonly nodeId: string
 
-  /** Raises {@link HlcError} (`malformed`) when a number is no safe unsigned integer or the node id is empty or has a `:`. */
+  /** Raises {@link HlcError} (`malformed`) when a number is not a safe unsigned integer or the node id is empty or has a `:`. */
   constructor(wallClock: number, counter: number, nodeId: string) {
     if (!isUnsigned(wallClock) || !isUnsigned(counter) || nodeId === '' || nodeId.includes(':')) {
       throw malformed(`${wallClock}:${counter}:${nodeId}`)

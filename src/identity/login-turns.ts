@@ -6,7 +6,7 @@ import { LoginLine, type Waiter } from './login-line.js'
 
 /** Logins of one address that are under way at once; with more, guesses would be made before any of them has failed. */
 const MOST_AT_ONCE = 16
-/** One that takes longer keeps nobody waiting any more, ms; it goes on for as long as its connection has. */
+/** One that takes longer no longer keeps others waiting, ms; it goes on for as long as its connection has. */
 const LONGEST_TURN = 1_000
 /** Who has waited longer is refused, ms: of the ten seconds that a connection has, some are for the login itself. */
 const LONGEST_WAIT = 5_000

@@ -26,7 +26,7 @@ const derive = promisify<Buffer | string, Buffer, number, ScryptOptions, Buffer>
 const [LOG_COST, BLOCK_SIZE, PARALLEL] = [14, 8, 1]
 const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{16,128})\$([A-Za-z0-9+/]{40,128})$/
 const DIGEST_BYTES = 32
-/** Whoever writes the file may ask for as much, bytes. */
+/** The author of the file may ask for as much, bytes. */
 const MOST_MEMORY = 256 * 1024 * 1024
 const LONGEST_PASSWORD = 1_024
 

@@ -6,7 +6,7 @@ import type { LoginRequest, LoginResult, Method } from './login.js'
 
 /** Which tokens are believed. */
 export interface TokenOptions {
-  /** Keys of whoever signs them: a JWK set (RFC 7517) as text, or the `https:` address of one. */
+  /** Keys of their issuer: a JWK set (RFC 7517) as text, or the `https:` address of one. */
   readonly jwks: string
   /** One of these has to be among the audiences of a token. */
   readonly audiences: readonly string[]
@@ -18,9 +18,9 @@ export interface TokenOptions {
 const METHOD = 'K8S-SAT'
 /** Names of claims that become attributes begin like the annotations of a service account in AIO. */
 const ATTRIBUTE_PREFIX = 'aio-broker-auth/'
-/** Not those with a shared secret: with them whoever can check a token could make one. */
+/** Not those with a shared secret: with them anyone who can check a token could make one. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** The clocks of whoever signs and of this machine may differ by so much, s. */
+/** The clocks of the issuer and of this machine may differ by so much, s. */
 const CLOCK_SKEW = 5
 /** How long the address of keys may take to answer, ms. */
 const TIMEOUT = 5_000
@@ -73,7 +73,7 @@ export class Tokens {
   }
 }
 
-/** Errors of whoever has the keys, not of a token. */
+/** Errors of the key server, not of a token. */
 const UNAVAILABLE: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
   errors.JWKSInvalid.code,

@@ -42,7 +42,7 @@ function displayName(name: Uint8Array): string {
   try {
     return fromUtf8(name)
   } catch {
-    // Not UTF-8 is no error in a key.
+    // A key need not be UTF-8.
     return `0x${toHex(name)}`
   }
 }

@@ -22,7 +22,7 @@ export abstract class StoreView {
   abstract readonly [HOST]: KeyHost
 
   /**
-   * A key of the store. Without a codec its values are bytes. Throws `argument` for an empty key and for what is no codec.
+   * A key of the store. Without a codec its values are bytes. Throws `argument` for an empty key and for anything but a codec.
    *
    * @example
    * ```ts
@@ -38,8 +38,8 @@ export abstract class StoreView {
   /**
    * Watches a set of keys, which may change: every value of an observable is the whole set, and what is new in it is
    * watched, what is gone no longer. They are names, with the codec of their values, or handles, which have theirs. Entries
-   * of all keys in one stream; a key is shared with whoever watches it otherwise. Errors as a single watch does, for any key,
-   * and with `argument` for what is no key. For all keys that fit a glob see `rx-statestore/matching`.
+   * of all keys in one stream; a key is shared with its other watches. Errors as a single watch does, for any key,
+   * and with `argument` for anything but a key. For all keys that fit a glob see `rx-statestore/matching`.
    *
    * @example
    * ```ts
@@ -51,7 +51,7 @@ export abstract class StoreView {
   watchAll<T>(keys: Keys<Key<T>>): Observable<Entry<T>>
   watchAll<T>(keys: Keys<string | Uint8Array | Key<T>>, codec: Codec<T>): Observable<Entry<T>>
   watchAll(keys: Keys<string | Uint8Array | Key<unknown>>, codec: Codec<unknown> = bytes): unknown {
-    // A text is iterable, too, but its letters are no keys that anybody means.
+    // A text is iterable, too, but its letters are not keys that anybody means.
     if (typeof keys === 'string' || (Object(keys)[Symbol.iterator] === undefined && !isObservable(keys))) {
       throw new ArgumentError(`Expected keys, or an observable of them, got \`${shown(keys)}\``)
     }

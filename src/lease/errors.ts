@@ -38,7 +38,7 @@ const LOSSES: Record<LeaseLossReason, string> = {
   ended: 'it cannot be renewed any more',
 }
 
-/** The key is no lock: its value is no holder, or it is protected by a fencing token itself. It was left as it is. */
+/** The key is not a lock: its value does not name a holder, or it is protected by a fencing token itself. It was left as it is. */
 export class LockKeyError extends StateStoreError {
   override readonly name = 'LockKeyError'
   readonly key: string

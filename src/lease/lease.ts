@@ -26,7 +26,7 @@ import { release } from './release.js'
  *
  * It is lost as soon as its time, counted from before the last confirmed renewal was sent, is over without another one,
  * whatever the network does; then it is asked for anew. Every holding has a fencing token; see {@link withLock} and
- * {@link fenced}. Errors with `lock-key` when the key is no lock, `not-authorized` or `closed`; completes when the client
+ * {@link fenced}. Errors with `lock-key` when the key is not a lock, `not-authorized` or `closed`; completes when the client
  * is closed.
  *
  * Made by {@link lease}.
@@ -108,7 +108,7 @@ const acquired = ({ version, expiry }: Claim, holder: string): Acquisition => ({
 
 /**
  * A lease on a lock key: see {@link Lease}. Cold: nothing is asked for before somebody subscribes. Throws `argument`
- * for what is no store, an empty name or wrong options.
+ * for anything but a store, an empty name or wrong options.
  *
  * @example
  * ```ts

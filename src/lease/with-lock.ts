@@ -84,7 +84,7 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
     this.#work = work
   }
 
-  /** A renewal is no new holding: its token is the same. */
+  /** A renewal does not begin a new holding: its token stays the same. */
   begin(token: Hlc): void {
     if (this.#token === token) return
     try {
@@ -122,7 +122,7 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
     try {
       this.#running.unsubscribe()
     } finally {
-      // Afterwards, for what fails because of the signal is no result.
+      // Afterwards, for a failure that the signal caused is not a result.
       aborter?.abort(cause)
     }
   }

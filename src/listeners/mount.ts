@@ -13,7 +13,7 @@ export interface Mounted<A extends readonly unknown[]> {
 }
 
 /**
- * Takes those requests of a given server that are ours; all others go to whoever listened before. Returns a function that
+ * Takes those requests of a given server that are ours; all others go to earlier listeners. Returns a function that
  * leaves the server as it was.
  *
  * @example

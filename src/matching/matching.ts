@@ -142,7 +142,7 @@ interface Listeners<T> {
 /**
  * Watches all keys of a store that fit a glob, those that come included; see {@link StoreView.scan} for what stands in one. The
  * store of this package tells of them by itself. At any other the client scans again and again, and watches each key that it
- * finds: see {@link MatchingOptions.scanInterval}. Throws `argument` for an empty glob, wrong options and for what is no store
+ * finds: see {@link MatchingOptions.scanInterval}. Throws `argument` for an empty glob, wrong options and for anything but a store
  * or no codec.
  *
  * @example

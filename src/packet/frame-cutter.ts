@@ -119,7 +119,7 @@ export class FrameCutter {
 
   /** Of the first packet, bytes; 0 when it is complete, and when its length is not known. */
   #missing(): number {
-    // What is behind the last byte that came is no part of its length.
+    // What is behind the last byte that came is not part of its length.
     const end = endOfPacket(this.#bytes.subarray(0, this.#end), this.#at)
     return end === undefined || end === Number.POSITIVE_INFINITY ? 0 : Math.max(0, end - this.#end)
   }

@@ -196,7 +196,7 @@ export class PublishDecoder {
 }
 
 function qosOf(first: number): 0 | 1 | 2 {
-  if (first >> 4 !== PACKET.publish) throw malformed('The packet is no PUBLISH')
+  if (first >> 4 !== PACKET.publish) throw malformed('The packet is not a PUBLISH')
   const qos = (first & FLAG.qos) >> 1
   if (qos === 3) throw malformed('The QoS is 3')
   if (qos === 0 && (first & FLAG.dup) !== 0) throw malformed('DUP is set with QoS 0')

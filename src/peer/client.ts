@@ -1,7 +1,7 @@
 import type { Content } from '../packet/publish.js'
 import type { ReasonCode } from '../packet/reason-code.js'
 
-/** Whoever has to keep to quotas, with all its connections. */
+/** One that has to keep to quotas, with all its connections. */
 export interface ClientAccount {
   /** Different from everybody else's. */
   readonly name: string

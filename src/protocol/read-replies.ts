@@ -61,7 +61,7 @@ function bytesOf(item: Resp3, reply: Resp3): Uint8Array {
 }
 
 const notAPage = ({ type }: Resp3): PayloadError =>
-  new PayloadError(`The state store's answer to SCAN is no page of keys (${type})`)
+  new PayloadError(`The state store's answer to SCAN is not a page of keys (${type})`)
 
 function readReply(payload: Uint8Array, key: string): Resp3 {
   const reply = decodeReply(payload)

@@ -13,7 +13,7 @@ export interface TopicRights {
 
 /** Why a client may not publish there, or `undefined` if it may. Notifications and responses come from the store alone. */
 export function publishRefusal(topic: string): string | undefined {
-  if (!isTopicName(topic)) return 'this is no topic name'
+  if (!isTopicName(topic)) return 'this is not a topic name'
   if (topic.startsWith('$')) return 'topics that begin with $ belong to the broker'
   if (topic.startsWith(RESERVED_RESPONSE_PREFIX)) return 'only the state store publishes notifications'
   return isResponseTopic(topic) ? 'only the state store publishes responses' : undefined
@@ -22,7 +22,7 @@ export function publishRefusal(topic: string): string | undefined {
 /** Why the store may not answer a client there, or `undefined` if it may. */
 export function responseRefusal(clientId: string, topic: string): string | undefined {
   const own = isResponseTopic(topic) && isOwn(clientId, topic.slice('clients/'.length), RESPONSES)
-  if (own) return isTopicName(topic) ? undefined : 'this is no topic name'
+  if (own) return isTopicName(topic) ? undefined : 'this is not a topic name'
   return isResponseTopic(topic) ? 'this is the response topic of another client' : publishRefusal(topic)
 }
 

@@ -84,7 +84,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     const { authenticate, allowAnonymous } = this.#options
     if (authenticate === undefined || (allowAnonymous && showsNothing(request)))
       return this.#admit(client, request, { principal: ANYBODY })
-    // Whoever is to wait all the same is not to keep others waiting.
+    // One that has to wait all the same must not keep others waiting.
     return this.#tooSoon(request) ?? this.#inTurn(authenticate, client, request)
   }
 

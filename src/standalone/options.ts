@@ -28,7 +28,7 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions {
   readonly maximumKeepAlive?: number
   /**
    * Origins whose pages may connect over WebSocket, such as `https://panel.example`, beside pages of this machine and of
-   * the host itself. Programs that are no browser may always. Default none.
+   * the host itself. Programs other than browsers always may. Default none.
    */
   readonly allowedOrigins?: readonly string[]
   /** Clock of versions and expiry. Default the machine's. */

@@ -25,7 +25,7 @@ export interface SecurityOptions {
   /** Listens with TLS 1.2 or later. Default: without. */
   readonly tls?: TlsMaterial | undefined
   /**
-   * Hears in a sentence what whoever starts a store should know of it: that `allowAnonymous` lets strangers in. Default a
+   * Hears in a sentence what the operator of a store should know: that `allowAnonymous` lets strangers in. Default a
    * warning of the process (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
   readonly warn?: ((words: string) => void) | undefined

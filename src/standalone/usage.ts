@@ -38,7 +38,7 @@ export interface AddressUsage {
   readonly pause: number
 }
 
-/** What there is of whoever is connected, and of whoever failed to log in. */
+/** What there is of all that are connected, and of those that failed to log in. */
 export function* addressesOf(
   visits: Iterable<[address: string, Visits]>,
   failed: Guard['failed'] | undefined,
@@ -53,7 +53,7 @@ export function* addressesOf(
     yield { address, connections: 0, refusedConnections: 0, failedLogins, pause: failed?.pause(address) ?? 0 }
 }
 
-/** The usage of whoever has something, or had lately. */
+/** The usage of all that have something, or had lately. */
 export function* usageOf(accounts: Iterable<Account>, engine: Engine<Client>): Iterable<Usage> {
   const rest = new Map(engine.shares.entries())
   for (const account of accounts) {

@@ -15,7 +15,7 @@ export function listed(id: string): ListedKey {
   try {
     return { id, name: fromUtf8(bytes), binary: false }
   } catch {
-    // Not UTF-8 is no error in a key.
+    // A key need not be UTF-8.
     return { id, name: `0x${id}`, binary: true }
   }
 }

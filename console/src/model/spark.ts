@@ -8,7 +8,7 @@ export interface Spark {
 
 /**
  * A chart of the newest values, the last at the right edge: `slots` values fill the width. The scale ends at the highest
- * value, and never below `least`, so that one request in a minute is no mountain.
+ * value, and never below `least`, so that one request in a minute does not look like a mountain.
  */
 export function spark(values: readonly number[], slots: number, width: number, height: number, least: number): Spark {
   const newest = values.slice(-slots)

@@ -37,7 +37,7 @@ export class Doorman {
   decided(request: IncomingMessage, hub: string, decision: Identity | HandshakeRefusal): void {
     if ('status' in decision) {
       const address = this.addressOf(request)
-      // Whoever guesses on this machine must not keep out the others on it.
+      // A guesser on this machine must not keep out the others on it.
       if (decision.status === 401 && !isThisMachine(address)) this.#throttle.failed(address)
       this.#tell(request, hub, undefined, decision.trouble ?? decision.text)
     } else this.#tell(request, hub, decision.userId, undefined)

@@ -133,7 +133,7 @@ export class HubEngine {
     return true
   }
 
-  /** A sign of life that is no frame. */
+  /** A sign of life that is not a frame. */
   alive(session: HubSession, link: HubLink, now: number): void {
     if (session.link === link) session.heardAt = now
   }

@@ -37,7 +37,7 @@ export function ownHttp({ tls }: OwnHttpOptions, visitors: Visitors): GivenServe
   return http
 }
 
-/** Shows another certificate to whoever connects from now on. */
+/** Shows another certificate to clients that connect from now on. */
 export const setTls = (http: HttpsServer, tls: TlsMaterial): void => http.setSecureContext(tlsOf(tls))
 
 const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

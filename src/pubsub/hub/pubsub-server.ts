@@ -143,7 +143,7 @@ export class PubSubServer implements AsyncDisposable {
   }
 
   /**
-   * Shows another certificate to whoever connects from now on. Throws {@link ArgumentError} for what is none, and when the
+   * Shows another certificate to clients that connect from now on. Throws {@link ArgumentError} for what is none, and when the
    * server was started without TLS or was given.
    */
   setTls(tls: TlsMaterial): void {

@@ -36,7 +36,7 @@ export class Senders {
     return this.#pauses
   }
 
-  /** What charges a frame to whoever sends it, by its bytes; nothing to whoever has no name and is on this machine. */
+  /** What charges a frame to its sender, by its bytes; senders on this machine without a name are not charged. */
   meterOf(userId: string | undefined, address: string, link: SlowLink): (bytes: number) => void {
     if (userId === undefined && isThisMachine(address)) return () => undefined
     const name = userId === undefined ? `at ${networkOf(address)}` : `is ${userId}`

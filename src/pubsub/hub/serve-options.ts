@@ -53,14 +53,14 @@ export interface ServePubSubOptions {
   readonly maxConnectionsPerAddress?: number | undefined
   /**
    * Frames a second that one user may send with all its connections, or an address with those without a user id, but for
-   * this machine. Whoever sends more is read more slowly, after a second's worth at once. Default 10,000.
+   * this machine. A client that sends more is read more slowly, after a second's worth at once. Default 10,000.
    */
   readonly maxFrameRatePerUser?: number | undefined
   /** Bytes a second, likewise. Default 64 MiB. */
   readonly maxByteRatePerUser?: number | undefined
   /**
    * A server that listens, or will, whose WebSocket handshakes below `path` are ours; then `host`, `port`, `tls` and
-   * `maxConnectionsPerAddress` do not count, and the others are for whoever listened before.
+   * `maxConnectionsPerAddress` do not count, and the others are for earlier listeners.
    */
   readonly server?: GivenServer | undefined
   /**

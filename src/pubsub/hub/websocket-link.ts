@@ -20,7 +20,7 @@ export interface SocketListener {
   receive(frame: FrameData): number
   /** Takes a frame out of turn, if it may be; returns whether it did. */
   receiveAhead(frame: FrameData): boolean
-  /** A sign of life that is no frame. */
+  /** A sign of life that is not a frame. */
   alive(): void
   /** It takes more again. */
   drained(): void

@@ -31,7 +31,7 @@ export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX
   const [token, setToken] = useState('')
   const writing = useWriting<boolean>()
   const [seen, see] = useState(value)
-  // The deletion under way is no surprise.
+  // The deletion under way is expected.
   const changed = !writing.busy && entry !== undefined && !(entry.value && sameBytes(entry.value, seen))
   const submit = (): void => {
     if (writing.busy) return

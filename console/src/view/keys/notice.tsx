@@ -22,7 +22,7 @@ export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
         </p>
         {/^\*?0x[\da-f]/i.test(list.glob) && (
           <p>
-            A key shown as <code>0x…</code> is no text, and no glob finds it by these digits.
+            A key shown as <code>0x…</code> is not text, and no glob finds it by these digits.
           </p>
         )}
         <button type="button" class="button" onClick={() => typed$.next('')}>
