@@ -59,6 +59,16 @@ describe('keys -v', () => {
     expect(JSON.parse(hex)).toMatchObject({ key: 'line', valueHex: '6F6E' })
   })
 
+  it.each([3_650.1, 3_650.9, 10_000.9])('keeps to the terminal when a key expires in %d days', async days => {
+    const expiresAt = NOW + days * 86_400_000
+    await store.load([
+      { key: 'a b', value: LONG, expiresAt },
+      { key: 'line', value: 'on', expiresAt },
+    ])
+    const { stdout } = await execute(['keys', '-v', ...asked], { columns: 120, env: { NO_COLOR: '1' } })
+    for (const line of sorted(stdout)) expect(line.length).toBeLessThanOrEqual(120)
+  })
+
   it.each([
     [120, /^line {3}on +\S+( \S+)? +\d+:\d+:StateStore$/],
     [60, /^line {3}on +\S+( \S+)?$/],

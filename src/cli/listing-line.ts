@@ -41,25 +41,27 @@ function withTabs({ key, value, version = NEVER, expiresAt }: Row, { hex, expiry
 }
 
 function inColumns({ columns, colors, expiry, hex, now }: ListingStyle): (rows: readonly Row[]) => string {
-  let [keyWidth, valueWidth] = [0, 0]
+  let [keyWidth, valueWidth, expiryWidth] = [0, 0, EXPIRY_WIDTH]
   return rows => {
-    keyWidth = rows.reduce((width, { key }) => Math.max(width, shellWord(key).length), keyWidth)
-    const { shown, room } = fitting(columns, keyWidth, {
-      expiry: expiry ? EXPIRY_WIDTH : undefined,
-      version: VERSION_WIDTH,
-    })
-    const lines = rows.map(({ key, value, version = NEVER, expiresAt }) => ({
+    const cells = rows.map(({ key, value, version = NEVER, expiresAt }) => ({
       key: shellWord(key),
-      value: shortened(value, room, hex),
+      value,
       version,
       expiry: expiresAt === undefined ? NEVER : inUnits(expiresAt - now()),
     }))
+    keyWidth = cells.reduce((width, { key }) => Math.max(width, key.length), keyWidth)
+    expiryWidth = cells.reduce((width, cell) => Math.max(width, cell.expiry.length), expiryWidth)
+    const { shown, room } = fitting(columns, keyWidth, {
+      expiry: expiry ? expiryWidth : undefined,
+      version: VERSION_WIDTH,
+    })
+    const lines = cells.map(cell => ({ ...cell, value: shortened(cell.value, room, hex) }))
     valueWidth = lines.reduce((width, { value }) => Math.max(width, value.length), valueWidth)
     const lineOf = (line: (typeof lines)[number]): string =>
       [
         line.key.padEnd(keyWidth),
         colors.bold(shown.size > 0 ? line.value.padEnd(valueWidth) : line.value),
-        shown.has('expiry') && colors.yellow(shown.has('version') ? line.expiry.padEnd(EXPIRY_WIDTH) : line.expiry),
+        shown.has('expiry') && colors.yellow(shown.has('version') ? line.expiry.padEnd(expiryWidth) : line.expiry),
         shown.has('version') && colors.dim(line.version),
       ]
         .filter(cell => cell !== false)
