@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkDirectory } from '../../src/standalone/directory.js'
 import { Random } from '../simulation/random.js'
+import { bundle, type Program } from '../support/bundle.js'
 import { freePort } from './port.js'
 import { Scene } from './scene.js'
 
@@ -16,12 +17,12 @@ const LONGEST = 250
 const pause = async (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
 /** One store, killed again and again. */
-async function life(signal: 'SIGKILL' | 'SIGTERM', kills: number, seed: number): Promise<void> {
+async function life(program: Program, signal: 'SIGKILL' | 'SIGTERM', kills: number, seed: number): Promise<void> {
   const data = mkdtempSync(join(tmpdir(), 'crash-'))
   onTestFinished(() => rmSync(data, { recursive: true, force: true }))
   const random = new Random(seed)
   // Not by the seed: the same run, started twice at a time, must not meet itself.
-  const scene = new Scene(data, await freePort(Math.random), () => random.next())
+  const scene = new Scene(program, data, await freePort(Math.random), () => random.next())
   const { writers, watch, holders } = scene
   const seen = (): number[] => {
     const { alive, over } = writers.expiries.found
@@ -52,9 +53,12 @@ describe(`Stores with directories that are killed ${KILLS} times (seed ${SEED})`
   ] as const)(
     '%s: have all that they answered and showed, versions and tokens rise, keys end in time, and watches and leases go on',
     async (signal, kills) => {
-      expect(existsSync(new URL('../../dist/standalone.js', import.meta.url)), '`npm run build` comes first').toBe(true)
+      await using program = await bundle(new URL('victim-process.ts', import.meta.url))
       // Two at a time: each waits for most of its time.
-      await Promise.all([life(signal, Math.ceil(kills / 2), SEED), life(signal, Math.floor(kills / 2), SEED + 1)])
+      await Promise.all([
+        life(program, signal, Math.ceil(kills / 2), SEED),
+        life(program, signal, Math.floor(kills / 2), SEED + 1),
+      ])
     },
     20_000 + 15_000 * KILLS,
   )

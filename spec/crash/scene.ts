@@ -1,3 +1,4 @@
+import type { Program } from '../support/bundle.js'
 import { RawClient } from '../support/raw-client.js'
 import { Holders } from './holders.js'
 import { Victim } from './victim.js'
@@ -11,13 +12,15 @@ export class Scene {
   readonly writers: Writers
   readonly watch: Watch
   readonly holders: Holders
+  readonly #program: Program
   readonly #data: string
   readonly #port: number
   readonly #url: string
   #victim: Victim | undefined
 
-  /** @param random - in [0, 1) */
-  constructor(data: string, port: number, random: () => number) {
+  /** @param program - the store; @param random - in [0, 1) */
+  constructor(program: Program, data: string, port: number, random: () => number) {
+    this.#program = program
     this.#data = data
     this.#port = port
     this.#url = `mqtt://127.0.0.1:${port}`
@@ -27,7 +30,7 @@ export class Scene {
   }
 
   async start(): Promise<void> {
-    this.#victim = await Victim.start(this.#data, this.#port)
+    this.#victim = await Victim.start(this.#program, this.#data, this.#port)
   }
 
   /** Has all write until the store is ended by a signal, which `moment` waits for. */

@@ -1,13 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
-
-const PROGRAM = `
-import { serve } from ${JSON.stringify(new URL('../../dist/standalone.js', import.meta.url).href)}
-const store = await serve({ port: Number(process.argv[2]), wsPort: 0, data: process.argv[1] })
-process.stdout.write(store.url + '\\n')
-process.on('SIGTERM', () => store.close())
-`
+import type { Program } from '../support/bundle.js'
 
 /** A store in a process of its own, to be killed. */
 export class Victim {
@@ -19,9 +13,8 @@ export class Victim {
     this.url = url
   }
 
-  static async start(data: string, port: number): Promise<Victim> {
-    const args = ['--input-type=module', '-e', PROGRAM, data, String(port)]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  static async start({ path }: Program, data: string, port: number): Promise<Victim> {
+    const child = spawn(process.execPath, [path, data, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] })
     // Also when the judge has complained.
     onTestFinished(() => void child.kill('SIGKILL'))
     const url = await new Promise<string>((resolve, reject) => {

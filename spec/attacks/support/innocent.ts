@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import type { Program } from './bundle.js'
+import type { Program } from '../../support/bundle.js'
 
 /** What a client has lived through for a while. A round is a write, a read, both answers, and being told of the change. */
 export interface Experience {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { bundle, type Program } from '../../support/bundle.js'
 import { Attacker } from './attacker.js'
-import { bundle, type Program } from './bundle.js'
 import { Innocent } from './innocent.js'
 import { connect } from './packets.js'
 import { type ChildOptions, type Memory, StoreChild } from './store-child.js'

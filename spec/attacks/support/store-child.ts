@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { ServeOptions, StoreStats } from '../../../src/standalone.js'
-import type { Program } from './bundle.js'
+import type { Program } from '../../support/bundle.js'
 
 /** Where a store listens; console and hub only if there are any. */
 export interface StoreAddresses {

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache')
 
 /** A program for a process of its own, made of its sources. */
@@ -11,13 +11,13 @@ export interface Program extends AsyncDisposable {
   readonly path: string
 }
 
-/** Puts a program and what it imports into one file, below node_modules, so that packages are found from there. */
+/** Puts a program and all it imports into one file: it starts in a third of the time that all those modules take. */
 export async function bundle(source: URL): Promise<Program> {
   await mkdir(CACHE, { recursive: true })
-  const folder = await mkdtemp(join(CACHE, 'rx-statestore-attacks-'))
+  const folder = await mkdtemp(join(CACHE, 'rx-statestore-program-'))
   const path = join(folder, `${basename(source.pathname, '.ts')}.mjs`)
-  const build = await rolldown({ input: fileURLToPath(source), platform: 'node', external: /^[^./]/ })
-  await build.write({ file: path, format: 'esm' })
+  const build = await rolldown({ input: fileURLToPath(source), platform: 'node', logLevel: 'warn' })
+  await build.write({ file: path, format: 'esm', codeSplitting: false })
   await build.close()
   return { path, [Symbol.asyncDispose]: async () => rm(folder, { recursive: true }) }
 }
