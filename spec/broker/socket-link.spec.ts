@@ -107,11 +107,14 @@ describe('A link over a socket', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  it('counts what is not complete, and refuses it when memory is short', async () => {
-    const { come, core, kinds } = setUp(300_000)
+  it('counts what is not complete, and refuses it when memory is short, which is there again at once', async () => {
+    const { come, core, clock, kinds } = setUp(300_000)
     await come(CONNECT, publish('x'.repeat(1_000_000)).subarray(0, 200_000))
     expect(core.budget.used).toBeGreaterThanOrEqual(200_000)
     await come(new Uint8Array(200_000))
+    clock.advance(0)
+    expect(core.budget.used).toBeLessThan(200)
+    await turn()
     expect(kinds()).toEqual([CONNACK, DISCONNECT])
   })
 

@@ -57,6 +57,11 @@ export class Entrance {
     return this.#guest
   }
 
+  /** What its CONNECT counts, and packets that wait, bytes. */
+  get held(): number {
+    return this.#greeting + this.early.size
+  }
+
   /** Takes a packet of somebody who is not let in. Raises {@link PacketError} for what ends the connection. */
   receive(frame: Uint8Array): void {
     const guest = this.#guest

@@ -34,8 +34,8 @@ export interface Addresses {
   readonly connections?: ConnectionQuotas | undefined
 }
 
-/** Takes a connection: what it carries, and the socket below, which over TCP is the same. */
-export type Accept = (stream: Duplex, socket: Socket) => void
+/** Takes a connection: what it carries, and the socket below, which over TCP is the same; else what is between them. */
+export type Accept = (stream: Duplex, socket: Socket, meter?: FrameMeter) => void
 
 /** What all connections of a broker share. */
 interface Shared {
@@ -135,7 +135,7 @@ export class Listeners {
   }
 
   #connected(webSocket: WebSocket, socket: Socket): void {
-    const meter = new FrameMeter(socket, this.#shared.budget, () => webSocket.terminate())
+    const meter = new FrameMeter(socket, this.#shared.budget)
     // Heard before the stream hears of it.
     webSocket.on('message', (data: Buffer, isBinary) => {
       meter.frame(data.length)
@@ -145,7 +145,7 @@ export class Listeners {
     for (const event of ['ping', 'pong']) webSocket.on(event, (data: Buffer) => meter.control(data.length))
     const stream = createWebSocketStream(webSocket)
     stream.on('data', (chunk: Uint8Array) => meter.read(chunk.length))
-    this.#accept(stream, socket)
+    this.#accept(stream, socket, meter)
   }
 
   #track(socket: Socket): void {
