@@ -81,6 +81,7 @@ export class Entrance {
 
   /** The connection is gone. */
   close(): void {
+    this.#guest?.authentication.close()
     this.early.clear()
     this.#host.budget.give(this.#greeting)
     this.#greeting = 0
