@@ -4,9 +4,11 @@ import { TLSSocket } from 'node:tls'
 import type { Deadline } from '../base/deadlines.js'
 import type { Accounts } from './accounts.js'
 import type { Connection } from './connection.js'
+import type { FrameMeter } from './frame-meter.js'
 import { Inflow, type InflowHost } from './inflow.js'
 import { LIMIT } from './limits.js'
 import type { Link } from './link.js'
+import type { Upgraded } from './listeners.js'
 import { Outflow } from './outflow.js'
 import { Tempo } from './tempo.js'
 import type { Turns } from './turns.js'
@@ -15,14 +17,6 @@ import type { Turns } from './turns.js'
 export interface LinkHost extends InflowHost {
   readonly accounts: Accounts
   readonly turns: Turns
-}
-
-/** What takes packets out of what comes, and holds some of it meanwhile. */
-export interface Unwrapping {
-  /** bytes */
-  readonly held: number
-  /** The connection is given up. */
-  clear(): void
 }
 
 /** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
@@ -34,7 +28,7 @@ export class SocketLink implements Link {
   readonly #host: LinkHost
   readonly #outflow: Outflow
   readonly #inflow: Inflow
-  readonly #unwrapping: Unwrapping | undefined
+  readonly #unwrapping: FrameMeter | undefined
   readonly #tempo: Tempo
   readonly room: Link['room']
   #connection: Connection | undefined
@@ -47,17 +41,17 @@ export class SocketLink implements Link {
 
   /**
    * @param socket - below the stream; over TCP the stream itself
-   * @param unwrapping - between the two
+   * @param upgraded - over WebSocket
    */
-  constructor(stream: Duplex, socket: Socket, host: LinkHost, unwrapping?: Unwrapping) {
-    this.remoteAddress = socket.remoteAddress
+  constructor(stream: Duplex, socket: Socket, host: LinkHost, upgraded?: Upgraded) {
+    this.remoteAddress = upgraded?.remoteAddress ?? socket.remoteAddress
     this.transport = stream === socket ? 'tcp' : 'websocket'
     this.secure = socket instanceof TLSSocket ? socket : undefined
     this.#stream = stream
     this.#host = host
     this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
     this.#inflow = new Inflow(host, () => this.#connection?.cut())
-    this.#unwrapping = unwrapping
+    this.#unwrapping = upgraded?.unwrapping
     this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
     this.room = this.#outflow.room
   }
