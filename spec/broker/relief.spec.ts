@@ -96,6 +96,19 @@ describe('room made when the memory of a broker is used up', () => {
     expect(ended).toEqual(['s0', 's0'])
   })
 
+  it('is looked for the less often the more there are to look at', () => {
+    budget.count(2 * LIMIT)
+    for (let n = 0; n < 50_000; n++) session(`s${n}`, 0)
+    relief.make()
+    session('large', 500)
+    clock.advance(100)
+    relief.make()
+    expect(ended).toEqual([])
+    clock.advance(11)
+    relief.make()
+    expect(ended).toEqual(['large'])
+  })
+
   it('is that of connections before any session ends, of strangers first, of each the largest first', () => {
     session('large', 400)
     connection('small', 60)

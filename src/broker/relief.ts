@@ -25,8 +25,9 @@ export interface ReliefHost {
   readonly budget: Budget
 }
 
-/** When it could not make enough room, it looks again after so many ms. */
+/** When it could not make enough room, it looks again after so many ms, and one more for so many that it looks at. */
 const INTERVAL = 10
+const LOOKED_AT_IN_MS = 500
 /** Of all the memory there is, so much is free afterwards: to look at all takes time. */
 const FREE = 1 / 8
 /** With what holds less, bytes, not much would be gained. */
@@ -64,7 +65,7 @@ export class Relief {
   /** Makes room, now. */
   make(): void {
     const now = this.#host.clock.monotonic()
-    if (now < this.#failedAt + INTERVAL) return
+    if (now < this.#failedAt + this.#interval) return
     this.#free(this.#connections)
     this.#free(this.#sessions)
     if (this.#host.budget.exceeded) this.#failedAt = now
@@ -75,13 +76,17 @@ export class Relief {
     if (this.#due || this.#done) return
     this.#due = true
     const { clock, timeouts } = this.#host
-    timeouts.add(Math.max(clock.monotonic(), this.#cutAt + INTERVAL), this.#cut)
+    timeouts.add(Math.max(clock.monotonic(), this.#cutAt + this.#interval), this.#cut)
   }
 
   readonly #cut = (): void => {
     this.#due = false
     this.#cutAt = this.#host.clock.monotonic()
     this.#free(this.#connections)
+  }
+
+  get #interval(): number {
+    return INTERVAL + Math.floor((this.#connections.size + this.#sessions.size) / LOOKED_AT_IN_MS)
   }
 
   get #done(): boolean {
@@ -101,10 +106,15 @@ export class Relief {
 
 /** Those that hold more than so many bytes, those of whoever has most first, and of each the largest. */
 function heaviest(burdens: Burdens, least: number): Burden[] {
-  const all = Array.from(burdens.values(), burden => ({ burden, held: burden.held, owner: burden.owner }))
-  const heavy = all.filter(({ held }) => held > least)
+  const heavy: { readonly burden: Burden; readonly held: number; readonly owner: string | undefined }[] = []
   const totals = new Map<string | undefined, number>()
-  for (const { held, owner } of heavy) totals.set(owner, (totals.get(owner) ?? 0) + held)
+  for (const burden of burdens.values()) {
+    const { held } = burden
+    if (held <= least) continue
+    const { owner } = burden
+    heavy.push({ burden, held, owner })
+    totals.set(owner, (totals.get(owner) ?? 0) + held)
+  }
   const rankOf = (owner: string | undefined): number =>
     owner === undefined ? Number.MAX_VALUE : (totals.get(owner) ?? 0)
   return heavy.sort((a, b) => rankOf(b.owner) - rankOf(a.owner) || b.held - a.held).map(({ burden }) => burden)
