@@ -60,7 +60,7 @@ function setUp(memoryBudget = 1e9) {
     await turn()
   }
   const kinds = (): (number | undefined)[] => written.map(([first]) => first)
-  return { clock, core, stream, come, written, kinds, taken }
+  return { clock, core, link, stream, come, written, kinds, taken }
 }
 
 describe('A link over a socket', () => {
@@ -116,6 +116,32 @@ describe('A link over a socket', () => {
     expect(core.budget.used).toBeLessThan(200)
     await turn()
     expect(kinds()).toEqual([CONNACK, DISCONNECT])
+  })
+
+  it('holds what waits for the client, and not what is being worked off', async () => {
+    const { come, core, link } = setUp()
+    await come(CONNECT)
+    const bytes = publish('x'.repeat(500_000))
+    let held = -1
+    const receive = core.handler.take
+    core.handler.take = (...message) => {
+      held = link.held
+      return receive(...message)
+    }
+    await come(bytes.subarray(0, 400_000))
+    expect(link.held).toBeGreaterThanOrEqual(400_000)
+    await come(bytes.subarray(400_000))
+    expect([held, link.held]).toEqual([0, 0])
+  })
+
+  it('holds nothing any more as soon as it is given up, also of what the network does not take', async () => {
+    const { come, core, link, stream } = setUp()
+    await come(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
+    stream.cork()
+    for (let n = 0; n < 3; n++) link.write(new Uint8Array(500_000))
+    expect(link.held).toBeGreaterThanOrEqual(1_900_000)
+    link.destroy()
+    expect([link.held, core.budget.used]).toEqual([0, 0])
   })
 
   it('does what was said before a client hung up', async () => {

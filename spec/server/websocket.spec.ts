@@ -96,6 +96,10 @@ describe('A proxy on this machine', () => {
     await RawClient.ready(store.wsUrl, 'c', from(PANEL, 'alice', 'ecila'))
   })
 
+  it('is there or not', async () => {
+    await expect(openSecured(JSON.parse('{"proxied":"yes"}'))).rejects.toThrow('Expected `proxied` to be true or false')
+  })
+
   it('is believed only where there is one, and over WebSocket', async () => {
     const { store } = await openSecured()
     await guess(store.wsUrl)
