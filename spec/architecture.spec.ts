@@ -41,7 +41,20 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   policy: ['base', 'engine'],
   dump: ['base', 'hlc'],
   // A client to its broker, a store to the clients behind it; `attach` itself is shown beside `serve`.
-  attach: ['base', 'protocol', 'packet', 'peer', 'mqtt', 'client', 'dump', 'engine', 'server', 'policy', 'standalone'],
+  attach: [
+    'base',
+    'protocol',
+    'packet',
+    'peer',
+    'mqtt',
+    'client',
+    'dump',
+    'engine',
+    'server',
+    'listeners',
+    'policy',
+    'standalone',
+  ],
   standalone: [
     'attach',
     'base',

@@ -111,7 +111,9 @@ describe('attach', () => {
   describe('with a policy, and a broker that vouches for its clients', () => {
     it('lets each do what it may, and believes nobody without the word of the broker', async () => {
       const url = await brokerUrl()
-      await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
+      const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
+      const refused: unknown[] = []
+      store.audit$.subscribe(({ event, action, clientId, target }) => refused.push([event, action, clientId, target]))
       const panel = await RawClient.ready(url, 'panel-7')
       const ask = async (words: string, userProperties: Record<string, string | string[]>) => {
         const { payload, packet } = await panel.request(command(words), { timestamp: NOW(), userProperties })
@@ -120,8 +122,20 @@ describe('attach', () => {
       expect(await ask('SET panel/1 v', { client_id: 'panel-7' })).toBe('200 +OK')
       expect(await ask('SET other v', { client_id: 'panel-7' })).toBe('200 -ERR not authorized')
       expect(await ask('SET panel/1 v', {})).toBe('400')
-      expect(await ask('SET panel/1 v', { client_id: ['panel-7', 'panel-7'] })).toBe('400')
-      expect(await ask('SET panel/1 v', { client_id: 'panel-8' })).toBe('400')
+      expect(refused).toEqual([['refused', 'write', 'panel-7', 'other']])
+      // Whoever that was, panel-7 hears nothing of it.
+      const heard: string[] = []
+      for (const client_id of [['panel-7', 'panel-7'], 'panel-8'])
+        ask('SET panel/1 v', { client_id })
+          .then(answer => heard.push(answer))
+          .catch(() => undefined)
+      expect(await ask('SET panel/1 v', { client_id: 'panel-7' })).toBe('200 +OK')
+      expect([heard, panel.inbox]).toEqual([[], []])
+      const topic = 'clients/panel-7/services/statestore/_any_/command/invoke/response'
+      expect(refused.slice(1)).toEqual([
+        ['refused', 'publish', undefined, topic],
+        ['refused', 'publish', 'panel-8', topic],
+      ])
     })
   })
 })

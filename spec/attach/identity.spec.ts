@@ -37,7 +37,12 @@ describe('who asks through a broker', () => {
 
   it('is whoever the broker says, once, with a response topic of the same client', () => {
     expect(asks(topicOf('a'), { who: 'a' }, 'who')).toEqual({ clientId: 'a' })
-    for (const properties of [{}, { who: ['a', 'a'] }, { who: ['b', 'a'] }, { who: 'b' }])
-      expect(asks(topicOf('a'), properties, 'who')).toHaveProperty('refused')
+    expect(asks(topicOf('a'), {}, 'who')).toHaveProperty('refused')
+    for (const who of [
+      ['a', 'a'],
+      ['b', 'a'],
+    ])
+      expect(asks(topicOf('a'), { who }, 'who')).toEqual({ impostor: undefined })
+    expect(asks(topicOf('a'), { who: 'b' }, 'who')).toEqual({ impostor: 'b' })
   })
 })

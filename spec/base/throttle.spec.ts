@@ -54,4 +54,33 @@ describe('LoginThrottle', () => {
     expect(throttle.pause('2001:db8:0:1:ffff:1:2:3')).toBe(1_000)
     expect(throttle.pause('2001:db8:0:2::1')).toBe(0)
   })
+
+  it('lets a name that has come in from there wait for failures under that name alone', () => {
+    const { throttle, clock } = failing(0)
+    for (const name of ['panel', 'reader']) throttle.succeeded('192.0.2.1', name)
+    for (let i = 0; i < 5; i++) throttle.failed('192.0.2.1', 'guessed')
+    const pauses = () => ['panel', 'reader', 'guessed', 'new'].map(name => throttle.pause('192.0.2.1', name))
+    expect(pauses()).toEqual([0, 0, 1_000, 1_000])
+    expect(throttle.pause('192.0.2.1')).toBe(1_000)
+    for (let i = 0; i < 5; i++) throttle.failed('192.0.2.1', 'panel')
+    expect(pauses()).toEqual([1_000, 0, 32_000, 32_000])
+    clock.advance(1_000)
+    // Coming in takes nothing off: whoever has an account could guess on.
+    throttle.succeeded('192.0.2.1', 'panel')
+    throttle.failed('192.0.2.1', 'panel')
+    expect(throttle.pause('192.0.2.1', 'panel')).toBe(2_000)
+    expect(throttle.pause('192.0.2.2', 'panel')).toBe(0)
+  })
+
+  it('keeps so many names in mind, those that came in last', () => {
+    const { throttle } = failing(5)
+    throttle.succeeded('192.0.2.1', 'panel')
+    throttle.succeeded('192.0.2.1', 'reader')
+    for (let i = 0; i < 9_998; i++) throttle.succeeded('192.0.2.1', `${i}`)
+    expect(throttle.pause('192.0.2.1', 'panel')).toBe(0)
+    throttle.succeeded('192.0.2.1', 'panel')
+    throttle.succeeded('192.0.2.1', 'another')
+    expect(throttle.pause('192.0.2.1', 'panel')).toBe(0)
+    expect(throttle.pause('192.0.2.1', 'reader')).toBe(1_000)
+  })
 })

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { Timeouts } from '../../src/base/timeouts.js'
 import { Accounts } from '../../src/broker/accounts.js'
 import type { Holder } from '../../src/broker/handler.js'
 import { type BrokerQuotas, NO_QUOTAS } from '../../src/broker/quotas.js'
+import { Tempo } from '../../src/broker/tempo.js'
+import { ManualClock } from '../support/manual-clock.js'
 
 const holder = (id: string): Holder => ({ id, welcome: true, maySubscribe: () => true, mayHear: () => true })
 const FAR = '192.0.2.1'
@@ -63,5 +66,21 @@ describe('Accounts', () => {
     for (let i = 0; i < 2_000; i++) accounts.of(holder(`poor ${i}`), FAR)
     expect(names()).not.toContain('hasty')
     expect(names()).toContain('rich')
+  })
+
+  it('of addresses are kept while they slow connections', () => {
+    const clock = new ManualClock()
+    const { accounts } = open({ ...NO_QUOTAS, address: { ...NO_QUOTAS.address, packetsPerSecond: 5 } })
+    const timeouts = new Timeouts<() => void>(clock, task => task())
+    const pacers = accounts.pacersOf(FAR)
+    const tempo = new Tempo({ clock, timeouts }, pacers, () => undefined)
+    const others = (): void => {
+      for (let i = 0; i < 5_000; i++) accounts.of(holder(`poor ${i}`), FAR)
+    }
+    others()
+    expect(accounts.pacersOf(FAR)[0]).toBe(pacers[0])
+    tempo.stop()
+    others()
+    expect(accounts.pacersOf(FAR)[0]).not.toBe(pacers[0])
   })
 })

@@ -6,14 +6,12 @@ import { FrameMeter } from '../../src/broker/frame-meter.js'
 const setUp = (limit = 1e9) => {
   const budget = new Budget(limit)
   const socket = new Socket()
-  let ended = 0
-  const meter = new FrameMeter(socket, budget, () => ended++)
+  const meter = new FrameMeter(socket, budget)
   return {
     budget,
     meter,
     socket,
     came: (bytes: number) => socket.emit('data', new Uint8Array(bytes)),
-    ended: () => ended,
   }
 }
 
@@ -46,18 +44,13 @@ describe('FrameMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('ends a large frame that is not complete when memory is short', () => {
-    const { came, ended } = setUp(100_000)
-    came(60_000)
-    expect(ended()).toBe(0)
-    came(60_000)
-    expect(ended()).toBe(1)
-  })
-
-  it('leaves small ones alone when others use up the memory', () => {
-    const { budget, came, ended } = setUp(100_000)
-    budget.count(200_000)
+  it('says what it counts, and counts nothing of what is given up', () => {
+    const { budget, meter, came } = setUp()
     came(1_000)
-    expect(ended()).toBe(0)
+    meter.frame(990)
+    came(500)
+    expect(meter.held).toBe(1_490)
+    meter.clear()
+    expect([meter.held, budget.used]).toEqual([0, 0])
   })
 })

@@ -1,5 +1,6 @@
 import type { IConnectPacket, IPublishPacket, Packet } from 'mqtt-packet'
 import { BrokerCore } from '../../src/broker/broker-core.js'
+import type { CoreOptions } from '../../src/broker/core-options.js'
 import type { BrokerHandler } from '../../src/broker/handler.js'
 import { ManualClock } from '../support/manual-clock.js'
 import { openHandler } from '../support/open-broker.js'
@@ -7,7 +8,7 @@ import { bytesOf, bytesOf311 } from './simulation/bytes.js'
 import { SimLink } from './simulation/sim-link.js'
 
 /** A broker without sockets whose time stands still, and clients that say what they are told to. */
-export function openCore(handler: Partial<BrokerHandler> = {}, bounds: { maximumKeepAlive?: number } = {}) {
+export function openCore(handler: Partial<BrokerHandler> = {}, bounds: Partial<CoreOptions> = {}) {
   const clock = new ManualClock()
   const options = { clock, maximumPacketSize: 100_000, maximumKeepAlive: 0, memoryBudget: 1e9, ...bounds }
   const core = new BrokerCore(options, { ...openHandler, ...handler })

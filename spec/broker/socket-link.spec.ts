@@ -60,7 +60,7 @@ function setUp(memoryBudget = 1e9) {
     await turn()
   }
   const kinds = (): (number | undefined)[] => written.map(([first]) => first)
-  return { clock, core, stream, come, written, kinds, taken }
+  return { clock, core, link, stream, come, written, kinds, taken }
 }
 
 describe('A link over a socket', () => {
@@ -107,12 +107,41 @@ describe('A link over a socket', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  it('counts what is not complete, and refuses it when memory is short', async () => {
-    const { come, core, kinds } = setUp(300_000)
+  it('counts what is not complete, and refuses it when memory is short, which is there again at once', async () => {
+    const { come, core, clock, kinds } = setUp(300_000)
     await come(CONNECT, publish('x'.repeat(1_000_000)).subarray(0, 200_000))
     expect(core.budget.used).toBeGreaterThanOrEqual(200_000)
     await come(new Uint8Array(200_000))
+    clock.advance(0)
+    expect(core.budget.used).toBeLessThan(200)
+    await turn()
     expect(kinds()).toEqual([CONNACK, DISCONNECT])
+  })
+
+  it('holds what waits for the client, and not what is being worked off', async () => {
+    const { come, core, link } = setUp()
+    await come(CONNECT)
+    const bytes = publish('x'.repeat(500_000))
+    let held = -1
+    const receive = core.handler.take
+    core.handler.take = (...message) => {
+      held = link.held
+      return receive(...message)
+    }
+    await come(bytes.subarray(0, 400_000))
+    expect(link.held).toBeGreaterThanOrEqual(400_000)
+    await come(bytes.subarray(400_000))
+    expect([held, link.held]).toEqual([0, 0])
+  })
+
+  it('holds nothing any more as soon as it is given up, also of what the network does not take', async () => {
+    const { come, core, link, stream } = setUp()
+    await come(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
+    stream.cork()
+    for (let n = 0; n < 3; n++) link.write(new Uint8Array(500_000))
+    expect(link.held).toBeGreaterThanOrEqual(1_900_000)
+    link.destroy()
+    expect([link.held, core.budget.used]).toEqual([0, 0])
   })
 
   it('does what was said before a client hung up', async () => {

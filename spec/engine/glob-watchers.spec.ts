@@ -43,6 +43,39 @@ describe('Watchers of globs', () => {
     watchers.addGlob('a0', '*again')
   })
 
+  it('count to whoever goes on with them when their owner leaves', () => {
+    for (const drops of [true, false]) {
+      const watchers = new Watchers<string>(QUOTAS)
+      const globs = Array.from({ length: 32 }, (_, i) => `*${i}`)
+      for (const glob of globs) for (const name of ['a', 'b']) watchers.addGlob(name, glob)
+      watchers.addGlob('b', '*own')
+      if (drops) watchers.drop('a')
+      else for (const glob of globs) watchers.removeGlob('a', glob)
+      // All are hers, though they are more than she might begin with.
+      expect(() => watchers.addGlob('b', '*more')).toThrow('quota-exceeded')
+      for (const glob of globs) watchers.addGlob('a', `${glob}a`)
+      expect(() => watchers.addGlob('a', '*more')).toThrow('quota-exceeded')
+      watchers.drop('b')
+      watchers.addGlob('b', '*again')
+      for (const glob of globs) watchers.removeGlob('a', `${glob}a`)
+      for (const glob of globs) watchers.addGlob('a', glob)
+    }
+  })
+
+  it('count to nobody when nobody they count to goes on with them', () => {
+    const watchers = new Watchers<string>({
+      ...QUOTAS,
+      ownerOf: (name: string) => (name === 'x' ? undefined : name[0]),
+    })
+    const globs = Array.from({ length: 32 }, (_, i) => `*${i}`)
+    for (const glob of globs) for (const name of ['a', 'x']) watchers.addGlob(name, glob)
+    watchers.drop('a')
+    for (const glob of globs) watchers.addGlob('a', `${glob}a`)
+    watchers.drop('x')
+    watchers.drop('a')
+    expect([watchers.globs.size, watchers.bytes]).toEqual([0, 0])
+  })
+
   it('begin alike 128 times at most, whoever has them; others begin otherwise, or are the same', () => {
     const watchers = new Watchers<string>()
     for (let i = 0; i < 128; i++) watchers.addGlob(i % 2 === 0 ? 'alice' : 'bob', `*${i}`)

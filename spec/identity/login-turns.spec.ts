@@ -11,12 +11,12 @@ function open() {
   const turns = new LoginTurns(clock)
   const begun: string[] = []
   const refused: string[] = []
-  const login = (name: string, end: Promise<object>, address = '192.0.2.1'): void => {
+  const login = (name: string, end: Promise<object>, address = '192.0.2.1', signal?: AbortSignal): void => {
     const task = (): Promise<object> => {
       begun.push(name)
       return end
     }
-    void turns.run(address, name, task).then(outcome => {
+    void turns.run(address, name, task, signal).then(outcome => {
       if (typeof outcome === 'string') refused.push(`${name}: ${outcome}`)
     })
   }
@@ -74,6 +74,20 @@ describe('Logins of one address', () => {
     expect(begun.length + refused.length).toBe(16 + 200)
     expect(new Set(refused.map(line => line.split(': ').at(-1)))).toEqual(new Set(['rate']))
     await pass(1_000)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('take no turn when nobody wants them any more', async () => {
+    const { begun, refused, hangs, login, settled, pass, clock } = open()
+    hangs(16, 'hangs')
+    const clients = Array.from({ length: 1_000 }, () => new AbortController())
+    for (const { signal } of clients) login('gone', NEVER, '192.0.2.1', signal)
+    for (const client of clients) client.abort()
+    await settled()
+    expect(refused).toEqual(Array(1_000).fill('gone: gone'))
+    login('good', Promise.resolve({}))
+    await pass(1_000)
+    expect(begun.slice(16)).toEqual(['good'])
     expect(clock.pending).toBe(0)
   })
 

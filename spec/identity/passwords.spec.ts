@@ -13,7 +13,11 @@ async function cheapDigest(): Promise<string> {
   return scryptSync('wonder', Buffer.alloc(16), 32, { N: 2, r: 1, p: 1 }).toString('base64').replace(/=+$/, '')
 }
 
-const login = (username: string | undefined, password: string | undefined): LoginRequest => ({
+const login = (
+  username: string | undefined,
+  password: string | undefined,
+  more: Partial<LoginRequest> = {},
+): LoginRequest => ({
   clientId: 'c',
   username,
   password: password === undefined ? undefined : utf8(password),
@@ -23,6 +27,7 @@ const login = (username: string | undefined, password: string | undefined): Logi
   certificate: undefined,
   remoteAddress: undefined,
   listener: 'mqtt',
+  ...more,
 })
 
 const WRONG = { refused: 'credentials', reason: 'user name or password is wrong' }
@@ -91,6 +96,48 @@ describe('Passwords', () => {
       { principal: { username: 'a' } },
       { principal: { username: 'b' } },
     ])
+  })
+})
+
+describe('Passwords that are looked at', () => {
+  /** One that guesses fast, from an address each time or from one; what became of each, in order. */
+  const open = () => {
+    const { method } = new Passwords(`alice:${HASH}`)
+    const done: string[] = []
+    const ask = async (name: string, more: Partial<LoginRequest>, password = 'guess'): Promise<void> => {
+      const result = (await method(login('alice', password, more))) ?? {}
+      done.push(`${name}: ${'refused' in result ? result.refused : 'in'}`)
+    }
+    return { ask, done }
+  }
+
+  it('take turns by address', async () => {
+    const { ask, done } = open()
+    const guesses = Array.from({ length: 200 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
+    await ask('alice', { remoteAddress: '192.0.2.2' }, 'wonder')
+    expect(done.indexOf('alice: in')).toBeLessThan(6)
+    await Promise.all(guesses)
+  })
+
+  it('are refused as too many, not as wrong, those of the address of which most wait', async () => {
+    const { ask, done } = open()
+    const guesses = Array.from({ length: 1_002 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
+    const late = ask('late', { remoteAddress: '192.0.2.1' })
+    const alice = ask('alice', { remoteAddress: '192.0.2.2' }, 'wonder')
+    await Promise.all([...guesses, late, alice])
+    expect(done.filter(line => line.endsWith('busy')).sort()).toEqual(['guess: busy', 'late: busy'])
+    expect(done).toContain('alice: in')
+  })
+
+  it('are not looked at when the client has gone', async () => {
+    const { ask, done } = open()
+    const clients = Array.from({ length: 20 }, () => new AbortController())
+    const guesses = clients.map(({ signal }) => ask('gone', { signal }))
+    for (const client of clients) client.abort()
+    await Promise.all(guesses)
+    expect(done.filter(line => line === 'gone: busy').length).toBeGreaterThanOrEqual(18)
+    await ask('alice', {}, 'wonder')
+    expect(done.at(-1)).toBe('alice: in')
   })
 })
 

@@ -93,6 +93,18 @@ describe('A store that asks who one is', () => {
     expect(await turnedAway(store.url, 'c', as('alice'))).toBe(RATE)
   })
 
+  it('lets who came in from there before wait for guesses at its own password alone', async () => {
+    const { store } = await openSecured()
+    for (const name of ['alice', 'bob']) await (await RawClient.connect(store.url, name, as(name))).end()
+    for (let i = 0; i < 5; i++) await turnedAway(store.url, 'c', { username: 'carol', password: `${i}` })
+    expect(await turnedAway(store.url, 'c', as('carol'))).toBe(RATE)
+    await (await RawClient.connect(store.url, 'alice', as('alice'))).end()
+    for (let i = 0; i < 5; i++)
+      expect(await turnedAway(store.url, 'c', { username: 'alice', password: `${i}` })).toBe(BAD_CREDENTIALS)
+    expect(await turnedAway(store.url, 'alice', as('alice'))).toBe(RATE)
+    await (await RawClient.connect(store.url, 'bob', as('bob'))).end()
+  })
+
   it('counts who is connected and who failed to log in, in all and by address', async () => {
     const { store } = await openSecured()
     const alice = await RawClient.ready(store.url, 'c', as('alice'))

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { openStore } from '../support/open-store.js'
 import { RawClient } from '../support/raw-client.js'
 import { packets, RawSocket } from '../support/raw-socket.js'
+import { openSecured, turnedAway } from '../support/secured.js'
 import { UPGRADE } from '../support/upgrade.js'
 import { command } from '../support/words.js'
 
@@ -73,5 +74,36 @@ describe('The WebSocket port', () => {
     const whole = Buffer.concat([connect, packets.publish('news', 'hello')])
     for (const byte of whole) await raw.write(frame(BINARY, Buffer.from([byte])))
     expect((await witness.received(1)).map(({ text }) => text)).toEqual(['hello'])
+  })
+})
+
+describe('A proxy on this machine', () => {
+  const [GUESSER, PANEL] = ['203.0.113.1', '203.0.113.2']
+  const from = (address: string, username: string, password: string) => ({
+    username,
+    password,
+    wsOptions: { headers: { 'x-forwarded-for': `10.0.0.1, ${address}` } },
+  })
+  const guess = async (url: string): Promise<void> => {
+    for (let n = 0; n < 5; n++) expect(await turnedAway(url, 'c', from(GUESSER, 'alice', `${n}`))).toBe(0x86)
+  }
+
+  it('says where a client comes from, who waits for its own failed logins alone', async () => {
+    const { store } = await openSecured({ proxied: true })
+    await guess(store.wsUrl)
+    expect([...store.addresses].map(({ address }) => address)).toContain(GUESSER)
+    expect(await turnedAway(store.wsUrl, 'c', from(GUESSER, 'alice', 'ecila'))).toBe(0x9f)
+    await RawClient.ready(store.wsUrl, 'c', from(PANEL, 'alice', 'ecila'))
+  })
+
+  it('is there or not', async () => {
+    await expect(openSecured(JSON.parse('{"proxied":"yes"}'))).rejects.toThrow('Expected `proxied` to be true or false')
+  })
+
+  it('is believed only where there is one, and over WebSocket', async () => {
+    const { store } = await openSecured()
+    await guess(store.wsUrl)
+    expect([...store.addresses].map(({ address }) => address)).toEqual(['127.0.0.1'])
+    expect(await turnedAway(store.wsUrl, 'c', from(PANEL, 'alice', 'ecila'))).toBe(0x9f)
   })
 })

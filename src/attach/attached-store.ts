@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs'
 import type { StateStoreError } from '../base/errors.js'
 import type { DumpLine } from '../dump/dump-line.js'
+import type { AuditEvent } from '../listeners/audit.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { Fault, StorageStatus } from '../standalone/running-store.js'
 
@@ -42,6 +43,8 @@ export interface AttachedStore extends AsyncDisposable {
   readonly drift$: Observable<number>
   /** Errors of the store itself. Hot. */
   readonly faults$: Observable<Fault>
+  /** Refusals: keys by the policy, and answers that would have gone to another client. Hot. */
+  readonly audit$: Observable<AuditEvent>
   /** Whether what is written is kept on the disk, when it changes. Hot. */
   readonly storage$: Observable<StorageStatus>
   /** All keys as they are at this moment, one line for each; none while it does not serve. */

@@ -18,6 +18,8 @@ export interface DeskOutlets {
   drifted(drift: number): void
   stored(failure: Parameters<StateStoreServer['settled']>[0]): void
   faulted(error: unknown): void
+  /** Somebody asked for an answer that would go to another client. @param clientId - if the broker says who it was */
+  forged(clientId: string | undefined, responseTopic: string): void
 }
 
 /** Takes requests that came through a broker to the store, and answers and notifications to the broker. */
@@ -26,6 +28,7 @@ export class Desk {
   readonly #settings: Settings
   readonly #outgoing: Outgoing
   readonly #guests: Guests
+  readonly #outlets: DeskOutlets
   /** As they came, by what was made of them, with how to say that they are done. */
   readonly #asked = new Map<Incoming, { readonly message: InboundMessage; readonly done: () => void }>()
   /** Of the store, named in every answer. */
@@ -36,6 +39,7 @@ export class Desk {
     const service = new StateStoreService(engine, dialect, volatileRule(settings.keeping))
     this.#settings = settings
     this.#outgoing = outgoing
+    this.#outlets = outlets
     this.#guests = new Guests(engine.watchers, (message, done) => outgoing.push(message, done))
     this.server = new StateStoreServer(engine, service, log, outlets.requests$, {
       dialect,
@@ -55,6 +59,11 @@ export class Desk {
     const identity =
       topic === INVOKE_TOPIC && correlationData ? identityOf(asIncoming(message), this.#vouched) : undefined
     if (identity === undefined || responseTopic === undefined) {
+      done()
+      return
+    }
+    if ('impostor' in identity) {
+      this.#outlets.forged(identity.impostor, responseTopic)
       done()
       return
     }

@@ -1,3 +1,4 @@
+import { displayText } from '../base/bytes.js'
 import type { Glob } from '../engine/glob.js'
 import type { KeyRights } from '../engine/rights.js'
 import type { Client } from '../peer/client.js'
@@ -7,22 +8,31 @@ import { Rights } from '../policy/rights.js'
 /** What a policy lets clients do with keys, by their client ids alone: of users a broker says nothing. */
 export class GuestRights implements KeyRights<Client> {
   readonly #policy: Policy
+  readonly #refused: (clientId: string, action: 'read' | 'write', key: string) => void
   readonly #known = new WeakMap<Client, Rights>()
 
-  constructor(policy: Policy) {
+  /** @param refused - is told what somebody may not do, with the key as text */
+  constructor(policy: Policy, refused: (clientId: string, action: 'read' | 'write', key: string) => void) {
     this.#policy = policy
+    this.#refused = refused
   }
 
   mayRead(guest: Client, key: Uint8Array): boolean {
-    return this.#of(guest).allows({ type: 'read', key })
+    return this.#judge(guest, 'read', key)
   }
 
   mayWrite(guest: Client, key: Uint8Array): boolean {
-    return this.#of(guest).allows({ type: 'write', key })
+    return this.#judge(guest, 'write', key)
   }
 
   readable(guest: Client): Glob {
     return this.#of(guest).readable
+  }
+
+  #judge(guest: Client, type: 'read' | 'write', key: Uint8Array): boolean {
+    const allowed = this.#of(guest).allows({ type, key })
+    if (!allowed) this.#refused(guest.clientId, type, displayText(key))
+    return allowed
   }
 
   #of(guest: Client): Rights {

@@ -3,10 +3,12 @@ import type { Incoming } from '../packet/publish.js'
 import { PROPERTY } from '../protocol/properties.js'
 import { isTopicName, responseRefusal } from '../server/access.js'
 
-/** Who asks, or why that is not believed; then with the property that is wrong. */
+/** Who asks, or why that cannot be known; then with the property that is wrong. */
 export type Identity =
   | { readonly clientId: string }
   | { readonly refused: string; readonly property: string; readonly value: string }
+  /** The answer would go to somebody else, or might, as far as it is known who asks: nobody gets one. */
+  | { readonly impostor: string | undefined }
 
 const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
 
@@ -25,14 +27,14 @@ export function identityOf(message: Incoming, vouched: string | undefined): Iden
     return undefined
   if (vouched === undefined) return { clientId: nameOf(owner, userProperties[PROPERTY.sourceId]) }
   const value = userProperties[vouched]
-  if (typeof value !== 'string')
+  if (value === undefined)
     return {
-      refused: `the broker has to say in the user property ${vouched} who a client is, once`,
+      refused: `the broker has to say in the user property ${vouched} who a client is`,
       property: vouched,
-      value: value === undefined ? '' : 'more than one',
+      value: '',
     }
-  if (responseRefusal(value, responseTopic) === undefined) return { clientId: value }
-  return { refused: 'this is the response topic of another client', property: 'Response Topic', value: responseTopic }
+  if (typeof value !== 'string') return { impostor: undefined }
+  return responseRefusal(value, responseTopic) === undefined ? { clientId: value } : { impostor: value }
 }
 
 /** Some clients have their response topic below the Base16 form of their id. */

@@ -6,6 +6,7 @@ import { randomBytes } from '../base/random.js'
 import { connect } from '../client/connect.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { WatchQuotas } from '../engine/engine.js'
+import { Audit, type AuditEvent } from '../listeners/audit.js'
 import { openServiceSession } from '../mqtt/open-session.js'
 import { backingOff } from '../mqtt/reconnect.js'
 import type { Client } from '../peer/client.js'
@@ -45,9 +46,11 @@ export class AttachedService implements AttachedStore {
   readonly drift$: Observable<number>
   readonly faults$: Observable<Fault>
   readonly storage$: Observable<StorageStatus>
+  readonly audit$: Observable<AuditEvent>
   readonly state$: Observable<AttachedState>
   readonly #url: string
   readonly #settings: Settings
+  readonly #audit = new Audit(systemClock)
   readonly #outlets = {
     requests$: new Subject<RequestReport>(),
     drift$: new Subject<number>(),
@@ -70,6 +73,7 @@ export class AttachedService implements AttachedStore {
     this.drift$ = drift$.asObservable()
     this.faults$ = faults$.asObservable()
     this.storage$ = storage$.asObservable()
+    this.audit$ = this.#audit.events$
     this.state$ = state$.asObservable()
     this.#url = url
     this.#settings = settings
@@ -146,7 +150,7 @@ export class AttachedService implements AttachedStore {
   async #openStorage(): Promise<Storage | undefined> {
     const { keeping, policy, watches } = this.#settings
     const quotas: WatchQuotas<Client> = { ...watches, ownerOf: ({ clientId }) => clientId }
-    const rights = policy && new GuestRights(policy)
+    const rights = policy && new GuestRights(policy, (...refusal) => this.#refused(...refusal))
     try {
       return await storageFor(keeping, quotas, rights, error => this.#faulted(error))
     } catch (error) {
@@ -180,6 +184,7 @@ export class AttachedService implements AttachedStore {
       drifted: drift => drift$.next(drift),
       stored: failure => storage$.next({ state: failure?.problem ?? 'kept', error: failure?.cause }),
       faulted: error => this.#faulted(error),
+      forged: (clientId, topic) => this.#refused(clientId, 'publish', topic),
       serving: life => this.#tell({ state: 'serving', life }),
       reconnecting: cause => this.#tell({ state: 'reconnecting', cause }),
       ended: cause => this.#ended(cause),
@@ -219,10 +224,15 @@ export class AttachedService implements AttachedStore {
     await this.#release()
     this.#tell({ state: 'closed', cause })
     for (const outlet of Object.values(this.#outlets)) outlet.complete()
+    this.#audit.close()
   }
 
   #tell(state: AttachedState): void {
     this.#outlets.state$.next(state)
+  }
+
+  #refused(clientId: string | undefined, action: AuditEvent['action'], target: string): void {
+    this.#audit.tell({ event: 'refused', action, clientId, target })
   }
 
   #faulted(error: unknown): void {

@@ -1,5 +1,8 @@
 import { isLoopback } from './host-name.js'
 
+/** Of IPv6, with one of IPv4 in it, characters. */
+const LONGEST_ADDRESS = 45
+
 /** Whether an address is of this machine, where proxies are as well. */
 export const isThisMachine = (address: string): boolean =>
   address === '::1' || isLoopback(address.replace(/^::ffff:/i, ''))
@@ -26,7 +29,9 @@ export function networkOf(address: string): string {
 export function callerOf(address: string, forwarded: string | readonly string[] | undefined, proxied: boolean): string {
   if (!proxied || !isThisMachine(address) || forwarded === undefined) return address
   const last = String(forwarded).split(',').at(-1)?.trim() ?? ''
-  return withoutPort(last) || address
+  const caller = withoutPort(last)
+  // Of a proxy that adds nothing the client says what it likes.
+  return caller === '' || caller.length > LONGEST_ADDRESS ? address : caller
 }
 
 /** Some proxies add the port, which is another with each connection. */

@@ -14,6 +14,11 @@ export class AliasTable {
     this.#budget = budget
   }
 
+  /** What it counts. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** The message with the topic it is about. Raises {@link PacketError} for an alias that stands for nothing. */
   resolve(message: InboundPublish): InboundPublish {
     const { topic, topicAlias } = message

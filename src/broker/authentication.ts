@@ -23,6 +23,8 @@ export class Authentication {
   #state: unknown
   #asked = false
   #deciding = false
+  /** While a verdict is awaited. */
+  #gone: AbortController | undefined
 
   constructor(handler: BrokerHandler, client: Client, link: Link, connect: Connect) {
     this.#handler = handler
@@ -34,6 +36,11 @@ export class Authentication {
   /** Whether a verdict is awaited. */
   get deciding(): boolean {
     return this.#deciding
+  }
+
+  /** The client is gone. */
+  close(): void {
+    this.#gone?.abort()
   }
 
   /** The first step. `decided` may be called at once. */
@@ -54,7 +61,8 @@ export class Authentication {
   }
 
   #ask(data: Uint8Array | undefined, decided: (verdict: Verdict) => void, failed: (error: unknown) => void): void {
-    const credentials = { connect: this.#connect, link: this.#link, data, state: this.#state }
+    const gone = new AbortController()
+    const credentials = { connect: this.#connect, link: this.#link, data, state: this.#state, signal: gone.signal }
     const verdict = this.#handler.authenticate?.(this.#client, credentials)
     if (verdict === undefined) return
     if (!(verdict instanceof Promise)) {
@@ -62,11 +70,13 @@ export class Authentication {
       return
     }
     this.#deciding = true
+    this.#gone = gone
     verdict.then(late => this.#take(late, decided)).catch(failed)
   }
 
   #take(verdict: Verdict, decided: (verdict: Verdict) => void): void {
     this.#deciding = false
+    this.#gone = undefined
     this.#asked = verdict.type === 'continue'
     this.#state = verdict.type === 'continue' ? verdict.state : undefined
     decided(verdict)

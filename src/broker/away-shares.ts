@@ -24,7 +24,7 @@ export class AwayShares {
 
   /** @param willBytes - what its last will counts, bytes; 0 for one without */
   add(session: Session, willBytes: number): void {
-    const owner = ownerOf(session)
+    const owner = session.owner
     const share = this.#shares.get(owner) ?? { sessions: new Set(), mortals: new Set(), willBytes: 0 }
     this.#shares.set(owner, share)
     share.sessions.add(session)
@@ -35,13 +35,13 @@ export class AwayShares {
 
   /** Its last will waits no more. @param willBytes - as when it was added */
   dropWill(session: Session, willBytes: number): void {
-    const share = this.#shares.get(ownerOf(session))
+    const share = this.#shares.get(session.owner)
     if (share?.mortals.delete(session)) share.willBytes -= willBytes
   }
 
   /** It is away no more, and has no last will that waits. */
   delete(session: Session): void {
-    const owner = ownerOf(session)
+    const owner = session.owner
     const share = this.#shares.get(owner)
     share?.sessions.delete(session)
     if (share?.sessions.size === 0) this.#shares.delete(owner)
@@ -58,6 +58,3 @@ export class AwayShares {
     return longest
   }
 }
-
-/** Those who are nobody's are one owner. The name, as an account that has nothing is forgotten, and made anew. */
-const ownerOf = ({ account }: Session): string => account?.name ?? ''

@@ -46,21 +46,23 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   readonly maximumKeepAlive: number
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
+  /** Those of clients that are not let in as well. */
+  readonly #all = new Set<Connection>()
   readonly #absences: Absences
   #closing = false
   readonly #afterwards = new Afterwards()
-  readonly #relief: Relief<Session>
+  readonly #relief: Relief
 
   constructor(options: CoreOptions, handler: BrokerHandler) {
     const { clock, maximumPacketSize, maximumKeepAlive, memoryBudget, quotas } = options
     this.handler = handler
     this.clock = clock
     this.accounts = new Accounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
-    this.budget = new Budget(memoryBudget)
+    this.budget = new Budget(memoryBudget, () => this.#relief.soon())
     this.retained = new Retained(this.budget, quotas?.total ?? RETAINED_BOUNDS)
     this.timeouts = new Timeouts(clock, task => this.#run(task))
     this.#absences = new Absences(this, memoryBudget)
-    this.#relief = new Relief(this.budget, session => this.overflowed(session))
+    this.#relief = new Relief(this, this.#all, this.#sessions)
     this.maximumPacketSize = maximumPacketSize
     this.maximumKeepAlive = maximumKeepAlive
   }
@@ -84,7 +86,13 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
 
   /** Takes a new network connection. */
   accept(link: Link): Connection {
-    return new Connection(link, this)
+    const connection = new Connection(link, this)
+    this.#all.add(connection)
+    return connection
+  }
+
+  ended(connection: Connection): void {
+    this.#all.delete(connection)
   }
 
   publish(message: Message, from: Session | undefined): number | undefined {
@@ -172,7 +180,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   }
 
   pressed(): void {
-    this.#relief.make(this.#sessions, this.now())
+    this.#relief.make()
   }
 
   /**

@@ -8,7 +8,7 @@ import { BrokerCore } from './broker-core.js'
 import type { Connection } from './connection.js'
 import type { CoreOptions } from './core-options.js'
 import type { BrokerHandler } from './handler.js'
-import { type Addresses, Listeners } from './listeners.js'
+import { type Accept, type Addresses, Listeners, type Upgraded } from './listeners.js'
 import { SocketGate } from './socket-gate.js'
 import { type LinkHost, SocketLink } from './socket-link.js'
 import { Turns } from './turns.js'
@@ -60,7 +60,7 @@ export class Broker {
     const { clock, budget, accounts, timeouts, maximumPacketSize } = this.#core
     this.#links = { clock, budget, accounts, timeouts, maximumPacketSize, turns: new Turns(options.clock) }
     const largestFrame = options.maximumPacketSize + LARGEST_FRAME_MARGIN
-    const accept = (stream: Duplex, socket: Socket): void => this.#accept(stream, socket)
+    const accept: Accept = (...connection) => this.#accept(...connection)
     this.#listeners = new Listeners(options, largestFrame, this.#links, accept)
     this.gate = new SocketGate(this.#listeners.servers)
   }
@@ -144,8 +144,8 @@ export class Broker {
     await this.#listeners.close()
   }
 
-  #accept(stream: Duplex, socket: Socket): void {
-    const link = new SocketLink(stream, socket, this.#links)
+  #accept(stream: Duplex, socket: Socket, upgraded?: Upgraded): void {
+    const link = new SocketLink(stream, socket, this.#links, upgraded)
     link.attach(this.#core.accept(link))
   }
 }

@@ -11,11 +11,16 @@
 export class Budget {
   /** Bytes there are. */
   readonly limit: number
+  readonly #short: () => void
   #used = 0
 
-  /** @param limit - bytes */
-  constructor(limit: number) {
+  /**
+   * @param limit - bytes
+   * @param short - called, while it is used, whenever there was not enough
+   */
+  constructor(limit: number, short: () => void = () => undefined) {
     this.limit = limit
+    this.#short = short
   }
 
   /** Bytes that are taken. */
@@ -30,7 +35,10 @@ export class Budget {
 
   /** Takes bytes if there are as many. */
   take(bytes: number): boolean {
-    if (this.#used + bytes > this.limit) return false
+    if (this.#used + bytes > this.limit) {
+      this.#short()
+      return false
+    }
     this.#used += bytes
     return true
   }
@@ -38,6 +46,7 @@ export class Budget {
   /** Counts bytes that are taken already, or, negative, given back. */
   count(bytes: number): void {
     this.#used += bytes
+    if (bytes > 0 && this.exceeded) this.#short()
   }
 
   /** Gives bytes back. */

@@ -14,15 +14,14 @@ import type { Host } from './host.js'
 import { KeepAlive } from './keep-alive.js'
 import { LIMIT } from './limits.js'
 import type { Link } from './link.js'
+import type { Burden } from './relief.js'
 import { Tenancy } from './tenancy.js'
-
-const NO_IDS: readonly number[] = []
 
 /**
  * One client's connection, from CONNECT to its end: what it does with each packet, and what it sends. It knows no socket
  * and no timer of the system, so that its driver decides what happens when.
  */
-export class Connection implements ConversationPeer, EntrancePeer {
+export class Connection implements ConversationPeer, EntrancePeer, Burden {
   account: Account | undefined
   readonly #link: Link
   readonly #host: Host<Connection>
@@ -59,6 +58,15 @@ export class Connection implements ConversationPeer, EntrancePeer {
   /** Whether the client takes so little of what it is sent that nothing more should be read from it. */
   get stalled(): boolean {
     return this.#link.unsent > LIMIT.unsent && !this.#conversation?.leaving
+  }
+
+  get owner(): string | undefined {
+    return this.open ? (this.account?.name ?? '') : undefined
+  }
+
+  get held(): number {
+    const will = this.#will ? willSize(this.#will) : 0
+    return this.#link.held + this.#entrance.held + (this.#conversation?.held ?? 0) + will
   }
 
   /** Something came over the network. */
@@ -121,6 +129,12 @@ export class Connection implements ConversationPeer, EntrancePeer {
     this.disconnect(REASON.quotaExceeded, 'too many unacknowledged messages')
   }
 
+  giveUp(): void {
+    this.disconnect(REASON.quotaExceeded, 'the broker has no room for what this connection holds')
+    // Of what is left it would get rid when the network likes.
+    if (this.#link.held > 0) this.#link.destroy()
+  }
+
   /** Ends the connection, and says why. The last will is published, as the client did not say goodbye. */
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#ended) return
@@ -149,18 +163,7 @@ export class Connection implements ConversationPeer, EntrancePeer {
   }
 
   deliver(topic: string, content: Content): void {
-    const session = this.#conversation?.session
-    if (session === undefined) return
-    if (this.#link.unsent > LIMIT.backlog) this.tooSlow()
-    const grant = session.grant(topic)
-    session.deliver({
-      topic,
-      content,
-      qos: grant?.qos === 0 ? 0 : 1,
-      retain: false,
-      expiresAt: undefined,
-      subscriptionIds: grant?.subscriptionIds ?? NO_IDS,
-    })
+    this.#conversation?.deliver(topic, content)
   }
 
   send(packet: ServerPacket): void {
@@ -191,14 +194,6 @@ export class Connection implements ConversationPeer, EntrancePeer {
   /** The client does not take what it is sent. */
   tooSlow(): void {
     this.disconnect(REASON.quotaExceeded, 'too many unread messages')
-  }
-
-  #guard(task: () => void): void {
-    try {
-      task()
-    } catch (error) {
-      this.fail(error)
-    }
   }
 
   /** Takes over what a client has proved anew; returns whether it may stay. */
@@ -236,6 +231,7 @@ export class Connection implements ConversationPeer, EntrancePeer {
   #leave(will: Will | undefined): void {
     if (this.#ended) return
     this.#ended = true
+    this.#host.ended(this)
     this.#keepAlive.stop()
     this.#tenancy.until(undefined)
     this.#entrance.close()
@@ -244,6 +240,10 @@ export class Connection implements ConversationPeer, EntrancePeer {
     this.#will = undefined
     if (conversation === undefined) return
     conversation.end()
-    this.#guard(() => this.#host.leave(this, conversation.session, will))
+    try {
+      this.#host.leave(this, conversation.session, will)
+    } catch (error) {
+      this.fail(error)
+    }
   }
 }

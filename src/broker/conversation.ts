@@ -2,6 +2,7 @@ import { decodePacket } from '../packet/decode.js'
 import { protocolError } from '../packet/packet-error.js'
 import * as PACKET from '../packet/packet-types.js'
 import type { Acknowledgement, Auth, ClientPacket, Disconnect, ServerPacket, Version } from '../packet/packets.js'
+import type { Content } from '../packet/publish.js'
 import * as REASON from '../packet/reason-codes.js'
 import type { Client } from '../peer/client.js'
 import type { Accounts } from './accounts.js'
@@ -24,8 +25,11 @@ export interface ConversationPeer extends Client {
   goodbye(withWill: boolean): void
   /** A step of enhanced authentication. */
   authenticate(packet: Auth): void
+  /** The client does not take what it is sent. */
+  tooSlow(): void
 }
 
+const NO_IDS: readonly number[] = []
 const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
 /** Packets whose order counts: they wait for each other. What a client acknowledges, and PINGREQ, is heard at once. */
 const WAITS: ReadonlySet<number> = new Set([PACKET.publish, PACKET.subscribe, PACKET.unsubscribe])
@@ -95,6 +99,25 @@ export class Conversation {
   /** Whether the client sends no more. */
   get leaving(): boolean {
     return this.#leaving
+  }
+
+  /** What it holds, bytes, besides packets that wait. */
+  get held(): number {
+    return this.#inbound.held
+  }
+
+  /** Sends what the handler has for the client. */
+  deliver(topic: string, content: Content): void {
+    if (this.#link.unsent > LIMIT.backlog) this.#peer.tooSlow()
+    const grant = this.session.grant(topic)
+    this.session.deliver({
+      topic,
+      content,
+      qos: grant?.qos === 0 ? 0 : 1,
+      retain: false,
+      expiresAt: undefined,
+      subscriptionIds: grant?.subscriptionIds ?? NO_IDS,
+    })
   }
 
   /** The connection is gone. */

@@ -57,6 +57,11 @@ export class Entrance {
     return this.#guest
   }
 
+  /** What its CONNECT counts, and packets that wait, bytes. */
+  get held(): number {
+    return this.#greeting + this.early.size
+  }
+
   /** Takes a packet of somebody who is not let in. Raises {@link PacketError} for what ends the connection. */
   receive(frame: Uint8Array): void {
     const guest = this.#guest
@@ -76,6 +81,7 @@ export class Entrance {
 
   /** The connection is gone. */
   close(): void {
+    this.#guest?.authentication.close()
     this.early.clear()
     this.#host.budget.give(this.#greeting)
     this.#greeting = 0

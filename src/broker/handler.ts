@@ -12,6 +12,8 @@ export interface Credentials {
   readonly data: Uint8Array | undefined
   /** What the last step left behind; `undefined` in the first. */
   readonly state: unknown
+  /** Aborted when the client goes. */
+  readonly signal: AbortSignal
 }
 
 /** Whom a session belongs to, and who alone may take it over. */

@@ -45,7 +45,9 @@ export interface Host<C> {
   admit(connection: C, connect: Connect, clientId: string, who: Visitor): Admitted
   /** The holder of a session may have other rights than before: what it may not have any more ends. */
   recheck(session: Session, holder?: Holder): void
-  /** A connection is gone; its last will is to be published, if there is one. */
+  /** A connection is over, whether its client was let in or not. */
+  ended(connection: C): void
+  /** Of a client that was let in: a connection is gone; its last will is to be published, if there is one. */
   leave(connection: C, session: Session, will: Will | undefined): void
   /** Publishes a message; returns to how many it went, `undefined` when it is to be retained and there is no room. */
   publish(message: Message, from: Session | undefined): number | undefined

@@ -77,6 +77,11 @@ export class Inbound {
     this.#peer.send({ type: 'pubcomp', packetId, reasonCode })
   }
 
+  /** Topics that the client has given numbers, bytes. */
+  get held(): number {
+    return this.#aliases.bytes
+  }
+
   /** The connection is gone. */
   end(): void {
     this.#aliases.clear()

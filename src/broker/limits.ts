@@ -5,8 +5,6 @@ export const LIMIT = {
   /** How long a packet may be incomplete, ms, and the slowest rate above which it may take longer, bytes per ms. */
   packetTimeout: 60_000,
   packetRate: 16,
-  /** A packet that is not complete may be as large as this when memory is short, bytes. */
-  worthRefusing: 64 * 1024,
   /** How long a client may take to close a connection that has ended, ms. */
   closeTimeout: 5_000,
   /** A session ends so long after its connection at the latest, s. */

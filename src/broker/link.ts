@@ -17,6 +17,8 @@ export interface Link {
   readonly secure?: SecureLink | undefined
   /** What the network has not taken yet, bytes. */
   readonly unsent: number
+  /** What came and waits for more to come, and, when it is much, of what the network has not taken, bytes. */
+  readonly held: number
   /** Memory for a piece that is to leave; it is to be filled at once. */
   readonly room: Room
   /** Writes a piece; a large one is not copied, and is not to be changed any more. */
@@ -27,8 +29,8 @@ export interface Link {
   linger(): void
   /** Goes on with what waits, in its turn: nothing may come over the network any more that would remind of it. */
   wake(): void
-  /** Sends what is written, then ends the connection. */
+  /** Sends what is written, then ends the connection; what came is forgotten. */
   end(): void
-  /** Ends the connection without a word, as a broken network does. */
+  /** Ends the connection without a word, as a broken network does; nothing is held any more. */
   destroy(): void
 }

@@ -9,6 +9,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket, type Se
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
+import { callerOf } from '../base/network.js'
 import { Origins } from '../listeners/origins.js'
 import { type ConnectionQuotas, Visitors } from '../listeners/visitors.js'
 import { Handshakes } from '../tls/handshakes.js'
@@ -28,14 +29,24 @@ export interface Addresses {
   readonly wsPort: number
   /** Origins whose pages may connect, beside those of this machine and of the host itself. */
   readonly allowedOrigins: readonly string[]
+  /** A proxy on this machine may say, over WebSocket, where a client comes from. */
+  readonly proxied?: boolean | undefined
   /** Listens with TLS. */
   readonly tls?: TlsMaterial | undefined
   /** Default any number. */
   readonly connections?: ConnectionQuotas | undefined
 }
 
+/** What is known of a connection over WebSocket. */
+export interface Upgraded {
+  /** Between stream and socket. */
+  readonly unwrapping: FrameMeter
+  /** Where it comes from. */
+  readonly remoteAddress: string
+}
+
 /** Takes a connection: what it carries, and the socket below, which over TCP is the same. */
-export type Accept = (stream: Duplex, socket: Socket) => void
+export type Accept = (stream: Duplex, socket: Socket, upgraded?: Upgraded) => void
 
 /** What all connections of a broker share. */
 interface Shared {
@@ -61,16 +72,18 @@ export class Listeners {
   readonly #webSockets: WebSocketServer
   readonly #shared: Shared
   readonly #accept: Accept
+  readonly #proxied: boolean
 
   /** @param largestFrame - of a WebSocket, bytes */
   constructor(
-    { host, allowedOrigins, tls, connections = ANY_NUMBER }: Addresses,
+    { host, allowedOrigins, proxied = false, tls, connections = ANY_NUMBER }: Addresses,
     largestFrame: number,
     shared: Shared,
     accept: Accept,
   ) {
     this.#shared = shared
     this.#accept = accept
+    this.#proxied = proxied
     const take = (socket: Socket): void => accept(socket, socket)
     this.#tcp = tls ? createTlsServer({ ...TCP_OPTIONS, ...tlsOptions(tls) }, take) : createTcpServer(TCP_OPTIONS, take)
     this.#http = tls ? createHttpsServer(tlsOptions(tls), explain) : createHttpServer(explain)
@@ -131,11 +144,12 @@ export class Listeners {
     below.setNoDelay(true)
     below.setKeepAlive(true, PROBE_AFTER)
     const paced = new PacedSocket(below, this.#shared.turns)
-    this.#webSockets.handleUpgrade(request, paced, head, webSocket => this.#connected(webSocket, below))
+    const caller = callerOf(below.remoteAddress ?? '', request.headers['x-forwarded-for'], this.#proxied)
+    this.#webSockets.handleUpgrade(request, paced, head, webSocket => this.#connected(webSocket, below, caller))
   }
 
-  #connected(webSocket: WebSocket, socket: Socket): void {
-    const meter = new FrameMeter(socket, this.#shared.budget, () => webSocket.terminate())
+  #connected(webSocket: WebSocket, socket: Socket, remoteAddress: string): void {
+    const meter = new FrameMeter(socket, this.#shared.budget)
     // Heard before the stream hears of it.
     webSocket.on('message', (data: Buffer, isBinary) => {
       meter.frame(data.length)
@@ -145,7 +159,7 @@ export class Listeners {
     for (const event of ['ping', 'pong']) webSocket.on(event, (data: Buffer) => meter.control(data.length))
     const stream = createWebSocketStream(webSocket)
     stream.on('data', (chunk: Uint8Array) => meter.read(chunk.length))
-    this.#accept(stream, socket)
+    this.#accept(stream, socket, { unwrapping: meter, remoteAddress })
   }
 
   #track(socket: Socket): void {

@@ -50,11 +50,7 @@ export class Outflow {
     this.#budget = budget
     this.#taken = taken
     socket.on('timeout', () => this.#stalled())
-    stream.on('close', () => {
-      budget.give(this.#gathered + this.#sent)
-      this.#gathered = this.#sent = 0
-      this.#pieces = []
-    })
+    stream.on('close', () => this.drop())
   }
 
   /** What the network has not taken yet, bytes. */
@@ -142,6 +138,13 @@ export class Outflow {
     this.#writing = true
     this.#send(pieces)
     this.#watch()
+  }
+
+  /** Forgets what is there: the connection is gone, or about to be. */
+  drop(): void {
+    this.#budget.give(this.unsent)
+    this.#gathered = this.#sent = 0
+    this.#pieces = []
   }
 
   #send(pieces: Uint8Array[]): void {

@@ -1,56 +1,121 @@
+import type { Clock } from '../base/clock.js'
+import type { Timeouts } from '../base/timeouts.js'
 import type { Budget } from './budget.js'
 
-/** A session as far as its memory goes. */
+/** What holds memory and can be ended for it. */
 export interface Burden {
-  /** What waits in it to be sent or acknowledged, bytes. */
-  readonly outbox: { readonly bytes: number }
+  /** What it holds, bytes. */
+  readonly held: number
+  /** Whose it is: who has more than others makes room first. `undefined` for somebody who is not let in, who does before all. */
+  readonly owner: string | undefined
+  /** Ends it, which gives back what it holds. */
+  giveUp(): void
 }
 
-/** When it could not make enough room, it looks again after so many ms. */
+/** All of one kind that hold memory: a map or a set. */
+export interface Burdens {
+  readonly size: number
+  values(): Iterable<Burden>
+}
+
+/** Whose memory it is. */
+export interface ReliefHost {
+  readonly clock: Clock
+  readonly timeouts: Timeouts<() => void>
+  readonly budget: Budget
+}
+
+/** When it could not make enough room, it looks again after so many ms, and one more for so many that it looks at. */
 const INTERVAL = 10
-/** Of all the memory there is, so much is free afterwards: to look at all sessions takes time. */
+const LOOKED_AT_IN_MS = 500
+/** Of all the memory there is, so much is free afterwards: to look at all takes time. */
 const FREE = 1 / 8
-/** With a session that holds less, bytes, not much would be gained. */
+/** With what holds less, bytes, not much would be gained. */
 const WORTH_ENDING = 64 * 1024
-/** But all together those hold no more than this part of all there is: where there are many, a session is worth less. */
+/** But all together those hold no more than this part of all there is: where there are many, one is worth less. */
 const SMALL_SHARE = 1 / 2
 
 /**
- * Makes room when the memory of a broker is used up: sessions end, those that hold most first, until there is some.
+ * Makes room when the memory of a broker is used up. Connections end first, for what they hold besides their sessions, such as
+ * packets that are not complete: their clients can say it again. Then sessions end. Of each kind those of whoever has most,
+ * the largest first, until there is room.
  *
  * @example
  * ```ts
- * const relief = new Relief(budget, session => end(session))
- * if (budget.exceeded) relief.make(sessions, clock.monotonic())
+ * const relief = new Relief(host, connections, sessions)
+ * if (budget.exceeded) relief.make()
  * ```
  */
-export class Relief<S extends Burden> {
-  readonly #budget: Budget
-  readonly #end: (session: S) => void
+export class Relief {
+  readonly #host: ReliefHost
+  readonly #connections: Burdens
+  readonly #sessions: Burdens
   /** When it did not suffice, ms of the monotonic clock. */
   #failedAt = Number.NEGATIVE_INFINITY
+  /** Connections were looked through, likewise; and are to be again. */
+  #cutAt = Number.NEGATIVE_INFINITY
+  #due = false
 
-  /** @param end - ends a session, which gives back what it holds */
-  constructor(budget: Budget, end: (session: S) => void) {
-    this.#budget = budget
-    this.#end = end
+  constructor(host: ReliefHost, connections: Burdens, sessions: Burdens) {
+    this.#host = host
+    this.#connections = connections
+    this.#sessions = sessions
   }
 
-  /** Makes room at monotonic time `now` (ms). */
-  make(sessions: ReadonlyMap<unknown, S>, now: number): void {
-    if (now < this.#failedAt + INTERVAL) return
-    const { limit } = this.#budget
-    const least = Math.min(WORTH_ENDING, (SMALL_SHARE * limit) / sessions.size)
-    for (const session of fattest(sessions.values(), least)) {
-      if (this.#budget.used <= (1 - FREE) * limit) return
-      this.#end(session)
+  /** Makes room, now. */
+  make(): void {
+    const now = this.#host.clock.monotonic()
+    if (now < this.#failedAt + this.#interval) return
+    this.#free(this.#connections)
+    this.#free(this.#sessions)
+    if (this.#host.budget.exceeded) this.#failedAt = now
+  }
+
+  /** Makes room as far as no session has to end for it; not while somebody is about to use it. */
+  soon(): void {
+    if (this.#due || this.#done) return
+    this.#due = true
+    const { clock, timeouts } = this.#host
+    timeouts.add(Math.max(clock.monotonic(), this.#cutAt + this.#interval), this.#cut)
+  }
+
+  readonly #cut = (): void => {
+    this.#due = false
+    this.#cutAt = this.#host.clock.monotonic()
+    this.#free(this.#connections)
+  }
+
+  get #interval(): number {
+    return INTERVAL + Math.floor((this.#connections.size + this.#sessions.size) / LOOKED_AT_IN_MS)
+  }
+
+  get #done(): boolean {
+    const { used, limit } = this.#host.budget
+    return used <= (1 - FREE) * limit
+  }
+
+  #free(burdens: Burdens): void {
+    if (this.#done) return
+    const least = Math.min(WORTH_ENDING, (SMALL_SHARE * this.#host.budget.limit) / burdens.size)
+    for (const burden of heaviest(burdens, least)) {
+      burden.giveUp()
+      if (this.#done) return
     }
-    if (this.#budget.exceeded) this.#failedAt = now
   }
 }
 
-/** Sessions that hold more than so many bytes, those with most first. */
-const fattest = <S extends Burden>(sessions: Iterable<S>, least: number): S[] =>
-  Array.from(sessions)
-    .filter(({ outbox }) => outbox.bytes > least)
-    .sort((a, b) => b.outbox.bytes - a.outbox.bytes)
+/** Those that hold more than so many bytes, those of whoever has most first, and of each the largest. */
+function heaviest(burdens: Burdens, least: number): Burden[] {
+  const heavy: { readonly burden: Burden; readonly held: number; readonly owner: string | undefined }[] = []
+  const totals = new Map<string | undefined, number>()
+  for (const burden of burdens.values()) {
+    const { held } = burden
+    if (held <= least) continue
+    const { owner } = burden
+    heavy.push({ burden, held, owner })
+    totals.set(owner, (totals.get(owner) ?? 0) + held)
+  }
+  const rankOf = (owner: string | undefined): number =>
+    owner === undefined ? Number.MAX_VALUE : (totals.get(owner) ?? 0)
+  return heavy.sort((a, b) => rankOf(b.owner) - rankOf(a.owner) || b.held - a.held).map(({ burden }) => burden)
+}

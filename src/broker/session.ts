@@ -5,7 +5,8 @@ import type { Delivery } from './delivery.js'
 import { FilterTrie } from './filter-trie.js'
 import type { Holder } from './handler.js'
 import { Outbox, type Sender } from './outbox.js'
-import { isShared, type Subscriber, type Subscription } from './subscription.js'
+import type { Burden } from './relief.js'
+import { isShared, type Subscriber, type Subscription, subscriptionSize } from './subscription.js'
 import { matchesFilter } from './topic-filter.js'
 
 /** What a client's subscriptions grant for a topic. */
@@ -33,7 +34,7 @@ export interface SessionHost {
 }
 
 /** What the broker knows of a client, and keeps while it is away (MQTT 5.0, section 4.1). */
-export class Session implements Subscriber {
+export class Session implements Subscriber, Burden {
   readonly clientId: string
   readonly outbox: Outbox
   /** By filter, as the client wrote it; see {@link subscribe}. */
@@ -57,6 +58,8 @@ export class Session implements Subscriber {
   #filters: FilterTrie<Subscription> | undefined
   #topic: string | undefined
   #grant: Grant | undefined
+  /** What its subscriptions count, bytes. */
+  #subscribed = 0
 
   constructor(clientId: string, host: SessionHost) {
     this.clientId = clientId
@@ -71,6 +74,18 @@ export class Session implements Subscriber {
   /** To whose quotas it counts; `undefined` for nobody's. */
   get account(): Account | undefined {
     return this.#account
+  }
+
+  get owner(): string {
+    return this.#account?.name ?? ''
+  }
+
+  get held(): number {
+    return this.outbox.bytes + this.#subscribed + ID_SIZE * (this.#received?.size ?? 0)
+  }
+
+  giveUp(): void {
+    this.#host.overflowed(this)
   }
 
   get lasting(): boolean {
@@ -138,6 +153,7 @@ export class Session implements Subscriber {
   subscribe(subscription: Subscription): Subscription | undefined {
     const before = this.unsubscribe(subscription.filter)
     this.subscriptions.set(subscription.filter, subscription)
+    this.#subscribed += subscriptionSize(subscription.filter)
     if (!isShared(subscription)) this.#filters?.add(subscription.filter, subscription)
     return before
   }
@@ -148,6 +164,7 @@ export class Session implements Subscriber {
     this.#topic = undefined
     if (subscription === undefined) return undefined
     this.subscriptions.delete(filter)
+    this.#subscribed -= subscriptionSize(filter)
     this.#filters?.remove(filter, subscription)
     return subscription
   }
@@ -213,11 +230,8 @@ export class Session implements Subscriber {
   }
 
   #search(topic: string): Subscription[] {
-    const matches: Subscription[] = []
-    for (const subscription of this.subscriptions.values()) {
-      if (matchesFilter(subscription.filter, topic) && !isShared(subscription)) matches.push(subscription)
-    }
-    return matches
+    const all = Array.from(this.subscriptions.values())
+    return all.filter(subscription => matchesFilter(subscription.filter, topic) && !isShared(subscription))
   }
 
   #walk(topic: string): Subscription[] {

@@ -2,69 +2,67 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Deadline } from '../base/deadlines.js'
-import { Fifo } from '../base/fifo.js'
-import { FrameCutter } from '../packet/frame-cutter.js'
-import { PacketError } from '../packet/packet-error.js'
-import * as REASON from '../packet/reason-codes.js'
 import type { Accounts } from './accounts.js'
-import type { Budget } from './budget.js'
 import type { Connection } from './connection.js'
+import type { FrameMeter } from './frame-meter.js'
+import { Inflow, type InflowHost } from './inflow.js'
 import { LIMIT } from './limits.js'
 import type { Link } from './link.js'
+import type { Upgraded } from './listeners.js'
 import { Outflow } from './outflow.js'
 import { Tempo } from './tempo.js'
 import type { Turns } from './turns.js'
-import { Unfinished, type UnfinishedHost, type UnfinishedReader } from './unfinished.js'
 
 /** What all links of a broker share. */
-export interface LinkHost extends UnfinishedHost {
-  readonly budget: Budget
+export interface LinkHost extends InflowHost {
   readonly accounts: Accounts
   readonly turns: Turns
-  readonly maximumPacketSize: number
 }
 
 /** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
-export class SocketLink implements Link, UnfinishedReader {
+export class SocketLink implements Link {
   readonly remoteAddress: string | undefined
   readonly transport: 'tcp' | 'websocket'
   readonly secure: TLSSocket | undefined
   readonly #stream: Duplex
   readonly #host: LinkHost
   readonly #outflow: Outflow
-  readonly #cutter: FrameCutter
+  readonly #inflow: Inflow
+  readonly #unwrapping: FrameMeter | undefined
   readonly #tempo: Tempo
   readonly room: Link['room']
   #connection: Connection | undefined
-  /** What came and is not cut yet: little, as nothing more is read meanwhile. */
-  readonly #chunks = new Fifo<Uint8Array>()
-  #unread = 0
-  /** What of that and of the cutter's memory is counted, bytes. */
-  held = 0
   /** Work is under way, or waits for its turn. */
   #working = false
   #paused = false
   /** The client sends no more. */
   #ended = false
   #closing: Deadline<() => void> | undefined
-  readonly #unfinished: Unfinished
 
-  /** @param socket - below the stream; over TCP the stream itself */
-  constructor(stream: Duplex, socket: Socket, host: LinkHost) {
-    this.remoteAddress = socket.remoteAddress
+  /**
+   * @param socket - below the stream; over TCP the stream itself
+   * @param upgraded - over WebSocket
+   */
+  constructor(stream: Duplex, socket: Socket, host: LinkHost, upgraded?: Upgraded) {
+    this.remoteAddress = upgraded?.remoteAddress ?? socket.remoteAddress
     this.transport = stream === socket ? 'tcp' : 'websocket'
     this.secure = socket instanceof TLSSocket ? socket : undefined
     this.#stream = stream
     this.#host = host
     this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
-    this.#cutter = new FrameCutter(host.maximumPacketSize)
+    this.#inflow = new Inflow(host, () => this.#connection?.cut())
+    this.#unwrapping = upgraded?.unwrapping
     this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
-    this.#unfinished = new Unfinished(host, this)
     this.room = this.#outflow.room
   }
 
   get unsent(): number {
     return this.#outflow.unsent
+  }
+
+  get held(): number {
+    const unsent = this.unsent > LIMIT.unsent ? this.unsent : 0
+    return this.#inflow.kept + (this.#unwrapping?.held ?? 0) + unsent
   }
 
   write(piece: Uint8Array): void {
@@ -80,17 +78,18 @@ export class SocketLink implements Link, UnfinishedReader {
   }
 
   end(): void {
+    this.#inflow.clear()
     this.#outflow.end()
     const { timeouts, clock } = this.#host
     this.#closing ??= timeouts.add(clock.monotonic() + LIMIT.closeTimeout, this.#destroyed)
   }
 
   destroy(): void {
+    // The stream tells of its end later; who gives it up for its memory wants that at once.
+    this.#inflow.clear()
+    this.#unwrapping?.clear()
+    this.#outflow.drop()
     this.#stream.destroy()
-  }
-
-  overdue(): void {
-    this.#connection?.cut()
   }
 
   /** Reads for a connection from now on. */
@@ -114,10 +113,8 @@ export class SocketLink implements Link, UnfinishedReader {
     // After the end nothing is listened to; but what comes has to be read for the network to close.
     if (connection === undefined || connection.ended) return
     connection.seen()
-    this.#chunks.push(chunk)
-    this.#unread += chunk.length
+    this.#inflow.push(chunk)
     this.#tempo.bytes += chunk.length
-    this.#hold(chunk.length)
     this.wake()
   }
 
@@ -141,7 +138,7 @@ export class SocketLink implements Link, UnfinishedReader {
     const room = connection.open ? this.#tempo.room(connection.account) : 1
     const left = this.#packets(connection, until, room)
     this.#outflow.release()
-    this.#hold(this.#cutter.held + this.#unread - this.held)
+    this.#inflow.settle(!left)
     const slowed = !connection.ended && this.#tempo.settle(connection.account)
     this.#pause(left || slowed || (connection.stalled && !connection.ended))
     if (slowed) {
@@ -156,7 +153,7 @@ export class SocketLink implements Link, UnfinishedReader {
     }
     this.#working = false
     if (this.#ended && !connection.stalled) connection.finish()
-    else this.#watchPartial(connection)
+    else if (!connection.ended) this.#inflow.watch()
     return false
   }
 
@@ -169,12 +166,11 @@ export class SocketLink implements Link, UnfinishedReader {
         if (connection.open && this.#acknowledged(connection)) continue
         if (taken >= room) return true
         if (!connection.proceed()) {
-          const frame = this.#cutter.next()
+          const frame = this.#inflow.next()
           if (frame !== undefined) {
-            this.#unfinished.end()
             taken++
             connection.receive(frame)
-          } else if (!this.#feed()) return false
+          } else if (!this.#inflow.feed()) return false
         }
         if (this.#host.clock.monotonic() >= until) return true
       }
@@ -190,15 +186,14 @@ export class SocketLink implements Link, UnfinishedReader {
   #goOn(paused: number): void {
     const connection = this.#connection
     connection?.seen()
-    this.#unfinished.postpone(paused)
+    this.#inflow.postpone(paused)
     // It may take more than one.
     if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.wake()
   }
 
   #acknowledged(connection: Connection): boolean {
-    const packetId = this.#cutter.nextPuback()
+    const packetId = this.#inflow.nextPuback()
     if (packetId === 0) return false
-    this.#unfinished.end()
     connection.acknowledged(packetId)
     return true
   }
@@ -211,38 +206,10 @@ export class SocketLink implements Link, UnfinishedReader {
     else this.#stream.resume()
   }
 
-  /** Hands the next of what came to the cutter; returns whether there was something. */
-  #feed(): boolean {
-    const chunk = this.#chunks.shift()
-    if (chunk === undefined) return false
-    this.#unread -= chunk.length
-    this.#unfinished.piece(chunk)
-    this.#cutter.push(chunk)
-    return true
-  }
-
-  /** Counts memory for what came and is not done with. */
-  #hold(bytes: number): void {
-    this.#host.budget.count(bytes)
-    this.held += bytes
-  }
-
-  #watchPartial(connection: Connection): void {
-    if (!this.#cutter.partial || connection.ended) {
-      this.#unfinished.begun = undefined
-      return
-    }
-    this.#unfinished.watch()
-    if (this.#host.budget.exceeded && this.held > LIMIT.worthRefusing)
-      connection.fail(new PacketError(REASON.quotaExceeded, 'the broker has no room for a packet of this size'))
-  }
-
   #closed(): void {
     if (this.#closing) this.#host.timeouts.remove(this.#closing)
-    this.#unfinished.stop()
     this.#tempo.stop()
-    this.#hold(-this.held)
-    this.#chunks.clear()
+    this.#inflow.clear()
     this.#connection?.lost()
     this.#connection = undefined
   }

@@ -35,6 +35,8 @@ export class Tempo {
     this.#host = host
     this.#pacers = pacers
     this.#goOn = goOn
+    // So that none of them is forgotten, and made anew for the next, while it slows this one.
+    for (const pacer of pacers) pacer.connections.count(1)
   }
 
   /** Whether there is a pause. */
@@ -76,9 +78,10 @@ export class Tempo {
     return true
   }
 
-  /** The connection is gone. */
+  /** The connection is gone; to be called once. */
   stop(): void {
     if (this.#pause) this.#host.timeouts.remove(this.#pause)
     this.#pause = undefined
+    for (const pacer of this.#pacers) pacer.connections.give()
   }
 }

@@ -16,6 +16,7 @@ import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
+import { record } from './record.js'
 import { addStorageFlags, type StorageFlags, storageOf, storageWords } from './storage-flags.js'
 
 interface AttachFlags extends ConnectionFlags, StorageFlags {
@@ -25,6 +26,7 @@ interface AttachFlags extends ConnectionFlags, StorageFlags {
   readonly maxWatches?: number
   readonly identityProperty?: string
   readonly policy?: string
+  readonly audit?: string | true
 }
 
 const HELP = `
@@ -53,6 +55,7 @@ export function addAttach(program: Command, io: Io): void {
   command.option('--max-watches <n>', 'most watches of keys (500000)', positiveInteger)
   command.option('--identity-property <name>', 'user property in which the broker says which client published')
   command.option('--policy <file>', 'who may do what with keys, by client ids; needs --identity-property')
+  command.option('--audit [file]', 'a line of JSON for each refusal (stderr)')
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
   command.action(async (url: string | undefined) => {
@@ -64,6 +67,7 @@ export function addAttach(program: Command, io: Io): void {
 async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$)
   const store = await attach(url, optionsFrom(flags, io))
+  if (flags.audit !== undefined) record(store.audit$, flags.audit, io)
   const broker = brokerOf(url)
   const told$ = merge(
     store.state$.pipe(

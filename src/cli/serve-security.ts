@@ -1,4 +1,4 @@
-import { appendFileSync, chmodSync, statSync, unwatchFile, watchFile } from 'node:fs'
+import { unwatchFile, watchFile } from 'node:fs'
 import type { Command } from 'commander'
 import { filter, type Observable, Subscription } from 'rxjs'
 import { reason } from '../base/errors.js'
@@ -8,8 +8,8 @@ import { type AuditEvent, inOrder, type Method, type RunningStore, type Security
 import { checkTls, type TlsMaterial } from '../tls/tls.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
-import { jsonLine } from './json.js'
 import { type LoginFlags, type LoginMethods, loginMethods, named, read } from './login-methods.js'
+import { record } from './record.js'
 
 /** Flags of `serve` about who may do what. */
 export interface SecurityFlags extends LoginFlags {
@@ -80,9 +80,8 @@ export class ServeSecurity {
   watch(store: RunningStore, console: Secured | undefined): void {
     this.#console = console
     const { audit } = this.#flags
-    if (typeof audit === 'string') this.#close(audit)
     for (const { audit$ } of [store, ...(console ? [console] : [])])
-      if (audit !== undefined) this.#subscription.add(audit$.subscribe(event => this.#record(audit, jsonLine(event))))
+      if (audit !== undefined) this.#subscription.add(record(audit$, audit, this.#io))
     const reloads = this.#reloads(store, console)
     if (reloads.size === 0) return
     const hangUps$ = this.#io.signal$.pipe(filter(signal => signal === 'SIGHUP'))
@@ -139,24 +138,6 @@ export class ServeSecurity {
       this.#io.stderr.write(`read ${path} again\n`)
     } catch (error) {
       this.#io.stderr.write(`${reason(error)}; what was there before stays in force\n`)
-    }
-  }
-
-  /** A record that was there before may be for everybody to read; a device is left as it is. */
-  #close(path: string): void {
-    try {
-      if (statSync(path, { throwIfNoEntry: false })?.isFile()) chmodSync(path, 0o600)
-    } catch (error) {
-      this.#io.stderr.write(`warning: others may read ${path}: ${reason(error)}\n`)
-    }
-  }
-
-  #record(audit: string | true, line: string): void {
-    try {
-      if (audit === true) this.#io.stderr.write(line)
-      else appendFileSync(audit, line, { mode: 0o600 })
-    } catch (error) {
-      this.#io.stderr.write(`cannot keep the record: ${reason(error)}\n`)
     }
   }
 }

@@ -66,7 +66,10 @@ export function addServe(program: Command, io: Io): void {
   )
   command.option('--console-host <address>', 'address the console listens on (127.0.0.1)')
   command.option('--console-url <url>', 'where people find it, when a proxy on this machine passes requests on')
-  command.option('--ws-url <url>', 'where browsers find the broker then, such as wss://panel.example/mqtt')
+  command.option(
+    '--ws-url <url>',
+    'where browsers find the broker then, by that proxy, such as wss://panel.example/mqtt',
+  )
   command.option('--seed <file>', 'JSON file of keys to begin with')
   command.addOption(
     new Option('--dialect <name>', 'spelling where the documents and the field differ')
@@ -123,7 +126,7 @@ const driftWords = (drift: number): string =>
       'from there until it has caught up; what was written before with a time to live stays as much longer'
 
 async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
-  const { host, port, wsPort, dialect, data, consoleUrl } = flags
+  const { host, port, wsPort, dialect, data, consoleUrl, wsUrl } = flags
   let opened: OpeningProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${data} is read`, io)
   const options: ServeOptions = {
@@ -131,6 +134,7 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     port,
     wsPort,
     dialect,
+    proxied: wsUrl !== undefined,
     ...quotasOf(flags),
     ...secure,
     ...(consoleUrl !== undefined && URL.canParse(consoleUrl) && { allowedOrigins: [new URL(consoleUrl).origin] }),

@@ -1,3 +1,9 @@
+/** With what a glob begins, and its words; negative when they are taken off. */
+export interface GlobWords {
+  readonly prefix: string
+  readonly words: number
+}
+
 /** Globs of an owner that begin with the same bytes. */
 interface Link {
   words: number
@@ -34,12 +40,12 @@ export class GlobChains {
     if (link.words === 0) this.#links.delete(prefix)
   }
 
-  /** Takes off many at once: one after the other they would take the square of their number. */
-  removeAll(globs: Iterable<{ readonly prefix: string; readonly words: number }>): void {
+  /** As {@link add} for many at once: one after the other they would take the square of their number. */
+  addAll(globs: Iterable<GlobWords>): void {
     for (const { prefix, words } of globs) {
-      const link = this.#links.get(prefix)
-      if (link === undefined) continue
-      link.words -= words
+      const link = this.#links.get(prefix) ?? { words: 0, chain: 0 }
+      this.#links.set(prefix, link)
+      link.words += words
       if (link.words === 0) this.#links.delete(prefix)
     }
     for (const [prefix, link] of this.#links) link.chain = this.#above(prefix) + link.words

@@ -7,8 +7,8 @@ export interface WatchedGlob<C> {
   /** The glob as a binary string. */
   readonly id: string
   readonly connections: Set<C>
-  /** To whom it counts: of whom the first registration was, unless that is nobody's. */
-  readonly owner: string | undefined
+  /** To whom it counts: of whom the first registration is, unless that is nobody's. */
+  owner: string | undefined
   readonly glob: Glob
   /** Where the index has it. */
   readonly prefix: string

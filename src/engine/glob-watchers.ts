@@ -1,5 +1,5 @@
 import { CommandError } from '../protocol/parse-command.js'
-import { GlobChains } from './glob-chains.js'
+import { GlobChains, type GlobWords } from './glob-chains.js'
 import { GlobIndex, type WatchedGlob } from './glob-index.js'
 
 /** What a glob takes besides itself and each word of its states, and what each of its registrations takes, bytes of the heap. */
@@ -15,6 +15,11 @@ const MOST_WORDS_OF_OWNER = 32
 const MOST_WORDS = 128
 /** Most words of an owner with which a change of any key is compared, whatever they begin with. */
 const MOST_WORDS_OF_CHAIN = 64
+
+/** Words that count to an owner, or, negative, do not any more. */
+interface Counted extends GlobWords {
+  readonly owner: string
+}
 
 /** Who watches which keys by a glob. `C` stands for a connection. */
 export class GlobWatchers<C> {
@@ -73,7 +78,7 @@ export class GlobWatchers<C> {
     const own = this.#byConnection.get(connection)
     own?.delete(watched)
     if (own?.size === 0) this.#byConnection.delete(connection)
-    if (this.#unwatch(watched, connection)) this.#unchain(watched)
+    this.#count(this.#unwatch(watched, connection))
     return true
   }
 
@@ -81,15 +86,7 @@ export class GlobWatchers<C> {
   drop(connection: C): number {
     const own = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
-    const gone = new Map<string, WatchedGlob<C>[]>()
-    for (const watched of own ?? []) {
-      const { owner } = watched
-      if (!this.#unwatch(watched, connection) || owner === undefined) continue
-      const ofOwner = gone.get(owner)
-      if (ofOwner === undefined) gone.set(owner, [watched])
-      else ofOwner.push(watched)
-    }
-    for (const [owner, globs] of gone) this.#unchainAll(owner, globs)
+    this.#count(Array.from(own ?? []).flatMap(watched => this.#unwatch(watched, connection)))
     return own?.size ?? 0
   }
 
@@ -129,26 +126,38 @@ export class GlobWatchers<C> {
     chains.add(prefix, glob.words)
   }
 
-  #unchain({ owner, prefix, glob }: WatchedGlob<C>): void {
-    const chains = owner === undefined ? undefined : this.#chains.get(owner)
-    chains?.add(prefix, -glob.words)
-    if (owner !== undefined && chains?.isEmpty) this.#chains.delete(owner)
+  /** Counts to owners what has come to them, and takes off what has gone. */
+  #count(changes: readonly Counted[]): void {
+    const byOwner = new Map<string, Counted[]>()
+    for (const change of changes) {
+      const ofOwner = byOwner.get(change.owner)
+      if (ofOwner === undefined) byOwner.set(change.owner, [change])
+      else ofOwner.push(change)
+    }
+    for (const [owner, ofOwner] of byOwner) {
+      const chains = this.#chains.get(owner) ?? new GlobChains()
+      if (ofOwner.length === 1) for (const { prefix, words } of ofOwner) chains.add(prefix, words)
+      else chains.addAll(ofOwner)
+      if (chains.isEmpty) this.#chains.delete(owner)
+      else this.#chains.set(owner, chains)
+    }
   }
 
-  #unchainAll(owner: string, globs: readonly WatchedGlob<C>[]): void {
-    const chains = this.#chains.get(owner)
-    chains?.removeAll(globs.map(({ prefix, glob }) => ({ prefix, words: glob.words })))
-    if (chains?.isEmpty) this.#chains.delete(owner)
-  }
-
-  /** Returns whether nobody watches it any more; then it is left to unchain. */
-  #unwatch(watched: WatchedGlob<C>, connection: C): boolean {
-    watched.connections.delete(connection)
+  /** Ends a registration; returns what is to be counted for it: when others watch the glob as well, it is theirs now. */
+  #unwatch(watched: WatchedGlob<C>, connection: C): Counted[] {
+    const { connections, owner, prefix, glob } = watched
+    connections.delete(connection)
     this.#bytes -= REGISTRATION_OVERHEAD
-    if (watched.connections.size > 0) return false
-    this.#index.remove(watched)
-    this.#bytes -= costOf(watched)
-    return true
+    const [heir] = connections
+    if (heir === undefined) {
+      this.#index.remove(watched)
+      this.#bytes -= costOf(watched)
+    } else watched.owner = this.#ownerOf(heir)
+    if (heir !== undefined && watched.owner === owner) return []
+    const taken = owner === undefined ? [] : [{ owner, prefix, words: -glob.words }]
+    const given =
+      heir === undefined || watched.owner === undefined ? [] : [{ owner: watched.owner, prefix, words: glob.words }]
+    return [...taken, ...given]
   }
 }
 

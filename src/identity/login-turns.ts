@@ -14,8 +14,8 @@ const LONGEST_WAIT = 5_000
 const MOST_WAITING = 1_000
 const MOST_WAITING_IN_ALL = 10_000
 
-/** Why a login got no turn: `rate`, there are too many of its address; `busy`, of all. Keys of `LOGIN_REFUSAL`. */
-export type NoTurn = 'rate' | 'busy'
+/** Why a login got no turn: `rate`, there are too many of its address; `busy`, of all; `gone`, nobody wants it any more. */
+export type NoTurn = 'rate' | 'busy' | 'gone'
 
 interface Place extends Waiter {
   readonly settle: (refused: NoTurn | undefined) => void
@@ -49,14 +49,24 @@ export class LoginTurns {
     this.#timeouts = new Timeouts(clock, due => due())
   }
 
-  /** Does a task when it is its turn; or says at once, or later, why it gets none. @param name - of the user */
-  async run<T extends object>(address: string, name: string, task: () => Promise<T>): Promise<T | NoTurn> {
+  /**
+   * Does a task when it is its turn; or says at once, or later, why it gets none.
+   *
+   * @param name - of the user
+   * @param signal - aborted when nobody wants it any more
+   */
+  async run<T extends object>(
+    address: string,
+    name: string,
+    task: () => Promise<T>,
+    signal?: AbortSignal | undefined,
+  ): Promise<T | NoTurn> {
     const network = networkOf(address)
     const known = this.#addresses.get(network) ?? { network, line: new LoginLine(), busy: 0 }
     this.#addresses.set(network, known)
     if (known.busy < MOST_AT_ONCE) known.busy++
     else {
-      const refused = await this.#turn(known, name)
+      const refused = await this.#turn(known, name, signal)
       if (refused !== undefined) return refused
     }
     let left = false
@@ -74,24 +84,30 @@ export class LoginTurns {
     }
   }
 
-  #turn({ line }: Address, name: string): Promise<NoTurn | undefined> {
+  #turn({ line }: Address, name: string, signal: AbortSignal | undefined): Promise<NoTurn | undefined> {
     if (line.size >= MOST_WAITING) {
       const yielding = line.yielding(name)
       if (yielding === undefined) return Promise.resolve('rate')
-      this.#dismiss(line, yielding)
+      this.#dismiss(line, yielding, 'rate')
     }
     if (this.#waiting >= MOST_WAITING_IN_ALL) return Promise.resolve('busy')
-    return new Promise(settle => {
+    return new Promise(resolve => {
+      const leave = (): void => this.#dismiss(line, place, 'gone')
+      const settle = (refused: NoTurn | undefined): void => {
+        signal?.removeEventListener('abort', leave)
+        resolve(refused)
+      }
       const place: Place = { name, settle, deadline: undefined }
-      place.deadline = this.#in(LONGEST_WAIT, () => this.#dismiss(line, place))
+      place.deadline = this.#in(LONGEST_WAIT, () => this.#dismiss(line, place, 'rate'))
+      signal?.addEventListener('abort', leave)
       line.add(place)
       this.#waiting++
     })
   }
 
-  #dismiss(line: LoginLine<Place>, place: Place): void {
+  #dismiss(line: LoginLine<Place>, place: Place, refused: NoTurn): void {
     line.delete(place)
-    this.#end(place, 'rate')
+    this.#end(place, refused)
   }
 
   #leave(address: Address): void {

@@ -37,6 +37,8 @@ export interface LoginRequest {
   readonly certificate: ClientCertificate | undefined
   readonly remoteAddress: string | undefined
   readonly listener: 'mqtt' | 'mqtts' | 'ws' | 'wss'
+  /** Aborted when the client goes before it is known what comes of it; a store always has one. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What came of a {@link LoginRequest}. */

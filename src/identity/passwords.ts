@@ -1,14 +1,22 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { networkOf } from '../base/network.js'
 import { randomBytes } from '../base/random.js'
-import type { LoginResult, Method } from './login.js'
+import type { LoginRequest, LoginResult, Method } from './login.js'
+import { LoginLine, type Waiter } from './login-line.js'
 import { hashPassword, matchesHash, parsePasswordFile, type User } from './password-file.js'
 
-/** Hashes are made for so many at once, as each takes 16 MiB, and for nobody while as many more wait. */
+/** Hashes are made for so many at once, as each takes 16 MiB, and as many wait; then those give way of whom more do. */
 const MOST_AT_ONCE = 2
 const MOST_WAITING = 1_000
 
 const WRONG: LoginResult = { refused: 'credentials', reason: 'user name or password is wrong' }
-const BUSY: LoginResult = { refused: 'unavailable', reason: 'too many log in at once; try again later' }
+const BUSY: LoginResult = { refused: 'busy', reason: 'too many log in at once; try again later' }
+
+/** Who waits, by its address. */
+interface Place extends Waiter {
+  /** @param turn - whether it has got one */
+  readonly settle: (turn: boolean) => void
+}
 
 /** User names and passwords of a file. */
 export class Passwords {
@@ -16,7 +24,8 @@ export class Passwords {
   /** Of passwords that were right, by hash, so that clients that come back need not wait; the key is ours alone. */
   readonly #known = new Map<string, Buffer>()
   readonly #key = randomBytes(32)
-  readonly #turns: (() => void)[] = []
+  /** Addresses take turns. */
+  readonly #line = new LoginLine<Place>()
   #busy = 0
   /** For users there are not, so that these take as long. */
   #decoy: Promise<string> | undefined
@@ -38,7 +47,7 @@ export class Passwords {
     if (username === undefined || password === undefined || method !== undefined) return undefined
     const user = this.#users.get(username)
     const hash = user?.hash ?? (await this.#decoyHash())
-    const right = this.#isKnown(hash, password) ?? (await this.#inTurn(() => matchesHash(password, hash)))
+    const right = this.#isKnown(hash, password) ?? (await this.#inTurn(request, () => matchesHash(password, hash)))
     if (right === undefined) return BUSY
     // The file may have been loaded anew meanwhile: only what it says of this user counts.
     const now = this.#users.get(username)
@@ -62,18 +71,42 @@ export class Passwords {
     return this.#decoy
   }
 
-  /** Runs a task when fewer than {@link MOST_AT_ONCE} run; `undefined` when too many wait already. */
-  async #inTurn<T>(task: () => Promise<T>): Promise<T | undefined> {
-    if (this.#busy >= MOST_AT_ONCE) {
-      if (this.#turns.length >= MOST_WAITING) return undefined
-      await new Promise<void>(resolve => this.#turns.push(resolve))
-    } else this.#busy++
+  /** Runs a task when fewer than {@link MOST_AT_ONCE} run; `undefined` when it gets no turn. */
+  async #inTurn<T>(request: LoginRequest, task: () => Promise<T>): Promise<T | undefined> {
+    if (this.#busy < MOST_AT_ONCE) this.#busy++
+    else if (!(await this.#turn(request))) return undefined
     try {
       return await task()
     } finally {
-      const next = this.#turns.shift()
-      if (next) next()
+      const next = this.#line.next()
+      if (next) next.settle(true)
       else this.#busy--
     }
+  }
+
+  /** Whether it has got a turn; it gets none when too many wait, or its client has gone. */
+  async #turn({ remoteAddress = '', signal }: LoginRequest): Promise<boolean> {
+    if (signal?.aborted) return false
+    const line = this.#line
+    const name = networkOf(remoteAddress)
+    if (line.size >= MOST_WAITING) {
+      const yielding = line.yielding(name)
+      if (yielding === undefined) return false
+      line.delete(yielding)
+      yielding.settle(false)
+    }
+    return new Promise(resolve => {
+      const leave = (): void => {
+        line.delete(place)
+        place.settle(false)
+      }
+      const settle = (turn: boolean): void => {
+        signal?.removeEventListener('abort', leave)
+        resolve(turn)
+      }
+      const place = { name, settle }
+      signal?.addEventListener('abort', leave)
+      line.add(place)
+    })
   }
 }

@@ -1,7 +1,6 @@
 import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
 import { kindOf } from '../base/error-kind.js'
-import { LoginThrottle } from '../base/throttle.js'
 import type { Credentials, Verdict } from '../broker/handler.js'
 import type { Glob } from '../engine/glob.js'
 import type { KeyRights } from '../engine/rights.js'
@@ -13,8 +12,8 @@ import {
   type LoginRequest,
   type LoginResult,
 } from '../identity/login.js'
-import { LoginTurns, type NoTurn } from '../identity/login-turns.js'
-import { ANYBODY, checkPrincipal } from '../identity/principal.js'
+import { Logins } from '../identity/logins.js'
+import { ANYBODY } from '../identity/principal.js'
 import type { Audit, AuditEvent } from '../listeners/audit.js'
 import type { Client } from '../peer/client.js'
 import type { Policy } from '../policy/policy.js'
@@ -33,18 +32,14 @@ export interface GuardOptions {
 
 const LONGEST_TARGET = 256
 const UNAVAILABLE = 'clients cannot be authenticated at the moment'
-const CROWDED: Readonly<Record<NoTurn, string>> = {
-  rate: 'too many log in at once from this address; try again later',
-  busy: 'too many log in at once; try again later',
-}
 const NOTHING: Glob = { words: 1, matches: () => false }
 
 /** Stands at the door of a store: finds out who somebody is, and says what it may do. It outlives the store's restarts. */
 export class Guard implements KeyRights<Client>, TopicRights {
   readonly #options: GuardOptions
   readonly #audit: Audit
-  readonly #throttle: LoginThrottle
-  readonly #turns: LoginTurns
+  /** Without any everybody is let in. */
+  readonly #logins: Logins | undefined
   readonly #tenants = new WeakMap<object, Tenant>()
   /** Those who are let in, as far as it is for us to say. */
   readonly #entering = new WeakMap<object, Omit<AuditEvent, 'time'>>()
@@ -54,8 +49,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
   constructor(options: GuardOptions, audit: Audit) {
     this.#options = options
     this.#audit = audit
-    this.#throttle = new LoginThrottle(options.clock)
-    this.#turns = new LoginTurns(options.clock)
+    this.#logins = options.authenticate && new Logins(options.authenticate, options.clock)
     this.#policy = options.policy
   }
 
@@ -70,8 +64,8 @@ export class Guard implements KeyRights<Client>, TopicRights {
   }
 
   /** From where logins failed. */
-  get failed(): Pick<LoginThrottle, 'failures' | 'pause'> {
-    return this.#throttle
+  get failed(): Logins['failed'] | undefined {
+    return this.#logins?.failed
   }
 
   /** Another policy is in force from now on. */
@@ -81,11 +75,12 @@ export class Guard implements KeyRights<Client>, TopicRights {
 
   authenticate(client: Client, credentials: Credentials): Verdict | Promise<Verdict> {
     const request = requestOf(client.clientId, credentials)
-    const { authenticate, allowAnonymous } = this.#options
-    if (authenticate === undefined || (allowAnonymous && showsNothing(request)))
+    const logins = this.#logins
+    if (logins === undefined || (this.#options.allowAnonymous && showsNothing(request)))
       return this.#admit(client, request, { principal: ANYBODY })
-    // One that has to wait all the same must not keep others waiting.
-    return this.#tooSoon(request) ?? this.#inTurn(authenticate, client, request)
+    const objection = logins.objection(request)
+    if (objection) return this.#turnAway(request, objection.refused, objection.reason)
+    return this.#ask(logins, client, request)
   }
 
   /** A client is in. */
@@ -129,30 +124,14 @@ export class Guard implements KeyRights<Client>, TopicRights {
     return this.#tenants.get(client)?.username
   }
 
-  async #inTurn(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
-    const { remoteAddress = '', username = request.clientId } = request
-    const verdict = await this.#turns.run(remoteAddress, username, async () => {
-      // Others may have failed meanwhile.
-      return this.#tooSoon(request) ?? this.#ask(authenticate, client, request)
-    })
-    return typeof verdict === 'string' ? this.#turnAway(request, verdict, CROWDED[verdict]) : verdict
-  }
-
-  #tooSoon(request: LoginRequest): Verdict | undefined {
-    const pause = this.#throttle.pause(request.remoteAddress ?? '')
-    if (pause === 0) return undefined
-    return this.#turnAway(request, 'rate', `too many logins failed; wait ${Math.ceil(pause / 1_000)} s`)
-  }
-
-  async #ask(authenticate: Authenticate, client: Client, request: LoginRequest): Promise<Verdict> {
-    const { remoteAddress = '' } = request
-    const result = await resultOf(authenticate, request)
-    if ('thrown' in result) return this.#broken(request, result.thrown)
-    if ('challenge' in result) return { type: 'continue', data: result.challenge, state: result.state }
-    if ('principal' in result) return this.#admit(client, request, result)
-    // Somebody else may have failed meanwhile, and that counts as well.
-    if (result.refused === 'credentials') this.#throttle.failed(remoteAddress)
-    return this.#turnAway(request, result.refused, result.reason)
+  async #ask(logins: Logins, client: Client, request: LoginRequest): Promise<Verdict> {
+    const outcome = await logins.ask(request)
+    if ('thrown' in outcome) return this.#broken(request, outcome.thrown)
+    if ('challenge' in outcome) return { type: 'continue', data: outcome.challenge, state: outcome.state }
+    if ('refused' in outcome) return this.#turnAway(request, outcome.refused, outcome.reason)
+    const verdict = this.#admit(client, request, outcome)
+    if (verdict.type === 'accepted') logins.succeeded(request)
+    return verdict
   }
 
   /** What went wrong is for the operator alone: there may be addresses and passwords in it. */
@@ -216,7 +195,7 @@ const showsNothing = ({ username, password, method, certificate }: LoginRequest)
 
 const whoOf = ({ clientId, remoteAddress: address, listener }: LoginRequest) => ({ clientId, address, listener })
 
-function requestOf(clientId: string, { connect, link, data, state }: Credentials): LoginRequest {
+function requestOf(clientId: string, { connect, link, data, state, signal }: Credentials): LoginRequest {
   const { username, password, authenticationMethod: method } = connect
   const { remoteAddress, transport, secure } = link
   const certificate = secure && readCertificate(secure.getPeerCertificate(true), secure.authorized)
@@ -231,19 +210,6 @@ function requestOf(clientId: string, { connect, link, data, state }: Credentials
     certificate,
     remoteAddress,
     listener: secure === undefined ? plain : `${plain}s`,
-  }
-}
-
-/** What a function of ours or of the user's says; what it throws is the broker's trouble, and lets no client in. */
-async function resultOf(
-  authenticate: Authenticate,
-  request: LoginRequest,
-): Promise<LoginResult | { readonly thrown: unknown }> {
-  try {
-    const result = await authenticate(request)
-    if ('principal' in result) checkPrincipal(result.principal)
-    return result
-  } catch (thrown) {
-    return { thrown }
+    signal,
   }
 }

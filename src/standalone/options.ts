@@ -31,6 +31,11 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions {
    * the host itself. Programs other than browsers always may. Default none.
    */
   readonly allowedOrigins?: readonly string[]
+  /**
+   * Whether a proxy on this machine stands before the WebSocket port: then a client has the address that the proxy adds last
+   * to `X-Forwarded-For`, for rates, failed logins and the record. Default `false`.
+   */
+  readonly proxied?: boolean
   /** Clock of versions and expiry. Default the machine's. */
   readonly clock?: Clock
   /**
@@ -67,7 +72,7 @@ export function checkOptions(options: ServeOptions): Required<ServeOptions> {
   const { maximumPacketSize = DEFAULT_PACKET_SIZE } = options
   const { notifications = 'registered' } = options
   const { data = '', persist = 'all', persistKeys = [], opening = () => undefined } = options
-  const { maximumKeepAlive = 0, allowedOrigins = [] } = options
+  const { maximumKeepAlive = 0, allowedOrigins = [], proxied = false } = options
   checkPort('port', port)
   checkPort('wsPort', wsPort)
   checkPositiveInteger('maximumPacketSize', maximumPacketSize)
@@ -80,6 +85,8 @@ export function checkOptions(options: ServeOptions): Required<ServeOptions> {
   checkChoice('notifications', notifications, ['registered', 'subscribed'])
   checkKeepAlive(maximumKeepAlive)
   checkOrigins(allowedOrigins)
+  if (typeof proxied !== 'boolean')
+    throw new ArgumentError(`Expected \`proxied\` to be true or false, got \`${shown(proxied)}\``)
   checkData(data, options)
   checkChoice('persist', persist, ['all', 'none', 'keys'])
   checkPatterns(persistKeys, persist)
@@ -94,6 +101,7 @@ export function checkOptions(options: ServeOptions): Required<ServeOptions> {
     dialect,
     notifications,
     allowedOrigins,
+    proxied,
     ...bounds,
     ...storage,
     ...security,

@@ -2,6 +2,7 @@ import { checkFunction } from '../base/check.js'
 import { ArgumentError } from '../base/errors.js'
 import { isLoopback } from '../base/host-name.js'
 import type { Authenticate } from '../identity/login.js'
+import { type Warn, warnOf, warnProcess } from '../listeners/strangers.js'
 import { parsePolicy } from '../policy/parse-policy.js'
 import { checkTls, type TlsMaterial } from '../tls/tls.js'
 
@@ -28,7 +29,7 @@ export interface SecurityOptions {
    * Hears in a sentence what the operator of a store should know: that `allowAnonymous` lets strangers in. Default a
    * warning of the process (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
-  readonly warn?: ((words: string) => void) | undefined
+  readonly warn?: Warn | undefined
 }
 
 /** Options with their defaults. Throws {@link ArgumentError}. */
@@ -50,15 +51,12 @@ export function checkSecurity(options: SecurityOptions, host: string): Required<
 /** Tells that strangers may come in who show nothing of themselves, if they may. */
 export function warnOfStrangers({ authenticate, allowAnonymous, warn, host }: WarnedOptions): void {
   // With `authenticate` there may be a proxy on this machine that others reach.
-  if (allowAnonymous && (authenticate !== undefined || !isThisMachine(host)))
-    warn?.(`everybody who reaches ${host} is let in without being asked who it is`)
+  if (allowAnonymous && (authenticate !== undefined || !isThisMachine(host))) warnOf(host, warn ?? warnProcess)
 }
 
 interface WarnedOptions extends Pick<SecurityOptions, 'authenticate' | 'allowAnonymous' | 'warn'> {
   readonly host: string
 }
-
-const warnProcess = (words: string): void => process.emitWarning(words, { code: 'RX_STATESTORE_ANONYMOUS' })
 
 /** Reads the option `policy`. Throws {@link ArgumentError}. */
 export function policyOf(text: string): ReturnType<typeof parsePolicy> {

@@ -32,9 +32,9 @@ export interface AddressUsage {
   readonly connections: number
   /** How many more were cut because there were too many, since one of these is there. */
   readonly refusedConnections: number
-  /** Logins with wrong credentials, in a row and with less than ten minutes between them. */
+  /** Logins with wrong credentials, with less than ten minutes between two. Those that succeed meanwhile take none off. */
   readonly failedLogins: number
-  /** How long its logins are not looked at for that, ms. */
+  /** How long its logins are not looked at for that, ms; but for names that have come in from there. */
   readonly pause: number
 }
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { type ServePubSubOptions, servePubSub } from '../../../src/pubsub/server.js'
@@ -52,7 +54,25 @@ describe('A hub', () => {
   it('that lets in everybody is reached from this machine alone, unless more is meant', async () => {
     const options = { host: '0.0.0.0', port: 0, authenticate: 'anonymous' } as const
     await expect(servePubSub(options)).rejects.toMatchObject({ code: 'argument' })
-    await (await servePubSub({ ...options, allowAnonymous: true })).close()
-    await (await servePubSub({ ...options, authenticate: { key: KEY } })).close()
+    const warnings: string[] = []
+    const warn = (words: string): void => void warnings.push(words)
+    await (await servePubSub({ ...options, warn, authenticate: { key: KEY } })).close()
+    await (await servePubSub({ ...options, warn, host: '127.0.0.1' })).close()
+    expect(warnings).toEqual([])
+    await (await servePubSub({ ...options, warn, allowAnonymous: true })).close()
+    expect(warnings).toEqual(['everybody who reaches 0.0.0.0 is let in without being asked who it is'])
+  })
+
+  it('warns of a given server that lets everybody in, when that listens', async () => {
+    const warnings: string[] = []
+    for (const host of ['0.0.0.0', '127.0.0.1']) {
+      const server = createServer()
+      const hub = await servePubSub({ server, authenticate: 'anonymous', warn: words => warnings.push(words) })
+      server.listen(0, host)
+      await once(server, 'listening')
+      await hub.close()
+      server.close()
+    }
+    expect(warnings).toEqual([expect.stringMatching('0.0.0.0')])
   })
 })

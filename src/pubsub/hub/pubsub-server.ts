@@ -10,6 +10,7 @@ import { ArgumentError } from '../../base/errors.js'
 import type { AuditEvent } from '../../listeners/audit.js'
 import { type GivenServer, isBelow, mountOn } from '../../listeners/mount.js'
 import { Origins } from '../../listeners/origins.js'
+import { warnWhereOpen } from '../../listeners/strangers.js'
 import type { Visitors } from '../../listeners/visitors.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { checkHub, hubKey } from '../wire/names.js'
@@ -45,6 +46,7 @@ export class PubSubServer implements AsyncDisposable {
   readonly #room = new ReadAheadRoom()
   readonly #http: GivenServer
   readonly #leave: () => void
+  readonly #warned: () => void
   readonly #doorman: Doorman
   readonly #senders: Senders
   readonly #webSockets: WebSocketServer
@@ -71,6 +73,7 @@ export class PubSubServer implements AsyncDisposable {
     this.#admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
     this.#visitors = visitorsOf(options)
     this.#http = options.server ?? ownHttp(options, this.#visitors)
+    this.#warned = options.authenticate === 'anonymous' ? warnWhereOpen(this.#http, options.warn) : () => undefined
     this.#leave = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
       ours: (request, stream: Duplex, head: Buffer) => this.#upgrade(request, stream, head),
@@ -167,6 +170,7 @@ export class PubSubServer implements AsyncDisposable {
     const { server } = this.#options
     const closed = server === undefined ? once(this.#http, 'close') : undefined
     this.#leave()
+    this.#warned()
     if (server === undefined) this.#http.close()
     this.#handshakes.close()
     for (const hub of this.#hubs.all) hub.close()

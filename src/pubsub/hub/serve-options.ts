@@ -1,10 +1,11 @@
-import { checkHas, checkObject } from '../../base/check.js'
+import { checkFunction, checkHas, checkObject } from '../../base/check.js'
 import { type Clock, systemClock } from '../../base/clock.js'
 import { ArgumentError, shown } from '../../base/errors.js'
 import { isThisMachine } from '../../base/network.js'
 import { checkOptionNames } from '../../base/option-names.js'
 import type { GivenServer } from '../../listeners/mount.js'
 import { checkOrigins } from '../../listeners/origins.js'
+import { warnProcess } from '../../listeners/strangers.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { checkHub } from '../wire/names.js'
 import { type Authenticate, checkAuthenticate } from './authenticate.js'
@@ -68,6 +69,11 @@ export interface ServePubSubOptions {
    * of a client is what a proxy on this machine says in `X-Forwarded-For`. Default where it listens.
    */
   readonly publicUrl?: string | undefined
+  /**
+   * Hears in a sentence that `authenticate: 'anonymous'` is reached from other machines, also of a given `server`. Default a
+   * warning of the process (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   */
+  readonly warn?: ((words: string) => void) | undefined
   /** Default the machine's. */
   readonly clock?: Clock | undefined
 }
@@ -93,6 +99,7 @@ export interface CheckedServeOptions {
   readonly server: GivenServer | undefined
   /** Without a slash at the end. */
   readonly publicUrl: string | undefined
+  readonly warn: (words: string) => void
   readonly clock: Clock
 }
 
@@ -101,7 +108,8 @@ export function checkServeOptions(options: ServePubSubOptions): CheckedServeOpti
   checkObject('options', options)
   const { authenticate, host = '127.0.0.1', port = 8080, path = '/client', hubs, clock = systemClock } = options
   const { retention = 60_000, idleTimeout = 120_000 } = options
-  const { tls } = options
+  const { tls, warn = warnProcess } = options
+  checkFunction('warn', warn)
   if (tls !== undefined) checkTls(tls)
   checkAuthenticate(authenticate)
   check('host', host, 'an address such as 127.0.0.1', typeof host === 'string' && host !== '')
@@ -137,6 +145,7 @@ export function checkServeOptions(options: ServePubSubOptions): CheckedServeOpti
     tls,
     server,
     publicUrl,
+    warn,
     clock,
   }
   checkOptionNames('servePubSub', options, checked)

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { openCore, type ScriptedClient } from './scripted-client.js'
+
+const MB = 1_000_000
+const LARGE = 'x'.repeat(90_000)
+const LASTING = { clean: false, properties: { sessionExpiryInterval: 60 } }
+
+/** A broker at which those wait for ever who call themselves strangers, and somebody away for whom something waits. */
+function open() {
+  const scene = openCore(
+    {
+      authenticate: ({ clientId }) =>
+        clientId.startsWith('stranger') ? new Promise(() => undefined) : { type: 'accepted' },
+    },
+    { memoryBudget: 4 * MB },
+  )
+  const sleeper = scene.connect('sleeper', LASTING)
+  sleeper.subscribe('news')
+  sleeper.lose()
+  const writer = scene.connect('writer')
+  const write = (): unknown => writer.publish('news', LARGE)
+  const strangers: ScriptedClient[] = []
+  /** Somebody who says so many large packets before it is let in. */
+  const early = (packets: number): void => {
+    const stranger = scene.connect(`stranger ${strangers.length}`)
+    strangers.push(stranger)
+    for (let n = 0; n < packets; n++) stranger.publish('news', LARGE)
+  }
+  return { ...scene, writer, write, early, strangers }
+}
+
+describe('Packets that come before their sender is let in', () => {
+  it('go before any session when memory is used up, the most first', () => {
+    const { core, connect, write, early, strangers } = open()
+    for (let n = 0; n < 5; n++) write()
+    for (const packets of [3, 10, 5, 10, 4]) early(packets)
+    while (core.budget.used + LARGE.length < core.budget.limit) write()
+    expect(strangers.map(({ ended }) => ended)).toEqual([false, false, false, false, false])
+    write()
+    expect(strangers.map(({ ended }) => ended)).toEqual([false, true, false, false, false])
+    expect(core.budget.used).toBeLessThanOrEqual((7 / 8) * core.budget.limit)
+    const written = connect('sleeper', LASTING).messages.length
+    expect(written).toBeGreaterThan(5)
+  })
+
+  it('go as well when somebody wants memory that can be refused', () => {
+    const { core, clock, writer, early, strangers } = open()
+    for (const packets of [10, 10, 10, 10, 4]) early(packets)
+    const retain = (topic: string): unknown => writer.publish(topic, LARGE, { retain: true }).at(-1)
+    for (let n = 0; core.budget.used + LARGE.length < core.budget.limit; n++) retain(`kept/${n}`)
+    expect(retain('more')).toMatchObject({ reasonCode: 0x97 })
+    clock.advance(0)
+    expect(strangers.filter(({ ended }) => ended)).toHaveLength(1)
+    expect(retain('more')).not.toMatchObject({ reasonCode: 0x97 })
+  })
+})

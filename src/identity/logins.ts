@@ -1,0 +1,71 @@
+import type { Clock } from '../base/clock.js'
+import { LoginThrottle } from '../base/throttle.js'
+import type { Authenticate, LoginRequest, LoginResult } from './login.js'
+import { LoginTurns, type NoTurn } from './login-turns.js'
+import { checkPrincipal } from './principal.js'
+
+/** What came of a login: what was thrown is the broker's trouble, and lets no client in. */
+export type LoginOutcome = LoginResult | { readonly thrown: unknown }
+
+type Refused = Extract<LoginResult, { refused: unknown }>
+
+const NO_TURN: Readonly<Record<NoTurn, Refused>> = {
+  rate: { refused: 'rate', reason: 'too many log in at once from this address; try again later' },
+  busy: { refused: 'busy', reason: 'too many log in at once; try again later' },
+  gone: { refused: 'unavailable', reason: 'the client went before its turn came' },
+}
+
+/** Has logins looked at, each in its turn, and none from where too many have failed. */
+export class Logins {
+  readonly #authenticate: Authenticate
+  readonly #throttle: LoginThrottle
+  readonly #turns: LoginTurns
+
+  constructor(authenticate: Authenticate, clock: Clock) {
+    this.#authenticate = authenticate
+    this.#throttle = new LoginThrottle(clock)
+    this.#turns = new LoginTurns(clock)
+  }
+
+  /** From where logins failed. */
+  get failed(): Pick<LoginThrottle, 'failures' | 'pause'> {
+    return this.#throttle
+  }
+
+  /** Why a login is not looked at now; one that has to wait all the same must not keep others waiting. */
+  objection({ remoteAddress = '', username }: LoginRequest): Refused | undefined {
+    const pause = this.#throttle.pause(remoteAddress, username)
+    if (pause === 0) return undefined
+    return { refused: 'rate', reason: `too many logins failed; wait ${Math.ceil(pause / 1_000)} s` }
+  }
+
+  /** Looks at a login when its turn comes. */
+  async ask(request: LoginRequest): Promise<LoginOutcome> {
+    const { remoteAddress = '', username = request.clientId, signal } = request
+    const look = async (): Promise<LoginOutcome> => {
+      // Others may have failed meanwhile.
+      const outcome = this.objection(request) ?? (await this.#outcomeOf(request))
+      // Somebody else may have failed meanwhile, and that counts as well.
+      if ('refused' in outcome && outcome.refused === 'credentials')
+        this.#throttle.failed(remoteAddress, request.username)
+      return outcome
+    }
+    const outcome = await this.#turns.run(remoteAddress, username, look, signal)
+    return typeof outcome === 'string' ? NO_TURN[outcome] : outcome
+  }
+
+  /** Somebody has come in. */
+  succeeded({ remoteAddress = '', username }: LoginRequest): void {
+    if (username !== undefined) this.#throttle.succeeded(remoteAddress, username)
+  }
+
+  async #outcomeOf(request: LoginRequest): Promise<LoginOutcome> {
+    try {
+      const result = await this.#authenticate(request)
+      if ('principal' in result) checkPrincipal(result.principal)
+      return result
+    } catch (thrown) {
+      return { thrown }
+    }
+  }
+}
