@@ -37,13 +37,24 @@ export class KnownTexts {
   /** As the function {@link textOf}, and checked unless it is known. */
   textOf(bytes: Uint8Array, at: number, length: number, check?: Check): string {
     const slot = slotOf(bytes, at, length)
-    const known = this.#known[slot]
-    if (known?.length === length && spells(known, bytes, at)) return known
+    const known = this.#find(slot, bytes, at, length) ?? this.#find(slot ^ 1, bytes, at, length)
+    if (known !== undefined) return known
     const text = textOf(bytes, at, length)
     check?.(text)
     // Of ASCII alone as many bytes as characters.
-    if (text.length === length && length <= this.#longest) this.#known[slot] = text
+    if (text.length === length && length <= this.#longest) this.#remember(slot, text)
     return text
+  }
+
+  #find(slot: number, bytes: Uint8Array, at: number, length: number): string | undefined {
+    const known = this.#known[slot]
+    return known?.length === length && spells(known, bytes, at) ? known : undefined
+  }
+
+  /** Two that belong to the same place are both known, or each would have to be read anew when the other has come. */
+  #remember(slot: number, text: string): void {
+    this.#known[slot ^ 1] = this.#known[slot]
+    this.#known[slot] = text
   }
 }
 
