@@ -69,6 +69,8 @@ export class PublishEncoder {
     const { payload } = content
     const end = this.#encode(topic, content, envelope, room, payload.length)
     put(payload, payload.length, room.block, end)
+    // An answer has but one receiver, and may be a view of all that was read with its request.
+    if (content.correlationData !== undefined) this.#content = undefined
   }
 
   /** All of the packet but the payload, which has to follow it. */
