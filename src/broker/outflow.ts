@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { afterIo } from '../base/clock.js'
 import type { Room } from '../packet/publish-encoder.js'
 import type { Budget } from './budget.js'
+import { atTurnEnd } from './turn-end.js'
 
 /** What is gathered in one block, and the largest piece that is worth a copy, bytes. */
 const SMALLEST_BLOCK = 512
@@ -180,7 +181,7 @@ export class Outflow implements Room {
     if (this.#writing) this.#watch()
     else if (!this.#flushing) {
       this.#flushing = true
-      afterIo(this.#turnOver)
+      atTurnEnd(this.#turnOver)
     }
   }
 
