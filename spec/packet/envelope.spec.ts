@@ -12,7 +12,7 @@ import { written } from '../support/own-room.js'
 const encoded = (encoder: PublishEncoder, topic: string, content: Content, envelope: Envelope): Uint8Array =>
   written(room => encoder.encodeTo(topic, content, envelope, room))
 const encodedHead = (encoder: PublishEncoder, topic: string, content: Content, envelope: Envelope): Uint8Array =>
-  written(room => encoder.encodeHead(topic, content, envelope, room))
+  written(room => encoder.encodeTo(topic, content, envelope, room, true))
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined })
 const anyUint32 = fc.integer({ min: 0, max: 0xffff_ffff })
 

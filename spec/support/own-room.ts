@@ -1,4 +1,9 @@
-import type { Room } from '../../src/packet/publish-encoder.js'
+import type { Publish } from '../../src/packet/publish.js'
+import { envelopeOf, PublishEncoder, type Room } from '../../src/packet/publish-encoder.js'
+
+/** A PUBLISH of MQTT 5 in memory of its own; packet id 0 stands for QoS 0. */
+export const publishPacket = (publish: Publish, packetId: number, encoder = new PublishEncoder()): Uint8Array =>
+  written(room => encoder.encodeTo(publish.topic, publish, envelopeOf(packetId), room))
 
 /** What is written to a room that is as large as it has to be. */
 export function written(write: (room: Room) => void): Uint8Array {

@@ -66,8 +66,6 @@ export class PublishDecoder {
     this.#endTopic = endTopic
     this.#version = version
     this.#sender = sender
-    // The very text it is compared with: two equal ones would be compared character by character.
-    if (endTopic !== undefined) this.#topics.know(endTopic)
   }
 
   /**

@@ -2,7 +2,7 @@ import { ArgumentError } from '../base/errors.js'
 import { FLAG, LARGEST_VARINT, putUint16, putVarint, sizeOfVarint, viewOf } from './layout.js'
 import * as PACKET from './packet-types.js'
 import * as PROPERTY from './property-ids.js'
-import type { Content, Envelope, PropertiesByName, Publish } from './publish.js'
+import type { Content, Envelope, PropertiesByName } from './publish.js'
 import { Writer } from './writer.js'
 
 /** Memory that packets are written to. A view of it for each of them would cost more than to write it. */
@@ -33,7 +33,7 @@ const ALIAS_SIZE = 3
  *
  * @example
  * ```ts
- * const packet = new PublishEncoder().encode(request, 7)
+ * new PublishEncoder().encodeTo('sensors/1', content, envelopeOf(7), room)
  * ```
  */
 export class PublishEncoder {
@@ -42,19 +42,11 @@ export class PublishEncoder {
   /** Those that it has in common with others. */
   #common = NOTHING
   #content: Content | undefined
+  /** Of all properties of the packet at hand, bytes. */
+  #size = 0
   readonly #topicBlock = new Writer(256)
   #topic: string | undefined
   readonly #known = new WeakMap<PropertiesByName, Common>()
-
-  /**
-   * The whole packet for MQTT 5, neither repeated nor retained, in memory of its own; `packetId` is 1 to 65,535 for QoS 1,
-   * and 0 stands for QoS 0.
-   */
-  encode(publish: Publish, packetId: number): Uint8Array {
-    const room = new OwnRoom()
-    this.encodeTo(publish.topic, publish, envelopeOf(packetId), room)
-    return room.block
-  }
 
   /**
    * The whole packet for one of many receivers of a content: what is common is encoded once, if they come one after another.
@@ -64,47 +56,40 @@ export class PublishEncoder {
    * const envelope = { ...envelopeOf(packetId), retain: true }
    * encoder.encodeTo('sensors/1', content, envelope, outflow)
    * ```
+   * @param apart - leaves the payload out, which has to follow; default false
    */
-  encodeTo(topic: string, content: Content, envelope: Envelope, room: Room): void {
-    const { payload } = content
-    const end = this.#encode(topic, content, envelope, room, payload.length)
-    put(payload, payload.length, room.block, end)
-    // An answer has but one receiver, and may be a view of all that was read with its request.
-    if (content.correlationData !== undefined) this.#content = undefined
-  }
-
-  /** All of the packet but the payload, which has to follow it. */
-  encodeHead(topic: string, content: Content, envelope: Envelope, room: Room): void {
-    this.#encode(topic, content, envelope, room, 0)
-  }
-
-  /** Size of the whole packet, bytes. */
-  sizeOf(topic: string, content: Content, envelope: Envelope): number {
-    this.#prepare(topic, content)
-    const remaining = this.#remaining(content, envelope, this.#propertiesSize(content, envelope))
-    return 1 + sizeOfVarint(remaining) + remaining
-  }
-
-  /** Returns where the payload begins. */
-  #encode(topic: string, content: Content, envelope: Envelope, room: Room, payloadRoom: number): number {
-    this.#prepare(topic, content)
+  encodeTo(topic: string, content: Content, envelope: Envelope, room: Room, apart = false): void {
+    const remaining = this.#remaining(topic, content, envelope)
     const { packetId, version } = envelope
-    const properties = this.#propertiesSize(content, envelope)
-    const remaining = this.#remaining(content, envelope, properties)
+    const { payload } = content
     if (remaining > LARGEST_VARINT)
       throw new ArgumentError(`A PUBLISH of ${remaining} bytes is larger than MQTT allows`)
-    const start = room.take(1 + sizeOfVarint(remaining) + remaining - content.payload.length + payloadRoom)
+    const start = room.take(1 + sizeOfVarint(remaining) + remaining - (apart ? payload.length : 0))
     const bytes = room.block
     bytes[start] = firstByteOf(envelope)
     let at = putVarint(bytes, start + 1, remaining)
     at = put(this.#topicBlock.bytes, this.#topicBlock.at, bytes, at)
     if (packetId !== 0) at = putUint16(bytes, at, packetId)
-    return version === 5 ? this.#putProperties(bytes, putVarint(bytes, at, properties), content, envelope) : at
+    if (version === 5) at = this.#putProperties(bytes, putVarint(bytes, at, this.#size), content, envelope)
+    if (!apart) put(payload, payload.length, bytes, at)
+    // An answer has but one receiver, and may be a view of all that was read with its request.
+    if (content.correlationData !== undefined) this.#content = undefined
   }
 
-  #prepare(topic: string, content: Content): void {
+  /** Size of the whole packet, bytes. */
+  sizeOf(topic: string, content: Content, envelope: Envelope): number {
+    const remaining = this.#remaining(topic, content, envelope)
+    return 1 + sizeOfVarint(remaining) + remaining
+  }
+
+  /** Everything after type and length, bytes. */
+  #remaining(topic: string, content: Content, envelope: Envelope): number {
     if (content !== this.#content) this.#properties(content)
     if (topic !== this.#topic) this.#putTopic(topic)
+    this.#size = this.#propertiesSize(content, envelope)
+    const id = envelope.packetId === 0 ? 0 : 2
+    const properties = envelope.version === 4 ? 0 : sizeOfVarint(this.#size) + this.#size
+    return this.#topicBlock.at + id + properties + content.payload.length
   }
 
   #propertiesSize(content: Content, { messageExpiry, topicAlias, subscriptionIds }: Envelope): number {
@@ -113,14 +98,6 @@ export class PublishEncoder {
     if (topicAlias !== undefined) size += ALIAS_SIZE
     if (subscriptionIds.length > 0) for (const id of subscriptionIds) size += 1 + sizeOfVarint(id)
     return size
-  }
-
-  /** Everything after type and length. */
-  #remaining(content: Content, { packetId, version }: Envelope, properties: number): number {
-    const id = packetId === 0 ? 0 : 2
-    return (
-      this.#topicBlock.at + id + (version === 4 ? 0 : sizeOfVarint(properties) + properties) + content.payload.length
-    )
   }
 
   #putProperties(packet: Uint8Array, start: number, content: Content, envelope: Envelope): number {
@@ -214,16 +191,6 @@ export const envelopeOf = (packetId: number): Envelope => ({
   topicAlias: undefined,
   version: 5,
 })
-
-/** Memory for one packet. */
-class OwnRoom implements Room {
-  block = NOTHING
-
-  take(bytes: number): number {
-    this.block = new Uint8Array(bytes)
-    return 0
-  }
-}
 
 /** Copies the first bytes to a place; returns the place after them. */
 function put(bytes: Uint8Array, length: number, to: Uint8Array, at: number): number {

@@ -1,4 +1,4 @@
-import { fromUtf8, utf8 } from '../base/bytes.js'
+import { fromUtf8 } from '../base/bytes.js'
 import { viewOf } from './layout.js'
 import { malformed } from './packet-error.js'
 
@@ -21,6 +21,12 @@ function decoded(bytes: Uint8Array): string {
   }
 }
 
+/** A text, and where its bytes begin. */
+interface Known {
+  readonly text: string
+  readonly start: number
+}
+
 /** A power of two. */
 const SLOTS = 32
 /** What is known takes so many bytes; then all of it is forgotten. */
@@ -32,9 +38,7 @@ const MOST_BYTES = 1_024
  */
 export class KnownTexts {
   readonly #longest: number
-  readonly #texts = new Array<string | undefined>(SLOTS).fill(undefined)
-  /** Of each text, where its bytes begin. */
-  readonly #starts = new Uint16Array(SLOTS)
+  readonly #known: (Known | undefined)[] = []
   readonly #bytes = new Uint8Array(MOST_BYTES)
   #end = 0
 
@@ -43,17 +47,11 @@ export class KnownTexts {
     this.#longest = longest
   }
 
-  /** Expects a text of ASCII to come: it will be this one. */
-  know(text: string): void {
-    const bytes = utf8(text)
-    this.#remember(slotOf(bytes, 0, bytes.length), text, bytes, 0)
-  }
-
   /** As the function {@link textOf}, and checked unless it is known. */
   textOf(bytes: Uint8Array, at: number, length: number, check?: Check): string {
     const slot = slotOf(bytes, at, length)
     const known = this.#find(slot, bytes, at, length) ?? this.#find(slot ^ 1, bytes, at, length)
-    if (known !== undefined) return known
+    if (known) return known.text
     const text = textOf(bytes, at, length)
     check?.(text)
     // Of ASCII alone as many bytes as characters.
@@ -61,23 +59,22 @@ export class KnownTexts {
     return text
   }
 
-  #find(slot: number, bytes: Uint8Array, at: number, length: number): string | undefined {
-    const known = this.#texts[slot]
-    if (known?.length !== length) return undefined
-    return areSame(this.#bytes, this.#starts[slot] ?? 0, bytes, at, length) ? known : undefined
+  #find(slot: number, bytes: Uint8Array, at: number, length: number): Known | undefined {
+    const known = this.#known[slot]
+    const fits = known?.text.length === length && areSame(this.#bytes, known.start, bytes, at, length)
+    return fits ? known : undefined
   }
 
   /** Two that belong to the same place are both known, or each would have to be read anew when the other has come. */
   #remember(slot: number, text: string, bytes: Uint8Array, at: number): void {
     if (this.#end + text.length > MOST_BYTES) {
-      this.#texts.fill(undefined)
+      this.#known.length = 0
       this.#end = 0
     }
-    this.#texts[slot ^ 1] = this.#texts[slot]
-    this.#starts[slot ^ 1] = this.#starts[slot] ?? 0
-    this.#texts[slot] = text
-    this.#starts[slot] = this.#end
-    for (let i = 0; i < text.length; i++) this.#bytes[this.#end++] = bytes[at + i] ?? 0
+    this.#known[slot ^ 1] = this.#known[slot]
+    this.#known[slot] = { text, start: this.#end }
+    this.#bytes.set(bytes.subarray(at, at + text.length), this.#end)
+    this.#end += text.length
   }
 }
 

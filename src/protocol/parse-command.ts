@@ -1,6 +1,7 @@
 import { sameBytes, toBinaryString, utf8 } from '../base/bytes.js'
 import { PayloadError } from '../base/errors.js'
-import { decode, decodeStrings } from '../resp3/decode.js'
+import { decode } from '../resp3/decode.js'
+import { decodeStrings } from '../resp3/decode-strings.js'
 import type { Command, SetCommand } from './commands.js'
 import type { KnownServiceErrorCode } from './service-errors.js'
 

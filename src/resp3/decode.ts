@@ -36,13 +36,6 @@ export function decode(...pieces: readonly Uint8Array[]): Resp3 {
 }
 
 /**
- * The byte strings of an array of nothing else, as nearly all commands are; `undefined` for everything else and for an array
- * of more than `most`, which {@link decode} finds out about. Raises {@link PayloadError} as that does.
- */
-export const decodeStrings = (payload: Uint8Array, most: number): Uint8Array[] | undefined =>
-  new Decoder(payload, true).strings(most)
-
-/**
  * Like {@link decode}, and takes a reply whose last CRLF is missing: the source documents show a `GET` answer and
  * `-ERR syntax error` without it (sections "GET response" and "Response format").
  */
@@ -62,18 +55,6 @@ class Decoder {
     const value = this.#value(0)
     if (this.#at !== this.#input.length) throw fault(`${this.#input.length - this.#at} bytes too many`, this.#at)
     return value
-  }
-
-  strings(most: number): Uint8Array[] | undefined {
-    const count = this.#input[0] === ARRAY ? this.#plainCount() : undefined
-    if (count === undefined || count > most) return undefined
-    const strings = new Array<Uint8Array>(count)
-    for (let i = 0; i < count; i++) {
-      const length = this.#input[this.#at] === BLOB ? this.#plainCount() : undefined
-      if (length === undefined) return undefined
-      strings[i] = this.#blob(length)
-    }
-    return this.#at === this.#input.length ? strings : undefined
   }
 
   #value(depth: number): Resp3 {
