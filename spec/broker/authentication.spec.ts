@@ -27,7 +27,8 @@ const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
   const failures: unknown[] = []
   const handler = authenticate ? { ...openHandler, authenticate } : openHandler
   const link = { remoteAddress: undefined, transport: 'tcp', unsent: 0, held: 0 } as const
-  const nothing = { room: (bytes: number) => new Uint8Array(bytes), write: () => undefined, isLarge: () => false }
+  const room = { block: new Uint8Array(0), take: () => 0 }
+  const nothing = { room, write: () => undefined, isLarge: () => false }
   const ends = { linger: () => undefined, wake: () => undefined, end: () => undefined, destroy: () => undefined }
   const whole = { ...CONNECT, ...connect }
   const authentication = new Authentication(handler, CLIENT, { ...link, ...nothing, ...ends }, whole)

@@ -62,6 +62,20 @@ describe('Outbox', () => {
     expect(wire.names).toEqual(['a', 'b', 'c'])
   })
 
+  it('keeps a copy of what is a view of much more, and sends what need not be kept as it is', () => {
+    const seen: (Uint8Array | undefined)[] = []
+    const outbox = new Outbox(new Budget(1e9))
+    const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
+    const sender: Sender = { publish, pubrel: () => undefined }
+    outbox.resume(sender, 2)
+    const view = new Uint8Array(1_000).subarray(0, 16)
+    const delivery = deliveryOf('a', { qos: 1 })
+    const viewing = { ...delivery, content: { ...delivery.content, correlationData: view } }
+    for (const lasting of [false, true, false]) outbox.deliver(viewing, lasting)
+    outbox.puback(1)
+    expect(seen.map(each => each?.buffer.byteLength)).toEqual([1_000, 16, 16])
+  })
+
   it('sends again what is unacknowledged: in order, with its packet id, before anything else', () => {
     const { outbox, wire, again } = setUp(3)
     for (const name of ['a', 'b', 'c', 'd']) outbox.deliver(deliveryOf(name), true)

@@ -38,7 +38,8 @@ describe('What is written to a connection', () => {
   it('leaves as one piece at the end of the turn', async () => {
     const { outflow, calls, take } = noting()
     outflow.write(bytes(1, 2))
-    outflow.room(2).set([3, 4])
+    const at = outflow.take(2)
+    outflow.block.set([3, 4], at)
     outflow.write(bytes(5))
     expect([calls, outflow.unsent]).toEqual([[], 5])
     await turn()

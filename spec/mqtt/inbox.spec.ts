@@ -2,13 +2,13 @@ import { generate, type Packet } from 'mqtt-packet'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { concatBytes, fromUtf8, utf8 } from '../../src/base/bytes.js'
 import { Inbox } from '../../src/mqtt/inbox.js'
-import { PublishEncoder } from '../../src/packet/publish-encoder.js'
+import { publishPacket } from '../support/own-room.js'
 
 const bytesOf = (packet: Packet): Uint8Array => generate(packet, { protocolVersion: 5 })
 const CONNACK = bytesOf({ cmd: 'connack', reasonCode: 0, sessionPresent: true })
 const PINGRESP = bytesOf({ cmd: 'pingresp' })
 const publish = (payload: string, packetId = 7): Uint8Array =>
-  new PublishEncoder().encode({ topic: 't', payload: utf8(payload), userProperties: {} }, packetId)
+  publishPacket({ topic: 't', payload: utf8(payload), userProperties: {} }, packetId)
 
 /** A stream that notes what gets to whoever reads from it. */
 class Stream {

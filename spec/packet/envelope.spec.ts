@@ -6,8 +6,13 @@ import { PublishDecoder } from '../../src/packet/publish-decoder.js'
 import { envelopeOf, PublishEncoder } from '../../src/packet/publish-encoder.js'
 import { anyId, anyText, anyTopic } from '../support/any-packet.js'
 import { effort } from '../support/effort.js'
+import { written } from '../support/own-room.js'
 
-const own = (bytes: number): Uint8Array => new Uint8Array(bytes)
+/** The whole packet, and all of it but the payload. */
+const encoded = (encoder: PublishEncoder, topic: string, content: Content, envelope: Envelope): Uint8Array =>
+  written(room => encoder.encodeTo(topic, content, envelope, room))
+const encodedHead = (encoder: PublishEncoder, topic: string, content: Content, envelope: Envelope): Uint8Array =>
+  written(room => encoder.encodeTo(topic, content, envelope, room, true))
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined })
 const anyUint32 = fc.integer({ min: 0, max: 0xffff_ffff })
 
@@ -72,10 +77,10 @@ describe('PublishEncoder, for one of many receivers', () => {
         fc.array(anyEnvelope, { minLength: 1, maxLength: 3 }),
         (topic, content, all) => {
           for (const envelope of all) {
-            const packet = encoder.encodeTo(topic, content, envelope, own)
+            const packet = encoded(encoder, topic, content, envelope)
             expect(decoders[envelope.version].decode(packet)).toEqual(expected(topic, content, envelope))
             expect(encoder.sizeOf(topic, content, envelope)).toBe(packet.length)
-            const head = encoder.encodeHead(topic, content, envelope, own)
+            const head = encodedHead(encoder, topic, content, envelope)
             expect([...head, ...content.payload]).toEqual([...packet])
           }
         },
@@ -91,10 +96,8 @@ describe('PublishEncoder, for one of many receivers', () => {
     const plain = { subscriptionIds: [], version: 5, topicAlias: undefined } as const
     fc.assert(
       fc.property(anyTopic, anyContent, anyEnvelope, anyEnvelope, (topic, content, from, to) => {
-        const came = broker.decode(
-          encoder.encodeTo(topic, content, { ...from, ...plain, topicAlias: from.topicAlias }, own),
-        )
-        const got = receiver.decode(encoder.encodeTo('to', came, { ...to, version: 5 }, own))
+        const came = broker.decode(encoded(encoder, topic, content, { ...from, ...plain, topicAlias: from.topicAlias }))
+        const got = receiver.decode(encoded(encoder, 'to', came, { ...to, version: 5 }))
         const expiry = to.messageExpiry ?? from.messageExpiry ?? content.messageExpiry
         expect(got).toEqual({ ...expected('to', content, { ...to, version: 5 }), messageExpiry: expiry })
       }),
@@ -127,8 +130,19 @@ describe('PublishEncoder, for one of many receivers', () => {
       },
     }
     const encoder = new PublishEncoder()
-    for (let i = 1; i < 100; i++) encoder.encodeTo(`to/${i}`, content, envelopeOf(i), own)
+    for (let i = 1; i < 100; i++) encoded(encoder, `to/${i}`, content, envelopeOf(i))
     expect(looked).toBe(1)
+  })
+
+  it('writes what contents have in common each with the type it has', () => {
+    const encoder = new PublishEncoder()
+    const decoder = new PublishDecoder(5, 'server')
+    const commonProperties = { status: '200', empty: '' }
+    for (const contentType of ['a', 'b', undefined, 'a', 'a']) {
+      const content = { payload: utf8('x'), contentType, userProperties: { own: '1' }, commonProperties }
+      const { userProperties, ...got } = decoder.decode(encoded(encoder, 't', content, envelopeOf(1)))
+      expect([got.contentType, { ...userProperties }]).toEqual([contentType, { own: '1', status: '200', empty: '' }])
+    }
   })
 
   it('refuses a topic that no packet can hold, and writes the next one', () => {
@@ -136,9 +150,9 @@ describe('PublishEncoder, for one of many receivers', () => {
     const content = { payload: utf8('x'), userProperties: { a: '1' } }
     const refusal = expect.objectContaining({ code: 'argument' })
     const long = 'x'.repeat(65_536)
-    expect(() => encoder.encodeTo(long, content, envelopeOf(1), own)).toThrow(refusal)
-    expect(() => encoder.encodeTo('t', { ...content, contentType: long }, envelopeOf(1), own)).toThrow(refusal)
-    const packet = encoder.encodeTo('t', content, envelopeOf(1), own)
-    expect(packet).toEqual(new PublishEncoder().encodeTo('t', content, envelopeOf(1), own))
+    expect(() => encoded(encoder, long, content, envelopeOf(1))).toThrow(refusal)
+    expect(() => encoded(encoder, 't', { ...content, contentType: long }, envelopeOf(1))).toThrow(refusal)
+    const packet = encoded(encoder, 't', content, envelopeOf(1))
+    expect(packet).toEqual(encoded(new PublishEncoder(), 't', content, envelopeOf(1)))
   })
 })

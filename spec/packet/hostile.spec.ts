@@ -6,11 +6,11 @@ import { putVarint, sizeOfVarint } from '../../src/packet/layout.js'
 import { PacketError } from '../../src/packet/packet-error.js'
 import type { Version } from '../../src/packet/packets.js'
 import { PublishDecoder } from '../../src/packet/publish-decoder.js'
-import { PublishEncoder } from '../../src/packet/publish-encoder.js'
 import * as REASON from '../../src/packet/reason-codes.js'
 import { anyClientPacket, anyText, anyTopic } from '../support/any-packet.js'
 import { encodeClientPacket } from '../support/client-packets.js'
 import { effort } from '../support/effort.js'
+import { publishPacket } from '../support/own-room.js'
 
 /** How many mutated packets; more by hand: `PACKETS=1000000 npx vitest run ... spec/packet/hostile`. */
 const PACKETS = Number(process.env['PACKETS'] ?? effort(50_000, 3_000))
@@ -28,7 +28,7 @@ const anyPublish = fc
     messageExpiry: fc.nat(),
     userProperties: fc.dictionary(anyText, anyText, { maxKeys: 3 }),
   })
-  .map(publish => new PublishEncoder().encode(publish, 1))
+  .map(publish => publishPacket(publish, 1))
 
 /** Simple and fast: a million mutants are to come from one number. */
 function chance(seed: number): (below: number) => number {

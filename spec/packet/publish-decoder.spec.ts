@@ -5,9 +5,9 @@ import { concatBytes, utf8 } from '../../src/base/bytes.js'
 import { PacketError } from '../../src/packet/packet-error.js'
 import type { InboundPublish } from '../../src/packet/publish.js'
 import { PublishDecoder } from '../../src/packet/publish-decoder.js'
-import { PublishEncoder } from '../../src/packet/publish-encoder.js'
 import * as REASON from '../../src/packet/reason-codes.js'
 import { effort } from '../support/effort.js'
+import { publishPacket } from '../support/own-room.js'
 
 const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter(value => !value.includes('\0'))
 const nonEmpty = text.filter(value => value !== '')
@@ -87,7 +87,7 @@ describe('PublishDecoder', () => {
   it('reads what our encoder writes, with and without an id', () => {
     const publish = { topic: 'a/b', payload: utf8('x'), contentType: 'c', userProperties: { __ts: '1:0:a' } }
     for (const id of [0, 1, 65_535]) {
-      const decoded = new PublishDecoder().decode(new PublishEncoder().encode(publish, id))
+      const decoded = new PublishDecoder().decode(publishPacket(publish, id))
       expect(decoded).toMatchObject({ ...publish, packetId: id, qos: id === 0 ? 0 : 1 })
     }
   })

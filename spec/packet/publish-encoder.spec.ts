@@ -3,6 +3,7 @@ import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
 import type { OutboundRequest } from '../../src/mqtt/session.js'
 import { PublishEncoder } from '../../src/packet/publish-encoder.js'
+import { publishPacket } from '../support/own-room.js'
 
 const REQUEST: OutboundRequest = {
   topic: 'statestore/v1/command/invoke',
@@ -60,7 +61,7 @@ describe('PublishEncoder', () => {
     const encoder = new PublishEncoder()
     fc.assert(
       fc.property(anyRequest, fc.integer({ min: 1, max: 65_535 }), (request, id) => {
-        const ours = encoder.encode(request, id)
+        const ours = publishPacket(request, id, encoder)
         const theirs = generate(toReference(request, id), { protocolVersion: 5 })
         expect(read(ours)).toEqual(read(theirs))
         expect(ours.length).toBe(theirs.length)
@@ -72,23 +73,23 @@ describe('PublishEncoder', () => {
     'counts a payload of %d bytes in as many digits as it takes',
     length => {
       const payload = new Uint8Array(length).fill(42)
-      const packet = read(new PublishEncoder().encode({ ...REQUEST, payload }, 9))
+      const packet = read(publishPacket({ ...REQUEST, payload }, 9))
       expect(Buffer.from(packet.payload).equals(payload)).toBe(true)
     },
   )
 
   it('has room for properties of any size', () => {
     const long = 'ä'.repeat(20_000)
-    const packet = read(new PublishEncoder().encode({ ...REQUEST, userProperties: { long, __ts: '1:0:a' } }, 9))
+    const packet = read(publishPacket({ ...REQUEST, userProperties: { long, __ts: '1:0:a' } }, 9))
     expect(packet.properties?.userProperties).toEqual({ long, __ts: '1:0:a' })
   })
 
   it('keeps nothing of one packet in the next', () => {
     const encoder = new PublishEncoder()
-    const first = encoder.encode(REQUEST, 1)
+    const first = publishPacket(REQUEST, 1, encoder)
     const copy = Uint8Array.from(first)
-    encoder.encode({ ...REQUEST, topic: 'other', userProperties: {}, payload: new Uint8Array(50) }, 2)
+    publishPacket({ ...REQUEST, topic: 'other', userProperties: {}, payload: new Uint8Array(50) }, 2, encoder)
     expect(first).toEqual(copy)
-    expect(read(encoder.encode(REQUEST, 1))).toEqual(read(first))
+    expect(read(publishPacket(REQUEST, 1, encoder))).toEqual(read(first))
   })
 })

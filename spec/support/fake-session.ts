@@ -1,6 +1,6 @@
 import type { RequestRejectedError, StateStoreError } from '../../src/base/errors.js'
 import type { ConnectionInfo, MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
-import { PublishEncoder } from '../../src/packet/publish-encoder.js'
+import { envelopeOf, PublishEncoder } from '../../src/packet/publish-encoder.js'
 
 export interface Published {
   readonly request: OutboundRequest
@@ -40,7 +40,7 @@ export class FakeSession implements MqttSession {
   }
 
   sizeOf(request: OutboundRequest): number {
-    return new PublishEncoder().encode(request, 1).length
+    return new PublishEncoder().sizeOf(request.topic, request, envelopeOf(1))
   }
 
   publish(request: OutboundRequest, done: (refusal: RequestRejectedError | undefined) => void): void {

@@ -42,3 +42,9 @@ export function ownContent(content: Content): Content {
   if (own.payload === payload && own.correlationData === correlationData && own.carried === carried) return content
   return { ...content, ...own }
 }
+
+/** A delivery to keep. */
+export function ownDelivery(delivery: Delivery): Delivery {
+  const content = ownContent(delivery.content)
+  return content === delivery.content ? delivery : { ...delivery, content }
+}

@@ -61,13 +61,13 @@ export class Inbound {
     const refusal = this.#refusal(message)
     const { handler } = this.#host
     if (refusal === undefined && message.topic === handler.topic) {
-      if (qos === 1) putPuback(this.#link.room(PUBACK_SIZE), packetId)
+      if (qos === 1) this.#acknowledge(packetId)
       if (handler.take(this.#peer, message)) this.#link.linger()
       return
     }
     const outcome = refusal ?? this.#pass(message)
     if (qos === 0) return
-    if (outcome === SUCCESS) putPuback(this.#link.room(PUBACK_SIZE), packetId)
+    if (outcome === SUCCESS) this.#acknowledge(packetId)
     else this.#peer.send({ type: 'puback', packetId, ...outcome })
   }
 
@@ -80,6 +80,12 @@ export class Inbound {
   /** Topics that the client has given numbers, bytes. */
   get held(): number {
     return this.#aliases.bytes
+  }
+
+  #acknowledge(packetId: number): void {
+    const { room } = this.#link
+    const at = room.take(PUBACK_SIZE)
+    putPuback(room.block, at, packetId)
   }
 
   /** The connection is gone. */

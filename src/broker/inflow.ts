@@ -43,9 +43,15 @@ export class Inflow implements UnfinishedReader {
 
   /** A piece came. */
   push(chunk: Uint8Array): void {
+    this.#count(chunk.length)
+    // Nearly always it is all there is, and need not wait.
+    if (this.#cutter.held + this.#unread === 0) {
+      this.#unfinished.first(chunk)
+      this.#cutter.push(chunk)
+      return
+    }
     this.#chunks.push(chunk)
     this.#unread += chunk.length
-    this.#count(chunk.length)
   }
 
   /** The next packet that is complete. Raises `PacketError` for one that cannot become a packet. */

@@ -102,12 +102,8 @@ export class Outbound implements Sender {
   }
 
   #write(topic: string, { content }: Delivery, envelope: Envelope): void {
-    const { encoder } = this.#host
-    if (!this.#link.isLarge(content.payload)) {
-      encoder.encodeTo(topic, content, envelope, this.#link.room)
-      return
-    }
-    encoder.encodeHead(topic, content, envelope, this.#link.room)
-    this.#link.write(content.payload)
+    const apart = this.#link.isLarge(content.payload)
+    this.#host.encoder.encodeTo(topic, content, envelope, this.#link.room, apart)
+    if (apart) this.#link.write(content.payload)
   }
 }

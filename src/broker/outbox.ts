@@ -1,6 +1,6 @@
 import { SlotMap } from '../base/slot-map.js'
 import type { Budget } from './budget.js'
-import type { Delivery } from './delivery.js'
+import { type Delivery, ownDelivery } from './delivery.js'
 import { Holdings } from './holdings.js'
 import { Waiting } from './waiting.js'
 
@@ -102,17 +102,15 @@ export class Outbox {
    * @param lasting - whether the session goes on when the connection ends
    */
   deliver(delivery: Delivery, lasting: boolean): void {
-    if (this.#sender === undefined || !this.#idle || !this.#taken) {
-      this.#holdings.keep(delivery)
-      this.#waiting.push(delivery)
-      return
-    }
-    if (!lasting && delivery.qos === 1 && delivery.giveOn === undefined) {
+    const now = this.#sender !== undefined && this.#idle && this.#taken
+    if (now && !lasting && delivery.qos === 1 && delivery.giveOn === undefined) {
       this.#sendOnce(delivery)
       return
     }
-    this.#holdings.keep(delivery)
-    this.#send(delivery)
+    const kept = ownDelivery(delivery)
+    this.#holdings.keep(kept)
+    if (now) this.#send(kept)
+    else this.#waiting.push(kept)
   }
 
   /** Forgets what waits for its turn beyond its time; returns whether there is room now. */

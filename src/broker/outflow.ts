@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { afterIo } from '../base/clock.js'
-import { viewOf } from '../packet/layout.js'
+import type { Room } from '../packet/publish-encoder.js'
 import type { Budget } from './budget.js'
+import { atTurnEnd } from './turn-end.js'
 
 /** What is gathered in one block, and the largest piece that is worth a copy, bytes. */
 const SMALLEST_BLOCK = 512
@@ -20,7 +21,7 @@ const NOTHING = Buffer.alloc(0)
  * TCP, one frame over WebSocket; and while the network does not take it, it waits here. An idle connection has no memory
  * for it.
  */
-export class Outflow {
+export class Outflow implements Room {
   readonly #stream: Duplex
   readonly #socket: Socket
   readonly #budget: Budget
@@ -63,19 +64,24 @@ export class Outflow {
     return this.unsent > HIGH_WATER
   }
 
+  get block(): Uint8Array {
+    return this.#block
+  }
+
   /** Memory for a piece that is to leave; it is to be filled at once. */
-  readonly room = (bytes: number): Uint8Array => {
+  take(bytes: number): number {
     this.#gather(bytes)
     if (this.#to + bytes > this.#block.length) this.#newBlock(bytes)
     const at = this.#to
     this.#to += bytes
-    return viewOf(this.#block, at, this.#to)
+    return at
   }
 
   /** Writes a piece; a large one is not copied, and is not to be changed any more. */
   write(piece: Uint8Array): void {
     if (piece.length <= LARGEST_PIECE) {
-      this.room(piece.length).set(piece)
+      const at = this.take(piece.length)
+      this.#block.set(piece, at)
       return
     }
     this.#gather(piece.length)
@@ -175,7 +181,7 @@ export class Outflow {
     if (this.#writing) this.#watch()
     else if (!this.#flushing) {
       this.#flushing = true
-      afterIo(this.#turnOver)
+      atTurnEnd(this.#turnOver)
     }
   }
 

@@ -53,7 +53,7 @@ export class SocketLink implements Link {
     this.#inflow = new Inflow(host, () => this.#connection?.cut())
     this.#unwrapping = upgraded?.unwrapping
     this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
-    this.room = this.#outflow.room
+    this.room = this.#outflow
   }
 
   get unsent(): number {

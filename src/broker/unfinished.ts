@@ -43,7 +43,12 @@ export class Unfinished {
     this.#crumbs = 0
   }
 
-  /** A piece came. Raises {@link PacketError} when there are too many, and short ones. */
+  /** A piece came, and nothing was left of what came before. */
+  first({ length }: Uint8Array): void {
+    this.#crumbs = length < CRUMB ? 1 : 0
+  }
+
+  /** Another piece came. Raises {@link PacketError} when there are too many, and short ones. */
   piece({ length }: Uint8Array): void {
     if (length < CRUMB && ++this.#crumbs > MOST_CRUMBS)
       throw new PacketError(REASON.messageRateTooHigh, 'a packet in so many pieces is not worth the time they take')

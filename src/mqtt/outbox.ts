@@ -1,4 +1,5 @@
 import { afterIo } from '../base/clock.js'
+import type { Room } from '../packet/publish-encoder.js'
 import type { MqttJsStream } from './mqttjs-client.js'
 
 type Stream = Pick<MqttJsStream, 'write' | 'cork' | 'uncork'>
@@ -12,7 +13,7 @@ const BLOCK = 16_384
  * Lets what is written in one turn of the event loop leave as one piece: one system call over TCP, one frame over
  * WebSocket. The writes of many small packets are a quarter of a busy client's time otherwise.
  */
-export class Outbox {
+export class Outbox implements Room {
   #stream: Stream | undefined
   #block = new Uint8Array(0)
   /** What waits in the block. */
@@ -21,17 +22,22 @@ export class Outbox {
 
   /** Adds a packet to what leaves at the end of this turn. */
   add(stream: Stream, packet: Uint8Array): void {
-    this.room(stream, packet.length).set(packet)
+    this.hold(stream)
+    const at = this.take(packet.length)
+    this.#block.set(packet, at)
   }
 
-  /** Memory for a packet that leaves at the end of this turn, to be filled at once. */
-  room(stream: Stream, bytes: number): Uint8Array {
-    this.hold(stream)
+  get block(): Uint8Array {
+    return this.#block
+  }
+
+  /** Memory for a packet that leaves with what is held back, to be filled at once; to be called after {@link hold}. */
+  take(bytes: number): number {
     if (this.#to - this.#from + bytes > LARGEST_PIECE) this.#release()
     if (this.#to + bytes > this.#block.length) this.#renew(bytes)
     const at = this.#to
     this.#to += bytes
-    return this.#block.subarray(at, this.#to)
+    return at
   }
 
   /** Holds back what others write to the stream until the end of this turn. */

@@ -45,7 +45,8 @@ export class Publisher {
     this.#unacknowledged[id] = done
     const stream = streamOf(this.#client)
     const envelope = retain ? { ...envelopeOf(id), retain } : envelopeOf(id)
-    this.#encoder.encodeTo(message.topic, message, envelope, bytes => this.#outbox.room(stream, bytes))
+    this.#outbox.hold(stream)
+    this.#encoder.encodeTo(message.topic, message, envelope, this.#outbox)
   }
 
   /** To be called with every packet that mqtt.js read, before it deals with it. */

@@ -90,13 +90,16 @@ export const viewOf = (bytes: Uint8Array, from: number, to: number): Uint8Array 
 /** Size of a PUBACK with success, bytes. */
 export const PUBACK_SIZE = 4
 
-/** Writes a PUBACK with success (MQTT 5.0, section 3.4) to the start of the memory given. */
-export function putPuback(bytes: Uint8Array, packetId: number): Uint8Array {
-  bytes[0] = PACKET.puback << 4
-  bytes[1] = 2
-  putUint16(bytes, 2, packetId)
-  return bytes
+/** Writes a PUBACK with success (MQTT 5.0, section 3.4) to a place. */
+export function putPuback(bytes: Uint8Array, at: number, packetId: number): void {
+  bytes[at] = PACKET.puback << 4
+  bytes[at + 1] = 2
+  putUint16(bytes, at + 2, packetId)
 }
 
 /** PUBACK with success. */
-export const pubackOf = (packetId: number): Uint8Array => putPuback(new Uint8Array(PUBACK_SIZE), packetId)
+export function pubackOf(packetId: number): Uint8Array {
+  const bytes = new Uint8Array(PUBACK_SIZE)
+  putPuback(bytes, 0, packetId)
+  return bytes
+}

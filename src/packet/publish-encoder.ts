@@ -1,15 +1,25 @@
 import { ArgumentError } from '../base/errors.js'
-import { FLAG, LARGEST_VARINT, putUint16, putVarint, sizeOfVarint } from './layout.js'
+import { FLAG, LARGEST_VARINT, putUint16, putVarint, sizeOfVarint, viewOf } from './layout.js'
 import * as PACKET from './packet-types.js'
 import * as PROPERTY from './property-ids.js'
-import type { Content, Envelope, PropertiesByName, Publish } from './publish.js'
+import type { Content, Envelope, PropertiesByName } from './publish.js'
 import { Writer } from './writer.js'
 
-/** Gives memory for so many bytes; all of them are written. */
-export type Room = (bytes: number) => Uint8Array
+/** Memory that packets are written to. A view of it for each of them would cost more than to write it. */
+export interface Room {
+  /** Where it is, after {@link take}. */
+  readonly block: Uint8Array
+  /** Takes so many bytes, all of which are written at once; returns where in the block they begin. */
+  take(bytes: number): number
+}
 
-const ownMemory: Room = bytes => new Uint8Array(bytes)
+/** Properties that many contents have, and what they are as bytes. */
+interface Common {
+  readonly contentType: string | undefined
+  readonly encoded: Uint8Array
+}
 
+const NOTHING: Uint8Array = new Uint8Array(0)
 const NO_IDS: readonly number[] = Object.freeze([])
 /** Up to here a loop is faster than a view and its copy, bytes. */
 const LONGEST_LOOP = 64
@@ -23,25 +33,20 @@ const ALIAS_SIZE = 3
  *
  * @example
  * ```ts
- * const packet = new PublishEncoder().encode(request, 7)
+ * new PublishEncoder().encodeTo('sensors/1', content, envelopeOf(7), room)
  * ```
  */
 export class PublishEncoder {
-  /** The properties of {@link #content}, then the topic. */
+  /** The properties of {@link #content}, as far as they are not {@link #common}. */
   readonly #block = new Writer(1_024)
-  #propertiesEnd = 0
+  /** Those that it has in common with others. */
+  #common = NOTHING
   #content: Content | undefined
+  /** Of all properties of the packet at hand, bytes. */
+  #size = 0
+  readonly #topicBlock = new Writer(256)
   #topic: string | undefined
-  readonly #common = new WeakMap<PropertiesByName, Uint8Array>()
-
-  /**
-   * The whole packet for MQTT 5, neither repeated nor retained; `packetId` is 1 to 65,535 for QoS 1, and 0 stands for QoS 0.
-   *
-   * @param room - gives the memory for it, as many bytes as it is told; default memory of its own
-   */
-  encode(publish: Publish, packetId: number, room: Room = ownMemory): Uint8Array {
-    return this.encodeTo(publish.topic, publish, envelopeOf(packetId), room)
-  }
+  readonly #known = new WeakMap<PropertiesByName, Common>()
 
   /**
    * The whole packet for one of many receivers of a content: what is common is encoded once, if they come one after another.
@@ -49,63 +54,53 @@ export class PublishEncoder {
    * @example
    * ```ts
    * const envelope = { ...envelopeOf(packetId), retain: true }
-   * encoder.encodeTo('sensors/1', content, envelope, bytes => outflow.room(bytes))
+   * encoder.encodeTo('sensors/1', content, envelope, outflow)
    * ```
+   * @param apart - leaves the payload out, which has to follow; default false
    */
-  encodeTo(topic: string, content: Content, envelope: Envelope, room: Room): Uint8Array {
-    const packet = this.#encode(topic, content, envelope, room, content.payload.length)
-    packet.set(content.payload, packet.length - content.payload.length)
-    return packet
-  }
-
-  /** All of the packet but the payload, which has to follow it. */
-  encodeHead(topic: string, content: Content, envelope: Envelope, room: Room): Uint8Array {
-    return this.#encode(topic, content, envelope, room, 0)
+  encodeTo(topic: string, content: Content, envelope: Envelope, room: Room, apart = false): void {
+    const remaining = this.#remaining(topic, content, envelope)
+    const { packetId, version } = envelope
+    const { payload } = content
+    if (remaining > LARGEST_VARINT)
+      throw new ArgumentError(`A PUBLISH of ${remaining} bytes is larger than MQTT allows`)
+    const start = room.take(1 + sizeOfVarint(remaining) + remaining - (apart ? payload.length : 0))
+    const bytes = room.block
+    bytes[start] = firstByteOf(envelope)
+    let at = putVarint(bytes, start + 1, remaining)
+    at = put(this.#topicBlock.bytes, this.#topicBlock.at, bytes, at)
+    if (packetId !== 0) at = putUint16(bytes, at, packetId)
+    if (version === 5) at = this.#putProperties(bytes, putVarint(bytes, at, this.#size), content, envelope)
+    if (!apart) put(payload, payload.length, bytes, at)
+    // An answer has but one receiver, and may be a view of all that was read with its request.
+    if (content.correlationData !== undefined) this.#content = undefined
   }
 
   /** Size of the whole packet, bytes. */
   sizeOf(topic: string, content: Content, envelope: Envelope): number {
-    this.#prepare(topic, content)
-    const remaining = this.#remaining(content, envelope, this.#propertiesSize(content, envelope))
+    const remaining = this.#remaining(topic, content, envelope)
     return 1 + sizeOfVarint(remaining) + remaining
   }
 
-  #encode(topic: string, content: Content, envelope: Envelope, room: Room, payloadRoom: number): Uint8Array {
-    this.#prepare(topic, content)
-    const { packetId, version } = envelope
-    const properties = this.#propertiesSize(content, envelope)
-    const remaining = this.#remaining(content, envelope, properties)
-    if (remaining > LARGEST_VARINT)
-      throw new ArgumentError(`A PUBLISH of ${remaining} bytes is larger than MQTT allows`)
-    const packet = room(1 + sizeOfVarint(remaining) + remaining - content.payload.length + payloadRoom)
-    packet[0] = firstByteOf(envelope)
-    let at = this.#copy(this.#propertiesEnd, this.#block.at, packet, putVarint(packet, 1, remaining))
-    if (packetId !== 0) at = putUint16(packet, at, packetId)
-    if (version === 5) this.#putProperties(packet, putVarint(packet, at, properties), content, envelope)
-    return packet
-  }
-
-  #prepare(topic: string, content: Content): void {
+  /** Everything after type and length, bytes. */
+  #remaining(topic: string, content: Content, envelope: Envelope): number {
     if (content !== this.#content) this.#properties(content)
     if (topic !== this.#topic) this.#putTopic(topic)
+    this.#size = this.#propertiesSize(content, envelope)
+    const id = envelope.packetId === 0 ? 0 : 2
+    const properties = envelope.version === 4 ? 0 : sizeOfVarint(this.#size) + this.#size
+    return this.#topicBlock.at + id + properties + content.payload.length
   }
 
   #propertiesSize(content: Content, { messageExpiry, topicAlias, subscriptionIds }: Envelope): number {
-    let size = this.#propertiesEnd
+    let size = this.#block.at + this.#common.length
     if ((messageExpiry ?? content.messageExpiry) !== undefined) size += EXPIRY_SIZE
     if (topicAlias !== undefined) size += ALIAS_SIZE
     if (subscriptionIds.length > 0) for (const id of subscriptionIds) size += 1 + sizeOfVarint(id)
     return size
   }
 
-  /** Everything after type and length. */
-  #remaining(content: Content, { packetId, version }: Envelope, properties: number): number {
-    const topic = this.#block.at - this.#propertiesEnd
-    const id = packetId === 0 ? 0 : 2
-    return topic + id + (version === 4 ? 0 : sizeOfVarint(properties) + properties) + content.payload.length
-  }
-
-  #putProperties(packet: Uint8Array, start: number, content: Content, envelope: Envelope): void {
+  #putProperties(packet: Uint8Array, start: number, content: Content, envelope: Envelope): number {
     const { topicAlias, subscriptionIds, messageExpiry = content.messageExpiry } = envelope
     let at = start
     if (messageExpiry !== undefined) {
@@ -121,44 +116,37 @@ export class PublishEncoder {
         packet[at] = PROPERTY.subscriptionId
         at = putVarint(packet, at + 1, id)
       }
-    this.#copy(0, this.#propertiesEnd, packet, at)
-  }
-
-  #copy(from: number, to: number, packet: Uint8Array, at: number): number {
-    const { bytes } = this.#block
-    if (to - from > LONGEST_LOOP) packet.set(bytes.subarray(from, to), at)
-    else for (let i = from; i < to; i++) packet[at + i - from] = bytes[i] ?? 0
-    return at + to - from
+    at = put(this.#block.bytes, this.#block.at, packet, at)
+    return put(this.#common, this.#common.length, packet, at)
   }
 
   #putTopic(topic: string): void {
     this.#topic = undefined
-    this.#block.at = this.#propertiesEnd
-    this.#block.text(topic)
+    this.#topicBlock.at = 0
+    this.#topicBlock.text(topic)
     this.#topic = topic
   }
 
   /** Those that are the same for all receivers. */
   #properties(content: Content): void {
     this.#content = undefined
-    this.#topic = undefined
     this.#block.at = 0
+    this.#common = NOTHING
     if (content.carried !== undefined) this.#block.raw(content.carried)
     else this.#named(content)
-    this.#propertiesEnd = this.#block.at
     this.#content = content
   }
 
   #named({ contentType, responseTopic, correlationData, userProperties, commonProperties }: Content): void {
     const block = this.#block
-    if (contentType !== undefined) this.#labelled(PROPERTY.contentType, contentType)
+    if (commonProperties !== undefined) this.#common = this.#commonOf(contentType, commonProperties)
+    else if (contentType !== undefined) this.#labelled(PROPERTY.contentType, contentType)
     if (responseTopic !== undefined) this.#labelled(PROPERTY.responseTopic, responseTopic)
     if (correlationData !== undefined) {
       block.byte(PROPERTY.correlationData)
       block.binary(correlationData)
     }
     this.#userProperties(userProperties)
-    if (commonProperties !== undefined) this.#commonProperties(commonProperties)
   }
 
   #userProperties(properties: PropertiesByName): void {
@@ -174,15 +162,16 @@ export class PublishEncoder {
     this.#block.text(value)
   }
 
-  #commonProperties(properties: PropertiesByName): void {
-    const known = this.#common.get(properties)
-    if (known !== undefined) {
-      this.#block.raw(known)
-      return
-    }
-    const from = this.#block.at
+  /** Contents with the same properties mostly have the same type, too. */
+  #commonOf(contentType: string | undefined, properties: PropertiesByName): Uint8Array {
+    const known = this.#known.get(properties)
+    if (known !== undefined && known.contentType === contentType) return known.encoded
+    if (contentType !== undefined) this.#labelled(PROPERTY.contentType, contentType)
     this.#userProperties(properties)
-    this.#common.set(properties, this.#block.bytes.slice(from, this.#block.at))
+    const encoded = this.#block.bytes.slice(0, this.#block.at)
+    this.#block.at = 0
+    this.#known.set(properties, { contentType, encoded })
+    return encoded
   }
 
   #labelled(identifier: number, text: string): void {
@@ -202,6 +191,13 @@ export const envelopeOf = (packetId: number): Envelope => ({
   topicAlias: undefined,
   version: 5,
 })
+
+/** Copies the first bytes to a place; returns the place after them. */
+function put(bytes: Uint8Array, length: number, to: Uint8Array, at: number): number {
+  if (length <= LONGEST_LOOP) for (let i = 0; i < length; i++) to[at + i] = bytes[i] ?? 0
+  else to.set(length === bytes.length ? bytes : viewOf(bytes, 0, length), at)
+  return at + length
+}
 
 const firstByteOf = ({ qos, dup, retain }: Envelope): number =>
   (PACKET.publish << 4) | (qos << 1) | (dup ? FLAG.dup : 0) | (retain ? FLAG.retain : 0)

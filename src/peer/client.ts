@@ -21,8 +21,8 @@ export interface Client {
   subscribes(topic: string): boolean
   /**
    * Delivers to this client alone, whether it subscribes to the topic or not: with QoS 1, or 0 where that is what was
-   * granted. Contents that go to many clients are one object. They may be kept for long: nothing in them is a view of
-   * memory that is much larger.
+   * granted. Contents that go to many clients are one object. What is kept of them is copied where it is a view of memory
+   * that is much larger.
    */
   deliver(topic: string, content: Content): void
 }

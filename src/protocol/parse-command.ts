@@ -1,6 +1,7 @@
-import { toBinaryString } from '../base/bytes.js'
+import { sameBytes, toBinaryString, utf8 } from '../base/bytes.js'
 import { PayloadError } from '../base/errors.js'
 import { decode } from '../resp3/decode.js'
+import { decodeStrings } from '../resp3/decode-strings.js'
 import type { Command, SetCommand } from './commands.js'
 import type { KnownServiceErrorCode } from './service-errors.js'
 
@@ -20,10 +21,10 @@ export function parseCommand(payload: Uint8Array): Command {
   const words = readStrings(payload)
   const [verb, key] = words
   if (verb === undefined) throw new CommandError('syntax-error')
-  const parse = PARSERS[textOf(verb)]
+  const parse = parserOf(verb)
   if (parse === undefined) throw new CommandError('unknown-command')
   if (key === undefined) throw new CommandError('wrong-argument-count')
-  const command = parse(key, words.slice(2))
+  const command = parse(key, words)
   // A glob of no bytes is legal: it is the name of no key.
   if ('key' in command && key.length === 0) throw new CommandError('key-empty')
   return command
@@ -46,8 +47,10 @@ function declaredItems(payload: Uint8Array): number {
 }
 
 function readStrings(payload: Uint8Array): Uint8Array[] {
-  if (declaredItems(payload) > MOST_ITEMS) throw new CommandError('syntax-error')
   try {
+    const strings = decodeStrings(payload, MOST_ITEMS)
+    if (strings !== undefined) return strings
+    if (declaredItems(payload) > MOST_ITEMS) throw new CommandError('syntax-error')
     const array = decode(payload)
     if (array.type !== 'array') throw new CommandError('syntax-error')
     return array.items.map(item => {
@@ -64,62 +67,69 @@ const LONGEST_WORD = 16
 
 const textOf = (bytes: Uint8Array): string => (bytes.length <= LONGEST_WORD ? toBinaryString(bytes) : '')
 
-const exactly = (count: number, rest: readonly Uint8Array[]): void => {
-  if (rest.length !== count) throw new CommandError('wrong-argument-count')
+/** Arguments behind the key. */
+const exactly = (count: number, words: readonly Uint8Array[]): void => {
+  if (words.length !== 2 + count) throw new CommandError('wrong-argument-count')
 }
 
-type Parser = (key: Uint8Array, rest: readonly Uint8Array[]) => Command
+/** @param words - all of them, the verb and the key among them */
+type Parser = (key: Uint8Array, words: readonly Uint8Array[]) => Command
 
-// Verbs are upper case ("Case sensitivity"): another case is an unknown command. No prototype, so that none is inherited.
-const PARSERS: Record<string, Parser | undefined> = Object.assign(Object.create(null), {
-  SET: (key: Uint8Array, [value, ...options]: readonly Uint8Array[]): Command => {
+const PARSE: Record<Command['verb'], Parser> = {
+  SET: (key, words) => {
+    const [, , value] = words
     if (value === undefined) throw new CommandError('wrong-argument-count')
-    return { verb: 'SET', key, value, ...parseSetOptions(options) }
+    const { condition, px } = words.length === 3 ? NO_OPTIONS : parseSetOptions(words.slice(3))
+    return { verb: 'SET', key, value, condition, px }
   },
-  GET: (key: Uint8Array, rest: readonly Uint8Array[]): Command => {
-    exactly(0, rest)
+  GET: (key, words) => {
+    exactly(0, words)
     return { verb: 'GET', key }
   },
-  DEL: (key: Uint8Array, rest: readonly Uint8Array[]): Command => {
-    exactly(0, rest)
+  DEL: (key, words) => {
+    exactly(0, words)
     return { verb: 'DEL', key }
   },
-  VDEL: (key: Uint8Array, rest: readonly Uint8Array[]): Command => {
-    exactly(1, rest)
-    const [value] = rest
+  VDEL: (key, words) => {
+    exactly(1, words)
+    const [, , value] = words
     if (value === undefined) throw new CommandError('wrong-argument-count')
     return { verb: 'VDEL', key, value }
   },
-  KEYNOTIFY: (key: Uint8Array, rest: readonly Uint8Array[]): Command => ({
-    verb: 'KEYNOTIFY',
-    key,
-    stop: readStop(rest),
-  }),
-  GLOBNOTIFY: (glob: Uint8Array, rest: readonly Uint8Array[]): Command => ({
-    verb: 'GLOBNOTIFY',
-    glob,
-    stop: readStop(rest),
-  }),
-  SCAN: (glob: Uint8Array, [token, ...rest]: readonly Uint8Array[]): Command => {
-    exactly(0, rest)
-    return { verb: 'SCAN', glob, token }
+  KEYNOTIFY: (key, words) => ({ verb: 'KEYNOTIFY', key, stop: readStop(words) }),
+  GLOBNOTIFY: (glob, words) => ({ verb: 'GLOBNOTIFY', glob, stop: readStop(words) }),
+  SCAN: (glob, words) => {
+    if (words.length > 3) throw new CommandError('wrong-argument-count')
+    return { verb: 'SCAN', glob, token: words[2] }
   },
-})
+}
 
-function readStop(rest: readonly Uint8Array[]): boolean {
-  const [option] = rest
+/** The frequent ones come first. */
+const PARSERS = Object.entries(PARSE).map(([verb, parse]) => ({ verb: utf8(verb), parse }))
+
+// Verbs are upper case ("Case sensitivity"): another case is an unknown command. Compared as bytes: a text that is looked up
+// has to be made, and found among all texts there are.
+function parserOf(verb: Uint8Array): Parser | undefined {
+  for (const known of PARSERS) if (sameBytes(known.verb, verb)) return known.parse
+  return undefined
+}
+
+function readStop(words: readonly Uint8Array[]): boolean {
+  const [, , option] = words
   if (option === undefined) return false
-  exactly(1, rest)
+  exactly(1, words)
   if (textOf(option) !== 'STOP') throw new CommandError('syntax-error')
   return true
 }
 
 type SetOptions = Pick<SetCommand, 'condition' | 'px'>
 
+const NO_OPTIONS: SetOptions = { condition: undefined, px: undefined }
+
 // `NEX` may be followed by a comparand or by the next option, and nothing marks which: what follows is an option if
 // the rest then makes sense, else the comparand.
 function parseSetOptions(options: readonly Uint8Array[]): SetOptions {
-  const parsed = readOptions(options, { condition: undefined, px: undefined })
+  const parsed = readOptions(options, NO_OPTIONS)
   if (parsed === undefined) throw new CommandError('syntax-error')
   return parsed
 }

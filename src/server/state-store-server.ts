@@ -204,16 +204,20 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     if (responseTopic === undefined || correlationData === undefined) return
     const content: Content = {
       payload: response.payload,
-      // A copy: with the answer, which may have to wait, all that was read with the request would be kept.
-      correlationData: new Uint8Array(correlationData),
+      correlationData,
       contentType: CONTENT_TYPE,
       userProperties: response.userProperties,
       commonProperties: response.commonProperties,
     }
-    if (this.#options.answer) this.#options.answer(connection, message, content)
-    else if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
+    if (!this.#options.answer && connection.subscribes(responseTopic)) {
+      connection.deliver(responseTopic, content)
+      return
+    }
+    // With the answer, which may have to wait, all that was read with the request would be kept.
+    const own = { ...content, correlationData: new Uint8Array(correlationData) }
+    if (this.#options.answer) this.#options.answer(connection, message, own)
     // No other client is to have it if the client itself does not want it.
-    else if (!isResponseTopic(responseTopic)) this.#options.publish({ topic: responseTopic, ...content })
+    else if (!isResponseTopic(responseTopic)) this.#options.publish({ topic: responseTopic, ...own })
   }
 
   #notify(changes: readonly Change[]): void {

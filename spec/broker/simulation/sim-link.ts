@@ -1,5 +1,6 @@
 import mqttPacket, { type Packet, type Parser } from 'mqtt-packet'
 import type { Link } from '../../../src/broker/link.js'
+import type { Room } from '../../../src/packet/publish-encoder.js'
 
 /** A packet on its way to a client, and its size, bytes. */
 export interface Sent {
@@ -47,11 +48,11 @@ export class SimLink implements Link {
     this.#parser.on('error', error => observer.complain(`the broker wrote what is no packet: ${error.message}`))
   }
 
-  readonly room = (bytes: number): Uint8Array => {
+  /** A packet is complete when the next one begins. */
+  readonly room: Room = new FreshRoom(bytes => {
     this.flush()
-    this.#filling = new Uint8Array(bytes)
-    return this.#filling
-  }
+    this.#filling = bytes
+  })
 
   write(piece: Uint8Array): void {
     this.flush()
@@ -112,5 +113,21 @@ export class SimLink implements Link {
     if (this.gone) return
     this.down.push(sent)
     this.unsent += size
+  }
+}
+
+/** Memory of its own for each packet. */
+class FreshRoom implements Room {
+  block = new Uint8Array(0)
+  readonly #begun: (bytes: Uint8Array) => void
+
+  constructor(begun: (bytes: Uint8Array) => void) {
+    this.#begun = begun
+  }
+
+  take(bytes: number): number {
+    this.block = new Uint8Array(bytes)
+    this.#begun(this.block)
+    return 0
   }
 }
