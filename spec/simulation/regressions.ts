@@ -152,4 +152,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 2,
     seeds: [871, 600_006_471, 600_010_294],
   },
+  {
+    story: 'a key of an earlier connection was called live a moment before its next change was told',
+    suite: 'glob',
+    generator: 2,
+    seeds: [19_266],
+  },
 ]
