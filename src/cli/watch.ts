@@ -7,7 +7,7 @@ import { entryLines } from './entry-line.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
-import { type KeyWord, keysOf, nameOf, shellWord } from './key-text.js'
+import { isQuoted, type KeyWord, keysOf, nameOf, shellWord } from './key-text.js'
 import { say, talkOf } from './talk.js'
 import { colorsFor } from './text.js'
 
@@ -61,7 +61,7 @@ export function addWatch(program: Command, io: Io): void {
   command.addHelpText('after', HELP)
   command.action(async (words: readonly string[]) => {
     const flags = command.optsWithGlobals<WatchFlags>()
-    const isGlob = (word: string): boolean => !flags.literal && GLOB.test(word)
+    const isGlob = (word: string): boolean => !flags.literal && GLOB.test(word) && !isQuoted(word)
     const plain = words.filter(word => !isGlob(word))
     const keys = plain.length > 0 ? await keysOf(plain, io) : []
     await watch({ keys, globs: Array.from(new Set(words.filter(isGlob))) }, flags, io)

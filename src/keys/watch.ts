@@ -51,11 +51,8 @@ export class Watch {
    */
   isToldBy(cover: Cover): boolean {
     const { phase, synced } = this.state
-    if (synced || phase === 'offline' || phase === 'live') return false
-    if (phase === 'registering') {
-      if (this.cover === undefined) return false
-      this.cover = cover
-    }
+    if (synced || !(phase === 'reading' || (phase === 'registering' && this.cover))) return false
+    this.cover &&= cover
     this.cancel()
     return true
   }
