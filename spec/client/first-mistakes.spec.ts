@@ -23,13 +23,13 @@ const AT_ONCE: readonly Mistake[] = [
     "key('a', 'number')",
     // @ts-expect-error a codec, not its name
     store => store.key('a', 'number'),
-    /^Expected `the codec` to be an object/,
+    'Expected `the codec (as text or json())` to be an object, got `number` (string)',
   ],
   [
     "key('a', {})",
     // @ts-expect-error a codec has two methods
     store => store.key('a', {}),
-    'Expected `the codec` to have a method `encode`',
+    'Expected `the codec (as text or json())` to have a method `encode`',
   ],
   [
     "connect('mqtt://localhost', { clientID: 'a' })",
