@@ -57,7 +57,8 @@ describe('set', () => {
     expect(store.peek(Uint8Array.of(255, 0))?.value).toEqual(Uint8Array.of(118))
     expect(await cli(['get', word])).toMatchObject({ code: 0, stdout: 'v' })
     expect(await cli(['set', word, 'w', '--nx'])).toMatchObject({ code: 3, stderr: expect.stringContaining(word) })
-    expect((await cli(['watch', word, '--count', '1'])).stdout).toContain(' set ')
+    expect((await cli(['watch', word, '--count', '1'])).stdout).toContain(`  "\\${word}"  set `)
+    expect((await cli(['watch', word, '--count', '1', '--json'])).stdout).toContain('"keyHex":"FF00"')
     expect(await cli(['vdel', word, 'w'])).toMatchObject({ code: 3, stderr: expect.stringContaining(word) })
     expect(await cli(['vdel', word, 'v', '--json'])).toMatchObject({
       code: 0,
