@@ -17,6 +17,7 @@ export const zeroCounts = () => ({
   cancelled: 0,
   reads: 0,
   watches: 0,
+  globs: 0,
   notifications: 0,
   resyncs: 0,
 })

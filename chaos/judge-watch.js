@@ -21,6 +21,7 @@ export class WatchJudge {
   #change
   /** Whether it is certain that it was this one: a value may be written twice, and a deletion says little. */
   #isCertain = false
+  #isUnique = false
   /** Newest version of the store that is watched, and which store that is. */
   #newest = { life: -1, version: '' }
   /** @type {Seen[]} */
@@ -48,6 +49,12 @@ export class WatchJudge {
     return wrong.filter(complaint => complaint !== undefined)
   }
 
+  /** Of the change that was seen last, -1 before the first; not known if its value was written twice. */
+  get place() {
+    if (this.#change === undefined) return -1
+    return this.#isUnique ? this.#change.place : undefined
+  }
+
   /** What was seen, and what happened about that time. */
   get story() {
     const at = this.#change === undefined ? 0 : this.#changes.indexOf(this.#change)
@@ -73,8 +80,9 @@ export class WatchJudge {
     if (this.#last && source === 'notification' && (written.at(-1)?.at ?? 0) < connectedAt)
       wrong.push('a change that an earlier read knew')
     this.#change = change
+    this.#isUnique = written.length === 1
     // What a late subscriber sees first may be of an earlier connection.
-    this.#isCertain = written.length === 1 && (this.#last !== undefined || seen.isLive)
+    this.#isCertain = this.#isUnique && (this.#last !== undefined || seen.isLive)
     return wrong
   }
 

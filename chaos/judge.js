@@ -1,4 +1,5 @@
 import { History } from './history.js'
+import { GlobJudge } from './judge-glob.js'
 import { WatchJudge } from './judge-watch.js'
 import { judgeWrites } from './judge-writes.js'
 
@@ -22,26 +23,44 @@ export async function judge({ recorder, journals, keeps, stored, complaints }) {
   const versions = await judgeWrites(recorder, history, complaints)
   /** @type {Map<string, WatchJudge>} */
   const judges = new Map()
+  /** @type {Map<string, GlobJudge>} */
+  const globs = new Map()
+  /** Since when globs are live. @type {Map<string, number | undefined>} */
+  const live = new Map()
   for await (const [type, who, key, ...rest] of recorder.read()) {
     if (type === 'read') {
       const [value] = rest
       if (!history.changesOf(key).some(change => change.value === value))
         complaints.add('read', `${who} read ${value} of ${key}, which was never written`)
     }
-    if (type !== 'entry') continue
-    const [connection, connectedAt, isLive, op, value, version, source] = rest
+    if (type === 'live') {
+      const since = key ?? undefined
+      live.set(who, since)
+      globs.get(who)?.live(since)
+    }
+    if (type !== 'entry' && type !== 'glob') continue
+    const [connection, connectedAt, isLive, op, value, version, source, glob, isSure] = rest
+    const seen = { key, connection, connectedAt, isLive, op, value, version: version ?? undefined, source, isSure }
+    if (type === 'glob') {
+      const own = globs.get(who) ?? new GlobJudge(glob, history, versions)
+      if (!globs.has(who)) own.live(live.get(who))
+      globs.set(who, own)
+      for (const wrong of own.judge(seen)) complain('glob', wrong, `${who} of ${key} by ${glob}`, own.storyOf(key))
+      continue
+    }
     const own = judges.get(who) ?? new WatchJudge(history.changesOf(key), versions)
     judges.set(who, own)
-    for (const wrong of own.judge({
-      connection,
-      connectedAt,
-      isLive,
-      op,
-      value,
-      version: version ?? undefined,
-      source,
-    }))
-      complaints.add(`watch: ${wrong.replace(/\d\S*/g, 'n')}`, `${who} of ${key}: ${wrong}${own.story}`)
+    for (const wrong of own.judge(seen)) complain('watch', wrong, `${who} of ${key}`, own.story)
+  }
+
+  /**
+   * @param {string} kind
+   * @param {string} wrong
+   * @param {string} who
+   * @param {string} story
+   */
+  function complain(kind, wrong, who, story) {
+    complaints.add(`${kind}: ${wrong.replace(/\d\S*/g, 'n')}`, `${who}: ${wrong}${story}`)
   }
   for (const [key, entry] of stored) {
     const wrong = judgeStored(entry, history.changesOf(key), history.lastOf(key), versions)

@@ -18,9 +18,10 @@ import { excessOf, HEAP_BOUND, leftOver, resourcesNow, watchClients } from './re
 import { converge, judgeRegistrations, settle } from './settle.js'
 import { freePorts, Supervisor } from './supervisor.js'
 
-/** How often a client writes, and how often one of its watches comes or goes, ms. */
+/** How often a client writes, and how often one of its watches, of keys and of globs, comes or goes, ms. */
 const WRITE_EVERY = 60
 const WATCH_EVERY = 150
+const GLOB_EVERY = 600
 const END_DEADLINE = 10_000
 /** A store that keeps its keys is killed so often, ms: that is what it is about. */
 const KILL_OFTEN = 2_500
@@ -52,9 +53,10 @@ const data = options.data ? join(directory, 'data') : ''
 const supervisor = new Supervisor(directory, ports, what => complaints.add('store process', what), data)
 
 const participants = Array.from({ length: options.clients }, (_, i) => new Participant(world, i, random.fork()))
-const paces = participants.flatMap(({ writers, watchers }) => [
+const paces = participants.flatMap(({ writers, watchers, globs }) => [
   new Pace(random.fork(), WRITE_EVERY / stress, () => writers.act()),
   new Pace(random.fork(), WATCH_EVERY / stress, () => watchers.act()),
+  new Pace(random.fork(), GLOB_EVERY / stress, () => globs.act()),
 ])
 const faults = new Faults(world, supervisor, participants, random.fork(), options.data ? KILL_OFTEN : undefined)
 

@@ -1,4 +1,5 @@
 import { connect } from 'rx-statestore'
+import { GlobWatchers, roleOf } from './glob-watchers.js'
 import { now } from './now.js'
 import { until } from './pace.js'
 import { Link } from './proxy.js'
@@ -43,10 +44,13 @@ export class Participant {
   link
   writers
   watchers
+  globs
   /** How often the connection was lost; entries with the same number came over one connection. */
   losses = 0
   /** When the connection was made, in time of {@link now}. */
   connectedAt = 0
+  /** How many errors were reported on this connection, and before it. */
+  reports = 0
   /** How many clients with this id there were before this one. */
   life = 0
   #world
@@ -68,7 +72,10 @@ export class Participant {
     this.#profile = /** @type {(typeof PROFILES)[number]} */ (PROFILES[number % PROFILES.length])
     this.name = `c${number}`
     this.writers = new Writers(world, this, random.fork())
-    this.watchers = new Watchers(world, this, random.fork())
+    const role = roleOf(number)
+    // One that watches one glob watches nothing else.
+    this.watchers = new Watchers(world, this, random.fork(), role !== 'one')
+    this.globs = new GlobWatchers(world, this, random.fork(), role)
     const { port, wsPort } = world.ports
     if (!this.#profile.direct) this.link = new Link(this.#profile.webSocket ? wsPort : port, random.fork())
   }
@@ -115,6 +122,7 @@ export class Participant {
     if (!(await until(CLOSE_DEADLINE, () => closed))) this.#complain('close', 'it does not end')
     if (this.#status.state !== 'closed') this.#complain('status', 'it does not say closed after close()')
     this.watchers.judgeClosed()
+    this.globs.judgeClosed()
   }
 
   #open() {
@@ -130,16 +138,21 @@ export class Participant {
     this.#status = { state: 'connecting' }
     store.status$.subscribe(status => this.#changed(status))
     store.errors$.subscribe(error => {
+      this.reports++
       if (!EXPECTED_REPORTS.includes(error.code)) this.#complain('reported error', error)
     })
     this.watchers.enter()
+    this.globs.enter()
   }
 
   /** @param {import('rx-statestore').Status} status */
   #changed(status) {
     const before = this.#status
     this.#status = status
-    if (status.state === 'reconnecting') this.losses++
+    if (status.state === 'reconnecting') {
+      this.losses++
+      queueMicrotask(() => this.#status === status && this.globs.judgeLost())
+    }
     if (status.state === 'closed' && !this.#leaving) this.#complain('closed by itself', status.cause)
     if (status.state !== 'connected') return
     if (before.state === 'connected') {
@@ -147,6 +160,7 @@ export class Participant {
       return
     }
     this.connectedAt = now()
+    this.reports = 0
     if (before.state === 'reconnecting') this.#world.counts.reconnects++
   }
 

@@ -9,8 +9,8 @@ import { table } from './table.js'
  * @param {number} run.kills
  * @param {import('./resources.js').Resources} run.early - at the end of the first quarter
  * @param {import('./resources.js').Resources} run.late
- * @param {{ watched: number, converged: number, watchers: number }} run.end
- * @param {number} run.registrations
+ * @param {{ watched: number, converged: number, watchers: number, globs: number, failedGlobs: number }} run.end
+ * @param {{ keys: number, globs: number }} run.registrations
  * @param {import('./complaints.js').Complaints} run.complaints
  */
 export function report({ counts, kills, early, late, end, registrations, complaints }) {
@@ -32,11 +32,13 @@ export function report({ counts, kills, early, late, end, registrations, complai
     ['  cancelled', counts.cancelled],
     ['reads', counts.reads],
     ['watchers', counts.watches],
+    ['  of globs', counts.globs],
     ['notifications', counts.notifications],
     ['resyncs', counts.resyncs],
     ['keys converged', `${end.converged} of ${end.watched}`],
     ['  by watchers', end.watchers],
-    ['registrations, after', `${registrations}, 0`],
+    ['globs converged', `${end.globs - end.failedGlobs} of ${end.globs}`],
+    ['registrations of keys, of globs, after', `${registrations.keys}, ${registrations.globs}, 0`],
     [`heap MiB (+ ${mebibytes(HEAP_BOUND)})`, `${mebibytes(early.heap)} -> ${mebibytes(late.heap)}`],
     ['timers', `${early.timers} -> ${late.timers}`],
     ['listeners per client', `${early.listeners} -> ${late.listeners}`],

@@ -32,6 +32,12 @@ store.requests$.subscribe(({ clientId, payload, outcome }) => {
   note(['answer', now(), clientId, verb, key, value === undefined ? '' : nameOf(value), condition, px, outcome])
 })
 
-process.on('message', () => process.send?.({ stats: store.stats }))
+process.on('message', () => {
+  const watched = Array.from(store.clients, ({ clientId }) => [
+    clientId,
+    Array.from(store.watchedBy(clientId), key => Buffer.from(key).toString()),
+  ])
+  process.send?.({ stats: { ...store.stats, watched } })
+})
 process.on('disconnect', () => process.exit())
 process.send?.({ ready: true })

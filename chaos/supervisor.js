@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 
-/** @typedef {{ keys: number, watches: number, connections: number }} Stats */
+/** @typedef {{ keys: number, watches: number, connections: number, watched: [client: string, keys: string[]][] }} Stats */
 
 const START_TIMEOUT = 15_000
 const ANSWER_TIMEOUT = 5_000

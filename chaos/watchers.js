@@ -25,6 +25,7 @@ export class Watchers {
   #world
   #participant
   #random
+  #isActive
   /** @type {Set<Watcher>} */
   #all = new Set()
   /** @type {BehaviorSubject<readonly string[]>} */
@@ -38,11 +39,13 @@ export class Watchers {
    * @param {import('./participant.js').World} world
    * @param {import('./participant.js').Participant} participant
    * @param {import('./random.js').Random} random
+   * @param {boolean} isActive - whether it watches anything at all
    */
-  constructor(world, participant, random) {
+  constructor(world, participant, random, isActive) {
     this.#world = world
     this.#participant = participant
     this.#random = random
+    this.#isActive = isActive
   }
 
   /** All that watch now. */
@@ -54,12 +57,14 @@ export class Watchers {
   enter() {
     this.#all.clear()
     this.#members.clear()
+    if (!this.#isActive) return
     for (const key of this.#world.keys) if (this.#random.chance(0.4)) this.#watch(key, true)
     this.#watchSet()
   }
 
   /** Something comes or goes. */
   act() {
+    if (!this.#isActive) return
     const dice = this.#random.next()
     if (dice < 0.15) this.#changeSet()
     else if (dice < 0.15 + (0.85 * MOST_PASSING) / (MOST_PASSING + this.#passing.length))

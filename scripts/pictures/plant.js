@@ -1,5 +1,5 @@
 import { bytes, connect, json, number, text } from 'rx-statestore'
-import { firstValueFrom, Subscription, timer } from 'rxjs'
+import { firstValueFrom, mergeMap, Subscription, timer } from 'rxjs'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -30,7 +30,11 @@ export async function startPlant(url) {
   const [halls, lines, panel, gateway] = [open('halls'), open('lines'), open('panel-7'), open('gateway-eu-1')]
   const work = new Subscription()
   const every = (/** @type {number} */ ms, /** @type {(n: number) => import('rxjs').Observable<unknown>} */ write) =>
-    work.add(timer(ms / 2, ms).subscribe(n => write(n).subscribe()))
+    work.add(
+      timer(ms / 2, ms)
+        .pipe(mergeMap(write))
+        .subscribe(),
+    )
 
   const lock = await firstValueFrom(gateway.key('line-1/lock', text).set('gateway-eu-1', { expiresIn: 45 * MINUTE }))
   const token = String(lock.version)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkOptionNames } from '../../src/base/option-names.js'
 
-const KNOWN = { clientId: true, keepAlive: true, ifAbsent: true }
+const KNOWN = { clientId: true, keepAlive: true, ifAbsent: true, port: true }
 const refusal = (message: string) => expect.objectContaining({ code: 'argument', message })
 
 describe('checkOptionNames', () => {
@@ -17,6 +17,7 @@ describe('checkOptionNames', () => {
     ['ifabsent', 'ifAbsent'],
     ['ifAbsnt', 'ifAbsent'],
     ['iffAbsent', 'ifAbsent'],
+    ['prot', 'port'],
   ])('knows what was meant by %s', (written, meant) => {
     expect(() => checkOptionNames('connect', { [written]: 1 }, KNOWN)).toThrow(
       refusal(`Unknown option \`${written}\` of connect: did you mean \`${meant}\`?`),
@@ -31,7 +32,7 @@ describe('checkOptionNames', () => {
 
   it.each(['retries', 'x', 'toString', '__proto__x'])('names all there are for %s, which is like none', name => {
     expect(() => checkOptionNames('set', { [name]: 1 }, KNOWN)).toThrow(
-      refusal(`Unknown option \`${name}\` of set: known are \`clientId\`, \`keepAlive\`, \`ifAbsent\``),
+      refusal(`Unknown option \`${name}\` of set: known are \`clientId\`, \`keepAlive\`, \`ifAbsent\`, \`port\``),
     )
   })
 

@@ -169,7 +169,7 @@ describe('get', () => {
       'a key that the system hands over as not text',
       ['get', 'a\uFFFD'],
       '',
-      /a key that is not text goes by standard input/,
+      /a key that is not text is written as "\\\$'\\xFF\\x00'"/,
     ],
     ['keys that are not text', ['get', '-'], Uint8Array.of(255), /must be text, one per line/],
     ['a file for several', ['get', 'a', 'b', '--file', 'x'], '', /--file is for one key/],

@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isWellFormed, utf8 } from '../../src/base/bytes.js'
-import { keyLine, keyOfLine, shellWord } from '../../src/cli/key-text.js'
+import { keyLine, keyOfLine, keyOfWord, shellWord } from '../../src/cli/key-text.js'
 
 const anyText = fc.string({ minLength: 1, unit: 'binary' }).filter(text => isWellFormed(text))
+const isText = (bytes: Uint8Array): boolean => Buffer.from(Buffer.from(bytes).toString()).equals(bytes)
 const anyBytes = fc.uint8Array({ minLength: 1, maxLength: 20 })
 
 describe('shellWord', () => {
@@ -26,7 +27,28 @@ describe('shellWord', () => {
   })
 
   it('writes a key that is not text byte by byte', () => {
-    expect(shellWord(Uint8Array.of(255, 0))).toBe("$'\\xFF\\x00'")
+    expect(shellWord(Uint8Array.of(255, 0))).toBe(`"\\$'\\xFF\\x00'"`)
+  })
+
+  it.each([
+    ['-', `"\\$'-'"`],
+    ['--json', `"\\$'--json'"`],
+    ["$'x'", `"\\$'\\$\\'x\\''"`],
+    ['a\0b', `"\\$'a\\x00b'"`],
+  ])('leaves nothing of %j to the shell or to the flags', (key, word) => {
+    expect(shellWord(key)).toBe(word)
+  })
+
+  it.each(['bash', 'sh'])('is pasted back into %s, and read as the same key, whatever that is', shell => {
+    const odd = fc.oneof(
+      anyBytes,
+      anyBytes.map(key => Uint8Array.of(45, ...key)),
+      anyText.map(text => `-${text}\0!$\`"`),
+    )
+    const keys = fc.sample(odd, 100).filter(key => typeof key === 'string' || !isText(key))
+    const script = keys.map(key => `printf '%s\\0' ${shellWord(key)}`).join('\n')
+    const words = execFileSync(shell, [], { input: script }).toString().split('\0').slice(0, -1)
+    expect(words.map(keyOfWord)).toEqual(keys)
   })
 
   it('is pasted back into bash as the same key', () => {

@@ -35,7 +35,14 @@ describe('keys', () => {
     await setBinary()
     await execute(['set', "it's", 'v', ...url])
     const { stdout } = await execute(['keys', ...url], { columns: 80 })
-    expect(sorted(stdout)).toEqual(["$'\\xFF\\x00'", "$'two\\nlines'", "'a\\b'", "'it'\\''s'", 'asset/1', 'asset/2'])
+    expect(sorted(stdout)).toEqual([
+      `"\\$'\\xFF\\x00'"`,
+      "$'two\\nlines'",
+      "'a\\b'",
+      "'it'\\''s'",
+      'asset/1',
+      'asset/2',
+    ])
   })
 
   it('prints the keys that fit a glob, and nothing when there are none', async () => {

@@ -48,6 +48,26 @@ describe('set', () => {
     })
   })
 
+  it('takes a key that is not text as `keys` prints it, as all commands do', async () => {
+    const word = "$'\\xFF\\x00'"
+    expect(await cli(['set', word, 'v', '--json'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"keyHex":"FF00"'),
+    })
+    expect(store.peek(Uint8Array.of(255, 0))?.value).toEqual(Uint8Array.of(118))
+    expect(await cli(['get', word])).toMatchObject({ code: 0, stdout: 'v' })
+    expect(await cli(['set', word, 'w', '--nx'])).toMatchObject({ code: 3, stderr: expect.stringContaining(word) })
+    expect((await cli(['watch', word, '--count', '1'])).stdout).toContain(`  "\\${word}"  set `)
+    expect((await cli(['watch', word, '--count', '1', '--json'])).stdout).toContain('"keyHex":"FF00"')
+    expect(await cli(['vdel', word, 'w'])).toMatchObject({ code: 3, stderr: expect.stringContaining(word) })
+    expect(await cli(['vdel', word, 'v', '--json'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"keyHex":"FF00"'),
+    })
+    expect(await cli(['del', word])).toMatchObject({ code: 3, stderr: expect.stringContaining(word) })
+    expect(store.stats.keys).toBe(0)
+  })
+
   it('reads Base16 with --hex', async () => {
     expect(await cli(['set', 'k', '00fF80', '--hex'])).toMatchObject({ code: 0 })
     expect(await stored('k')).toBe('00FF80')

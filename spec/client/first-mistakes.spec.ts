@@ -23,13 +23,13 @@ const AT_ONCE: readonly Mistake[] = [
     "key('a', 'number')",
     // @ts-expect-error a codec, not its name
     store => store.key('a', 'number'),
-    /^Expected `the codec` to be an object/,
+    'Expected `the codec (as text or json())` to be an object, got `number` (string)',
   ],
   [
     "key('a', {})",
     // @ts-expect-error a codec has two methods
     store => store.key('a', {}),
-    'Expected `the codec` to have a method `encode`',
+    'Expected `the codec (as text or json())` to have a method `encode`',
   ],
   [
     "connect('mqtt://localhost', { clientID: 'a' })",
@@ -167,12 +167,16 @@ describe('A first mistake', () => {
     const { store } = await openStore({ clock: systemClock })
     const first = openClient(store.url, { clientId: 'panel-7' })
     await first.key('a', number).get()
-    const status = record(first.status$)
+    const [status, errors] = [record(first.status$), record(first.errors$)]
+    first.key('a', number).value$.subscribe({ error: () => undefined })
     await openClient(store.url, { clientId: 'panel-7' }).key('a', number).get()
     await status.until(({ completed }) => completed)
     expect(status.values.at(-1)).toMatchObject({
       state: 'closed',
       cause: { message: expect.stringContaining('another client took the id "panel-7"') },
     })
+    expect(errors.values.map(({ code, message }) => [code, message])).toEqual([
+      ['closed', expect.stringContaining('another client took the id "panel-7"')],
+    ])
   })
 })

@@ -183,7 +183,7 @@ export class GlobWorld {
     this.#entries++
     const late = Array.from(left).filter(([, place]) => place > oracle.liveFrom)
     const others = Array.from(watchers, other => other.glob).concat(Array.from(late, ([other]) => other))
-    const beside = others.filter(other => other !== glob && fitsOf(other)(entry.key))
+    const beside = others.filter(other => other !== glob && fitsOf(other)(entry.key) && session.despairs(other))
     const complaint = oracle.judge(entry, {
       place: session.delivering?.place,
       certain: session.fresh || this.#setting.kind.identifiers,

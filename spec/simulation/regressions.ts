@@ -147,9 +147,15 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a key that another glob of the client was just reading merges steps, also when that glob is left by then',
+    story: 'a key that another glob of the client was just reading merged steps, also when that glob was left by then',
     suite: 'glob',
     generator: 2,
-    seeds: [600_006_471, 600_010_294],
+    seeds: [871, 600_006_471, 600_010_294],
+  },
+  {
+    story: 'a key of an earlier connection was called live a moment before its next change was told',
+    suite: 'glob',
+    generator: 2,
+    seeds: [19_266],
   },
 ]

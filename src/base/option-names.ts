@@ -30,7 +30,7 @@ export function checkOptionNames(call: string, options: object, known: object, e
 function nearest(name: string, names: readonly string[]): string | undefined {
   const plain = name.slice(0, 80).toLowerCase()
   const [best] = names.map(one => ({ one, far: distance(plain, one.toLowerCase()) })).sort((a, b) => a.far - b.far)
-  return best && best.far <= Math.min(MISSPELT, plain.length / 3) ? best.one : undefined
+  return best && best.far <= Math.min(MISSPELT, Math.ceil(plain.length / 3)) ? best.one : undefined
 }
 
 /** Levenshtein's: how many letters have to be put in, left out or changed. */

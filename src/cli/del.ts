@@ -48,8 +48,14 @@ export const addFencingToken = (command: Command): Command =>
 export const deleteOptions = ({ ft }: DeleteFlags): DeleteOptions => (ft ? { fencingToken: ft } : {})
 
 /** Tells what a delete came to; `missing` is why there was nothing to delete. */
-export async function printDeleted(result: DeleteResult, flags: DeleteFlags, missing: string, io: Io): Promise<void> {
-  await print(io.stdout, lineOf(result.key, result, flags, io))
+export async function printDeleted(
+  key: KeyWord,
+  result: DeleteResult,
+  flags: DeleteFlags,
+  missing: string,
+  io: Io,
+): Promise<void> {
+  await print(io.stdout, lineOf(key, result, flags, io))
   if (!result.deleted) throw new Failure(EXIT.notMet, flags.json ? '' : missing)
 }
 

@@ -1,7 +1,7 @@
 import { displayText, fromUtf8, toHex } from '../base/bytes.js'
 import type { Entry } from '../index.js'
 import { fitting, GAP } from './fitting.js'
-import { shellWord } from './key-text.js'
+import { type KeyWord, shellWord } from './key-text.js'
 import { type Colors, oneLine, timeOfDay } from './text.js'
 
 /** Columns beside key and value, and their widths at least; in a narrow terminal they go, the last one first. */
@@ -19,23 +19,23 @@ export interface LineStyle {
   readonly hex: boolean
 }
 
-type ToLine = (entry: Entry<Uint8Array>, now: number) => string
+type ToLine = (entry: Entry<Uint8Array>, now: number, word?: KeyWord) => string
 
 /**
  * Lines for people, in columns: local time, key, operation, version, value, source. Columns widen as they must; where
  * there is no room for a value, the others make it.
  */
-export function entryLines(keys: readonly string[], { colors, columns, hex }: LineStyle): ToLine {
+export function entryLines(keys: readonly KeyWord[], { colors, columns, hex }: LineStyle): ToLine {
   const keyWidth = Math.max(...keys.map(key => shellWord(key).length))
   const { shown, room } = fitting(columns, keyWidth, BESIDE)
   let [versionWidth, valueWidth] = [BESIDE.version, 0]
-  return ({ key, op, version, value, source }, now) => {
+  return ({ key, op, version, value, source }, now, word = key) => {
     const [versionText, valueText] = [String(version ?? '-'), value ? shortened(value, room, hex) : '-']
     versionWidth = Math.max(versionWidth, versionText.length)
     valueWidth = Math.max(valueWidth, Math.min(valueText.length, Math.max(ALIGNED, columns ?? 0)))
     const cells = [
       shown.has('time') && colors.dim(timeOfDay(now)),
-      shellWord(key).padEnd(keyWidth),
+      shellWord(word).padEnd(keyWidth),
       shown.has('op') && opColor(op, colors)(op.padEnd(BESIDE.op)),
       shown.has('version') && colors.dim(versionText.padEnd(versionWidth)),
       colors.bold(shown.has('source') ? valueText.padEnd(valueWidth) : valueText),

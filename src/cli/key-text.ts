@@ -13,10 +13,14 @@ const QUOTED = /^\$'((?:[^'\\]|\\x[0-9A-Fa-f]{2}|\\[nrt'\\])*)'$/
 const ESCAPE = /\\(?:x([0-9A-Fa-f]{2})|(.))/g
 const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
-/** A key as a word of a POSIX shell; with what does not print, or is not text, as one of bash and zsh: `$'two\nlines'`. */
+/**
+ * A key as a word for the shell, which {@link keyOfWord} reads once the shell did: of a POSIX shell, but with what does not
+ * print as one of bash and zsh, `$'two\nlines'`. What no shell can hand over, as bytes that are not text, is left to us.
+ */
 export function shellWord(key: KeyWord): string {
   const text = textOf(key)
-  if (text === undefined || isUnsafe(text)) return ansiQuoted(key)
+  if (text === undefined || text.includes('\0') || text.startsWith('-') || QUOTED.test(text)) return quotedForUs(key)
+  if (isUnsafe(text)) return ansiQuoted(key)
   return PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
@@ -45,7 +49,7 @@ export async function keysOf(words: readonly string[], io: Io): Promise<readonly
   const keys: KeyWord[] = []
   for (const word of words) {
     if (word === STANDARD_STREAM) keys.push(...linesOf(await allOf(io.stdin)).map(keyOfLine))
-    else keys.push(checked(word))
+    else keys.push(keyOfWord(word))
   }
   if (keys.length === 0) throw new Failure(EXIT.notMet, 'no key on standard input')
   return keys
@@ -54,12 +58,16 @@ export async function keysOf(words: readonly string[], io: Io): Promise<readonly
 /** How a key is called in a message: text as it is. */
 export const nameOf = (key: KeyWord): string => (typeof key === 'string' ? key : ansiQuoted(key))
 
-// The system hands over bytes, of which Node makes text, with U+FFFD for what is not text.
-function checked(word: string): string {
-  if (!word.includes('\uFFFD')) return word
+/** Whether a word is a key in the form for what is not text, and so no glob. */
+export const isQuoted = (word: string): boolean => QUOTED.test(word)
+
+/** The key of a command's word: as it is, or bytes in the form `$'\xFF\x00'`. */
+export function keyOfWord(word: string): KeyWord {
+  // The system hands over bytes, of which Node makes text, with U+FFFD for what is not text.
+  if (!word.includes('\uFFFD')) return keyOfLine(word)
   throw new Failure(
     EXIT.usage,
-    'a key that is not text goes by standard input: rx-statestore keys | rx-statestore get -',
+    `a key that is not text is written as ${quotedForUs(Uint8Array.of(255, 0))}, as \`keys\` prints it on a terminal`,
   )
 }
 
@@ -83,6 +91,12 @@ function textOf(key: KeyWord): string | undefined {
     // Any bytes are a legal key.
     return undefined
   }
+}
+
+/** The shell takes the outer quotes away, and must find nothing in them to do. */
+function quotedForUs(key: KeyWord): string {
+  const inner = ansiQuoted(key).replaceAll('!', '\\x21')
+  return `"${inner.replace(/\\\\|[$`"]/g, found => (found.length === 2 ? '\\\\\\\\' : `\\${found}`))}"`
 }
 
 function ansiQuoted(key: KeyWord): string {

@@ -25,9 +25,10 @@ The glob is matched byte by byte: * any bytes, ? any one, [a-z] one of these, [^
 what follows for itself, so write \\\\ for a \\ in a key. Quote it, or the shell takes it. Keys come in no
 particular order.
 
-On a terminal keys are words that can be pasted back into a shell. Elsewhere there is one per line as it is,
-which 'get -', 'del -' and 'watch -' read back. One with line ends, or that is not text, is written as
-$'two\\nlines' or $'\\xFF\\x00', with --json as keyHex if it is not text.
+On a terminal keys are words that can be pasted back into a shell, for get, set, del, vdel and watch; one that
+is not text as "\\$'\\xFF\\x00'". Elsewhere there is one per line as it is, which 'get -', 'del -' and 'watch -'
+read back. One with line ends, or that is not text, is written as $'two\\nlines' or $'\\xFF\\x00', with --json as
+keyHex if it is not text.
 
 -v adds value, version and, if a console is asked, when the key expires, for the protocol does not tell
 that; in a narrow terminal there is the value instead of the version. Elsewhere tabs are between them, and

@@ -5,7 +5,8 @@ import { duration } from './duration.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, fencingToken, type ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
-import { jsonLine, jsonTime } from './json.js'
+import { jsonLine, jsonTime, keyMember } from './json.js'
+import { type KeyWord, keyOfWord, nameOf } from './key-text.js'
 import { readValue } from './value.js'
 
 interface SetFlags extends ConnectionFlags, ValueFlags {
@@ -24,6 +25,7 @@ Examples:
   $ rx-statestore set 'thermostat1\\setPoint' 21.5
   $ curl -s https://example.org/weather | rx-statestore set weather - --px 10m
   $ rx-statestore set firmware --file firmware.bin --persist
+  $ rx-statestore set "\\$'\\xFF\\x00'" 21.5   # a key that is not text, as 'keys' prints it
   $ token=$(rx-statestore set lock me --nex --px 10s) && rx-statestore set line1 on --ft "$token"`
 
 /** Adds `set KEY VALUE`. */
@@ -41,20 +43,20 @@ export function addSet(program: Command, io: Io): void {
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
   command.action(async (key: string, value: string | undefined) =>
-    set(key, value, command.optsWithGlobals<SetFlags>(), io),
+    set(keyOfWord(key), value, command.optsWithGlobals<SetFlags>(), io),
   )
 }
 
-async function set(key: string, argument: string | undefined, flags: SetFlags, io: Io): Promise<void> {
+async function set(key: KeyWord, argument: string | undefined, flags: SetFlags, io: Io): Promise<void> {
   const value = await readValue(argument, flags, io)
   const result = await once(flags, io, store => store.set(key, value, bytes, optionsOf(flags)))
   const { applied, version } = result
   if (flags.json) {
-    await print(io.stdout, jsonLine({ time: jsonTime(io.clock.now()), key, op: 'set', applied, version }))
+    await print(io.stdout, jsonLine({ time: jsonTime(io.clock.now()), ...keyMember(key), op: 'set', applied, version }))
   } else if (applied) {
     await print(io.stdout, `${version ?? ''}\n`)
   }
-  if (!applied) throw new Failure(EXIT.notMet, flags.json ? '' : refusal(result, flags))
+  if (!applied) throw new Failure(EXIT.notMet, flags.json ? '' : refusal(key, result, flags))
 }
 
 const optionsOf = ({ nx, nex, px, ft, persist }: SetFlags): SetOptions => ({
@@ -65,5 +67,5 @@ const optionsOf = ({ nx, nex, px, ft, persist }: SetFlags): SetOptions => ({
   ...(persist && { persist }),
 })
 
-const refusal = ({ key, version }: SetResult, { nx }: SetFlags): string =>
-  `not written: ${key} ${nx ? 'exists' : 'holds another value'}${version ? `, version ${version}` : ''}`
+const refusal = (key: KeyWord, { version }: SetResult, { nx }: SetFlags): string =>
+  `not written: ${nameOf(key)} ${nx ? 'exists' : 'holds another value'}${version ? `, version ${version}` : ''}`

@@ -4,6 +4,7 @@ import { once } from './connection.js'
 import { addFencingToken, type DeleteFlags, deleteOptions, printDeleted } from './del.js'
 import { addConnectionFlags, type ValueFlags } from './flags.js'
 import type { Io } from './io.js'
+import { keyOfWord, nameOf } from './key-text.js'
 import { readValue } from './value.js'
 
 const HELP = `
@@ -24,10 +25,11 @@ export function addVdel(program: Command, io: Io): void {
   command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
-  command.action(async (key: string, argument: string | undefined) => {
+  command.action(async (word: string, argument: string | undefined) => {
+    const key = keyOfWord(word)
     const flags = command.optsWithGlobals<DeleteFlags & ValueFlags>()
     const value = await readValue(argument, flags, io)
     const result = await once(flags, io, store => store.deleteIf(key, value, bytes, deleteOptions(flags)))
-    await printDeleted(result, flags, `not deleted: ${key} does not hold this value`, io)
+    await printDeleted(key, result, flags, `not deleted: ${nameOf(key)} does not hold this value`, io)
   })
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { concatMap, identity, lastValueFrom, merge, Subscription, take, takeUntil } from 'rxjs'
+import { toHex } from '../base/bytes.js'
 import { bytes, ClosedError, type Entry } from '../index.js'
 import { matching } from '../matching/index.js'
 import { open, refused } from './connection.js'
@@ -7,7 +8,7 @@ import { entryLines } from './entry-line.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
-import { type KeyWord, keysOf, nameOf, shellWord } from './key-text.js'
+import { isQuoted, type KeyWord, keysOf, shellWord } from './key-text.js'
 import { say, talkOf } from './talk.js'
 import { colorsFor } from './text.js'
 
@@ -61,7 +62,7 @@ export function addWatch(program: Command, io: Io): void {
   command.addHelpText('after', HELP)
   command.action(async (words: readonly string[]) => {
     const flags = command.optsWithGlobals<WatchFlags>()
-    const isGlob = (word: string): boolean => !flags.literal && GLOB.test(word)
+    const isGlob = (word: string): boolean => !flags.literal && GLOB.test(word) && !isQuoted(word)
     const plain = words.filter(word => !isGlob(word))
     const keys = plain.length > 0 ? await keysOf(plain, io) : []
     await watch({ keys, globs: Array.from(new Set(words.filter(isGlob))) }, flags, io)
@@ -110,11 +111,18 @@ async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promi
 
 function lineOf(flags: WatchFlags, names: readonly KeyWord[], io: Io): (entry: Entry<Uint8Array>) => string {
   const hex = flags.hex === true
-  if (flags.json) return entry => entryLine(entry, io.clock.now(), hex)
-  const toLine = entryLines(names.map(nameOf), {
+  const wordOf = wordsOf(names)
+  if (flags.json) return entry => entryLine(entry, io.clock.now(), hex, wordOf(entry))
+  const toLine = entryLines(names, {
     colors: colorsFor(io.stdout, io.env),
     columns: io.stdout.columns,
     hex,
   })
-  return entry => toLine(entry, io.clock.now())
+  return entry => toLine(entry, io.clock.now(), wordOf(entry))
+}
+
+/** An entry calls a key that is not text by its digits, which are no word for it. */
+function wordsOf(names: readonly KeyWord[]): (entry: Entry<unknown>) => KeyWord {
+  const words = new Map(names.map(name => [typeof name === 'string' ? name : `0x${toHex(name)}`, name]))
+  return ({ key }) => words.get(key) ?? key
 }

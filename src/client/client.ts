@@ -239,6 +239,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     const error = cause
       ? new ClosedError(`The connection was closed for good: ${cause.message}`, { cause })
       : new ClosedError()
+    if (cause) this.#errors$.next(error)
     this.#granting.cancel()
     this.#life.disconnected()
     this.#registry.close(cause && error, this.#session.shared)

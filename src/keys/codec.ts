@@ -22,7 +22,7 @@ export function checkCodec<T>(codec: Codec<T>): Codec<T> {
     const { name } = Object(codec)
     throw new ArgumentError(`Expected a codec, got a function: call it, such as \`${name || 'json'}()\``)
   }
-  checkHas('the codec', codec, ['encode', 'decode'])
+  checkHas('the codec (as text or json())', codec, ['encode', 'decode'])
   return codec
 }
 

@@ -41,7 +41,7 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
       // Only a watch that is verified registers while it is live, and now it is not known whether it is.
       return quiet(state.phase === 'registering' && state.synced ? patch(state, { synced: false }) : state)
     case 'appeared':
-      return quiet(patch(state, { ...FRESH, phase: 'live', synced: true, known: true }))
+      return quiet(patch(state, { ...FRESH, phase: 'live' }))
     case 'registered':
       return state.phase === 'registering' ? readAgain(state) : quiet(state)
     case 'read':
@@ -116,14 +116,19 @@ function notified(state: WatchState, { change, certain }: Heard): Step {
   const isCertain = certain || state.proved
   if (state.placeless || !isCertain) return doubtful(state, { change, certain })
   if (isOlderOrSame(version, state.floor)) return state.floorInferred ? recheck(state) : quiet(state)
+  // Known with the change that appeared, and not before: what is shown until then is of an earlier connection.
+  const appeared = state.phase === 'live' && !state.synced
   const next = patch(state, {
     raced: state.phase === 'reading' || state.raced,
     floor: version,
     floorInferred: !certain,
+    synced: state.synced || appeared,
+    known: state.known || appeared,
   })
   // A key that is not there, or not known yet, cannot be seen to go.
   if (change.op === 'delete' && state.entry?.op !== 'set') return quiet(next)
-  const entry: RawEntry = { op: change.op, value: change.value, version, source: 'notification' }
+  const source = appeared && state.known ? 'resync' : 'notification'
+  const entry: RawEntry = { op: change.op, value: change.value, version, source }
   return { state: patch(next, { entry }), emit: [entry], send: undefined }
 }
 

@@ -86,10 +86,7 @@ export class Registry implements CoveredWatches {
     return this.#synced
   }
 
-  /**
-   * Listens to a key: one registration for all who do, made for the first, ended with the last. Errors with what the
-   * caller must know, completes when the client is closed.
-   */
+  /** Listens to a key, with one registration for all who do. Errors with what the caller must know, completes on close. */
   join(key: KeyName, observer: WatchObserver): void {
     this.cover(key, observer, undefined, 'found')
   }
@@ -101,6 +98,7 @@ export class Registry implements CoveredWatches {
     this.#endings.callOff(watch)
     watch.join(observer)
     if (known === undefined) this.#begin(watch, arrival)
+    else if (cover && arrival === 'appeared' && watch.isToldBy(cover)) this.#step(watch, { type: 'appeared' })
     observer.signal(watch.state.entry, freshnessOf(watch.state, this.#lostAt))
     return watch
   }

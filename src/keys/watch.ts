@@ -45,6 +45,18 @@ export class Watch {
     return this.#observers.length === 0
   }
 
+  /**
+   * A cover is about to tell the first change of the key, and every one from then on: whether that is better than to wait
+   * for an answer. Not while a registration of its own is under way, for that has to be heard of, or nobody would end it.
+   */
+  isToldBy(cover: Cover): boolean {
+    const { phase, synced } = this.state
+    if (synced || !(phase === 'reading' || (phase === 'registering' && this.cover))) return false
+    this.cover &&= cover
+    this.cancel()
+    return true
+  }
+
   join(observer: WatchObserver): void {
     this.#observers = this.#observers.concat(observer)
   }

@@ -71,7 +71,8 @@ export class Matching<T> {
 
   /**
    * The values of all keys by their names, as a map that never changes: a new one whenever something did, the first when
-   * all keys have been read. Changes of one turn of the event loop make one map. Keys whose value does not decode are left out.
+   * all keys have been read. Changes of one turn of the event loop make one map; of thousands of keys, those of as many ms.
+   * Keys whose value does not decode are left out.
    */
   get map$(): Observable<ReadonlyMap<string, T>> {
     return this.#observe<ReadonlyMap<string, T>>(subscriber => {
@@ -87,7 +88,8 @@ export class Matching<T> {
         entry: entry => {
           if (entry.op === 'set') values.set(entry.key, entry.value)
           else values.delete(entry.key)
-          if (isKnown) cancel ??= clock.schedule(0, emit)
+          // To copy a large map each turn would take all the time there is while many keys come.
+          if (isKnown) cancel ??= clock.schedule(values.size >> 10, emit)
         },
         freshness: ({ state }) => {
           if (isKnown || state !== 'live') return

@@ -26,6 +26,7 @@ import { type ListedKey, listed } from '../model/listed-key.js'
 import { type Route, toFragment, toRoute } from '../model/route.js'
 import { cell } from './cell.js'
 import type { Dialog } from './dialog.js'
+import { Folding } from './folding.js'
 import { type Health, watchHealth } from './health.js'
 import { type KeyList, listKeys, MOST_KEYS } from './key-list.js'
 import { NO_PULSES, type Pulses, withPulse } from './pulses.js'
@@ -48,6 +49,7 @@ export interface Console {
   /** What was typed into the search. */
   readonly typed$: BehaviorSubject<string>
   readonly list$: BehaviorSubject<KeyList>
+  readonly folding: Folding
   /** Most keys in the list; falls back when something else is looked for. */
   readonly most$: BehaviorSubject<number>
   /** The keys that are to be seen. */
@@ -148,6 +150,7 @@ export function openConsole(base: string, token: string, clientId: string): Cons
     clients$,
     typed$,
     list$,
+    folding: new Folding(localStorage),
     most$,
     visible$,
     rows$,

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 /** Drawn on a field of 16 by 16, as lines. */
 const PATHS = {
   search: 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM10.4 10.4l3.1 3.1',
+  tree: 'M2.5 3.5h5M5.5 8h8M5.5 12.5h8M3.5 3.5v9h2M3.5 8h2',
   plus: 'M8 3v10M3 8h10',
   close: 'M4 4l8 8M12 4l-8 8',
   back: 'M9.5 3.5L5 8l4.5 4.5',

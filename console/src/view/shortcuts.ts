@@ -28,9 +28,10 @@ function entersList({ key, target }: KeyboardEvent, page: Document): boolean {
 }
 
 function press(key: string, page: Document, console: Console): boolean {
-  const { dialog$ } = console
+  const { dialog$, folding } = console
   if (key === '/') focusSearch(page, console)
   else if (key === 'n') dialog$.next({ type: 'set' })
+  else if (key === 't') folding.toggle()
   else if (key === '?') dialog$.next({ type: 'keyboard' })
   else if (key === '1' || key === '2' || key === '3') console.go({ view: VIEWS[key] })
   else return false

@@ -37,7 +37,12 @@ export class ConsoleHand {
   }
 
   get grid(): Locator {
-    return this.#page.getByRole('grid', { name: 'Keys' })
+    return this.#page.getByRole('grid', { name: 'Keys' }).or(this.#page.getByRole('treegrid', { name: 'Keys' }))
+  }
+
+  /** A row of the tree that opens and closes, by all that its keys begin with. */
+  branch(path: string): Locator {
+    return this.grid.locator('.grid-branch').filter({ has: this.#page.getByTitle(path, { exact: true }) })
   }
 
   get detail(): Locator {

@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { dots, MEMORY, NO_BEATS, withBeat } from '../../../console/src/model/beats.js'
 import { spark } from '../../../console/src/model/spark.js'
-import { currentRow, scrollToShow, visibleRows } from '../../../console/src/model/window.js'
+import { currentRow, scrollToShow, topsOf, visibleRows } from '../../../console/src/model/window.js'
 
 describe('The rows to be seen', () => {
-  const viewport = { scrollTop: 0, height: 340, rowHeight: 34, count: 2_000 }
+  const even = (count: number) => topsOf(Array.from({ length: count }), () => 34)
+  const viewport = { scrollTop: 0, height: 340, tops: even(2_000) }
 
   it('are those in the window, and some around', () => {
     expect(visibleRows(viewport)).toEqual({ first: 0, end: 16 })
@@ -15,23 +16,25 @@ describe('The rows to be seen', () => {
 
   it('end with the list', () => {
     expect(visibleRows({ ...viewport, scrollTop: 67_660 })).toEqual({ first: 1_984, end: 2_000 })
-    expect(visibleRows({ ...viewport, count: 3 })).toEqual({ first: 0, end: 3 })
+    expect(visibleRows({ ...viewport, tops: even(3) })).toEqual({ first: 0, end: 3 })
   })
 
   it('are none of an empty list, or of one that became shorter than where it was scrolled to', () => {
-    expect(visibleRows({ ...viewport, count: 0 })).toEqual({ first: 0, end: 0 })
-    expect(visibleRows({ ...viewport, scrollTop: 60_000, count: 10 })).toEqual({ first: 10, end: 10 })
+    expect(visibleRows({ ...viewport, tops: even(0) })).toEqual({ first: 0, end: 0 })
+    expect(visibleRows({ ...viewport, scrollTop: 60_000, tops: even(10) })).toEqual({ first: 4, end: 10 })
   })
 
   it('have room for every row that is to be seen', () => {
     const numbers = { scrollTop: fc.integer({ min: -50, max: 90_000 }), height: fc.integer({ min: 0, max: 2_000 }) }
     fc.assert(
-      fc.property(fc.record({ ...numbers, count: fc.nat(3_000) }), ({ scrollTop, height, count }) => {
-        const { first, end } = visibleRows({ scrollTop, height, count, rowHeight: 34 })
-        expect(0 <= first && first <= end && end <= count).toBe(true)
+      fc.property(fc.record({ ...numbers, rows: fc.array(fc.constantFrom(34, 44, 78)) }), one => {
+        const { scrollTop, height, rows } = one
+        const tops = topsOf(rows, row => row)
+        const { first, end } = visibleRows({ scrollTop, height, tops })
+        expect(0 <= first && first <= end && end <= rows.length).toBe(true)
         expect(end - first).toBeLessThanOrEqual(Math.ceil(height / 34) + 14)
-        const seen = Array.from({ length: count }, (_, row) => row).filter(
-          row => (row + 1) * 34 > Math.max(0, scrollTop) && row * 34 < scrollTop + height,
+        const seen = Array.from(rows, (_, row) => row).filter(
+          row => (tops[row + 1] ?? 0) > Math.max(0, scrollTop) && (tops[row] ?? 0) < scrollTop + height,
         )
         expect(seen.every(row => first <= row && row < end)).toBe(true)
       }),

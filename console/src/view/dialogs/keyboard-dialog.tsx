@@ -4,6 +4,8 @@ import { Frame } from './frame.js'
 const KEYS: readonly (readonly [string, string])[] = [
   ['/', 'search'],
   ['↑ ↓', 'move in the list; so do Page up, Page down, Home and End'],
+  ['t', 'group the keys by /, or list them'],
+  ['← →', 'close and open a branch; * opens all beside it'],
   ['Enter', 'open the key'],
   ['e', 'edit the key'],
   ['Delete', 'delete the key'],

@@ -3,7 +3,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { keyParts } from '../../model/key-parts.js'
 import { keyLine } from '../../model/key-signs.js'
-import type { ListedKey } from '../../model/listed-key.js'
+import type { KeyRow } from '../../model/key-tree.js'
 import { left, span } from '../../model/time.js'
 import { shortVersion, shortVersionOf } from '../../model/version.js'
 import type { Row } from '../../state/row-book.js'
@@ -12,20 +12,25 @@ import { KeyText } from '../key-text.js'
 import { Marbles } from '../marbles.js'
 import { ValueLine } from '../value.js'
 
-/** A row of the grid. */
-export interface GridRowProps {
-  readonly listed: ListedKey
+/** Where a row of the grid stands. */
+export interface RowPlace {
   /** Its place among all. */
   readonly index: number
   /** CSS pixels from the top of the body. */
   readonly top: number
+  /** Whether the Tab key leads to it. */
+  readonly active: boolean
+  onFocus(): void
+}
+
+/** A row with a key. */
+export interface GridRowProps extends RowPlace {
+  readonly listing: KeyRow
+  readonly inTree: boolean
   readonly row: Row
   /** ms on the store's clock. */
   readonly now: number
-  /** Whether the Tab key leads to it. */
-  readonly active: boolean
   readonly open: boolean
-  onFocus(): void
   onOpen(): void
 }
 
@@ -34,7 +39,8 @@ const SOON = 10_000
 const MARBLES = 116
 
 /** A key and what is known of it. */
-export function GridRow({ listed, index, top, row, now, active, open, onFocus, onOpen }: GridRowProps): JSX.Element {
+export function GridRow(props: GridRowProps): JSX.Element {
+  const { listing, inTree, index, top, row, now, active, open, onFocus, onOpen } = props
   const { entry, facts } = row
   const gone = entry?.op === 'delete' || entry?.op === 'absent'
   const expires = facts?.expiresAt === undefined || gone ? undefined : facts.expiresAt - now
@@ -46,12 +52,13 @@ export function GridRow({ listed, index, top, row, now, active, open, onFocus, o
       aria-rowindex={index + 2}
       aria-selected={open}
       tabIndex={active ? 0 : -1}
-      style={{ transform: `translateY(${top}px)` }}
+      {...(inTree && standing(listing))}
+      style={{ transform: `translateY(${top}px)`, '--level': listing.level - 1 }}
       onFocus={onFocus}
       onClick={onOpen}
     >
-      <Cell name="key" title={keyLine(listed.name)}>
-        <KeyName listed={listed} />
+      <Cell name="key" title={keyLine(listing.listed.name)}>
+        <KeyName listing={listing} inTree={inTree} />
       </Cell>
       <Cell name="value">
         <RowValue row={row} />
@@ -94,10 +101,17 @@ const Cell = ({ name, title, children }: CellProps): JSX.Element => (
   </div>
 )
 
-const KeyName = ({ listed }: { readonly listed: ListedKey }): JSX.Element => {
-  const [place, own] = keyParts(listed.name)
+/** What a tree says of a row. */
+export const standing = ({ level, place, of }: Pick<KeyRow, 'level' | 'place' | 'of'>) => ({
+  'aria-level': level,
+  'aria-posinset': place,
+  'aria-setsize': of,
+})
+
+const KeyName = ({ listing, inTree }: Pick<GridRowProps, 'listing' | 'inTree'>): JSX.Element => {
+  const [place, own] = inTree ? ['', listing.own] : keyParts(listing.own)
   return (
-    <span class={`key-name ${listed.binary ? 'key-binary' : ''}`}>
+    <span class={`key-name ${listing.listed.binary ? 'key-binary' : ''}`}>
       <span class="key-place">
         <KeyText name={place} />
       </span>

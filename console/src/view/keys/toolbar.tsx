@@ -1,9 +1,12 @@
 import type { ComponentChildren, JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
 import { count, counted } from '../../model/amount.js'
+import { pathsOf } from '../../model/key-tree.js'
 import type { KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { useCell } from '../use-cell.js'
+import { mayBeTree } from './use-tree.js'
 
 /** The search, what it found, and the way to a new key. */
 export function Toolbar(): JSX.Element {
@@ -31,6 +34,7 @@ export function Toolbar(): JSX.Element {
       <p class="found" id="found">
         {foundWords(useCell(list$), all)}
       </p>
+      <TreeSwitch />
       <button type="button" class="button primary" onClick={() => dialog$.next({ type: 'set' })}>
         <Icon name="plus" />
         <span>
@@ -38,6 +42,28 @@ export function Toolbar(): JSX.Element {
         </span>
       </button>
     </div>
+  )
+}
+
+/** There is nothing to choose where no key has a `/`. */
+function TreeSwitch(): JSX.Element | undefined {
+  const { list$, folding, open$ } = useConsole()
+  const { tree } = useCell(folding.fold$)
+  const { keys } = useCell(list$)
+  const open = useCell(open$)
+  const possible = useMemo(() => mayBeTree(keys), [keys])
+  if (!possible) return undefined
+  return (
+    <button
+      type="button"
+      class="button tree-switch"
+      aria-pressed={tree}
+      title="Group keys by / (t)"
+      onClick={() => folding.toggle(open && pathsOf(open))}
+    >
+      <Icon name="tree" />
+      Tree
+    </button>
   )
 }
 

@@ -1,6 +1,5 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { ListedKey } from '../../model/listed-key.js'
 import { currentRow } from '../../model/window.js'
 import { focusSearch } from './focus.js'
 
@@ -15,10 +14,10 @@ export interface Current {
  * Follows a key, not a place: others add and remove keys above it. When the row with the focus goes, the one that takes
  * its place gets it, or the search when there is none.
  */
-export function useCurrent(ref: RefObject<HTMLElement | null>, keys: readonly ListedKey[]): Current {
+export function useCurrent(ref: RefObject<HTMLElement | null>, rows: readonly { readonly id: string }[]): Current {
   const [id, activate] = useState<string>()
   const last = useRef(0)
-  const current = currentRow(keys, id, last.current)
+  const current = currentRow(rows, id, last.current)
   // Asked before the rows change: the browser does not tell that an element with the focus was removed.
   const focused = hasFocus(ref.current)
   useLayoutEffect(() => {
