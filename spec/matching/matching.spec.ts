@@ -53,6 +53,17 @@ describe('the keys that fit a glob', () => {
     await vi.waitFor(() => expect(store.stats.watches).toBe(0))
   })
 
+  it('say nothing of a registration that was being ended when the client was closed', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url, { stopDelay: 0 })
+    const errors = record(client.errors$)
+    const freshness = record(matching(client, 'sensor/*', text).freshness$)
+    await freshness.until(({ values }) => values.at(-1)?.state === 'live')
+    freshness.unsubscribe()
+    await client.close()
+    expect(errors.values).toEqual([])
+  })
+
   it('are a map, that of the moment, whose values decode', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)

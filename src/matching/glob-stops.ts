@@ -43,7 +43,12 @@ export class GlobStops {
       }),
     )
     this.callOff(id)
-    const subscription = stop.subscribe({ error: error => this.#report(error) })
+    const subscription = stop.subscribe({
+      error: error => {
+        // With the client all of its registrations end.
+        if (!this.#isOver) this.#report(error)
+      },
+    })
     if (subscription.closed) return
     this.#stops.set(id, subscription)
     subscription.add(() => {
