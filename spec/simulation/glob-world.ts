@@ -187,6 +187,7 @@ export class GlobWorld {
     const complaint = oracle.judge(entry, {
       place: session.delivering?.place,
       certain: session.fresh || this.#setting.kind.identifiers,
+      notified: session.notified.has(String(entry.version)),
       told: !session.despairs(glob),
       alone: beside.length === 0 && !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
     })

@@ -7,6 +7,8 @@ export interface Circumstances {
   readonly place: number | undefined
   /** What comes on this connection can be told from what was queued before. */
   readonly certain: boolean
+  /** A message of this connection told of the change: a read that finds it confirms it, and does not only replace another. */
+  readonly notified: boolean
 }
 
 /** What the promises depend on in a simulation. */
@@ -82,7 +84,7 @@ export class Oracle {
     this.#absentFrom = undefined
     this.#mergedUntil = undefined
     this.#late = false
-    this.#believed ||= this.#live && entry.source === 'notification'
+    this.#believed ||= this.#live && entry.source === 'notification' && circumstances.notified
     return complaint
   }
 

@@ -158,4 +158,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 2,
     seeds: [19_266],
   },
+  {
+    story: 'a read for a change that was queued before found another one, of which no message had told yet',
+    suite: 'watch',
+    generator: 3,
+    seeds: [1_759_117_066],
+  },
 ]

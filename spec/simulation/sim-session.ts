@@ -1,5 +1,6 @@
 import { ConnectionLostError, ConnectionRefusedError, type RequestRejectedError } from '../../src/base/errors.js'
 import type { MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
+import { PROPERTY } from '../../src/protocol/properties.js'
 import type { SimBroker } from './broker.js'
 import type { ClientEnd, Delivered, Setting } from './connection.js'
 import { Wire } from './network.js'
@@ -34,6 +35,8 @@ export class SimSession implements MqttSession {
   fresh = false
   /** On this connection a message came without the identifier of its subscription. */
   anonymous = false
+  /** Versions of the changes that messages of this connection told of. */
+  readonly notified = new Set<string>()
 
   constructor(broker: SimBroker, setting: Setting, options: SessionOptions) {
     this.clientId = options.clientId
@@ -142,6 +145,7 @@ export class SimSession implements MqttSession {
   #tellConnected(sessionPresent: boolean): void {
     this.fresh = !sessionPresent
     this.anonymous = false
+    this.notified.clear()
     const limits = { receiveMaximum: 20, maximumPacketSize: undefined }
     this.#listener?.connected({ sessionPresent, subscriptionIds: true, wildcards: true, retain: true, ...limits })
   }
@@ -150,6 +154,8 @@ export class SimSession implements MqttSession {
     if (this.#end !== end) return
     this.delivering = delivered
     this.anonymous ||= delivered.message.subscriptionIds.length === 0
+    const { correlationData, userProperties } = delivered.message
+    if (correlationData === undefined) this.notified.add(String(userProperties[PROPERTY.timestamp]))
     this.#listener?.message(delivered.message)
     this.delivering = undefined
   }

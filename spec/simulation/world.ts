@@ -262,6 +262,7 @@ export class World {
       place: delivering?.place,
       // Where some messages have lost it, it is as with a broker that has none: a read decides, and may merge.
       certain: session.fresh || (this.#setting.kind.identifiers && !session.anonymous),
+      notified: session.notified.has(String(entry.version)),
     })
     if (complaint === undefined) return
     const what = `${entry.op} ${String(entry.version)} (${entry.source})`
