@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StateStoreError } from '../base/errors.js'
 import { claimFiles } from './claim-files.js'
 import { claim, lastClaim } from './claims.js'
 import { LOCK } from './format.js'
+import { makeDirectory } from './make-directory.js'
 import { hasCode } from './system-error.js'
 
 /** Directories that this process has. */
@@ -16,7 +17,7 @@ const OURS = new Set<string>()
  * that has it. A process that was killed leaves its lock behind, which is then of nobody.
  */
 export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
-  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await makeDirectory(directory)
   if (OURS.has(directory)) throw inUse(directory, process.pid)
   OURS.add(directory)
   try {
