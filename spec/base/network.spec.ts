@@ -24,6 +24,9 @@ describe('callerOf', () => {
     ['2001:db8::1', '2001:db8::1'],
     ['', '127.0.0.1'],
     ['x'.repeat(46), '127.0.0.1'],
+    ['unknown', '127.0.0.1'],
+    ['1:1:1:1:1:1:1:1:1::', '127.0.0.1'],
+    ['192.0.2.1 panel', '127.0.0.1'],
   ])('of a proxy that says %s is %s', (forwarded, address) => {
     expect(callerOf('127.0.0.1', forwarded, true)).toBe(address)
   })

@@ -26,7 +26,7 @@ const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
   const verdicts: Verdict[] = []
   const failures: unknown[] = []
   const handler = authenticate ? { ...openHandler, authenticate } : openHandler
-  const link = { remoteAddress: undefined, transport: 'tcp', unsent: 0, held: 0 } as const
+  const link = { remoteAddress: undefined, transport: 'tcp', unsent: 0, held: 0, underway: 0 } as const
   const room = { block: new Uint8Array(0), take: () => 0 }
   const nothing = { room, write: () => undefined, isLarge: () => false }
   const ends = { linger: () => undefined, wake: () => undefined, end: () => undefined, destroy: () => undefined }

@@ -40,8 +40,35 @@ describe('FrameMeter', () => {
     came(1_000)
     meter.frame(990)
     came(1_000)
+    meter.clear()
     socket.emit('close')
     expect(budget.used).toBe(0)
+  })
+
+  it('counts whole frames until they are read, though the socket is gone by then', () => {
+    const { budget, meter, socket, came } = setUp()
+    came(1_000)
+    meter.frame(990)
+    came(500)
+    socket.emit('close')
+    meter.frame(480)
+    expect(budget.used).toBe(1_470)
+    meter.read(990)
+    expect(budget.used).toBe(480)
+    meter.clear()
+    expect(budget.used).toBe(0)
+  })
+
+  it('counts nothing that is read or comes when it is over', () => {
+    const { budget, meter, came } = setUp()
+    came(1_000)
+    meter.frame(990)
+    meter.clear()
+    meter.read(990)
+    came(100)
+    meter.frame(90)
+    meter.control(10)
+    expect([meter.held, budget.used]).toEqual([0, 0])
   })
 
   it('says what it counts, and counts nothing of what is given up', () => {

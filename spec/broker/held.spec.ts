@@ -54,3 +54,29 @@ describe('Packets that come before their sender is let in', () => {
     expect(retain('more')).not.toMatchObject({ reasonCode: 0x97 })
   })
 })
+
+describe('A client that is being let in', () => {
+  it('is not ended for the memory that the last will of the connection before it takes', () => {
+    const scene = openCore({}, { memoryBudget: MB })
+    for (let n = 0; n < 10; n++) {
+      const heir = scene.connect(`heir ${n}`, LASTING)
+      heir.subscribe('will')
+      heir.lose()
+    }
+    const left = 'x'.repeat(60_000)
+    const will = { topic: 'will', payload: Buffer.from(left), qos: 1, retain: false } as const
+    scene.connect('panel', { ...LASTING, will })
+    const filler = scene.connect('filler', LASTING)
+    filler.subscribe('filling')
+    filler.lose()
+    const writer = scene.connect('writer')
+    const { budget } = scene.core
+    while (budget.used + 140_000 < budget.limit) writer.publish('filling', 'x'.repeat(10_000))
+    const properties = { sessionExpiryInterval: 60, userProperties: { a: 'x'.repeat(40_000) } }
+    const again = scene.connect('panel', { clean: false, properties })
+    expect(again.ended).toBe(false)
+    again.lose()
+    writer.lose()
+    expect(scene.core.connectionCount).toBe(0)
+  })
+})

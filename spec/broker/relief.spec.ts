@@ -26,17 +26,24 @@ describe('room made when the memory of a broker is used up', () => {
   })
 
   /** Something that holds so many KiB. */
-  const burden = (name: string, size: number, owner: string | undefined, gone: (self: Burden) => void): Burden => {
+  const burden = (
+    name: string,
+    size: number,
+    owner: string | undefined,
+    gone: (self: Burden) => void,
+    underway = 0,
+  ): Burden => {
     const self = {
       held: size * KIB,
+      underway: underway * KIB,
       owner,
       giveUp: () => {
         ended.push(name)
-        budget.give(self.held)
+        budget.give(self.held + self.underway)
         gone(self)
       },
     }
-    budget.count(self.held)
+    budget.count(self.held + self.underway)
     return self
   }
   const session = (name: string, size: number, owner = ''): void => {
@@ -45,8 +52,8 @@ describe('room made when the memory of a broker is used up', () => {
       burden(name, size, owner, () => sessions.delete(name)),
     )
   }
-  const connection = (name: string, size: number, owner?: string): void => {
-    connections.add(burden(name, size, owner, self => connections.delete(self)))
+  const connection = (name: string, size: number, owner?: string, underway = 0): void => {
+    connections.add(burden(name, size, owner, self => connections.delete(self), underway))
   }
   /** @param sizes - of what waits in a session each, KiB */
   const hold = (...sizes: readonly number[]): void => {
@@ -127,6 +134,21 @@ describe('room made when the memory of a broker is used up', () => {
     connection('c', 300)
     relief.make()
     expect(ended).toEqual(['c'])
+  })
+
+  it('is that of what is under way as well before any session ends, of whoever has most of it', () => {
+    session('large', 90, 'panel')
+    connection('reader', 0, 'panel', 80)
+    for (let n = 0; n < 10; n++) connection(`m${n}`, 0, 'mallory', 90)
+    relief.make()
+    expect(ended).toEqual(['m0', 'm1'])
+  })
+
+  it('is not that of what is under way while there is enough that is not', () => {
+    connection('reader', 0, 'mallory', 880)
+    connection('half', 200, 'panel')
+    relief.make()
+    expect(ended).toEqual(['half'])
   })
 
   it('is made by whoever has most, not by whoever has most in one piece', () => {

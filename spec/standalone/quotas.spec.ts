@@ -52,6 +52,12 @@ describe('The quotas of a store', () => {
     expect(() => checkQuotas({ maxMemory: 2 })).not.toThrow()
   })
 
+  it('leave half of what waits to what is not retained, unless told otherwise', () => {
+    const { maxRetainedBytes, maxRetainedBytesPerPrincipal } = checkQuotas({ maxMemory: 1_000 })
+    expect([maxRetainedBytes, maxRetainedBytesPerPrincipal]).toEqual([200, 100])
+    expect(checkQuotas({ maxMemory: 1_000, maxRetainedBytes: 5_000 }).maxRetainedBytes).toBe(5_000)
+  })
+
   it.each(QUOTA_NAMES)('are whole numbers: %s', name => {
     for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => checkQuotas({ [name]: wrong })).toThrow(`\`${name}\``)

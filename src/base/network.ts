@@ -1,7 +1,5 @@
+import { isIP } from 'node:net'
 import { isLoopback } from './host-name.js'
-
-/** Of IPv6, with one of IPv4 in it, characters. */
-const LONGEST_ADDRESS = 45
 
 /** Whether an address is of this machine, where proxies are as well. */
 export const isThisMachine = (address: string): boolean =>
@@ -31,7 +29,7 @@ export function callerOf(address: string, forwarded: string | readonly string[] 
   const last = String(forwarded).split(',').at(-1)?.trim() ?? ''
   const caller = withoutPort(last)
   // Of a proxy that adds nothing the client says what it likes.
-  return caller === '' || caller.length > LONGEST_ADDRESS ? address : caller
+  return isIP(caller) === 0 ? address : caller
 }
 
 /** Some proxies add the port, which is another with each connection. */

@@ -46,7 +46,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   readonly maximumKeepAlive: number
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
-  /** Those of clients that are not let in as well. */
+  /** Of clients that are not let in as well; not of one while it is: what ends for it may need memory. */
   readonly #all = new Set<Connection>()
   readonly #absences: Absences
   #closing = false
@@ -67,7 +67,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     this.maximumKeepAlive = maximumKeepAlive
   }
 
-  /** Connections whose clients are let in. */
+  /** Whose clients are let in. */
   get connections(): Iterable<Connection> {
     return this.#connections.values()
   }
@@ -80,9 +80,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     return this.#sessions.size
   }
 
-  now(): number {
-    return this.clock.monotonic()
-  }
+  readonly now = (): number => this.clock.monotonic()
 
   /** Takes a new network connection. */
   accept(link: Link): Connection {
@@ -114,6 +112,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     const account = this.accounts.of(holder, address)
     const replacing = other !== undefined && before?.account === account
     enter(account, replacing, () => this.handler.exceeded?.(connection, 'connect', clientId))
+    this.#all.delete(connection)
     other?.disconnect(REASON.sessionTakenOver, 'another connection has the same client id')
     const kept = connect.cleanStart ? undefined : this.#sessions.get(clientId)
     if (kept === undefined && before !== undefined) this.end(before)
@@ -125,6 +124,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     if (kept) this.#withdraw(kept)
     this.#sessions.set(clientId, session)
     this.#connections.set(session, connection)
+    this.#all.add(connection)
     return { session, present: kept !== undefined }
   }
 
@@ -207,15 +207,15 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   /** Ends all connections. Last wills are not published: no connection is left to get them. */
   close(): void {
     this.#closing = true
-    for (const connection of Array.from(this.#connections.values()))
-      connection.disconnect(REASON.serverShuttingDown, 'the broker is shutting down')
+    const words = 'the broker is shutting down'
+    for (const each of [...this.connections]) each.disconnect(REASON.serverShuttingDown, words)
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
 
   /** Ends as a process that is killed: without a word. */
   die(): void {
     this.#closing = true
-    for (const connection of Array.from(this.#connections.values())) connection.cut()
+    for (const connection of [...this.connections]) connection.cut()
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
 

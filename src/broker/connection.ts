@@ -50,12 +50,10 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
     return this.#conversation !== undefined && !this.#ended
   }
 
-  /** It takes nothing any more. */
   get ended(): boolean {
     return this.#ended
   }
 
-  /** Whether the client takes so little of what it is sent that nothing more should be read from it. */
   get stalled(): boolean {
     return this.#link.unsent > LIMIT.unsent && !this.#conversation?.leaving
   }
@@ -67,6 +65,10 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   get held(): number {
     const will = this.#will ? willSize(this.#will) : 0
     return this.#link.held + this.#entrance.held + (this.#conversation?.held ?? 0) + will
+  }
+
+  get underway(): number {
+    return this.#link.underway
   }
 
   /** Something came over the network. */
@@ -132,7 +134,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   giveUp(): void {
     this.disconnect(REASON.quotaExceeded, 'the broker has no room for what this connection holds')
     // Of what is left it would get rid when the network likes.
-    if (this.#link.held > 0) this.#link.destroy()
+    if (this.#link.held + this.#link.underway > LIMIT.leftover) this.#link.destroy()
   }
 
   /** Ends the connection, and says why. The last will is published, as the client did not say goodbye. */
@@ -191,7 +193,6 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
     }
   }
 
-  /** The client does not take what it is sent. */
   tooSlow(): void {
     this.disconnect(REASON.quotaExceeded, 'too many unread messages')
   }

@@ -11,12 +11,14 @@ export class FrameMeter {
   #pending = 0
   /** Of whole frames that are not read yet, bytes. */
   #waiting = 0
+  #over = false
 
   constructor(socket: Socket, budget: Budget) {
     this.#budget = budget
     // Before the listener that takes frames out of it.
     socket.prependListener('data', (chunk: Uint8Array) => this.#came(chunk.length))
-    socket.once('close', () => this.clear())
+    // Whole frames may still be read then.
+    socket.once('close', () => this.#lost())
   }
 
   /** What is counted, bytes. */
@@ -26,6 +28,7 @@ export class FrameMeter {
 
   /** A frame is complete, and waits to be read. What came behind it is not counted until more comes: it is little. */
   frame(bytes: number): void {
+    if (this.#over) return
     this.#budget.count(bytes - this.#pending)
     this.#pending = 0
     this.#waiting += bytes
@@ -33,6 +36,7 @@ export class FrameMeter {
 
   /** Bytes of whole frames were read. */
   read(bytes: number): void {
+    if (this.#over) return
     this.#budget.give(bytes)
     this.#waiting -= bytes
   }
@@ -46,11 +50,18 @@ export class FrameMeter {
 
   /** Nothing counts any more: the connection is gone, or about to be. */
   clear(): void {
+    this.#over = true
     this.#budget.give(this.held)
     this.#pending = this.#waiting = 0
   }
 
+  #lost(): void {
+    this.#budget.give(this.#pending)
+    this.#pending = 0
+  }
+
   #came(bytes: number): void {
+    if (this.#over) return
     this.#pending += bytes
     this.#budget.count(bytes)
   }

@@ -30,6 +30,8 @@ export const LIMIT = {
   outboundAliases: 64,
   /** A connection with more unsent bytes than this is ended, so that a slow client costs the others nothing. */
   backlog: 16 * 1024 * 1024,
+  /** What a connection that ended for its memory may have still to send: a farewell, bytes. */
+  leftover: 4_096,
   /** With more unsent bytes QoS 0 messages are dropped, as that QoS allows. */
   qos0Backlog: 4 * 1024 * 1024,
   /** With more unsent bytes a connection is not read, as long as the network takes none of them. */

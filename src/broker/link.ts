@@ -5,8 +5,8 @@ import type { Room } from '../packet/publish-encoder.js'
 export interface SecureLink {
   /** Whether it has shown a certificate of an authority we trust. */
   readonly authorized: boolean
-  /** With its issuers; an empty object when there is none. */
-  getPeerCertificate(detailed: true): DetailedPeerCertificate
+  /** With its issuers; an empty object when there is none, `null` when the connection is gone, which Node's types leave out. */
+  getPeerCertificate(detailed: true): DetailedPeerCertificate | null
 }
 
 /** The network side of a connection. */
@@ -19,6 +19,8 @@ export interface Link {
   readonly unsent: number
   /** What came and waits for more to come, and, when it is much, of what the network has not taken, bytes. */
   readonly held: number
+  /** What else came and is not done with, or is written and not taken, bytes. */
+  readonly underway: number
   /** Memory for a piece that is to leave; it is to be filled at once. */
   readonly room: Room
   /** Writes a piece; a large one is not copied, and is not to be changed any more. */

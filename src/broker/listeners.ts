@@ -159,6 +159,7 @@ export class Listeners {
     for (const event of ['ping', 'pong']) webSocket.on(event, (data: Buffer) => meter.control(data.length))
     const stream = createWebSocketStream(webSocket)
     stream.on('data', (chunk: Uint8Array) => meter.read(chunk.length))
+    stream.on('close', () => meter.clear())
     this.#accept(stream, socket, { unwrapping: meter, remoteAddress })
   }
 

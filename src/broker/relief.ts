@@ -6,6 +6,8 @@ import type { Budget } from './budget.js'
 export interface Burden {
   /** What it holds, bytes. */
   readonly held: number
+  /** What it has besides that will be done with soon if its client does what it should, bytes. */
+  readonly underway: number
   /** Whose it is: who has more than others makes room first. `undefined` for somebody who is not let in, who does before all. */
   readonly owner: string | undefined
   /** Ends it, which gives back what it holds. */
@@ -32,13 +34,16 @@ const LOOKED_AT_IN_MS = 500
 const FREE = 1 / 8
 /** With what holds less, bytes, not much would be gained. */
 const WORTH_ENDING = 64 * 1024
+/** What is under way with less, bytes, is what a client that sends and reads as it should has at times. */
+const USUAL = 256 * 1024
 /** But all together those hold no more than this part of all there is: where there are many, one is worth less. */
 const SMALL_SHARE = 1 / 2
 
 /**
  * Makes room when the memory of a broker is used up. Connections end first, for what they hold besides their sessions, such as
- * packets that are not complete: their clients can say it again. Then sessions end. Of each kind those of whoever has most,
- * the largest first, until there is room.
+ * packets that are not complete: their clients can say it again. Where that is not enough what is under way counts as well, as
+ * somebody may leave it there. Then sessions end. Of each kind those of whoever has most, the largest first, until there is
+ * room.
  *
  * @example
  * ```ts
@@ -66,8 +71,8 @@ export class Relief {
   make(): void {
     const now = this.#host.clock.monotonic()
     if (now < this.#failedAt + this.#interval) return
-    this.#free(this.#connections)
-    this.#free(this.#sessions)
+    this.#cutSome()
+    this.#free(this.#sessions, heldBy)
     if (this.#host.budget.exceeded) this.#failedAt = now
   }
 
@@ -82,7 +87,12 @@ export class Relief {
   readonly #cut = (): void => {
     this.#due = false
     this.#cutAt = this.#host.clock.monotonic()
-    this.#free(this.#connections)
+    this.#cutSome()
+  }
+
+  #cutSome(): void {
+    this.#free(this.#connections, heldBy)
+    this.#free(this.#connections, allOf, USUAL)
   }
 
   get #interval(): number {
@@ -94,22 +104,27 @@ export class Relief {
     return used <= (1 - FREE) * limit
   }
 
-  #free(burdens: Burdens): void {
+  #free(burdens: Burdens, weigh: Weigh, worth = WORTH_ENDING): void {
     if (this.#done) return
-    const least = Math.min(WORTH_ENDING, (SMALL_SHARE * this.#host.budget.limit) / burdens.size)
-    for (const burden of heaviest(burdens, least)) {
+    const least = Math.min(worth, (SMALL_SHARE * this.#host.budget.limit) / burdens.size)
+    for (const burden of heaviest(burdens, weigh, least)) {
       burden.giveUp()
       if (this.#done) return
     }
   }
 }
 
+type Weigh = (burden: Burden) => number
+
+const heldBy: Weigh = ({ held }) => held
+const allOf: Weigh = ({ held, underway }) => held + underway
+
 /** Those that hold more than so many bytes, those of whoever has most first, and of each the largest. */
-function heaviest(burdens: Burdens, least: number): Burden[] {
+function heaviest(burdens: Burdens, weigh: Weigh, least: number): Burden[] {
   const heavy: { readonly burden: Burden; readonly held: number; readonly owner: string | undefined }[] = []
   const totals = new Map<string | undefined, number>()
   for (const burden of burdens.values()) {
-    const { held } = burden
+    const held = weigh(burden)
     if (held <= least) continue
     const { owner } = burden
     heavy.push({ burden, held, owner })

@@ -84,6 +84,11 @@ export class Session implements Subscriber, Burden {
     return this.outbox.bytes + this.#subscribed + ID_SIZE * (this.#received?.size ?? 0)
   }
 
+  /** Its connection has what is. */
+  get underway(): number {
+    return 0
+  }
+
   giveUp(): void {
     this.#host.overflowed(this)
   }

@@ -65,6 +65,11 @@ export class SocketLink implements Link {
     return this.#inflow.kept + (this.#unwrapping?.held ?? 0) + unsent
   }
 
+  get underway(): number {
+    const unsent = this.unsent > LIMIT.unsent ? 0 : this.unsent
+    return this.#inflow.held - this.#inflow.kept + unsent
+  }
+
   write(piece: Uint8Array): void {
     this.#outflow.write(piece)
   }

@@ -23,7 +23,7 @@ const FLAGS = [
   ['--max-watches-per-principal', 'most of one (500000)'],
   ['--max-retained', 'most retained messages (100000)'],
   ['--max-retained-per-principal', 'most of one (half of it)'],
-  ['--max-retained-bytes', 'most bytes of them (256 MiB)'],
+  ['--max-retained-bytes', 'most bytes of them (256 MiB, and half of what waits)'],
   ['--max-retained-bytes-per-principal', 'most of one (half of it)'],
   ['--max-packet-rate', 'packets a second; who sends more is read more slowly (any number)'],
   ['--max-packet-rate-per-address', 'from one other machine (100000)'],

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.js'
 import { LoginThrottle } from '../base/throttle.js'
 import type { Authenticate, LoginRequest, LoginResult } from './login.js'
 import { LoginTurns, type NoTurn } from './login-turns.js'
-import { checkPrincipal } from './principal.js'
+import { checkPrincipal, type Principal } from './principal.js'
 
 /** What came of a login: what was thrown is the broker's trouble, and lets no client in. */
 export type LoginOutcome = LoginResult | { readonly thrown: unknown }
@@ -54,9 +54,12 @@ export class Logins {
     return typeof outcome === 'string' ? NO_TURN[outcome] : outcome
   }
 
-  /** Somebody has come in. */
-  succeeded({ remoteAddress = '', username }: LoginRequest): void {
-    if (username !== undefined) this.#throttle.succeeded(remoteAddress, username)
+  /**
+   * Somebody has come in. The name it gave counts if it is its own: who shows a certificate or token may give any, and would
+   * have guesses of its own at each.
+   */
+  succeeded({ remoteAddress = '', username }: LoginRequest, principal: Principal): void {
+    if (username !== undefined && username === principal.username) this.#throttle.succeeded(remoteAddress, username)
   }
 
   async #outcomeOf(request: LoginRequest): Promise<LoginOutcome> {

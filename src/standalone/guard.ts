@@ -15,6 +15,8 @@ import {
 import { Logins } from '../identity/logins.js'
 import { ANYBODY } from '../identity/principal.js'
 import type { Audit, AuditEvent } from '../listeners/audit.js'
+import { PacketError } from '../packet/packet-error.js'
+import * as REASON from '../packet/reason-codes.js'
 import type { Client } from '../peer/client.js'
 import type { Policy } from '../policy/policy.js'
 import type { TopicRights } from '../server/access.js'
@@ -130,7 +132,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     if ('challenge' in outcome) return { type: 'continue', data: outcome.challenge, state: outcome.state }
     if ('refused' in outcome) return this.#turnAway(request, outcome.refused, outcome.reason)
     const verdict = this.#admit(client, request, outcome)
-    if (verdict.type === 'accepted') logins.succeeded(request)
+    if (verdict.type === 'accepted') logins.succeeded(request, outcome.principal)
     return verdict
   }
 
@@ -198,7 +200,10 @@ const whoOf = ({ clientId, remoteAddress: address, listener }: LoginRequest) => 
 function requestOf(clientId: string, { connect, link, data, state, signal }: Credentials): LoginRequest {
   const { username, password, authenticationMethod: method } = connect
   const { remoteAddress, transport, secure } = link
-  const certificate = secure && readCertificate(secure.getPeerCertificate(true), secure.authorized)
+  const peer = secure?.getPeerCertificate(true)
+  // Who has cut the connection by now has shown nothing that could still be seen.
+  if (peer === null) throw new PacketError(REASON.serverUnavailable, 'the client went before it was asked who it is')
+  const certificate = peer && readCertificate(peer, secure?.authorized ?? false)
   const plain = transport === 'tcp' ? 'mqtt' : 'ws'
   return {
     clientId,

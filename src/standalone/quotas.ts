@@ -50,7 +50,7 @@ export interface QuotaOptions {
   readonly maxRetained?: number
   /** Default half of `maxRetained`. */
   readonly maxRetainedPerPrincipal?: number
-  /** Most bytes of retained messages. Default 256 MiB. */
+  /** Most bytes of retained messages. Default half of `maximumBufferedBytes`, 256 MiB at most. */
   readonly maxRetainedBytes?: number
   /** Default half of `maxRetainedBytes`. */
   readonly maxRetainedBytesPerPrincipal?: number
@@ -80,6 +80,7 @@ export interface QuotaOptions {
 
 const MIB = 1024 * 1024
 const DEFAULT_BUFFERED_BYTES = 512 * MIB
+const DEFAULT_RETAINED_BYTES = 256 * MIB
 const KEYS_SHARE = 3 / 5
 const WAITING_SHARE = 1 / 8
 /** What does not depend on anything else. */
@@ -93,7 +94,6 @@ const DEFAULTS = {
   maxWatches: 2_000_000,
   maxWatchesPerPrincipal: 500_000,
   maxRetained: 100_000,
-  maxRetainedBytes: 256 * MIB,
   maxPacketRatePerAddress: 100_000,
   maxPacketRatePerPrincipal: 50_000,
   maxByteRatePerAddress: 256 * MIB,
@@ -148,7 +148,9 @@ export function checkQuotas(options: QuotaOptions): Required<QuotaOptions> {
     const sum = `${maxBytes} + ${maximumBufferedBytes}`
     throw new ArgumentError(`Expected \`maxBytes\` and \`maximumBufferedBytes\` within \`maxMemory\`, got ${sum}`)
   }
-  const plain = { ...DEFAULTS, ...given(options) }
+  // Nobody makes room that has all of it retained.
+  const maxRetainedBytes = Math.min(DEFAULT_RETAINED_BYTES, half(maximumBufferedBytes))
+  const plain = { ...DEFAULTS, maxRetainedBytes, ...given(options) }
   const halves = {
     maxKeysPerPrincipal: half(plain.maxKeys),
     maxBytesPerPrincipal: half(maxBytes),

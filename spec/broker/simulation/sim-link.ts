@@ -29,6 +29,7 @@ export class SimLink implements Link {
   readonly down: Sent[] = []
   unsent = 0
   readonly held = 0
+  readonly underway = 0
   /** The broker has ended it. */
   over = false
   /** The client sends nothing more; when it is `gone`, it takes nothing, either. */
