@@ -9,7 +9,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket, type Se
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
-import { callerOf } from '../base/network.js'
+import { callerOf } from '../listeners/caller.js'
 import { Origins } from '../listeners/origins.js'
 import { type ConnectionQuotas, Visitors } from '../listeners/visitors.js'
 import { Handshakes } from '../tls/handshakes.js'

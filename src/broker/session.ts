@@ -47,6 +47,8 @@ export class Session implements Subscriber, Burden {
   holder: Holder | undefined
   /** Nothing is kept for it any more. */
   ended = false
+  /** Its connection has what is. */
+  readonly underway = 0
   readonly #host: SessionHost
   #account: Account | undefined
   /** What of it counts as waiting for a client that is away, bytes. */
@@ -82,11 +84,6 @@ export class Session implements Subscriber, Burden {
 
   get held(): number {
     return this.outbox.bytes + this.#subscribed + ID_SIZE * (this.#received?.size ?? 0)
-  }
-
-  /** Its connection has what is. */
-  get underway(): number {
-    return 0
   }
 
   giveUp(): void {

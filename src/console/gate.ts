@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../base/clock.js'
-import { callerOf, isThisMachine, networkOf } from '../base/network.js'
+import { isThisMachine, networkOf } from '../base/network.js'
 import { Rates } from '../base/rates.js'
 import { LoginThrottle } from '../base/throttle.js'
 import { Audit, type AuditEvent } from '../listeners/audit.js'
+import { callerOf } from '../listeners/caller.js'
 import { Refusal } from './refusal.js'
 
 /** Requests a second from one address, of those who have not shown the token. */

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../base/clock.js'
-import { callerOf, isThisMachine } from '../../base/network.js'
+import { isThisMachine } from '../../base/network.js'
 import { LoginThrottle } from '../../base/throttle.js'
 import { Audit } from '../../listeners/audit.js'
+import { callerOf } from '../../listeners/caller.js'
 import type { HandshakeRefusal } from './handshake.js'
 import type { Identity } from './identity.js'
 
