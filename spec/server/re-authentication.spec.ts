@@ -1,10 +1,9 @@
-import { connect as connectTcp, type Socket } from 'node:net'
-import mqttPacket, { type Packet } from 'mqtt-packet'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { INVOKE_TOPIC, responseTopic } from '../../src/protocol/topics.js'
 import type { Authenticate } from '../../src/standalone.js'
 import { openStore } from '../support/open-store.js'
 import { RawClient } from '../support/raw-client.js'
+import { Speaker } from '../support/speaker.js'
 import { command } from '../support/words.js'
 
 const [NOT_AUTHORIZED, EXPIRED, PROTOCOL_ERROR, ADMINISTRATIVE] = [0x87, 0xa0, 0x82, 0x98]
@@ -17,56 +16,6 @@ const authenticate: Authenticate = ({ method, data }) => {
     .split(' ')
   if (method !== 'K8S-SAT' || ttl === undefined) return { refused: 'credentials', reason: 'no' }
   return { principal: { username, expiresAt: Date.now() + Number(ttl) } }
-}
-
-/** A client of its own that speaks in packets. */
-class Speaker {
-  readonly #socket: Socket
-  readonly #came: Packet[] = []
-  #wake: () => void = () => undefined
-
-  constructor(url: string) {
-    const parser = mqttPacket.parser({ protocolVersion: 5 })
-    parser.on('packet', packet => {
-      this.#came.push(packet)
-      this.#wake()
-    })
-    this.#socket = connectTcp(Number(new URL(url).port), '127.0.0.1')
-    this.#socket.on('data', chunk => parser.parse(chunk))
-    onTestFinished(() => void this.#socket.destroy())
-  }
-
-  say(packet: Packet): void {
-    this.#socket.write(mqttPacket.generate(packet, { protocolVersion: 5 }))
-  }
-
-  connect(token: string, clientId = 'c'): void {
-    const properties = { authenticationMethod: 'K8S-SAT', authenticationData: Buffer.from(token) }
-    this.say({
-      cmd: 'connect',
-      protocolId: 'MQTT',
-      protocolVersion: 5,
-      clientId,
-      clean: true,
-      keepalive: 0,
-      properties,
-    })
-  }
-
-  renew(token: string, reasonCode = 0x19): void {
-    const properties = { authenticationMethod: 'K8S-SAT', authenticationData: Buffer.from(token) }
-    this.say({ cmd: 'auth', reasonCode, properties })
-  }
-
-  async hear(): Promise<Packet> {
-    for (;;) {
-      const packet = this.#came.shift()
-      if (packet) return packet
-      await new Promise<void>(resolve => {
-        this.#wake = resolve
-      })
-    }
-  }
 }
 
 async function open(token: string) {

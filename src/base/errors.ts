@@ -152,7 +152,7 @@ export class OverflowError extends StateStoreError {
   override readonly name = 'OverflowError'
 
   constructor(what: string, limit: number) {
-    super('overflow', `${what} is full (${limit}); the request was not sent: slow down or keep only the latest value`)
+    super('overflow', `${what} is full (${limit}); the request was not sent: slow down, raise it or keep the latest`)
   }
 }
 

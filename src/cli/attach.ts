@@ -56,7 +56,7 @@ export function addAttach(program: Command, io: Io): void {
   command.option('--identity-property <name>', 'user property in which the broker says which client published')
   command.option('--policy <file>', 'who may do what with keys, by client ids; needs --identity-property')
   command.option('--audit [file]', 'a line of JSON for each refusal (stderr)')
-  addConnectionFlags(command, false)
+  addConnectionFlags(command, false, 'rx-statestore-service, which is how several know of each other')
   command.addHelpText('after', HELP)
   command.action(async (url: string | undefined) => {
     const flags = command.optsWithGlobals<AttachFlags>()

@@ -36,8 +36,8 @@ export const DEFAULT_TIMEOUT = 5_000
 
 const GROUP = 'Connection (default: the environment; times as in 500ms, 10s, 1h30m, or a number of ms):'
 
-/** Adds the flags of a connection; hidden ones are for the program, so that they may stand before the command too. */
-export function addConnectionFlags(command: Command, hidden: boolean): Command {
+/** Adds the flags of a connection; hidden ones are for the program, so that they may stand before the command too. `clientId` is what there is without the flag. */
+export function addConnectionFlags(command: Command, hidden: boolean, clientId = 'a random one'): Command {
   const add = (flags: string, description: string): Option => {
     const option = new Option(flags, description).helpGroup(GROUP).hideHelp(hidden)
     command.addOption(option)
@@ -47,7 +47,7 @@ export function addConnectionFlags(command: Command, hidden: boolean): Command {
     '--url <url>',
     `broker, mqtt(s):// or ws(s):// (else ${URL_VARIABLE}, else AIO_BROKER_HOSTNAME, else ${DEFAULT_URL})`,
   )
-  add('--client-id <id>', 'MQTT client id; two clients with one id end each other (else a random one)')
+  add('--client-id <id>', `MQTT client id; two clients with one id end each other (else ${clientId})`)
   add('--username <name>', 'user name')
   add('--password <text>', 'password; AIO_MQTT_PASSWORD_FILE keeps it out of the process list')
   add('-T, --ca <file>', 'certificate authority, PEM')
