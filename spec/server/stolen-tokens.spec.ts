@@ -4,8 +4,12 @@ import { inOrder, type RunningStore, Tokens } from '../../src/standalone.js'
 import { openStore } from '../support/open-store.js'
 import { Speaker } from '../support/speaker.js'
 
-const [BAD_CREDENTIALS, NOT_AUTHORIZED, PROTOCOL_ERROR] = [0x86, 0x87, 0x82]
+const [BAD_CREDENTIALS, NOT_AUTHORIZED, PROTOCOL_ERROR, EXPIRED] = [0x86, 0x87, 0x82, 0xa0]
 const HOUR = 3_600_000
+/** Clocks may differ by so much, and a token is believed for as much longer, ms. */
+const CLOCK_SKEW = 5_000
+/** Of the token's time, when it is to end in a moment, ms. */
+const REMAINDER = 300
 const POLICY = `
 - principals: { usernames: [panel, pump] }
   brokerResources: [{ method: Connect }, { method: Subscribe, topics: ['plant/{principal.username}'] }]`
@@ -24,8 +28,8 @@ describe('A token that was stolen, or bytes that were recorded', () => {
   })
   afterEach(() => void vi.useRealTimers())
 
-  const tokenOf = async (sub: string, aud = 'plant'): Promise<string> =>
-    new SignJWT({ iss: 'i', sub, aud, exp: Math.floor((Date.now() + HOUR) / 1_000) })
+  const tokenOf = async (sub: string, aud = 'plant', ttl = HOUR): Promise<string> =>
+    new SignJWT({ iss: 'i', sub, aud, exp: Math.floor((Date.now() + ttl) / 1_000) })
       .setProtectedHeader({ alg: 'ES256', kid: 'k' })
       .sign(keys.privateKey)
 
@@ -73,6 +77,25 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     expect(reasonCode).toBe(0)
     speaker.renew(token)
     expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+  })
+
+  it('is over when the token is, also while it is in use', async () => {
+    const second = 1_000 * Math.floor(Date.now() / 1_000)
+    vi.useFakeTimers({ toFake: ['Date'], now: second + 1_000 - REMAINDER })
+    const token = await tokenOf('panel', 'plant', REMAINDER - CLOCK_SKEW)
+    const { speaker, reasonCode } = await arrive(token, 'thief')
+    expect(reasonCode).toBe(0)
+    let answers = 0
+    for (;;) {
+      speaker.say({ cmd: 'pingreq' })
+      const packet = await speaker.hear()
+      if (packet.cmd === 'pingresp') answers++
+      else {
+        expect(packet).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+        break
+      }
+    }
+    expect(answers).toBeGreaterThan(0)
   })
 
   it('makes nobody else of a connection: the AUTH of one principal on that of another ends it, and nothing else', async () => {

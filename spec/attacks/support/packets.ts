@@ -48,6 +48,8 @@ export const PROPERTY = {
   correlationData: (value: string): Buffer => property(0x09, text(value)),
   subscriptionId: (value: number): Buffer => property(0x0b, variable(value)),
   sessionExpiry: (s: number): Buffer => property(0x11, uint32(s)),
+  authenticationMethod: (value: string): Buffer => property(0x15, text(value)),
+  authenticationData: (value: string): Buffer => property(0x16, text(value)),
   willDelay: (s: number): Buffer => property(0x18, uint32(s)),
   receiveMaximum: (value: number): Buffer => property(0x21, uint16(value)),
   topicAlias: (value: number): Buffer => property(0x23, uint16(value)),
@@ -92,6 +94,12 @@ export function publish(topic: string, payload: Uint8Array, options: PublishOpti
 
 export const subscribe = (filters: readonly string[], id = 1, options = 0): Buffer =>
   packet(0x82, uint16(id), properties(), ...filters.map(filter => Buffer.concat([text(filter), Buffer.of(options)])))
+
+/** AUTH; 0x19 begins anew, 0x18 goes on. */
+export const auth = (method: string, data: string, reasonCode = 0x19): Buffer => {
+  const { authenticationMethod, authenticationData } = PROPERTY
+  return packet(0xf0, Buffer.of(reasonCode), properties(authenticationMethod(method), authenticationData(data)))
+}
 
 export const acknowledge = (id: number): Buffer => packet(0x40, uint16(id))
 export const disconnect = (...own: readonly Uint8Array[]): Buffer => packet(0xe0, Buffer.of(0), properties(...own))
