@@ -1,5 +1,5 @@
 import type { IConnectPacket } from 'mqtt-packet'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Connection } from '../../src/broker/connection.js'
 import { LIMIT } from '../../src/broker/limits.js'
 import { FrameCutter } from '../../src/packet/frame-cutter.js'
@@ -20,6 +20,11 @@ const MANY = 1_000
 
 const get = (id: number) => requestPacket('alice', command('GET big'), id)
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1)
+
+// Nobody shall have to wait as long as a slow network may take.
+const { stall } = LIMIT
+beforeAll(() => void Object.assign(LIMIT, { stall: 1_000 }))
+afterAll(() => void Object.assign(LIMIT, { stall }))
 
 /** A store with a key of 64 KiB, which `alice` knows of. */
 async function open() {

@@ -30,6 +30,8 @@ export const LIMIT = {
   outboundAliases: 64,
   /** A connection with more unsent bytes than this is ended, so that a slow client costs the others nothing. */
   backlog: 16 * 1024 * 1024,
+  /** How long a connection with much unsent may take not a single byte, ms. */
+  stall: 5_000,
   /** What a connection that ended for its memory may have still to send: a farewell, bytes. */
   leftover: 4_096,
   /** With more unsent bytes QoS 0 messages are dropped, as that QoS allows. */

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { afterIo } from '../base/clock.js'
 import type { Room } from '../packet/publish-encoder.js'
 import type { Budget } from './budget.js'
+import { LIMIT } from './limits.js'
 import { atTurnEnd } from './turn-end.js'
 
 /** What is gathered in one block, and the largest piece that is worth a copy, bytes. */
@@ -11,8 +12,6 @@ const LARGEST_BLOCK = 65_536
 const LARGEST_PIECE = 16_384
 /** With more unsent bytes a connection is {@link Outflow.full}. */
 const HIGH_WATER = 65_536
-/** How long a full connection may take not a single byte, ms. */
-const LONGEST_STALL = 5_000
 
 const NOTHING = Buffer.alloc(0)
 
@@ -200,14 +199,14 @@ export class Outflow implements Room {
   #watch(): void {
     if (this.#watching || !this.full) return
     this.#watching = true
-    this.#socket.setTimeout(LONGEST_STALL)
+    this.#socket.setTimeout(LIMIT.stall)
   }
 
   /** The system tells of a socket that neither reads nor gets rid of a byte. */
   #stalled(): void {
     if (!this.#watching) return
     // One that is held still on purpose is not to blame.
-    if (this.#socket.writableCorked > 0) this.#socket.setTimeout(LONGEST_STALL)
+    if (this.#socket.writableCorked > 0) this.#socket.setTimeout(LIMIT.stall)
     else this.#stream.destroy()
   }
 }

@@ -13,7 +13,17 @@ function host(): void {
   const sockets = new Map<number, WebSocket>()
   const base64 = (data: ArrayBuffer): string =>
     btoa(Array.from(new Uint8Array(data), byte => String.fromCharCode(byte)).join(''))
-  const tell = (id: number, told: unknown): unknown => Reflect.get(window, 'told')(id, told)
+  // What comes while the one before is on its way goes together.
+  const waiting: unknown[] = []
+  let telling = false
+  const flush = async (): Promise<void> => {
+    for (telling = true; waiting.length > 0; ) await Reflect.get(window, 'told')(waiting.splice(0))
+    telling = false
+  }
+  const tell = (id: number, told: unknown): void => {
+    waiting.push([id, told])
+    if (!telling) void flush()
+  }
   const open = (id: number, url: string, protocol: string): void => {
     const socket = new WebSocket(url, protocol)
     sockets.set(id, socket)
@@ -42,13 +52,24 @@ export async function socketsOf(
   opened: () => void,
 ): Promise<new (url: string, protocol: string) => object> {
   const sockets: PageSocket[] = []
-  await page.exposeFunction('told', (id: number, told: Told) => sockets[id]?.told(told))
+  await page.exposeFunction('told', (news: readonly (readonly [number, Told])[]) => {
+    for (const [id, told] of news) sockets[id]?.told(told)
+  })
   await page.evaluate(host)
+  const calls: (readonly [string, readonly unknown[]])[] = []
+  let calling = false
+  const work = async (): Promise<void> => {
+    for (calling = true; calls.length > 0; )
+      await page.evaluate(
+        some => some.map(([name, given]) => Reflect.get(window, 'hosted')[name](...given)),
+        calls.splice(0),
+      )
+    calling = false
+  }
   const call = (method: string, ...values: readonly unknown[]): void => {
-    page
-      .evaluate(([name, given]) => Reflect.get(window, 'hosted')[name](...given), [method, values] as const)
-      // Whatever a test leaves open ends with its page.
-      .catch(error => (page.isClosed() ? undefined : Promise.reject(error)))
+    calls.push([method, values])
+    // Whatever a test leaves open ends with its page.
+    if (!calling) work().catch(error => (page.isClosed() ? undefined : Promise.reject(error)))
   }
   return class extends PageSocket {
     constructor(url: string, protocol: string) {
