@@ -191,16 +191,18 @@ describe('a broker that sends us elsewhere', () => {
     const { dialler, fail, hold, waits, urls } = lay(['mqtt://a'], { followReferences: true })
     dialler.start()
     hold()
-    expect(dialler.hasElsewhere('b')).toBe(true)
+    expect(dialler.isFatal({ reasonCode: 156, reference: 'b' })).toBe(false)
     fail()
-    expect(dialler.hasElsewhere('a')).toBe(true)
+    expect(dialler.isFatal({ reasonCode: 157, reference: 'a' })).toBe(false)
     fail()
     expect(urls()).toEqual(['mqtt://a', 'mqtt://b', 'mqtt://a'])
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75])
   })
 
   it('leaves nowhere to go if there is one address and no other is allowed', () => {
-    expect(lay(['mqtt://a']).dialler.hasElsewhere('b')).toBe(false)
-    expect(lay(['mqtt://a', 'mqtt://b']).dialler.hasElsewhere(undefined)).toBe(true)
+    for (const reasonCode of [156, 157]) {
+      expect(lay(['mqtt://a']).dialler.isFatal({ reasonCode, reference: 'b' })).toBe(true)
+      expect(lay(['mqtt://a', 'mqtt://b']).dialler.isFatal({ reasonCode, reference: undefined })).toBe(false)
+    }
   })
 })

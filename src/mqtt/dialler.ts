@@ -1,9 +1,11 @@
 import { type BackoffOptions, chanceOf } from '../base/backoff.js'
 import type { Clock } from '../base/clock.js'
 import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../base/errors.js'
+import type { Loss } from './loss.js'
 import { changeOptions, streamOf } from './mqttjs-insides.js'
 import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
-import type { ReconnectStrategy } from './reconnect.js'
+import { TAKEN_OVER } from './reason-words.js'
+import { isElsewhere, isFatalReason, type ReconnectStrategy } from './reconnect.js'
 import { Renewal } from './renewal.js'
 import type { Route } from './route.js'
 import type { Retry } from './session.js'
@@ -75,9 +77,11 @@ export class Dialler {
     return this.#route.name
   }
 
-  /** Whether a broker that sends us elsewhere leaves us somewhere to go. `reference` is where it sends us, if it says so. */
-  hasElsewhere(reference: unknown): boolean {
-    return this.#route.refer(reference) || this.#route.count > 1
+  /** Whether it is of no use to try again. A broker that sends us elsewhere may leave us somewhere to go. */
+  isFatal({ reasonCode, reference }: Pick<Loss, 'reasonCode' | 'reference'>): boolean {
+    if (reasonCode === TAKEN_OVER && this.#mayHaveTakenOver) return false
+    if (isElsewhere(reasonCode) && (this.#route.refer(reference) || this.#route.count > 1)) return false
+    return isFatalReason(reasonCode)
   }
 
   /** The first attempt. Throws what the options make mqtt.js throw. */
@@ -98,7 +102,7 @@ export class Dialler {
    * Whether an attempt that was given up may have reached the broker after a later one, and taken our own session over.
    * The network may hold its CONNECT back for a while.
    */
-  get mayHaveTakenOver(): boolean {
+  get #mayHaveTakenOver(): boolean {
     return this.#abandonedAt !== undefined && this.#clock.monotonic() - this.#abandonedAt < LATE_CONNECT
   }
 

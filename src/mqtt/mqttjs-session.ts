@@ -7,15 +7,15 @@ import type { Publish } from '../packet/publish.js'
 import { connectionInfo } from './connack.js'
 import { Dialler, type Reconnecting } from './dialler.js'
 import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
-import { Ending, type Loss } from './loss.js'
+import { Ending } from './loss.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { listenTo } from './mqttjs-events.js'
 import { streamOf } from './mqttjs-insides.js'
 import { numericCode, toMessage } from './mqttjs-packets.js'
 import { OwnPacketIds, SharedPacketIds } from './packet-ids.js'
 import { Publisher } from './publisher.js'
-import { farewellWords, TAKEN_OVER } from './reason-words.js'
-import { isElsewhere, isFatalReason } from './reconnect.js'
+import { farewellWords } from './reason-words.js'
+import { isFatalReason } from './reconnect.js'
 import type { Route } from './route.js'
 import type { Done, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { Subscriber } from './subscriber.js'
@@ -88,7 +88,11 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       },
       message: (topic, _payload, packet) => this.#listener?.message(toMessage(topic, packet)),
       disconnect: ({ reasonCode = 0 }) => this.#break(new Error(farewellWords(reasonCode, this.clientId)), reasonCode),
-      error: error => this.#ending.because(error, numericCode(error)),
+      error: error => {
+        // mqtt.js tells of packets that make no sense, and waits for more.
+        if (!this.shared) this.#break(error, numericCode(error))
+        else this.#ending.because(error, numericCode(error))
+      },
       close: () => this.#closed(),
       end: () => this.#ended(undefined),
     })
@@ -204,15 +208,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#publisher.forget()
     const loss = this.#ending.take(this.url)
     if (this.#client.disconnecting) return
-    if (this.#isFatal(loss)) this.#giveUp(loss.refusal)
+    if (this.#dialler ? this.#dialler.isFatal(loss) : isFatalReason(loss.reasonCode)) this.#giveUp(loss.refusal)
     else if (this.#dialler) this.#dialler.retry(loss.error, loss.stays)
     else this.#listener?.disconnected(loss.error, undefined)
-  }
-
-  #isFatal({ reasonCode, reference }: Loss): boolean {
-    if (reasonCode === TAKEN_OVER && this.#dialler?.mayHaveTakenOver) return false
-    if (isElsewhere(reasonCode) && this.#dialler?.hasElsewhere(reference)) return false
-    return isFatalReason(reasonCode)
   }
 
   /** A machine that slept may have lost its connection without a word. */
