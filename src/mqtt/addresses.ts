@@ -19,6 +19,8 @@ export class Addresses {
   #guest: string | undefined
   /** Where the next is to be, if a broker said so. */
   #referred: string | undefined
+  /** Where the last session was had. */
+  #last: string | undefined
 
   /** @param random - source of chance in [0, 1) */
   constructor(urls: readonly string[], random: () => number) {
@@ -32,6 +34,19 @@ export class Addresses {
   /** How many there are to be tried. */
   get count(): number {
     return this.#order.length + (this.#guest === undefined ? 0 : 1)
+  }
+
+  /**
+   * Whether a session there is to begin anew, as the last one was had somewhere else: what a broker kept of an earlier
+   * visit is out of date, and tells us nothing we need.
+   */
+  get isChange(): boolean {
+    return this.#last !== undefined && this.#last !== this.current
+  }
+
+  /** There is a session at the address now. */
+  arrived(): void {
+    this.#last = this.current
   }
 
   /** Goes on to the next; a guest is not come back to. */

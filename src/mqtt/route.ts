@@ -34,8 +34,6 @@ export class Route {
   readonly #make: (url: string) => MqttClient
   readonly #addresses: Addresses
   readonly #ways = new Map<string, Way>()
-  /** Where the last session was had. */
-  #last: string | undefined
 
   /** @param make - makes a client that is not connected yet. Throws what it throws for any of the addresses. */
   constructor(options: RouteOptions, make: (url: string) => MqttClient) {
@@ -83,8 +81,7 @@ export class Route {
     changeOptions(this.client, {
       username,
       password,
-      // What another broker kept of an earlier visit is out of date, and tells us nothing we need.
-      clean: cleanStart || (this.#last !== undefined && this.#last !== current),
+      clean: cleanStart || this.#addresses.isChange,
       // One that swallows what it is sent must not keep us from the others.
       connectTimeout: this.count === 1 ? connectTimeout : Math.min(connectTimeout, FIRST_PATIENCE * 2 ** round),
     })
@@ -92,7 +89,7 @@ export class Route {
 
   /** There is a session at the address now. */
   connected(): void {
-    this.#last = this.#addresses.current
+    this.#addresses.arrived()
   }
 
   #wayTo(url: string): Way {
