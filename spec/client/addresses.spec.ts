@@ -122,7 +122,7 @@ describe('a client of several brokers', () => {
   it('goes where a broker of ours says, if that is one of ours', async () => {
     const { store } = await openStore(real)
     const broker = await scriptedBroker(refusing(156, `elsewhere.invalid:1 ${hostOf(store.url)}`))
-    const inOrder = { reconnect: { initial: 5, maximum: 20, random: () => 0.999 } }
+    const inOrder = { reconnect: { initial: 5, maximum: 20, random: () => 0 } }
     const status = record(openClient([broker.url, NOWHERE, store.url], inOrder).status$)
     await at(status, store.url)
     const tried = status.values.flatMap(each => (each.state === 'reconnecting' ? [each.url] : []))

@@ -24,9 +24,8 @@ function lay(urls: readonly string[], options: Partial<Reconnecting> & { readonl
   const gaveUp: unknown[] = []
   const backoff = { random: () => 0.5 }
   const { followReferences = false, ...reconnecting } = options
-  const route = new Route(
-    { urls, connectTimeout: 10_000, cleanStart: false, random: () => 0.999, followReferences },
-    url => mqtt.connect(url, { manualConnect: true, protocolVersion: 5, clientId: 'c', clean: false }),
+  const route = new Route({ urls, connectTimeout: 10_000, cleanStart: false, random: () => 0, followReferences }, url =>
+    mqtt.connect(url, { manualConnect: true, protocolVersion: 5, clientId: 'c', clean: false }),
   )
   const start = clock.monotonic()
   vi.spyOn(route.client, 'reconnect').mockImplementation(() => {

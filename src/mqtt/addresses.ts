@@ -74,11 +74,10 @@ export class Addresses {
   }
 }
 
+// Where chance is always 0, the order stays; of one address it is not asked.
 function shuffled(urls: string[], random: () => number): string[] {
-  for (let end = urls.length - 1; end > 0; end--) {
-    const [taken] = urls.splice(Math.floor(random() * (end + 1)), 1)
-    if (taken !== undefined) urls.push(taken)
-  }
+  for (let left = urls.length; left > 0 && urls.length > 1; left--)
+    urls.push(...urls.splice(Math.floor(random() * left), 1))
   return urls
 }
 
