@@ -27,6 +27,7 @@ describe('settingsFromEnv', () => {
     [{ AIO_MQTT_USE_TLS: '1' }, 'mqtts://aio-broker:8883'],
     [{ AIO_BROKER_HOSTNAME: '192.0.2.1' }, 'mqtts://192.0.2.1:8883'],
     [{ AIO_BROKER_HOSTNAME: 'fe80::1' }, 'mqtts://[fe80::1]:8883'],
+    [{ AIO_BROKER_HOSTNAME: 'a, b,fe80::1' }, ['mqtts://a:8883', 'mqtts://b:8883', 'mqtts://[fe80::1]:8883']],
     [{ AIO_BROKER_HOSTNAME: 'aio-broker.ns.svc.cluster.local' }, 'mqtts://aio-broker.ns.svc.cluster.local:8883'],
   ])('makes a URL of %j', (env, url) => {
     expect(settingsFromEnv({ ...broker, ...env })).toEqual({ url })
@@ -109,6 +110,7 @@ describe('settingsFromEnv', () => {
       /AIO_BROKER_HOSTNAME beside AIO_BR/,
     ],
     ['a URL for a host', { AIO_BROKER_HOSTNAME: 'mqtt://broker' }, /AIO_BROKER_HOSTNAME to be a host name, got `mqtt:/],
+    ['a comma too many', { AIO_BROKER_HOSTNAME: 'a,' }, /AIO_BROKER_HOSTNAME to be a host name, got `a,`/],
     ['a host with a port', { AIO_BROKER_HOSTNAME: 'broker:1883' }, /AIO_BROKER_HOSTNAME/],
     [
       'a port that is no number',

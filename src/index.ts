@@ -22,6 +22,7 @@ export {
 export { StateStore } from './client/client.js'
 export { type ClientOptions, type ConnectOptions, connect } from './client/connect.js'
 export type { Status } from './client/status.js'
+export type { Addressed } from './client/urls.js'
 export { Hlc } from './hlc/hlc.js'
 export type { AbortOptions } from './keys/abort.js'
 export { boolean, bytes, type Codec, number, text } from './keys/codec.js'

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { ArgumentError, reason } from './base/errors.js'
 import type { ConnectOptions } from './client/connect.js'
+import type { Addressed } from './client/urls.js'
 
 /** Environment variables by name, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -13,7 +14,7 @@ const MOST_UINT32 = 4_294_967_295
 
 /**
  * Settings for `connect` from the environment variables that the official Azure IoT Operations clients read, with their
- * meaning and defaults: `AIO_BROKER_HOSTNAME` (required), `AIO_BROKER_TCP_PORT` (8883), `AIO_MQTT_USE_TLS` (true),
+ * meaning and defaults: `AIO_BROKER_HOSTNAME` (required; several with a comma between), `AIO_BROKER_TCP_PORT` (8883), `AIO_MQTT_USE_TLS` (true),
  * `AIO_MQTT_CLIENT_ID`, `AIO_MQTT_USERNAME`, `AIO_MQTT_PASSWORD_FILE`, `AIO_MQTT_KEEP_ALIVE` and
  * `AIO_MQTT_SESSION_EXPIRY` (seconds), `AIO_MQTT_CLEAN_START`, `AIO_TLS_CA_FILE`, `AIO_TLS_CERT_FILE`,
  * `AIO_TLS_KEY_FILE`, `AIO_TLS_KEY_PASSWORD_FILE` and `AIO_SAT_FILE` (Kubernetes service account token, which is sent anew over
@@ -27,22 +28,26 @@ const MOST_UINT32 = 4_294_967_295
  * await using store = connect({ ...settingsFromEnv(), timeout: 5_000 })
  * ```
  */
-export function settingsFromEnv(env: Environment = process.env): ConnectOptions & { readonly url: string } {
-  const url = urlFromEnv(env)
+export function settingsFromEnv(env: Environment = process.env): ConnectOptions & Addressed {
+  const url = urlsFromEnv(env)
   if (url === undefined) throw new ArgumentError('Expected AIO_BROKER_HOSTNAME to name the broker, got nothing')
   return { ...optionsFromEnv(env), url }
 }
 
-/** The broker's URL, or `undefined` when the environment says nothing of a broker. Throws {@link ArgumentError}. */
-export function urlFromEnv(env: Environment): string | undefined {
-  const host = read(env, 'AIO_BROKER_HOSTNAME')
+/** The broker's URL, or those of several; `undefined` when the environment says nothing of one. Throws {@link ArgumentError}. */
+export function urlsFromEnv(env: Environment): string | readonly string[] | undefined {
+  const hosts = read(env, 'AIO_BROKER_HOSTNAME')
   const port = integer(env, 'AIO_BROKER_TCP_PORT', 1, MOST_UINT16)
   const tls = flag(env, 'AIO_MQTT_USE_TLS')
   needs(env, 'AIO_BROKER_TCP_PORT', 'AIO_BROKER_HOSTNAME')
   needs(env, 'AIO_MQTT_USE_TLS', 'AIO_BROKER_HOSTNAME')
-  if (host === undefined) return undefined
-  if (!isIPv6(host) && !/^[^\s/?#@:\\[\]]+$/.test(host)) throw wrong('AIO_BROKER_HOSTNAME', 'a host name', host)
-  return `${(tls ?? true) ? 'mqtts' : 'mqtt'}://${isIPv6(host) ? `[${host}]` : host}:${port ?? DEFAULT_PORT}`
+  if (hosts === undefined) return undefined
+  const urls = hosts.split(',').map(part => {
+    const host = part.trim()
+    if (!isIPv6(host) && !/^[^\s/?#@:\\[\]]+$/.test(host)) throw wrong('AIO_BROKER_HOSTNAME', 'a host name', hosts)
+    return `${(tls ?? true) ? 'mqtts' : 'mqtt'}://${isIPv6(host) ? `[${host}]` : host}:${port ?? DEFAULT_PORT}`
+  })
+  return urls.length === 1 ? urls[0] : urls
 }
 
 /** Everything but the URL. Throws {@link ArgumentError}. */

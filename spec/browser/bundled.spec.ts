@@ -8,6 +8,7 @@ import { number } from '../../src/index.js'
 import { serve } from '../../src/standalone.js'
 import { openClient } from '../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
+import { NO_SOCKET } from './support/guard.js'
 import { builtPackage } from './support/package.js'
 import { serveStatic } from './support/static-site.js'
 
@@ -90,6 +91,26 @@ describeInBrowser('With a bundler', open => {
     await expect.poll(() => sent(PINGREQ)).toBe(2)
     expect(await sent(CONNECT)).toBe(1)
     expect(page.workers()).toEqual([])
+  })
+
+  it('goes to another of several addresses when its own is gone, and refuses those that are not for pages', async () => {
+    const stores = [await serve({ port: 0, wsPort: 0 }), await serve({ port: 0, wsPort: 0 })]
+    for (const store of stores) onTestFinished(async () => store.close())
+    const { page: script } = await bundled(
+      builtPackage(),
+      `import { connect } from 'rx-statestore'
+      try { connect('mqtt://127.0.0.1:1883') } catch (error) { globalThis.refused = error.code + ' ' + error.message }
+      const store = connect(${JSON.stringify(stores.map(({ wsUrl }) => wsUrl))})
+      store.status$.subscribe(({ state, url }) => { globalThis.at = state + ' ' + url })`,
+    )
+    const site = await serveStatic(builtPackage(), { '/index.html': HTML, '/page.js': script }, {})
+    const { page } = await open(site.url, { allow: [NO_SOCKET] })
+    const at = async (): Promise<unknown> => page.evaluate('at')
+    await expect.poll(at).toMatch(/^connected /)
+    expect(await page.evaluate('refused')).toMatch(/^argument .*begins with ws:\/\/ or wss:\/\//)
+    const [home, other] = (await at()) === `connected ${stores[0]?.wsUrl}` ? stores : [stores[1], stores[0]]
+    await home?.close()
+    await expect.poll(at).toBe(`connected ${other?.wsUrl}`)
   })
 
   it('weighs what the documentation says', async () => {

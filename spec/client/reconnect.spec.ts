@@ -141,10 +141,10 @@ describe('the status', () => {
     link.restore()
     await synced()
     expect(status.values.slice(before).filter(({ state }) => state === 'connected')).toEqual([
-      { state: 'connected', keys: 3, synced: 0 },
-      { state: 'connected', keys: 3, synced: 1 },
-      { state: 'connected', keys: 3, synced: 2 },
-      { state: 'connected', keys: 3, synced: 3 },
+      { state: 'connected', url: link.url, keys: 3, synced: 0 },
+      { state: 'connected', url: link.url, keys: 3, synced: 1 },
+      { state: 'connected', url: link.url, keys: 3, synced: 2 },
+      { state: 'connected', url: link.url, keys: 3, synced: 3 },
     ])
   })
 })

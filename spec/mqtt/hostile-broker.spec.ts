@@ -173,6 +173,12 @@ const USELESS: readonly { what: string; cause: string; connack: Packet; next?: P
     connack: CONNACK,
     next: { cmd: 'disconnect', reasonCode: 139 },
   },
+  {
+    what: 'DISCONNECT with a reason that is one of CONNACK alone',
+    cause: 'Invalid disconnect reason code',
+    connack: CONNACK,
+    next: { cmd: 'disconnect', reasonCode: 136 },
+  },
 ]
 
 describe('a connection of no use', () => {

@@ -1,10 +1,12 @@
 import { connect, type MqttClient } from 'mqtt'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
+  buildStreamsBy,
   changeOptions,
   hasStreamBuilder,
   isOutgoing,
   onStream,
+  streamBuilderOf,
   streamOf,
   subscribedAnew,
   takeAuth,
@@ -76,6 +78,22 @@ describe('what is known of the insides of mqtt.js', () => {
     expect(names).toEqual(['ann', 'bob'])
   })
 
+  it('a client goes where the builder of another one leads', async () => {
+    const client = await idle()
+    const { store } = await openStore()
+    for (const url of [store.url, store.wsUrl]) {
+      const other = connect(url, { protocolVersion: 5, manualConnect: true, reconnectPeriod: 0 })
+      const build = streamBuilderOf(other)
+      if (build === undefined) throw new Error('it has none')
+      buildStreamsBy(client, build)
+      await connected(client)
+      expect(store.stats.connections).toBe(1)
+      await closed(client)
+      await vi.waitFor(() => expect(store.stats.connections).toBe(0))
+      expect(other.connected).toBe(false)
+    }
+  })
+
   it('a filter is subscribed again if the flag is set', async () => {
     const client = await idle()
     await connected(client)
@@ -111,6 +129,7 @@ describe('where the insides are not the known ones', () => {
     const client = { streamBuilder: 'none' }
     expect(hasStreamBuilder(client)).toBe(false)
     onStream(client, () => undefined)
+    expect(streamBuilderOf(client)).toBeUndefined()
     expect(client).toEqual({ streamBuilder: 'none' })
   })
 

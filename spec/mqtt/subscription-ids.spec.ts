@@ -44,7 +44,7 @@ function own(url: string): MqttSession {
     maximumPacketSize: 1_000_000,
   }
   return openSession(
-    { url, clientId: 'own', ...times },
+    { urls: [url], clientId: 'own', ...times },
     { strategy: backingOff({}), credentials: undefined },
     systemClock,
   )

@@ -1,4 +1,5 @@
 import { Subject } from 'rxjs'
+import type { Log } from '../../src/log/log.js'
 import { MemoryLog } from '../../src/log/memory-log.js'
 import type { OutboundRequest } from '../../src/mqtt/session.js'
 import type { Client } from '../../src/peer/client.js'
@@ -20,11 +21,11 @@ type SubscribeDone = (reasonCodes: readonly number[]) => void
 
 /** An MQTT broker with the shipped store inside, on virtual time. */
 export class SimBroker {
-  readonly #setting: Setting
+  protected readonly setting: Setting
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<string, SimConnection>()
   engine: RecordedEngine<Client>
-  #server: StateStoreServer
+  protected server: StateStoreServer
   #lastId = 0
   /** How wrong the store's wall clock is, ms. */
   #clockOffset = 0
@@ -32,9 +33,9 @@ export class SimBroker {
   up = true
 
   constructor(setting: Setting) {
-    this.#setting = setting
+    this.setting = setting
     this.engine = this.#emptyEngine()
-    this.#server = this.#serve()
+    this.server = this.#serve()
   }
 
   /** Takes a CONNECT; whether a session was kept, or `undefined` when nobody is there. */
@@ -49,7 +50,13 @@ export class SimBroker {
     const kept = this.#sessions.get(end.clientId)
     const session = kept ?? { filters: new Map(), unacknowledged: new Map() }
     this.#sessions.set(end.clientId, session)
-    const connection = new SimConnection(end, session, this.#setting, () => ++this.#lastId)
+    const connection = new SimConnection(
+      end,
+      session,
+      this.setting,
+      () => ++this.#lastId,
+      () => this.place,
+    )
     this.#connections.set(end.clientId, connection)
     connection.resume()
     return kept !== undefined
@@ -57,7 +64,7 @@ export class SimBroker {
 
   /** Takes a SUBSCRIBE; it holds a little later, and then the SUBACK goes out. */
   subscribe(end: ClientEnd, filters: readonly string[], id: number | undefined, done: SubscribeDone): void {
-    const { random, conditions } = this.#setting
+    const { random, conditions } = this.setting
     this.#current(end)?.inTurn(connection => {
       const reasonCodes = filters.map(filter => {
         if (random.might(conditions.refusedFilter)) return REFUSED
@@ -79,13 +86,19 @@ export class SimBroker {
   publish(end: ClientEnd, request: OutboundRequest, acknowledged: () => void): void {
     const connection = this.#current(end)
     if (connection === undefined) return
+    this.inTime(() => this.#publish(end, request, acknowledged))
+  }
+
+  #publish(end: ClientEnd, request: OutboundRequest, acknowledged: () => void): void {
+    const connection = this.#current(end)
+    if (connection === undefined) return
     end.wire.down(acknowledged)
-    const { random, conditions } = this.#setting
+    const { random, conditions } = this.setting
     if (random.might(conditions.oddReply)) {
       connection.deliver(request.responseTopic, oddReply(random, request))
       return
     }
-    this.#server.take(connection, {
+    this.server.take(connection, {
       topic: request.topic,
       payload: request.payload,
       qos: 1,
@@ -103,11 +116,11 @@ export class SimBroker {
 
   /** Stops for a while; all connections are gone. When it is stopped again meanwhile, the later end counts. */
   restart(restart: Restart): void {
-    const { time } = this.#setting
+    const { time } = this.setting
     const { outage } = restart
     this.#downUntil = Math.max(this.#downUntil, time.now + outage)
     time.after(outage, () => {
-      if (!this.up && time.now >= this.#downUntil) this.#start()
+      if (!this.up && time.now >= this.#downUntil) this.start()
     })
     this.#stop(restart)
   }
@@ -120,7 +133,7 @@ export class SimBroker {
   #stop({ keepData, keepSessions, forgotten = 0, clockBack = 0 }: Restart): void {
     this.up = false
     this.setClock(clockBack)
-    this.#server.pause()
+    this.server.pause()
     for (const connection of Array.from(this.#connections.values())) {
       connection.end.wire.cut()
       this.#drop(connection)
@@ -129,12 +142,26 @@ export class SimBroker {
       if (!keepSessions || (forgotten >> Number(clientId.replace('client', ''))) & 1) this.#sessions.delete(clientId)
     if (keepData) return
     this.engine = this.#emptyEngine()
-    this.#setting.history.life++
+    this.setting.history.life++
   }
 
-  #start(): void {
+  protected start(): void {
     this.up = true
-    this.#server = this.#serve()
+    this.server = this.#serve()
+  }
+
+  /** How much of the history its store has made. */
+  protected get place(): number {
+    return this.setting.history.all.length
+  }
+
+  /** Does what a request asks for when the store may answer. */
+  protected inTime(task: () => void): void {
+    task()
+  }
+
+  protected log(): Log {
+    return new MemoryLog()
   }
 
   /** Registrations of a client, in any of its connections. */
@@ -144,15 +171,15 @@ export class SimBroker {
   }
 
   #emptyEngine(): RecordedEngine<Client> {
-    const { history, silentExpiry = false } = this.#setting
+    const { history, silentExpiry = false } = this.setting
     return new RecordedEngine(history, silentExpiry)
   }
 
   #serve(): StateStoreServer {
-    const right = this.#setting.time.clock()
+    const right = this.setting.time.clock()
     const clock = { ...right, now: () => right.now() + this.#clockOffset }
     const service = new StateStoreService(this.engine, 'field', () => false)
-    return new StateStoreServer(this.engine, service, new MemoryLog(), new Subject<RequestReport>(), {
+    return new StateStoreServer(this.engine, service, this.log(), new Subject<RequestReport>(), {
       dialect: 'field',
       notifications: 'subscribed',
       clock,
@@ -172,7 +199,7 @@ export class SimBroker {
 
   #drop(connection: SimConnection): void {
     connection.open = false
-    this.#server.drop(connection)
+    this.server.drop(connection)
     this.#connections.delete(connection.clientId)
     if (!connection.end.keepSession) this.#sessions.delete(connection.clientId)
   }

@@ -33,8 +33,12 @@ export interface Session {
   readonly unacknowledged: Map<number, Delivered>
 }
 
-/** A safeguard of the client that is switched off at its session, to show that the oracle misses it. */
-export type Sabotage = 'SUBACK wait' | 'STOP on last leave'
+/** A safeguard that is switched off at the client's session, or at a node, to show that the oracle misses it. */
+export type Sabotage =
+  | 'SUBACK wait'
+  | 'STOP on last leave'
+  | 'clean start elsewhere'
+  | 'wait until a node has caught up'
 
 /** What the parts of a simulation share. */
 export interface Setting {
@@ -55,16 +59,19 @@ export class SimConnection implements Client {
   readonly session: Session
   readonly #setting: Setting
   readonly #nextId: () => number
+  readonly #place: () => number
   /** When the last message of an order goes out. */
   readonly #last = new Map<string, number>()
   open = true
 
-  constructor(end: ClientEnd, session: Session, setting: Setting, nextId: () => number) {
+  /** @param place - how much of the history its store has made */
+  constructor(end: ClientEnd, session: Session, setting: Setting, nextId: () => number, place: () => number) {
     this.clientId = end.clientId
     this.end = end
     this.session = session
     this.#setting = setting
     this.#nextId = nextId
+    this.#place = place
   }
 
   subscribes(topic: string): boolean {
@@ -72,7 +79,7 @@ export class SimConnection implements Client {
   }
 
   deliver(topic: string, content: Content): void {
-    const { random, conditions, history, kind } = this.#setting
+    const { random, conditions, kind } = this.#setting
     if (content.correlationData && random.chance(conditions.lostReply)) return
     const isOdd = content.correlationData && random.might(conditions.oddReply)
     const { payload, correlationData, contentType, userProperties } = isOdd ? oddReply(random, content) : content
@@ -85,7 +92,7 @@ export class SimConnection implements Client {
       userProperties: kind.positions ? userProperties : placeless,
       subscriptionIds: this.#identifiersOf(topic),
     }
-    const delivered = { message, place: history.all.length }
+    const delivered = { message, place: this.#place() }
     const id = this.#nextId()
     this.session.unacknowledged.set(id, delivered)
     const late = correlationData && random.chance(conditions.lateReply) ? 3_000 : 0

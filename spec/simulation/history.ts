@@ -17,12 +17,14 @@ export class History {
   readonly #places = new Map<string, number>()
   life = 0
 
-  note({ key, notification, version }: Change): void {
-    const place = `${this.life} ${version}`
-    if (this.#places.has(place)) return
-    this.#places.set(place, this.all.length)
+  /** Notes a change, if no other node has made it before; returns its place. */
+  note({ key, notification, version }: Change): number {
+    const name = `${this.life} ${version}`
+    const known = this.#places.get(name)
+    if (known !== undefined) return known
+    this.#places.set(name, this.all.length)
     const value = notification.op === 'set' && notification.value ? text(notification.value) : undefined
-    this.all.push({ key: text(key), op: notification.op, value, version: String(version), life: this.life })
+    return this.all.push({ key: text(key), op: notification.op, value, version: String(version), life: this.life }) - 1
   }
 
   /** Places of the changes of a key with a version; more than one when stores that lost their data gave the same. */
@@ -54,6 +56,8 @@ export class History {
 export class RecordedEngine<C> extends Engine<C> {
   readonly #history: History
   readonly #silentExpiry: boolean
+  /** How many of the changes there are it has made. */
+  place = 0
 
   /** @param silentExpiry - nobody is told when a key runs out */
   constructor(history: History, silentExpiry: boolean) {
@@ -64,7 +68,7 @@ export class RecordedEngine<C> extends Engine<C> {
 
   override apply(entry: Entry, applier: Applier): void {
     const note = (changes: readonly Change[]): void => {
-      for (const change of changes) this.#history.note(change)
+      for (const change of changes) this.place = Math.max(this.place, this.#history.note(change) + 1)
     }
     super.apply(entry, {
       expired: changes => {

@@ -19,6 +19,8 @@ export interface Conditions {
   lostQueue?: number
   /** A queued message has lost the identifier of its subscription. */
   lostIdentifier?: number
+  /** How much later than others a node applies what they have appended. */
+  lag?: number
   /** How long until broker or client notice that a connection is dead. */
   notice: number
 }
@@ -35,6 +37,7 @@ export const CALM: Conditions = {
   refusedFilter: 0,
   lostQueue: 0,
   lostIdentifier: 0,
+  lag: 0,
   notice: 1,
 }
 

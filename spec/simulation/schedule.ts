@@ -10,6 +10,8 @@ export type KeyAction = { readonly at: number; readonly client: number; readonly
 
 /** A store and its broker stop, and come back. */
 export interface Restart {
+  /** Which of several; default the only one. */
+  readonly node?: number
   readonly keepData: boolean
   readonly keepSessions: boolean
   /** Clients whose sessions are lost though the others' are kept, one bit per client. */
@@ -25,6 +27,8 @@ export type Action =
   | KeyAction
   | { readonly at: number; readonly type: 'cut'; readonly client: number }
   | { readonly at: number; readonly type: 'takeover'; readonly client: number }
+  /** A node sends a client away, which goes to another one. */
+  | { readonly at: number; readonly type: 'move'; readonly client: number }
   /** The set of keys of the client's `watchAll`, one bit per key. */
   | { readonly at: number; readonly type: 'watchAll'; readonly client: number; readonly keys: number }
   /** On a connection of its own making: the client is closed, and another one made on the same connection. */
@@ -62,6 +66,8 @@ export interface Schedule {
   readonly kind: Kind
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
+  /** Brokers that share the store; default one. */
+  readonly nodes?: number
   readonly actions: readonly Action[]
 }
 

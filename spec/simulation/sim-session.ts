@@ -1,4 +1,5 @@
 import { ConnectionLostError, ConnectionRefusedError, type RequestRejectedError } from '../../src/base/errors.js'
+import { Addresses } from '../../src/mqtt/addresses.js'
 import type { MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
 import { PROPERTY } from '../../src/protocol/properties.js'
 import type { SimBroker } from './broker.js'
@@ -20,7 +21,8 @@ export interface SessionOptions {
 export class SimSession implements MqttSession {
   readonly clientId: string
   readonly shared: boolean
-  readonly #broker: SimBroker
+  readonly #brokers: ReadonlyMap<string, SimBroker>
+  readonly #addresses: Addresses
   readonly #setting: Setting
   readonly #options: SessionOptions
   readonly #run: (task: () => void) => void
@@ -38,13 +40,24 @@ export class SimSession implements MqttSession {
   /** Versions of the changes that messages of this connection told of. */
   readonly notified = new Set<string>()
 
-  constructor(broker: SimBroker, setting: Setting, options: SessionOptions) {
+  constructor(brokers: SimBroker | readonly SimBroker[], setting: Setting, options: SessionOptions) {
     this.clientId = options.clientId
     this.shared = options.shared ?? false
-    this.#broker = broker
+    this.#brokers = new Map([brokers].flat().map((broker, i) => [`mqtt://node${i}`, broker]))
+    this.#addresses = new Addresses(Array.from(this.#brokers.keys()), setting.random.next)
     this.#setting = setting
     this.#options = options
     this.#run = options.run ?? (task => task())
+  }
+
+  get url(): string {
+    return this.#addresses.current
+  }
+
+  get #broker(): SimBroker {
+    const broker = this.#brokers.get(this.#addresses.current)
+    if (broker === undefined) throw new Error('there is no such node')
+    return broker
   }
 
   open(listener: SessionListener): void {
@@ -62,7 +75,8 @@ export class SimSession implements MqttSession {
     const end = this.#end
     if (this.#setting.sabotage === 'STOP on last leave' && new TextDecoder().decode(request.payload).includes('STOP'))
       return
-    end?.wire.up(() => this.#broker.publish(end, request, () => this.#while(end, () => done(undefined))))
+    const broker = this.#broker
+    end?.wire.up(() => broker.publish(end, request, () => this.#while(end, () => done(undefined))))
   }
 
   subscribe(
@@ -74,18 +88,20 @@ export class SimSession implements MqttSession {
     for (const filter of filters) this.#filters.add(filter)
     const answered = (reasonCodes: readonly number[]): void => this.#while(end, () => done(reasonCodes))
     const impatient = this.#setting.sabotage === 'SUBACK wait'
-    end?.wire.up(() => this.#broker.subscribe(end, filters, subscriptionId, impatient ? () => undefined : answered))
+    const broker = this.#broker
+    end?.wire.up(() => broker.subscribe(end, filters, subscriptionId, impatient ? () => undefined : answered))
     if (impatient) answered(filters.map(() => 1))
   }
 
   close(): void {
     const end = this.#end
     const filters = Array.from(this.#filters)
-    if (this.shared) end?.wire.up(() => this.#broker.unsubscribe(end, filters))
+    const broker = this.#broker
+    if (this.shared) end?.wire.up(() => broker.unsubscribe(end, filters))
     else {
       this.#end = undefined
       end?.wire.cut()
-      if (end) this.#broker.lost(end)
+      if (end) broker.lost(end)
     }
     const listener = this.#listener
     this.#listener = undefined
@@ -98,8 +114,18 @@ export class SimSession implements MqttSession {
     if (end === undefined || !end.wire.alive) return
     end.wire.cut()
     const { time, random, conditions } = this.#setting
-    time.after(random.int(0, conditions.notice), () => this.#broker.lost(end))
+    const broker = this.#broker
+    time.after(random.int(0, conditions.notice), () => broker.lost(end))
     time.after(random.int(0, Math.min(conditions.notice, 200)), () => this.#run(() => this.#lost(end)))
+  }
+
+  /** The broker ends the connection and sends the client away. */
+  move(): void {
+    const end = this.#end
+    if (end === undefined || !end.wire.alive) return
+    end.wire.cut()
+    this.#broker.lost(end)
+    this.#run(() => this.#lost(end, true))
   }
 
   /** Runs a task in the client's process, unless the connection is lost by then. */
@@ -121,8 +147,10 @@ export class SimSession implements MqttSession {
     }
     this.#end = end
     this.#isUp = false
+    const broker = this.#broker
+    const moved = this.#addresses.isChange && this.#setting.sabotage !== 'clean start elsewhere'
     wire.up(() => {
-      const sessionPresent = this.#broker.connect(end, this.#options.cleanStart)
+      const sessionPresent = broker.connect(end, this.#options.cleanStart || moved)
       if (sessionPresent === undefined) wire.cut()
       else wire.down(() => this.#run(() => this.#connected(end, sessionPresent)))
     })
@@ -139,6 +167,7 @@ export class SimSession implements MqttSession {
     if (this.#end !== end) return
     this.#attempt = 0
     this.#isUp = true
+    this.#addresses.arrived()
     this.#tellConnected(sessionPresent)
   }
 
@@ -160,9 +189,10 @@ export class SimSession implements MqttSession {
     this.delivering = undefined
   }
 
-  #lost(end: ClientEnd): void {
+  #lost(end: ClientEnd, sentAway = !this.#isUp): void {
     if (this.#end !== end || (this.#listener === undefined && !this.shared)) return
     this.#end = undefined
+    if (sentAway) this.#addresses.next()
     const { time, random } = this.#setting
     const delay = random.int(10, 400)
     this.#listener?.disconnected(new ConnectionLostError(), { attempt: ++this.#attempt, at: time.now + delay })

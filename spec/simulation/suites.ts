@@ -6,12 +6,14 @@ import { globScheduleOf } from './glob-schedule.js'
 import { simulateGlobs } from './glob-world.js'
 import { leaseScheduleOf } from './lease-schedule.js'
 import { simulateLeases } from './lease-simulate.js'
+import { nodeScheduleOf } from './node-schedule.js'
 import { simulate } from './simulate.js'
 import { type Suite, suiteOf } from './suite.js'
 
 /** All simulations there are, by name. */
 export const SUITES = {
   watch: suiteOf(scheduleOf, schedule => simulate(schedule)),
+  nodes: suiteOf(nodeScheduleOf, schedule => simulate(schedule)),
   glob: suiteOf(globScheduleOf, simulateGlobs),
   lease: suiteOf(leaseScheduleOf, simulateLeases),
   broker: { violations: brokerViolationsOf, report: brokerReportOf },

@@ -5,6 +5,7 @@ import { SimBroker } from './broker.js'
 import type { Sabotage, Setting } from './connection.js'
 import { History } from './history.js'
 import { CALM } from './network.js'
+import { Cluster, SimNode } from './node.js'
 import { Oracle } from './oracle.js'
 import { Random } from './random.js'
 import { type Action, type ClientPlan, KEYS, type KeyAction, type Schedule, TROUBLE } from './schedule.js'
@@ -54,11 +55,18 @@ const EXPECTED = new Set(['timeout', 'outcome-unknown', 'closed'])
 const ODD = new Set(['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error'])
 const KEY_NAMES = Array.from({ length: KEYS }, (_, i) => `key${i}`)
 
+/** One broker, or several nodes that share a store. */
+function brokersOf(setting: Setting, nodes: number | undefined): readonly SimBroker[] {
+  if (nodes === undefined) return [new SimBroker(setting)]
+  const cluster = new Cluster()
+  return Array.from({ length: nodes }, () => new SimNode(setting, cluster))
+}
+
 /** A store, clients and a network on virtual time. */
 export class World {
   readonly #schedule: Schedule
   readonly #setting: Setting
-  readonly #broker: SimBroker
+  readonly #brokers: readonly SimBroker[]
   /** The client of each plan, and all that ever were: one that was replaced may come back and fight for the session. */
   readonly #clients: Client[] = []
   readonly #everyone: Client[] = []
@@ -79,7 +87,7 @@ export class World {
       conditions: { ...schedule.conditions },
       history: new History(),
     }
-    this.#broker = new SimBroker(this.#setting)
+    this.#brokers = brokersOf(this.#setting, schedule.nodes)
     for (const [i, plan] of schedule.clients.entries()) this.#clients.push(this.#open(i, plan))
   }
 
@@ -98,7 +106,7 @@ export class World {
   }
 
   #open(i: number, plan: ClientPlan, connection?: SimSession): Client {
-    const session = connection ?? new SimSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan })
+    const session = connection ?? new SimSession(this.#brokers, this.#setting, { clientId: `client${i}`, ...plan })
     const clock = this.#setting.time.clock(plan.clockOffset, plan.clockRate)
     const store = new StateStore(session, {
       clock,
@@ -119,17 +127,18 @@ export class World {
 
   #do(action: Action): void {
     if (action.type === 'restart') {
-      this.#broker.restart(action)
+      this.#brokers[action.node ?? 0]?.restart(action)
       return
     }
     if (action.type === 'clock') {
-      this.#broker.setClock(action.back)
+      for (const broker of this.#brokers) broker.setClock(action.back)
       return
     }
     const client = this.#clients[action.client]
     const plan = this.#schedule.clients[action.client]
     if (client === undefined || plan === undefined) return
     if (action.type === 'cut') client.session.cut()
+    else if (action.type === 'move') client.session.move()
     else if (action.type === 'takeover') this.#clients[action.client] = this.#open(action.client, plan)
     else if (action.type === 'watchAll') this.#watchAll(client, action.keys)
     else if (action.type === 'reopen') this.#reopen(action.client, client, plan)
@@ -299,7 +308,7 @@ export class World {
   #judgeConvergence(): void {
     for (const client of this.#everyone) {
       for (const { key, oracle } of client.watchers) {
-        const record = this.#broker.engine.peek(new TextEncoder().encode(key))
+        const record = this.#brokers[0]?.engine.peek(new TextEncoder().encode(key))
         const truth = record ? `set ${record.version} ${new TextDecoder().decode(record.value)}` : 'nothing'
         const last = oracle.shown
         const shown = last?.op === 'set' ? `set ${String(last.version)} ${last.value}` : last && 'nothing'
@@ -314,7 +323,7 @@ export class World {
   #judgeRegistrations(clientId: string): void {
     const same = this.#everyone.filter(({ store }) => store.clientId === clientId)
     const watched = new Set(same.flatMap(({ watchers }) => Array.from(watchers, ({ key }) => key))).size
-    const registered = this.#broker.watchesOf(clientId)
+    const registered = this.#brokers.reduce((sum, broker) => sum + broker.watchesOf(clientId), 0)
     if (registered > watched && this.#closedAmidNonsense.has(clientId)) return
     if (watched !== registered) this.#complain(`${clientId} watches ${watched} keys, but ${registered} are registered`)
   }

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest'
 import { type ConnectOptions, connect, type Entry, type StateStore } from '../../src/index.js'
 
 /** A client that comes back quickly, closed at the end of the test. */
-export function openClient(url: string, options: ConnectOptions = {}): StateStore {
+export function openClient(url: string | readonly string[], options: ConnectOptions = {}): StateStore {
   const client = connect(url, { reconnect: { initial: 5, maximum: 20 }, ...options })
   onTestFinished(async () => client.close())
   return client

@@ -43,6 +43,7 @@ const CERTIFICATES = [
   'spec/cli/ten-commands.spec.ts',
   'spec/console/tls.spec.ts',
   'spec/pubsub/hub/tls.spec.ts',
+  'spec/server/several-tls.spec.ts',
   'spec/server/stolen-certificates.spec.ts',
   'spec/server/tls.spec.ts',
 ]

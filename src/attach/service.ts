@@ -165,7 +165,7 @@ export class AttachedService implements AttachedStore {
     const session = openServiceSession(
       {
         ...connecting,
-        url: this.#url,
+        urls: [this.#url],
         clientId,
         maximumPacketSize,
         keepAlive: connecting.keepAlive ?? 10_000,

@@ -8,6 +8,9 @@ export interface BackoffOptions {
   readonly random?: () => number
 }
 
+/** Where chance comes from. */
+export const chanceOf = ({ random = Math.random }: BackoffOptions = {}): (() => number) => random
+
 /**
  * Exponential backoff with jitter: the delay before attempt `attempt` (1 is the first retry) lies between a half and
  * the whole of `initial * 2^(attempt - 1)`, capped. The jitter keeps a thousand panels from coming back as one herd.
@@ -18,7 +21,7 @@ export interface BackoffOptions {
  * ```
  */
 export function backoff(attempt: number, options: BackoffOptions = {}): number {
-  const { initial = 100, maximum = 30_000, random = Math.random } = options
+  const { initial = 100, maximum = 30_000 } = options
   const ceiling = Math.min(maximum, initial * 2 ** Math.min(attempt - 1, 30))
-  return Math.round(ceiling * (0.5 + random() / 2))
+  return Math.round(ceiling * (0.5 + chanceOf(options)() / 2))
 }

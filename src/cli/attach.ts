@@ -11,7 +11,7 @@ import {
   type Fault,
   type StorageStatus,
 } from '../standalone.js'
-import { brokerOf, optionsOf, urlOf } from './connection.js'
+import { brokerOf, optionsOf, urlsOf } from './connection.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
@@ -60,8 +60,14 @@ export function addAttach(program: Command, io: Io): void {
   command.addHelpText('after', HELP)
   command.action(async (url: string | undefined) => {
     const flags = command.optsWithGlobals<AttachFlags>()
-    await run(url ?? urlOf(flags, io), flags, io)
+    await run(url ?? onlyOne(urlsOf(flags, io)), flags, io)
   })
+}
+
+// Its session has to be where its requests are.
+function onlyOne([url, ...others]: readonly string[]): string {
+  if (url !== undefined && others.length === 0) return url
+  throw new Failure(EXIT.usage, 'a store is attached to one broker, not to several')
 }
 
 async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {

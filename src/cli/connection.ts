@@ -3,7 +3,7 @@ import { firstValueFrom, type Observable } from 'rxjs'
 import { type Clock, systemClock } from '../base/clock.js'
 import { reason } from '../base/errors.js'
 import { ClosedError, type ConnectOptions, connect, type StateStore, type Status, TimeoutError } from '../index.js'
-import { optionsFromEnv, urlFromEnv } from '../settings.js'
+import { optionsFromEnv, urlsFromEnv } from '../settings.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'
@@ -26,18 +26,22 @@ const CONNECT_TIMEOUT = 10_000
  * @param told - time that requests carry; default that of the machine
  */
 export function open(flags: ConnectionFlags, io: Io, told: Pick<Clock, 'now'> = systemClock): Connection {
-  const url = urlOf(flags, io)
+  const urls = urlsOf(flags, io)
   const { timeout = DEFAULT_TIMEOUT } = flags
   const connectTimeout = Math.min(timeout, CONNECT_TIMEOUT)
   const clock = { ...systemClock, now: () => told.now() }
   const options = { ...optionsOf(flags, io), timeout, connectTimeout, reconnect: RECONNECT, clock }
-  const store = connect(url, options)
-  return { store, broker: brokerOf(url), timeout }
+  const store = connect(urls, options)
+  return { store, broker: urls.map(brokerOf).join(' or '), timeout }
 }
 
-/** Where the broker is, as flags say, else the environment. */
-export const urlOf = (flags: ConnectionFlags, io: Io): string =>
-  flags.url ?? (io.env[URL_VARIABLE] || urlFromEnv(io.env)) ?? DEFAULT_URL
+/** Where the broker is, or several are, as flags say, else the environment. */
+export function urlsOf(flags: ConnectionFlags, io: Io): readonly string[] {
+  const text = flags.url ?? io.env[URL_VARIABLE]
+  // A comma may as well be part of a password.
+  if (text) return text.split(/\s*,\s*(?=[a-z]+:\/\/)/i)
+  return [urlsFromEnv(io.env) ?? DEFAULT_URL].flat()
+}
 
 /** How to connect, as flags say, else the environment. */
 export const optionsOf = (flags: ConnectionFlags, io: Io): ConnectOptions => ({

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Pulse, StoreFacts } from '../console/contract.js'
-import { urlFromEnv } from '../settings.js'
+import { urlsFromEnv } from '../settings.js'
 import { askConsole, type ConsoleAddress, consoleOf, textOf } from './console-client.js'
 import { EXIT, Failure } from './failure.js'
 import { type ConnectionFlags, type ConsoleFlags, URL_VARIABLE } from './flags.js'
@@ -31,7 +31,7 @@ export interface BesideConsole {
 /** Finds the console of the flags, else of the environment, and asks it where its broker is if need be. */
 export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env }: Io): Promise<BesideConsole> {
   const console = consoleOf(flags, env)
-  const byEnvironment = flags.console === undefined && (env[URL_VARIABLE] || urlFromEnv(env))
+  const byEnvironment = flags.console === undefined && (env[URL_VARIABLE] || urlsFromEnv(env))
   if (console === undefined || flags.url !== undefined || byEnvironment) return { console, url: {} }
   const facts: StoreFacts = JSON.parse(await textOf(await askConsole(console, 'store')))
   return { console, url: { url: facts.url } }

@@ -45,8 +45,8 @@ export function addConnectionFlags(command: Command, hidden: boolean, clientId =
   }
   add(
     '--url <url>',
-    `broker, mqtt(s):// or ws(s):// (else ${URL_VARIABLE}, else AIO_BROKER_HOSTNAME, else ${DEFAULT_URL})`,
-  )
+    `broker, mqtt(s):// or ws(s)://; again, or with a comma, for more of one store (else ${URL_VARIABLE}, else AIO_BROKER_HOSTNAME, else ${DEFAULT_URL})`,
+  ).argParser((url: string, before: string | undefined) => (before === undefined ? url : `${before},${url}`))
   add('--client-id <id>', `MQTT client id; two clients with one id end each other (else ${clientId})`)
   add('--username <name>', 'user name')
   add('--password <text>', 'password; AIO_MQTT_PASSWORD_FILE keeps it out of the process list')

@@ -59,14 +59,17 @@ async function look(flags: StatusFlags, io: Io): Promise<Report> {
   const connection = open({ ...flags, ...url }, io, { now: () => LONG_AGO })
   const { store, broker } = connection
   try {
-    const connected = await took(io, async () => reached(connection))
+    let address = broker
+    const connected = await took(io, async () => {
+      address = (await reached(connection)) ?? broker
+    })
     const answered = await took(io, async () => answers(connection))
     const keys = await count(store, io).catch(reason)
     const clock = flags.write
       ? await clockOffset(store, io.clock).catch(reason)
       : 'not asked, as nothing is to be written'
     const pulse = console && (await pulseOf(console))
-    return { broker, clientId: store.clientId, connected, answered, keys, clock, console: pulse }
+    return { broker: address, clientId: store.clientId, connected, answered, keys, clock, console: pulse }
   } catch (error) {
     throw error instanceof ClosedError && error.cause !== undefined ? refused(broker, error) : error
   } finally {
@@ -80,8 +83,8 @@ async function took({ clock }: Io, act: () => Promise<unknown>): Promise<number>
   return Math.round(10 * (clock.monotonic() - start)) / 10
 }
 
-/** Settles when the broker is reached; rejects, with why it is not, after a while. */
-async function reached({ store, broker, timeout }: Connection): Promise<void> {
+/** Settles when a broker is reached, with its address; rejects, with why it is not, after a while. */
+async function reached({ store, broker, timeout }: Connection): Promise<string | undefined> {
   let cause = 'no answer'
   const connected$ = store.status$.pipe(
     filter(status => {
@@ -92,10 +95,11 @@ async function reached({ store, broker, timeout }: Connection): Promise<void> {
     }),
     within({ first: timeout }),
   )
-  await firstValueFrom(connected$).catch((error: unknown) => {
+  const status = await firstValueFrom(connected$).catch((error: unknown) => {
     if (error instanceof ClosedError) throw error
     throw new Failure(EXIT.failed, `cannot reach ${broker} within ${timeout} ms: ${cause}`, { cause: error })
   })
+  return 'url' in status ? status.url : undefined
 }
 
 /** Settles when a store answers; what it answers may well be that this is not allowed. */

@@ -1,13 +1,16 @@
 import {
   combineLatest,
+  defer,
   distinctUntilChanged,
   EMPTY,
   filter,
+  ignoreElements,
   map,
   merge,
   type Observable,
   shareReplay,
   switchMap,
+  tap,
   timer,
 } from 'rxjs'
 import type { Key, StateStoreError, Status } from '../index.js'
@@ -36,7 +39,7 @@ export function talkOf(
     connectionTalk(store.status$, broker, true),
     syncTalk(live$, words),
     silenceTalk(store.status$, live$, timeout),
-    faultTalk(store.errors$),
+    faultTalk(store.errors$, live$),
   )
 }
 
@@ -48,7 +51,7 @@ export const troubleOf = ({ store, broker, timeout }: Connection, answered$: Obs
   merge(
     connectionTalk(store.status$, broker, false),
     silenceTalk(store.status$, answered$, timeout),
-    faultTalk(store.errors$),
+    faultTalk(store.errors$, answered$),
   )
 
 /** Says something about what a command does, on stderr. */
@@ -56,24 +59,46 @@ export function say(words: string, { stderr, env, clock }: Io): void {
   stderr.write(`${colorsFor(stderr, env).dim(`${timeOfDay(clock.now())}  ${oneLine(words)}`)}\n`)
 }
 
+/** So much that was said is known, at most. */
+const MOST_SAID = 256
+
+/** Keeps what is tried again and again from being said again and again. */
+class Said {
+  readonly #words = new Set<string>()
+
+  isNew(words: string): boolean {
+    if (this.#words.has(words)) return false
+    if (this.#words.size >= MOST_SAID) this.forget()
+    this.#words.add(words)
+    return true
+  }
+
+  /** It went well; should it go wrong again, that is news. */
+  forget(): void {
+    this.#words.clear()
+  }
+}
+
 /** `greets`: says that the broker was reached, also when there was no trouble before. */
 function connectionTalk(status$: Observable<Status>, broker: string, greets: boolean): Observable<string> {
-  let [reached, connected, worthSaying] = [false, false, greets]
+  let [reached, connected, worthSaying, address] = [false, false, greets, broker]
+  const said = new Said()
   return status$.pipe(
     // Progress of a resync is told when it is done.
     distinctUntilChanged((a, b) => a.state === 'connected' && b.state === 'connected'),
     map(status => {
-      const [again, lost] = [reached, connected]
+      const [again, lost, tried] = [reached, connected, address]
       connected = status.state === 'connected'
       reached ||= connected
-      if (connected) return worthSaying ? `connected to ${broker}${again ? ' again' : ''}` : ''
+      address = ('url' in status && status.url) || broker
+      if (connected) said.forget()
+      if (connected) return worthSaying ? `connected to ${address}${again ? ' again' : ''}` : ''
       if (status.state !== 'reconnecting') return ''
       worthSaying = true
       const cause = rootCause(status.cause)
-      return lost ? `connection lost: ${cause}` : `cannot reach ${broker}, still trying: ${cause}`
+      return lost ? `connection lost: ${cause}` : `cannot reach ${tried}, still trying: ${cause}`
     }),
-    distinctUntilChanged(),
-    filter(words => words !== ''),
+    filter(words => words !== '' && said.isNew(words)),
   )
 }
 
@@ -84,11 +109,19 @@ const syncTalk = (live$: Observable<boolean>, watched: string): Observable<strin
   )
 
 // Silence has words of its own, below.
-const faultTalk = (errors$: Observable<StateStoreError>): Observable<string> =>
-  errors$.pipe(
-    filter(({ code }) => code !== 'timeout'),
-    map(({ message }) => message),
-  )
+const faultTalk = (errors$: Observable<StateStoreError>, well$: Observable<boolean>): Observable<string> =>
+  defer(() => {
+    const said = new Said()
+    const fault$ = errors$.pipe(
+      filter(({ code, message }) => code !== 'timeout' && said.isNew(message)),
+      map(({ message }) => message),
+    )
+    const reset$ = well$.pipe(
+      tap(well => well && said.forget()),
+      ignoreElements(),
+    )
+    return merge(reset$, fault$)
+  })
 
 // A broker without a state store takes every request and never answers.
 const silenceTalk = (status$: Observable<Status>, live$: Observable<boolean>, timeout: number): Observable<string> =>

@@ -25,8 +25,6 @@ export interface ClientSettings {
   readonly verifyEvery?: number
 }
 
-const CONNECTING: Status = { state: 'connecting' }
-
 /**
  * A connection to a state store: typed keys, one-shot reads and writes, and what there is to know about the connection.
  * Made by {@link connect}.
@@ -47,7 +45,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #subscriptionIds = new SubscriptionIds()
   /** Not a BehaviorSubject: a subscriber that comes after the end shall hear of it. */
   readonly #status$ = new ReplaySubject<Status>(1)
-  #status: Status = CONNECTING
+  #status: Status = { state: 'connecting' }
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #responseTopic: string
   readonly #notificationPrefix: string
@@ -69,7 +67,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     const { clock, timeout, queueLimit, stopDelay, verifyEvery = 0 } = settings
     this.clientId = clientId
     this.status$ = this.#status$.asObservable()
-    this.#tell(CONNECTING)
+    this.#tell({ state: 'connecting', url: session.url })
     this.errors$ = this.#errors$.asObservable()
     this.#session = session
     this.#granting = new Granting(session, clock)
@@ -193,7 +191,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     if (this.#ending) return
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
-    this.#tell({ state: 'reconnecting', cause, attempt, retryAt })
+    this.#tell({ state: 'reconnecting', url: this.#session.url, cause, attempt, retryAt })
   }
 
   #progress(): void {
@@ -206,7 +204,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   #connectedStatus(): Status {
-    return { state: 'connected', keys: this.#registry.size, synced: this.#registry.synced }
+    const { size: keys, synced } = this.#registry
+    return { state: 'connected', url: this.#session.url, keys, synced }
   }
 
   #received(message: InboundMessage): void {

@@ -1,6 +1,6 @@
 import type { BackoffOptions } from '../base/backoff.js'
 import { toHex, utf8 } from '../base/bytes.js'
-import { checkFunction, checkPositiveInteger } from '../base/check.js'
+import { checkFlag, checkFunction, checkPositiveInteger } from '../base/check.js'
 import { type Clock, systemClock } from '../base/clock.js'
 import { ArgumentError, reason, shown } from '../base/errors.js'
 import { checkOptionNames, type OptionNames, type OtherNames } from '../base/option-names.js'
@@ -10,6 +10,7 @@ import type { Authentication, Credentials } from '../mqtt/mqttjs-options.js'
 import { openSession, shareSession } from '../mqtt/open-session.js'
 import { backingOff, type ReconnectStrategy } from '../mqtt/reconnect.js'
 import { StateStore } from './client.js'
+import { type Addressed, checkedUrls, isUrl } from './urls.js'
 
 /** Bytes, ms. */
 const LONGEST_CLIENT_ID = 2_048
@@ -59,17 +60,25 @@ export interface ConnectOptions extends ClientOptions {
   readonly sessionExpiry?: number
   /** Discard a session that an earlier process with this client id left at the broker. Default `false`. */
   readonly cleanStart?: boolean
-  /** ms until an attempt to connect has failed. Default 10,000. */
+  /**
+   * ms until an attempt to connect has failed. Default 10,000. With several addresses an attempt has 1,500 at most in the
+   * first round of them, and twice as many in each that follows, so that a dead one does not keep us from the others.
+   */
   readonly connectTimeout?: number
   /**
    * Largest packet the broker may send, bytes, and so the largest value there is to read; the broker is told, and one that
    * sends a larger one is left. Default 32 MiB, at most 268,435,460.
    */
   readonly maximumPacketSize?: number
-  /** Pauses between attempts to connect. Default 100 ms, doubled up to 30 s, with jitter. */
+  /** Pauses between attempts to connect, of several addresses between rounds of them. Default 100 ms, doubled up to 30 s, with jitter. */
   readonly reconnect?: BackoffOptions
   /** Decides about the next attempt instead: ms to wait, or `false` to give up, which ends the client with the cause. */
   readonly reconnectStrategy?: ReconnectStrategy
+  /**
+   * Go to any broker that ours names in its place (server reference, MQTT 5.0, section 4.11), with all credentials; the
+   * protocol stays. Default `false`: only to those of the addresses that were given.
+   */
+  readonly followReferences?: boolean
   /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
   readonly authentication?: Authentication
   /**
@@ -86,7 +95,7 @@ const CLIENT_NAMES: OptionNames<ClientOptions> = {
   verifyEvery: true,
   clock: true,
 }
-const CONNECT_NAMES: OptionNames<ConnectOptions & { readonly url: string }> = {
+const CONNECT_NAMES: OptionNames<ConnectOptions & Addressed> = {
   ...CLIENT_NAMES,
   url: true,
   clientId: true,
@@ -103,6 +112,7 @@ const CONNECT_NAMES: OptionNames<ConnectOptions & { readonly url: string }> = {
   maximumPacketSize: true,
   reconnect: true,
   reconnectStrategy: true,
+  followReferences: true,
   nativeTimers: true,
   authentication: true,
   credentials: true,
@@ -122,6 +132,9 @@ const ELSEWHERE: OtherNames = {
  * Connects to a state store: by URL (`mqtt:`, `mqtts:`, `ws:`, `wss:`), by options with a `url`, or over an
  * `MqttClient` of yours, which must speak MQTT 5, serves one state store at a time and is never closed by us.
  *
+ * Several URLs are brokers that share one store. The first is chosen by chance, and kept while it works; a connection that
+ * breaks is looked for there once more, then at the others.
+ *
  * Returns at once; requests and watches wait for the connection. Throws `argument` for wrong options, and for an
  * `MqttClient` that serves a state store which is not closed.
  *
@@ -131,14 +144,14 @@ const ELSEWHERE: OtherNames = {
  * store.key('thermostat1\\setPoint', number).value$.subscribe(console.log)
  * ```
  */
-export function connect(url: string, options?: ConnectOptions): StateStore
+export function connect(url: string | readonly string[], options?: ConnectOptions): StateStore
 export function connect(client: MqttJsClient, options?: ClientOptions): StateStore
-export function connect(options: ConnectOptions & { readonly url: string }): StateStore
+export function connect(options: ConnectOptions & Addressed): StateStore
 export function connect(
-  target: string | MqttJsClient | (ConnectOptions & { readonly url: string }),
+  target: string | readonly string[] | MqttJsClient | (ConnectOptions & Addressed),
   options: ConnectOptions = {},
 ): StateStore {
-  if (typeof target === 'string') return connectTo(target, options)
+  if (isUrl(target)) return connectTo(target, options)
   if (typeof target !== 'object' || target === null) {
     throw new ArgumentError(`Expected a broker URL, an MqttClient or options with a \`url\`, got \`${String(target)}\``)
   }
@@ -149,8 +162,8 @@ export function connect(
   return connectTo(target.url, target)
 }
 
-function connectTo(url: string, options: ConnectOptions): StateStore {
-  checkUrl(url)
+function connectTo(target: string | readonly string[], options: ConnectOptions): StateStore {
+  const urls = checkedUrls(target)
   checkOptionNames('connect', options, CONNECT_NAMES, ELSEWHERE)
   const { clientId = randomId(), reconnect = {}, clock = systemClock } = options
   checkClientId(clientId)
@@ -162,10 +175,11 @@ function connectTo(url: string, options: ConnectOptions): StateStore {
   const { reconnectStrategy: strategy = backingOff(reconnect), credentials } = options
   checkFunction('reconnectStrategy', strategy)
   if (credentials !== undefined) checkFunction('credentials', credentials)
+  checkFlag('followReferences', options.followReferences ?? false)
   const session = openSession(
     {
       ...options,
-      url,
+      urls,
       clientId,
       keepAlive,
       sessionExpiry,
@@ -173,7 +187,7 @@ function connectTo(url: string, options: ConnectOptions): StateStore {
       cleanStart,
       maximumPacketSize,
     },
-    { strategy, credentials },
+    { strategy, credentials, backoff: reconnect },
     clock,
   )
   try {
@@ -181,7 +195,7 @@ function connectTo(url: string, options: ConnectOptions): StateStore {
   } catch (cause) {
     session.close()
     // Certificates and keys are read here.
-    throw new ArgumentError(`Cannot connect to ${url} with these options: ${reason(cause)}`, { cause })
+    throw new ArgumentError(`Cannot connect to ${urls.join(', ')} with these options: ${reason(cause)}`, { cause })
   }
 }
 
@@ -192,15 +206,6 @@ function settingsOf(options: ClientOptions) {
   if (stopDelay !== 0) checkPositiveInteger('stopDelay', stopDelay)
   if (verifyEvery !== 0) checkPositiveInteger('verifyEvery', verifyEvery)
   return { timeout, queueLimit, stopDelay, verifyEvery, clock }
-}
-
-function checkUrl(url: string): void {
-  const { protocol, hostname } =
-    typeof url === 'string' && URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' }
-  if (hostname !== '' && ['mqtt:', 'mqtts:', 'ws:', 'wss:', 'tcp:', 'ssl:', 'tls:'].includes(protocol)) return
-  throw new ArgumentError(
-    `Expected a broker URL such as mqtt://localhost:1883 or ws://localhost:8083, got \`${String(url)}\``,
-  )
 }
 
 function checkPacketSize(maximumPacketSize: number): void {

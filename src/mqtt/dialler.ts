@@ -1,10 +1,13 @@
-import type { MqttClient } from 'mqtt'
+import { type BackoffOptions, chanceOf } from '../base/backoff.js'
 import type { Clock } from '../base/clock.js'
 import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../base/errors.js'
+import type { Loss } from './loss.js'
 import { changeOptions, streamOf } from './mqttjs-insides.js'
 import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
-import type { ReconnectStrategy } from './reconnect.js'
+import { TAKEN_OVER } from './reason-words.js'
+import { isElsewhere, isFatalReason, type ReconnectStrategy } from './reconnect.js'
 import { Renewal } from './renewal.js'
+import type { Route } from './route.js'
 import type { Retry } from './session.js'
 
 /** How a connection of our own comes back. */
@@ -12,6 +15,8 @@ export interface Reconnecting {
   readonly strategy: ReconnectStrategy
   /** Asked before every attempt to connect; without it the credentials stay those of the options. */
   readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
+  /** How the strategy backs off, if it does: whence chance comes, and how near to each other attempts may be. */
+  readonly backoff?: BackoffOptions
 }
 
 /** What it tells. */
@@ -23,19 +28,29 @@ interface DiallerEvents {
 /** A connection that held for so long starts the count of attempts anew, ms. */
 const STABLE_AFTER = 5_000
 
+/** Within so long the next of several addresses is tried, ms. */
+const MOST_SPREAD = 100
+
 /** So long a CONNECT may be under way, ms. */
 const LATE_CONNECT = 60_000
 
-/** Decides when to connect, and with which credentials. */
+/**
+ * Decides when to connect, where to, and with which credentials. Attempts are made in rounds of all addresses: within one
+ * the next address is tried at once, and only when all have failed there is a pause, which the strategy decides.
+ */
 export class Dialler {
-  readonly #client: MqttClient
+  readonly #route: Route
   readonly #reconnecting: Reconnecting
   readonly #clock: Clock
   readonly #events: DiallerEvents
   readonly #renewal: Renewal | undefined
   /** With which the last attempt was made. */
   #authentication: Authentication | undefined
+  /** Attempts and rounds that failed since a connection held. */
   #attempt = 0
+  #round = 0
+  /** Addresses that failed in this round. */
+  #tried = 0
   #connectedAt: number | undefined
   /** When an attempt was given up that got no answer. */
   #abandonedAt: number | undefined
@@ -43,18 +58,30 @@ export class Dialler {
   #cancel: () => void = () => undefined
   #dialled = false
 
-  constructor(client: MqttClient, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
-    this.#client = client
+  constructor(route: Route, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
+    this.#route = route
     this.#reconnecting = reconnecting
     this.#clock = clock
     this.#events = events
     const { credentials } = reconnecting
-    this.#renewal = credentials && new Renewal(credentials, clock, packet => streamOf(client).write(packet))
+    this.#renewal = credentials && new Renewal(credentials, clock, packet => streamOf(route.client).write(packet))
   }
 
   /** Whether there was an attempt; mqtt.js cannot end what was never begun. */
   get dialled(): boolean {
     return this.#dialled
+  }
+
+  /** What to call the address that is in use, or tried next. */
+  get url(): string {
+    return this.#route.name
+  }
+
+  /** Whether it is of no use to try again. A broker that sends us elsewhere may leave us somewhere to go. */
+  isFatal({ reasonCode, reference }: Pick<Loss, 'reasonCode' | 'reference'>): boolean {
+    if (reasonCode === TAKEN_OVER && this.#mayHaveTakenOver) return false
+    if (isElsewhere(reasonCode) && (this.#route.refer(reference) || this.#route.count > 1)) return false
+    return isFatalReason(reasonCode)
   }
 
   /** The first attempt. Throws what the options make mqtt.js throw. */
@@ -67,6 +94,7 @@ export class Dialler {
 
   connected(): void {
     this.#connectedAt = this.#clock.monotonic()
+    this.#route.connected()
     this.#renewal?.connected(this.#authentication)
   }
 
@@ -74,25 +102,28 @@ export class Dialler {
    * Whether an attempt that was given up may have reached the broker after a later one, and taken our own session over.
    * The network may hold its CONNECT back for a while.
    */
-  get mayHaveTakenOver(): boolean {
+  get #mayHaveTakenOver(): boolean {
     return this.#abandonedAt !== undefined && this.#clock.monotonic() - this.#abandonedAt < LATE_CONNECT
   }
 
-  /** The connection is gone, or was not made. */
-  retry(cause: StateStoreError): void {
+  /**
+   * The connection is gone, or was not made.
+   *
+   * @param stays - whether a connection that held is looked for where it was, as its session is there
+   */
+  retry(cause: StateStoreError, stays: boolean): void {
     const stable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER
     if (this.#dialled && this.#connectedAt === undefined) this.#abandonedAt = this.#clock.monotonic()
     this.#connectedAt = undefined
     this.#renewal?.stop()
-    this.#attempt = stable ? 1 : this.#attempt + 1
-    const delay = this.#delay(cause)
-    if (typeof delay !== 'number') {
-      this.#events.gaveUp(delay)
-      return
+    if (stable) this.#attempt = this.#round = this.#tried = 0
+    const several = this.#route.count > 1
+    if (!(several && stable && stays)) {
+      this.#tried++
+      this.#route.next()
     }
-    this.#waiting = true
-    this.#cancel = this.#clock.schedule(delay, () => this.#again())
-    this.#events.waiting(cause, { attempt: this.#attempt, at: this.#clock.now() + delay })
+    if (this.#tried < this.#route.count) this.#wait(this.#spread(), cause)
+    else this.#pause(cause)
   }
 
   /** Does not wait out the pause before the next attempt. */
@@ -113,14 +144,36 @@ export class Dialler {
     try {
       this.start()
     } catch (cause) {
-      this.retry(new ConnectionLostError(`Cannot connect: ${reason(cause)}`, { cause }))
+      this.retry(new ConnectionLostError(`Cannot connect: ${reason(cause)}`, { cause }), false)
     }
   }
 
-  /** ms until the next attempt, or why there is none. */
+  /** After a round. */
+  #pause(cause: StateStoreError): void {
+    this.#tried = 0
+    this.#round++
+    const delay = this.#delay(cause)
+    if (typeof delay === 'number') this.#wait(delay, cause)
+    else this.#events.gaveUp(delay)
+  }
+
+  #wait(delay: number, cause: StateStoreError): void {
+    this.#attempt++
+    this.#waiting = true
+    this.#cancel = this.#clock.schedule(delay, () => this.#again())
+    this.#events.waiting(cause, { attempt: this.#attempt, at: this.#clock.now() + delay })
+  }
+
+  /** Not at once: a broker that ends has many clients. */
+  #spread(): number {
+    const { backoff = {} } = this.#reconnecting
+    return Math.round(Math.min(backoff.initial ?? MOST_SPREAD, MOST_SPREAD) * chanceOf(backoff)())
+  }
+
+  /** ms until the next round, or why there is none. */
   #delay(cause: StateStoreError): number | StateStoreError {
     try {
-      const delay = this.#reconnecting.strategy(this.#attempt, cause)
+      const delay = this.#reconnecting.strategy(this.#round, cause)
       if (delay === false) return cause
       if (Number.isFinite(delay) && delay >= 0) return delay
       return new ArgumentError(`Expected the reconnect strategy to give ms or false, got \`${shown(delay)}\``)
@@ -135,20 +188,23 @@ export class Dialler {
       cancelled = true
     }
     const failed = (cause: unknown): void => {
-      if (!cancelled) this.retry(new ConnectionLostError(`There are no credentials: ${reason(cause)}`, { cause }))
+      // No other address has any.
+      if (!cancelled) this.#pause(new ConnectionLostError(`There are no credentials: ${reason(cause)}`, { cause }))
     }
     const connect = (fresh: Credentials): void => {
       if (cancelled) return
       this.#authentication = fresh.authentication
-      changeOptions(this.#client, withCredentials(this.#client.options, fresh))
-      this.#dial()
+      this.#dial(fresh)
     }
     // A function that throws fails like one that rejects, and so do malformed credentials.
     Promise.resolve().then(credentials).then(connect).catch(failed)
   }
 
-  #dial(): void {
-    this.#client.reconnect()
+  #dial(fresh?: Credentials): void {
+    const { client } = this.#route
+    this.#route.prepare(this.#round)
+    if (fresh) changeOptions(client, withCredentials(client.options, fresh))
+    client.reconnect()
     this.#dialled = true
   }
 }

@@ -5,7 +5,7 @@ import { PacketError } from '../packet/packet-error.js'
 import * as PACKET from '../packet/packet-types.js'
 import type { InboundPublish } from '../packet/publish.js'
 import { PublishDecoder } from '../packet/publish-decoder.js'
-import { tapStream } from './mqttjs-insides.js'
+import { hasStreamBuilder, onStream, tapStream } from './mqttjs-insides.js'
 
 /**
  * Packets that are left to mqtt.js are small, bytes: those of a connection, not of messages. It takes much memory and
@@ -14,13 +14,21 @@ import { tapStream } from './mqttjs-insides.js'
 const LARGEST_OTHER = 65_536
 
 /** What it tells. */
-interface InboxEvents {
+export interface InboxEvents {
   /** A PUBLISH came; with QoS 1 it wants a PUBACK. Its bytes are views of what was read. */
   published(message: InboundPublish): void
   /** Whether the PUBACK answers a PUBLISH of ours. */
   acknowledged(packetId: number, reasonCode: number): boolean
   /** What came is more than was agreed, or no MQTT; nothing more is read from this stream. */
   unreadable(error: StateStoreError): void
+}
+
+/** Reads what all streams of a client bring; `undefined` where they {@link hasStreamBuilder cannot be seen}. */
+export function inboxFor(client: object, events: InboxEvents, largest: number): Inbox | undefined {
+  if (!hasStreamBuilder(client)) return undefined
+  const inbox = new Inbox(events, largest)
+  onStream(client, stream => inbox.attach(stream))
+  return inbox
 }
 
 /**

@@ -30,6 +30,24 @@ export function onStream(client: object, made: (stream: unknown) => void): void 
   })
 }
 
+/** Makes the stream for the next connection of the client it is given. */
+export type StreamBuilder = (...args: unknown[]) => unknown
+
+/** How a client makes its streams; `undefined` where it cannot {@link hasStreamBuilder be seen}. */
+export function streamBuilderOf(client: object): StreamBuilder | undefined {
+  const build: unknown = Reflect.get(client, 'streamBuilder')
+  return typeof build === 'function' ? (...args) => Reflect.apply(build, client, args) : undefined
+}
+
+/**
+ * Lets another client's builder make the streams of a client, so that it goes where that one would.
+ *
+ * Missing in public: another address for the next attempt. `servers` knows of no paths and names for TLS, and decides by
+ * itself which is next.
+ */
+export const buildStreamsBy = (client: object, build: StreamBuilder): boolean =>
+  Reflect.set(client, 'streamBuilder', build)
+
 /**
  * Sees what a stream's source pushes before its reader does. Returns a function that hands something on to the reader, or
  * `undefined` when nothing can be seen of this stream.
@@ -53,8 +71,10 @@ const isSource = (stream: unknown): stream is Source =>
  *
  * Missing in public: credentials for the next attempt alone. mqtt.js reads its options anew for every CONNECT.
  */
-export const changeOptions = ({ options }: MqttClient, changed: IClientOptions): IClientOptions =>
-  Object.assign(options, changed)
+export const changeOptions = (
+  { options }: Pick<MqttClient, 'options'>,
+  changed: { readonly [K in keyof IClientOptions]: IClientOptions[K] | undefined },
+): IClientOptions => Object.assign(options, changed)
 
 /**
  * Takes an AUTH that says that all is well for what it is.

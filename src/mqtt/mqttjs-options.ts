@@ -23,7 +23,10 @@ export interface Credentials {
 
 /** How to reach a broker; times in ms. */
 export interface MqttConnectOptions extends Credentials {
-  readonly url: string
+  /** At least one; see {@link Route}. */
+  readonly urls: readonly string[]
+  /** Whether a broker may send us to any other, and not only to those of `urls`. */
+  readonly followReferences?: boolean | undefined
   readonly clientId: string
   /** PEM texts for TLS. */
   readonly ca?: string | undefined
@@ -52,7 +55,7 @@ export interface Will {
 }
 
 /** The options for mqtt.js. We connect, reconnect and subscribe ourselves, in the order the state store needs. */
-export function toClientOptions(options: MqttConnectOptions): IClientOptions {
+export function toClientOptions(options: MqttConnectOptions, url: string): IClientOptions {
   const wanted = {
     clientId: options.clientId,
     ca: options.ca,
@@ -78,7 +81,7 @@ export function toClientOptions(options: MqttConnectOptions): IClientOptions {
     },
     will: options.will && willOf(options.will),
   }
-  return withCredentials({ ...withoutUndefined(wanted), ...addressOf(options.url) }, options)
+  return withCredentials({ ...withoutUndefined(wanted), ...addressOf(url) }, options)
 }
 
 const willOf = ({ topic, payload, delay }: Will): NonNullable<IClientOptions['will']> => ({

@@ -1,20 +1,22 @@
-import type { IConnackPacket, MqttClient } from 'mqtt'
+import type { IConnackPacket } from 'mqtt'
 import { keepable } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
 import type { StateStoreError } from '../base/errors.js'
-import { ConnectionLostError, ConnectionRefusedError, PayloadError, reason } from '../base/errors.js'
+import { ConnectionRefusedError, PayloadError } from '../base/errors.js'
 import type { Publish } from '../packet/publish.js'
 import { connectionInfo } from './connack.js'
 import { Dialler, type Reconnecting } from './dialler.js'
-import { Inbox } from './inbox.js'
+import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
+import { Ending } from './loss.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { listenTo } from './mqttjs-events.js'
-import { hasStreamBuilder, onStream, streamOf } from './mqttjs-insides.js'
+import { streamOf } from './mqttjs-insides.js'
 import { numericCode, toMessage } from './mqttjs-packets.js'
 import { OwnPacketIds, SharedPacketIds } from './packet-ids.js'
 import { Publisher } from './publisher.js'
-import { farewellWords, TAKEN_OVER } from './reason-words.js'
+import { farewellWords } from './reason-words.js'
 import { isFatalReason } from './reconnect.js'
+import type { Route } from './route.js'
 import type { Done, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { Subscriber } from './subscriber.js'
 import { checkAlive, onWake } from './wake.js'
@@ -24,7 +26,7 @@ const CLOSE_TIMEOUT = 1_000
 
 /** A connection of our own. */
 export interface Own {
-  readonly client: MqttClient
+  readonly route: Route
   readonly reconnecting: Reconnecting
   /** Of what is read, bytes. */
   readonly maximumPacketSize: number
@@ -51,7 +53,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   #detach: () => void = () => undefined
   /** Nothing is expected any more of the connection that is there. */
   #isBroken = false
-  #cause: { readonly error: Error; readonly reasonCode: number | undefined } | undefined
+  readonly #ending = new Ending()
   #stopChecking: () => void = () => undefined
 
   constructor(client: MqttJsClient, own: Own | undefined, clock: Clock) {
@@ -61,7 +63,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#inbox = own && this.#inboxOf(own)
     this.#dialler =
       own &&
-      new Dialler(own.client, own.reconnecting, clock, {
+      new Dialler(own.route, own.reconnecting, clock, {
         waiting: (cause, retry) => this.#listener?.disconnected(cause, retry),
         gaveUp: cause => this.#giveUp(cause),
       })
@@ -70,17 +72,26 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.clientId = client.options.clientId ?? ''
   }
 
+  get url(): string | undefined {
+    return this.#dialler?.url
+  }
+
   open(listener: SessionListener): void {
     this.#listener = listener
     const client = this.#client
     if (this.shared) SHARED.add(client)
     const detach = listenTo(client, {
       connect: packet => this.#connected(packet.sessionPresent, packet.properties),
-      packetreceive: packet => this.#publisher.received(packet),
+      packetreceive: packet => {
+        this.#ending.received(packet)
+        this.#publisher.received(packet)
+      },
       message: (topic, _payload, packet) => this.#listener?.message(toMessage(topic, packet)),
       disconnect: ({ reasonCode = 0 }) => this.#break(new Error(farewellWords(reasonCode, this.clientId)), reasonCode),
       error: error => {
-        this.#cause = { error, reasonCode: numericCode(error) }
+        // mqtt.js tells of packets that make no sense, and waits for more.
+        if (!this.shared) this.#break(error, numericCode(error))
+        else this.#ending.because(error, numericCode(error))
       },
       close: () => this.#closed(),
       end: () => this.#ended(undefined),
@@ -116,7 +127,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     done: (reasonCodes: readonly number[]) => void,
   ): void {
     this.#subscriber.subscribe(filters, subscriptionId, done, stream => {
-      this.#cause = { error: new Error('no answer to SUBSCRIBE'), reasonCode: undefined }
+      this.#ending.because(new Error('no answer to SUBSCRIBE'), undefined)
       // Somebody else's connection is theirs to end.
       if (!this.shared) stream.destroy()
     })
@@ -147,21 +158,16 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     client.end(false, keep ? {} : { properties: { sessionExpiryInterval: 0 } })
   }
 
-  #inboxOf({ client, maximumPacketSize, byHand = false }: Own): Inbox | undefined {
-    if (!hasStreamBuilder(client)) return undefined
-    const inbox = new Inbox(
-      {
-        published: message => {
-          if (message.qos === 1 && !byHand) this.#publisher.acknowledge(message.packetId)
-          this.#listener?.message({ ...message, payload: keepable(message.payload) })
-        },
-        acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
-        unreadable: error => this.#break(error),
+  #inboxOf({ route, maximumPacketSize, byHand = false }: Own): Inbox | undefined {
+    const events: InboxEvents = {
+      published: message => {
+        if (message.qos === 1 && !byHand) this.#publisher.acknowledge(message.packetId)
+        this.#listener?.message({ ...message, payload: keepable(message.payload) })
       },
-      maximumPacketSize,
-    )
-    onStream(client, stream => inbox.attach(stream))
-    return inbox
+      acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
+      unreadable: error => this.#break(error),
+    }
+    return inboxFor(route.client, events, maximumPacketSize)
   }
 
   #connected(sessionPresent: boolean, properties: IConnackPacket['properties'] | undefined): void {
@@ -170,7 +176,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     if ('destroyed' in stream && stream.destroyed) return
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
-    this.#cause = undefined
+    this.#ending.connected()
     this.#isBroken = false
     this.#dialler?.connected()
     try {
@@ -186,7 +192,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   /** The connection is there and of no use. A broker that says that it ends it need not do so (MQTT 5.0, section 3.14.4). */
   #break(error: Error, reasonCode?: number): void {
-    this.#cause = { error, reasonCode }
+    this.#ending.because(error, reasonCode)
     // Somebody else's connection is theirs to end.
     if (!this.shared) streamOf(this.#client).destroy()
     else if (!this.#isBroken) this.#lost()
@@ -200,20 +206,11 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   #lost(): void {
     this.#publisher.forget()
-    const cause = this.#cause
-    this.#cause = undefined
+    const loss = this.#ending.take(this.url)
     if (this.#client.disconnecting) return
-    const options = cause && { cause: cause.error }
-    const ownDoing = cause?.reasonCode === TAKEN_OVER && this.#dialler?.mayHaveTakenOver
-    if (isFatalReason(cause?.reasonCode) && !ownDoing) {
-      const message = `The broker refused the connection: ${reason(cause?.error)}`
-      this.#giveUp(new ConnectionRefusedError(message, cause?.reasonCode, options))
-      return
-    }
-    const message = cause && `The connection to the broker was lost: ${reason(cause.error)}`
-    const error = new ConnectionLostError(message, options)
-    if (this.#dialler) this.#dialler.retry(error)
-    else this.#listener?.disconnected(error, undefined)
+    if (this.#dialler ? this.#dialler.isFatal(loss) : isFatalReason(loss.reasonCode)) this.#giveUp(loss.refusal)
+    else if (this.#dialler) this.#dialler.retry(loss.error, loss.stays)
+    else this.#listener?.disconnected(loss.error, undefined)
   }
 
   /** A machine that slept may have lost its connection without a word. */

@@ -1,19 +1,19 @@
 // By its default alone: the build for browsers exports nothing else.
-import mqtt from 'mqtt'
+import mqtt, { type MqttClient } from 'mqtt'
+import { chanceOf } from '../base/backoff.js'
 import type { Clock } from '../base/clock.js'
 import { ArgumentError } from '../base/errors.js'
 import type { Reconnecting } from './dialler.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { takeAuth } from './mqttjs-insides.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
-import { MqttJsSession, SHARED } from './mqttjs-session.js'
+import { MqttJsSession, type Own, SHARED } from './mqttjs-session.js'
+import { Route } from './route.js'
 import type { MqttSession, ServiceSession } from './session.js'
 
-/** A session on a connection of our own. Throws what the options make mqtt.js throw, once it is opened. */
+/** A session on a connection of our own. Throws what the options make mqtt.js throw, some of it once it is opened. */
 export function openSession(options: MqttConnectOptions, reconnecting: Reconnecting, clock: Clock): MqttSession {
-  const client = mqtt.connect(options.url, toClientOptions(options))
-  takeAuth(client)
-  return new MqttJsSession(client, { client, reconnecting, maximumPacketSize: options.maximumPacketSize }, clock)
+  return new MqttJsSession(...connectionFor(options, reconnecting, false), clock)
 }
 
 /** A session of one who answers, on a connection of its own, as {@link openSession}. */
@@ -22,10 +22,30 @@ export function openServiceSession(
   reconnecting: Reconnecting,
   clock: Clock,
 ): ServiceSession {
-  const client = mqtt.connect(options.url, toClientOptions(options))
-  takeAuth(client)
-  const { maximumPacketSize } = options
-  return new MqttJsSession(client, { client, reconnecting, maximumPacketSize, byHand: true }, clock)
+  return new MqttJsSession(...connectionFor(options, reconnecting, true), clock)
+}
+
+function connectionFor(options: MqttConnectOptions, reconnecting: Reconnecting, byHand: boolean): [MqttJsClient, Own] {
+  const { followReferences = false, maximumPacketSize } = options
+  const random = chanceOf(reconnecting.backoff)
+  const make = (url: string): MqttClient => {
+    const client = mqtt.connect(url, toClientOptions(options, url))
+    checkProtocol(url, client.options.protocol)
+    return client
+  }
+  const route = new Route({ ...options, followReferences, random }, make)
+  takeAuth(route.client)
+  return [route.client, { route, reconnecting, maximumPacketSize, byHand }]
+}
+
+/** In a page mqtt.js makes WebSockets of whatever it is given, and would try for ever. React Native's may have others. */
+function checkProtocol(url: string, made: string | undefined): void {
+  if (url.startsWith('ws') || !made?.startsWith('ws') || navigator.product === 'ReactNative') return
+  const { protocol, hostname } = new URL(url)
+  throw new ArgumentError(
+    `Expected an address that begins with ws:// or wss://, got one with ${protocol}// for ${hostname}: ` +
+      'pages can reach a broker by WebSocket alone',
+  )
 }
 
 /** A session on somebody else's `MqttClient`, which is never closed by us. Throws {@link ArgumentError} before MQTT 5. */

@@ -4,7 +4,8 @@ import { TAKEN_OVER } from './reason-words.js'
 
 /**
  * When to try again after a lost connection or a failed attempt: ms to wait, or `false` to give up. `attempt` is 1 for
- * the first retry, and again after a connection that held for five seconds.
+ * the first retry, and again after a connection that held for five seconds. With several addresses it is asked when all of
+ * them have failed, and `attempt` counts these rounds.
  */
 export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
 
@@ -30,9 +31,15 @@ const FATAL_REASONS = new Set([
   140, // bad authentication method
   TAKEN_OVER,
   144, // topic name invalid
+  // Of a will, which is ours alone to change; only a store beside a broker has one.
+  154, // retain not supported
+  155, // QoS not supported
   156, // use another server
   157, // server moved
 ])
+
+/** Whether a reason code says that another broker would take us. */
+export const isElsewhere = (reasonCode: number | undefined): boolean => reasonCode === 156 || reasonCode === 157
 
 /** Whether a reason code of CONNACK or DISCONNECT makes connecting again pointless. */
 export const isFatalReason = (reasonCode: number | undefined): boolean =>

@@ -66,6 +66,8 @@ export interface MqttSession {
   readonly clientId: string
   /** Whether the connection is somebody else's, and outlives us: then we clean up behind us. */
   readonly shared: boolean
+  /** The address in use, or tried next, without what is secret in it; `undefined` where it is not known. */
+  readonly url?: string | undefined
   /** Starts to tell; called once. */
   open(listener: SessionListener): void
   /** What {@link publish} would send, bytes. */

@@ -1,0 +1,36 @@
+import { scheduleOf } from './generators.js'
+import { Random } from './random.js'
+import type { Action, Schedule } from './schedule.js'
+
+/** By which generator of watches the rest of the schedule is drawn. */
+const WATCH_GENERATOR = 3
+
+/** Generators of schedules of several nodes, by number from 1; see `generators.ts`. */
+const GENERATORS = [first]
+
+/** The schedule of a seed, by the latest generator if none is given. */
+export function nodeScheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
+  const generate = GENERATORS[generator - 1]
+  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
+  return generate(seed)
+}
+
+/** Clients that move between nodes, some of which lag. The log of the nodes keeps what they have. */
+function first(seed: number): Schedule {
+  const random = new Random(seed ^ 0x90de)
+  const { kind, clients, conditions, actions } = scheduleOf(random.int(0, 2 ** 31), WATCH_GENERATOR)
+  const nodes = random.int(2, 3)
+  const moves = Array.from(
+    { length: random.int(1, 8) },
+    (): Action => ({ at: random.int(0, 5_900), type: 'move', client: random.int(0, clients.length - 1) }),
+  )
+  // A node knows nothing of a client that takes another's id elsewhere.
+  const kept = actions.filter(({ type }) => type !== 'takeover')
+  const elsewhere = kept.map(
+    (action): Action =>
+      action.type === 'restart' ? { ...action, node: random.int(0, nodes - 1), keepData: true, clockBack: 0 } : action,
+  )
+  const all = [...elsewhere, ...moves].sort((a, b) => a.at - b.at)
+  const lag = random.pick([0, 5, 60, 400, 2_000])
+  return { seed, kind, clients, nodes, conditions: { ...conditions, lag }, actions: all }
+}
