@@ -14,7 +14,7 @@ import { measureWatch } from './watch.js'
 const { positionals: only, values } = readArguments()
 const { quick } = values
 /** @type {import('./rounds.js').Effort} */
-const effort = quick ? { quick, rounds: 3, ms: 60 } : { quick, rounds: 7, ms: 250 }
+const effort = quick ? { quick, rounds: 1, ms: 60 } : { quick, rounds: 7, ms: 250 }
 /** @type {string[]} */
 const missing = []
 
