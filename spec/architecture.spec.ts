@@ -33,6 +33,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   engine: ['base', 'hlc', 'protocol'],
   log: ['base', 'hlc', 'protocol', 'engine'],
   disk: ['base', 'engine', 'log'],
+  // The log of several nodes behind a port: it knows what nodes share, and nobody who provides it.
+  cluster: ['base', 'hlc', 'engine', 'log'],
   server: ['base', 'protocol', 'packet', 'peer', 'engine', 'log'],
   broker: ['base', 'packet', 'peer', 'tls', 'listeners'],
   tls: ['base'],
@@ -112,6 +114,7 @@ const PACKAGES: Record<string, readonly string[]> = {
 
 const NODE_ONLY = [
   'disk',
+  'cluster',
   'broker',
   'tls',
   'listeners',
