@@ -18,6 +18,12 @@ export interface Outlets {
 /** Everything that was answered is there. */
 export const KEPT: StorageStatus = { state: 'kept', error: undefined }
 
+/** What becomes of what is written, by the last that the log did not take. */
+export const statusOf = (failure: LogFailure | undefined): StorageStatus =>
+  failure === undefined
+    ? KEPT
+    : { state: failure.problem === 'full' ? 'full' : 'broken', error: failure.cause ?? failure }
+
 /** Outlets without listeners. */
 export const newOutlets = (): Outlets => ({
   requests$: new Subject(),
@@ -34,8 +40,7 @@ export async function begin(
   door: Door,
 ): Promise<Life> {
   const { requests$, drift$, faults$, storage$ } = outlets
-  const stored = (failure: LogFailure | undefined): void =>
-    storage$.next(failure === undefined ? KEPT : { state: failure.problem, error: failure.cause ?? failure })
+  const stored = (failure: LogFailure | undefined): void => storage$.next(statusOf(failure))
   try {
     return await Life.start(options, opened, requests$, drift$, faults$, stored, door)
   } catch (error) {
