@@ -14,6 +14,7 @@ const CODES: Record<ErrorCode, true> = {
   'connection-refused': true,
   'connection-lost': true,
   'no-store': true,
+  'not-installed': true,
   damaged: true,
   diverged: true,
   format: true,

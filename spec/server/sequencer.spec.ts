@@ -250,10 +250,10 @@ describe('What connections ask for', () => {
     const owner = {}
     for (let times = 0; times < 256 && !sequencer.full; times++)
       sequencer.write(owner, write('large'), 1024 * 1024, job('large'))
-    expect(sequencer.full).toBe(true)
+    expect(sequencer.full).toBe('full')
     await turn()
     expect(log.entries.every(({ commands }) => commands.length <= 8)).toBe(true)
     while (log.entries.length > 0) log.commit()
-    expect(sequencer.full).toBe(false)
+    expect(sequencer.full).toBe(undefined)
   })
 })

@@ -37,6 +37,11 @@ export class Follower {
     this.#host = host
   }
 
+  /** So far the stream is known to go. */
+  get known(): number {
+    return this.#known
+  }
+
   start(): void {
     this.#subscription?.unsubscribe()
     if (this.#stopped) return

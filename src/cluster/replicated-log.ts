@@ -3,6 +3,7 @@ import { encodeEntry } from '../log/entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log/log.js'
 import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope } from './envelope.js'
 import { foreign, rolledBack, superseded, tooLarge } from './errors.js'
+import { Farewell } from './farewell.js'
 import { Follower } from './follower.js'
 import { LARGEST_ENTRY } from './members.js'
 import { type Availability, Pulse } from './pulse.js'
@@ -34,7 +35,7 @@ export class ReplicatedLog implements Log {
   #ended: LogFailure | undefined
   #stopped = false
   #trouble: unknown
-  #idle: (() => void) | undefined
+  #farewell: Farewell | undefined
   /** When the last entry was applied, monotonic ms. */
   #appliedAt: number
   #moved: () => void = () => undefined
@@ -83,6 +84,11 @@ export class ReplicatedLog implements Log {
     return this.#replica.time + Math.floor(this.#host.clock.monotonic() - this.#appliedAt)
   }
 
+  /** So far the stream is known to go. */
+  get known(): number {
+    return this.#follower.known
+  }
+
   /** Whether this node takes part: its first message is in the log. */
   get established(): boolean {
     return this.#sender.established
@@ -123,7 +129,10 @@ export class ReplicatedLog implements Log {
   async close(): Promise<void> {
     if (this.#ended !== undefined) return
     this.#ended = new LogFailure('unavailable', 'the store is shutting down')
-    if (!this.#sender.idle && this.#pulse.availability !== 'away') await this.#farewell()
+    if (!this.#sender.idle && this.#pulse.availability !== 'away') {
+      this.#farewell = new Farewell(this.#host.clock, FAREWELL)
+      await this.#farewell.over
+    }
     this.stop()
   }
 
@@ -137,17 +146,7 @@ export class ReplicatedLog implements Log {
     this.#writer.stop()
     const failure = new LogFailure('unknown', 'the log went away before it was known whether this is in it')
     for (const entry of this.#sender.stop()) this.#listener?.rejected(entry, failure)
-    this.#idle?.()
-  }
-
-  #farewell(): Promise<void> {
-    return new Promise(resolve => {
-      const cancel = this.#host.clock.schedule(FAREWELL, resolve)
-      this.#idle = () => {
-        cancel()
-        resolve()
-      }
-    })
+    this.#farewell?.end()
   }
 
   #push(parcel: Parcel): void {
@@ -228,7 +227,7 @@ export class ReplicatedLog implements Log {
     this.#pulse.arrived()
     if (kind === 'claim') this.#writer.claimed(judged.type === 'entry' && judged.granted, this.#nodeId)
     if (kind === 'written') this.#writer.written()
-    if (this.#sender.idle) this.#idle?.()
+    if (this.#sender.idle) this.#farewell?.end()
   }
 
   #look(): void {
