@@ -103,7 +103,8 @@ export class NatsStream implements Stream {
           subscriber.next(bytes)
         }
         const failure = await found.error
-        if (failure !== null) throw failure
+        // Contrary to its type it may be undefined.
+        if (failure instanceof Error) throw failure
       }
       read().then(
         () => subscriber.complete(),
