@@ -1,4 +1,5 @@
 import { concat, defer, EMPTY, from, NEVER, Observable, of } from 'rxjs'
+import type { Clock } from '../../src/base/clock.js'
 import {
   type SnapshotName,
   type Stream,
@@ -6,7 +7,6 @@ import {
   StreamError,
   type StreamMessage,
 } from '../../src/cluster/stream.js'
-import type { ManualClock } from '../support/manual-clock.js'
 
 /** What one node's connection to the stream does wrong, until it is told otherwise. */
 export interface Faults {
@@ -30,7 +30,7 @@ export class FakeCluster {
   readonly snapshots = new Map<string, Uint8Array[]>()
   /** Nodes that answer for themselves. */
   readonly living = new Map<string, string>()
-  readonly clock: ManualClock
+  readonly clock: Clock
   /** How far the clock of whoever leads the stream is from that of the specification, ms. */
   skew = 0
   first = 1
@@ -38,7 +38,7 @@ export class FakeCluster {
   readonly #ids = new Map<string, number>()
   readonly #feeds = new Set<() => void>()
 
-  constructor(clock: ManualClock) {
+  constructor(clock: Clock) {
     this.clock = clock
   }
 

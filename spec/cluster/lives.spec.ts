@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { encodeEnvelope } from '../../src/cluster/envelope.js'
 import { FakeStream } from './fake-stream.js'
@@ -115,6 +116,7 @@ describe('a node whose state differs', () => {
       body: new Uint8Array(0),
     })
     bytes[4] = 99
+    new DataView(bytes.buffer, bytes.byteOffset).setUint32(5, crc32(bytes.subarray(9), crc32(bytes.subarray(4, 5))))
     world.cluster.put(bytes)
     world.clock.advance(10)
     expect(a.failures).toMatchObject([{ code: 'format' }])

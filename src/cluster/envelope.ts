@@ -62,7 +62,7 @@ export function encodeEnvelope(envelope: Envelope): Uint8Array {
   writer.uint32(clients)
   writer.blob(body)
   const bytes = writer.done()
-  new DataView(bytes.buffer, bytes.byteOffset).setUint32(HEAD - 4, crc32(bytes.subarray(HEAD)))
+  new DataView(bytes.buffer, bytes.byteOffset).setUint32(HEAD - 4, checksum(bytes))
   return bytes
 }
 
@@ -73,7 +73,7 @@ export function encodeEnvelope(envelope: Envelope): Uint8Array {
 export function decodeEnvelope(bytes: Uint8Array): Envelope | undefined {
   if (bytes.length < HEAD) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (view.getUint32(0) !== MAGIC || view.getUint32(HEAD - 4) !== crc32(bytes.subarray(HEAD))) return undefined
+  if (view.getUint32(0) !== MAGIC || view.getUint32(HEAD - 4) !== checksum(bytes)) return undefined
   const format = view.getUint8(4)
   if (format !== FORMAT) throw unknownFormat(format)
   const reader = new ByteReader(bytes, HEAD)
@@ -84,6 +84,9 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope | undefined {
   if (!reader.ended) throw unknownFormat(format)
   return { kind, node, life, number, replaces, applied, digest, clients, body }
 }
+
+/** Of the number of the format, and of all behind itself: every format has it there. */
+const checksum = (bytes: Uint8Array): number => crc32(bytes.subarray(HEAD), crc32(bytes.subarray(4, 5)))
 
 const unknownFormat = (format: number): StateStoreError =>
   new StateStoreError(
