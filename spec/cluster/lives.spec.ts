@@ -54,6 +54,24 @@ describe('the lives of a node', () => {
     expect([valueAt(a, 'x'), valueAt(b, 'x')]).toEqual(['new', 'new'])
   })
 
+  it('begin with a whole entry, when one was away that is larger than what may be on its way', () => {
+    const world = new World()
+    const { node: a, stream } = world.open('a')
+    const { node: b } = world.open('b')
+    stream.faults.deaf = true
+    a.log.append(set('large', 'y'.repeat(200_000)))
+    a.log.append(set('x', 'old'))
+    world.clock.advance(20_000)
+    stream.faults.deaf = false
+    world.clock.advance(5_000)
+    a.log.append(set('z', 'new'))
+    world.clock.advance(1_000)
+    expect([valueAt(b, 'large'), valueAt(b, 'z')]).toEqual([undefined, 'new'])
+    expect(a.picture).toBe(b.picture)
+    expect([a.failures, b.failures]).toEqual([[], []])
+    expect(a.committed.length + a.rejected.length).toBe(3)
+  })
+
   it('keep what came into the stream before the next one, and tell it as committed', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')

@@ -29,12 +29,14 @@ export class Pulse {
   #cancel: () => void = () => undefined
   #availability: Availability = 'kept'
   #sentAt: number
+  #lookedAt: number
 
   /** @param patience - what is not there after so many ms is waited for too long */
   constructor(patience: number, host: PulseHost) {
     this.#host = host
     this.#patience = patience
     this.#sentAt = host.clock.monotonic()
+    this.#lookedAt = this.#sentAt
   }
 
   get availability(): Availability {
@@ -65,10 +67,15 @@ export class Pulse {
 
   #look(): void {
     this.#host.looked()
+    const now = this.#host.clock.monotonic()
+    const wasAsleep = now - this.#lookedAt > 3 * LOOK
+    this.#lookedAt = now
+    // What came while the process stood still is read next.
+    if (wasAsleep) return
     const late = this.#host.late()
     if (late >= this.#patience) this.#tell('away')
     else if (late >= this.#patience / 4 && this.#availability === 'kept') this.#tell('waiting')
-    if (!this.#host.busy() && this.#host.clock.monotonic() - this.#sentAt >= HEARTBEAT) this.#host.beat()
+    if (!this.#host.busy() && now - this.#sentAt >= HEARTBEAT) this.#host.beat()
   }
 
   #tell(availability: Availability): void {

@@ -97,7 +97,8 @@ export class Sender {
   /** Begins another life. What waits is sent in that; what is on its way is not sent any more. */
   begin(life: string): void {
     for (const { flights } of this.#lives) for (const flight of all(flights)) flight.publication?.unsubscribe()
-    const waiting = this.#queue.length > 0 ? all(this.#queue) : []
+    this.#giveUpRest()
+    const waiting = all(this.#queue)
     this.#queue.clear()
     this.#lives.push({ id: life, flights: new Fifo() })
     this.#number = 1
@@ -151,6 +152,17 @@ export class Sender {
     })
     this.#lives = []
     return [...unknown, ...entriesOf(this.#queue)]
+  }
+
+  /** What an entry lacks of which pieces are on their way goes with them: the next life begins with a whole one. */
+  #giveUpRest(): void {
+    const flights = this.#lives.at(-1)?.flights
+    let last: Parcel | undefined = all(flights).at(-1)
+    while (flights !== undefined && last?.kind === 'piece') {
+      last = this.#queue.shift()
+      if (last !== undefined)
+        flights.push({ ...last, number: 0, since: 0, attempt: 0, after: 0, publication: undefined })
+    }
   }
 
   #fly(): void {

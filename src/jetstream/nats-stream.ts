@@ -13,8 +13,8 @@ const OVERHEAD = 1024
 const ANSWER = 2_000
 /** A node that does not answer within this does not live, ms. */
 const SIGN_OF_LIFE = 1_000
-/** Messages asked for at a time. */
-const AHEAD = 256
+/** So much is asked for at a time, bytes: a server ends the connection of one who has far more before him. */
+const AHEAD = 8 * 1024 * 1024
 /** For a block of a snapshot, ms. */
 const BLOCK = 10_000
 
@@ -46,7 +46,7 @@ export class NatsStream implements Stream {
       const follow = async (): Promise<void> => {
         const consumer = await this.#consumer(after)
         if (subscriber.closed) return
-        messages = await consumer.consume({ callback, max_messages: AHEAD })
+        messages = await consumer.consume({ callback, max_bytes: AHEAD })
         if (subscriber.closed) messages.stop()
         else await messages.closed()
       }

@@ -96,7 +96,7 @@ export class Sequencer implements LogListener {
     this.#bytes += batch.add(job, command, bytes)
     if (batch.passesTo(owner)) this.#last.set(owner, batch)
     this.#schedule()
-    return this.#scheduled
+    return this.#scheduled && this.#log.sharing === undefined
   }
 
   /** Has the time logged, so that what is due expires; what its owner asks for from now on waits for that. */
