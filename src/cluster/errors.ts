@@ -40,3 +40,7 @@ export const foreign = (position: number): StateStoreError =>
 /** An entry is too large for the log. */
 export const tooLarge = (size: number, most: number): LogFailure =>
   new LogFailure('full', `an entry of ${size} bytes is too large for the log of several nodes, which takes ${most}`)
+
+/** The life in which an entry was sent is over, and it is not there. */
+export const givenUp = (): LogFailure =>
+  new LogFailure('unavailable', 'the log was away for too long; the entry will never be in it')

@@ -2,7 +2,7 @@ import type { Entry } from '../engine/entry.js'
 import { encodeEntry } from '../log/entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log/log.js'
 import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope } from './envelope.js'
-import { foreign, rolledBack, superseded, tooLarge } from './errors.js'
+import { foreign, givenUp, rolledBack, superseded, tooLarge } from './errors.js'
 import { Farewell } from './farewell.js'
 import { Follower } from './follower.js'
 import { LARGEST_ENTRY } from './members.js'
@@ -211,8 +211,7 @@ export class ReplicatedLog implements Log {
       return
     }
     const { parcel, over } = this.#sender.taken(own.life, own.number)
-    const failure = new LogFailure('unavailable', 'the log was away for too long; the write will never be in it')
-    for (const entry of over) this.#listener?.rejected(entry, failure)
+    for (const entry of over) this.#listener?.rejected(entry, givenUp())
     if (parcel?.entry === undefined) this.#tellForeign(entryOf(body, time))
     else this.#listener?.committed({ ...parcel.entry, time })
   }

@@ -61,6 +61,8 @@ export async function connectTo(settings: JetStreamSettings, packages: NatsPacka
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
     ignoreAuthErrorAbort: true,
+    // An error is made for each message that is sent, in case.
+    noAsyncTraces: true,
   })
 }
 
