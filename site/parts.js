@@ -20,6 +20,7 @@ export const PARTS = [
     title: 'Running a store',
     pages: [
       ['docs/deploying.md', 'deploying'],
+      ['docs/cluster.md', 'cluster'],
       ['docs/any-broker.md', 'any-broker'],
       ['docs/security.md', 'security'],
       ['docs/broker.md', 'broker'],
@@ -47,6 +48,7 @@ export const API = {
   react: 'rx-statestore/react',
   settings: 'rx-statestore/settings',
   standalone: 'rx-statestore/server',
+  jetstream: 'rx-statestore/jetstream',
   console: 'rx-statestore/console',
   pubsub: 'rx-statestore/pubsub',
   'pubsub/server': 'rx-statestore/pubsub/server',

@@ -33,6 +33,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   engine: ['base', 'hlc', 'protocol'],
   log: ['base', 'hlc', 'protocol', 'engine'],
   disk: ['base', 'engine', 'log'],
+  // The log of several nodes behind a port: it knows what nodes share, and nobody who provides it.
+  cluster: ['base', 'hlc', 'engine', 'log'],
+  // The one that provides it, and the only place that knows NATS.
+  jetstream: ['base', 'cluster'],
   server: ['base', 'protocol', 'packet', 'peer', 'engine', 'log'],
   broker: ['base', 'packet', 'peer', 'tls', 'listeners'],
   tls: ['base'],
@@ -58,6 +62,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   standalone: [
     'attach',
     'base',
+    'cluster',
     'hlc',
     'protocol',
     'packet',
@@ -96,6 +101,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'identity',
     'policy',
     'standalone',
+    'jetstream',
     'console',
     'settings',
   ],
@@ -105,6 +111,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const PACKAGES: Record<string, readonly string[]> = {
   mqtt: ['mqtt/open-session.ts', 'mqtt/reason-words.ts'],
   react: ['react/use-key.ts', 'react/use-keys.ts', 'react/use-selected.ts', 'react/use-status.ts'],
+  '@nats-io/transport-node': ['jetstream/packages.ts'],
+  '@nats-io/jetstream': ['jetstream/packages.ts'],
+  '@nats-io/obj': ['jetstream/packages.ts'],
   yaml: ['policy/document.ts'],
   jose: ['pubsub/hub/tokens.ts', 'identity/tokens.ts'],
   ws: ['broker/listeners.ts', 'pubsub/hub/pubsub-server.ts', 'pubsub/client/ws-socket.ts'],
@@ -112,6 +121,8 @@ const PACKAGES: Record<string, readonly string[]> = {
 
 const NODE_ONLY = [
   'disk',
+  'cluster',
+  'jetstream',
   'broker',
   'tls',
   'listeners',

@@ -1,10 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { firstValueFrom } from 'rxjs'
+import { systemClock } from '../../src/base/clock.js'
+import { openNode } from '../../src/cluster/open.js'
 import { type Files, filesOf } from '../../src/disk/files.js'
 import { openLog } from '../../src/disk/open.js'
 import { Engine } from '../../src/engine/engine.js'
 import { MemoryLog } from '../../src/log/memory-log.js'
+import { FakeCluster, FakeStream } from '../cluster/fake-stream.js'
 import { MemoryDisk } from '../disk/memory-disk.js'
 import { slowly } from '../disk/run.js'
 import { START } from '../support/manual-clock.js'
@@ -41,10 +45,31 @@ async function onMemoryDisk(): Promise<LogTarget> {
   }
 }
 
+async function inCluster(): Promise<LogTarget> {
+  const cluster = new FakeCluster(systemClock)
+  const nothing = { available: raise, outrun: raise, failed: raise, troubled: raise }
+  return {
+    open: async () =>
+      firstValueFrom(
+        openNode<never>(new FakeStream(cluster), {
+          bounds: {},
+          settings: { nodeId: 'a' },
+          clock: systemClock,
+          random: Math.random,
+          newLife: () => String(Math.random()),
+          clients: () => 0,
+          events: { ...nothing, outrun: () => raise('outrun') },
+        }),
+      ),
+    lasting: true,
+  }
+}
+
 logSuite('memory', async () => ({
   open: async () => ({ engine: new Engine<never>(), log: new MemoryLog() }),
   lasting: false,
 }))
+logSuite('a stream that nodes share', async () => inCluster())
 logSuite('a directory', async () => onDisk(() => performance.now()))
 logSuite('a directory on a slow disk', async () => onDisk(slowly()))
 logSuite('a directory, power cut before each start', onMemoryDisk)

@@ -83,7 +83,7 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
   const some = (count: number): Entry[] => fc.sample(anyEntry, count)
 
   describe(`A log: ${title}`, () => {
-    it('commits what is appended, in order, each once, and tells of the very entry', async () =>
+    it('commits what is appended, in order, each once, and tells of the very commands', async () =>
       use(async target => {
         const opened = await target.open()
         const hearer = new Hearer(opened)
@@ -91,7 +91,7 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
         await hearer.append(entries)
         expect(hearer.rejected).toEqual([])
         expect(hearer.committed).toHaveLength(30)
-        for (const [at, entry] of entries.entries()) expect(hearer.committed[at]).toBe(entry)
+        for (const [at, entry] of entries.entries()) expect(hearer.committed[at]?.commands).toBe(entry.commands)
         await opened.log.close()
       }))
 
@@ -124,7 +124,7 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
         await hearer.told(20)
         if (!opened.log.immediate) {
           expect(hearer.deepest).toBe(1)
-          expect(hearer.committed).toEqual([first, ...more])
+          expect(hearer.committed.map(({ commands }) => commands)).toEqual([first, ...more].map(each => each?.commands))
         }
         await opened.log.close()
       }))
@@ -163,7 +163,9 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
               const hearer = new Hearer(opened)
               for (const entries of bursts) {
                 await hearer.append(entries)
-                for (const entry of entries) plain.apply(entry, SILENT)
+                const { length } = hearer.committed
+                // Some logs have a time of their own.
+                for (const entry of hearer.committed.slice(length - entries.length)) plain.apply(entry, SILENT)
               }
               expect(pictureOf(engine)).toBe(pictureOf(plain))
               await log.close()

@@ -17,6 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as bridge from '../../src/bridge/index.js'
 import * as consoleEntry from '../../src/console/index.js'
 import * as client from '../../src/index.js'
+import * as jetstream from '../../src/jetstream/index.js'
 import * as lease from '../../src/lease/index.js'
 import * as matching from '../../src/matching/index.js'
 import * as pubsub from '../../src/pubsub/index.js'
@@ -40,6 +41,7 @@ const ENTRIES = {
   'rx-statestore/lease': lease,
   'rx-statestore/matching': matching,
   'rx-statestore/server': server,
+  'rx-statestore/jetstream': jetstream,
   'rx-statestore/console': consoleEntry,
   'rx-statestore/settings': settings,
   'rx-statestore/pubsub': pubsub,

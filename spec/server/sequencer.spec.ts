@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Entry, EntryCommand } from '../../src/engine/entry.js'
-import { type Log, LogFailure, type LogListener } from '../../src/log/log.js'
+import { type Log, LogFailure, type LogListener, type Sharing } from '../../src/log/log.js'
 import type { Job } from '../../src/server/batch.js'
 import { Sequencer } from '../../src/server/sequencer.js'
 import { ManualClock } from '../support/manual-clock.js'
@@ -10,6 +10,7 @@ class SlowLog implements Log {
   readonly immediate = false
   readonly entries: Entry[] = []
   pause = 0
+  sharing: Sharing | undefined
   #listener: LogListener | undefined
 
   listen(listener: LogListener): void {
@@ -23,6 +24,10 @@ class SlowLog implements Log {
   commit(): void {
     const entry = this.entries.shift()
     if (entry) this.#listener?.committed(entry)
+  }
+
+  bring(entry: Entry): void {
+    this.#listener?.foreign?.(entry)
   }
 
   refuse(failure: LogFailure): void {
@@ -250,10 +255,10 @@ describe('What connections ask for', () => {
     const owner = {}
     for (let times = 0; times < 256 && !sequencer.full; times++)
       sequencer.write(owner, write('large'), 1024 * 1024, job('large'))
-    expect(sequencer.full).toBe(true)
+    expect(sequencer.full).toBe('full')
     await turn()
     expect(log.entries.every(({ commands }) => commands.length <= 8)).toBe(true)
     while (log.entries.length > 0) log.commit()
-    expect(sequencer.full).toBe(false)
+    expect(sequencer.full).toBe(undefined)
   })
 })

@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 /** Something a suite needs besides Node. */
 export interface Service {
@@ -14,7 +16,23 @@ const answers = (command: string): boolean => spawnSync(command, ['--version'], 
 /** For one that calls asking for its help a failure. */
 const exists = (command: string): boolean => spawnSync(command, ['-h'], { stdio: 'ignore' }).error === undefined
 
+/** Debian's is too old; the gate fetches this one. */
+export const NATS_SERVER = natsServer()
+
 const RUNTIMES = new URL('../runtimes/node_modules/', import.meta.url).pathname
+
+function natsServer(): string | undefined {
+  const places = [
+    process.env['NATS_SERVER'] ?? 'nats-server',
+    join(tmpdir(), 'rx-statestore-nats', 'bin', 'nats-server'),
+    'nats-server',
+  ]
+  return places.find(place => {
+    const { status, stdout } = spawnSync(place, ['--version'], { encoding: 'utf8' })
+    const [, major = '0', minor = '0'] = /v(\d+)\.(\d+)/.exec(stdout ?? '') ?? []
+    return status === 0 && (Number(major) > 2 || Number(minor) >= 12)
+  })
+}
 
 /** A Node of another version, as `npm run runtimes` installs it. */
 export const runtimeOf = (version: number): string =>
@@ -48,6 +66,11 @@ export const SERVICES = {
     suite: 'TLS: certificates, and what rests on them',
     needs: 'openssl',
     present: exists('openssl'),
+  },
+  nats: {
+    suite: 'jetstream: several nodes on three NATS servers',
+    needs: 'nats-server from 2.12, or NATS_SERVER with the name of one',
+    present: NATS_SERVER !== undefined,
   },
   shells: { suite: 'completion: in fish and zsh', needs: 'fish and zsh', present: answers('fish') && answers('zsh') },
   chromium: { suite: 'browser: pages in a real browser', needs: 'chromium', present: answers(CHROMIUM) },

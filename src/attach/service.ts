@@ -12,6 +12,7 @@ import { backingOff } from '../mqtt/reconnect.js'
 import type { Client } from '../peer/client.js'
 import { AWAY, LIFE_TOPIC } from '../protocol/topics.js'
 import type { RequestReport } from '../server/state-store-server.js'
+import { statusOf } from '../standalone/outlets.js'
 import type { Fault, StorageStatus } from '../standalone/running-store.js'
 import { type Opened, type Storage, storageFor } from '../standalone/storage.js'
 import { linesFrom } from '../standalone/transfer.js'
@@ -182,7 +183,7 @@ export class AttachedService implements AttachedStore {
     return new Reign(session, opened, this.#settings, systemClock, {
       requests$,
       drifted: drift => drift$.next(drift),
-      stored: failure => storage$.next({ state: failure?.problem ?? 'kept', error: failure?.cause }),
+      stored: failure => storage$.next(statusOf(failure)),
       faulted: error => this.#faulted(error),
       forged: (clientId, topic) => this.#refused(clientId, 'publish', topic),
       serving: life => this.#tell({ state: 'serving', life }),

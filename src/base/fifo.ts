@@ -40,6 +40,11 @@ export class Fifo<T> {
     return item
   }
 
+  /** All items in their order, as they are now; they stay. */
+  *[Symbol.iterator](): Generator<T, void> {
+    for (const item of this.#items.slice(this.#head)) if (item !== undefined) yield item
+  }
+
   clear(): void {
     this.#items = []
     this.#head = 0

@@ -80,7 +80,7 @@ async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
       distinctUntilChanged((a, b) => wordsOf(a, broker) === wordsOf(b, broker)),
       tap(state => void tell(state, broker, flags, io)),
     ),
-    store.storage$.pipe(tap((status: StorageStatus) => io.stderr.write(`${storageWords(status)}\n`))),
+    store.storage$.pipe(tap((status: StorageStatus) => io.stderr.write(`${storageWords(status, false)}\n`))),
     store.faults$.pipe(tap((fault: Fault) => io.stderr.write(`${faultWords(fault)}\n`))),
   )
   const over = lastValueFrom(told$.pipe(ignoreElements(), defaultIfEmpty(undefined)))

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { firstValueFrom } from 'rxjs'
+import { filter, firstValueFrom, map, merge, NEVER } from 'rxjs'
 import { ArgumentError, reason, StateStoreError } from '../base/errors.js'
 import { ConsoleServer } from '../console/console-server.js'
 import { packageVersion } from '../console/version.js'
@@ -15,6 +15,7 @@ import { EXIT, Failure } from './failure.js'
 import { port } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
+import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
 import { showProgress } from './progress.js'
 import { addQuotaFlags, type QuotaFlags, quotasOf } from './quota-flags.js'
 import { readSeed, type Seed } from './seed.js'
@@ -34,12 +35,13 @@ interface ServeFlags {
   readonly json?: true
 }
 
-type Flags = ServeFlags & StorageFlags & SecurityFlags & QuotaFlags
+type Flags = ServeFlags & StorageFlags & LogFlags & SecurityFlags & QuotaFlags
 
 const HELP = `
 Keys live in memory; when the store stops they are gone, but for those in the directory of --data: there each
-write is on the disk before it is answered. The seed is a JSON object of values by key; a string is stored as it
-is, anything else as JSON text.
+write is on the disk before it is answered. With --log the store has several nodes, which share a log in NATS
+JetStream: each has all keys, and answers a write when a quorum of NATS servers has it. The seed is a JSON
+object of values by key; a string is stored as it is, anything else as JSON text.
 
 The console is a web page: every key and client, live; edit, freeze, restart, save and restore. Open the address
 that is printed: whoever has the token in it may do everything. The broker asks nobody who they are unless
@@ -49,6 +51,7 @@ Examples:
   $ rx-statestore serve
   $ rx-statestore serve --data ./state
   $ rx-statestore serve --data ./state --persist keys --persist-key 'recipes/*'
+  $ rx-statestore serve --log nats://a:4222,b:4222,c:4222 --log-name plant-1 --node-id n1
   $ rx-statestore serve --console --seed keys.json
   $ rx-statestore serve --host 0.0.0.0 --password-file users --policy policy.yaml`
 
@@ -79,6 +82,7 @@ export function addServe(program: Command, io: Io): void {
   addQuotaFlags(command)
   addSecurityFlags(command)
   addStorageFlags(command)
+  addLogFlags(command)
   command.option('--json', 'print where it listens as a JSON object')
   command.addHelpText('after', HELP)
   command.action(async () => run(command.optsWithGlobals<Flags>(), io))
@@ -91,12 +95,15 @@ async function run(flags: Flags, io: Io): Promise<void> {
   }
   // The system takes no name for all addresses.
   if (flags.consoleHost === '') throw new Failure(EXIT.usage, '--console-host needs an address')
+  // Every start of every node would set them again.
+  if (flags.seed !== undefined && flags.log !== undefined)
+    throw new Failure(EXIT.usage, '--seed is not for --log: load keys once, with `rx-statestore load`')
   const seed = flags.seed === undefined ? undefined : await readSeed(flags.seed)
   // From now on, so that an interrupt during the start ends it cleanly as well.
   const interrupted = firstValueFrom(io.interrupt$)
   const security = new ServeSecurity(flags, io)
   const store = await start(flags, security, io)
-  store.storage$.subscribe(status => io.stderr.write(`${storageWords(status)}\n`))
+  store.storage$.subscribe(status => io.stderr.write(`${storageWords(status, flags.log !== undefined)}\n`))
   store.drift$.subscribe(drift => io.stderr.write(`${driftWords(drift)}\n`))
   store.faults$.subscribe(fault => io.stderr.write(`${faultWords(fault)}\n`))
   let consoleServer: ConsoleServer | undefined
@@ -105,7 +112,7 @@ async function run(flags: Flags, io: Io): Promise<void> {
     consoleServer = await startConsole(store, seed, flags, security.options.tls)
     security.watch(store, consoleServer)
     await print(io.stdout, greeting(store, consoleServer, seed ?? [], flags))
-    await interrupted
+    await firstValueFrom(merge(interrupted, stoppedNode(store, flags)))
   } finally {
     security.close()
     await consoleServer?.close()
@@ -113,6 +120,17 @@ async function run(flags: Flags, io: Io): Promise<void> {
   }
   io.stderr.write('stopped\n')
 }
+
+/** Fails when a node has stopped for good: whoever looks after the process may start it anew. */
+const stoppedNode = ({ storage$ }: RunningStore, { log }: LogFlags) =>
+  log === undefined
+    ? NEVER
+    : storage$.pipe(
+        filter(({ state }) => state === 'broken'),
+        map(status => {
+          throw new Failure(EXIT.failed, storageWords(status, true))
+        }),
+      )
 
 function faultWords({ clientId, error }: Fault): string {
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -127,8 +145,10 @@ const driftWords = (drift: number): string =>
 
 async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
   const { host, port, wsPort, dialect, data, consoleUrl, wsUrl } = flags
+  const log = await logFrom(flags)
+  const what = log === undefined ? data : `the log of ${log.name}`
   let opened: OpeningProgress = { read: 0, of: 0 }
-  const endProgress = showProgress(() => `${percent(opened)} of ${data} is read`, io)
+  const endProgress = showProgress(() => `${percent(opened)} of ${what} is read`, io)
   const options: ServeOptions = {
     host,
     port,
@@ -139,6 +159,7 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     ...secure,
     ...(consoleUrl !== undefined && URL.canParse(consoleUrl) && { allowedOrigins: [new URL(consoleUrl).origin] }),
     ...storageOf(flags),
+    ...(log !== undefined && { log }),
     opening: progress => {
       opened = progress
     },
@@ -148,10 +169,19 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
   } catch (cause) {
     if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
     if (cause instanceof StateStoreError)
-      throw new Failure(EXIT.failed, `cannot open ${data}: ${cause.message}`, { cause })
+      throw new Failure(EXIT.failed, `cannot open ${what}: ${cause.message}`, { cause })
     throw cannotListen(cause, taken => (taken === wsPort ? '--ws-port' : '--port'))
   } finally {
     endProgress()
+  }
+}
+
+async function logFrom(flags: LogFlags): Promise<ServeOptions['log']> {
+  try {
+    return await logOf(flags)
+  } catch (cause) {
+    if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
+    throw cause
   }
 }
 
@@ -182,12 +212,14 @@ function cannotListen(cause: unknown, flagOf: (port: unknown) => string): Failur
 }
 
 function greeting(
-  { url, wsUrl }: RunningStore,
+  { url, wsUrl, cluster }: RunningStore,
   consoleServer: ConsoleServer | undefined,
   seed: Seed,
   { json }: ServeFlags,
 ): string {
-  if (json) return jsonLine({ url, wsUrl, keys: seed.length, console: consoleServer?.link })
+  const node = cluster?.nodeId
+  if (json) return jsonLine({ url, wsUrl, keys: seed.length, console: consoleServer?.link, node, store: cluster?.name })
   const keys = seed.length === 0 ? '' : `, with ${seed.length === 1 ? 'a key' : `${seed.length} keys`} to begin with`
-  return `listening on ${url} and ${wsUrl}${keys}\n${consoleServer ? `console on ${consoleServer.link}\n` : ''}`
+  const place = cluster === undefined ? '' : `node ${node} of ${cluster.name}, `
+  return `${place}listening on ${url} and ${wsUrl}${keys}\n${consoleServer ? `console on ${consoleServer.link}\n` : ''}`
 }

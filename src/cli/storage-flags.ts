@@ -39,8 +39,10 @@ export const storageOf = ({
 })
 
 /** Whether what is written is kept, for people. */
-export function storageWords({ state, error }: StorageStatus): string {
-  if (state === 'kept') return 'writes are kept on the disk again'
+export function storageWords({ state, error }: StorageStatus, isNode: boolean): string {
+  if (state === 'kept') return isNode ? 'the log of the store goes on' : 'writes are kept on the disk again'
+  if (state === 'waiting') return `nothing is answered until the log of the store goes on: ${reason(error)}`
+  if (isNode) return `this node has stopped: ${reason(error)}`
   if (state === 'full') return `writes are refused, nothing that was answered is lost: ${reason(error)}`
   return `writes are refused until the store is started anew, as it is not known what the disk has: ${reason(error)}`
 }

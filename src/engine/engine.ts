@@ -31,6 +31,8 @@ export interface EngineOptions<C = unknown> {
   readonly rights?: KeyRights<C> | undefined
   /** How many keys may be watched besides; default any number. */
   readonly watches?: WatchQuotas<C> | undefined
+  /** Sees what comes of each entry: gets the applier and gives one that passes everything on to it. Default nobody. */
+  readonly witness?: ((applier: Applier) => Applier) | undefined
 }
 
 /** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
@@ -55,6 +57,7 @@ export class Engine<C> {
   readonly #maxKeys: number
   readonly #maxBytes: number
   readonly #rights: KeyRights<C> | undefined
+  readonly #witness: ((applier: Applier) => Applier) | undefined
   readonly #ledger: Ledger
   readonly #records: Records
   readonly #clock: VersionClock
@@ -64,6 +67,7 @@ export class Engine<C> {
     this.#maxKeys = options.maxKeys ?? 1_000_000
     this.#maxBytes = options.maxBytes ?? 1024 ** 3
     this.#rights = options.rights
+    this.#witness = options.witness
     this.watchers = new Watchers<C>(options.watches)
     this.#ledger = new Ledger(state)
     this.#records = this.#ledger.records
@@ -160,7 +164,7 @@ export class Engine<C> {
 
   /** Applies an entry. Never throws for what a client sent. */
   apply(entry: Entry, applier: Applier): void {
-    this.#ledger.apply(entry, applier)
+    this.#ledger.apply(entry, this.#witness === undefined ? applier : this.#witness(applier))
   }
 
   /** Whether a connection may send a command. What it may not is for {@link ask}, which says so. */

@@ -2,21 +2,48 @@ import type { Entry } from '../engine/entry.js'
 
 /** Hears what a log has committed, in order. */
 export interface LogListener {
-  /** From now on the entry is there, whatever happens; an entry of our own is the object that was appended. */
+  /**
+   * From now on an entry of our own is there, whatever happens: the commands are those that were appended, and the time is
+   * that of the log if it has one.
+   */
   committed(entry: Entry): void
-  /** An entry of our own will never be there. */
+  /** An entry of our own will never be there, or (`unknown`) nobody can tell. */
   rejected(entry: Entry, failure: LogFailure): void
+  /** An entry of somebody else is there; only of a log with a {@link Log.sharing}. */
+  foreign?(entry: Entry): void
 }
 
-/** Why an entry was not taken: there is no room for it, or the log cannot tell any more what is there. */
+/**
+ * Why an entry was not taken. `full`: there is no room for it. `broken`: the log cannot tell any more what is there.
+ * `unavailable`: a log of several nodes cannot be reached, and the entry will never be in it. `unknown`: the same, and nobody
+ * can tell whether it will.
+ */
+export type LogProblem = 'full' | 'broken' | 'unavailable' | 'unknown'
+
+/** An entry was not taken, or nobody can tell. */
 export class LogFailure extends Error {
   override readonly name = 'LogFailure'
-  readonly problem: 'full' | 'broken'
+  readonly problem: LogProblem
 
-  constructor(problem: 'full' | 'broken', message: string, options?: ErrorOptions) {
+  constructor(problem: LogProblem, message: string, options?: ErrorOptions) {
     super(message, options)
     this.problem = problem
   }
+}
+
+/** How a log is used that others append to as well. */
+export interface Sharing {
+  /** So many entries on their way are not waited for. */
+  readonly window: number
+  /** An entry has no more bytes of commands, unless one command alone has. */
+  readonly batch: number
+  /** What waits may have so many bytes; more is refused. */
+  readonly waiting: number
+  /**
+   * What reads wait for: with `linearizable`, an entry of their own or the next one that there is anyhow, so that they see
+   * all that was committed anywhere before they came. With `local`, only registrations of watches do.
+   */
+  readonly reads: 'linearizable' | 'local'
 }
 
 /**
@@ -28,6 +55,8 @@ export interface Log {
   readonly immediate: boolean
   /** For so long it pays to hold back what comes after an entry was committed, ms: it may go together with more. */
   readonly pause: number
+  /** Of a log that others append to as well. */
+  readonly sharing?: Sharing | undefined
   /** Takes the place of the listener before it. */
   listen(listener: LogListener): void
   append(entry: Entry): void

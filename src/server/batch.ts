@@ -9,7 +9,7 @@ export interface Job {
   read(): void
   answered(answer: Answer): void
   loaded(outcome: Restoration | CommandError): void
-  /** Its command is not in the log, and never will be. */
+  /** Its command is not in the log, and never will be, or nobody can tell; or it cannot be read what others have changed. */
   failed(failure: LogFailure): void
 }
 
@@ -67,12 +67,17 @@ export class Batch {
     return this.#jobs[0]?.isRead === true
   }
 
-  /** How every job ends when the entry is not in the log: what only reads is done. */
+  /**
+   * How every job ends when the entry is not in the log: what only reads is done, unless it was to see what others have
+   * changed.
+   */
   failing(failure: LogFailure): (() => void)[] {
+    const { problem } = failure
+    const reads = problem === 'full' || problem === 'broken'
     return this.#jobs.map(
       ({ job, isRead }) =>
         () =>
-          isRead ? job.read() : job.failed(failure),
+          isRead && reads ? job.read() : job.failed(failure),
     )
   }
 }

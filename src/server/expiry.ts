@@ -9,6 +9,7 @@ export class Expiry {
   readonly #clock: Clock
   readonly #earliest: () => number | undefined
   readonly #expire: () => void
+  readonly #reluctance: () => number
   #cancel: (() => void) | undefined
   #armedFor: number | undefined
   #paused = false
@@ -17,11 +18,13 @@ export class Expiry {
   /**
    * @param earliest - when the next key is due, ms since the Unix epoch
    * @param expire - lets expire what is due by now
+   * @param reluctance - so much later than due, ms
    */
-  constructor(clock: Clock, earliest: () => number | undefined, expire: () => void) {
+  constructor(clock: Clock, earliest: () => number | undefined, expire: () => void, reluctance = (): number => 0) {
     this.#clock = clock
     this.#earliest = earliest
     this.#expire = expire
+    this.#reluctance = reluctance
   }
 
   /** Whether something should have expired by now. */
@@ -54,7 +57,8 @@ export class Expiry {
     if (at === this.#armedFor) return
     this.#cancel?.()
     this.#armedFor = at
-    this.#cancel = at === undefined ? undefined : this.#clock.schedule(at - this.#clock.now(), () => this.#ring())
+    if (at === undefined) this.#cancel = undefined
+    else this.#cancel = this.#clock.schedule(at - this.#clock.now() + this.#reluctance(), () => this.#ring())
   }
 
   #ring(): void {

@@ -41,7 +41,8 @@ export class RequestJob<M extends InvokeRequest> implements Job {
   loaded(): void {}
 
   failed(failure: LogFailure): void {
-    this.#respond(this.#host.service.failed(failure))
+    // No answer says that its outcome is unknown.
+    if (failure.problem !== 'unknown') this.#respond(this.#host.service.failed(failure))
   }
 
   #respond(response: InvokeResponse): void {

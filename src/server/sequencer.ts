@@ -1,11 +1,12 @@
 import { afterIo } from '../base/clock.js'
 import { Fifo } from '../base/fifo.js'
-import type { Answer, Applier, Change, Restoration } from '../engine/answer.js'
+import type { Applier, Change } from '../engine/answer.js'
 import type { Entry, EntryCommand, Room } from '../engine/entry.js'
 import type { Log, LogFailure, LogListener } from '../log/log.js'
-import type { CommandError } from '../protocol/parse-command.js'
 import { Batch, type Job } from './batch.js'
 import { Hold } from './hold.js'
+import { Onlooker, SILENT } from './onlooker.js'
+import { Performer } from './performer.js'
 
 /** Where entries are applied, and what goes with that. */
 export interface SequencerHost {
@@ -14,6 +15,7 @@ export interface SequencerHost {
   schedule(delay: number, task: () => void): () => void
   readonly room: () => Room
   apply(entry: Entry, applier: Applier): void
+  /** Changes that nobody here asked for: keys are gone, as their time was over, or another node's clients have changed some. */
   expired(changes: readonly Change[]): void
   /** An entry is applied, or will never be. */
   settled(failure: LogFailure | undefined): void
@@ -23,14 +25,14 @@ export interface SequencerHost {
 
 /** What waits for the log may have so many bytes; more is refused. */
 const MOST_BYTES = 256 * 1024 * 1024
-/** One entry has no more of them, unless a command alone has. */
+/** One entry has no more bytes, unless a command alone has. */
 const LARGEST_ENTRY = 8 * 1024 * 1024
 
 /**
  * Sees to the order of what connections ask for. What changes records is gathered and goes through the log, and is done
  * when it is there; what only reads is done at once, unless something that came before it on its connection waits.
  */
-export class Sequencer implements LogListener, Applier {
+export class Sequencer implements LogListener {
   readonly #log: Log
   readonly #host: SequencerHost
   #gathering: Batch | undefined
@@ -38,28 +40,38 @@ export class Sequencer implements LogListener, Applier {
   /** The last batch that a connection waits for. */
   readonly #last = new WeakMap<object, Batch>()
   readonly #hold: Hold
+  readonly #performer: Performer
+  readonly #others: Applier
   #scheduled = false
   #stopped = false
   #bytes = 0
-  /** The batch that is being applied. */
-  #current: Batch | undefined
-  /** The job of the one command that is applied, where none has to wait. */
-  #only: Job | undefined
 
   constructor(log: Log, host: SequencerHost) {
     this.#log = log
     this.#host = host
     this.#hold = new Hold(host, () => this.#flush())
+    this.#performer = new Performer(host)
+    this.#others = new Onlooker(changes => host.expired(changes))
     log.listen(this)
   }
 
-  /** Whether what waits for the log takes all the room there is. */
-  get full(): boolean {
-    return this.#bytes >= MOST_BYTES
+  /** Why nothing more is taken for the log, if what waits for it takes all the room there is. */
+  get full(): 'full' | 'unavailable' | undefined {
+    if (this.#bytes < (this.#log.sharing?.waiting ?? MOST_BYTES)) return undefined
+    return this.#log.sharing ? 'unavailable' : 'full'
   }
 
-  /** Does a job that changes nothing, in its place among those of its owner. @param bytes - what it takes while it waits */
-  read(owner: object, bytes: number, job: Job): void {
+  /**
+   * Does a job that changes nothing, in its place among those of its owner.
+   *
+   * @param bytes - what it takes while it waits
+   * @param confirmed - it is to see all that was committed before it came, also by others
+   */
+  read(owner: object, bytes: number, job: Job, confirmed = false): void {
+    if (confirmed) {
+      this.#confirm(owner, bytes, job)
+      return
+    }
     const last = this.#bytes === 0 ? undefined : this.#last.get(owner)
     if (last === undefined || last.done) {
       job.read()
@@ -75,16 +87,16 @@ export class Sequencer implements LogListener, Applier {
    */
   write(owner: object, command: EntryCommand, bytes: number, job: Job): boolean {
     if (this.#log.immediate) {
-      this.#alone(command, job)
+      this.#performer.alone(job, () => this.#append([command]))
       return false
     }
-    if (this.#gathering !== undefined && this.#gathering.bytes + bytes > LARGEST_ENTRY) this.#flush()
+    if (this.#gathering !== undefined && this.#gathering.bytes + bytes > this.#largest) this.#flush()
     this.#gathering ??= new Batch()
     const batch = this.#gathering
     this.#bytes += batch.add(job, command, bytes)
     if (batch.passesTo(owner)) this.#last.set(owner, batch)
     this.#schedule()
-    return this.#scheduled
+    return this.#scheduled && this.#log.sharing === undefined
   }
 
   /** Has the time logged, so that what is due expires; what its owner asks for from now on waits for that. */
@@ -110,7 +122,7 @@ export class Sequencer implements LogListener, Applier {
   committed(entry: Entry): void {
     if (this.#log.immediate) {
       if (this.#stopped) return
-      this.#host.apply(entry, this)
+      this.#host.apply(entry, this.#performer)
       this.#host.settled(undefined)
       return
     }
@@ -118,10 +130,17 @@ export class Sequencer implements LogListener, Applier {
     if (batch === undefined) return
     this.#flushOrHold(batch)
     try {
-      if (!this.#stopped) this.#apply(batch, entry)
+      if (!this.#stopped) this.#performer.perform(batch, entry)
+      // What this node sends to others says what it has applied.
+      else if (this.#log.sharing) this.#host.apply(entry, SILENT)
     } finally {
       this.#finish(batch, undefined)
     }
+  }
+
+  foreign(entry: Entry): void {
+    this.#host.apply(entry, this.#stopped ? SILENT : this.#others)
+    if (!this.#stopped) this.#host.settled(undefined)
   }
 
   rejected(_: Entry, failure: LogFailure): void {
@@ -129,87 +148,29 @@ export class Sequencer implements LogListener, Applier {
     if (batch === undefined) return
     batch.done = true
     if (!this.#stopped) {
-      for (const end of batch.failing(failure)) this.#guard(end)
+      for (const end of batch.failing(failure)) this.#performer.guard(end)
     }
     this.#finish(batch, failure)
     this.#flush()
   }
 
-  expired(changes: readonly Change[]): void {
-    this.#host.expired(changes)
+  /** A read gets an entry of its own, or goes with the next one that there is anyhow. */
+  #confirm(owner: object, bytes: number, job: Job): void {
+    this.#gathering ??= new Batch()
+    const batch = this.#gathering
+    this.#bytes += batch.add(job, undefined, bytes)
+    if (batch.passesTo(owner)) this.#last.set(owner, batch)
+    this.#schedule()
   }
 
-  answered(_: number, answer: Answer): void {
-    if (this.#only !== undefined) {
-      this.#only.answered(answer)
-      return
-    }
-    const job = this.#current?.next()
-    this.#guard(() => job?.answered(answer))
-    this.#reads()
-  }
-
-  loaded(_: number, outcome: Restoration | CommandError): void {
-    if (this.#only !== undefined) {
-      this.#only.loaded(outcome)
-      return
-    }
-    const job = this.#current?.next()
-    this.#guard(() => job?.loaded(outcome))
-    this.#reads()
-  }
-
-  /** A command that does not wait: an error in its job is for its caller. */
-  #alone(command: EntryCommand, job: Job): void {
-    const outer = this.#only
-    this.#only = job
-    try {
-      this.#append([command])
-    } finally {
-      this.#only = outer
-    }
+  /** One entry has no more bytes, unless a command alone has. */
+  get #largest(): number {
+    return this.#log.sharing?.batch ?? LARGEST_ENTRY
   }
 
   #append(commands: readonly EntryCommand[]): void {
     const { maxKeys, maxBytes } = this.#host.room()
     this.#log.append({ time: this.#host.now(), maxKeys, maxBytes, commands })
-  }
-
-  #guard(task: () => void): void {
-    try {
-      task()
-    } catch (error) {
-      this.#host.faulted(error)
-    }
-  }
-
-  /** Those that came behind the command that was done. */
-  #reads(): void {
-    const batch = this.#current
-    for (let job = batch?.nextRead(); job !== undefined; job = batch?.nextRead()) {
-      const read = job
-      this.#guard(() => read.read())
-    }
-  }
-
-  #apply(batch: Batch, entry: Entry): void {
-    const outer = this.#current
-    this.#current = batch
-    try {
-      this.#readFirst(batch, entry)
-      this.#host.apply(entry, this)
-      batch.done = true
-      this.#reads()
-    } finally {
-      this.#current = outer
-    }
-  }
-
-  /** Reads that wait for the time alone come before all commands, and what is due is gone for them. */
-  #readFirst(batch: Batch, entry: Entry): void {
-    if (!batch.readsFirst) return
-    this.#host.apply({ ...entry, commands: [] }, this)
-    this.#reads()
   }
 
   #finish(batch: Batch, failure: LogFailure | undefined): void {
@@ -218,10 +179,17 @@ export class Sequencer implements LogListener, Applier {
     this.#host.settled(failure)
   }
 
+  /** Whether what is gathered has to wait for what is on its way. */
+  get #isWaiting(): boolean {
+    return this.#onItsWay.length >= (this.#log.sharing?.window ?? 1)
+  }
+
   /** The log shall not wait while this is applied, unless more will come with the answers. */
   #flushOrHold(batch: Batch): void {
-    const { pause } = this.#log
-    if (pause === 0 || batch.commands.length === 0) this.#flush()
+    const { pause, sharing } = this.#log
+    // What comes in this turn goes together, as others are on their way.
+    if (sharing) this.#schedule()
+    else if (pause === 0 || batch.commands.length === 0) this.#flush()
     else this.#hold.begin(pause, batch.commands.length + this.#gathered)
   }
 
@@ -231,11 +199,11 @@ export class Sequencer implements LogListener, Applier {
 
   #schedule(): void {
     // What is on its way takes along what was gathered when it is there.
-    if (this.#scheduled || this.#onItsWay.length > 0 || this.#hold.keeps(this.#gathered)) return
+    if (this.#scheduled || this.#isWaiting || this.#hold.keeps(this.#gathered)) return
     this.#scheduled = true
     afterIo(() => {
       this.#scheduled = false
-      if (this.#onItsWay.length === 0) this.#flush()
+      if (!this.#isWaiting) this.#flush()
     })
   }
 

@@ -83,6 +83,7 @@ export class StateStoreService<C> {
   /** The response when the log did not take a request. */
   failed({ problem }: Pick<LogFailure, 'problem'>): InvokeResponse {
     if (problem === 'broken') return UNAVAILABLE
+    if (problem === 'unavailable') return AWAY
     return this.respond({ reply: { type: 'error', code: 'quota-exceeded' }, version: undefined, changes: [] })
   }
 }
@@ -113,6 +114,10 @@ const refusal = (status: number, properties: Record<string, string>): InvokeResp
 
 const UNAVAILABLE = refusal(STATUS.unavailable, {
   [PROPERTY.statusMessage]: 'the store cannot write to its disk; nothing was changed as far as it knows',
+})
+
+const AWAY = refusal(STATUS.unavailable, {
+  [PROPERTY.statusMessage]: 'the store cannot reach the log that its nodes share; nothing was changed',
 })
 
 const badRequest = (message: string, property: string, value: string): InvokeResponse =>

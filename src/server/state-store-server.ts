@@ -1,57 +1,23 @@
 import type { Subject } from 'rxjs'
-import type { Clock } from '../base/clock.js'
 import type { Applier, Change, Engine, Restoration } from '../engine/engine.js'
-import { commandOf, type Entry, isWrite, type Owner, type Restored } from '../engine/entry.js'
-import type { Log, LogFailure } from '../log/log.js'
-import type { Content, Incoming, Publish } from '../packet/publish.js'
+import { commandOf, type Entry, isWrite, type Restored } from '../engine/entry.js'
+import type { Log, LogFailure, Sharing } from '../log/log.js'
+import type { Content, Incoming } from '../packet/publish.js'
 import type { Client } from '../peer/client.js'
 import type { Command } from '../protocol/commands.js'
 import { CONTENT_TYPE } from '../protocol/properties.js'
-import type { Dialect, Reply } from '../protocol/replies.js'
-import { isResponseTopic, type TopicRights } from './access.js'
+import type { Reply } from '../protocol/replies.js'
+import { isResponseTopic } from './access.js'
 import { DriftWatch } from './drift-watch.js'
 import { Expiry } from './expiry.js'
 import { LoadJob, type RequestHost, RequestJob } from './jobs.js'
 import { Notifier } from './notifier.js'
 import { Sequencer, type SequencerHost } from './sequencer.js'
+import type { RequestReport, StateStoreServerOptions } from './server-options.js'
 import type { InvokeResponse, StateStoreService } from './service.js'
 import { TopicRules } from './topic-rules.js'
 
-/** What happened to a request, for those who operate the store. */
-export interface RequestReport {
-  readonly clientId: string
-  readonly payload: Uint8Array
-  /** What the store answered, or `rejected` when it did not look at the request. */
-  readonly outcome: Reply['type'] | 'rejected'
-}
-
-export interface StateStoreServerOptions {
-  readonly dialect: Dialect
-  /**
-   * `registered`: to all that registered (as in the field); `subscribed`: only to those that subscribed to the topic,
-   * too.
-   */
-  readonly notifications: 'registered' | 'subscribed'
-  readonly clock: Clock
-  /** What clients may do with other topics than the store's; default everything. */
-  readonly rights?: TopicRights | undefined
-  /** To whose quota of keys a connection writes; default nobody's. */
-  ownerOf?(connection: Client): Owner | undefined
-  /** Takes the answer to a request, in place of the connection; `message` is what {@link StateStoreServer.take} was given. */
-  answer?(connection: Client, message: Incoming, content: Content): void
-  /** Publishes to all subscribers of the topic, for responses that go elsewhere than to the requester. */
-  publish(message: Publish): void
-  /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
-  drifted(drift: number): void
-  /** The log takes entries no more, or takes them again. */
-  stored(failure: LogFailure | undefined): void
-  /** An error of the store itself. */
-  faulted(error: unknown): void
-  /** A client wanted a topic or filter that is not for it, whatever its rights. */
-  refused?(connection: Client, action: 'publish' | 'subscribe', topic: string): void
-  /** A request was refused as it would be more than there may be. */
-  exceeded?(connection: Client, message: Incoming): void
-}
+export type { RequestReport, StateStoreServerOptions } from './server-options.js'
 
 /** Counts since the start. */
 export interface Counters {
@@ -72,6 +38,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
   readonly service: StateStoreService<Client>
   readonly rules: TopicRules
   readonly #engine: Engine<Client>
+  readonly #reads: Sharing['reads'] | undefined
   readonly #options: StateStoreServerOptions
   readonly #notifier: Notifier
   readonly #requests$: Subject<RequestReport>
@@ -89,6 +56,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     options: StateStoreServerOptions,
   ) {
     this.#engine = engine
+    this.#reads = log.sharing?.reads
     this.service = service
     this.#requests$ = requests$
     this.#options = options
@@ -97,14 +65,15 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     this.#notifier = new Notifier(options.dialect, options.notifications === 'subscribed')
     this.#sequencer = new Sequencer(log, this)
     const tick = (): void => this.#sequencer.tick()
-    this.#expiry = new Expiry(options.clock, () => engine.nextDeadline, tick)
+    this.#expiry = new Expiry(options.clock, () => engine.nextDeadline, tick, options.reluctance)
   }
 
   /** Takes a PUBLISH to the invoke topic that the rules let pass. Returns whether its answer may be waited for. */
   take(connection: Client, message: Incoming): boolean {
     if (this.#stopped || message.responseTopic === undefined || message.correlationData === undefined) return false
-    if (this.#sequencer.full) {
-      this.respond(connection, message, this.service.failed({ problem: 'full' }))
+    const problem = this.#sequencer.full
+    if (problem !== undefined) {
+      this.respond(connection, message, this.service.failed({ problem }))
       return false
     }
     const command = commandOf(message.payload)
@@ -115,7 +84,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
       return this.#sequencer.write(connection, write, bytes, job)
     }
     if (this.#expiry.due) this.#sequencer.tick(connection)
-    this.#sequencer.read(connection, bytes, job)
+    this.#sequencer.read(connection, bytes, job, this.#isConfirmed(command))
     return false
   }
 
@@ -171,7 +140,9 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     this.#notify(changes)
   }
 
-  settled(failure: LogFailure | undefined): void {
+  settled(outcome: LogFailure | undefined): void {
+    // Of a log that nodes share they hear by itself.
+    const failure = this.#reads === undefined ? outcome : undefined
     const changed = failure?.problem !== this.#problem
     this.#problem = failure?.problem
     if (changed) this.#options.stored(failure)
@@ -192,6 +163,15 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     if (work !== undefined || globs > 0) connection.account?.worked((work ?? 0) + globs)
     this.#answer(connection, message, response)
     this.#notify(response.changes)
+  }
+
+  /**
+   * Whether a read has to see what was committed at other nodes. Who begins to watch may come from another one: what it was
+   * told there must not be undone here.
+   */
+  #isConfirmed(command: Command | undefined): boolean {
+    if (this.#reads === undefined || command === undefined) return false
+    return this.#reads === 'linearizable' || command.verb === 'KEYNOTIFY' || command.verb === 'GLOBNOTIFY'
   }
 
   /** What is refused anyhow need not be kept. */

@@ -1,21 +1,23 @@
 import type { Subject } from 'rxjs'
 import { systemClock } from '../base/clock.js'
-import { Broker, type BrokerHandler } from '../broker/broker.js'
+import { randomBytes } from '../base/random.js'
+import { Broker } from '../broker/broker.js'
 import type { Log, LogFailure } from '../log/log.js'
-import type { Incoming } from '../packet/publish.js'
 import * as REASON from '../packet/reason-codes.js'
-import type { Client, Refusal } from '../peer/client.js'
-import { INVOKE_TOPIC } from '../protocol/topics.js'
+import type { Client } from '../peer/client.js'
 import { StateStoreService } from '../server/service.js'
 import { type RequestReport, StateStoreServer } from '../server/state-store-server.js'
 import { brokerQuotas, keyQuotas } from './broker-quotas.js'
 import type { Door } from './door.js'
 import { Exceeded } from './exceeded.js'
-import type { Guard } from './guard.js'
+import { Handler } from './handler.js'
 import type { ServeOptions } from './options.js'
 import { volatileRule } from './persistence.js'
 import type { ConnectedClient, Fault } from './running-store.js'
 import type { Opened } from './storage.js'
+
+/** Of several nodes one sees to it that keys expire, most often: each waits so long at most, ms. */
+const RELUCTANCE = 25
 
 /** Broker and store from a start to an end; the keys may have been there before, and outlive it. */
 export class Life {
@@ -39,7 +41,7 @@ export class Life {
   /** Starts; rejects with the system's error when a port is taken. */
   static async start(
     options: Required<ServeOptions>,
-    { engine, log }: Opened,
+    { engine, log, clock: logClock }: Opened,
     requests$: Subject<RequestReport>,
     drift$: Subject<number>,
     faults$: Subject<Fault>,
@@ -53,7 +55,8 @@ export class Life {
     const server = new StateStoreServer(engine, service, log, requests$, {
       dialect,
       notifications,
-      clock,
+      clock: logClock ?? clock,
+      reluctance: log.sharing && (() => (RELUCTANCE * (randomBytes(1)[0] ?? 0)) / 256),
       rights: guard?.judges ? guard : undefined,
       ownerOf: keyQuotas(options),
       refused: (connection, action, target) => exceeded.forbidden(connection, action, target),
@@ -63,7 +66,7 @@ export class Life {
       stored,
       faulted: error => faults$.next({ clientId: '', error }),
     })
-    const handler = new Handler(server, engine, () => clock.now(), faults$, door, exceeded)
+    const handler = new Handler(server, engine, () => clock.now(), faults$, door, exceeded, log.sharing !== undefined)
     // Connections live by the machine's clock, whatever that of the keys says.
     const { maximumBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
     const connections = { maxConnections, maxConnectionsPerAddress }
@@ -80,6 +83,13 @@ export class Life {
     // Keys that were there before expire.
     server.resume()
     return new Life(engine, handler, broker, log)
+  }
+
+  /** Why no client is let in, if so; those who are here are sent away when that begins. */
+  set away(reason: string | undefined) {
+    this.#handler.away = reason
+    if (reason === undefined) return
+    for (const connection of Array.from(this.broker.connections)) connection.disconnect(REASON.serverBusy, reason)
   }
 
   get clients(): readonly ConnectedClient[] {
@@ -118,6 +128,8 @@ export class Life {
   /** Tells every client, and frees the ports. */
   async close(): Promise<void> {
     this.server.pause()
+    // What is on its way to other nodes is answered before its client is told to go.
+    if (this.#log.sharing) await this.#log.close()
     await this.broker.close()
     await this.#log.close()
   }
@@ -127,86 +139,5 @@ export class Life {
     this.server.stop()
     await this.broker.die()
     await this.#log.close()
-  }
-}
-
-/** What the broker asks of the store. */
-class Handler implements BrokerHandler {
-  readonly topic = INVOKE_TOPIC
-  readonly server: StateStoreServer
-  /** Wall time, ms. */
-  readonly now: () => number
-  readonly #since = new WeakMap<Client, number>()
-  readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
-  readonly #faults$: Subject<Fault>
-  readonly #exceeded: Exceeded
-  readonly #guard: Guard | undefined
-  readonly #watchedBy: (client: Client) => Iterable<Uint8Array>
-
-  constructor(
-    server: StateStoreServer,
-    engine: Opened['engine'],
-    now: () => number,
-    faults$: Subject<Fault>,
-    { guard }: Door,
-    exceeded: Exceeded,
-  ) {
-    this.#watchedBy = client => engine.watchedBy(client)
-    this.#guard = guard
-    this.#exceeded = exceeded
-    if (guard) this.authenticate = (client, credentials) => guard.authenticate(client, credentials)
-    this.server = server
-    this.now = now
-    this.#faults$ = faults$
-  }
-
-  /** When a connection came, ms since the Unix epoch. */
-  since(connection: Client): number | undefined {
-    return this.#since.get(connection)
-  }
-
-  refuse(client: Client, message: Incoming): Refusal | undefined {
-    return this.server.rules.refuse(client, message)
-  }
-
-  take(client: Client, message: Incoming): boolean {
-    return this.server.take(client, message)
-  }
-
-  maySubscribe(client: Client, filter: string): boolean {
-    return this.server.rules.maySubscribe(client, filter)
-  }
-
-  connected(connection: Client): void {
-    this.#since.set(connection, this.now())
-    this.#guard?.entered(connection)
-  }
-
-  disconnected(connection: Client): void {
-    this.server.drop(connection)
-  }
-
-  shutOut(connection: Client, reason: string): void {
-    this.#guard?.shutOut(connection, reason)
-  }
-
-  /** By a watch of a key that it may not read. */
-  overreaches(connection: Client): boolean {
-    const guard = this.#guard
-    if (!guard?.judges) return false
-    for (const key of this.#watchedBy(connection)) if (!guard.stillReads(connection, key)) return true
-    return false
-  }
-
-  responseInformation(clientId: string): string {
-    return `clients/${clientId}`
-  }
-
-  exceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
-    this.#exceeded.name(client, action, target)
-  }
-
-  failed(error: unknown, clientId: string): void {
-    this.#faults$.next({ clientId, error })
   }
 }

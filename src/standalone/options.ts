@@ -2,6 +2,7 @@ import { checkPositiveInteger } from '../base/check.js'
 import { type Clock, systemClock } from '../base/clock.js'
 import { ArgumentError, shown } from '../base/errors.js'
 import { checkOptionNames } from '../base/option-names.js'
+import type { SharedLog } from '../cluster/shared-log.js'
 import { checkOrigins } from '../listeners/origins.js'
 import type { Dialect } from '../protocol/replies.js'
 import { checkQuotas, type QuotaOptions } from './quotas.js'
@@ -50,11 +51,16 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions {
   readonly persist?: 'all' | 'none' | 'keys'
   /** Globs of keys as for a scan, with `persist: 'keys'`. Default none. */
   readonly persistKeys?: readonly string[]
-  /** Hears how far the reading of `data` has come, in bytes, over and over while it opens. */
+  /**
+   * A log that several nodes of one store share, in place of `data`: `jetStreamLog` of `rx-statestore/jetstream` makes one.
+   * Then this store is a node: it has the keys of all, and answers a write when a quorum has it. Default: none.
+   */
+  readonly log?: SharedLog | undefined
+  /** Hears how far the reading of `data` has come, in bytes, or of `log`, in entries, over and over while it opens. */
   readonly opening?: (progress: OpeningProgress) => void
 }
 
-/** How far the reading of a directory has come, bytes. */
+/** How far the reading of a directory has come, bytes, or that of a log, entries. */
 export interface OpeningProgress {
   readonly read: number
   readonly of: number
@@ -71,7 +77,7 @@ export function checkOptions(options: ServeOptions): Required<ServeOptions> {
   const { host = '127.0.0.1', port = 1883, wsPort = 8083, clock = systemClock, dialect = 'field' } = options
   const { maximumPacketSize = DEFAULT_PACKET_SIZE } = options
   const { notifications = 'registered' } = options
-  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined } = options
+  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined, log } = options
   const { maximumKeepAlive = 0, allowedOrigins = [], proxied = false } = options
   checkPort('port', port)
   checkPort('wsPort', wsPort)
@@ -87,11 +93,12 @@ export function checkOptions(options: ServeOptions): Required<ServeOptions> {
   checkOrigins(allowedOrigins)
   if (typeof proxied !== 'boolean')
     throw new ArgumentError(`Expected \`proxied\` to be true or false, got \`${shown(proxied)}\``)
+  checkLog(log, options)
   checkData(data, options)
   checkChoice('persist', persist, ['all', 'none', 'keys'])
   checkPatterns(persistKeys, persist)
   const bounds = { maximumPacketSize, maximumKeepAlive, ...checkQuotas(options) }
-  const storage = { data, persist, persistKeys, opening }
+  const storage = { data, persist, persistKeys, log, opening }
   const security = checkSecurity(options, host)
   const checked = {
     host,
@@ -114,6 +121,15 @@ export function checkOptions(options: ServeOptions): Required<ServeOptions> {
 export function checkChoice(name: string, value: string, choices: readonly string[]): void {
   if (choices.includes(value)) return
   throw new ArgumentError(`Expected \`${name}\` to be one of ${choices.join(', ')}, got \`${shown(value)}\``)
+}
+
+/** Throws {@link ArgumentError} unless a log is one, and the only place for what is kept. */
+function checkLog(log: SharedLog | undefined, options: ServeOptions): void {
+  if (log === undefined) return
+  if (typeof log !== 'object' || log === null || typeof log.connect !== 'function')
+    throw new ArgumentError(`Expected \`log\` to be a log such as that of \`jetStreamLog\`, got \`${shown(log)}\``)
+  const other = (['data', 'persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
+  if (other !== undefined) throw new ArgumentError(`Expected \`log\` or \`${other}\`, got both`)
 }
 
 /** Throws {@link ArgumentError} unless there is a directory where options need one. */

@@ -1,4 +1,7 @@
 import { BehaviorSubject, Subject } from 'rxjs'
+import type { Availability } from '../cluster/pulse.js'
+import type { LogEvents } from '../cluster/settings.js'
+import { StreamError } from '../cluster/stream.js'
 import type { LogFailure } from '../log/log.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { Door } from './door.js'
@@ -13,10 +16,24 @@ export interface Outlets {
   readonly drift$: Subject<number>
   readonly faults$: Subject<Fault>
   readonly storage$: BehaviorSubject<StorageStatus>
+  /** The last that was said of a log that nodes share. */
+  readonly log$: BehaviorSubject<LogEvent | undefined>
 }
+
+/** What becomes of a log that nodes share. */
+export type LogEvent =
+  | { readonly type: 'available'; readonly availability: Availability; readonly cause: unknown }
+  | { readonly type: 'outrun' }
+  | { readonly type: 'failed'; readonly error: unknown }
 
 /** Everything that was answered is there. */
 export const KEPT: StorageStatus = { state: 'kept', error: undefined }
+
+/** What becomes of what is written, by the last that the log did not take. */
+export const statusOf = (failure: LogFailure | undefined): StorageStatus =>
+  failure === undefined
+    ? KEPT
+    : { state: failure.problem === 'full' ? 'full' : 'broken', error: failure.cause ?? failure }
 
 /** Outlets without listeners. */
 export const newOutlets = (): Outlets => ({
@@ -24,6 +41,7 @@ export const newOutlets = (): Outlets => ({
   drift$: new Subject(),
   faults$: new Subject(),
   storage$: new BehaviorSubject(KEPT),
+  log$: new BehaviorSubject<LogEvent | undefined>(undefined),
 })
 
 /** Starts a life of the store that is open; its log is closed again when it does not come to be. */
@@ -34,8 +52,7 @@ export async function begin(
   door: Door,
 ): Promise<Life> {
   const { requests$, drift$, faults$, storage$ } = outlets
-  const stored = (failure: LogFailure | undefined): void =>
-    storage$.next(failure === undefined ? KEPT : { state: failure.problem, error: failure.cause ?? failure })
+  const stored = (failure: LogFailure | undefined): void => storage$.next(statusOf(failure))
   try {
     return await Life.start(options, opened, requests$, drift$, faults$, stored, door)
   } catch (error) {
@@ -43,6 +60,17 @@ export async function begin(
     throw error
   }
 }
+
+/** Where a log that nodes share says what becomes of it. */
+export const logEventsTo = ({ log$, faults$ }: Outlets): LogEvents => ({
+  available: (availability, cause) => log$.next({ type: 'available', availability, cause }),
+  outrun: () => log$.next({ type: 'outrun' }),
+  failed: error => log$.next({ type: 'failed', error }),
+  troubled: error => {
+    // While it cannot be reached that is said once.
+    if (!(error instanceof StreamError)) faults$.next({ clientId: '', error })
+  },
+})
 
 /** Where errors go that no client is to blame for. */
 export const faultsTo =

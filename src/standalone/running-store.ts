@@ -3,7 +3,11 @@ import type { DumpLine } from '../dump/dump-line.js'
 import type { AuditEvent } from '../listeners/audit.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { TlsMaterial } from '../tls/tls.js'
+import type { ClusterStatus } from './cluster-status.js'
+import type { StorageStatus } from './storage-status.js'
 import type { AddressUsage, Usage } from './usage.js'
+
+export type { StorageStatus } from './storage-status.js'
 
 /** A glance at a running store. */
 export interface StoreStats {
@@ -53,17 +57,6 @@ export interface Fault {
   readonly error: unknown
 }
 
-/** Whether what is written is kept; see {@link RunningStore.storage}. */
-export interface StorageStatus {
-  /**
-   * `kept`: as it should be. `full`: writes are refused with `quota-exceeded` until there is room on the disk. `broken`:
-   * writes are refused (status 503) until the store is started again, as it is not known what the disk has.
-   */
-  readonly state: 'kept' | 'full' | 'broken'
-  /** The system's error, if it is not well. */
-  readonly error: unknown
-}
-
 /** What the store holds of a key. */
 export interface StoredKey {
   readonly value: Uint8Array
@@ -81,7 +74,8 @@ export interface StoredKey {
 export interface RestartOptions {
   /**
    * `kept`: with all keys, their versions, expiry and fencing tokens, as a store with its data on disk; one with `data`
-   * reads them back. `lost`: empty, as a store without; what `data` holds is deleted.
+   * reads them back, and a node follows the log anew. `lost`: empty, as a store without; what `data` holds is deleted. A
+   * node cannot lose what all nodes have.
    */
   readonly keys: 'kept' | 'lost'
 }
@@ -143,6 +137,8 @@ export interface RunningStore extends AsyncDisposable {
   readonly storage: StorageStatus
   /** The same when it changes, as the next write finds it. Hot. */
   readonly storage$: Observable<StorageStatus>
+  /** The nodes of the store and their log, of a store with a `log`. */
+  readonly cluster: ClusterStatus | undefined
   /** Client ids of the open connections. */
   readonly clientIds: readonly string[]
   /** The open connections. */

@@ -3,18 +3,19 @@ import { checkFlag } from '../base/check.js'
 import { ArgumentError, ClosedError } from '../base/errors.js'
 import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { DumpLine } from '../dump/dump-line.js'
-import type { Engine } from '../engine/engine.js'
 import type { AuditEvent } from '../listeners/audit.js'
-import type { Client } from '../peer/client.js'
 import type { Policy } from '../policy/policy.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { TlsMaterial } from '../tls/tls.js'
 import { urlsOf } from './addresses.js'
+import type { ClusterStatus } from './cluster-status.js'
 import { type Door, doorOf, rightsOf } from './door.js'
 import { checkFreeze, Freeze } from './freeze.js'
 import type { Life } from './life.js'
+import { Lives } from './lives.js'
+import { NodeWatch } from './node-watch.js'
 import { checkChoice, type ServeOptions } from './options.js'
-import { begin, faultsTo, KEPT, newOutlets, type Outlets } from './outlets.js'
+import { begin, logEventsTo, newOutlets, type Outlets } from './outlets.js'
 import type {
   ConnectedClient,
   Fault,
@@ -43,16 +44,12 @@ export class StandaloneStore implements RunningStore {
   readonly drift$: Observable<number>
   readonly faults$: Observable<Fault>
   readonly storage$: Observable<StorageStatus>
-  #options: Required<ServeOptions>
   readonly #outlets: Outlets
   readonly #storage: Storage
   readonly #door: Door
-  #engine: Engine<Client>
-  #life: Life
+  readonly #lives: Lives
+  readonly #nodeWatch: NodeWatch
   readonly #freeze: Freeze
-  /** Settles when the last restart is done. */
-  #restarted: Promise<void> = Promise.resolve()
-  #restarting = false
   #closed: Promise<void> | undefined
 
   private constructor(
@@ -70,27 +67,33 @@ export class StandaloneStore implements RunningStore {
     this.drift$ = outlets.drift$.asObservable()
     this.faults$ = outlets.faults$.asObservable()
     this.storage$ = outlets.storage$.pipe(skip(1))
-    this.#options = { ...options, port: life.broker.port, wsPort: life.broker.wsPort }
     this.#outlets = outlets
     this.#storage = storage
-    this.#engine = opened.engine
-    this.#life = life
     this.#door = door
-    this.#freeze = new Freeze(this.#options.clock, () => this.#life)
+    this.#lives = new Lives(options, outlets, storage, door, opened, life, () => this.#freeze.forget())
+    this.#freeze = new Freeze(options.clock, () => this.#life)
+    this.#nodeWatch = new NodeWatch(outlets, this.#lives)
   }
 
   static async start(options: Required<ServeOptions>): Promise<StandaloneStore> {
     const outlets = newOutlets()
     const door = doorOf(options, outlets.faults$)
-    const storage = await storageOf(options, rightsOf(door), faultsTo(outlets))
+    let store: StandaloneStore | undefined
+    const host = { events: logEventsTo(outlets), clients: () => store?.stats.connections ?? 0 }
+    const storage = await storageOf(options, rightsOf(door), host)
     try {
       const opened = await storage.open()
       const life = await begin(options, outlets, opened, door)
-      return new StandaloneStore(options, outlets, storage, opened, life, door)
+      store = new StandaloneStore(options, outlets, storage, opened, life, door)
+      return store
     } catch (error) {
       await storage.release()
       throw error
     }
+  }
+
+  get cluster(): ClusterStatus | undefined {
+    return this.#lives.opened.cluster?.()
   }
 
   get storage(): StorageStatus {
@@ -156,18 +159,17 @@ export class StandaloneStore implements RunningStore {
   freeze(ms: number): void {
     checkFreeze(ms)
     this.#checkOpen()
-    if (this.#restarting) throw new ClosedError('The store is being restarted; try again when it listens')
+    if (this.#lives.restarting) throw new ClosedError('The store is being restarted; try again when it listens')
     this.#freeze.begin(ms)
   }
 
   async restart(options: RestartOptions): Promise<void> {
     checkOptionNames('restart', options, { keys: true } satisfies OptionNames<RestartOptions>)
     checkChoice('keys', options.keys, ['kept', 'lost'])
+    if (options.keys === 'lost' && this.#options.log)
+      throw new ArgumentError('A node cannot lose the keys of all nodes; delete them, or start a store of another name')
     this.#checkOpen()
-    const restarted = this.#restarted.then(() => this.#restart(options.keys))
-    // The caller is told; the next one may try.
-    this.#restarted = restarted.catch(() => undefined)
-    return restarted
+    return this.#lives.restart(options.keys)
   }
 
   dump(): Iterable<DumpLine> {
@@ -183,7 +185,7 @@ export class StandaloneStore implements RunningStore {
     checkFlag('replace', replace)
     this.#checkOpen()
     const records = await stage(lines, this.#engine.latestClock(this.#options.clock.now()))
-    await this.#restarted
+    await this.#lives.settled
     this.#checkOpen()
     const { loaded, versionsKept, expired, deleted } = await restore(this.#life.server, records, replace, this.#options)
     return { loaded, versionsKept, expired, deleted }
@@ -201,12 +203,25 @@ export class StandaloneStore implements RunningStore {
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.#restarted.then(() => this.#close())
+    this.#nodeWatch.stop()
+    this.#closed ??= this.#lives.settled.then(() => this.#close())
     return this.#closed
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  get #options(): Required<ServeOptions> {
+    return this.#lives.options
+  }
+
+  get #life(): Life {
+    return this.#lives.life
+  }
+
+  get #engine(): Opened['engine'] {
+    return this.#lives.opened.engine
   }
 
   #setPolicy(policy: Policy): void {
@@ -216,28 +231,12 @@ export class StandaloneStore implements RunningStore {
 
   #setTls(tls: TlsMaterial): void {
     checkNewTls(this.#options.tls, tls)
-    this.#options = { ...this.#options, tls }
+    this.#lives.options = { ...this.#options, tls }
     this.#life.broker.setTls(tls)
   }
 
   #checkOpen(): void {
     if (this.#closed !== undefined) throw new ClosedError('The store is closed; serve another one')
-  }
-
-  async #restart(keys: RestartOptions['keys']): Promise<void> {
-    this.#freeze.forget()
-    this.#restarting = true
-    try {
-      const { drift } = this
-      await this.#life.die()
-      const opened = await (keys === 'lost' ? this.#storage.openEmpty() : this.#storage.open())
-      this.#engine = opened.engine
-      this.#outlets.storage$.next(KEPT)
-      if (keys === 'lost' && drift > 0) this.#outlets.drift$.next(0)
-      this.#life = await begin(this.#options, this.#outlets, opened, this.#door)
-    } finally {
-      this.#restarting = false
-    }
   }
 
   async #close(): Promise<void> {

@@ -4,30 +4,14 @@ import { lockDirectory } from '../disk/lock.js'
 import { emptyLog, openLog } from '../disk/open.js'
 import { Engine, type EngineOptions, type WatchQuotas } from '../engine/engine.js'
 import type { KeyRights } from '../engine/rights.js'
-import type { Log } from '../log/log.js'
 import { MemoryLog } from '../log/memory-log.js'
 import type { Client } from '../peer/client.js'
 import { watchQuotas } from './broker-quotas.js'
+import { inCluster } from './cluster-storage.js'
+import type { NodeHost, Opened, Storage, StorageOptions } from './opened.js'
 import type { ServeOptions } from './options.js'
 
-/** Where a store begins, and where what it does goes. */
-export interface Opened {
-  readonly engine: Engine<Client>
-  readonly log: Log
-}
-
-/** What a storage needs to know. */
-export type StorageOptions = Pick<Required<ServeOptions>, 'data' | 'clock' | 'opening' | 'maxKeys' | 'maxBytes'>
-
-/** What is kept of a store from one start to the next. */
-export interface Storage {
-  /** Opens it, or opens it again when the log before is closed. */
-  open(): Promise<Opened>
-  /** As {@link open}, with nothing in it. */
-  openEmpty(): Promise<Opened>
-  /** It is not used any more. */
-  release(): Promise<void>
-}
+export type { NodeHost, Opened, Storage, StorageOptions } from './opened.js'
 
 /** Memory, or the directory that the options name. Raises `in-use`, `damaged`, `format`, or the system's error. */
 export async function storageFor(
@@ -41,12 +25,17 @@ export async function storageFor(
   return options.data === '' ? inMemory(bounds) : onDisk(options, bounds, troubled)
 }
 
-/** The same, of a store with a broker of its own. */
-export const storageOf = (
+/** The same, of a store with a broker of its own, or one of several nodes. Raises `connection-lost` and `not-installed` as well. */
+export function storageOf(
   options: Required<ServeOptions>,
   rights: KeyRights<Client> | undefined,
-  troubled: (trouble: unknown) => void,
-): Promise<Storage> => storageFor(options, watchQuotas(options), rights, troubled)
+  host: NodeHost,
+): Promise<Storage> {
+  const { log, maxKeys, maxBytes } = options
+  const watches = watchQuotas(options)
+  if (log === undefined) return storageFor(options, watches, rights, error => host.events.troubled(error))
+  return inCluster(log, options, { maxKeys, maxBytes, rights, watches }, host)
+}
 
 function inMemory(bounds: EngineOptions<Client>): Storage {
   let kept: Engine<Client> | undefined

@@ -1,4 +1,4 @@
-import { StateStoreError } from '../base/errors.js'
+import { OutcomeUnknownError, StateStoreError, type Uncertain } from '../base/errors.js'
 import { toDumpLine } from '../dump/codec.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { StoredRecord } from '../engine/apply.js'
@@ -7,6 +7,8 @@ import type { Restored } from '../engine/entry.js'
 import { LogFailure } from '../log/log.js'
 import { CommandError } from '../protocol/parse-command.js'
 import type { StateStoreServer } from '../server/state-store-server.js'
+
+const LOADING: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
 
 /** The lines of a dump, one by one: all at once would take the room of the store once more. */
 export function* linesFrom(
@@ -33,6 +35,7 @@ export async function restore(
 }
 
 const notKept = (failure: LogFailure): StateStoreError => {
+  if (failure.problem === 'unknown') return new OutcomeUnknownError(failure.message, undefined, LOADING)
   const code = failure.problem === 'full' ? 'quota-exceeded' : 'request-rejected'
   return new StateStoreError(code, `Nothing was loaded: ${failure.message}`, { cause: failure })
 }

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+import { FakeStream } from './fake-stream.js'
+import { set, valueAt, World } from './world.js'
+
+const OFTEN = { snapshots: { messages: 20 } }
+
+/** A world in which two nodes have written several snapshots. */
+function written(): ReturnType<typeof begun> {
+  const made = begun()
+  for (let round = 0; round < 5; round++) {
+    for (let at = 0; at < 30; at++) made.a.log.append(set(`k${at}`, String(round)))
+    made.a.log.append(set('large', 'x'.repeat(200_000)))
+    made.world.clock.advance(2_000)
+  }
+  return made
+}
+
+function begun() {
+  const world = new World()
+  const { node: a } = world.open('a', OFTEN)
+  const { node: b, stream } = world.open('b', OFTEN)
+  return { world, a, b, stream }
+}
+
+describe('snapshots', () => {
+  it('are written by one node at a time, and the stream is trimmed behind the last two', () => {
+    const { world, a, b } = written()
+    expect(world.cluster.snapshots.size).toBe(2)
+    expect(world.cluster.first).toBeGreaterThan(20)
+    expect(a.replica.milestones.before?.position).toBe(world.cluster.first - 1)
+    expect(a.picture).toBe(b.picture)
+  })
+
+  it('let a new node begin', () => {
+    const { world, a } = written()
+    const { node: c } = world.open('c')
+    world.clock.advance(100)
+    expect(c.picture).toBe(a.picture)
+    expect(c.replica.digest.value).toBe(a.replica.digest.value)
+    c.log.append(set('x', 'from c'))
+    world.clock.advance(100)
+    expect(valueAt(a, 'x')).toBe('from c')
+    expect([a.failures, c.failures]).toEqual([[], []])
+  })
+
+  it('are passed over when they are damaged, as long as the one before is good', () => {
+    const { world, a } = written()
+    const newest = [...world.cluster.snapshots.keys()].sort().at(-1) ?? ''
+    const blocks = world.cluster.snapshots.get(newest)
+    const block = blocks?.at(-2)
+    if (block) block[block.length - 1] = (block.at(-1) ?? 0) ^ 1
+    const { node: c } = world.open('c')
+    world.clock.advance(100)
+    expect(c.picture).toBe(a.picture)
+  })
+
+  it.each([
+    ['cut short', (blocks: Uint8Array[]) => blocks.splice(-1)],
+    ['of another format', (blocks: Uint8Array[]) => blocks[0]?.fill(9, 4)],
+    ['no snapshot at all', (blocks: Uint8Array[]) => blocks.splice(0, blocks.length, new Uint8Array(50))],
+    ['empty', (blocks: Uint8Array[]) => blocks.splice(0)],
+  ])('that are all %s let no node begin', (_, damage) => {
+    const { world } = written()
+    for (const blocks of world.cluster.snapshots.values()) damage(blocks)
+    const { node: c } = world.node('c')
+    world.clock.advance(5_000)
+    expect(['damaged', 'format']).toContain((c.error as { code?: string } | undefined)?.code)
+  })
+
+  it('that are gone let no node begin where the stream was trimmed', () => {
+    const { world, a } = written()
+    world.cluster.snapshots.clear()
+    const { node: c } = world.node('c')
+    world.clock.advance(5_000)
+    expect(c.error).toMatchObject({ code: 'damaged', message: expect.stringContaining('no snapshot') })
+    // Those who run write the next one.
+    for (let round = 0; round < 3; round++) {
+      for (let at = 0; at < 30; at++) a.log.append(set('x', String(at)))
+      world.clock.advance(2_000)
+    }
+    world.clock.advance(2_000)
+    const { node: d } = world.open('d')
+    world.clock.advance(100)
+    expect(d.picture).toBe(a.picture)
+  })
+
+  it('are needed by a node that has fallen behind what was trimmed', () => {
+    const { world, a, b, stream } = begun()
+    stream.faults.stalled = true
+    for (let round = 0; round < 5; round++) {
+      for (let at = 0; at < 30; at++) a.log.append(set(`k${at}`, String(round)))
+      world.clock.advance(2_000)
+    }
+    stream.faults.stalled = false
+    world.clock.advance(15_000)
+    expect(b.outruns).toBe(1)
+    b.kill()
+    const { node: again } = world.open('b', OFTEN, new FakeStream(world.cluster))
+    world.clock.advance(100)
+    expect(again.picture).toBe(a.picture)
+  })
+
+  it('hold what is cut into pieces and not there as a whole', () => {
+    const { world, a, b, stream } = begun()
+    let passed = 0
+    stream.faults.loses = () => ++passed > 10
+    b.log.append(set('large', 'y'.repeat(150_000)))
+    world.clock.advance(50)
+    for (let at = 0; at < 100; at++) a.log.append(set(`k${at}`, 'x'))
+    world.clock.advance(3_000)
+    expect(world.cluster.snapshots.size).toBeGreaterThan(0)
+    const { node: c } = world.open('c')
+    stream.faults.loses = () => false
+    world.clock.advance(5_000)
+    expect(valueAt(c, 'large')).toHaveLength(150_000)
+    expect(c.picture).toBe(b.picture)
+    expect(c.picture).toBe(a.picture)
+  })
+})

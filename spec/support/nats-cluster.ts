@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { NATS_SERVER } from './services.js'
+
+interface Place {
+  readonly client: number
+  readonly folder: string
+  readonly file: string
+}
+
+/** NATS servers in processes of their own that make a cluster with JetStream, each write flushed to the disk. */
+export class NatsCluster {
+  readonly #folder: string
+  readonly #places: readonly Place[]
+  readonly #processes: (ChildProcess | undefined)[] = []
+
+  private constructor(folder: string, places: readonly Place[]) {
+    this.#folder = folder
+    this.#places = places
+  }
+
+  /** Settles when all servers run. */
+  static async start(size = 3): Promise<NatsCluster> {
+    const folder = await mkdtemp(join(tmpdir(), 'nats-'))
+    const ports = await freePorts(2 * size)
+    const routes = ports.slice(size).map(port => `nats://127.0.0.1:${port}`)
+    const places = await Promise.all(
+      ports.slice(0, size).map(async (client, at) => {
+        const own = join(folder, String(at))
+        await mkdir(own)
+        const file = join(own, 'nats.conf')
+        const cluster = `cluster { name: spec, listen: "127.0.0.1:${ports[size + at]}", routes: [${routes.join(', ')}] }`
+        const lines = [
+          `server_name: n${at}`,
+          `listen: "127.0.0.1:${client}"`,
+          `jetstream { store_dir: ${JSON.stringify(own)}, sync_interval: always }`,
+          size > 1 ? cluster : '',
+        ]
+        await writeFile(file, lines.join('\n'))
+        return { client, folder: own, file }
+      }),
+    )
+    const cluster = new NatsCluster(folder, places)
+    await Promise.all(places.map(async (_, at) => cluster.run(at)))
+    return cluster
+  }
+
+  /** Addresses for clients. */
+  get servers(): string[] {
+    return this.#places.map(({ client }) => `nats://127.0.0.1:${client}`)
+  }
+
+  /** Starts a server, or starts it again. */
+  async run(at: number): Promise<void> {
+    const { file = '' } = this.#places[at] ?? {}
+    const child = spawn(NATS_SERVER ?? '', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+    this.#processes[at] = child
+    await new Promise<void>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('exit', code => reject(new Error(`nats-server ended (${code})`)))
+      createInterface({ input: child.stderr }).on('line', line => {
+        if (/Server is ready/.test(line)) resolve()
+      })
+    })
+  }
+
+  /** Kills a server, as a power cut does. */
+  async kill(at: number): Promise<void> {
+    const child = this.#processes[at]
+    this.#processes[at] = undefined
+    if (child === undefined) return
+    await new Promise<void>(resolve => {
+      child.once('exit', () => resolve())
+      child.kill('SIGKILL')
+    })
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#places.map(async (_, at) => this.kill(at)))
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** Ports that were free a moment ago, all different. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer())
+  const ports: number[] = []
+  for (const server of servers) {
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    if (typeof address === 'object' && address !== null) ports.push(address.port)
+  }
+  await Promise.all(servers.map(async server => new Promise(resolve => server.close(resolve))))
+  return ports
+}

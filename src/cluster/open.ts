@@ -1,0 +1,145 @@
+import { Observable, type Subscriber, type Subscription } from 'rxjs'
+import type { Clock } from '../base/clock.js'
+import { StateStoreError } from '../base/errors.js'
+import { Engine, type EngineOptions } from '../engine/engine.js'
+import { type Loaded, loadNewest } from './load-snapshot.js'
+import type { Replica } from './replica.js'
+import { ReplicatedLog } from './replicated-log.js'
+import type { LogEvents, LogSettings } from './settings.js'
+import type { Stream } from './stream.js'
+
+/** A node that has caught up and takes part. */
+export interface OpenedNode<C> {
+  readonly engine: Engine<C>
+  readonly log: ReplicatedLog
+  readonly replica: Replica
+}
+
+/** What opening a node takes. */
+export interface OpenNodeOptions<C> {
+  readonly bounds: EngineOptions<C>
+  readonly settings: LogSettings
+  readonly clock: Clock
+  /** In [0, 1). */
+  readonly random: () => number
+  /** Random, another one each time. */
+  readonly newLife: () => string
+  /** Connections at this node. */
+  readonly clients: () => number
+  /** Hears what becomes of the log once it is open. */
+  readonly events: LogEvents
+  /** Hears how far it has come, in positions. */
+  readonly progress?: ((progress: { readonly read: number; readonly of: number }) => void) | undefined
+  /** It fails when nothing has come for so long, ms. Default 30,000. */
+  readonly silence?: number | undefined
+}
+
+const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
+/** A stream that is trimmed again and again before a snapshot is read is given up. */
+const MOST_TRIES = 10
+
+/**
+ * Opens a node: loads the newest snapshot that is good, follows the stream to where it ended, and takes part in a new life.
+ * Emits once, when it has caught up and its first message is in the log. Fails with `damaged`, `format`, `diverged` or
+ * `superseded`, and with `timeout` when nothing comes.
+ */
+export const openNode = <C>(stream: Stream, options: OpenNodeOptions<C>): Observable<OpenedNode<C>> =>
+  new Observable(subscriber => {
+    const opening = new Opening(stream, options, subscriber)
+    opening.begin()
+    return () => opening.end()
+  })
+
+class Opening<C> {
+  readonly #stream: Stream
+  readonly #options: OpenNodeOptions<C>
+  readonly #subscriber: Subscriber<OpenedNode<C>>
+  #loading: Subscription | undefined
+  #log: ReplicatedLog | undefined
+  #cancel: () => void = () => undefined
+  #tries = 0
+  #begun = false
+  #done = false
+
+  constructor(stream: Stream, options: OpenNodeOptions<C>, subscriber: Subscriber<OpenedNode<C>>) {
+    this.#stream = stream
+    this.#options = options
+    this.#subscriber = subscriber
+  }
+
+  begin(): void {
+    this.#alive()
+    this.#tries++
+    this.#begun = false
+    const make = (replica: Replica): Engine<C> =>
+      new Engine<C>({ ...this.#options.bounds, witness: applier => replica.digest.seeing(applier) })
+    this.#loading = loadNewest(this.#stream, make, () => this.#alive()).subscribe({
+      next: loaded => this.#follow(loaded),
+      error: error => this.#fail(error),
+    })
+  }
+
+  /** It is not wanted any more, or done. */
+  end(): void {
+    this.#cancel()
+    this.#loading?.unsubscribe()
+    if (!this.#done) this.#log?.stop()
+  }
+
+  #follow({ engine, replica, end }: Loaded<Engine<C>>): void {
+    const { settings, clock, random, newLife, clients, events } = this.#options
+    const log = new ReplicatedLog(this.#stream, replica, settings, {
+      clock,
+      random,
+      newLife,
+      clients,
+      capture: () => engine.capture(),
+      apply: entry => engine.apply(entry, SILENT),
+      available: (availability, cause) => {
+        if (this.#done) events.available(availability, cause)
+      },
+      outrun: () => (this.#done ? events.outrun() : this.#again()),
+      failed: error => (this.#done ? events.failed(error) : this.#fail(error)),
+      troubled: error => events.troubled(error),
+    })
+    this.#log = log
+    const moved = (): void => this.#moved(log, engine, replica, end)
+    log.follow(end, moved)
+    moved()
+  }
+
+  #moved(log: ReplicatedLog, engine: Engine<C>, replica: Replica, end: number): void {
+    if (this.#done || log !== this.#log) return
+    this.#alive()
+    this.#options.progress?.({ read: replica.position, of: Math.max(end, replica.position) })
+    if (!this.#begun && replica.position >= end) {
+      this.#begun = true
+      log.begin(this.#options.newLife())
+    }
+    if (!this.#begun || !log.established) return
+    this.#done = true
+    this.#cancel()
+    this.#subscriber.next({ engine, log, replica })
+    this.#subscriber.complete()
+  }
+
+  #again(): void {
+    this.#log = undefined
+    if (this.#tries < MOST_TRIES) this.begin()
+    else this.#fail(new StateStoreError('timeout', 'the stream is trimmed faster than a snapshot of it is read'))
+  }
+
+  #alive(): void {
+    this.#cancel()
+    const { clock, silence = 30_000 } = this.#options
+    this.#cancel = clock.schedule(silence, () =>
+      this.#fail(new StateStoreError('timeout', `the stream has brought nothing for ${silence} ms, or has no quorum`)),
+    )
+  }
+
+  #fail(error: unknown): void {
+    this.#cancel()
+    this.#log?.stop()
+    this.#subscriber.error(error)
+  }
+}

@@ -1,0 +1,249 @@
+import type { Entry } from '../engine/entry.js'
+import { encodeEntry } from '../log/entry-codec.js'
+import { type Log, LogFailure, type LogListener, type Sharing } from '../log/log.js'
+import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope } from './envelope.js'
+import { foreign, givenUp, rolledBack, superseded, tooLarge } from './errors.js'
+import { Farewell } from './farewell.js'
+import { Follower } from './follower.js'
+import { LARGEST_ENTRY } from './members.js'
+import { type Availability, Pulse } from './pulse.js'
+import { entryOf, type Judged, type Replica } from './replica.js'
+import { type Parcel, Sender, WINDOW } from './sender.js'
+import type { LogSettings, ReplicatedHost } from './settings.js'
+import { SnapshotWriter } from './snapshot-writer.js'
+import type { Stream, StreamMessage } from './stream.js'
+
+/** What is on its way is waited for when the log is closed, ms. */
+const FAREWELL = 3_000
+const NOTHING = new Uint8Array(0)
+
+/** The log of several nodes: an entry is committed when it comes back from the stream that they share. */
+export class ReplicatedLog implements Log {
+  readonly immediate = false
+  readonly pause = 0
+  readonly sharing: Sharing
+  readonly #nodeId: string
+  readonly #largest: number
+  readonly #replica: Replica
+  readonly #host: ReplicatedHost
+  readonly #sender: Sender
+  readonly #follower: Follower
+  readonly #writer: SnapshotWriter
+  readonly #pulse: Pulse
+  #listener: LogListener | undefined
+  /** Why it takes nothing any more. */
+  #ended: LogFailure | undefined
+  #stopped = false
+  #trouble: unknown
+  #farewell: Farewell | undefined
+  /** When the last entry was applied, monotonic ms. */
+  #appliedAt: number
+  #moved: () => void = () => undefined
+
+  /** @param replica - as a snapshot has left it */
+  constructor(stream: Stream, replica: Replica, settings: LogSettings, host: ReplicatedHost) {
+    const { nodeId, reads = 'linearizable', patience = 10_000, snapshots } = settings
+    const batch = Math.min(256 * 1024, stream.largest - 2 * ENVELOPE_OVERHEAD)
+    this.sharing = { window: WINDOW, batch, waiting: 32 * 1024 * 1024, reads }
+    this.#nodeId = nodeId
+    this.#largest = stream.largest - ENVELOPE_OVERHEAD
+    this.#replica = replica
+    this.#host = host
+    const { clock, random, capture } = host
+    this.#appliedAt = clock.monotonic()
+    const troubled = (error: unknown): void => {
+      this.#trouble = error
+      host.troubled(error)
+    }
+    const position = (): number => replica.position
+    this.#sender = new Sender(stream, {
+      clock,
+      random,
+      nodeId,
+      position,
+      seal: (parcel, life, number) => this.#seal(parcel, life, number),
+      stored: at => this.#follower.knows(at),
+      rolledBack: at => this.#fail(rolledBack(at, replica.position)),
+      troubled,
+    })
+    this.#follower = new Follower(stream, { clock, random, position, take: message => this.#take(message), troubled })
+    const writing = { capture, push: (parcel: Parcel) => this.#push(parcel), troubled }
+    this.#writer = new SnapshotWriter(stream, replica, writing, snapshots)
+    this.#pulse = new Pulse(patience, {
+      clock,
+      late: () => this.#sender.late,
+      busy: () => !this.#sender.idle || this.#sender.life === '',
+      beat: () => this.#push({ kind: 'entry', body: NOTHING }),
+      changed: availability => this.#changed(availability),
+      looked: () => this.#look(),
+    })
+  }
+
+  /** Time of the log as it should be now, ms. */
+  get now(): number {
+    return this.#replica.time + Math.floor(this.#host.clock.monotonic() - this.#appliedAt)
+  }
+
+  /** So far the stream is known to go. */
+  get known(): number {
+    return this.#follower.known
+  }
+
+  /** Whether this node takes part: its first message is in the log. */
+  get established(): boolean {
+    return this.#sender.established
+  }
+
+  /** Follows the stream, which goes to a position at least; `moved` is called when it has come further. */
+  follow(end: number, moved: () => void): void {
+    this.#moved = moved
+    this.#follower.knows(end)
+    this.#follower.start()
+    this.#pulse.start()
+  }
+
+  /** Takes part, in a life of its own. */
+  begin(life: string): void {
+    this.#pulse.sent()
+    this.#writer.begin()
+    this.#sender.begin(life)
+  }
+
+  listen(listener: LogListener): void {
+    this.#listener = listener
+  }
+
+  append(entry: Entry): void {
+    const body = this.#ended === undefined ? encodeEntry(entry) : NOTHING
+    if (this.#ended !== undefined || body.length > LARGEST_ENTRY) {
+      this.#listener?.rejected(entry, this.#ended ?? tooLarge(body.length, LARGEST_ENTRY))
+      return
+    }
+    for (let at = 0; at < body.length; at += this.#largest) {
+      const piece = body.subarray(at, at + this.#largest)
+      const isLast = at + this.#largest >= body.length
+      this.#push(isLast ? { kind: 'entry', body: piece, entry } : { kind: 'piece', body: piece })
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended !== undefined) return
+    this.#ended = new LogFailure('unavailable', 'the store is shutting down')
+    if (!this.#sender.idle && this.#pulse.availability !== 'away') {
+      this.#farewell = new Farewell(this.#host.clock, FAREWELL)
+      await this.#farewell.over
+    }
+    this.stop()
+  }
+
+  /** Ends at once: of what is on its way nobody knows what becomes. */
+  stop(): void {
+    if (this.#stopped) return
+    this.#stopped = true
+    this.#ended ??= new LogFailure('unavailable', 'this node is being opened anew')
+    this.#pulse.stop()
+    this.#follower.stop()
+    this.#writer.stop()
+    const failure = new LogFailure('unknown', 'the log went away before it was known whether this is in it')
+    for (const entry of this.#sender.stop()) this.#listener?.rejected(entry, failure)
+    this.#farewell?.end()
+  }
+
+  #push(parcel: Parcel): void {
+    this.#pulse.sent()
+    this.#sender.push(parcel)
+  }
+
+  #seal({ kind, body }: Parcel, life: string, number: number): Uint8Array {
+    const { members, position: applied, digest } = this.#replica
+    const node = this.#nodeId
+    const replaces = kind === 'start' ? (members.get(node)?.life ?? '') : ''
+    // Not the newest one: that may be of an entry which is being applied.
+    const known = digest.at(applied) ?? digest.value
+    return encodeEnvelope({
+      kind,
+      node,
+      life,
+      number,
+      replaces,
+      applied,
+      digest: known,
+      clients: this.#host.clients(),
+      body,
+    })
+  }
+
+  #take(message: StreamMessage): void {
+    const { position } = this.#replica
+    if (this.#stopped || message.position <= position) return
+    if (message.position > position + 1) {
+      this.stop()
+      this.#host.outrun()
+      return
+    }
+    try {
+      this.#apply(this.#replica.judge(message), message.position)
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
+    this.#moved()
+  }
+
+  #apply(judged: Judged, position: number): void {
+    if (judged.type === 'foreign') this.#host.troubled(foreign(position))
+    const envelope = judged.type === 'foreign' ? undefined : judged.envelope
+    const own = envelope?.node === this.#nodeId && this.#sender.knows(envelope.life) ? envelope : undefined
+    if (judged.type === 'entry') this.#entry(judged, own)
+    else if (judged.type === 'piece' && own) this.#sender.taken(own.life, own.number)
+    this.#replica.close(position)
+    this.#appliedAt = this.#host.clock.monotonic()
+    if (own === undefined) return
+    if (judged.type === 'refused') this.#sender.refused(own.life, own.number)
+    else this.#arrived(judged, own)
+  }
+
+  #entry({ envelope, time, body }: Judged & { type: 'entry' }, own: Envelope | undefined): void {
+    if (own === undefined) {
+      if (envelope.kind === 'start' && envelope.node === this.#nodeId && this.#sender.life !== '')
+        throw superseded(this.#nodeId)
+      this.#tellForeign(entryOf(body, time))
+      return
+    }
+    const { parcel, over } = this.#sender.taken(own.life, own.number)
+    for (const entry of over) this.#listener?.rejected(entry, givenUp())
+    if (parcel?.entry === undefined) this.#tellForeign(entryOf(body, time))
+    else this.#listener?.committed({ ...parcel.entry, time })
+  }
+
+  #tellForeign(entry: Entry): void {
+    if (this.#listener?.foreign) this.#listener.foreign(entry)
+    else this.#host.apply(entry)
+  }
+
+  /** A message of ours counts, and all that came before is applied. */
+  #arrived(judged: Judged, { kind }: Envelope): void {
+    this.#pulse.arrived()
+    if (kind === 'claim') this.#writer.claimed(judged.type === 'entry' && judged.granted, this.#nodeId)
+    if (kind === 'written') this.#writer.written()
+    if (this.#sender.idle) this.#farewell?.end()
+  }
+
+  #look(): void {
+    this.#follower.look()
+    if (this.#sender.established && this.#ended === undefined) this.#writer.look()
+  }
+
+  #changed(availability: Availability): void {
+    this.#host.available(availability, this.#trouble)
+    // Nobody waits for what is on its way: it shall not come into effect when all think that it is over.
+    if (availability === 'away' && this.#sender.established) this.begin(this.#host.newLife())
+  }
+
+  #fail(error: unknown): void {
+    if (this.#stopped) return
+    this.#ended ??= new LogFailure('unavailable', 'this node has stopped', { cause: error })
+    this.stop()
+    this.#host.failed(error)
+  }
+}

@@ -1,0 +1,116 @@
+import { firstValueFrom, lastValueFrom, type Subscription } from 'rxjs'
+import { toHex } from '../base/bytes.js'
+import type { Clock } from '../base/clock.js'
+import { ArgumentError, StateStoreError } from '../base/errors.js'
+import { randomBytes } from '../base/random.js'
+import { type OpenedNode, openNode } from '../cluster/open.js'
+import type { SharedLog } from '../cluster/shared-log.js'
+import type { Stream, StreamBounds } from '../cluster/stream.js'
+import type { EngineOptions } from '../engine/engine.js'
+import type { Client } from '../peer/client.js'
+import type { ClusterStatus } from './cluster-status.js'
+import type { NodeHost, Opened, Storage, StorageOptions } from './opened.js'
+
+/** The stream is asked who leads it so often, ms. */
+const LOOK = 5_000
+
+const newLife = (): string => toHex(randomBytes(8)).toLowerCase()
+/** In [0, 1). */
+const random = (): number => (randomBytes(1)[0] ?? 0) / 256
+
+/** A log that nodes share. Raises `in-use` when a node with this id lives, and what connecting comes to. */
+export async function inCluster(
+  log: SharedLog,
+  { clock, opening }: StorageOptions,
+  bounds: EngineOptions<Client>,
+  { events, clients }: NodeHost,
+): Promise<Storage> {
+  const { settings } = log
+  const stream = await firstValueFrom(log.connect())
+  const answering = await claim(stream, settings.nodeId)
+  const onlooker = new Onlooker(stream, clock)
+  const open = async (): Promise<Opened> => {
+    const options = { bounds, settings, clock, random, newLife, clients, events, progress: opening }
+    const node = await firstValueFrom(openNode<Client>(stream, options))
+    const logClock: Clock = {
+      now: () => node.log.now,
+      monotonic: () => clock.monotonic(),
+      schedule: (delay, task) => clock.schedule(delay, task),
+    }
+    return { engine: node.engine, log: node.log, clock: logClock, cluster: () => statusOf(log, node, onlooker.last) }
+  }
+  return {
+    open,
+    openEmpty: async () => {
+      throw new ArgumentError('One node cannot lose the keys of all')
+    },
+    release: async () => {
+      onlooker.stop()
+      answering.unsubscribe()
+      await lastValueFrom(stream.close(), { defaultValue: undefined })
+    },
+  }
+}
+
+/** Answers for a node from now on, unless another process does. */
+async function claim(stream: Stream, nodeId: string): Promise<Subscription> {
+  try {
+    const life = await firstValueFrom(stream.ask(nodeId))
+    if (life === undefined) return stream.answer(nodeId, newLife()).subscribe()
+    throw new StateStoreError('in-use', `a node with the id ${nodeId} runs already: every node needs an id of its own`)
+  } catch (error) {
+    await lastValueFrom(stream.close(), { defaultValue: undefined })
+    throw error
+  }
+}
+
+function statusOf(
+  { name, settings }: SharedLog,
+  { replica, log }: OpenedNode<Client>,
+  bounds: StreamBounds | undefined,
+): ClusterStatus {
+  const { position, members } = replica
+  const nodes = Array.from(members.entries(), ([id, { applied, clients, seenAt }]) => ({
+    id,
+    position: id === settings.nodeId ? position : applied,
+    clients,
+    seenAt,
+  }))
+  const lag = Math.max(0, Math.max(bounds?.last ?? 0, log.known) - position)
+  return { name, nodeId: settings.nodeId, position, lag, leader: bounds?.leader, time: log.now, nodes }
+}
+
+/** Looks at a stream from time to time, for those who want to know how it is. */
+class Onlooker {
+  /** What it was like at the last look. */
+  last: StreamBounds | undefined
+  readonly #stream: Stream
+  readonly #clock: Clock
+  #cancel: () => void
+  #looking: Subscription | undefined
+
+  constructor(stream: Stream, clock: Clock) {
+    this.#stream = stream
+    this.#clock = clock
+    this.#cancel = clock.schedule(0, () => this.#look())
+  }
+
+  stop(): void {
+    this.#cancel()
+    this.#looking?.unsubscribe()
+  }
+
+  #look(): void {
+    this.#looking?.unsubscribe()
+    this.#looking = this.#stream.bounds().subscribe({
+      next: bounds => {
+        this.last = bounds
+      },
+      // The log itself says when it cannot be reached.
+      error: () => {
+        this.last = undefined
+      },
+    })
+    this.#cancel = this.#clock.schedule(LOOK, () => this.#look())
+  }
+}

@@ -1,0 +1,37 @@
+import type { Clock } from '../base/clock.js'
+import type { LogEvents } from '../cluster/settings.js'
+import type { Engine } from '../engine/engine.js'
+import type { Log } from '../log/log.js'
+import type { Client } from '../peer/client.js'
+import type { ClusterStatus } from './cluster-status.js'
+import type { ServeOptions } from './options.js'
+
+/** Where a store begins, and where what it does goes. */
+export interface Opened {
+  readonly engine: Engine<Client>
+  readonly log: Log
+  /** The clock of the log, if that has one of its own. */
+  readonly clock?: Clock | undefined
+  /** The nodes that share the log, as this one sees them. */
+  readonly cluster?: (() => ClusterStatus) | undefined
+}
+
+/** What a storage needs to know. */
+export type StorageOptions = Pick<Required<ServeOptions>, 'data' | 'clock' | 'opening' | 'maxKeys' | 'maxBytes'>
+
+/** Who hears of a log that nodes share, and what they have to know of this one. */
+export interface NodeHost {
+  readonly events: LogEvents
+  /** Connections at this node. */
+  readonly clients: () => number
+}
+
+/** What is kept of a store from one start to the next. */
+export interface Storage {
+  /** Opens it, or opens it again when the log before is closed. */
+  open(): Promise<Opened>
+  /** As {@link open}, with nothing in it. */
+  openEmpty(): Promise<Opened>
+  /** It is not used any more. */
+  release(): Promise<void>
+}
