@@ -30,6 +30,7 @@ const connect = packets.connect('raw')
 describe('Whoever sends what is not MQTT', () => {
   const NOT_MQTT: Record<string, readonly Buffer[]> = {
     zeros: [Buffer.alloc(1_000)],
+    'the first byte of something else': [Buffer.from('G')],
     'an HTTP request': [Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')],
     'a length that never ends': [Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff, 0xff])],
     'a PUBLISH before CONNECT': [packets.publish('news', 'x')],

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Deadline } from '../base/deadlines.js'
+import * as PACKET from '../packet/packet-types.js'
 import type { Accounts } from './accounts.js'
 import type { Connection } from './connection.js'
 import type { FrameMeter } from './frame-meter.js'
@@ -28,6 +29,7 @@ export class SocketLink implements Link {
   readonly #host: LinkHost
   readonly #outflow: Outflow
   readonly #inflow: Inflow
+  #begun = false
   readonly #unwrapping: FrameMeter | undefined
   readonly #tempo: Tempo
   readonly room: Link['room']
@@ -117,6 +119,12 @@ export class SocketLink implements Link {
     const connection = this.#connection
     // After the end nothing is listened to; but what comes has to be read for the network to close.
     if (connection === undefined || connection.ended) return
+    // Whoever does not begin with CONNECT gets no answer (MQTT 5.0, section 3.1), and the rest of it is not waited for.
+    if (!this.#begun && (chunk[0] ?? 0) >> 4 !== PACKET.connect) {
+      connection.cut()
+      return
+    }
+    this.#begun = true
     connection.seen()
     this.#inflow.push(chunk)
     this.#tempo.bytes += chunk.length
