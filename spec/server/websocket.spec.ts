@@ -1,10 +1,16 @@
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { LIMIT } from '../../src/broker/limits.js'
 import { openStore } from '../support/open-store.js'
 import { RawClient } from '../support/raw-client.js'
 import { packets, RawSocket } from '../support/raw-socket.js'
 import { openSecured, turnedAway } from '../support/secured.js'
 import { UPGRADE } from '../support/upgrade.js'
 import { command } from '../support/words.js'
+
+// Not all of these clients close their side.
+const { closeTimeout } = LIMIT
+beforeAll(() => void Object.assign(LIMIT, { closeTimeout: 500 }))
+afterAll(() => void Object.assign(LIMIT, { closeTimeout }))
 
 async function open() {
   const { store } = await openStore()
