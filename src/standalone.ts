@@ -24,6 +24,7 @@ export { type TokenOptions, Tokens } from './identity/tokens.js'
 export type { AuditEvent } from './listeners/audit.js'
 export type { Dialect, Reply } from './protocol/replies.js'
 export type { RequestReport } from './server/state-store-server.js'
+export type { ClusterNode, ClusterStatus } from './standalone/cluster-status.js'
 export type { OpeningProgress, ServeOptions } from './standalone/options.js'
 export type { QuotaOptions } from './standalone/quotas.js'
 export type {

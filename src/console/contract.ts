@@ -1,4 +1,4 @@
-import type { AddressUsage, StoreStats, Usage } from '../standalone.js'
+import type { AddressUsage, ClusterStatus, StoreStats, Usage } from '../standalone.js'
 
 /**
  * What the console's page and the process that serves it say to each other over HTTP, below `/api/`. It carries what the
@@ -50,7 +50,12 @@ export interface Pulse {
   readonly notifications: number
   /** Rises when a key is made or removed, and starts over when the store does: time to list the keys again. */
   readonly keyspace: number
+  /** Of a store of several nodes. */
+  readonly cluster?: ClusterFacts
 }
+
+/** The nodes of a store, 100 at most, as the one with the console sees them. */
+export type ClusterFacts = ClusterStatus
 
 /** Who is connected; of more than 1,000 those that came first. */
 export interface Clients {

@@ -7,6 +7,8 @@ import type { Clients, Pulse } from './contract.js'
 const PERIOD = 1_000
 /** Most clients that are told by name. */
 const MOST_CLIENTS = 1_000
+/** Most nodes. */
+const MOST_NODES = 100
 
 /** What there is to tell of a second, as lines. */
 export interface Moment {
@@ -48,7 +50,7 @@ const ticks = (clock: Clock): Observable<void> =>
 
 function pulseOf(store: RunningStore, stats: StoreStats, before: StoreStats, at: number): Pulse {
   const { keys, watches, connections, networkConnections, refusedConnections, refusedLogins } = stats
-  const { startedAt, frozenUntil, drift, keyspace } = store
+  const { startedAt, frozenUntil, drift, keyspace, cluster } = store
   return {
     type: 'pulse',
     at,
@@ -65,6 +67,7 @@ function pulseOf(store: RunningStore, stats: StoreStats, before: StoreStats, at:
     errors: since(before.errors, stats.errors),
     notifications: since(before.notifications, stats.notifications),
     keyspace,
+    ...(cluster && { cluster: { ...cluster, nodes: cluster.nodes.slice(0, MOST_NODES) } }),
   }
 }
 

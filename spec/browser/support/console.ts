@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import type { Locator, Page } from 'playwright-core'
 import { inject, onTestFinished } from 'vitest'
 import { ConsoleServer } from '../../../src/console/console-server.js'
-import { type DumpLine, type RunningStore, serve } from '../../../src/standalone.js'
+import { type DumpLine, type RunningStore, type ServeOptions, serve } from '../../../src/standalone.js'
 
 /** The console's page as it is built from the sources of now. */
 const page = (): URL => pathToFileURL(`${inject('page')}/`)
@@ -14,8 +14,11 @@ export interface RunningConsole {
 }
 
 /** Starts a store that holds these keys, which are its seed as well, and its console; both closed at the end of the test. */
-export async function startConsole(seed: readonly DumpLine[] = []): Promise<RunningConsole> {
-  const store = await serve({ port: 0, wsPort: 0 })
+export async function startConsole(
+  seed: readonly DumpLine[] = [],
+  options: ServeOptions = {},
+): Promise<RunningConsole> {
+  const store = await serve({ port: 0, wsPort: 0, ...options })
   onTestFinished(async () => store.close())
   await store.load(seed)
   const server = await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed, version: '1.2.3', page: page() })

@@ -7,6 +7,7 @@ import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
 import { Activity } from './activity.js'
 import { LoadButton } from './load-button.js'
+import { Nodes } from './nodes.js'
 
 const FREEZES = [5_000, 30_000, 120_000]
 
@@ -15,10 +16,11 @@ export function StoreView(): JSX.Element {
   const { facts$, pulses$, dialog$ } = useConsole()
   const actions = useActions()
   const facts = useCell(facts$)
-  const keys = useCell(pulses$).last?.keys ?? 0
+  const { last } = useCell(pulses$)
   return (
     <main class="page">
       <Activity />
+      {last?.cluster && <Nodes {...last.cluster} />}
       <div class="cards">
         <Card title="Try out failures" hint="See how an app takes it. To cut a single client, look under Clients.">
           <Deed title="Freeze" hint="Connections stay open, and nothing moves.">
@@ -29,13 +31,15 @@ export function StoreView(): JSX.Element {
               <Icon name="restart" />
               Keep the keys
             </button>
-            <button type="button" class="button danger" onClick={() => dialog$.next({ type: 'lose' })}>
-              <Icon name="restart" />
-              Lose the keys…
-            </button>
+            {last?.cluster === undefined && (
+              <button type="button" class="button danger" onClick={() => dialog$.next({ type: 'lose' })}>
+                <Icon name="restart" />
+                Lose the keys…
+              </button>
+            )}
           </Deed>
         </Card>
-        <Card title="Keys" hint={`The store holds ${count(keys)}, in memory.`}>
+        <Card title="Keys" hint={`The store holds ${count(last?.keys ?? 0)}.`}>
           <Deed
             title="Reset to the seed"
             hint={
