@@ -1,4 +1,4 @@
-import { ABSENT, type ConformanceCase, DELETED, OK, REFUSED, value } from './case.js'
+import { ABSENT, type ConformanceCase, DELETED, OK, REFUSED, SYNTAX, value } from './case.js'
 
 /** SET with NX and NEX, both forms (section 2 of the protocol page). */
 export const CONDITIONS: readonly ConformanceCase[] = [
@@ -108,6 +108,34 @@ export const CONDITIONS: readonly ConformanceCase[] = [
       { send: 'SET key NEX NEX NX', reply: OK, version: 'new' },
       { send: 'SET key PX NEX NEX PX 100', reply: OK, version: 'new' },
       { send: 'SET key value PX 100 NEX PX', reply: OK, version: 'new' },
+    ],
+  },
+  {
+    name: 'IFVER writes a key that has this very version',
+    steps: [
+      { send: 'SET key one', reply: OK, version: '1696374425000:1:StateStore', as: 'write' },
+      { send: 'SET key two IFVER 1696374425000:1:StateStore', reply: OK, version: 'new', as: 'second' },
+      { send: 'SET key one IFVER 1696374425000:1:StateStore', reply: REFUSED, version: 'same as second' },
+      { send: 'GET key', reply: value('two'), version: 'same as second' },
+    ],
+  },
+  {
+    name: 'IFVER is refused when there is no such key, whatever it had',
+    steps: [
+      { send: 'SET key one IFVER 1:0:a', reply: REFUSED, version: 'none' },
+      { send: 'SET key one', reply: OK, version: '1696374425000:1:StateStore' },
+      { send: 'DEL key', reply: DELETED, version: 'new' },
+      { send: 'SET key two IFVER 1696374425000:1:StateStore', reply: REFUSED, version: 'none' },
+    ],
+  },
+  {
+    name: 'IFVER needs a version, and no other condition beside it',
+    steps: [
+      { send: 'SET key one IFVER', reply: SYNTAX, version: 'none' },
+      { send: 'SET key one IFVER 12', reply: SYNTAX, version: 'none' },
+      { send: 'SET key one IFVER 1:0:a NX', reply: SYNTAX, version: 'none' },
+      { send: 'SET key one NX IFVER 1:0:a', reply: SYNTAX, version: 'none' },
+      { send: 'SET key one PX 100 IFVER 1:0:a', reply: REFUSED, version: 'none' },
     ],
   },
   {

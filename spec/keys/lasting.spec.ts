@@ -25,6 +25,8 @@ const CODES: Record<ErrorCode, true> = {
   'request-rejected': true,
   superseded: true,
   'lease-lost': true,
+  conflict: true,
+  offline: true,
   'lock-key': true,
   'pubsub-refused': true,
   'clock-skew': true,

@@ -15,7 +15,7 @@ const words = fc.oneof(
       .tuple(
         key,
         value,
-        fc.constantFrom([], ['NX'], ['NEX'], ['NEX', 'x']),
+        fc.constantFrom([], ['NX'], ['NEX'], ['NEX', 'x'], ['IFVER', '1:0:a']),
         fc.constantFrom([], [], ['PX', '5'], ['PX', '50']),
       )
       .map(([k, v, condition, px]) => ['SET', k, v, ...condition, ...px]),

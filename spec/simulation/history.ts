@@ -9,13 +9,21 @@ export interface Happened {
   readonly version: string
   /** Which store, when one lost its data. */
   readonly life: number
+  /** When, ms since the start. */
+  readonly at: number
 }
 
 /** All changes of all stores of a simulation, in their order. */
 export class History {
   readonly all: Happened[] = []
   readonly #places = new Map<string, number>()
+  readonly #now: () => number
   life = 0
+
+  /** @param now - ms since the start, for worlds that ask when something happened */
+  constructor(now: () => number = () => 0) {
+    this.#now = now
+  }
 
   /** Notes a change, if no other node has made it before; returns its place. */
   note({ key, notification, version }: Change): number {
@@ -24,7 +32,8 @@ export class History {
     if (known !== undefined) return known
     this.#places.set(name, this.all.length)
     const value = notification.op === 'set' && notification.value ? text(notification.value) : undefined
-    return this.all.push({ key: text(key), op: notification.op, value, version: String(version), life: this.life }) - 1
+    const what = { key: text(key), op: notification.op, value, version: String(version) }
+    return this.all.push({ ...what, life: this.life, at: this.#now() }) - 1
   }
 
   /** Places of the changes of a key with a version; more than one when stores that lost their data gave the same. */

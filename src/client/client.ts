@@ -91,6 +91,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       registry: this.#registry,
       timeout,
       report,
+      link$: this.status$,
       clock,
       clientId,
       farewells: this.#farewells,

@@ -74,6 +74,7 @@ function applySet(record: StoredRecord | undefined, command: SetCommand, clocks:
 }
 
 function conditionHolds(record: StoredRecord | undefined, { condition, value }: SetCommand): boolean {
+  if (condition?.type === 'IFVER') return record?.version.compareTo(condition.version) === 0
   if (condition === undefined || record === undefined) return true
   return condition.type === 'NEX' && sameBytes(record.value, condition.comparand ?? value)
 }

@@ -3,6 +3,7 @@ import { ArgumentError, HlcError, shown } from '../base/errors.js'
 import type { OptionNames, OtherNames } from '../base/option-names.js'
 import type { WriteOptions } from '../commands/store.js'
 import { Hlc } from '../hlc/hlc.js'
+import type { SetCondition } from '../protocol/commands.js'
 import type { AbortOptions } from './abort.js'
 
 /** Options of every request. */
@@ -23,6 +24,11 @@ export interface SetOptions extends DeleteOptions {
   readonly ifAbsent?: boolean
   /** Only if there is no such key, or it holds this very value already (`NEX`). */
   readonly ifAbsentOrEqual?: boolean
+  /**
+   * Only if the key exists and has this very version: nobody has written it since. A request of our store, since the
+   * protocol has none (`IFVER`); any other answers `syntax-error`.
+   */
+  readonly ifVersion?: Hlc | string
   /** Time to live, ms, a positive integer. A write without it makes the key permanent. */
   readonly expiresIn?: number
   /** Ask the broker to keep the key on disk. */
@@ -37,6 +43,7 @@ export const SET_NAMES: OptionNames<SetOptions> = {
   ...DELETE_NAMES,
   ifAbsent: true,
   ifAbsentOrEqual: true,
+  ifVersion: true,
   expiresIn: true,
   persist: true,
 }
@@ -55,26 +62,38 @@ export const ELSEWHERE: OtherNames = {
 
 /** Checks options before anything is sent; `token` is used when they bring none. Throws {@link ArgumentError}. */
 export function checkSetOptions(options: SetOptions, token?: Hlc): WriteOptions {
-  const { ifAbsent, ifAbsentOrEqual, expiresIn, fencingToken, persist } = options
-  if (ifAbsent && ifAbsentOrEqual) throw new ArgumentError('Expected one of `ifAbsent` and `ifAbsentOrEqual`, got both')
+  const { expiresIn, fencingToken, persist } = options
   if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
   return {
-    condition: ifAbsent ? { type: 'NX' } : ifAbsentOrEqual ? { type: 'NEX', comparand: undefined } : undefined,
+    condition: conditionOf(options),
     px: expiresIn,
     fencingToken: checkToken(fencingToken) ?? token,
     persist,
   }
 }
 
+const CONDITIONS = ['ifAbsent', 'ifAbsentOrEqual', 'ifVersion'] as const
+
+function conditionOf(options: SetOptions): SetCondition | undefined {
+  const [one, other] = CONDITIONS.filter(name => options[name])
+  if (other) throw new ArgumentError(`Expected one of \`${one}\` and \`${other}\`, got both`)
+  const version = checkVersion('ifVersion', options.ifVersion)
+  if (version) return { type: 'IFVER', version }
+  if (options.ifAbsent) return { type: 'NX' }
+  return options.ifAbsentOrEqual ? { type: 'NEX', comparand: undefined } : undefined
+}
+
 /** Checks a fencing token. Throws {@link ArgumentError}. */
-export function checkToken(token: Hlc | string | undefined): Hlc | undefined {
+export const checkToken = (token: Hlc | string | undefined): Hlc | undefined => checkVersion('fencingToken', token)
+
+function checkVersion(name: string, token: Hlc | string | undefined): Hlc | undefined {
   if (token === undefined || token instanceof Hlc) return token
   try {
     return Hlc.parse(shown(token))
   } catch (cause) {
     if (!(cause instanceof HlcError)) throw cause
     throw new ArgumentError(
-      `Expected \`fencingToken\` to be a version such as 1696374425000:1:StateStore, got \`${shown(token).slice(0, 80)}\``,
+      `Expected \`${name}\` to be a version such as 1696374425000:1:StateStore, got \`${shown(token).slice(0, 80)}\``,
       { cause },
     )
   }

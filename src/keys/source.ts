@@ -1,3 +1,4 @@
+import type { Observable } from 'rxjs'
 import { DecodeError, type StateStoreError } from '../base/errors.js'
 import type { Store } from '../commands/store.js'
 import type { Hlc } from '../hlc/hlc.js'
@@ -14,6 +15,8 @@ export interface KeyHost {
   /** Default of a request, ms. */
   readonly timeout: number
   readonly report: (error: StateStoreError) => void
+  /** The state of the connection, at once and then with every change; completes when the client is closed. */
+  readonly link$: Observable<{ readonly state: string }>
   /** Carried by every write that brings none of its own. */
   readonly fencingToken?: Hlc | undefined
 }

@@ -1,10 +1,15 @@
 import { utf8 } from '../base/bytes.js'
+import type { Hlc } from '../hlc/hlc.js'
 import { encodeArray } from '../resp3/encode.js'
 
-/** `NX`: only if the key does not exist. `NEX`: only if it does not exist or holds `comparand`, by default the value being set. */
+/**
+ * `NX`: only if the key does not exist. `NEX`: only if it does not exist or holds `comparand`, by default the value being
+ * set. `IFVER`: only if it exists with this very version; of this store alone, any other answers `syntax error`.
+ */
 export type SetCondition =
   | { readonly type: 'NX' }
   | { readonly type: 'NEX'; readonly comparand: Uint8Array | undefined }
+  | { readonly type: 'IFVER'; readonly version: Hlc }
 
 export interface SetCommand {
   readonly verb: 'SET'
@@ -85,6 +90,7 @@ function argumentsOf(command: Command): Uint8Array[] {
 
 function conditionOf(condition: SetCondition | undefined): Uint8Array[] {
   if (condition === undefined) return []
+  if (condition.type === 'IFVER') return [utf8('IFVER'), utf8(String(condition.version))]
   if (condition.type === 'NX' || condition.comparand === undefined) return [utf8(condition.type)]
   return [utf8('NEX'), condition.comparand]
 }

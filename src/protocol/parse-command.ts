@@ -1,5 +1,6 @@
-import { sameBytes, toBinaryString, utf8 } from '../base/bytes.js'
-import { PayloadError } from '../base/errors.js'
+import { displayText, sameBytes, toBinaryString, utf8 } from '../base/bytes.js'
+import { HlcError, PayloadError } from '../base/errors.js'
+import { Hlc } from '../hlc/hlc.js'
 import { decode } from '../resp3/decode.js'
 import { decodeStrings } from '../resp3/decode-strings.js'
 import type { Command, SetCommand } from './commands.js'
@@ -142,6 +143,8 @@ function readOptions(options: readonly Uint8Array[], soFar: SetOptions): SetOpti
       return soFar.condition ? undefined : readOptions(rest, { ...soFar, condition: { type: 'NX' } })
     case 'NEX':
       return soFar.condition ? undefined : readNex(rest, soFar)
+    case 'IFVER':
+      return soFar.condition ? undefined : readVersion(rest, soFar)
     case 'PX':
       return soFar.px === undefined ? readExpiry(rest, soFar) : undefined
     default:
@@ -154,6 +157,15 @@ function readNex(rest: readonly Uint8Array[], soFar: SetOptions): SetOptions | u
   if (short !== undefined) return short
   const [comparand, ...afterComparand] = rest
   return comparand && readOptions(afterComparand, { ...soFar, condition: { type: 'NEX', comparand } })
+}
+
+function readVersion([text, ...rest]: readonly Uint8Array[], soFar: SetOptions): SetOptions | undefined {
+  try {
+    return text && readOptions(rest, { ...soFar, condition: { type: 'IFVER', version: Hlc.parse(displayText(text)) } })
+  } catch (error) {
+    if (error instanceof HlcError) return undefined
+    throw error
+  }
 }
 
 function readExpiry([digits, ...rest]: readonly Uint8Array[], soFar: SetOptions): SetOptions | undefined {

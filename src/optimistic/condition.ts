@@ -1,0 +1,73 @@
+import { ArgumentError, DecodeError, reason } from '../base/errors.js'
+import type { KeySource } from '../keys/source.js'
+import type { SetCondition } from '../protocol/commands.js'
+import { ConflictError } from './errors.js'
+import type { Merge, Terms } from './options.js'
+import { type Known, sameValue } from './truth.js'
+import type { Seen, Write } from './write.js'
+
+/** What a write does when somebody else has changed the key. */
+export const modeOf = <T>(terms: Terms<T>, { late }: Pick<Write<T>, 'late'>): 'last' | 'refuse' | Merge<T> =>
+  late && terms.offline === 'cas' ? 'refuse' : terms.conflict
+
+/** What a write sends. */
+export interface Content<T> {
+  readonly value: T
+  readonly condition: SetCondition | undefined
+}
+
+/** What a write sends when so much is known. Raises {@link ConflictError}, and {@link ArgumentError} for a merge that throws. */
+export function contentOf<T>(
+  source: KeySource<T>,
+  terms: Terms<T>,
+  write: Write<T>,
+  known: Known | undefined,
+): Content<T> {
+  const { text } = source.key
+  const mode = modeOf(terms, write)
+  if (mode === 'last') return { value: write.value, condition: undefined }
+  if (mode === 'refuse') return { value: write.value, condition: conditionFor(write.seen, text) }
+  const value = merged(mode, write, known, one => valueIn(source, one))
+  return { value, condition: conditionFor(known, text) }
+}
+
+/** The value of something known, if it has one that decodes. */
+function valueIn<T>(source: KeySource<T>, of: Seen | undefined): T | undefined {
+  try {
+    return of?.bytes && source.value(of.bytes, of.version)
+  } catch (error) {
+    if (error instanceof DecodeError) return undefined
+    throw error
+  }
+}
+
+/** Only while the key is what it was. Raises {@link ConflictError} where nobody can tell. */
+export function conditionFor(seen: Seen | undefined, key: string): SetCondition {
+  if (seen === undefined) throw new ConflictError('nothing was known of the key yet', key)
+  if (seen.bytes === undefined) return { type: 'NX' }
+  if (seen.version === undefined) throw new ConflictError('the store gives the key no version', key)
+  return { type: 'IFVER', version: seen.version }
+}
+
+/**
+ * The value to write on top of what is known, if the user saw something else. Raises {@link ArgumentError} for whatever the
+ * function throws.
+ *
+ * @param decode - the value of something known, `undefined` for one that has none
+ */
+export function merged<T>(
+  merge: Merge<T>,
+  { value, seen }: Pick<Write<T>, 'value' | 'seen'>,
+  known: Known | undefined,
+  decode: (of: Seen | undefined) => T | undefined,
+): T {
+  if (isSame(seen, known)) return value
+  try {
+    return merge(value, decode(known), decode(seen))
+  } catch (cause) {
+    throw new ArgumentError(`The values cannot be merged: ${reason(cause)}`, { cause })
+  }
+}
+
+const isSame = (seen: Seen | undefined, known: Known | undefined): boolean =>
+  seen !== undefined && String(seen.version) === String(known?.version) && sameValue(seen.bytes, known?.bytes)

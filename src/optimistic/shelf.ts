@@ -1,0 +1,94 @@
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  type Observable,
+  type ObservableInput,
+  Subject,
+  take,
+  tap,
+} from 'rxjs'
+import { reason, StateStoreError } from '../base/errors.js'
+import { Hlc } from '../hlc/hlc.js'
+import type { StoredWrite, WriteStorage } from './storage.js'
+import type { Seen, Write } from './write.js'
+
+/** What a storage says of a request. */
+interface Listener<R> {
+  readonly done?: (result: R) => void
+  readonly failed: (error: StateStoreError) => void
+}
+
+/** The storage of a key's writes: one request after the other, in the order they were made. */
+export class Shelf {
+  readonly #storage: WriteStorage | undefined
+  readonly #key: string
+  readonly #failed: (error: StateStoreError) => void
+  readonly #requests = new Subject<Observable<unknown>>()
+
+  /** @param failed - hears of requests that nobody waits for */
+  constructor(storage: WriteStorage | undefined, key: string, failed: (error: StateStoreError) => void) {
+    this.#storage = storage
+    this.#key = key
+    this.#failed = failed
+    this.#requests.pipe(concatMap(request => request)).subscribe()
+  }
+
+  get exists(): boolean {
+    return this.#storage !== undefined
+  }
+
+  /** What is kept. */
+  load(listener: Listener<StoredWrite | undefined>): void {
+    this.#ask(storage => storage.load(this.#key), listener)
+  }
+
+  /** Keeps a write; where that fails, it lives as long as the page. */
+  save<T>(write: Write<T>): void {
+    if (this.#storage === undefined || write.stored) return
+    write.stored = true
+    const { id, bytes: value, at, seen } = write
+    const failed = (error: StateStoreError): void => {
+      write.stored = false
+      this.#failed(error)
+    }
+    this.#ask(storage => storage.save(this.#key, { id, value, at, ...seenInWords(seen) }), { failed })
+  }
+
+  /** Takes a write out, to send it: whether nobody else has. */
+  take<T>(write: Write<T>, listener: Listener<boolean>): void {
+    // Asked when it is its turn, for it may be about to turn out that the write could not be kept.
+    this.#ask(storage => (write.stored ? storage.remove(this.#key, write.id) : [true]), listener)
+  }
+
+  /** A write is not to be sent any more. */
+  drop({ id, stored }: Pick<Write<unknown>, 'id' | 'stored'>): void {
+    if (stored) this.#ask(storage => storage.remove(this.#key, id), { failed: this.#failed })
+  }
+
+  #ask<R>(request: (storage: WriteStorage) => ObservableInput<R>, { done, failed }: Listener<R>): void {
+    const storage = this.#storage
+    if (storage === undefined) return
+    const answer$ = defer(() => from(request(storage))).pipe(
+      take(1),
+      tap(answer => done?.(answer)),
+      catchError(cause => {
+        failed(new StateStoreError('damaged', `The storage of writes failed: ${reason(cause)}`, { cause }))
+        return EMPTY
+      }),
+    )
+    this.#requests.next(answer$)
+  }
+}
+
+/** What a user saw, as it is kept. */
+const seenInWords = (seen: Seen | undefined): Pick<StoredWrite, 'seen'> =>
+  seen === undefined ? {} : { seen: seen.version && seen.bytes ? String(seen.version) : null }
+
+/** What a user saw, of what was kept. Its value is not known any more. */
+export function seenOf({ seen }: StoredWrite): Seen | undefined {
+  if (seen === undefined) return undefined
+  return { bytes: seen === null ? undefined : new Uint8Array(), version: seen === null ? undefined : Hlc.parse(seen) }
+}

@@ -1,0 +1,91 @@
+import type { Observer } from 'rxjs'
+import { toHex } from '../base/bytes.js'
+import type { Clock } from '../base/clock.js'
+import { randomBytes } from '../base/random.js'
+import type { Hlc } from '../hlc/hlc.js'
+import { encodeFor } from '../keys/codec.js'
+import type { KeySource } from '../keys/source.js'
+import type { Lateness, OptimisticResult } from './state.js'
+import type { StoredWrite } from './storage.js'
+import type { Known, Place } from './truth.js'
+
+/** What the user saw of a key. */
+export type Seen = Pick<Known, 'bytes' | 'version'>
+
+/** One write, from the call until its result. */
+export class Write<T> {
+  readonly id: string
+  readonly value: T
+  /** What is sent, or was sent last. */
+  bytes: Uint8Array
+  /** Wall time and monotonic time of the call, ms. */
+  readonly at: number
+  readonly #since: number
+  readonly restored: boolean
+  /** What a condition compares with; `undefined` when nothing was known. */
+  seen: Seen | undefined
+  /** It found no connection, or lost it before it was sent. */
+  late = false
+  /** The application wants it to be sent late. */
+  approved = false
+  /** It is in the storage. */
+  stored = false
+  attempts = 0
+  /** What was known when it was sent. */
+  from: Place | undefined
+  /** How old it was then, ms. */
+  sentAfter: number | undefined
+  observer: Observer<OptimisticResult<T>> | undefined
+
+  constructor(value: T, parts: Pick<Write<T>, 'id' | 'bytes' | 'seen'>, clock: Clock, stored?: StoredWrite) {
+    this.value = value
+    this.id = parts.id
+    this.bytes = parts.bytes
+    this.seen = parts.seen
+    this.at = stored?.at ?? clock.now()
+    this.#since = clock.monotonic() - (clock.now() - this.at)
+    this.restored = stored !== undefined
+    this.late = this.restored
+    this.stored = this.restored
+  }
+
+  /**
+   * ms since the call. By both clocks, whichever says more: that of timers may stand still while a machine sleeps, the wall
+   * clock may be set. One that was set back before the call makes it as old as can be.
+   */
+  age(clock: Clock): number {
+    const wall = clock.now() - this.at
+    return wall < 0 && this.restored ? Number.POSITIVE_INFINITY : Math.max(wall, clock.monotonic() - this.#since)
+  }
+
+  get lateness(): Lateness | undefined {
+    return this.late ? { since: this.at, sentAfter: this.sentAfter, restored: this.restored } : undefined
+  }
+
+  /** Ends it with its result. */
+  settle(key: string, outcome: OptimisticResult<T>['outcome'], value: T, version?: Hlc): void {
+    const { observer, late } = this
+    this.observer = undefined
+    observer?.next({
+      key,
+      outcome,
+      value,
+      version,
+      sentLate: late && this.sentAfter !== undefined,
+      age: this.sentAfter ?? 0,
+    })
+    observer?.complete()
+  }
+
+  fail(error: unknown): void {
+    const { observer } = this
+    this.observer = undefined
+    observer?.error(error)
+  }
+}
+
+/** A write of a value. Throws {@link ArgumentError} for one that the codec refuses. */
+export function writeOf<T>({ key, codec, host }: KeySource<T>, value: T, seen: Seen | undefined): Write<T> {
+  const bytes = encodeFor(key.text, codec, value)
+  return new Write(value, { id: toHex(randomBytes(8)), bytes, seen }, host.registry.clock)
+}
