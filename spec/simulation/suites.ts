@@ -7,6 +7,8 @@ import { simulateGlobs } from './glob-world.js'
 import { leaseScheduleOf } from './lease-schedule.js'
 import { simulateLeases } from './lease-simulate.js'
 import { nodeScheduleOf } from './node-schedule.js'
+import { optimisticScheduleOf } from './optimistic-schedule.js'
+import { simulateOptimistic } from './optimistic-world.js'
 import { simulate } from './simulate.js'
 import { type Suite, suiteOf } from './suite.js'
 
@@ -16,6 +18,7 @@ export const SUITES = {
   nodes: suiteOf(nodeScheduleOf, schedule => simulate(schedule)),
   glob: suiteOf(globScheduleOf, simulateGlobs),
   lease: suiteOf(leaseScheduleOf, simulateLeases),
+  optimistic: suiteOf(optimisticScheduleOf, simulateOptimistic),
   broker: { violations: brokerViolationsOf, report: brokerReportOf },
   pubsub: suiteOf(pubSubScheduleOf, schedule => simulatePubSub(schedule)),
 } as const satisfies Record<string, Suite>

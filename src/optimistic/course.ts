@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.js'
 import type { StateStoreError } from '../base/errors.js'
 import type { Reading } from '../commands/store.js'
 import type { KeySource } from '../keys/source.js'
@@ -5,6 +6,10 @@ import { Aftermath, type Fate, fateOf } from './aftermath.js'
 import { Reader } from './reader.js'
 import { type Fact, IGNORANT, learn, type Place, type Truth } from './truth.js'
 import type { Write } from './write.js'
+
+/** ms in which the watch should tell of an own write; as long as it does not, the key is read after growing pauses. */
+const ECHO = 1_000
+const LONGEST_ECHO = 30_000
 
 /** What is told of a course. */
 export interface CourseListener<T> {
@@ -19,14 +24,17 @@ export class Course<T> {
   readonly #listener: CourseListener<T>
   readonly #reader: Reader
   readonly #held: Aftermath<T>
+  readonly #clock: Clock
   #truth = IGNORANT
+  #echo: (() => void) | undefined
   /** Something was asked for that only a read can tell. */
   isDoubtful = false
 
   constructor(source: KeySource<T>, timeout: number, listener: CourseListener<T>) {
     this.#listener = listener
     this.#reader = new Reader(source, timeout, () => this.#asking())
-    this.#held = new Aftermath(source.host.registry.clock, timeout, () => this.#reader.want())
+    this.#clock = source.host.registry.clock
+    this.#held = new Aftermath(this.#clock, timeout, () => this.#reader.want())
   }
 
   get truth(): Truth {
@@ -61,6 +69,7 @@ export class Course<T> {
   /** Whether that could be placed; if not, a read is sent. */
   learn(fact: Fact): boolean {
     const { truth, doubt } = learn(this.#truth, fact)
+    if (truth.ahead !== this.#truth.ahead || truth.epoch !== this.#truth.epoch) this.#await(truth.ahead, ECHO)
     this.#truth = truth
     if (doubt) this.#reader.want()
     return !doubt
@@ -93,8 +102,22 @@ export class Course<T> {
     this.#reader.link(false)
     this.#reader.stop()
     this.#held.end()
+    this.#await(false, 0)
     this.#truth = IGNORANT
     this.isDoubtful = false
+  }
+
+  /**
+   * Looks for what the watch should have told. It need not: one that read again and found the key gone tells nothing of what
+   * came and went before, which we may show.
+   */
+  #await(isDue: boolean, pause: number): void {
+    this.#echo?.()
+    if (!isDue) return
+    this.#echo = this.#clock.schedule(pause, () => {
+      this.#await(true, Math.min(2 * pause, LONGEST_ECHO))
+      this.#reader.want()
+    })
   }
 
   #asking(): (reading: Reading) => void {

@@ -85,9 +85,11 @@ export class Machine<T> implements WatchObserver {
     const wasLive = this.#isLive
     this.#freshness = freshness
     if (wasLive && !this.#isLive) this.#course.learn({ type: 'lost' })
-    // Also what was told before: on this connection it is what the store has, whatever was learnt on others.
-    if (raw && (raw !== this.#raw || (this.#isLive && !wasLive)))
-      this.#course.learn({ type: 'told', bytes: raw.value, version: raw.version })
+    if (raw && raw !== this.#raw) this.#course.learn({ type: 'told', bytes: raw.value, version: raw.version })
+    // What was told before is what the store has on this connection, too, whatever was learnt on others. But a deletion that
+    // was told then need not be the last one.
+    else if (raw && this.#isLive && !wasLive)
+      this.#course.learn({ type: 'told', bytes: raw.value, version: raw.value && raw.version })
     this.#raw = raw
     this.#go()
   }

@@ -4,16 +4,22 @@ import {
   defer,
   EMPTY,
   from,
-  type Observable,
+  Observable,
   type ObservableInput,
+  retry,
   Subject,
   take,
   tap,
 } from 'rxjs'
+import type { Clock } from '../base/clock.js'
 import { reason, StateStoreError } from '../base/errors.js'
 import { Hlc } from '../hlc/hlc.js'
 import type { StoredWrite, WriteStorage } from './storage.js'
 import type { Seen, Write } from './write.js'
+
+/** So often, and after so many ms, a storage that failed to remove is asked again: what it keeps would be sent. */
+const RETRIES = 10
+const PAUSE = 1_000
 
 /** What a storage says of a request. */
 interface Listener<R> {
@@ -25,11 +31,13 @@ interface Listener<R> {
 export class Shelf {
   readonly #storage: WriteStorage | undefined
   readonly #key: string
+  readonly #clock: Clock
   readonly #failed: (error: StateStoreError) => void
   readonly #requests = new Subject<Observable<unknown>>()
 
   /** @param failed - hears of requests that nobody waits for */
-  constructor(storage: WriteStorage | undefined, key: string, failed: (error: StateStoreError) => void) {
+  constructor(storage: WriteStorage | undefined, key: string, clock: Clock, failed: (error: StateStoreError) => void) {
+    this.#clock = clock
     this.#storage = storage
     this.#key = key
     this.#failed = failed
@@ -60,12 +68,12 @@ export class Shelf {
   /** Takes a write out, to send it: whether nobody else has. */
   take<T>(write: Write<T>, listener: Listener<boolean>): void {
     // Asked when it is its turn, for it may be about to turn out that the write could not be kept.
-    this.#ask(storage => (write.stored ? storage.remove(this.#key, write.id) : [true]), listener)
+    this.#ask(storage => (write.stored ? this.#removal(storage, write.id) : [true]), listener)
   }
 
   /** A write is not to be sent any more. */
   drop({ id, stored }: Pick<Write<unknown>, 'id' | 'stored'>): void {
-    if (stored) this.#ask(storage => storage.remove(this.#key, id), { failed: this.#failed })
+    if (stored) this.#ask(storage => this.#removal(storage, id), { failed: this.#failed })
   }
 
   #ask<R>(request: (storage: WriteStorage) => ObservableInput<R>, { done, failed }: Listener<R>): void {
@@ -80,6 +88,17 @@ export class Shelf {
       }),
     )
     this.#requests.next(answer$)
+  }
+
+  #removal(storage: WriteStorage, id: string): Observable<boolean> {
+    return defer(() => from(storage.remove(this.#key, id))).pipe(
+      take(1),
+      retry({ count: RETRIES, delay: () => this.#pause() }),
+    )
+  }
+
+  #pause(): Observable<number> {
+    return new Observable(subscriber => this.#clock.schedule(PAUSE, () => subscriber.next(0)))
   }
 }
 

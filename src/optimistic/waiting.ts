@@ -45,7 +45,7 @@ export class Waiting<T> {
     this.#source = source
     this.#terms = terms
     this.#listener = listener
-    this.#shelf = new Shelf(terms.storage, source.key.id, error => source.host.report(error))
+    this.#shelf = new Shelf(terms.storage, source.key.id, this.#clock, error => source.host.report(error))
   }
 
   get write(): Write<T> | undefined {
@@ -103,10 +103,10 @@ export class Waiting<T> {
   /** The write, if it is to be sent now; it waits no longer then. */
   next(chances: Chances<T>): Write<T> | undefined {
     const write = this.#write
-    if (write === undefined || this.#taking) return undefined
+    if (write === undefined) return undefined
     if (write.age(this.#clock) >= this.#limitOf(write)) this.#refuse(write, this.#tooLate(write))
     else if (!chances.isUp) this.#findNoConnection(write)
-    else if (chances.isBusy) return undefined
+    else if (chances.isBusy || this.#taking) return undefined
     else if (this.#isToBeAsked(write)) this.#ask(write, chances)
     else if (modeOf(this.#terms, write) !== 'last' && !chances.isLive) return undefined
     else if (write.stored) this.#take(write)

@@ -1,0 +1,187 @@
+import { Observable, type ObservableInput, type Subscription } from 'rxjs'
+import { StateStore } from '../../src/client/client.js'
+import { type ErrorCode, StateStoreError, text } from '../../src/index.js'
+import { type LateWrite, type Optimistic, type OptimisticState, optimistic } from '../../src/optimistic/index.js'
+import type { SimBroker } from './broker.js'
+import type { Setting } from './connection.js'
+import { EventLoop } from './event-loop.js'
+import { KEY, PageOracle, type UserWrite } from './optimistic-oracle.js'
+import type { WriterPlan } from './optimistic-schedule.js'
+import type { SimStorage } from './optimistic-storage.js'
+import { SimSession } from './sim-session.js'
+
+/** ms; that of the client. */
+export const TIMEOUT = 1_000
+
+/** What pages share. */
+export interface PageWorld {
+  readonly broker: SimBroker
+  readonly setting: Setting
+  /** By value, those that a merge has made as well. */
+  readonly writes: Map<string, UserWrite>
+  /** Some answers make no sense. */
+  readonly isOdd: boolean
+  /** Whether several pages keep writes in the same storage. */
+  readonly isShared: (storage: number | undefined) => boolean
+  readonly complain: (what: string) => void
+}
+
+/** A page with a user who writes one key. */
+export class Page {
+  readonly name: string
+  readonly loop: EventLoop
+  readonly session: SimSession
+  readonly store: StateStore
+  readonly oracle: PageOracle
+  readonly #world: PageWorld
+  readonly #plan: WriterPlan
+  readonly #view: Optimistic<string>
+  #looking: Subscription | undefined
+  #isUp = false
+
+  constructor(name: string, plan: WriterPlan, storage: SimStorage | undefined, world: PageWorld) {
+    const { setting, broker } = world
+    this.name = name
+    this.#world = world
+    this.#plan = plan
+    this.loop = new EventLoop(setting.time, plan.clockOffset)
+    this.session = new SimSession(broker, setting, { clientId: name, run: this.loop.run, ...plan })
+    const settings = { clock: this.loop.clock(), timeout: TIMEOUT, queueLimit: 1_000, stopDelay: 0 }
+    this.store = new StateStore(this.session, settings)
+    this.store.status$.subscribe(({ state }) => {
+      this.#isUp = state === 'connected'
+    })
+    this.oracle = new PageOracle(setting.history, world.writes)
+    const { offline, maxAge, conflict } = plan
+    const isWaiting = offline !== undefined && offline !== 'drop'
+    this.#view = optimistic(this.store.key(KEY, text), {
+      conflict: conflict === 'merge' ? (mine, theirs) => this.#merge(mine, theirs) : conflict,
+      offline,
+      ...(isWaiting ? { maxAge, storage: storage?.port() } : {}),
+      ...(offline === 'ask' ? { ask: late => this.#ask(late) } : {}),
+    })
+  }
+
+  get isLooking(): boolean {
+    return this.#looking !== undefined
+  }
+
+  look(): void {
+    if (this.#looking) return
+    this.oracle.begin()
+    this.#looking = this.#view.state$.subscribe({
+      next: state => this.#see(state),
+      error: error => this.#expect(error),
+    })
+  }
+
+  lookAway(): void {
+    this.#looking?.unsubscribe()
+    this.#looking = undefined
+  }
+
+  /** The user writes. */
+  set(): void {
+    const { setting, writes } = this.#world
+    const { offline: policy, conflict, maxAge, storage } = this.#plan
+    const value = `v${writes.size}`
+    const waits = policy !== undefined && policy !== 'drop'
+    const offline = !this.#isUp
+    const write: UserWrite = {
+      value,
+      by: this.name,
+      at: setting.time.now,
+      limit: waits ? (offline ? maxAge : Math.max(maxAge, TIMEOUT)) : TIMEOUT,
+      offline,
+      policy,
+      conflict,
+      isKept: storage !== undefined,
+      isShared: this.#world.isShared(storage),
+      seen: this.#seen(),
+      outcome: 'pending',
+      version: undefined,
+      sentLate: false,
+      merged: undefined,
+      answer: undefined,
+    }
+    writes.set(value, write)
+    this.#view.set(value).subscribe({
+      next: ({ outcome, version, sentLate, value: written }) => {
+        write.outcome = outcome
+        write.version = String(version)
+        write.sentLate = sentLate
+        if (outcome === 'applied' && written === value) write.merged = undefined
+      },
+      error: error => {
+        write.outcome = this.#expect(error)
+      },
+    })
+    if (offline && policy === 'drop' && write.outcome === 'pending')
+      this.#complain(`${value} waits, though it was to be dropped`)
+    if (write.outcome === 'pending' && this.isLooking && this.oracle.shown?.value !== value)
+      this.#complain(`${value} is not shown at once`)
+  }
+
+  close(): void {
+    this.lookAway()
+    void this.store.close()
+  }
+
+  #seen(): string | undefined {
+    const shown = this.isLooking ? this.oracle.shown : undefined
+    if (shown?.state !== 'confirmed' && shown?.state !== 'refused') return undefined
+    if (shown.freshness.state === 'connecting') return undefined
+    return shown.confirmed === undefined ? 'absent' : String(shown.version)
+  }
+
+  #see(state: OptimisticState<string>): void {
+    const complaint = this.oracle.judge(state)
+    if (complaint !== undefined) this.#complain(complaint)
+  }
+
+  #merge(mine: string, theirs: string | undefined): string {
+    const { writes } = this.#world
+    const write = writes.get(mine)
+    const value = `${mine}+${writes.size}`
+    if (write === undefined) this.#complain(`merges ${mine}, which nobody wrote`)
+    else {
+      write.merged = { value, theirs }
+      writes.set(value, { ...write, value, outcome: 'part' })
+    }
+    return value
+  }
+
+  #ask({ value, age, current }: LateWrite<string>): ObservableInput<boolean> {
+    const { setting, writes } = this.#world
+    const { random, time } = setting
+    const write = writes.get(value)
+    if (write === undefined) this.#complain(`asks about ${value}, which nobody wrote`)
+    else if (age > this.#plan.maxAge) this.#complain(`asks about ${value}, which is ${age} ms old`)
+    if (current !== undefined && !setting.history.all.some(change => change.value === current))
+      this.#complain(`asks with ${current}, which nobody wrote`)
+    const answer = random.chance(this.#plan.yes)
+    return new Observable(subscriber => {
+      const task = time.after(random.int(0, 400), () => {
+        if (subscriber.closed) return
+        if (write) write.answer = answer
+        subscriber.next(answer)
+      })
+      return () => task
+    })
+  }
+
+  #expect(error: unknown): string {
+    const code = error instanceof StateStoreError ? error.code : String(error)
+    const known: readonly string[] = EXPECTED
+    if (!known.includes(code) && !(this.#world.isOdd && ODD.includes(code))) this.#complain(`unexpected error ${code}`)
+    return code
+  }
+
+  #complain(what: string): void {
+    this.#world.complain(`${this.#world.setting.time.now} ms ${this.name} ${what}`)
+  }
+}
+
+const EXPECTED: readonly ErrorCode[] = ['timeout', 'outcome-unknown', 'closed', 'conflict', 'offline', 'damaged']
+/** What answers that make no sense are called. */
+const ODD: readonly string[] = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']

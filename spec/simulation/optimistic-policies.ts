@@ -1,0 +1,69 @@
+import type { Happened, History } from './history.js'
+import { KEY, type UserWrite } from './optimistic-oracle.js'
+
+/** ms a message may take beyond its deadline: expiry is told in whole seconds, and the network takes its time. */
+const UNDERWAY = 2_500
+
+/** What is wrong with how writes ended, looked up in the history of the store. */
+export function judgeWrites(writes: Iterable<UserWrite>, history: History): string[] {
+  return Array.from(writes).flatMap(write => {
+    const complaint = complaintAbout(write, history)
+    return complaint === undefined
+      ? []
+      : [`${write.by} ${write.value} (${write.conflict}, ${write.policy}): ${complaint}`]
+  })
+}
+
+/** What may have happened to the store, by what the user was told. */
+const POSSIBLE: Record<string, readonly number[]> = {
+  applied: [1],
+  'outcome-unknown': [0, 1],
+  payload: [0, 1],
+  hlc: [0, 1],
+  'service-unknown': [0, 1],
+  // An earlier answer made no sense, but the request was done.
+  'quota-exceeded': [0, 1],
+  'syntax-error': [0, 1],
+}
+
+function complaintAbout(write: UserWrite, history: History): string | undefined {
+  const { outcome, version, merged, value } = write
+  const wanted = outcome === 'applied' && merged ? merged.value : value
+  const done = history.all.filter(change => change.value === wanted || change.value === value)
+  const isKept = write.isKept && (outcome === 'closed' || (write.isShared && outcome !== 'applied'))
+  const possible = isKept ? [0, 1] : (POSSIBLE[outcome] ?? [0])
+  if (outcome === 'pending') return 'has not ended'
+  if (!possible.includes(done.length)) return `ended as ${outcome}, but was done ${done.length} times`
+  const [change] = done
+  if (change === undefined) return undefined
+  if (outcome === 'applied' && change.version !== version) return `was done as ${change.version}, not as ${version}`
+  return timeliness(write, change) ?? condition(write, change, history)
+}
+
+function timeliness(
+  { offline, policy, at, limit, answer, sentLate, outcome, isShared }: UserWrite,
+  change: Happened,
+): string | undefined {
+  if (offline && policy === 'drop') return 'was done, though there was no connection'
+  if (change.at > at + limit + UNDERWAY) return `was done ${change.at - at} ms later`
+  if (offline && outcome === 'applied' && !sentLate) return 'was sent late, but does not say so'
+  if (offline && policy === 'ask' && !isShared && answer !== true) return 'was done, though nobody said yes'
+  return undefined
+}
+
+function condition(write: UserWrite, change: Happened, history: History): string | undefined {
+  const place = history.all.indexOf(change)
+  const before = history.all
+    .slice(0, place)
+    .reverse()
+    .find(({ key, life }) => key === KEY && life === change.life)
+  const previous = before?.op === 'set' ? before : undefined
+  if (write.merged && change.value === write.merged.value) {
+    const { theirs } = write.merged
+    return theirs === previous?.value ? undefined : `was merged with ${theirs}, and replaced ${previous?.value}`
+  }
+  const isConditional = write.conflict !== 'last' || (write.offline && write.policy === 'cas')
+  if (!isConditional || write.seen === undefined) return undefined
+  const found = previous?.version ?? 'absent'
+  return found === write.seen ? undefined : `replaced ${found}, but its user saw ${write.seen}`
+}

@@ -1,0 +1,114 @@
+import type { Thaw } from './event-loop.js'
+import type { Conditions } from './network.js'
+import { Random } from './random.js'
+import type { ClientPlan, Kind, Restart } from './schedule.js'
+
+/** ms in which things go wrong; after that the world behaves. */
+export const OPTIMISTIC_TROUBLE = 8_000
+
+/** Something that happens in a world of writers, `at` ms after the start. */
+export type OptimisticAction = {
+  readonly at: number
+} /** The user of a page writes; `times` in quick succession, as a slider does. */ & (
+  | { readonly type: 'set'; readonly client: number; readonly times: number }
+  /** Somebody writes past the page, by the same client. */
+  | { readonly type: 'plain' | 'delete' | 'expiring'; readonly client: number }
+  /** The page looks away, and comes back. */
+  | { readonly type: 'blink'; readonly client: number; readonly pause: number }
+  /** The page is gone; a new one comes, after a while. */
+  | { readonly type: 'reload'; readonly client: number; readonly pause: number }
+  | { readonly type: 'cut'; readonly client: number }
+  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
+  | ({ readonly type: 'restart' } & Restart)
+)
+
+/** A page and how it writes. */
+export interface WriterPlan extends ClientPlan {
+  readonly conflict: 'last' | 'refuse' | 'merge'
+  readonly offline: 'drop' | 'latest' | 'ask' | 'cas' | undefined
+  /** ms */
+  readonly maxAge: number
+  /** Which storage it keeps writes in, if any; pages may share one. */
+  readonly storage: number | undefined
+  /** How often its users say yes when asked. */
+  readonly yes: number
+}
+
+/** Everything that happens in a world of writers. */
+export interface OptimisticSchedule {
+  readonly seed: number
+  readonly kind: Kind
+  readonly clients: readonly WriterPlan[]
+  readonly conditions: Conditions
+  /** How often a storage fails. */
+  readonly badStorage: number
+  readonly actions: readonly OptimisticAction[]
+}
+
+/** The schedule of a seed. */
+export function optimisticScheduleOf(seed: number): OptimisticSchedule {
+  const random = new Random(seed ^ 0x0b)
+  const kind: Kind = {
+    identifiers: random.chance(0.7),
+    positions: random.chance(0.7),
+    order: random.pick(['connection', 'connection', 'kind', 'topic']),
+  }
+  const clients = Array.from({ length: random.int(1, 3) }, (_, i) => writerOf(random, i))
+  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
+  const conditions: Conditions = {
+    latency: random.pick([0, 2, 20, 60, 250]),
+    brokerDelay: random.pick([0, 0, 5, 40, 150]),
+    queueDelay: random.pick([0, 10, 300]),
+    lostReply: bad(0.3, 0.1),
+    lateReply: bad(0.3, 0.1),
+    duplicate: bad(0.3, 0.2),
+    oddReply: bad(0.1, 0.1),
+    lostQueue: bad(0.2, 0.5),
+    notice: random.pick([1, 100, 1_500]),
+  }
+  const moments = Array.from({ length: random.int(1, 4) }, () => random.int(0, OPTIMISTIC_TROUBLE - 1_000))
+  const at = (): number =>
+    random.chance(0.4)
+      ? random.int(0, OPTIMISTIC_TROUBLE)
+      : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, random.pick([60, 400]))
+  const actions = Array.from({ length: random.int(4, 26) }, () => actionOf(random, at(), clients.length))
+  actions.sort((a, b) => a.at - b.at)
+  return { seed, kind, clients, conditions, badStorage: bad(0.2, 0.2), actions }
+}
+
+function writerOf(random: Random, i: number): WriterPlan {
+  const offline = random.pick([undefined, 'drop', 'latest', 'latest', 'ask', 'cas', 'cas'] as const)
+  const isKept = offline !== undefined && offline !== 'drop' && random.chance(0.6)
+  return {
+    keepSession: random.chance(0.7),
+    cleanStart: random.chance(0.1),
+    clockOffset: random.chance(0.5) ? 0 : random.int(-20_000, 20_000),
+    conflict: random.pick(['last', 'last', 'refuse', 'merge']),
+    offline,
+    maxAge: random.pick([300, 1_500, 60_000]),
+    storage: isKept ? random.int(0, i) : undefined,
+    yes: random.pick([0, 0.5, 1]),
+  }
+}
+
+function actionOf(random: Random, at: number, clients: number): OptimisticAction {
+  const client = random.int(0, clients - 1)
+  const dice = random.int(1, 100)
+  if (dice <= 40) return { at, type: 'set', client, times: random.pick([1, 1, 1, 2, 5]) }
+  if (dice <= 52) return { at, type: 'plain', client }
+  if (dice <= 56) return { at, type: 'delete', client }
+  if (dice <= 60) return { at, type: 'expiring', client }
+  if (dice <= 64) return { at, type: 'blink', client, pause: random.pick([0, 50, 700]) }
+  if (dice <= 71) return { at, type: 'reload', client, pause: random.pick([0, 100, 2_000]) }
+  if (dice <= 88) return { at, type: 'cut', client }
+  if (dice <= 93)
+    return { at, type: 'freeze', client, time: random.int(10, 3_000), first: random.pick(['timers', 'messages']) }
+  return {
+    at,
+    type: 'restart',
+    keepData: random.chance(0.7),
+    keepSessions: random.chance(0.7),
+    outage: random.int(0, random.pick([50, 500, 2_500])),
+    clockBack: random.chance(0.2) ? random.int(-3_000, 3_000) : 0,
+  }
+}

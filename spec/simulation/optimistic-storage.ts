@@ -1,0 +1,55 @@
+import { Observable } from 'rxjs'
+import type { StoredWrite, WriteStorage } from '../../src/optimistic/index.js'
+import type { Random } from './random.js'
+import type { VirtualTime } from './virtual-time.js'
+
+/** A storage that outlives pages, takes its time and sometimes fails. */
+export class SimStorage {
+  readonly #time: VirtualTime
+  readonly #random: Random
+  readonly #bad: number
+  #kept: StoredWrite | undefined
+  /** Whether it works by now. */
+  calm = false
+
+  constructor(time: VirtualTime, random: Random, bad: number) {
+    this.#time = time
+    this.#random = random
+    this.#bad = bad
+  }
+
+  get kept(): StoredWrite | undefined {
+    return this.#kept
+  }
+
+  /** As a page sees it, which may be gone before the storage is done. */
+  port(): WriteStorage {
+    return {
+      load: () => this.#later(() => this.#kept),
+      save: (_, write) =>
+        this.#later(() => {
+          this.#kept = write
+        }),
+      remove: (_, id) =>
+        this.#later(() => {
+          const isThere = this.#kept?.id === id
+          if (isThere) this.#kept = undefined
+          return isThere
+        }),
+    }
+  }
+
+  #later<R>(run: () => R): Observable<R> {
+    return new Observable(subscriber => {
+      const fails = !this.calm && this.#random.chance(this.#bad)
+      this.#time.after(this.#random.int(0, 30), () => {
+        if (fails) {
+          subscriber.error(new Error('the disk is full'))
+          return
+        }
+        subscriber.next(run())
+        subscriber.complete()
+      })
+    })
+  }
+}

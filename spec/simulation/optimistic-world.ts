@@ -1,0 +1,130 @@
+import { text } from '../../src/index.js'
+import { SimBroker } from './broker.js'
+import type { Setting } from './connection.js'
+import { History } from './history.js'
+import { CALM } from './network.js'
+import { KEY, type UserWrite } from './optimistic-oracle.js'
+import { Page, type PageWorld } from './optimistic-page.js'
+import { judgeWrites } from './optimistic-policies.js'
+import { OPTIMISTIC_TROUBLE, type OptimisticAction, type OptimisticSchedule } from './optimistic-schedule.js'
+import { SimStorage } from './optimistic-storage.js'
+import { Random } from './random.js'
+import { seeded } from './simulate.js'
+import { VirtualTime } from './virtual-time.js'
+
+/** What came of a simulation. */
+export interface OptimisticVerdict {
+  readonly violations: readonly string[]
+  readonly outcomes: Readonly<Record<string, number>>
+}
+
+/** Long enough for whatever was on its way, what is read again, and what waits for its time to be over. */
+const SETTLE = 75_000
+
+/** A store, pages that write one key, and a network, on virtual time. */
+export class OptimisticWorld {
+  readonly #schedule: OptimisticSchedule
+  readonly #setting: Setting
+  readonly #shared: PageWorld
+  readonly #storages: readonly SimStorage[]
+  readonly #writes = new Map<string, UserWrite>()
+  /** The page of each plan. */
+  readonly #pages: (Page | undefined)[] = []
+  readonly #violations: string[] = []
+  #others = 0
+
+  constructor(schedule: OptimisticSchedule) {
+    this.#schedule = schedule
+    const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
+    const history = new History(() => time.now)
+    const conditions = { ...schedule.conditions }
+    this.#setting = { sabotage: undefined, kind: schedule.kind, time, random, conditions, history }
+    const complain = (what: string): void => void this.#violations.push(what)
+    this.#shared = {
+      broker: new SimBroker(this.#setting),
+      setting: this.#setting,
+      writes: this.#writes,
+      isOdd: (conditions.oddReply ?? 0) > 0,
+      isShared: storage =>
+        storage !== undefined &&
+        (schedule.badStorage > 0 || schedule.clients.filter(plan => plan.storage === storage).length > 1),
+      complain,
+    }
+    this.#storages = schedule.clients.map(() => new SimStorage(time, random, schedule.badStorage))
+    for (const i of schedule.clients.keys()) this.#open(i)
+  }
+
+  run(): OptimisticVerdict {
+    const { time, conditions, history } = this.#setting
+    for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
+    time.runUntil(OPTIMISTIC_TROUBLE)
+    Object.assign(conditions, CALM)
+    for (const storage of this.#storages) storage.calm = true
+    time.runUntil(OPTIMISTIC_TROUBLE + SETTLE)
+    for (const page of this.#pages) if (page) this.#judgeEnd(page)
+    const writes = Array.from(this.#writes.values()).filter(({ outcome }) => outcome !== 'part')
+    this.#violations.push(...judgeWrites(writes, history))
+    for (const page of this.#pages) page?.close()
+    const outcomes: Record<string, number> = {}
+    for (const { outcome } of writes) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+    return { violations: this.#violations, outcomes }
+  }
+
+  #open(i: number): void {
+    const plan = this.#schedule.clients[i]
+    if (plan === undefined) return
+    const storage = plan.storage === undefined ? undefined : this.#storages[plan.storage]
+    const page = new Page(`client${i}`, plan, storage, this.#shared)
+    this.#pages[i] = page
+    page.look()
+  }
+
+  #do(action: OptimisticAction): void {
+    if (action.type === 'restart') {
+      this.#shared.broker.restart(action)
+      return
+    }
+    const page = this.#pages[action.client]
+    if (page === undefined) return
+    if (action.type === 'cut') page.session.cut()
+    else if (action.type === 'freeze') page.loop.freeze(action.time, action.first)
+    else if (action.type === 'reload') this.#reload(action.client, page, action.pause)
+    else page.loop.run(() => this.#act(page, action))
+  }
+
+  #act(page: Page, action: OptimisticAction): void {
+    const error = (): void => undefined
+    const key = page.store.key(KEY, text)
+    if (action.type === 'set') for (let i = 0; i < action.times; i++) page.set()
+    else if (action.type === 'plain') key.set(`o${++this.#others}`).subscribe({ error })
+    else if (action.type === 'expiring') key.set(`o${++this.#others}`, { expiresIn: 200 }).subscribe({ error })
+    else if (action.type === 'delete') key.delete().subscribe({ error })
+    else if (action.type === 'blink') this.#blink(page, action.pause)
+  }
+
+  #blink(page: Page, pause: number): void {
+    page.lookAway()
+    if (pause === 0) page.look()
+    else this.#setting.time.after(pause, () => page.loop.run(() => page.look()))
+  }
+
+  #reload(i: number, page: Page, pause: number): void {
+    page.close()
+    this.#pages[i] = undefined
+    this.#setting.time.after(pause, () => this.#open(i))
+  }
+
+  #judgeEnd(page: Page): void {
+    const { shown } = page.oracle
+    const record = this.#shared.broker.engine.peek(new TextEncoder().encode(KEY))
+    const truth = record && new TextDecoder().decode(record.value)
+    if (shown?.state !== 'confirmed' && shown?.state !== 'refused')
+      this.#shared.complain(`${page.name} is ${shown?.state} at the end`)
+    if (shown?.value !== truth || (record && String(shown?.version) !== String(record.version)))
+      this.#shared.complain(`${page.name} did not agree: shows ${shown?.value}, is ${truth}`)
+  }
+}
+
+/** Runs a schedule; every chance is the schedule's. */
+export const simulateOptimistic = (schedule: OptimisticSchedule): OptimisticVerdict =>
+  seeded(schedule.seed, () => new OptimisticWorld(schedule).run())
