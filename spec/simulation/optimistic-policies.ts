@@ -63,7 +63,8 @@ function condition(write: UserWrite, change: Happened, history: History): string
     return theirs === previous?.value ? undefined : `was merged with ${theirs}, and replaced ${previous?.value}`
   }
   const isConditional = write.conflict !== 'last' || (write.offline && write.policy === 'cas')
-  if (!isConditional || write.seen === undefined) return undefined
+  // Another page that found it has sent it as that page does.
+  if (!isConditional || write.isShared || write.seen === undefined) return undefined
   const found = previous?.version ?? 'absent'
   return found === write.seen ? undefined : `replaced ${found}, but its user saw ${write.seen}`
 }

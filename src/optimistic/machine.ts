@@ -203,6 +203,7 @@ export class Machine<T> implements WatchObserver {
 
   #lost(write: Write<T>, error: StateStoreError): void {
     if (this.#link) this.#course.hold(write, error, this.#isUp)
+    this.#course.review()
     this.#teller.tell()
     write.fail(error)
     this.#go()

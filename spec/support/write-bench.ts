@@ -1,0 +1,126 @@
+import { map, type Observable } from 'rxjs'
+import type { Context } from 'rxjs-marbles'
+import { onTestFinished, vi } from 'vitest'
+import type { Clock } from '../../src/base/clock.js'
+import { ConnectionLostError } from '../../src/base/errors.js'
+import { StateStore } from '../../src/client/client.js'
+import { StateStoreError, text } from '../../src/index.js'
+import { type OptimisticOptions, type OptimisticState, optimistic } from '../../src/optimistic/index.js'
+import { START } from './manual-clock.js'
+import { type Answer, FakeSession, type WireRequest } from './operator-session.js'
+
+/** How long the store takes to answer, ms; it has done by then at once. */
+const DELAY = 10
+const END = 200_000
+
+/** What the store is like. */
+export interface WriteStore {
+  /** ms after which a write is told of; it is answered after 10. Default 12. */
+  readonly echo?: number
+}
+
+/** A state in a few words: `b pending`, `a refused: conflict`, `b pending late`. */
+export function inWords({ value, state, error, late }: OptimisticState<string>): string {
+  const reason = error ? `: ${error.code}` : ''
+  const lateness = late ? (late.sentAfter === undefined ? ' late' : ` sent ${late.sentAfter} late`) : ''
+  return `${value ?? '-'} ${state}${reason}${lateness}`
+}
+
+/** A page that writes the key `k` of a store that has `a`, in the time of a marble test. */
+export function writeBench(m: Context, options: OptimisticOptions<string> = {}, { echo = 12 }: WriteStore = {}) {
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const { scheduler } = m
+  let isUp = false
+  let version = 1
+  let record: { value: string; version: number } | undefined = { value: 'a', version }
+  const clock: Clock = {
+    now: () => START + scheduler.now(),
+    monotonic: () => scheduler.now(),
+    schedule(delay, task) {
+      const action = scheduler.schedule(() => task(), delay)
+      return () => action.unsubscribe()
+    },
+  }
+  const sent: string[] = []
+  /** Verbs whose requests are lost on the way there, or done but not answered. */
+  const lost = new Set<string>()
+  const unanswered = new Set<string>()
+  const answers = new Map<string, string>()
+  const session = new FakeSession(request => {
+    const { verb, rest } = request
+    sent.push([scheduler.now(), verb, ...rest].join(' '))
+    if (lost.has(verb)) return m.cold('-')
+    const answer = answerTo(request)
+    return unanswered.has(verb) ? m.cold('-') : m.cold<Answer>(`${DELAY}ms a`, { a: answer })
+  })
+
+  function answerTo({ verb, rest }: WireRequest): Answer {
+    const scripted = answers.get(verb)
+    if (scripted !== undefined) return { payload: `${scripted}\r\n` }
+    if (verb === 'GET') return found()
+    if (verb !== 'SET') return { payload: '+OK\r\n', properties: { __stat: '200' } }
+    const [value = '', condition, wanted] = rest
+    const isRight =
+      condition === 'NX' ? record === undefined : condition !== 'IFVER' || wanted === `${record?.version}:0:S`
+    const properties = { __stat: '200', ...(record && { __ts: `${record.version}:0:S` }) }
+    if (!isRight) return { payload: ':-1\r\n', properties }
+    change(value)
+    const [told, place] = [value, version]
+    scheduler.schedule(() => isUp && session.notify('k', { set: told }, place), echo)
+    return { payload: '+OK\r\n', properties: { __stat: '200', __ts: `${place}:0:S` } }
+  }
+
+  function found(): Answer {
+    if (record === undefined) return { payload: '$-1\r\n', properties: { __stat: '200', __pos: `${version}:0:S` } }
+    const { value } = record
+    return { payload: `$${value.length}\r\n${value}\r\n`, properties: { __stat: '200', __ts: `${record.version}:0:S` } }
+  }
+
+  /** Somebody else changes the key, of which nobody is told. */
+  function change(value: string | undefined): void {
+    version++
+    record = value === undefined ? undefined : { value, version }
+  }
+
+  /** The same, and the page is told after a while, ms. */
+  function tell(value: string | undefined, after = 0): void {
+    change(value)
+    const place = version
+    scheduler.schedule(() => session.notify('k', value === undefined ? 'delete' : { set: value }, place), after)
+  }
+
+  const connect = (): void => {
+    isUp = true
+    session.connect()
+  }
+  const disconnect = (): void => {
+    isUp = false
+    session.disconnect(new ConnectionLostError())
+  }
+  const store = new StateStore(session, { clock, timeout: 1_000, queueLimit: 100, stopDelay: 0 })
+  const view = optimistic(store.key('k', text), options)
+  connect()
+  scheduler.schedule(() => void store.close(), END)
+  return {
+    store,
+    view,
+    state$: view.state$.pipe(map(inWords)),
+    /** What a write comes to, in words. */
+    result: (value: string): Observable<string> => view.set(value).pipe(map(({ outcome }) => `${value} ${outcome}`)),
+    change,
+    tell,
+    sent,
+    /** Writes and reads of the page itself, with their time. */
+    writes: () => sent.filter(request => request.includes(' SET ')),
+    lost,
+    unanswered,
+    answers,
+    connect,
+    disconnect,
+    at: (time: number, task: () => void) => void scheduler.schedule(task, time),
+  }
+}
+
+/** Of an error its code. */
+export const codeOf = (error: unknown): string => (error instanceof StateStoreError ? error.code : String(error))
