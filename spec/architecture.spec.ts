@@ -31,6 +31,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   matching: ['base', 'hlc', 'protocol', 'keys'],
   // Writes go past the handle of a key, which knows neither what the watch told nor where a read belongs.
   optimistic: ['base', 'awaitable', 'hlc', 'protocol', 'commands', 'keys'],
+  // The storage of its writes that only Node has.
+  'optimistic-file': ['base', 'optimistic'],
   index: ['base', 'awaitable', 'hlc', 'mqtt', 'rpc', 'keys', 'operators', 'client'],
   engine: ['base', 'hlc', 'protocol'],
   log: ['base', 'hlc', 'protocol', 'engine'],
@@ -82,7 +84,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   console: ['base', 'dump', 'tls', 'listeners', 'standalone'],
   settings: ['base', 'client'],
-  react: ['base', 'protocol', 'keys', 'client', 'matching'],
+  react: ['base', 'protocol', 'keys', 'client', 'matching', 'optimistic'],
   'pubsub/wire': ['base'],
   'pubsub/client': ['base', 'awaitable', 'pubsub/wire'],
   'pubsub/index': ['base', 'awaitable', 'pubsub/wire', 'pubsub/client'],
@@ -112,7 +114,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** Packages and the only places that may import them; types are free where they are part of the public face. */
 const PACKAGES: Record<string, readonly string[]> = {
   mqtt: ['mqtt/open-session.ts', 'mqtt/reason-words.ts'],
-  react: ['react/use-key.ts', 'react/use-keys.ts', 'react/use-selected.ts', 'react/use-status.ts'],
+  react: [
+    'react/use-key.ts',
+    'react/use-keys.ts',
+    'react/use-selected.ts',
+    'react/use-status.ts',
+    'react/use-writable-key.ts',
+  ],
   '@nats-io/transport-node': ['jetstream/packages.ts'],
   '@nats-io/jetstream': ['jetstream/packages.ts'],
   '@nats-io/obj': ['jetstream/packages.ts'],
@@ -135,6 +143,7 @@ const NODE_ONLY = [
   'attach',
   'console',
   'settings',
+  'optimistic-file',
   'cli',
   'pubsub/hub',
   'pubsub/server',

@@ -83,6 +83,7 @@ export class Course<T> {
   /** A write that was sent and whose place is not known. */
   hold(write: Write<T>, error: StateStoreError | undefined, isUp: boolean): void {
     this.#held.begin(write, error, isUp, this.#truth.epoch)
+    this.review()
   }
 
   /** Asks for what the key has, which is not what the store says it was when it was written. */

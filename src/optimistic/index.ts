@@ -1,4 +1,5 @@
 export { ConflictError, OfflineError } from './errors.js'
+export { indexedDbStorage } from './indexed-db.js'
 export { Optimistic, optimistic } from './optimistic.js'
 export type { LateWrite, Merge, OptimisticOptions } from './options.js'
 export type { Lateness, OptimisticResult, OptimisticState } from './state.js'

@@ -3,7 +3,7 @@ import { ClosedError, StateStoreError } from '../base/errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import type { Freshness } from '../keys/freshness.js'
 import type { KeySource } from '../keys/source.js'
-import type { WatchObserver } from '../keys/watch.js'
+import type { Known, WatchObserver } from '../keys/watch.js'
 import type { RawEntry } from '../keys/watch-state.js'
 import type { Fate } from './aftermath.js'
 import { Course } from './course.js'
@@ -15,7 +15,7 @@ import { Teller } from './teller.js'
 import { Waiting } from './waiting.js'
 import { type Write, writeOf } from './write.js'
 
-const CONNECTING: Freshness = { state: 'connecting' }
+const UNWATCHED: Known = { raw: undefined, freshness: { state: 'connecting' } }
 
 /**
  * One key that is written as it is watched. One write is under way at a time, the newest waits. It lives while somebody
@@ -27,9 +27,8 @@ export class Machine<T> implements WatchObserver {
   readonly #course: Course<T>
   readonly #sender: Sender<T>
   readonly #waiting: Waiting<T>
-  #teller = new Teller(() => this.#state)
-  #raw: RawEntry | undefined
-  #freshness = CONNECTING
+  #teller = new Teller(() => this.state)
+  #watched = UNWATCHED
   #isUp = false
   #failure: StateStoreError | undefined
   #late: Lateness | undefined
@@ -83,14 +82,14 @@ export class Machine<T> implements WatchObserver {
 
   signal(raw: RawEntry | undefined, freshness: Freshness): void {
     const wasLive = this.#isLive
-    this.#freshness = freshness
+    const before = this.#watched.raw
+    this.#watched = { raw, freshness }
     if (wasLive && !this.#isLive) this.#course.learn({ type: 'lost' })
-    if (raw && raw !== this.#raw) this.#course.learn({ type: 'told', bytes: raw.value, version: raw.version })
+    if (raw && raw !== before) this.#course.learn({ type: 'told', bytes: raw.value, version: raw.version })
     // What was told before is what the store has on this connection, too, whatever was learnt on others. But a deletion that
     // was told then need not be the last one.
     else if (raw && this.#isLive && !wasLive)
       this.#course.learn({ type: 'told', bytes: raw.value, version: raw.value && raw.version })
-    this.#raw = raw
     this.#go()
   }
 
@@ -103,7 +102,7 @@ export class Machine<T> implements WatchObserver {
   }
 
   get #isLive(): boolean {
-    return this.#freshness.state === 'live'
+    return this.#watched.freshness.state === 'live'
   }
 
   /** The newest write that is still under way. */
@@ -111,12 +110,15 @@ export class Machine<T> implements WatchObserver {
     return this.#waiting.write ?? this.#sender.active ?? this.#course.held
   }
 
-  get #state(): OptimisticState<T> {
+  /** What to show now; while nobody looks, what other watches of the key know. */
+  get state(): OptimisticState<T> {
+    const { registry } = this.#source.host
+    const { raw, freshness } = (this.#link ? undefined : registry.peek(this.#source.key)) ?? this.#watched
     const { held, error, truth } = this.#course
     const shown = this.#shown
     const doubt = shown && shown === held ? error : undefined
-    const last = { failure: this.#failure, late: this.#late }
-    return this.#show.stateOf({ ...last, known: truth.known, shown, doubt, freshness: this.#freshness })
+    const known = this.#link || !raw ? truth.known : { bytes: raw.value, version: raw.version, epoch: 0 }
+    return this.#show.stateOf({ known, shown, doubt, freshness, failure: this.#failure, late: this.#late })
   }
 
   #written(value: T, failed: (error: unknown) => void): Write<T> | undefined {
@@ -169,14 +171,12 @@ export class Machine<T> implements WatchObserver {
       current: this.#show.decode(truth.known).value,
     }
     const write = this.#waiting.next(chances)
-    if (write) this.#send(write)
+    if (write) {
+      this.#course.sent()
+      this.#sender.send(write, truth.known, this.#course.place)
+    }
     this.#teller.tell()
     this.#rest()
-  }
-
-  #send(write: Write<T>): void {
-    this.#course.sent()
-    this.#sender.send(write, this.#course.truth.known, this.#course.place)
   }
 
   #applied(write: Write<T>, value: T, version: Hlc | undefined): void {
@@ -192,18 +192,15 @@ export class Machine<T> implements WatchObserver {
   }
 
   #outdated(write: Write<T>): void {
-    if (this.#link === undefined) {
-      write.fail(new ClosedError())
-      return
-    }
-    this.#course.doubt()
-    this.#waiting.back(write)
+    if (this.#link) {
+      this.#course.doubt()
+      this.#waiting.back(write)
+    } else write.fail(new ClosedError())
     this.#go()
   }
 
   #lost(write: Write<T>, error: StateStoreError): void {
     if (this.#link) this.#course.hold(write, error, this.#isUp)
-    this.#course.review()
     this.#teller.tell()
     write.fail(error)
     this.#go()
@@ -229,7 +226,7 @@ export class Machine<T> implements WatchObserver {
 
   #end(error: StateStoreError): Teller<OptimisticState<T>> {
     const ended = this.#teller
-    this.#teller = new Teller(() => this.#state)
+    this.#teller = new Teller(() => this.state)
     this.#stop()
     this.#waiting.end(error)
     return ended
@@ -247,8 +244,7 @@ export class Machine<T> implements WatchObserver {
     this.#link = undefined
     this.#course.stop()
     this.#waiting.close()
-    this.#raw = undefined
-    this.#freshness = CONNECTING
+    this.#watched = UNWATCHED
     this.#isUp = false
   }
 }

@@ -36,6 +36,11 @@ export class Optimistic<T> {
     )
   }
 
+  /** What to show now, without looking on. */
+  get state(): OptimisticState<T> {
+    return this.#machine.state
+  }
+
   /**
    * Writes the value, and shows it at once; to be subscribed or awaited, see {@link StoreRequest}: alone it does nothing.
    * For those who want the result; handlers of a page use {@link next}. Unsubscribing takes it back if it was not sent yet.

@@ -1,0 +1,110 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, open, readdir, readFile, rename, rm, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { checkObject } from '../base/check.js'
+import { ArgumentError, shown } from '../base/errors.js'
+import type { StoredWrite, WriteStorage } from '../optimistic/index.js'
+
+/**
+ * Keeps writes that wait for the connection as files of a directory, one for each key: they outlive the process, and of
+ * several processes one sends them. Only their owner may read them. Throws `argument` for anything but a path.
+ *
+ * @param directory - made when it is not there; one for each state store
+ * @example
+ * ```ts
+ * optimistic(key, { offline: 'latest', maxAge: 300_000, storage: fileStorage('/var/lib/panel/writes') })
+ * ```
+ */
+export function fileStorage(directory: string): WriteStorage {
+  if (typeof directory !== 'string' || directory === '')
+    throw new ArgumentError(`Expected the directory to be a path, got \`${shown(directory)}\``)
+  return {
+    load: async key => {
+      const found = await Promise.all((await filesOf(directory, key)).map(file => read(join(directory, file))))
+      return found.reduce((newest, one) => (one && (newest === undefined || one.at > newest.at) ? one : newest), undefined)
+    },
+    save: async (key, write) => {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      const older = await filesOf(directory, key)
+      const name = `${prefixOf(key)}${hash(write.id)}.json`
+      await put(directory, name, write)
+      for (const file of older) if (file !== name) await rm(join(directory, file), { force: true })
+    },
+    // Of several who take the same file away one succeeds.
+    remove: async (key, id) => {
+      try {
+        await unlink(join(directory, `${prefixOf(key)}${hash(id)}.json`))
+      } catch (error) {
+        if (isAbsent(error)) return false
+        throw error
+      }
+      await flush(directory)
+      return true
+    },
+  }
+}
+
+/** Keys are as long as they like, and names of files are not. */
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+const prefixOf = (key: string): string => `${hash(key)}-`
+
+async function filesOf(directory: string, key: string): Promise<string[]> {
+  try {
+    const files = await readdir(directory)
+    return files.filter(file => file.startsWith(prefixOf(key)) && file.endsWith('.json'))
+  } catch (error) {
+    if (isAbsent(error)) return []
+    throw error
+  }
+}
+
+/** A file that is there as a whole or not at all. */
+async function put(directory: string, name: string, { value, ...rest }: StoredWrite): Promise<void> {
+  const draft = join(directory, `${randomUUID()}.tmp`)
+  const file = await open(draft, 'wx', 0o600)
+  try {
+    await file.writeFile(JSON.stringify({ ...rest, value: Buffer.from(value).toString('base64') }))
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(draft, join(directory, name))
+  await flush(directory)
+}
+
+async function read(path: string): Promise<StoredWrite | undefined> {
+  try {
+    const { id, at, seen, value } = checked(JSON.parse(await readFile(path, 'utf8')), path)
+    return { id, at, value: new Uint8Array(Buffer.from(value, 'base64')), ...(seen !== undefined && { seen }) }
+  } catch (error) {
+    // Somebody else has taken it meanwhile.
+    if (isAbsent(error)) return undefined
+    throw error
+  }
+}
+
+interface Content extends Omit<StoredWrite, 'value'> {
+  readonly value: string
+}
+
+function checked(content: unknown, path: string): Content {
+  checkObject(path, content)
+  const { id, at, seen, value } = Object(content)
+  const isSeen = seen === undefined || seen === null || typeof seen === 'string'
+  if (typeof id !== 'string' || typeof at !== 'number' || typeof value !== 'string' || !isSeen)
+    throw new ArgumentError(`Expected ${path} to hold a write: it was written by something else`)
+  return { id, at, value, seen }
+}
+
+/** What was renamed or removed stays so when the power fails. Windows knows no directories that can be opened. */
+async function flush(directory: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const isAbsent = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'
