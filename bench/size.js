@@ -7,7 +7,15 @@ import { bytes, printTable } from './report.js'
 /** What the application has anyway, or a browser never loads. */
 const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^react($|\/)/, /^ws$/]
 /** Entries that are loaded together; what they have in common counts once. */
-const LOADS = ['.', '. + ./lease', '. + ./matching', './react', './pubsub']
+const LOADS = [
+  '.',
+  '. + ./lease',
+  '. + ./matching',
+  '. + ./optimistic',
+  '. + ./optimistic + ./optimistic/react',
+  './react',
+  './pubsub',
+]
 /** A module that exports all that the entries do. */
 const IMPORTER = new URL('./importer.js', import.meta.url).pathname
 const PAGE = new URL('../dist/console/page/', import.meta.url)

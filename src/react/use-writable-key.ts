@@ -59,17 +59,17 @@ function useView<T>(
   options: OptimisticOptions<T>,
   latest: Latest<T>,
 ): Optimistic<T> | undefined {
-  const given = key instanceof Optimistic ? key : undefined
-  const source = given || key === undefined ? undefined : sourceOf(key)
+  const plain = key instanceof Optimistic ? undefined : key
+  const source = plain && sourceOf(plain)
   const codec = source && identityOf(source.codec)
   const { conflict, offline, maxAge, storage, timeout, expiresIn, persist } = options
   const mode = typeof conflict === 'function' ? 'merge' : conflict
   // biome-ignore lint/correctness/useExhaustiveDependencies: a key made anew is the same key, and functions are looked up
   const own = useMemo(
-    () => (key === undefined || key instanceof Optimistic ? undefined : optimistic(key, lookedUp(options, latest))),
+    () => plain && optimistic(plain, lookedUp(options, latest)),
     [source?.host.registry, source?.key.id, codec, mode, offline, maxAge, storage, timeout, expiresIn, persist],
   )
-  return given ?? own
+  return key instanceof Optimistic ? key : own
 }
 
 /** The same options, but functions are those of the latest rendering. */
