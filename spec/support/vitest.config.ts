@@ -13,7 +13,12 @@ const GATE = process.env['CI'] !== undefined
 const WORKERS = GATE ? '100%' : Math.ceil(1.5 * availableParallelism())
 
 /** What needs a page, a package or a browser of its own making, which are made once for all of it. */
-const PAGES = ['spec/browser/**/*.spec.ts', 'spec/frameworks/*.spec.ts', 'spec/react/browser.spec.ts']
+const PAGES = [
+  'spec/browser/**/*.spec.ts',
+  'spec/frameworks/*.spec.ts',
+  'spec/react/browser.spec.ts',
+  'spec/optimistic/browser/*.spec.ts',
+]
 /** What takes the time of an innocent client beside an attack: nothing else may keep the machine busy. */
 const ATTACKS = readdirSync(new URL('../attacks', import.meta.url))
   .filter(name => name.endsWith('.spec.ts'))
