@@ -7,6 +7,7 @@ export const PARTS = [
     pages: [
       ['README.md', 'guide'],
       ['docs/guarantees.md', 'guarantees'],
+      ['docs/writing.md', 'writing'],
       ['docs/frameworks.md', 'frameworks'],
       ['docs/browser.md', 'browser'],
       ['docs/locking.md', 'locking'],

@@ -45,6 +45,7 @@ describe('The snippets of the document', () => {
     expect(snippets().map(({ section, file }) => `${section}: ${file}`)).toEqual([
       'In a framework, and without RxJS: store.ts',
       'React: set-point.tsx',
+      'Writing: writable-set-point.tsx',
       'Angular: set-point.component.ts',
       'Svelte: SetPoint.svelte',
       'Vue: use-key.ts',

@@ -23,6 +23,7 @@ const TSCONFIG = {
     paths: {
       'rx-statestore': [join(ROOT, 'src/index.ts')],
       'rx-statestore/lease': [join(ROOT, 'src/lease/index.ts')],
+      'rx-statestore/optimistic/react': [join(ROOT, 'src/react/writable.ts')],
       'rx-statestore/react': [join(ROOT, 'src/react/index.ts')],
     },
   },

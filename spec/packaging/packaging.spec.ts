@@ -20,9 +20,12 @@ import * as client from '../../src/index.js'
 import * as jetstream from '../../src/jetstream/index.js'
 import * as lease from '../../src/lease/index.js'
 import * as matching from '../../src/matching/index.js'
+import * as optimistic from '../../src/optimistic/index.js'
+import * as optimisticFile from '../../src/optimistic-file/index.js'
 import * as pubsub from '../../src/pubsub/index.js'
 import * as hub from '../../src/pubsub/server.js'
 import * as react from '../../src/react/index.js'
+import * as writable from '../../src/react/writable.js'
 import * as settings from '../../src/settings.js'
 import * as server from '../../src/standalone.js'
 import { effort, some } from '../support/effort.js'
@@ -40,6 +43,9 @@ const ENTRIES = {
   'rx-statestore': client,
   'rx-statestore/lease': lease,
   'rx-statestore/matching': matching,
+  'rx-statestore/optimistic': optimistic,
+  'rx-statestore/optimistic/react': writable,
+  'rx-statestore/optimistic/file': optimisticFile,
   'rx-statestore/server': server,
   'rx-statestore/jetstream': jetstream,
   'rx-statestore/console': consoleEntry,
@@ -65,6 +71,7 @@ const DOCUMENTS: readonly Document[] = [
       /written \d+:\d+:StateStore\n[\s\S]*set point 22\n$/,
       /^connecting\n/,
       /\[ true, true \]/,
+      /^undefined connecting undefined\n21 pending undefined\n22 pending undefined\n[\s\S]*22 confirmed undefined\n(22 confirmed undefined\n)*applied\n[\s\S]*$/,
       /^\[ 'pump' \]\nthermostat\/setPoint\n$/,
       /^(readings \{\}\n)?readings \{ 'reading\/1': 20 \}\n$/,
       /^1 set\n$/,
@@ -81,6 +88,10 @@ const DOCUMENTS: readonly Document[] = [
   },
   { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/, /^$/] },
   { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
+  {
+    file: 'docs/writing.md',
+    outputs: [/^undefined connecting\n21 pending\n22 pending\n[\s\S]*applied \d+:\d+:StateStore\n[\s\S]*$/],
+  },
   { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
   {
     file: 'docs/coming-from-mqtt.md',

@@ -6,6 +6,8 @@ const at = (path: string): string => new URL(`../../${path}`, import.meta.url).p
 
 const PACKAGE = [
   { find: /^rx-statestore$/, replacement: at('src/index.ts') },
+  { find: /^rx-statestore\/optimistic$/, replacement: at('src/optimistic/index.ts') },
+  { find: /^rx-statestore\/optimistic\/react$/, replacement: at('src/react/writable.ts') },
   { find: /^rx-statestore\/react$/, replacement: at('src/react/index.ts') },
 ]
 /** What bundlers take for a browser. */

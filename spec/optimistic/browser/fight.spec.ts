@@ -15,6 +15,8 @@ import type { Controls, PageTerms, Told } from './support/page-program.js'
 declare const page: Controls
 
 const PROGRAM = new URL('support/page-program.ts', import.meta.url).pathname
+/** What chromium says of bytes for a connection that was just cut. */
+const CLOSING = /WebSocket is already in CLOSING or CLOSED state/
 /** `FIGHT_ROUNDS=1000` has them fight for longer. */
 const ROUNDS = Number(process.env['FIGHT_ROUNDS'] ?? effort(40, 8))
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
@@ -52,7 +54,7 @@ describeInBrowser('Two browsers that fight over one set point', openPage => {
     const links = [await layLink(store.wsUrl), await layLink(store.wsUrl)]
     const pages: Page[] = []
     for (const { url } of links) {
-      const opened = await openPage(`${address}?store=${url.replace('mqtt:', 'ws:')}`, { allow: [NO_SOCKET] })
+      const opened = await openPage(`${address}?store=${url.replace('mqtt:', 'ws:')}`, { allow: [NO_SOCKET, CLOSING] })
       pages.push(opened.page)
     }
     let value = 0
