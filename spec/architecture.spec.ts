@@ -31,6 +31,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   matching: ['base', 'hlc', 'protocol', 'keys'],
   // Writes go past the handle of a key, which knows neither what the watch told nor where a read belongs.
   optimistic: ['base', 'awaitable', 'hlc', 'protocol', 'commands', 'keys'],
+  shadow: ['base', 'awaitable', 'hlc', 'keys', 'optimistic'],
   // The storage of its writes that only Node has.
   'optimistic-file': ['base', 'optimistic'],
   index: ['base', 'awaitable', 'hlc', 'mqtt', 'rpc', 'keys', 'operators', 'client'],

@@ -27,6 +27,7 @@ import * as hub from '../../src/pubsub/server.js'
 import * as react from '../../src/react/index.js'
 import * as writable from '../../src/react/writable.js'
 import * as settings from '../../src/settings.js'
+import * as shadow from '../../src/shadow/index.js'
 import * as server from '../../src/standalone.js'
 import { effort, some } from '../support/effort.js'
 import { BUN, DENO, runtimeOf, SERVICES } from '../support/services.js'
@@ -46,6 +47,7 @@ const ENTRIES = {
   'rx-statestore/optimistic': optimistic,
   'rx-statestore/optimistic/react': writable,
   'rx-statestore/optimistic/file': optimisticFile,
+  'rx-statestore/shadow': shadow,
   'rx-statestore/server': server,
   'rx-statestore/jetstream': jetstream,
   'rx-statestore/console': consoleEntry,

@@ -21,7 +21,10 @@ export function fileStorage(directory: string): WriteStorage {
   return {
     load: async key => {
       const found = await Promise.all((await filesOf(directory, key)).map(file => read(join(directory, file))))
-      return found.reduce((newest, one) => (one && (newest === undefined || one.at > newest.at) ? one : newest), undefined)
+      return found.reduce(
+        (newest, one) => (one && (newest === undefined || one.at > newest.at) ? one : newest),
+        undefined,
+      )
     },
     save: async (key, write) => {
       await mkdir(directory, { recursive: true, mode: 0o700 })

@@ -9,12 +9,14 @@ import type { Fate } from './aftermath.js'
 import { Course } from './course.js'
 import type { Terms } from './options.js'
 import { Sender } from './sender.js'
-import { Show } from './show.js'
-import type { Lateness, OptimisticResult, OptimisticState } from './state.js'
+import { type Scene, Show } from './show.js'
+import type { OptimisticResult, OptimisticState } from './state.js'
 import { Teller } from './teller.js'
+import type { Truth } from './truth.js'
 import { Waiting } from './waiting.js'
 import { type Write, writeOf } from './write.js'
 
+const NOTHING: Pick<Scene<unknown>, 'failure' | 'late'> = { failure: undefined, late: undefined }
 const UNWATCHED: Known = { raw: undefined, freshness: { state: 'connecting' } }
 
 /**
@@ -30,8 +32,8 @@ export class Machine<T> implements WatchObserver {
   #teller = new Teller(() => this.state)
   #watched = UNWATCHED
   #isUp = false
-  #failure: StateStoreError | undefined
-  #late: Lateness | undefined
+  /** What came of the last write. */
+  #last = NOTHING
   #lookers = 0
   #link: Subscription | undefined
 
@@ -68,11 +70,10 @@ export class Machine<T> implements WatchObserver {
   /** Writes a value; unsubscribing takes it back if it was not sent yet. */
   write(value: T): Observable<OptimisticResult<T>> {
     return new Observable(subscriber => {
-      const write = this.#written(value, error => subscriber.error(error))
+      const write = this.#written(value, error => void subscriber.error(error))
       if (write === undefined) return
       write.observer = subscriber
       subscriber.add(() => {
-        write.observer = undefined
         this.#waiting.withdraw(write)
         this.#go()
       })
@@ -81,14 +82,14 @@ export class Machine<T> implements WatchObserver {
   }
 
   signal(raw: RawEntry | undefined, freshness: Freshness): void {
-    const wasLive = this.#isLive
-    const before = this.#watched.raw
+    const { raw: before, freshness: earlier } = this.#watched
+    const [wasLive, isLive] = [earlier.state === 'live', freshness.state === 'live']
     this.#watched = { raw, freshness }
-    if (wasLive && !this.#isLive) this.#course.learn({ type: 'lost' })
+    if (wasLive && !isLive) this.#course.learn({ type: 'lost' })
     if (raw && raw !== before) this.#course.learn({ type: 'told', bytes: raw.value, version: raw.version })
     // What was told before is what the store has on this connection, too, whatever was learnt on others. But a deletion that
     // was told then need not be the last one.
-    else if (raw && this.#isLive && !wasLive)
+    else if (raw && isLive && !wasLive)
       this.#course.learn({ type: 'told', bytes: raw.value, version: raw.value && raw.version })
     this.#go()
   }
@@ -101,10 +102,6 @@ export class Machine<T> implements WatchObserver {
     this.#end(new ClosedError()).complete()
   }
 
-  get #isLive(): boolean {
-    return this.#watched.freshness.state === 'live'
-  }
-
   /** The newest write that is still under way. */
   get #shown(): Write<T> | undefined {
     return this.#waiting.write ?? this.#sender.active ?? this.#course.held
@@ -112,31 +109,37 @@ export class Machine<T> implements WatchObserver {
 
   /** What to show now; while nobody looks, what other watches of the key know. */
   get state(): OptimisticState<T> {
-    const { registry } = this.#source.host
-    const { raw, freshness } = (this.#link ? undefined : registry.peek(this.#source.key)) ?? this.#watched
-    const { held, error, truth } = this.#course
+    const { held, error } = this.#course
+    const { freshness } = this.#watch
     const shown = this.#shown
     const doubt = shown && shown === held ? error : undefined
-    const known = this.#link || !raw ? truth.known : { bytes: raw.value, version: raw.version, epoch: 0 }
-    return this.#show.stateOf({ known, shown, doubt, freshness, failure: this.#failure, late: this.#late })
+    return this.#show.stateOf({ ...this.#last, known: this.#known, shown, doubt, freshness })
   }
 
-  #written(value: T, failed: (error: unknown) => void): Write<T> | undefined {
+  get #watch(): Known {
+    const { host, key } = this.#source
+    return (this.#link ? undefined : host.registry.peek(key)) ?? this.#watched
+  }
+
+  get #known(): Truth['known'] {
+    const { raw } = this.#watch
+    return this.#link || !raw ? this.#course.truth.known : { bytes: raw.value, version: raw.version, epoch: 0 }
+  }
+
+  #written(value: T, failed: (error: unknown) => undefined): Write<T> | undefined {
     try {
       // While a write is shown, what that one was to replace was seen last.
-      return writeOf(this.#source, value, this.#shown ? this.#shown.seen : this.#course.truth.known)
+      return writeOf(this.#source, value, this.#shown ? this.#shown.seen : this.#known)
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
-      this.#failure = error
+      this.#last = { failure: error, late: undefined }
       this.#teller.tell()
-      failed(error)
-      return undefined
+      return failed(error)
     }
   }
 
   #begin(write: Write<T>): void {
-    this.#failure = undefined
-    this.#late = undefined
+    this.#last = NOTHING
     this.#waiting.put(write)
     this.#start()
     this.#go()
@@ -162,18 +165,17 @@ export class Machine<T> implements WatchObserver {
 
   /** Does what can be done now, and tells of it. */
   #go(): void {
-    const { truth, isDoubtful } = this.#course
     this.#course.review()
-    const chances = {
-      isUp: this.#isUp,
-      isBusy: this.#sender.active !== undefined,
-      isLive: this.#isLive && !isDoubtful,
-      current: this.#show.decode(truth.known).value,
-    }
-    const write = this.#waiting.next(chances)
+    const { isDoubtful, place, truth } = this.#course
+    const [isBusy, isLive] = [
+      this.#sender.active !== undefined,
+      this.#watched.freshness.state === 'live' && !isDoubtful,
+    ]
+    const current = this.#show.decode(truth.known).value
+    const write = this.#waiting.next({ isUp: this.#isUp, isBusy, isLive, current })
     if (write) {
       this.#course.sent()
-      this.#sender.send(write, truth.known, this.#course.place)
+      this.#sender.send(write, truth.known, place)
     }
     this.#teller.tell()
     this.#rest()
@@ -184,18 +186,16 @@ export class Machine<T> implements WatchObserver {
     if (this.#link && from && !this.#course.learn({ type: 'written', bytes, version, from }))
       this.#course.hold(write, undefined, this.#isUp)
     this.#follow({ bytes, version })
-    this.#failure = undefined
-    this.#late = write.lateness
+    this.#last = { failure: undefined, late: write.lateness }
     this.#teller.tell()
     write.settle(this.#source.key.text, 'applied', value, version)
     this.#go()
   }
 
   #outdated(write: Write<T>): void {
-    if (this.#link) {
-      this.#course.doubt()
-      this.#waiting.back(write)
-    } else write.fail(new ClosedError())
+    this.#course.doubt()
+    this.#waiting.back(write)
+    if (this.#link === undefined) this.#waiting.end(new ClosedError())
     this.#go()
   }
 
@@ -207,7 +207,7 @@ export class Machine<T> implements WatchObserver {
   }
 
   #refuse(write: Write<T>, error: StateStoreError): void {
-    this.#failure = error
+    this.#last = { failure: error, late: undefined }
     this.#teller.tell()
     write.fail(error)
     this.#go()
@@ -215,7 +215,7 @@ export class Machine<T> implements WatchObserver {
 
   #decided({ bytes }: Write<T>, fate: Fate, error: StateStoreError | undefined): void {
     if (fate === 'written') this.#follow({ bytes, version: this.#course.truth.known?.version })
-    if (fate === 'not written') this.#failure = error
+    if (fate === 'not written') this.#last = { failure: error, late: undefined }
   }
 
   /** An own write was done, upon which the next one was made. */

@@ -84,6 +84,7 @@ export class Waiting<T> {
 
   /** The user does not want it any more. */
   withdraw(write: Write<T>): void {
+    write.observer = undefined
     if (this.#write === write) this.#remove()
   }
 
@@ -207,7 +208,7 @@ export class Waiting<T> {
   }
 
   #refuse(write: Write<T>, error: StateStoreError): void {
-    this.withdraw(write)
+    if (this.#write === write) this.#remove()
     this.#listener.refused(write, error)
   }
 

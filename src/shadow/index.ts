@@ -1,0 +1,2 @@
+export type { Delta } from './delta.js'
+export { Shadow, type ShadowOptions, type ShadowState, shadow } from './shadow.js'
