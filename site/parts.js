@@ -8,6 +8,7 @@ export const PARTS = [
       ['README.md', 'guide'],
       ['docs/guarantees.md', 'guarantees'],
       ['docs/writing.md', 'writing'],
+      ['docs/shadows.md', 'shadows'],
       ['docs/frameworks.md', 'frameworks'],
       ['docs/browser.md', 'browser'],
       ['docs/locking.md', 'locking'],

@@ -94,6 +94,7 @@ const DOCUMENTS: readonly Document[] = [
     file: 'docs/writing.md',
     outputs: [/^undefined connecting\n21 pending\n22 pending\n[\s\S]*applied \d+:\d+:StateStore\n[\s\S]*$/],
   },
+  { file: 'docs/shadows.md', outputs: [/^turning to \{ setPoint: 21 \}\nsettled true\n$/] },
   { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
   {
     file: 'docs/coming-from-mqtt.md',

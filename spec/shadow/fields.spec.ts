@@ -4,7 +4,9 @@ import { difference, isEmpty, isSame, mergedFields, patched } from '../../src/sh
 
 type Document = Partial<Record<'a' | 'b' | 'c', number>>
 
-const document = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 0, max: 3 }), { noNullPrototype: true })
+const document = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 0, max: 3 }), {
+  noNullPrototype: true,
+})
 
 describe('the difference', () => {
   it('is what is wanted and is not so; what is not wanted may be as it is', () => {

@@ -1,6 +1,7 @@
+import { optimistic } from 'rx-statestore/optimistic'
 import { fromEvent, map, merge, of, tap } from 'rxjs'
 import { MODES } from '../keys.js'
-import { control } from './control.js'
+import { control, noticeOf } from './control.js'
 import { find } from './find.js'
 
 /** The modes of the heater, to choose from. @param {import('../keys.js').Keys} keys */
@@ -10,10 +11,10 @@ export function showMode({ mode }) {
     input: /** @type {HTMLInputElement} */ (find(`#mode [value=${value}]`)),
   }))
   const choices$ = radios.map(({ value, input }) => fromEvent(input, 'change').pipe(map(() => of(value))))
-  return control(mode, merge(...choices$)).pipe(
+  return control(optimistic(mode, { offline: 'latest', maxAge: 60_000 }), merge(...choices$)).pipe(
     tap(shown => {
       for (const { value, input } of radios) input.checked = value === shown.value
-      find('#mode-notice').textContent = shown.failure === undefined ? '' : `Not set: ${shown.failure.message}`
+      find('#mode-notice').textContent = noticeOf(shown)
     }),
   )
 }

@@ -1,5 +1,6 @@
+import { optimistic } from 'rx-statestore/optimistic'
 import { combineLatest, merge, tap } from 'rxjs'
-import { control } from './control.js'
+import { control, noticeOf } from './control.js'
 import { Dial } from './dial.js'
 import { find } from './find.js'
 
@@ -8,11 +9,12 @@ export function showSetPoint({ setPoint, mode, temperature, heating }) {
   const root = find('#dial')
   const dial = new Dial(root)
   return merge(
-    control(setPoint, dial.turns$).pipe(
-      tap(({ value, wanted, failure }) => {
-        dial.show(value)
-        root.classList.toggle('wanted', wanted)
-        find('#notice').textContent = failure === undefined ? '' : `Not set: ${failure.message}`
+    // Late is better than never, but not when nobody thinks of it any more.
+    control(optimistic(setPoint, { offline: 'latest', maxAge: 60_000 }), dial.turns$).pipe(
+      tap(shown => {
+        dial.show(shown.value)
+        root.classList.toggle('wanted', shown.wanted)
+        find('#notice').textContent = noticeOf(shown)
       }),
     ),
     temperature.value$.pipe(tap(celsius => dial.showRoom(celsius))),
