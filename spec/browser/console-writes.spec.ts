@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { displayText } from '../../src/base/bytes.js'
 import { bytes, number, text } from '../../src/index.js'
 import type { RunningStore } from '../../src/standalone.js'
+import { requestsOf } from '../support/client-requests.js'
 import { openClient } from '../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
 import { ConsoleHand, startConsole } from './support/console.js'
@@ -70,6 +71,7 @@ describeInBrowser('Writing on the console', open => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)
+    const requests = requestsOf(store, () => true)
     const hand = new ConsoleHand(page)
     await hand.open('speed')
     await hand.press('Edit')
@@ -87,6 +89,10 @@ describeInBrowser('Writing on the console', open => {
     await hand.decide('Overwrite')
     await reads(hand.detail.locator('.detail-number'), '14')
     expect(textIn(store, 'speed')).toBe('14')
+    // Over the value that was to be seen, and no other.
+    expect(requests().filter(request => request.includes('IFVER'))).toEqual([
+      expect.stringMatching(/^SET speed 14 IFVER /),
+    ])
   })
 
   it('keeps the time to live of a key it edits, and its JSON on one line', async () => {

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { Entry, SetResult } from 'rx-statestore'
+import type { Entry, SetOptions, SetResult } from 'rx-statestore'
 import { size } from '../../model/amount.js'
 import { type Draft, inSeconds, LARGEST_EDITED, readDraft, startDraft } from '../../model/draft.js'
 import { keyLine } from '../../model/key-signs.js'
@@ -45,7 +45,7 @@ interface SetFormProps extends SetDialogProps {
   readonly entry: Entry<Uint8Array> | undefined
 }
 
-/** The protocol has no write that depends on a version, so a change in between is shown, and overwriting it is a choice. */
+/** A change in between is shown, and overwriting it is a choice: what is written replaces what was to be seen, or nothing. */
 function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
   const { toasts, rows$, now } = useConsole()
   const actions = useActions()
@@ -76,14 +76,18 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
     const { write } = reading
     if (write === undefined || writing.busy) return
     const name = listed ? nameFor(listed) : write.name
-    writing.begin(actions.set(name, write.value, write.options), ({ key, applied, version }) => {
-      if (!applied) {
-        writing.fail({ title: 'Nothing was written', advice: `The key holds a value already, version ${version}.` })
-        return
-      }
-      toasts.good(`Set ${keyLine(key)}`, `Version ${version}`)
-      onClose()
-    })
+    writing.begin(
+      actions.set(name, write.value, guarded(listed && entry, write.options)),
+      ({ key, applied, version }) => {
+        if (!applied) {
+          const found = version ? `holds a value already, version ${version}` : 'was deleted meanwhile'
+          writing.fail({ title: 'Nothing was written', advice: `The key ${found}.` })
+          return
+        }
+        toasts.good(`Set ${keyLine(key)}`, `Version ${version}`)
+        onClose()
+      },
+    )
   }
   return (
     <Frame title={title} onClose={onClose} onSubmit={submit}>
@@ -109,4 +113,10 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
       </div>
     </Frame>
   )
+}
+
+/** Only over the value that is shown, unless another condition was chosen. */
+function guarded(entry: Entry<Uint8Array> | undefined, options: SetOptions): SetOptions {
+  const isFree = options.ifAbsent || options.ifAbsentOrEqual || entry?.op !== 'set'
+  return isFree || entry.version === undefined ? options : { ...options, ifVersion: entry.version }
 }
