@@ -16,7 +16,7 @@ export interface UserWrite {
   readonly conflict: 'last' | 'refuse' | 'merge'
   readonly isKept: boolean
   /** By other pages, too, one of which may send it; or by a storage that fails to remove what is not to be sent. */
-  readonly isShared: boolean
+  isShared: boolean
   /** Version on the page when it was written, with nothing of the user's own on top; `absent` for no such key. */
   readonly seen: string | undefined
   outcome: string

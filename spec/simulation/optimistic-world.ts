@@ -21,6 +21,9 @@ export interface OptimisticVerdict {
 /** Long enough for whatever was on its way, what is read again, and what waits for its time to be over. */
 const SETTLE = 75_000
 
+/** ms in which a storage may not have kept a write yet. */
+const UNDERWAY = 100
+
 /** A store, pages that write one key, and a network, on virtual time. */
 export class OptimisticWorld {
   readonly #schedule: OptimisticSchedule
@@ -110,6 +113,9 @@ export class OptimisticWorld {
 
   #reload(i: number, page: Page, pause: number): void {
     page.close()
+    // What the storage had no time for leaves there what was before.
+    for (const write of this.#writes.values())
+      if (write.by === page.name && write.at > this.#setting.time.now - UNDERWAY) write.isShared ||= write.isKept
     this.#pages[i] = undefined
     this.#setting.time.after(pause, () => this.#open(i))
   }

@@ -164,4 +164,28 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 3,
     seeds: [1_759_117_066],
   },
+  {
+    story: 'a watch that read again never told of an own write that was gone by then, and a page showed it for ever',
+    suite: 'optimistic',
+    generator: 1,
+    seeds: [1_347, 2_441, 3_045, 8_224, 10_833],
+  },
+  {
+    story: 'a deletion that was told on an earlier connection was shown with its old version',
+    suite: 'optimistic',
+    generator: 1,
+    seeds: [3_668, 7_291],
+  },
+  {
+    story: 'a write that found no connection while another one was taken out of the storage did not count as late',
+    suite: 'optimistic',
+    generator: 1,
+    seeds: [2_358],
+  },
+  {
+    story: 'writes that were replaced were kept one after the other, and a page that was closed left an old one',
+    suite: 'optimistic',
+    generator: 1,
+    seeds: [44_473],
+  },
 ]

@@ -33,6 +33,9 @@ export class Shelf {
   readonly #key: string
   readonly #clock: Clock
   readonly #failed: (error: StateStoreError) => void
+  /** Ids of the write that was kept last, and of the one that was to be. */
+  #kept: string | undefined
+  #newest: string | undefined
   readonly #requests = new Subject<Observable<unknown>>()
 
   /** @param failed - hears of requests that nobody waits for */
@@ -50,19 +53,35 @@ export class Shelf {
 
   /** What is kept. */
   load(listener: Listener<StoredWrite | undefined>): void {
-    this.#ask(storage => storage.load(this.#key), listener)
+    const done = (stored: StoredWrite | undefined): void => {
+      this.#kept = stored?.id
+      listener.done?.(stored)
+    }
+    this.#ask(storage => storage.load(this.#key), { ...listener, done })
   }
 
-  /** Keeps a write; where that fails, it lives as long as the page. */
+  /** Keeps a write, in the place of any other; where that fails, it lives as long as the page. */
   save<T>(write: Write<T>): void {
     if (this.#storage === undefined || write.stored) return
     write.stored = true
+    this.#newest = write.id
     const { id, bytes: value, at, seen } = write
     const failed = (error: StateStoreError): void => {
       write.stored = false
       this.#failed(error)
+      if (this.#kept !== undefined) this.drop({ id: this.#kept, stored: true })
     }
-    this.#ask(storage => storage.save(this.#key, { id, value, at, ...seenInWords(seen) }), { failed })
+    const done = (): void => {
+      this.#kept = id
+    }
+    this.#ask(
+      storage => {
+        // A newer one waits to be kept: a page that is about to go has no time for this one.
+        if (this.#newest !== id) return []
+        return storage.save(this.#key, { id, value, at, ...seenInWords(seen) })
+      },
+      { done, failed },
+    )
   }
 
   /** Takes a write out, to send it: whether nobody else has. */

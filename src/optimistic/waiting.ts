@@ -34,6 +34,8 @@ export class Waiting<T> {
   readonly #listener: WaitingListener<T>
   readonly #shelf: Shelf
   #write: Write<T> | undefined
+  /** The one before it, which may be in the storage still. */
+  #replaced: Write<T> | undefined
   #expiry: (() => void) | undefined
   #question: Subscription | undefined
   #taking = false
@@ -70,7 +72,9 @@ export class Waiting<T> {
   /** Takes the place of what waits. */
   put(write: Write<T>): void {
     this.#isTouched = true
-    const older = this.#remove()
+    const older = this.#write
+    this.#clear()
+    this.#replaced = older
     this.#write = write
     this.#arm(write)
     if (older) this.#settle(older, 'superseded')
@@ -101,8 +105,17 @@ export class Waiting<T> {
     if (this.#write) this.#write.approved = false
   }
 
-  /** The write, if it is to be sent now; it waits no longer then. */
+  /** The write, if it is to be sent now; it waits no longer then. To be called after each {@link put}. */
   next(chances: Chances<T>): Write<T> | undefined {
+    const next = this.#choose(chances)
+    const replaced = this.#replaced
+    this.#replaced = undefined
+    // What is kept now has taken its place there, too: at no time is there none.
+    if (replaced && !this.#write?.stored) this.#shelf.drop(replaced)
+    return next
+  }
+
+  #choose(chances: Chances<T>): Write<T> | undefined {
     const write = this.#write
     if (write === undefined) return undefined
     if (write.age(this.#clock) >= this.#limitOf(write)) this.#refuse(write, this.#tooLate(write))
