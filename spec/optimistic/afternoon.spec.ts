@@ -130,7 +130,9 @@ it.each([true, false])('ask: the user hears how old it is and what there is, and
     return [yes]
   }
   const { becomes, stored } = await afternoon({ offline: 'ask', maxAge: 4 * HOUR, ask })
-  await becomes(({ state, value }) => asked.length > 0 && state === 'confirmed' && value === (yes ? 25 : 30))
+  // Asked at once when the key is read by then: no state need follow a no.
+  await expect.poll(() => asked.length).toBe(1)
+  await becomes(({ state, value }) => state === 'confirmed' && value === (yes ? 25 : 30))
   expect(asked).toEqual([expect.objectContaining({ key: 'valve', value: 25, current: 30 })])
   expect(Math.floor((asked[0]?.age ?? 0) / HOUR)).toBe(3)
   expect(await stored()).toBe(yes ? 25 : 30)
