@@ -164,4 +164,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 3,
     seeds: [1_759_117_066],
   },
+  {
+    story: 'a node that is opened anew is not taken for another process because of a start that it sent before',
+    suite: 'cluster',
+    generator: 1,
+    seeds: [700_001_525],
+  },
 ]
