@@ -1,6 +1,8 @@
 import { reportOf as brokerReportOf, violationsOf as brokerViolationsOf } from '../broker/simulation/simulate.js'
 import { scheduleOf as pubSubScheduleOf } from '../pubsub/simulation/schedule.js'
 import { simulate as simulatePubSub } from '../pubsub/simulation/simulate.js'
+import { clusterScheduleOf } from './cluster-schedule.js'
+import { simulateCluster } from './cluster-world.js'
 import { scheduleOf } from './generators.js'
 import { globScheduleOf } from './glob-schedule.js'
 import { simulateGlobs } from './glob-world.js'
@@ -16,6 +18,7 @@ import { type Suite, suiteOf } from './suite.js'
 export const SUITES = {
   watch: suiteOf(scheduleOf, schedule => simulate(schedule)),
   nodes: suiteOf(nodeScheduleOf, schedule => simulate(schedule)),
+  cluster: suiteOf(clusterScheduleOf, schedule => simulateCluster(schedule)),
   glob: suiteOf(globScheduleOf, simulateGlobs),
   lease: suiteOf(leaseScheduleOf, simulateLeases),
   optimistic: suiteOf(optimisticScheduleOf, simulateOptimistic),

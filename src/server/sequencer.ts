@@ -13,6 +13,8 @@ export interface SequencerHost {
   readonly now: () => number
   /** Runs a task after so many ms; the returned function cancels it. */
   schedule(delay: number, task: () => void): () => void
+  /** Runs a task when what the event loop has read is worked off; default {@link afterIo}. */
+  readonly afterIo?: ((task: () => void) => void) | undefined
   readonly room: () => Room
   apply(entry: Entry, applier: Applier): void
   /** Changes that nobody here asked for: keys are gone, as their time was over, or another node's clients have changed some. */
@@ -201,7 +203,8 @@ export class Sequencer implements LogListener {
     // What is on its way takes along what was gathered when it is there.
     if (this.#scheduled || this.#isWaiting || this.#hold.keeps(this.#gathered)) return
     this.#scheduled = true
-    afterIo(() => {
+    const soon = this.#host.afterIo ?? afterIo
+    soon(() => {
       this.#scheduled = false
       if (!this.#isWaiting) this.#flush()
     })

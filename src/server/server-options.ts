@@ -23,6 +23,8 @@ export interface StateStoreServerOptions {
    */
   readonly notifications: 'registered' | 'subscribed'
   readonly clock: Clock
+  /** Runs a task when what the event loop has read is worked off; default the event loop's own, simulations have another. */
+  readonly afterIo?: ((task: () => void) => void) | undefined
   /** How much later than due keys expire by themselves, ms, so that not all nodes see to it at once; default not at all. */
   readonly reluctance?: (() => number) | undefined
   /** What clients may do with other topics than the store's; default everything. */

@@ -37,6 +37,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
   readonly counters: Counters = { requests: 0, errors: 0, notifications: 0 }
   readonly service: StateStoreService<Client>
   readonly rules: TopicRules
+  readonly afterIo: StateStoreServerOptions['afterIo']
   readonly #engine: Engine<Client>
   readonly #reads: Sharing['reads'] | undefined
   readonly #options: StateStoreServerOptions
@@ -60,6 +61,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     this.service = service
     this.#requests$ = requests$
     this.#options = options
+    this.afterIo = options.afterIo
     this.rules = new TopicRules(options.rights, (...what) => options.refused?.(...what))
     this.#driftWatch = new DriftWatch(drift => options.drifted(drift))
     this.#notifier = new Notifier(options.dialect, options.notifications === 'subscribed')

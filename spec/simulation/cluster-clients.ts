@@ -1,0 +1,92 @@
+import type { Hlc } from '../../src/hlc/hlc.js'
+import type { Content, Incoming } from '../../src/packet/publish.js'
+import type { Client } from '../../src/peer/client.js'
+import { PROPERTY, STATUS } from '../../src/protocol/properties.js'
+import { notificationPrefix } from '../../src/protocol/topics.js'
+import { bytes, resp3, textOf } from '../support/words.js'
+
+/** What somebody asked for, and heard of it. */
+export interface Operation {
+  readonly id: number
+  readonly key: string
+  readonly words: readonly string[]
+  readonly peer: Peer
+  /** Order among all that clients do and hear. */
+  readonly start: number
+  end: number | undefined
+  /** What was answered; `undefined` for what the store would not look at. */
+  reply: string | undefined
+  version: string | undefined
+  position: string | undefined
+  /** The store said that it was not done and never will be. */
+  rejected: boolean
+}
+
+/** A registration, and what it brought. */
+export interface Watch {
+  readonly key: string
+  /** The last version of all that its node had come to when it was registered. */
+  readonly since: Hlc | undefined
+  readonly told: { readonly version: string; readonly payload: string }[]
+  /** The last version that its node had come to when the connection ended. */
+  until: Hlc | undefined
+}
+
+/** One connection of a client to a node. */
+export class Peer implements Client {
+  readonly clientId: string
+  readonly node: number
+  open = true
+  readonly watches = new Map<string, Watch>()
+  readonly violations: string[]
+  readonly #prefix: string
+
+  constructor(clientId: string, node: number, violations: string[]) {
+    this.clientId = clientId
+    this.node = node
+    this.violations = violations
+    this.#prefix = notificationPrefix(clientId)
+  }
+
+  subscribes(): boolean {
+    return true
+  }
+
+  deliver(topic: string, content: Content): void {
+    if (!this.open) return
+    const key = Buffer.from(topic.slice(this.#prefix.length), 'hex').toString('latin1')
+    const version = String(content.userProperties?.[PROPERTY.timestamp])
+    this.watches.get(key)?.told.push({ version, payload: textOf(content.payload) })
+    if (!this.watches.has(key)) this.violations.push(`${this.clientId} was told of a key that it does not watch`)
+  }
+
+  /** The packet of a request. */
+  packet({ id, words }: Pick<Operation, 'id' | 'words'>, now: number, token: number | undefined): Incoming {
+    return {
+      topic: 'invoke',
+      payload: resp3(words),
+      qos: 1,
+      responseTopic: 'response',
+      correlationData: bytes(String(id)),
+      userProperties: {
+        [PROPERTY.timestamp]: `${now}:0:${this.clientId}`,
+        ...(token === undefined ? {} : { [PROPERTY.fencingToken]: `${now - (now % 1e9)}:${token}:tokens` }),
+      },
+    }
+  }
+}
+
+/** Notes an answer. */
+export function hear(operation: Operation, { payload, userProperties, commonProperties }: Content, end: number): void {
+  if (operation.end !== undefined) operation.peer.violations.push(`request ${operation.id} was answered twice`)
+  operation.end = end
+  if (commonProperties?.[PROPERTY.status] !== String(STATUS.ok)) {
+    operation.rejected = true
+    return
+  }
+  operation.reply = textOf(payload)
+  operation.version = textFrom(userProperties?.[PROPERTY.timestamp])
+  operation.position = textFrom(userProperties?.[PROPERTY.position])
+}
+
+const textFrom = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

@@ -1,0 +1,152 @@
+import { entryOf, Replica } from '../../src/cluster/replica.js'
+import type { StreamMessage } from '../../src/cluster/stream.js'
+import type { Answer, Applier, Change } from '../../src/engine/answer.js'
+import { Engine } from '../../src/engine/engine.js'
+import type { Entry } from '../../src/engine/entry.js'
+import type { Hlc } from '../../src/hlc/hlc.js'
+import type { Client } from '../../src/peer/client.js'
+import { encodeReply } from '../../src/protocol/replies.js'
+import { command, textOf } from '../support/words.js'
+
+/** A key after a change. */
+export interface KeyState {
+  readonly version: Hlc | undefined
+  readonly value: string | undefined
+  /** When it is gone, ms since the Unix epoch. */
+  readonly expiresAt: number | undefined
+  /** The request that made it so; `undefined` when its time was over. */
+  readonly operation: number | undefined
+  /** Of the log, ms. */
+  readonly time: number
+}
+
+/** What came of a request. */
+export interface Outcome {
+  readonly reply: string
+  readonly version: string | undefined
+  /** How many changes its key had had then. */
+  readonly index: number
+  readonly changed: boolean
+}
+
+/** What every node has to have at a position. */
+interface Picture {
+  readonly digest: number
+  readonly state: string
+}
+
+const ABSENT: KeyState = { version: undefined, value: undefined, expiresAt: undefined, operation: undefined, time: 0 }
+const NO_KEY = { payload: command('GET nobody-writes-it') }
+
+/** The last version that an engine gave to anything. */
+export const lastVersion = <C>(engine: Engine<C>, connection: C): Hlc | undefined =>
+  engine.ask(NO_KEY, connection, 0).position
+
+/** All that nodes have to do alike, as bytes that can be compared. */
+export function pictureOf(replica: Replica, engine: Engine<never> | Engine<Client>): string {
+  const records = Array.from(engine.records(), ([key, { value, version, fencingToken, expiresAt }]) =>
+    [textOf(key), textOf(value), version, fencingToken, expiresAt].join(' '),
+  )
+  return `${replica.time} ${records.sort().join(', ')}`
+}
+
+/**
+ * What the stream comes to: the shipped replica and engine, beside the stream, which see every message as it is committed and
+ * never stop. What nodes have and what clients are told is judged by it.
+ */
+export class ClusterHistory {
+  readonly violations: string[] = []
+  /** States of a key in order; the first one is that of a key which never was. */
+  readonly keys = new Map<string, KeyState[]>()
+  readonly outcomes = new Map<number, Outcome>()
+  readonly replica = new Replica()
+  readonly engine: Engine<never>
+  readonly #pictures: Picture[] = []
+  #stopped = false
+
+  constructor() {
+    this.engine = new Engine<never>({ witness: applier => this.replica.digest.seeing(applier) })
+    this.#remember()
+  }
+
+  /** A message is committed. */
+  take(message: StreamMessage): void {
+    if (this.#stopped) return
+    try {
+      const judged = this.replica.judge(message)
+      if (judged.type === 'entry') this.#apply(entryOf(judged.body, judged.time))
+    } catch (error) {
+      // Nodes find out as well; what comes behind cannot be judged.
+      this.violations.push(`the stream has a message that no node can take: ${String(error)}`)
+      this.#stopped = true
+      return
+    }
+    this.replica.close(message.position)
+    this.#remember()
+  }
+
+  /** How a node that has come to a position differs from what it has to be. */
+  difference(replica: Replica, engine: Engine<never> | Engine<Client>): string | undefined {
+    if (this.#stopped) return undefined
+    const picture = this.#pictures[replica.position]
+    if (picture === undefined) return `is further than the stream`
+    const state = pictureOf(replica, engine)
+    if (state !== picture.state) return `has another state: shows ${state}, not ${picture.state}`
+    return replica.digest.value === picture.digest ? undefined : 'has another digest'
+  }
+
+  /** States of a key. */
+  of(key: string): KeyState[] {
+    let states = this.keys.get(key)
+    if (states === undefined) {
+      states = [ABSENT]
+      this.keys.set(key, states)
+    }
+    return states
+  }
+
+  /** How many changes a key had had when a version was the last of all. */
+  indexAt(key: string, version: Hlc): number {
+    const states = this.of(key)
+    let index = states.length - 1
+    for (; index > 0; index--) if ((states[index]?.version?.compareTo(version) ?? 0) <= 0) return index
+    return 0
+  }
+
+  #remember(): void {
+    this.#pictures.push({ digest: this.replica.digest.value, state: pictureOf(this.replica, this.engine) })
+  }
+
+  #apply(entry: Entry): void {
+    const applier: Applier = {
+      expired: changes => this.#change(changes, undefined, entry.time),
+      answered: (at, answer) => this.#answered(entry, at, answer),
+      loaded: () => undefined,
+    }
+    this.engine.apply(entry, applier)
+  }
+
+  #answered({ commands, time }: Entry, at: number, { reply, version, changes }: Answer): void {
+    const write = commands[at]
+    if (write?.type !== 'write' || write.origin === undefined) return
+    const operation = Number(textOf(write.origin.correlationData))
+    this.#change(changes, operation, time)
+    const index = this.of(textOf(write.command.key)).length - 1
+    if (this.outcomes.has(operation)) this.violations.push(`request ${operation} took effect twice`)
+    const changed = changes.length > 0
+    const text = textOf(encodeReply(reply))
+    this.outcomes.set(operation, { reply: text, version: version && String(version), index, changed })
+  }
+
+  #change(changes: readonly Change[], operation: number | undefined, time: number): void {
+    for (const { key, notification, version } of changes) {
+      const states = this.of(textOf(key))
+      const before = states.at(-1)
+      const isEarly = before?.expiresAt === undefined || before.expiresAt > time
+      if (operation === undefined && isEarly) this.violations.push(`a key expired before its time`)
+      const value = notification.op === 'set' && notification.value ? textOf(notification.value) : undefined
+      const expiresAt = value === undefined ? undefined : this.engine.peek(key)?.expiresAt
+      states.push({ version, value, expiresAt, operation, time })
+    }
+  }
+}

@@ -1,0 +1,249 @@
+import { Observable, Subject, type Subscription } from 'rxjs'
+import type { Clock } from '../../src/base/clock.js'
+import { type OpenedNode, openNode } from '../../src/cluster/open.js'
+import type { Availability } from '../../src/cluster/pulse.js'
+import type { LogEvents } from '../../src/cluster/settings.js'
+import type { Entry } from '../../src/engine/entry.js'
+import { writeCommandOf } from '../../src/engine/entry.js'
+import type { Content, Incoming } from '../../src/packet/publish.js'
+import type { Client } from '../../src/peer/client.js'
+import { StateStoreService } from '../../src/server/service.js'
+import { type RequestReport, StateStoreServer } from '../../src/server/state-store-server.js'
+import { bytes, resp3 } from '../support/words.js'
+import type { Peer } from './cluster-clients.js'
+import { type ClusterHistory, lastVersion } from './cluster-history.js'
+import type { Trouble } from './cluster-schedule.js'
+import { type SimCluster, SimStream } from './cluster-stream.js'
+
+/** What a simulation of mutants does to a node that is no fault of its code. */
+export type ClusterSabotage = 'local reads' | 'an engine that errs'
+
+/** The world of a node. */
+export interface ClusterSetting {
+  readonly cluster: SimCluster
+  readonly history: ClusterHistory
+  readonly snapshots: number
+  readonly sabotage: ClusterSabotage | undefined
+  newLife(): string
+  answered(peer: Client, message: Incoming, content: Content): void
+}
+
+/** Shorter than shipped, so that a schedule may be short, ms. */
+const PATIENCE = 1_500
+const SILENCE = 3_000
+const AGAIN = 200
+
+/** A node of a store: the shipped log, sequencer, server and engine on virtual time. */
+export class ClusterNode implements LogEvents {
+  readonly name: string
+  readonly troubles = new Set<Trouble>()
+  readonly peers = new Set<Peer>()
+  /** Why it has stopped for good. */
+  failure: unknown
+  opened: OpenedNode<Client> | undefined
+  /** The time of its own machine. */
+  offset = 0
+  /** Its state has become another one than that of the rest. */
+  erred = false
+  #hasErred = false
+  readonly #index: number
+  readonly #setting: ClusterSetting
+  #server: StateStoreServer | undefined
+  #stream: SimStream | undefined
+  #opening: Subscription | undefined
+  /** Rises when it is killed. */
+  #process = 0
+  #alive = false
+  #availability: Availability = 'kept'
+
+  constructor(index: number, setting: ClusterSetting) {
+    this.#index = index
+    this.name = `node${index}`
+    this.#setting = setting
+  }
+
+  /** Whether it takes clients. */
+  get accepts(): boolean {
+    return this.opened !== undefined && this.#availability !== 'away'
+  }
+
+  start(): void {
+    if (this.#alive) return
+    this.#alive = true
+    this.#open()
+  }
+
+  kill(): void {
+    this.#alive = false
+    this.#process++
+    this.#close()
+  }
+
+  /** Its feed fails. */
+  break(): void {
+    this.#stream?.break()
+  }
+
+  take(peer: Peer, message: Incoming): void {
+    if (this.accepts && peer.open) this.#server?.take(peer, message)
+  }
+
+  /** The last version of all that it has come to. */
+  get version(): ReturnType<typeof lastVersion> {
+    return this.opened && lastVersion<Client>(this.opened.engine, NOBODY)
+  }
+
+  leave(peer: Peer): void {
+    if (!peer.open) return
+    for (const watch of peer.watches.values()) watch.until = this.version
+    peer.open = false
+    this.peers.delete(peer)
+    this.#server?.drop(peer)
+  }
+
+  available(availability: Availability): void {
+    this.#availability = availability
+    if (availability === 'away') this.#sendAway()
+  }
+
+  outrun(): void {
+    this.#close()
+    this.#later(() => this.#open())
+  }
+
+  failed(error: unknown): void {
+    this.failure = error
+    this.#close()
+  }
+
+  troubled(): void {}
+
+  #open(): void {
+    const { cluster, history, snapshots, newLife, sabotage } = this.#setting
+    const reads = sabotage === 'local reads' ? 'local' : 'linearizable'
+    const process = this.#process
+    const stream = new SimStream(cluster, this.troubles)
+    // What was there to be misread, or is not as it was written, may keep a node from opening for once.
+    const mayFail = cluster.snapshotFate === 'misread' || cluster.damaged.size > 0
+    this.#stream = stream
+    const follow = stream.follow.bind(stream)
+    stream.follow = after => this.#compared(follow(after), stream)
+    this.#availability = 'kept'
+    this.#opening = openNode<Client>(stream, {
+      bounds: {},
+      settings: { nodeId: this.name, reads, patience: PATIENCE, snapshots: { messages: snapshots } },
+      clock: this.#clock(process),
+      random: cluster.random.next,
+      newLife,
+      clients: () => this.peers.size,
+      events: this,
+      silence: SILENCE,
+    }).subscribe({
+      next: opened => this.#serve(opened, process),
+      error: error => {
+        const code = error instanceof Error && 'code' in error ? error.code : undefined
+        if (code !== 'timeout' && code !== 'connection-lost' && !(code === 'damaged' && mayFail))
+          history.violations.push(`${this.name} could not open: ${String(error)}`)
+        this.#later(() => this.#open())
+      },
+    })
+  }
+
+  /** Looks at the node behind each message that it took. */
+  #compared<T>(source: Observable<T>, stream: SimStream): Observable<T> {
+    return new Observable(subscriber =>
+      source.subscribe({
+        next: message => {
+          subscriber.next(message)
+          if (this.#stream === stream) this.#compare()
+        },
+        error: error => subscriber.error(error),
+        complete: () => subscriber.complete(),
+      }),
+    )
+  }
+
+  #compare(): void {
+    const { history, sabotage } = this.#setting
+    if (this.opened === undefined) return
+    const difference = history.difference(this.opened.replica, this.opened.engine)
+    if (difference === undefined) return
+    if (sabotage === 'an engine that errs') this.erred = true
+    else history.violations.push(`${this.name} ${difference}`)
+  }
+
+  #serve(opened: OpenedNode<Client>, process: number): void {
+    if (process !== this.#process) return
+    const { engine, log } = opened
+    const clock = this.#clock(process)
+    this.opened = opened
+    if (this.#setting.sabotage === 'an engine that errs' && this.#index === 0) this.#err(engine)
+    const service = new StateStoreService<Client>(engine, 'field', () => false)
+    this.#server = new StateStoreServer(engine, service, log, new Subject<RequestReport>(), {
+      dialect: 'field',
+      notifications: 'registered',
+      clock: { ...clock, now: () => log.now },
+      afterIo: task => void clock.schedule(0, task),
+      answer: this.#setting.answered,
+      publish: () => undefined,
+      drifted: () => undefined,
+      stored: () => undefined,
+      faulted: error => {
+        throw error
+      },
+    })
+    this.#server.settled(undefined)
+    this.#compare()
+  }
+
+  #close(): void {
+    this.#sendAway()
+    this.#server?.stop()
+    this.#opening?.unsubscribe()
+    this.opened?.log.stop()
+    this.#server = undefined
+    this.opened = undefined
+  }
+
+  #sendAway(): void {
+    for (const peer of Array.from(this.peers)) this.leave(peer)
+  }
+
+  #later(task: () => void): void {
+    const process = this.#process
+    this.#setting.cluster.time.after(AGAIN, () => {
+      if (process === this.#process) task()
+    })
+  }
+
+  /** Of a process: when it is killed, nothing of it runs any more. */
+  #clock(process: number): Clock {
+    const clock = this.#setting.cluster.time.clock()
+    return {
+      now: () => clock.now() + this.offset,
+      monotonic: clock.monotonic,
+      schedule: (delay, task) =>
+        clock.schedule(delay, () => {
+          if (process === this.#process) task()
+        }),
+    }
+  }
+
+  /** From now on its engine does something that others do not, once. */
+  #err(engine: OpenedNode<Client>['engine']): void {
+    const right = engine.apply.bind(engine)
+    engine.apply = (entry: Entry, applier) => {
+      const [first] = entry.commands
+      const payload = resp3(['SET', 'key0', 'wrong'])
+      const command = writeCommandOf(bytes(payload.toString('latin1')))
+      if (this.#hasErred || first?.type !== 'write' || command === undefined) {
+        right(entry, applier)
+        return
+      }
+      this.#hasErred = true
+      right({ ...entry, commands: [{ ...first, payload, command }, ...entry.commands.slice(1)] }, applier)
+    }
+  }
+}
+
+const NOBODY: Client = { clientId: 'nobody', open: false, subscribes: () => false, deliver: () => undefined }

@@ -1,0 +1,114 @@
+import { Hlc } from '../../src/hlc/hlc.js'
+import { encodeNotification } from '../../src/protocol/encode-notification.js'
+import { bytes, textOf } from '../support/words.js'
+import type { Operation, Peer, Watch } from './cluster-clients.js'
+import type { ClusterHistory, KeyState } from './cluster-history.js'
+
+/** An operation with its place among the changes of its key. */
+interface Placed {
+  readonly operation: Operation
+  readonly end: number
+  readonly index: number
+  readonly changed: boolean
+}
+
+/** So much later than due may a key be there at the end, by the log's time, ms. */
+const OVERDUE = 2_000
+
+/** What was broken of what is promised to clients. */
+export function* judge(
+  history: ClusterHistory,
+  operations: readonly Operation[],
+  peers: readonly Peer[],
+): Generator<string, void> {
+  const placed = new Map<string, Placed[]>()
+  for (const operation of operations) {
+    const { id, key, end, peer, rejected } = operation
+    if (rejected && history.outcomes.has(id)) yield `request ${id} took effect though it was said that it never would`
+    if (end === undefined && peer.open) yield `request ${id} was never answered`
+    if (end === undefined || rejected) continue
+    const place = placeOf(history, operation)
+    if (typeof place === 'string') yield `request ${id} ${place}`
+    else {
+      const all = placed.get(key) ?? []
+      placed.set(key, all)
+      all.push({ operation, end, ...place })
+    }
+  }
+  for (const [key, all] of placed) yield* order(history.of(key), all, operations)
+  for (const peer of peers) for (const watch of peer.watches.values()) yield* told(history, peer, watch)
+  yield* expiries(history)
+}
+
+/** Where an operation took effect: how many changes its key had had. */
+function placeOf(history: ClusterHistory, operation: Operation): string | Pick<Placed, 'index' | 'changed'> {
+  const { id, words, reply, version, position, key } = operation
+  if (words[0] !== 'GET') {
+    const outcome = history.outcomes.get(id)
+    if (outcome === undefined) return 'was acknowledged and is lost'
+    if (outcome.reply !== reply || outcome.version !== version)
+      return `was answered ${reply} ${version}, and came to ${outcome.reply} ${outcome.version}`
+    return outcome
+  }
+  const at = version ?? position
+  if (at === undefined) return `has no version: ${reply}`
+  const index = history.indexAt(key, Hlc.parse(at))
+  const state = history.of(key)[index]
+  const expected = state?.value === undefined ? '$-1\r\n' : `$${state.value.length}\r\n${state.value}\r\n`
+  if (reply !== expected) return `read ${reply} where there was ${expected}`
+  return { index, changed: false }
+}
+
+/**
+ * Linearizability of a key. All its states are in one order, by their versions, and every operation has a place in it: a
+ * change is its state, and all else is behind the state that it saw. Operations in the order of (place, the change first,
+ * start) are a sequential history that a register allows, as replies were compared with those of the places. It keeps to
+ * real time unless an operation has ended before another one began that has a smaller place, or the same one and is its
+ * change; and unless a read saw a change that was asked for only after the read had ended. So these are all that is looked for.
+ */
+function* order(
+  states: readonly KeyState[],
+  placed: readonly Placed[],
+  operations: readonly Operation[],
+): Generator<string, void> {
+  for (const { operation, index, changed, end } of placed) {
+    for (const before of placed) {
+      if (before.end >= operation.start) continue
+      if (index < before.index || (changed && index === before.index))
+        yield `request ${operation.id} is older than request ${before.operation.id}, which was answered before it was asked`
+    }
+    const cause = operations[states[index]?.operation ?? -1]
+    if (cause !== undefined && cause.start > end) yield `request ${operation.id} saw what nobody had asked for yet`
+  }
+}
+
+/** A watch is told all changes behind its registration that its node came to, in order and once. */
+function* told(
+  history: ClusterHistory,
+  { clientId }: Peer,
+  { key, since, until, told }: Watch,
+): Generator<string, void> {
+  const expected = history
+    .of(key)
+    .filter(({ version }) => isBetween(version, since, until))
+    .map(({ version, value }) => {
+      const notification = value === undefined ? { op: 'delete' as const } : { op: 'set' as const, value: bytes(value) }
+      return `${version} ${textOf(encodeNotification(notification))}`
+    })
+  const heard = told.map(({ version, payload }) => `${version} ${payload}`)
+  if (heard.join() !== expected.join())
+    yield `${clientId} was not told each change once, in order: shows ${heard} instead of ${expected}`
+}
+
+const isBetween = (version: Hlc | undefined, since: Hlc | undefined, until: Hlc | undefined): boolean =>
+  version !== undefined &&
+  (since === undefined || version.compareTo(since) > 0) &&
+  until !== undefined &&
+  version.compareTo(until) <= 0
+
+function* expiries(history: ClusterHistory): Generator<string, void> {
+  for (const [key, states] of history.keys) {
+    const due = states.at(-1)?.expiresAt
+    if (due !== undefined && due < history.replica.time - OVERDUE) yield `${key} outlived its time`
+  }
+}

@@ -1,0 +1,114 @@
+import { Random } from './random.js'
+
+/** What a client asks for. */
+export type Asked = 'set' | 'nx' | 'nex' | 'del' | 'vdel' | 'get'
+
+/** What happens to the clients and nodes of a store, and to the log they share. */
+export type ClusterAction =
+  | {
+      readonly at: number
+      readonly type: 'ask'
+      readonly client: number
+      readonly key: number
+      readonly what: Asked
+      /** Of a SET, ms. */
+      readonly px?: number
+      /** Counter of the fencing token. */
+      readonly token?: number
+    }
+  | { readonly at: number; readonly type: 'watch'; readonly client: number; readonly key: number }
+  | { readonly at: number; readonly type: 'hop'; readonly client: number; readonly node: number }
+  /** The node is killed, and starts again so many ms later. */
+  | { readonly at: number; readonly type: 'crash'; readonly node: number; readonly down: number }
+  /** A node's connection goes wrong for so many ms. */
+  | { readonly at: number; readonly type: Trouble; readonly node: number; readonly duration: number }
+  /** Nothing is committed for so many ms. */
+  | { readonly at: number; readonly type: 'quorum lost'; readonly duration: number }
+  /** Another server leads the stream, whose clock is wrong by so many ms. */
+  | { readonly at: number; readonly type: 'leader'; readonly skew: number }
+  | { readonly at: number; readonly type: 'clock'; readonly node: number; readonly offset: number }
+  /** The next snapshot fails, or is not what was written; or whoever reads one gets something else. */
+  | { readonly at: number; readonly type: 'snapshot'; readonly what: 'fails' | 'damaged' | 'misread' }
+  /** The stream forgets which messages it has seen. */
+  | { readonly at: number; readonly type: 'forget' }
+
+/**
+ * `deaf`: messages are lost without an answer; `mute`: their answers are; `late`: they come when they were given up;
+ * `lossy`: some are lost, and said to be; `doubled`: they come twice; `stalled`: the feed brings nothing; `broken`: it fails.
+ */
+export type Trouble = 'deaf' | 'mute' | 'late' | 'lossy' | 'doubled' | 'stalled' | 'broken'
+
+export interface ClusterSchedule {
+  readonly seed: number
+  readonly nodes: number
+  readonly clients: number
+  readonly keys: number
+  /** What the network takes at most, ms. */
+  readonly latency: number
+  /** A snapshot is worth it after so many messages. */
+  readonly snapshots: number
+  /** Largest message of the stream, bytes: longer entries are cut. */
+  readonly largest: number
+  /** When all that goes wrong ends, ms. */
+  readonly end: number
+  readonly actions: readonly ClusterAction[]
+}
+
+const TROUBLES: readonly [Trouble, ...Trouble[]] = ['deaf', 'mute', 'late', 'lossy', 'doubled', 'stalled', 'broken']
+const WHAT: readonly [Asked, ...Asked[]] = ['set', 'set', 'nx', 'nex', 'del', 'vdel', 'get', 'get', 'get']
+const HOUR = 3_600_000
+
+/** Generators of schedules of stores of several nodes, by number from 1. */
+const GENERATORS = [first]
+
+/** The schedule of a seed, by the latest generator if none is given. */
+export function clusterScheduleOf(seed: number, generator: number = GENERATORS.length): ClusterSchedule {
+  const generate = GENERATORS[generator - 1]
+  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
+  return generate(seed)
+}
+
+function first(seed: number): ClusterSchedule {
+  const random = new Random(seed ^ 0xc1057e4)
+  const [nodes, clients, keys] = [3, random.int(2, 4), random.int(1, 2)]
+  const end = random.pick([1_500, 3_000, 5_000])
+  const at = (): number => random.int(50, end - 1)
+  const times = (most: number, make: () => ClusterAction): ClusterAction[] =>
+    Array.from({ length: random.int(0, most) }, make)
+  const node = (): number => random.int(0, nodes - 1)
+  const client = (): number => random.int(0, clients - 1)
+  // Requests come in bursts: what nobody else asks for at the same time shows little.
+  const bursts = Array.from({ length: random.int(2, 6) }, at)
+  const ask = (): ClusterAction => ({
+    at: (bursts[random.int(0, bursts.length - 1)] ?? 0) + random.int(0, random.pick([0, 10, 100])),
+    type: 'ask',
+    client: client(),
+    key: random.int(0, keys - 1),
+    what: random.pick(WHAT),
+    ...(random.chance(0.2) ? { px: random.int(1, 1_200) } : {}),
+    ...(random.chance(0.15) ? { token: random.int(1, 5) } : {}),
+  })
+  const actions: ClusterAction[] = [
+    ...Array.from({ length: random.int(6, 24) }, ask),
+    ...times(4, () => ({ at: at(), type: 'watch', client: client(), key: random.int(0, keys - 1) })),
+    ...times(3, () => ({ at: at(), type: 'hop', client: client(), node: node() })),
+    ...times(2, () => ({ at: at(), type: 'crash', node: node(), down: random.int(1, 1_500) })),
+    ...times(4, () => ({ at: at(), type: random.pick(TROUBLES), node: node(), duration: random.int(1, 2_500) })),
+    ...times(1, () => ({ at: at(), type: 'quorum lost', duration: random.int(1, 2_500) })),
+    ...times(2, () => ({ at: at(), type: 'leader', skew: random.pick([0, 0, -HOUR, HOUR, -800, 800]) })),
+    ...times(1, () => ({ at: at(), type: 'clock', node: node(), offset: random.pick([-HOUR, HOUR, -900, 900]) })),
+    ...times(2, () => ({ at: at(), type: 'snapshot', what: random.pick(['fails', 'damaged', 'misread']) })),
+    ...times(1, () => ({ at: at(), type: 'forget' })),
+  ]
+  return {
+    seed,
+    nodes,
+    clients,
+    keys,
+    latency: random.pick([1, 2, 10, 60]),
+    snapshots: random.pick([5, 15, 1_000]),
+    largest: random.pick([1_000, 4_000, 1_000_000]),
+    end,
+    actions: actions.sort((a, b) => a.at - b.at),
+  }
+}

@@ -1,0 +1,256 @@
+import { EMPTY, Observable, type Subscriber } from 'rxjs'
+import {
+  type SnapshotName,
+  type Stream,
+  type StreamBounds,
+  StreamError,
+  type StreamMessage,
+} from '../../src/cluster/stream.js'
+import type { Trouble } from './cluster-schedule.js'
+import type { Random } from './random.js'
+import type { VirtualTime } from './virtual-time.js'
+
+/** Whoever publishes without a quorum, or is not heard, learns of it after so many ms. */
+const GIVEN_UP = 400
+const lost = (): StreamError => new StreamError('lost', 'no answer')
+
+/** A stream on virtual time, which all nodes of a simulation share. */
+export class SimCluster {
+  readonly time: VirtualTime
+  readonly random: Random
+  readonly latency: number
+  readonly largest: number
+  readonly snapshots = new Map<string, Uint8Array[]>()
+  /** Sees each message that is committed, before anybody else. */
+  committed: (message: StreamMessage) => void = () => undefined
+  /** How wrong the clock of whoever leads is, ms. */
+  skew = 0
+  hasQuorum = true
+  /** What becomes of the next snapshot. */
+  snapshotFate: 'fails' | 'damaged' | 'misread' | undefined
+  /** Snapshots that are not what was written: never all. */
+  readonly damaged = new Set<string>()
+  first = 1
+  last = 0
+  readonly #messages: StreamMessage[] = []
+  readonly #ids = new Map<string, number>()
+  readonly #feeds = new Set<() => void>()
+
+  constructor(time: VirtualTime, random: Random, latency: number, largest: number) {
+    this.time = time
+    this.random = random
+    this.latency = latency
+    this.largest = largest
+  }
+
+  /** Commits a message, or knows it by its id. */
+  put(bytes: Uint8Array, id: string | undefined): number {
+    const known = id === undefined ? undefined : this.#ids.get(id)
+    if (known !== undefined) return known
+    this.last++
+    if (id !== undefined) this.#ids.set(id, this.last)
+    const message = { position: this.last, time: this.time.clock().now() + this.skew, bytes }
+    this.#messages.push(message)
+    this.committed(message)
+    for (const feed of Array.from(this.#feeds)) feed()
+    return this.last
+  }
+
+  /** The first message behind a position that is not trimmed. */
+  next(after: number): StreamMessage | undefined {
+    return this.#messages[Math.max(0, after + 1 - this.first)]
+  }
+
+  trim(upTo: number): void {
+    const first = Math.max(this.first, Math.min(upTo, this.last) + 1)
+    this.#messages.splice(0, first - this.first)
+    this.first = first
+  }
+
+  forget(): void {
+    this.#ids.clear()
+  }
+
+  onPut(task: () => void): () => void {
+    this.#feeds.add(task)
+    return () => this.#feeds.delete(task)
+  }
+}
+
+/** One node's connection to the stream, for one life of the node. */
+export class SimStream implements Stream {
+  readonly largest: number
+  readonly #cluster: SimCluster
+  readonly #troubles: ReadonlySet<Trouble>
+  /** Messages do not overtake each other. */
+  #arrival = 0
+  #feed: Subscriber<StreamMessage> | undefined
+
+  /** @param troubles - what goes wrong with the connection now */
+  constructor(cluster: SimCluster, troubles: ReadonlySet<Trouble>) {
+    this.#cluster = cluster
+    this.#troubles = troubles
+    this.largest = cluster.largest
+  }
+
+  /** The feed fails. */
+  break(): void {
+    this.#feed?.error(lost())
+  }
+
+  publish(bytes: Uint8Array, id: string): Observable<number> {
+    return new Observable(subscriber => {
+      if (bytes.length > this.largest) {
+        subscriber.error(new StreamError('refused', 'the message is too large'))
+        return
+      }
+      const { time, random } = this.#cluster
+      const message = new Uint8Array(bytes)
+      if (this.#troubles.has('lossy') && random.chance(0.5)) this.#giveUp(subscriber, random.int(1, GIVEN_UP))
+      else if (this.#troubles.has('late')) {
+        this.#giveUp(subscriber, random.int(1, GIVEN_UP))
+        time.after(random.int(GIVEN_UP, 3_000), () => this.#commit(message, id))
+      } else this.#send(message, id, subscriber)
+    })
+  }
+
+  follow(after: number): Observable<StreamMessage> {
+    return new Observable(subscriber => {
+      this.#feed = subscriber
+      const { random } = this.#cluster
+      // Some of what was seen may come once more.
+      let at = random.chance(0.2) ? Math.max(0, after - random.int(1, 2)) : after
+      let isOnItsWay = false
+      const bring = (): void => {
+        isOnItsWay = false
+        for (let message = this.#cluster.next(at); message !== undefined; message = this.#cluster.next(at)) {
+          if (subscriber.closed || this.#troubles.has('stalled')) return
+          at = message.position
+          subscriber.next(message)
+        }
+      }
+      const soon = (): void => {
+        if (isOnItsWay) return
+        isOnItsWay = true
+        this.#later(bring)
+      }
+      soon()
+      return this.#cluster.onPut(soon)
+    })
+  }
+
+  bounds(): Observable<StreamBounds> {
+    return this.#answer(() => ({ first: this.#cluster.first, last: this.#cluster.last }))
+  }
+
+  trim(upTo: number): Observable<never> {
+    return this.#does(() => this.#cluster.trim(upTo))
+  }
+
+  putSnapshot(name: string, blocks: Iterable<Uint8Array>): Observable<never> {
+    return this.#does(() => {
+      const cluster = this.#cluster
+      const fate = cluster.snapshotFate
+      if (fate !== 'misread') cluster.snapshotFate = undefined
+      if (fate === 'fails') throw lost()
+      const kept = Array.from(blocks, block => new Uint8Array(block))
+      const others = Array.from(cluster.snapshots.keys())
+      if (fate === 'damaged' && others.length > 0 && !others.some(other => cluster.damaged.has(other))) {
+        const block = kept[cluster.random.int(0, kept.length - 1)]
+        if (block) block[block.length - 1] = (block.at(-1) ?? 0) ^ 1
+        cluster.damaged.add(name)
+      }
+      cluster.snapshots.set(name, kept)
+    })
+  }
+
+  snapshots(): Observable<readonly SnapshotName[]> {
+    return this.#answer(() => Array.from(this.#cluster.snapshots.keys(), name => ({ name, size: 1 })))
+  }
+
+  getSnapshot(name: string): Observable<Uint8Array> {
+    return new Observable(subscriber => {
+      this.#later(() => {
+        const cluster = this.#cluster
+        const isMisread = cluster.snapshotFate === 'misread'
+        if (isMisread) cluster.snapshotFate = undefined
+        const blocks = cluster.snapshots.get(name) ?? []
+        for (const block of isMisread ? blocks.slice(0, -1) : blocks) subscriber.next(block)
+        subscriber.complete()
+      })
+    })
+  }
+
+  removeSnapshot(name: string): Observable<never> {
+    return this.#does(() => this.#cluster.snapshots.delete(name))
+  }
+
+  ask(): Observable<string | undefined> {
+    return this.#answer(() => undefined)
+  }
+
+  answer(): Observable<never> {
+    return EMPTY
+  }
+
+  close(): Observable<never> {
+    return EMPTY
+  }
+
+  #send(message: Uint8Array, id: string, subscriber: Subscriber<number>): void {
+    const { time, random, latency } = this.#cluster
+    this.#arrival = Math.max(this.#arrival, time.now + random.int(1, latency))
+    time.after(this.#arrival - time.now, () => {
+      const position = this.#troubles.has('deaf') ? undefined : this.#commit(message, id)
+      if (this.#troubles.has('doubled')) time.after(random.int(0, 500), () => this.#commit(message, undefined))
+      if (position === undefined || this.#troubles.has('mute')) this.#giveUp(subscriber, GIVEN_UP)
+      else
+        this.#later(() => {
+          subscriber.next(position)
+          subscriber.complete()
+        })
+    })
+  }
+
+  #commit(message: Uint8Array, id: string | undefined): number | undefined {
+    return this.#cluster.hasQuorum ? this.#cluster.put(message, id) : undefined
+  }
+
+  #giveUp(subscriber: Subscriber<unknown>, after: number): void {
+    this.#cluster.time.after(after, () => subscriber.error(lost()))
+  }
+
+  #later(task: () => void): void {
+    this.#cluster.time.after(this.#cluster.random.int(1, this.#cluster.latency), task)
+  }
+
+  #answer<T>(read: () => T): Observable<T> {
+    return new Observable(subscriber => {
+      this.#later(() => {
+        if (this.#troubles.has('deaf') || !this.#cluster.hasQuorum) {
+          this.#giveUp(subscriber, GIVEN_UP)
+          return
+        }
+        subscriber.next(read())
+        subscriber.complete()
+      })
+    })
+  }
+
+  #does(task: () => unknown): Observable<never> {
+    return new Observable(subscriber => {
+      this.#later(() => {
+        if (this.#troubles.has('deaf') || subscriber.closed) {
+          this.#giveUp(subscriber, GIVEN_UP)
+          return
+        }
+        try {
+          task()
+          subscriber.complete()
+        } catch (error) {
+          subscriber.error(error)
+        }
+      })
+    })
+  }
+}

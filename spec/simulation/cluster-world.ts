@@ -1,0 +1,261 @@
+import type { Content, Incoming } from '../../src/packet/publish.js'
+import type { Client } from '../../src/peer/client.js'
+import { textOf } from '../support/words.js'
+import { hear, type Operation, Peer } from './cluster-clients.js'
+import { ClusterHistory } from './cluster-history.js'
+import { ClusterNode, type ClusterSabotage } from './cluster-node.js'
+import { judge } from './cluster-oracle.js'
+import type { Asked, ClusterAction, ClusterSchedule } from './cluster-schedule.js'
+import { SimCluster } from './cluster-stream.js'
+import { Random } from './random.js'
+import { seeded } from './simulate.js'
+import { VirtualTime } from './virtual-time.js'
+
+/** What a run came to. */
+export interface ClusterVerdict {
+  readonly violations: readonly string[]
+  /** What happened, to know that enough does. */
+  readonly counts: Readonly<Record<string, number>>
+}
+
+/** All that went wrong has ended for so long, ms. */
+const RECOVERY = 9_000
+/** And then nobody asks for anything any more, ms. */
+const QUIET = 4_000
+
+/** Runs a schedule of a store of several nodes. */
+export const simulateCluster = (schedule: ClusterSchedule, sabotage?: ClusterSabotage): ClusterVerdict =>
+  seeded(schedule.seed, () => new ClusterWorld(schedule, sabotage).run())
+
+class ClusterWorld {
+  readonly #schedule: ClusterSchedule
+  readonly #sabotage: ClusterSabotage | undefined
+  readonly #time = new VirtualTime()
+  readonly #history = new ClusterHistory()
+  readonly #cluster: SimCluster
+  readonly #nodes: ClusterNode[]
+  readonly #operations: Operation[] = []
+  readonly #peers: Peer[] = []
+  /** The connection of each client, and where it wants to be. */
+  readonly #clients: { peer: Peer | undefined; node: number }[]
+  readonly #waiting = new Map<number, () => void>()
+  #lives = 0
+  #order = 0
+
+  constructor(schedule: ClusterSchedule, sabotage: ClusterSabotage | undefined) {
+    this.#schedule = schedule
+    this.#sabotage = sabotage
+    const { seed, latency, largest, nodes, clients, snapshots } = schedule
+    this.#cluster = new SimCluster(this.#time, new Random(seed), latency, largest)
+    this.#cluster.committed = message => this.#history.take(message)
+    const setting = {
+      cluster: this.#cluster,
+      history: this.#history,
+      snapshots,
+      sabotage,
+      newLife: () => `life${++this.#lives}`,
+      answered: (_: Client, message: Incoming, content: Content) => this.#answered(message, content),
+    }
+    this.#nodes = Array.from({ length: nodes }, (_, index) => new ClusterNode(index, setting))
+    this.#clients = Array.from({ length: clients }, (_, index) => ({ peer: undefined, node: index % nodes }))
+  }
+
+  run(): ClusterVerdict {
+    for (const node of this.#nodes) node.start()
+    for (const action of this.#schedule.actions) {
+      this.#time.runUntil(action.at)
+      this.#do(action)
+    }
+    this.#time.runUntil(this.#schedule.end)
+    this.#recover()
+    this.#time.runUntil(this.#schedule.end + RECOVERY)
+    // A store that has recovered serves everybody: all nodes, all keys.
+    for (const [at] of this.#nodes.entries()) {
+      const client = at % this.#clients.length
+      this.#hop(client, at)
+      for (let key = 0; key < this.#schedule.keys; key++) {
+        this.#ask(client, key, 'set', {})
+        this.#ask(client, key, 'get', {})
+      }
+      this.#time.runUntil(this.#time.now + QUIET / this.#nodes.length)
+    }
+    this.#time.runUntil(this.#time.now + QUIET)
+    const stopped = this.#nodes.filter(({ failure }) => failure !== undefined)
+    const violations = this.#sabotage === 'an engine that errs' ? this.#judgeError(stopped) : this.#judge(stopped)
+    return { violations, counts: this.#counts() }
+  }
+
+  #judge(stopped: readonly ClusterNode[]): string[] {
+    for (const { peer } of this.#clients) {
+      const node = peer && this.#nodes[peer.node]
+      if (peer?.open) for (const watch of peer.watches.values()) watch.until = node?.version
+    }
+    const late = this.#nodes.filter(
+      ({ accepts, opened }) => !accepts || (opened?.replica.position ?? 0) < this.#cluster.last - 3,
+    )
+    return [
+      ...stopped.map(({ name, failure }) => `${name} has stopped: ${String(failure)}`),
+      ...late.map(({ name }) => `${name} has not recovered`),
+      ...this.#history.violations,
+      ...judge(this.#history, this.#operations, this.#peers),
+    ]
+  }
+
+  #judgeError(stopped: readonly ClusterNode[]): string[] {
+    const isWrong = this.#nodes.some(({ erred }) => erred)
+    return isWrong && stopped.length === 0 ? ['a node came to another state, and nobody found out'] : []
+  }
+
+  #do(action: ClusterAction): void {
+    switch (action.type) {
+      case 'ask':
+        this.#ask(action.client, action.key, action.what, action)
+        return
+      case 'watch':
+        this.#watch(action.client, action.key)
+        return
+      case 'hop':
+        this.#hop(action.client, action.node)
+        return
+      case 'crash': {
+        const node = this.#nodes[action.node]
+        node?.kill()
+        this.#time.after(action.down, () => node?.start())
+        return
+      }
+      case 'quorum lost':
+        this.#cluster.hasQuorum = false
+        this.#time.after(action.duration, () => {
+          this.#cluster.hasQuorum = true
+        })
+        return
+      case 'leader':
+        this.#cluster.skew = action.skew
+        return
+      case 'clock': {
+        const node = this.#nodes[action.node]
+        if (node) node.offset = action.offset
+        return
+      }
+      case 'snapshot':
+        this.#cluster.snapshotFate = action.what
+        return
+      case 'forget':
+        this.#cluster.forget()
+        return
+      case 'broken':
+        this.#nodes[action.node]?.break()
+        return
+      default: {
+        const troubles = this.#nodes[action.node]?.troubles
+        troubles?.add(action.type)
+        this.#time.after(action.duration, () => troubles?.delete(action.type))
+      }
+    }
+  }
+
+  #recover(): void {
+    this.#cluster.hasQuorum = true
+    this.#cluster.snapshotFate = undefined
+    for (const node of this.#nodes) {
+      node.troubles.clear()
+      node.start()
+    }
+  }
+
+  #hop(client: number, node: number): void {
+    const state = this.#clients[client]
+    if (state === undefined) return
+    if (state.peer) this.#nodes[state.peer.node]?.leave(state.peer)
+    state.node = node
+  }
+
+  /** The connection of a client; it goes to the next node that takes it. */
+  #connected(client: number): Peer | undefined {
+    const state = this.#clients[client]
+    if (state?.peer?.open) return state.peer
+    const first = state?.node ?? 0
+    const places = this.#nodes.map((_, at) => (first + at) % this.#nodes.length)
+    const at = places.find(place => this.#nodes[place]?.accepts)
+    const node = at === undefined ? undefined : this.#nodes[at]
+    if (state === undefined || node === undefined || at === undefined) return undefined
+    const peer = new Peer(`client${client}`, at, this.#history.violations)
+    state.peer = peer
+    node.peers.add(peer)
+    this.#peers.push(peer)
+    return peer
+  }
+
+  #ask(
+    client: number,
+    key: number,
+    what: Asked,
+    { px, token }: { readonly px?: number; readonly token?: number },
+  ): void {
+    const peer = this.#connected(client)
+    if (peer === undefined) return
+    const id = this.#operations.length
+    const operation = this.#operation(peer, `key${key}`, this.#words(what, `key${key}`, id, px))
+    this.#send(operation, token)
+  }
+
+  #watch(client: number, key: number): void {
+    const peer = this.#connected(client)
+    const name = `key${key}`
+    if (peer === undefined || peer.watches.has(name)) return
+    const operation = this.#operation(peer, name, ['KEYNOTIFY', name])
+    this.#operations.pop()
+    this.#waiting.set(operation.id, () => {
+      if (peer.open)
+        peer.watches.set(name, { key: name, since: this.#nodes[peer.node]?.version, told: [], until: undefined })
+    })
+    this.#send(operation, undefined)
+  }
+
+  #operation(peer: Peer, key: string, words: readonly string[]): Operation {
+    const [id, start] = [words[0] === 'KEYNOTIFY' ? -1 - this.#waiting.size : this.#operations.length, this.#order++]
+    const unknown = { end: undefined, reply: undefined, version: undefined, position: undefined, rejected: false }
+    const operation: Operation = { id, key, words, peer, start, ...unknown }
+    this.#operations.push(operation)
+    return operation
+  }
+
+  #send(operation: Operation, token: number | undefined): void {
+    const { peer } = operation
+    this.#nodes[peer.node]?.take(peer, peer.packet(operation, this.#time.clock().now(), token))
+  }
+
+  #words(what: Asked, key: string, id: number, px: number | undefined): string[] {
+    if (what === 'get') return ['GET', key]
+    if (what === 'del') return ['DEL', key]
+    // What a client may know: the value that was written last.
+    const value = this.#history.of(key).at(-1)?.value ?? 'none'
+    if (what === 'vdel') return ['VDEL', key, value]
+    const long = id % 7 === 0 ? 'x'.repeat(700) : ''
+    const condition = { set: [], nx: ['NX'], nex: ['NEX'] }[what]
+    // With the same value, NEX holds now and then.
+    const written = what === 'nex' && id % 2 === 0 ? value : `value${id}${long}`
+    return ['SET', key, written, ...condition, ...(px === undefined ? [] : ['PX', String(px)])]
+  }
+
+  #answered({ correlationData }: Incoming, content: Content): void {
+    const id = Number(textOf(correlationData ?? new Uint8Array(0)))
+    const order = this.#order++
+    const operation = this.#operations[id]
+    if (operation) hear(operation, content, order)
+    else if (textOf(content.payload) === '+OK\r\n') this.#waiting.get(id)?.()
+  }
+
+  #counts(): Record<string, number> {
+    const answered = this.#operations.filter(({ end, rejected }) => end !== undefined && !rejected)
+    return {
+      operations: this.#operations.length,
+      answered: answered.length,
+      rejected: this.#operations.filter(({ rejected }) => rejected).length,
+      messages: this.#cluster.last,
+      trimmed: this.#cluster.first - 1,
+      lives: this.#lives,
+      told: this.#peers.flatMap(({ watches }) => [...watches.values()].flatMap(({ told }) => told)).length,
+    }
+  }
+}
