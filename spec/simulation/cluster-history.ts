@@ -1,6 +1,7 @@
 import { entryOf, Replica } from '../../src/cluster/replica.js'
 import type { StreamMessage } from '../../src/cluster/stream.js'
 import type { Answer, Applier, Change } from '../../src/engine/answer.js'
+import type { StoredRecord } from '../../src/engine/apply.js'
 import { Engine } from '../../src/engine/engine.js'
 import type { Entry } from '../../src/engine/entry.js'
 import type { Hlc } from '../../src/hlc/hlc.js'
@@ -33,6 +34,8 @@ export interface Outcome {
 interface Picture {
   readonly digest: number
   readonly state: string
+  /** What nodes share beside the engine's state. */
+  readonly shared: string
 }
 
 const ABSENT: KeyState = { version: undefined, value: undefined, expiresAt: undefined, operation: undefined, time: 0 }
@@ -42,11 +45,20 @@ const NO_KEY = { payload: command('GET nobody-writes-it') }
 export const lastVersion = <C>(engine: Engine<C>, connection: C): Hlc | undefined =>
   engine.ask(NO_KEY, connection, 0).position
 
-/** All that nodes have to do alike, as bytes that can be compared. */
-export function pictureOf(replica: Replica, engine: Engine<never> | Engine<Client>): string {
-  const records = Array.from(engine.records(), ([key, { value, version, fencingToken, expiresAt }]) =>
-    [textOf(key), textOf(value), version, fencingToken, expiresAt].join(' '),
-  )
+const texts = new WeakMap<StoredRecord, string>()
+
+function textOfRecord(record: StoredRecord): string {
+  const known = texts.get(record)
+  if (known !== undefined) return known
+  const { value, version, fencingToken, expiresAt } = record
+  const text = `${textOf(value)} ${version} ${fencingToken} ${expiresAt}`
+  texts.set(record, text)
+  return text
+}
+
+/** The engine's state and the time, as a text that can be compared. */
+function pictureOf(replica: Replica, engine: Engine<never> | Engine<Client>): string {
+  const records = Array.from(engine.records(), ([key, record]) => `${textOf(key)} ${textOfRecord(record)}`)
   return `${replica.time} ${records.sort().join(', ')}`
 }
 
@@ -95,6 +107,12 @@ export class ClusterHistory {
     return replica.digest.value === picture.digest ? undefined : 'has another digest'
   }
 
+  /** Whether a node that has come to a position has all that nodes share beside the engine's state. */
+  shares(replica: Replica): boolean {
+    const picture = this.#pictures[replica.position]
+    return this.#stopped || picture === undefined || picture.shared === textOf(replica.encode())
+  }
+
   /** States of a key. */
   of(key: string): KeyState[] {
     let states = this.keys.get(key)
@@ -114,7 +132,9 @@ export class ClusterHistory {
   }
 
   #remember(): void {
-    this.#pictures.push({ digest: this.replica.digest.value, state: pictureOf(this.replica, this.engine) })
+    const { replica, engine } = this
+    const shared = textOf(replica.encode())
+    this.#pictures.push({ digest: replica.digest.value, state: pictureOf(replica, engine), shared })
   }
 
   #apply(entry: Entry): void {

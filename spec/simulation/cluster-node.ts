@@ -175,6 +175,7 @@ export class ClusterNode implements LogEvents {
   #serve(opened: OpenedNode<Client>, process: number): void {
     if (process !== this.#process) return
     const { engine, log } = opened
+    const { history } = this.#setting
     const clock = this.#clock(process)
     this.opened = opened
     if (this.#setting.sabotage === 'an engine that errs' && this.#index === 0) this.#err(engine)
@@ -194,10 +195,15 @@ export class ClusterNode implements LogEvents {
     })
     this.#server.settled(undefined)
     this.#compare()
+    // What else nodes share is the same from here on if it is the same now.
+    if (!history.shares(opened.replica))
+      history.violations.push(`${this.name} begins with something else than others share`)
   }
 
   #close(): void {
     this.#sendAway()
+    // What it was goes with it, unless it was stopped for that.
+    this.erred &&= this.failure !== undefined
     this.#server?.stop()
     this.#opening?.unsubscribe()
     this.opened?.log.stop()

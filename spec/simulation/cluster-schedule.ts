@@ -100,13 +100,20 @@ function first(seed: number): ClusterSchedule {
     ...times(2, () => ({ at: at(), type: 'snapshot', what: random.pick(['fails', 'damaged', 'misread']) })),
     ...times(1, () => ({ at: at(), type: 'forget' })),
   ]
+  const readsSnapshots = random.chance(0.3)
+  if (readsSnapshots) {
+    const written = random.int(600, end)
+    const crashed = random.int(written, end)
+    actions.push({ at: written, type: 'snapshot', what: random.pick(['damaged', 'damaged', 'misread']) })
+    actions.push({ at: crashed, type: 'crash', node: node(), down: random.int(1, 800) })
+  }
   return {
     seed,
     nodes,
     clients,
     keys,
     latency: random.pick([1, 2, 10, 60]),
-    snapshots: random.pick([5, 15, 1_000]),
+    snapshots: readsSnapshots ? 3 : random.pick([5, 15, 1_000]),
     largest: random.pick([1_000, 4_000, 1_000_000]),
     end,
     actions: actions.sort((a, b) => a.at - b.at),

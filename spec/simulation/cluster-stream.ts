@@ -157,7 +157,8 @@ export class SimStream implements Stream {
       const others = Array.from(cluster.snapshots.keys())
       if (fate === 'damaged' && others.length > 0 && !others.some(other => cluster.damaged.has(other))) {
         const block = kept[cluster.random.int(0, kept.length - 1)]
-        if (block) block[block.length - 1] = (block.at(-1) ?? 0) ^ 1
+        const at = cluster.random.int(0, (block?.length ?? 1) - 1)
+        if (block) block[at] = (block[at] ?? 0) ^ 1
         cluster.damaged.add(name)
       }
       cluster.snapshots.set(name, kept)
