@@ -35,6 +35,28 @@ describe('the lives of a node', () => {
     expect(first.rejected).toMatchObject([{ failure: { problem: 'unavailable' } }])
   })
 
+  it('begin though the start of one before comes late, of a process that was killed', () => {
+    const world = new World()
+    world.open('a').node.kill()
+    const late = new FakeStream(world.cluster)
+    late.faults.loses = bytes => {
+      world.clock.schedule(500, () => world.cluster.put(bytes))
+      return true
+    }
+    const { node: killed } = world.node('a', {}, late)
+    world.clock.advance(50)
+    killed.kill()
+    const { node: again, stream } = world.node('a')
+    stream.faults.loses = () => true
+    world.clock.advance(600)
+    stream.faults.loses = () => false
+    world.clock.advance(5_000)
+    expect(again.error).toBeUndefined()
+    again.log.append(set('x', '1'))
+    world.clock.advance(100)
+    expect(valueAt(again, 'x')).toBe('1')
+  })
+
   it('begin anew when the log was away: what was on its way comes before that or never, for certain', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')

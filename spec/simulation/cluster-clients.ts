@@ -4,6 +4,7 @@ import type { Client } from '../../src/peer/client.js'
 import { PROPERTY, STATUS } from '../../src/protocol/properties.js'
 import { notificationPrefix } from '../../src/protocol/topics.js'
 import { bytes, resp3, textOf } from '../support/words.js'
+import type { Asked } from './cluster-schedule.js'
 
 /** What somebody asked for, and heard of it. */
 export interface Operation {
@@ -87,6 +88,19 @@ export function hear(operation: Operation, { payload, userProperties, commonProp
   operation.reply = textOf(payload)
   operation.version = textFrom(userProperties?.[PROPERTY.timestamp])
   operation.position = textFrom(userProperties?.[PROPERTY.position])
+}
+
+/** @param value - what a client may know: the value that was written last */
+export function wordsOf(what: Asked, key: string, id: number, px: number | undefined, value = 'none'): string[] {
+  if (what === 'get') return ['GET', key]
+  if (what === 'del') return ['DEL', key]
+  if (what === 'vdel') return ['VDEL', key, value]
+  // Some are cut into several messages.
+  const long = id % 7 === 0 ? 'x'.repeat(700) : ''
+  const condition = { set: [], nx: ['NX'], nex: ['NEX'] }[what]
+  // With the same value, NEX holds now and then.
+  const written = what === 'nex' && id % 2 === 0 ? value : `value${id}${long}`
+  return ['SET', key, written, ...condition, ...(px === undefined ? [] : ['PX', String(px)])]
 }
 
 const textFrom = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

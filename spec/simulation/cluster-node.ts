@@ -3,17 +3,16 @@ import type { Clock } from '../../src/base/clock.js'
 import { type OpenedNode, openNode } from '../../src/cluster/open.js'
 import type { Availability } from '../../src/cluster/pulse.js'
 import type { LogEvents } from '../../src/cluster/settings.js'
-import type { Entry } from '../../src/engine/entry.js'
-import { writeCommandOf } from '../../src/engine/entry.js'
 import type { Content, Incoming } from '../../src/packet/publish.js'
 import type { Client } from '../../src/peer/client.js'
 import { StateStoreService } from '../../src/server/service.js'
 import { type RequestReport, StateStoreServer } from '../../src/server/state-store-server.js'
-import { bytes, resp3 } from '../support/words.js'
 import type { Peer } from './cluster-clients.js'
+import { errOnce } from './cluster-error.js'
 import { type ClusterHistory, lastVersion } from './cluster-history.js'
 import type { Trouble } from './cluster-schedule.js'
-import { type SimCluster, SimStream } from './cluster-stream.js'
+import type { SimCluster } from './cluster-shared.js'
+import { SimStream } from './cluster-stream.js'
 
 /** What a simulation of mutants does to a node that is no fault of its code. */
 export type ClusterSabotage = 'local reads' | 'an engine that errs'
@@ -45,7 +44,7 @@ export class ClusterNode implements LogEvents {
   offset = 0
   /** Its state has become another one than that of the rest. */
   erred = false
-  #hasErred = false
+  readonly #errors = { made: false }
   readonly #index: number
   readonly #setting: ClusterSetting
   #server: StateStoreServer | undefined
@@ -178,7 +177,7 @@ export class ClusterNode implements LogEvents {
     const { history } = this.#setting
     const clock = this.#clock(process)
     this.opened = opened
-    if (this.#setting.sabotage === 'an engine that errs' && this.#index === 0) this.#err(engine)
+    if (this.#setting.sabotage === 'an engine that errs' && this.#index === 0) errOnce(engine, this.#errors)
     const service = new StateStoreService<Client>(engine, 'field', () => false)
     this.#server = new StateStoreServer(engine, service, log, new Subject<RequestReport>(), {
       dialect: 'field',
@@ -232,22 +231,6 @@ export class ClusterNode implements LogEvents {
         clock.schedule(delay, () => {
           if (process === this.#process) task()
         }),
-    }
-  }
-
-  /** From now on its engine does something that others do not, once. */
-  #err(engine: OpenedNode<Client>['engine']): void {
-    const right = engine.apply.bind(engine)
-    engine.apply = (entry: Entry, applier) => {
-      const [first] = entry.commands
-      const payload = resp3(['SET', 'key0', 'wrong'])
-      const command = writeCommandOf(bytes(payload.toString('latin1')))
-      if (this.#hasErred || first?.type !== 'write' || command === undefined) {
-        right(entry, applier)
-        return
-      }
-      this.#hasErred = true
-      right({ ...entry, commands: [{ ...first, payload, command }, ...entry.commands.slice(1)] }, applier)
     }
   }
 }

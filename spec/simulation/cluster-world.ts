@@ -1,12 +1,12 @@
 import type { Content, Incoming } from '../../src/packet/publish.js'
 import type { Client } from '../../src/peer/client.js'
 import { textOf } from '../support/words.js'
-import { hear, type Operation, Peer } from './cluster-clients.js'
+import { hear, type Operation, Peer, wordsOf } from './cluster-clients.js'
 import { ClusterHistory } from './cluster-history.js'
 import { ClusterNode, type ClusterSabotage } from './cluster-node.js'
 import { judge } from './cluster-oracle.js'
 import type { Asked, ClusterAction, ClusterSchedule } from './cluster-schedule.js'
-import { SimCluster } from './cluster-stream.js'
+import { SimCluster } from './cluster-shared.js'
 import { Random } from './random.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
@@ -109,14 +109,11 @@ class ClusterWorld {
   #do(action: ClusterAction): void {
     switch (action.type) {
       case 'ask':
-        this.#ask(action.client, action.key, action.what, action)
-        return
+        return this.#ask(action.client, action.key, action.what, action)
       case 'watch':
-        this.#watch(action.client, action.key)
-        return
+        return this.#watch(action.client, action.key)
       case 'hop':
-        this.#hop(action.client, action.node)
-        return
+        return this.#hop(action.client, action.node)
       case 'crash': {
         const node = this.#nodes[action.node]
         node?.kill()
@@ -196,7 +193,11 @@ class ClusterWorld {
     const peer = this.#connected(client)
     if (peer === undefined) return
     const id = this.#operations.length
-    const operation = this.#operation(peer, `key${key}`, this.#words(what, `key${key}`, id, px))
+    const operation = this.#operation(
+      peer,
+      `key${key}`,
+      wordsOf(what, `key${key}`, id, px, this.#history.of(`key${key}`).at(-1)?.value),
+    )
     this.#send(operation, token)
   }
 
@@ -224,19 +225,6 @@ class ClusterWorld {
   #send(operation: Operation, token: number | undefined): void {
     const { peer } = operation
     this.#nodes[peer.node]?.take(peer, peer.packet(operation, this.#time.clock().now(), token))
-  }
-
-  #words(what: Asked, key: string, id: number, px: number | undefined): string[] {
-    if (what === 'get') return ['GET', key]
-    if (what === 'del') return ['DEL', key]
-    // What a client may know: the value that was written last.
-    const value = this.#history.of(key).at(-1)?.value ?? 'none'
-    if (what === 'vdel') return ['VDEL', key, value]
-    const long = id % 7 === 0 ? 'x'.repeat(700) : ''
-    const condition = { set: [], nx: ['NX'], nex: ['NEX'] }[what]
-    // With the same value, NEX holds now and then.
-    const written = what === 'nex' && id % 2 === 0 ? value : `value${id}${long}`
-    return ['SET', key, written, ...condition, ...(px === undefined ? [] : ['PX', String(px)])]
   }
 
   #answered({ correlationData }: Incoming, content: Content): void {

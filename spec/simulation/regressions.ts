@@ -188,4 +188,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 1,
     seeds: [44_473],
   },
+  {
+    story: 'a node that is opened anew is not taken for another process because of a start that it sent before',
+    suite: 'cluster',
+    generator: 1,
+    seeds: [700_001_525],
+  },
 ]

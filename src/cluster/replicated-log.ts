@@ -205,7 +205,8 @@ export class ReplicatedLog implements Log {
 
   #entry({ envelope, time, body }: Judged & { type: 'entry' }, own: Envelope | undefined): void {
     if (own === undefined) {
-      if (envelope.kind === 'start' && envelope.node === this.#nodeId && this.#sender.life !== '')
+      // Before that it may be what this node itself sent before it was killed or opened anew: ours takes its place.
+      if (envelope.kind === 'start' && envelope.node === this.#nodeId && this.#sender.hasLived)
         throw superseded(this.#nodeId)
       this.#tellForeign(entryOf(body, time))
       return

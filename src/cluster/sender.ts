@@ -83,6 +83,11 @@ export class Sender {
     return this.#lives.length === 1 && this.#lives[0]?.flights.peek()?.kind !== 'start'
   }
 
+  /** Whether the first message of any of its lives was seen. */
+  get hasLived(): boolean {
+    return this.#lives.length > 1 || this.established
+  }
+
   /** Whether nothing is on its way. */
   get idle(): boolean {
     return this.#queue.length === 0 && this.#lives.every(({ flights }) => flights.length === 0)

@@ -1,0 +1,20 @@
+import type { Engine } from '../../src/engine/engine.js'
+import { type Entry, writeCommandOf } from '../../src/engine/entry.js'
+import type { Client } from '../../src/peer/client.js'
+import { resp3 } from '../support/words.js'
+
+/** From now on an engine does something that others do not, once in all its lives. */
+export function errOnce(engine: Engine<Client>, errors: { made: boolean }): void {
+  const right = engine.apply.bind(engine)
+  const payload = resp3(['SET', 'key0', 'wrong'])
+  const command = writeCommandOf(payload)
+  engine.apply = (entry: Entry, applier) => {
+    const [first, ...rest] = entry.commands
+    if (errors.made || first?.type !== 'write' || command === undefined) {
+      right(entry, applier)
+      return
+    }
+    errors.made = true
+    right({ ...entry, commands: [{ ...first, payload, command }, ...rest] }, applier)
+  }
+}

@@ -1,4 +1,0 @@
-import { disasters } from './disasters.js'
-import { SUITES } from './suites.js'
-
-disasters('nodes that share a log are one store', SUITES.cluster, { gate: 20_000, developer: 200 })
