@@ -18,8 +18,12 @@ class OthersLog implements Log {
     this.listener = listener
   }
 
+  /** Why it takes nothing, if so. */
+  refusal: LogFailure['problem'] | undefined
+
   append(entry: Entry): void {
-    this.entries.push(entry)
+    if (this.refusal === undefined) this.entries.push(entry)
+    else this.listener?.rejected(entry, new LogFailure(this.refusal, 'for the test'))
   }
 
   commit(): void {
@@ -101,6 +105,31 @@ describe('What connections ask for, with a log that others append to as well', (
     expect(said).toEqual(['applied 1', 'wrote a'])
     log.commit()
     expect(said).toContain('read b')
+  })
+
+  it('hears of its own entry when one is refused at once while others are on their way', async () => {
+    const { log, said, sequencer, job, turn } = open()
+    sequencer.write({}, START, 1, job('a'))
+    await turn()
+    log.refusal = 'full'
+    sequencer.write({}, START, 1, job('b'))
+    await turn()
+    expect(said).toEqual(['full b'])
+    log.commit()
+    expect(said).toEqual(['full b', 'applied 1', 'wrote a'])
+  })
+
+  it('is not said to be nowhere when the log ends: what is on its way may be there, what is gathered is not', async () => {
+    const { log, said, sequencer, job, turn } = open()
+    for (const name of ['a', 'b']) {
+      sequencer.write({}, START, 1, job(name))
+      await turn()
+    }
+    sequencer.write({}, START, 1, job('c'))
+    log.refusal = 'unavailable'
+    log.refuse('unknown')
+    log.refuse('unknown')
+    expect(said).toEqual(['unknown a', 'unavailable c', 'unknown b'])
   })
 
   it('goes one entry a turn, until so many are on their way', async () => {

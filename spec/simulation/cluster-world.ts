@@ -1,7 +1,7 @@
 import type { Content, Incoming } from '../../src/packet/publish.js'
 import type { Client } from '../../src/peer/client.js'
 import { textOf } from '../support/words.js'
-import { hear, type Operation, Peer, wordsOf } from './cluster-clients.js'
+import { countsOf, hear, type Operation, Peer, wordsOf } from './cluster-clients.js'
 import { ClusterHistory } from './cluster-history.js'
 import { ClusterNode, type ClusterSabotage } from './cluster-node.js'
 import { judge } from './cluster-oracle.js'
@@ -82,7 +82,7 @@ class ClusterWorld {
     this.#time.runUntil(this.#time.now + QUIET)
     const stopped = this.#nodes.filter(({ failure }) => failure !== undefined)
     const violations = this.#sabotage === 'an engine that errs' ? this.#judgeError(stopped) : this.#judge(stopped)
-    return { violations, counts: this.#counts() }
+    return { violations, counts: countsOf(this.#operations, this.#peers, this.#cluster) }
   }
 
   #judge(stopped: readonly ClusterNode[]): string[] {
@@ -107,13 +107,14 @@ class ClusterWorld {
   }
 
   #do(action: ClusterAction): void {
+    if (action.type === 'ask') this.#ask(action.client, action.key, action.what, action)
+    else if (action.type === 'watch') this.#watch(action.client, action.key)
+    else if (action.type === 'hop') this.#hop(action.client, action.node)
+    else this.#disturb(action)
+  }
+
+  #disturb(action: Exclude<ClusterAction, { type: 'ask' | 'watch' | 'hop' }>): void {
     switch (action.type) {
-      case 'ask':
-        return this.#ask(action.client, action.key, action.what, action)
-      case 'watch':
-        return this.#watch(action.client, action.key)
-      case 'hop':
-        return this.#hop(action.client, action.node)
       case 'crash': {
         const node = this.#nodes[action.node]
         node?.kill()
@@ -233,18 +234,5 @@ class ClusterWorld {
     const operation = this.#operations[id]
     if (operation) hear(operation, content, order)
     else if (textOf(content.payload) === '+OK\r\n') this.#waiting.get(id)?.()
-  }
-
-  #counts(): Record<string, number> {
-    const answered = this.#operations.filter(({ end, rejected }) => end !== undefined && !rejected)
-    return {
-      operations: this.#operations.length,
-      answered: answered.length,
-      rejected: this.#operations.filter(({ rejected }) => rejected).length,
-      messages: this.#cluster.last,
-      trimmed: this.#cluster.first - 1,
-      lives: this.#lives,
-      told: this.#peers.flatMap(({ watches }) => [...watches.values()].flatMap(({ told }) => told)).length,
-    }
   }
 }

@@ -194,4 +194,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 1,
     seeds: [700_001_525],
   },
+  {
+    story: 'nobody is told that a write is nowhere, because the log refused another one while that was on its way',
+    suite: 'cluster',
+    generator: 1,
+    seeds: [458_935_349, 458_938_851],
+  },
 ]

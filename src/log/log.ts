@@ -7,7 +7,10 @@ export interface LogListener {
    * that of the log if it has one.
    */
   committed(entry: Entry): void
-  /** An entry of our own will never be there, or (`unknown`) nobody can tell. */
+  /**
+   * An entry of our own will never be there, or (`unknown`) nobody can tell: the object that was appended. One that is refused
+   * within {@link Log.append} may come before others that are on their way.
+   */
   rejected(entry: Entry, failure: LogFailure): void
   /** An entry of somebody else is there; only of a log with a {@link Log.sharing}. */
   foreign?(entry: Entry): void
@@ -48,7 +51,7 @@ export interface Sharing {
 
 /**
  * Puts entries in an order that holds, and says when each is there to stay. What was appended before a failure and was not
- * committed is rejected, in order; later entries may be taken again.
+ * committed is rejected, in order; later entries may be taken again. What is refused at once comes before that.
  */
 export interface Log {
   /** Whether it commits within the call, so that nothing is gained by gathering. */

@@ -145,8 +145,8 @@ export class Sequencer implements LogListener {
     if (!this.#stopped) this.#host.settled(undefined)
   }
 
-  rejected(_: Entry, failure: LogFailure): void {
-    const batch = this.#onItsWay.shift()
+  rejected(entry: Entry, failure: LogFailure): void {
+    const batch = this.#takeBack(entry)
     if (batch === undefined) return
     batch.done = true
     if (!this.#stopped) {
@@ -154,6 +154,16 @@ export class Sequencer implements LogListener {
     }
     this.#finish(batch, failure)
     this.#flush()
+  }
+
+  /** The batch of an entry: not the oldest one when the log refuses a new entry while others are on their way. */
+  #takeBack({ commands }: Entry): Batch | undefined {
+    const batches = Array.from(this.#onItsWay)
+    const batch = batches.find(each => each.commands === commands)
+    if (batch === undefined || batch === batches[0]) return this.#onItsWay.shift()
+    this.#onItsWay.clear()
+    for (const each of batches) if (each !== batch) this.#onItsWay.push(each)
+    return batch
   }
 
   /** A read gets an entry of its own, or goes with the next one that there is anyhow. */
