@@ -2,6 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { type Clock, systemClock } from '../../src/base/clock.js'
 import { text } from '../../src/index.js'
 import { attach } from '../../src/standalone.js'
 import { openAttached, untilState } from '../support/open-attached.js'
@@ -82,6 +83,21 @@ describe('attach', () => {
       lives.push(answer.property('__life'))
     }
     expect(new Set(lives).size).toBe(2)
+  })
+
+  it('answers what a broker repeats as before, however long that took, and says that it came before', async () => {
+    const url = await brokerUrl()
+    let later = 0
+    const clock: Clock = { ...systemClock, now: () => Date.now() + later }
+    const store = await openAttached(url, { clock })
+    const reports = record(store.requests$)
+    const alice = await RawClient.ready(url, 'alice')
+    const request = { timestamp: NOW(), correlationData: Buffer.from('the same'), expiry: 1 }
+    const first = await alice.request(command('SET once v NX'), request)
+    later = 20_000
+    const again = await alice.request(command('SET once v NX'), request)
+    expect([first.text, again.text, again.version]).toEqual(['+OK\r\n', '+OK\r\n', first.version])
+    expect(reports.values.slice(-2).map(({ repeated }) => repeated)).toEqual([false, true])
   })
 
   it('tells what it holds', async () => {

@@ -66,6 +66,8 @@ export interface RawRequest {
   /** `null` sends the request without it. */
   readonly responseTopic?: string | null
   readonly correlationData?: Buffer | null
+  /** Message expiry, s. */
+  readonly expiry?: number
 }
 
 interface Pending {
@@ -163,6 +165,7 @@ export class RawClient {
       properties: {
         ...(responseTopic === null ? {} : { responseTopic }),
         ...(correlationData === null ? {} : { correlationData }),
+        ...(request.expiry === undefined ? {} : { messageExpiryInterval: request.expiry }),
         // mqtt.js sends nothing at all when they are empty.
         ...(Object.keys(userProperties).length === 0 ? {} : { userProperties }),
       },

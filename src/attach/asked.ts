@@ -7,8 +7,12 @@ import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION, STATUS } from '../protocol/pr
  * A request as the store is to take it. Brokers do not pass on that a client repeats a PUBLISH (MQTT 5.0, section 3.3.1.1), so
  * any may be a repetition: it is known by its correlation data together with its timestamp, which only a repetition has in
  * common with the request before. Without a timestamp the broker's own word is all there is.
+ *
+ * How long a client waits is left out, as what was answered would be forgotten then: a broker that had begun to deliver a
+ * message repeats it after any cut, long after its expiry (MQTT 5.0, section 3.3.2.3.3).
  */
-export function requestOf({ qos = 0, dup = false, correlationData, ...message }: InboundMessage): Incoming {
+export function requestOf(request: InboundMessage): Incoming {
+  const { qos = 0, dup = false, correlationData, messageExpiry: _, ...message } = request
   const timestamp = message.userProperties[PROPERTY.timestamp]
   const isMarked = typeof timestamp === 'string'
   const own = correlationData ?? new Uint8Array(0)

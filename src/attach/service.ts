@@ -26,8 +26,11 @@ import { Sentry } from './sentry.js'
 const SESSION_EXPIRY = 30_000
 /** s until the broker says that the store is away. */
 const WILL_DELAY = 1
-/** Requests that are under way at a time. */
-const RECEIVE_MAXIMUM = 1_024
+/**
+ * Requests that are under way at a time. Not few: of what waits for its turn beyond them Mosquitto 2.0 lets newer ones
+ * overtake older ones after some have expired. Not many: all of them may come again, and be known then.
+ */
+const RECEIVE_MAXIMUM = 16_384
 /** A directory that another process has is asked for again, ms. */
 const PATIENCE = 1_000
 

@@ -20,6 +20,8 @@ export interface Answer {
   readonly changes: readonly Change[]
   /** What a page of a scan took, bytes of keys that were compared, times the words of the globs; default nothing. */
   readonly work?: number
+  /** Whether it was given before, to the same request; default not. */
+  readonly repeated?: true
 }
 
 /** Hears what becomes of an entry, in its order. */

@@ -95,7 +95,7 @@ export class Ledger implements StateTaker {
     const { origin } = write
     const { time } = entry
     const before = origin?.dup ? this.#answered.find(origin, time) : undefined
-    if (before !== undefined) return { reply: before.reply, version: before.version, changes: NONE }
+    if (before !== undefined) return { reply: before.reply, version: before.version, changes: NONE, repeated: true }
     const answer = this.#answer(write, entry)
     if (origin !== undefined) this.#answered.note(origin, time, answer.reply, answer.version)
     return answer

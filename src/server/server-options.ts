@@ -12,6 +12,8 @@ export interface RequestReport {
   readonly payload: Uint8Array
   /** What the store answered, or `rejected` when it did not look at the request. */
   readonly outcome: Reply['type'] | 'rejected'
+  /** Whether it is a write that came before: it was answered as it was then, and not done again. */
+  readonly repeated: boolean
 }
 
 /** How a store at a broker is to be, and what it tells. */

@@ -23,6 +23,8 @@ export interface InvokeResponse {
   readonly reply: Reply | undefined
   /** What it took; see {@link Answer.work}. */
   readonly work?: number | undefined
+  /** Whether it was given before, to the same request. */
+  readonly repeated?: true | undefined
 }
 
 const NOTHING = new Uint8Array(0)
@@ -77,6 +79,7 @@ export class StateStoreService<C> {
       changes: answer.changes,
       reply: answer.reply,
       work: answer.work,
+      repeated: answer.repeated,
     }
   }
 

@@ -159,8 +159,8 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
   respond(connection: Client, message: Incoming, response: InvokeResponse): void {
     // A last will is published when its connection is gone: it may change keys, but cannot be notified.
     if (!connection.open) this.#engine.watchers.drop(connection)
-    const { reply, work } = response
-    this.#report(connection, message, reply)
+    const { reply, work, repeated = false } = response
+    this.#report(connection, message, reply, repeated)
     const globs = this.#engine.globWorkOf(response.changes)
     if (work !== undefined || globs > 0) connection.account?.worked((work ?? 0) + globs)
     this.#answer(connection, message, response)
@@ -213,7 +213,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     if (reply?.code === 'quota-exceeded') this.#options.exceeded?.(connection, message)
   }
 
-  #report(connection: Client, message: Incoming, reply: Reply | undefined): void {
+  #report(connection: Client, message: Incoming, reply: Reply | undefined, repeated: boolean): void {
     this.counters.requests++
     if (reply === undefined || reply.type === 'error') this.#refused(connection, message, reply)
     if (!this.#requests$.observed) return
@@ -221,6 +221,7 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
       clientId: connection.clientId,
       payload: message.payload,
       outcome: reply?.type ?? 'rejected',
+      repeated,
     })
   }
 }
