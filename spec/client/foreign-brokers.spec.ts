@@ -3,7 +3,7 @@ import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt-packet'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { utf8 } from '../../src/base/bytes.js'
 import { StateStore } from '../../src/client/client.js'
-import { connect, RequestRejectedError, text } from '../../src/index.js'
+import { ConnectionLostError, connect, RequestRejectedError, text } from '../../src/index.js'
 import { FakeSession } from '../support/fake-session.js'
 import { ManualClock } from '../support/manual-clock.js'
 import { openClient, record, words } from '../support/open-client.js'
@@ -11,6 +11,9 @@ import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../support/scri
 
 const OK = utf8('+OK\r\n')
 const LIFE_TOPIC = 'rx-statestore/v1/life'
+const CHANGES_OF_A = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/636C69656E742D696431/command/notify/61'
+const setTo = (value: string): Uint8Array =>
+  utf8(`*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$${value.length}\r\n${value}\r\n`)
 const holding = (value: string): Uint8Array => utf8(`$${value.length}\r\n${value}\r\n`)
 
 /** Grants subscriptions and answers requests with `v`, as a store behind a broker would. */
@@ -248,6 +251,46 @@ describe('a store beside its broker', () => {
     answer(2, OK, 'two')
     answer(3, holding('w'), 'two')
     expect(words(entries)).toEqual(['set v (snapshot)', 'set w (resync)'])
+  })
+
+  it('may tell once more, on another connection, what it told before: that is not believed before it was read', () => {
+    const { session, entries, answer } = live()
+    const tell = (value: string, version: number): void => {
+      const ids = session.subscriptionId === undefined ? [] : [session.subscriptionId]
+      session.receive(CHANGES_OF_A, setTo(value), { __ts: `${version}:0:S` }, undefined, ids)
+    }
+    session.disconnect(new ConnectionLostError())
+    session.connect()
+    tell('u', 3)
+    tell('v', 5)
+    answer(2, OK, 'one')
+    tell('u', 3)
+    answer(3, holding('v'), 'one')
+    tell('v', 5)
+    expect(words(entries)).toEqual(['set v (snapshot)'])
+    tell('w', 6)
+    expect(words(entries)).toEqual(['set v (snapshot)', 'set w (notification)'])
+    expect(session.published).toHaveLength(4)
+  })
+
+  it('that was restarted is believed every step, as what the one before told came for another subscription', () => {
+    const { session, announce, entries, answer } = live()
+    const tell = (value: string, version: number, id: number): void =>
+      session.receive(CHANGES_OF_A, setTo(value), { __ts: `${version}:0:S` }, undefined, [id])
+    announce('two')
+    const id = session.subscriptionId ?? 0
+    expect([id > 0, session.subscribed.at(-1)]).toEqual([true, [CHANGES_OF_A.replace(/61$/, '+')]])
+    tell('of the first', 9, id - 1)
+    answer(2, OK, 'two')
+    answer(3, holding('w'), 'two')
+    for (const version of [6, 7, 8]) tell(`w${version}`, version, id)
+    expect(words(entries).slice(1)).toEqual([
+      'set w (resync)',
+      'set w6 (notification)',
+      'set w7 (notification)',
+      'set w8 (notification)',
+    ])
+    expect(session.published).toHaveLength(4)
   })
 
   it('is found out by any answer where announcements are not allowed', () => {

@@ -2,17 +2,15 @@ import { merge, type Observable, ReplaySubject, Subject } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import { ClosedError, type RequestRejectedError, type StateStoreError } from '../base/errors.js'
 import { Store } from '../commands/store.js'
-import type { WatchedConnection } from '../keys/inbound.js'
 import { Registry } from '../keys/registry.js'
 import { HOST, StoreView } from '../keys/store-view.js'
-import { Granting, type Wanted, withoutWildcards } from '../mqtt/granting.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
-import { SubscriptionIds } from '../mqtt/subscription-ids.js'
 import { LIFE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../protocol/topics.js'
 import { Invoker } from '../rpc/invoker.js'
 import type { ClientHost } from './client-host.js'
 import { Life } from './life.js'
 import type { Status } from './status.js'
+import { Subscribing } from './subscribing.js'
 import { topicsOf } from './topics.js'
 
 /** What a client needs besides its session. Times in ms. */
@@ -41,8 +39,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
    */
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
-  readonly #granting: Granting
-  readonly #subscriptionIds = new SubscriptionIds()
+  readonly #subscribing: Subscribing
   /** Not a BehaviorSubject: a subscriber that comes after the end shall hear of it. */
   readonly #status$ = new ReplaySubject<Status>(1)
   #status: Status = { state: 'connecting' }
@@ -52,8 +49,6 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #invoker: Invoker
   readonly #registry: Registry
   readonly #life: Life
-  /** Whether notifications have somewhere to arrive. */
-  #watching = false
   readonly #closed: Promise<void>
   #resolveClosed: () => void = () => undefined
   readonly #farewells = new Set<() => Observable<unknown>>()
@@ -70,7 +65,6 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#tell({ state: 'connecting', url: session.url })
     this.errors$ = this.#errors$.asObservable()
     this.#session = session
-    this.#granting = new Granting(session, clock)
     this.#responseTopic = responseTopic(clientId)
     this.#notificationPrefix = notificationPrefix(clientId)
     this.#invoker = new Invoker(session, topicsOf(clientId), clock, queueLimit)
@@ -97,6 +91,14 @@ export class StateStore extends StoreView implements AsyncDisposable {
       farewells: this.#farewells,
       isLeaving: () => this.#leaving,
     }
+    const topics = { answers: this.#responseTopic, changes: notificationFilter(clientId) }
+    this.#subscribing = new Subscribing(session, clock, topics, {
+      answers: info => this.#ready(info),
+      changes: connection => {
+        if (!this.#ending) this.#registry.connected(connection)
+      },
+      refused: (what, error, forGood) => this.#refused(what, error, forGood),
+    })
     this.#life = new Life(session, clock, { changed: isBack => this.#storeGone(isBack) })
     this.#closed = new Promise(resolve => {
       this.#resolveClosed = resolve
@@ -142,42 +144,20 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #connected(info: ConnectionInfo): void {
     if (this.#ending) return
     this.#invoker.connected(info)
-    // A new one on every connection: a notification that carries it was not queued before.
-    const subscriptionId = info.subscriptionIds ? this.#subscriptionIds.next() : undefined
-    const connection: WatchedConnection = { fresh: !info.sessionPresent, subscriptionId }
-    // Requests go when their answers have somewhere to arrive, watches when notifications have, too.
-    const open = { answers: false, changes: false }
-    const granted = (what: keyof typeof open): void => {
-      if (this.#ending) return
-      open[what] = true
-      if (what === 'answers') this.#ready(info)
-      this.#watching = open.answers && open.changes
-      if (this.#watching) this.#registry.connected(connection)
-    }
-    const answers: Wanted = {
-      filter: this.#responseTopic,
-      granted: () => granted('answers'),
-      refused: (error, forGood) => this.#refused(error, forGood, () => this.#giveUp(error)),
-    }
-    const changes: Wanted = {
-      filter: notificationFilter(this.clientId),
-      granted: () => granted('changes'),
-      refused: (error, forGood) => this.#refused(error, forGood, () => this.#registry.refuse(error)),
-    }
-    // Some brokers end the connection of who asks for a wildcard nevertheless.
-    if (!info.wildcards) this.#registry.refuse(withoutWildcards())
-    this.#granting.ask(subscriptionId, info.wildcards ? [answers, changes] : [answers])
+    this.#subscribing.connected(info, this.#life.isNamed)
   }
 
   #ready(info: ConnectionInfo): void {
+    if (this.#ending) return
     this.#tell(this.#connectedStatus())
     this.#invoker.ready(info)
   }
 
-  #refused(error: RequestRejectedError, forGood: boolean, end: () => void): void {
+  #refused(what: 'answers' | 'changes', error: RequestRejectedError, forGood: boolean): void {
     if (this.#ending) return
-    if (forGood) end()
-    else this.#errors$.next(error)
+    if (!forGood) this.#errors$.next(error)
+    else if (what === 'answers') this.#giveUp(error)
+    else this.#registry.refuse(error)
   }
 
   #giveUp(error: StateStoreError): void {
@@ -186,9 +166,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   #disconnected(cause: StateStoreError, attempt: number | undefined, retryAt: number | undefined): void {
-    this.#granting.cancel()
+    this.#subscribing.cancel()
     this.#life.disconnected()
-    this.#watching = false
     if (this.#ending) return
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
@@ -221,8 +200,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #storeGone(isBack: boolean): void {
     this.#registry.disconnected()
     this.#progress()
-    // What another life told may still come.
-    if (isBack && this.#watching) this.#registry.connected({ fresh: false, subscriptionId: undefined })
+    if (isBack) this.#subscribing.renew()
   }
 
   #end(cause: StateStoreError | undefined): void {
@@ -240,7 +218,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       ? new ClosedError(`The connection was closed for good: ${cause.message}`, { cause })
       : new ClosedError()
     if (cause) this.#errors$.next(error)
-    this.#granting.cancel()
+    this.#subscribing.cancel()
     this.#life.disconnected()
     this.#registry.close(cause && error, this.#session.shared)
     this.#invoker.close(error)

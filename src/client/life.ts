@@ -25,16 +25,23 @@ export class Life {
   #life: string | undefined
   #away = false
   #asked = false
+  #isNamed = false
 
   constructor(session: MqttSession, clock: Clock, events: LifeEvents) {
     this.#granting = new Granting(session, clock)
     this.#events = events
   }
 
+  /** Whether an answer ever named a life, on this connection or before. */
+  get isNamed(): boolean {
+    return this.#isNamed
+  }
+
   /** Takes an answer of the store. */
   answered({ userProperties }: InboundMessage): void {
     const life = userProperties[PROPERTY.life]
     if (typeof life !== 'string') return
+    this.#isNamed = true
     this.#heard(life)
     if (this.#asked) return
     this.#asked = true

@@ -10,6 +10,11 @@ export interface WatchedConnection {
   readonly fresh: boolean
   /** What the broker adds to messages for the subscription made on it, where it does. */
   readonly subscriptionId: number | undefined
+  /**
+   * The store is not part of its broker and does not see connections end: what it told to registrations of before, or tells
+   * once more as it does not know whether it arrived, may come on this one like any other.
+   */
+  readonly late: boolean
 }
 
 /** Something changed, whatever it was: a read will show it. */

@@ -32,7 +32,7 @@ export class Registry implements CoveredWatches {
   #connection: WatchedConnection | undefined
   /** When the last connection was lost, ms since the Unix epoch. */
   #lostAt = 0
-  /** On this connection a watch was ended, of which notifications may still come. */
+  /** Of a watch that was ended notifications may still come on this connection. */
   #stopped = false
   /** Why there are no notifications on this connection. */
   #refusal: StateStoreError | undefined
@@ -149,9 +149,9 @@ export class Registry implements CoveredWatches {
   /** The notification topic is subscribed. */
   connected(connection: WatchedConnection): void {
     this.#connection = connection
-    this.#stopped = false
+    this.#stopped = connection.late
     this.#verifying.start()
-    for (const watch of this.#watches.values()) this.#step(watch, { type: 'connected', rejoined: false })
+    for (const watch of this.#watches.values()) this.#step(watch, { type: 'connected', rejoined: connection.late })
     this.#globs?.connected()
   }
 

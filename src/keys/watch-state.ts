@@ -55,7 +55,7 @@ export interface Heard {
 
 /** What happens to a watch. */
 export type WatchEvent =
-  /** `rejoined`: an earlier watch of the key on this connection has ended, whose changes may still come. */
+  /** `rejoined`: changes told to an earlier watch of the key, on this connection or before, may still come. */
   | { readonly type: 'connected'; readonly rejoined: boolean }
   | { readonly type: 'disconnected' }
   /** It is time to see whether the store still knows of the watch. */
