@@ -12,6 +12,7 @@ export const zeroCounts = () => ({
   applied: 0,
   refused: 0,
   timeout: 0,
+  absent: 0,
   unknown: 0,
   closed: 0,
   cancelled: 0,

@@ -5,7 +5,7 @@ import { Pace } from './pace.js'
  *
  * @typedef {object} Victim
  * @property {import('./proxy.js').Link | undefined} link
- * @property {() => Promise<void>} rebirth
+ * @property {() => Promise<void>} [rebirth]
  */
 
 /**
@@ -141,9 +141,10 @@ export class Faults {
   }
 
   async #replaceClient() {
-    if (this.#linked.length === 0) return
+    const clients = this.#linked.filter(({ rebirth }) => rebirth !== undefined)
+    if (clients.length === 0) return
     this.#world.counts.rebirths++
-    await this.#random.pick(this.#linked).rebirth()
+    await this.#random.pick(clients).rebirth?.()
   }
 
   /** @param {Promise<void>} work */

@@ -14,6 +14,12 @@ import { partsOf } from './values.js'
  */
 
 /**
+ * How often a request reached a store, was applied for certain, and was answered once more.
+ *
+ * @typedef {{ reached: number, applied: number, repeated: number }} Tally
+ */
+
+/**
  * What a journal says: when, and which keys and values were there; or who asked for what, and the outcome.
  *
  * @typedef {[at: number, keys: [key: string, value: string, expires: boolean][]]} Kept
@@ -24,7 +30,7 @@ import { partsOf } from './values.js'
 export class History {
   /** By key, in the order of the stores. @type {Map<string, Change[]>} */
   #changes = new Map()
-  /** By request: how many reached a store, and how many were applied for certain. @type {Map<string, { reached: number, applied: number }>} */
+  /** By request: how many reached a store, and how many were applied for certain. @type {Map<string, Tally>} */
   #requests = new Map()
   /** How often a key was found gone, by key, though no deletion was answered. @type {Map<string, number>} */
   #losses = new Map()
@@ -50,6 +56,7 @@ export class History {
       this.#life = this.#keeps ? 0 : life
       for await (const [type, ...record] of recordsOf(path)) {
         if (type === 'kept') this.#compare(/** @type {Kept} */ (record))
+        else if (type === 'again') this.#repeated(/** @type {Answered} */ (record))
         else this.#take(/** @type {Answered} */ (record))
       }
     }
@@ -68,7 +75,7 @@ export class History {
 
   /** @param {string} request */
   requestsOf(request) {
-    return this.#requests.get(request) ?? { reached: 0, applied: 0 }
+    return this.#requests.get(request) ?? { reached: 0, applied: 0, repeated: 0 }
   }
 
   /** How often a key was found gone, by key, though no deletion was answered. */
@@ -106,8 +113,8 @@ export class History {
    */
   #unanswered(key, at, { value, expires }) {
     const request = `${partsOf(value).client} SET ${key} ${value}`
-    const { reached, applied } = this.requestsOf(request)
-    this.#requests.set(request, { reached: reached + 1, applied: applied + 1 })
+    const { reached, applied, repeated } = this.requestsOf(request)
+    this.#requests.set(request, { reached: reached + 1, applied: applied + 1, repeated })
     this.#add(key, at, 'set', value, expires)
   }
 
@@ -121,13 +128,28 @@ export class History {
     this.#add(key, at, 'gone', '', false)
   }
 
+  /**
+   * A store said once more what it had said before; or what the one before it had only done, as it was killed.
+   *
+   * @param {Answered} record
+   */
+  #repeated([, client, verb, key, value]) {
+    const request = `${client} ${verb} ${key} ${value}`
+    const known = this.requestsOf(request)
+    this.#requests.set(request, { ...known, repeated: known.repeated + 1 })
+  }
+
   /** @param {Answered} record */
   #take([at, client, verb, key, value, condition, expires, outcome]) {
     const request = `${client} ${verb} ${key} ${value}`
     const known = this.requestsOf(request)
     // Of a DEL the journal does not know whether there was a key.
     const applied = verb === 'SET' && outcome === 'ok'
-    this.#requests.set(request, { reached: known.reached + 1, applied: known.applied + Number(applied) })
+    this.#requests.set(request, {
+      reached: known.reached + 1,
+      applied: known.applied + Number(applied),
+      repeated: known.repeated,
+    })
     if (verb === 'SET' && condition !== 'NEX') this.#judgeOrder(value)
     const last = this.lastOf(key)
     if (applied) {

@@ -12,6 +12,7 @@ export class GlobJudge {
   #glob
   #history
   #versions
+  #keepsRegistrations
   /** @type {Map<string, WatchJudge>} */
   #keys = new Map()
   /** Those that were told to be there. @type {Set<string>} */
@@ -23,8 +24,10 @@ export class GlobJudge {
    * @param {string} glob
    * @param {Pick<import('./history.js').History, 'changesOf'>} history
    * @param {Map<string, Set<string>>} versions - of values, as their writers and others were told
+   * @param {boolean} [keepsRegistrations] - whether the store does not see connections end
    */
-  constructor(glob, history, versions) {
+  constructor(glob, history, versions, keepsRegistrations = false) {
+    this.#keepsRegistrations = keepsRegistrations
     this.#glob = glob
     this.#history = history
     this.#versions = versions
@@ -48,7 +51,8 @@ export class GlobJudge {
     if (op !== 'set' && !isThere) return ['a key that was not there has gone']
     if (op === 'set') this.#there.add(key)
     else this.#there.delete(key)
-    const judge = this.#keys.get(key) ?? new WatchJudge(this.#history.changesOf(key), this.#versions)
+    const judge =
+      this.#keys.get(key) ?? new WatchJudge(this.#history.changesOf(key), this.#versions, this.#keepsRegistrations)
     this.#keys.set(key, judge)
     const before = judge.place
     const wrong = judge.judge(seen)

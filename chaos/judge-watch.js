@@ -19,6 +19,9 @@ export class WatchJudge {
   #last
   /** The change that was seen last. @type {import('./history.js').Change | undefined} */
   #change
+  /** Whether an entry before the last one, or that, was live. */
+  #wasLive = false
+  #keepsRegistrations
   /** Whether it is certain that it was this one: a value may be written twice, and a deletion says little. */
   #isCertain = false
   #isUnique = false
@@ -30,8 +33,10 @@ export class WatchJudge {
   /**
    * @param {readonly import('./history.js').Change[]} changes - of the key
    * @param {Map<string, Set<string>>} versions - of values, as their writers and others were told
+   * @param {boolean} [keepsRegistrations] - whether the store does not see connections end
    */
-  constructor(changes, versions) {
+  constructor(changes, versions, keepsRegistrations = false) {
+    this.#keepsRegistrations = keepsRegistrations
     this.#changes = changes
     this.#versions = versions
   }
@@ -43,6 +48,7 @@ export class WatchJudge {
    * @returns {string[]}
    */
   judge(seen) {
+    this.#wasLive ||= this.#last?.isLive ?? false
     const wrong = seen.op === 'set' ? this.#judgeSet(seen) : this.#judgeGone(seen)
     this.#last = seen
     this.#trail = [...this.#trail.slice(-4), seen]
@@ -76,8 +82,13 @@ export class WatchJudge {
     if (change === undefined)
       return [last?.value === value ? 'an entry that was repeated' : 'an entry older than before']
     const wrong = [this.#judgeVersion(seen, change.life, written.length === 1), this.#judgeGap(seen, change)]
-    // Whatever happened before the connection was made, its first read has shown.
-    if (this.#last && source === 'notification' && (written.at(-1)?.at ?? 0) < connectedAt)
+    // Whatever happened before the connection was made, its first read has shown. A store beside its broker may still have
+    // told it to registrations of an earlier client; that is over with the first read.
+    if (
+      (this.#keepsRegistrations ? this.#wasLive : this.#last) &&
+      source === 'notification' &&
+      (written.at(-1)?.at ?? 0) < connectedAt
+    )
       wrong.push('a change that an earlier read knew')
     this.#change = change
     this.#isUnique = written.length === 1

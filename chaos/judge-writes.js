@@ -5,6 +5,7 @@ const REACHED = /** @type {Record<string, readonly [number, number]>} */ ({
   applied: [1, 1],
   refused: [1, 1],
   timeout: [0, 0],
+  absent: [0, 0],
   closed: [0, 0],
   unknown: [0, 1],
   cancelled: [0, 1],
@@ -42,12 +43,13 @@ export async function judgeWrites(recorder, history, complaints) {
   }
   for (const [request, { certain, possible, applied, words }] of tallies) {
     const done = history.requestsOf(request)
-    const isRight = done.reached >= certain && done.reached <= possible
+    const isRight = done.reached + done.repeated >= certain && done.reached <= possible
     const story = () =>
       `${request} ended as ${words.slice(0, 20).join(', ')}, and reached a store ${done.reached} times`
     if (!isRight) complaints.add('write', story())
     const isSet = request.split(' ')[1] === 'SET'
-    if (isSet && done.applied < applied) complaints.add('write', `${story()}, applied ${done.applied} times`)
+    if (isSet && done.applied + done.repeated < applied)
+      complaints.add('write', `${story()}, applied ${done.applied} times`)
   }
   judgeLosses(tallies, history, complaints)
   for (const request of history.requests)

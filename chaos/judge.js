@@ -8,6 +8,7 @@ import { judgeWrites } from './judge-writes.js'
  * @property {import('./recorder.js').Recorder} recorder
  * @property {readonly string[]} journals
  * @property {boolean} keeps - whether a store has the keys of the one before
+ * @property {boolean} isBeside - whether the store is beside its broker
  * @property {Map<string, import('rx-statestore').Entry<string>>} stored - what the store holds in the end
  * @property {import('./complaints.js').Complaints} complaints
  */
@@ -17,7 +18,7 @@ import { judgeWrites } from './judge-writes.js'
  *
  * @param {Evidence} evidence
  */
-export async function judge({ recorder, journals, keeps, stored, complaints }) {
+export async function judge({ recorder, journals, keeps, isBeside, stored, complaints }) {
   const history = new History(complaints, keeps)
   await history.read(journals)
   const versions = await judgeWrites(recorder, history, complaints)
@@ -42,13 +43,13 @@ export async function judge({ recorder, journals, keeps, stored, complaints }) {
     const [connection, connectedAt, isLive, op, value, version, source, glob, isSure] = rest
     const seen = { key, connection, connectedAt, isLive, op, value, version: version ?? undefined, source, isSure }
     if (type === 'glob') {
-      const own = globs.get(who) ?? new GlobJudge(glob, history, versions)
+      const own = globs.get(who) ?? new GlobJudge(glob, history, versions, isBeside)
       if (!globs.has(who)) own.live(live.get(who))
       globs.set(who, own)
       for (const wrong of own.judge(seen)) complain('glob', wrong, `${who} of ${key} by ${glob}`, own.storyOf(key))
       continue
     }
-    const own = judges.get(who) ?? new WatchJudge(history.changesOf(key), versions)
+    const own = judges.get(who) ?? new WatchJudge(history.changesOf(key), versions, isBeside)
     judges.set(who, own)
     for (const wrong of own.judge(seen)) complain('watch', wrong, `${who} of ${key}`, own.story)
   }

@@ -3,6 +3,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { judgeHearing } from './beside/hearing.js'
+import { hasMosquitto } from './beside/mosquitto.js'
+import { Supervisor as BesideSupervisor } from './beside/supervisor.js'
 import { Complaints } from './complaints.js'
 import { zeroCounts } from './counts.js'
 import { Faults } from './faults.js'
@@ -25,11 +28,17 @@ const GLOB_EVERY = 600
 const END_DEADLINE = 10_000
 /** A store that keeps its keys is killed so often, ms: that is what it is about. */
 const KILL_OFTEN = 2_500
+/** Beside a broker of others, where it is two seconds until the next one is sure that the one before is gone. */
+const KILL_BESIDE = 5_000
 
 const options = readOptions()
 const { duration, seed, stress } = options
+if (options.mosquitto && !hasMosquitto()) {
+  console.error('--mosquitto needs Eclipse Mosquitto 2 on the PATH (Debian: apt-get install mosquitto)')
+  process.exit(1)
+}
 console.log(
-  `chaos: ${duration / 1000} s, seed ${seed}, ${options.keys} keys, ${options.clients} clients, stress ${stress}${options.data ? ', with a directory' : ''}`,
+  `chaos: ${duration / 1000} s, seed ${seed}, ${options.keys} keys, ${options.clients} clients, stress ${stress}${whereOf(options)}`,
 )
 
 // Until everything was judged, it has failed.
@@ -49,8 +58,9 @@ const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
 // Not by the seed: the same run, started twice at a time, must not meet itself.
 const ports = await freePorts(new Random(process.pid))
 const world = { options, keys, ports, recorder, complaints, counts: zeroCounts() }
-const data = options.data ? join(directory, 'data') : ''
-const supervisor = new Supervisor(directory, ports, what => complaints.add('store process', what), data)
+const complain = (/** @type {string} */ what) => complaints.add('store process', what)
+const beside = options.mosquitto ? new BesideSupervisor(directory, ports, complain, new Random(seed)) : undefined
+const supervisor = beside ?? new Supervisor(directory, ports, complain, options.data ? join(directory, 'data') : '')
 
 const participants = Array.from({ length: options.clients }, (_, i) => new Participant(world, i, random.fork()))
 const paces = participants.flatMap(({ writers, watchers, globs }) => [
@@ -58,7 +68,8 @@ const paces = participants.flatMap(({ writers, watchers, globs }) => [
   new Pace(random.fork(), WATCH_EVERY / stress, () => watchers.act()),
   new Pace(random.fork(), GLOB_EVERY / stress, () => globs.act()),
 ])
-const faults = new Faults(world, supervisor, participants, random.fork(), options.data ? KILL_OFTEN : undefined)
+const besideThem = beside ? [{ link: beside.link }] : []
+const faults = new Faults(world, supervisor, [...participants, ...besideThem], random.fork(), killEvery(options))
 
 /**
  * Everything goes wrong for a while; then nothing more, until all is quiet.
@@ -84,12 +95,20 @@ async function run() {
   const early = await trouble(duration / 4)
   const late = await trouble((duration * 3) / 4)
   if (late.heap - early.heap > HEAP_BOUND) complaints.add('heap', `from ${early.heap} to ${late.heap} bytes`)
-  const end = await converge(world, participants)
-  const registrations = await judgeRegistrations(world, supervisor, participants)
+  const before = await converge(world, participants)
+  const end = beside ? await judgeHearing(world, participants) : before
+  const registrations = beside ? undefined : await judgeRegistrations(world, supervisor, participants)
   await leave()
   recorder.close()
-  await judge({ recorder, journals: supervisor.journals, keeps: options.data, stored: end.stored, complaints })
-  return report({ counts: world.counts, kills: supervisor.kills, early, late, end, registrations, complaints })
+  await judge({
+    recorder,
+    journals: supervisor.journals,
+    keeps: options.data || options.mosquitto,
+    isBeside: options.mosquitto,
+    stored: end.stored,
+    complaints,
+  })
+  return report({ counts: world.counts, deaths: supervisor.deaths, early, late, end, registrations, complaints })
 }
 
 /** Everything is closed, and nothing may be left of it: at the store, or here. */
@@ -97,12 +116,25 @@ async function leave() {
   for (const participant of participants) await participant.leave()
   await until(END_DEADLINE, async () => (await supervisor.stats()).connections === 0)
   const { connections, watches } = await supervisor.stats()
-  if (connections + watches > 0) complaints.add('left behind', `${connections} connections, ${watches} watches`)
+  if (!beside && connections + watches > 0)
+    complaints.add('left behind', `${connections} connections, ${watches} watches`)
   await supervisor.stop()
   for (const { link } of participants) await link?.close()
   endProgress()
   await until(END_DEADLINE, () => leftOver(before).length === 0)
   for (const name of leftOver(before)) complaints.add('left behind', name)
+}
+
+/** @param {import('./options.js').Options} options */
+function whereOf({ data, mosquitto }) {
+  if (mosquitto) return ', with a directory, beside Mosquitto'
+  return data ? ', with a directory' : ''
+}
+
+/** @param {import('./options.js').Options} options */
+function killEvery({ data, mosquitto }) {
+  if (mosquitto) return KILL_BESIDE
+  return data ? KILL_OFTEN : undefined
 }
 
 const endProgress = showProgress(() => {

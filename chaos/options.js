@@ -8,10 +8,11 @@ import { parseArgs } from 'node:util'
  * @property {number} clients
  * @property {number} stress - how much faster than usual everything happens
  * @property {boolean} data - whether the store has a directory, and keeps its keys when it is killed
+ * @property {boolean} mosquitto - whether the store is a service beside Mosquitto; it has a directory then
  */
 
 const USAGE =
-  'npm run chaos -- [--minutes 1 | --seconds 20] [--seed 7] [--keys 200] [--clients 8] [--stress 1] [--data]'
+  'npm run chaos -- [--minutes 1 | --seconds 20] [--seed 7] [--keys 200] [--clients 8] [--stress 1] [--data | --mosquitto]'
 
 /** @returns {Options} */
 export function readOptions() {
@@ -24,9 +25,10 @@ export function readOptions() {
       clients: { type: 'string' },
       stress: { type: 'string' },
       data: { type: 'boolean', default: false },
+      mosquitto: { type: 'boolean', default: false },
     },
   })
-  const { minutes, seconds, seed, keys, clients, stress, data } = values
+  const { minutes, seconds, seed, keys, clients, stress, data, mosquitto } = values
   const duration = seconds === undefined ? positive(minutes ?? '1') * 60_000 : positive(seconds) * 1000
   return {
     duration,
@@ -35,6 +37,7 @@ export function readOptions() {
     clients: Math.ceil(positive(clients ?? '8')),
     stress: positive(stress ?? '1'),
     data,
+    mosquitto,
   }
 }
 

@@ -6,27 +6,28 @@ import { table } from './table.js'
  *
  * @param {object} run
  * @param {import('./counts.js').Counts} run.counts
- * @param {number} run.kills
+ * @param {[string, number][]} run.deaths - who was killed, and how often
  * @param {import('./resources.js').Resources} run.early - at the end of the first quarter
  * @param {import('./resources.js').Resources} run.late
  * @param {{ watched: number, converged: number, watchers: number, globs: number, failedGlobs: number }} run.end
- * @param {{ keys: number, globs: number }} run.registrations
+ * @param {{ keys: number, globs: number } | undefined} run.registrations - where they can be known
  * @param {import('./complaints.js').Complaints} run.complaints
  */
-export function report({ counts, kills, early, late, end, registrations, complaints }) {
+export function report({ counts, deaths, early, late, end, registrations, complaints }) {
   const rows = /** @type {[string, string | number][]} */ ([
     ['connections cut', counts.cuts],
     ['stalls', counts.stalls],
     ['half-closes', counts.halfCloses],
     ['throttled, split', `${counts.throttles}, ${counts.splits}`],
     ['refusing links', counts.refusals],
-    ['broker kills', kills],
+    ...deaths,
     ['clients replaced', counts.rebirths],
     ['reconnects', counts.reconnects],
     ['writes tried', counts.tried],
     ['  applied', counts.applied],
     ['  refused', counts.refused],
     ['  timeout', counts.timeout],
+    ['  no store', counts.absent],
     ['  outcome unknown', counts.unknown],
     ['  closed', counts.closed],
     ['  cancelled', counts.cancelled],
@@ -38,7 +39,9 @@ export function report({ counts, kills, early, late, end, registrations, complai
     ['keys converged', `${end.converged} of ${end.watched}`],
     ['  by watchers', end.watchers],
     ['globs converged', `${end.globs - end.failedGlobs} of ${end.globs}`],
-    ['registrations of keys, of globs, after', `${registrations.keys}, ${registrations.globs}, 0`],
+    ...(registrations
+      ? [['registrations of keys, of globs, after', `${registrations.keys}, ${registrations.globs}, 0`]]
+      : []),
     [`heap MiB (+ ${mebibytes(HEAP_BOUND)})`, `${mebibytes(early.heap)} -> ${mebibytes(late.heap)}`],
     ['timers', `${early.timers} -> ${late.timers}`],
     ['listeners per client', `${early.listeners} -> ${late.listeners}`],

@@ -76,7 +76,7 @@ export async function converge(world, participants) {
  * may have one of their own, if they were watched before it or had to be looked for.
  *
  * @param {import('./participant.js').World} world
- * @param {import('./supervisor.js').Supervisor} supervisor
+ * @param {Pick<import('./supervisor.js').Supervisor, 'stats'>} supervisor
  * @param {readonly Participant[]} participants
  */
 export async function judgeRegistrations({ complaints }, supervisor, participants) {

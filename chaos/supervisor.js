@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { answerOf, end } from './child.js'
 
 /** @typedef {{ keys: number, watches: number, connections: number, watched: [client: string, keys: string[]][] }} Stats */
 
@@ -29,6 +30,11 @@ export class Supervisor {
     this.#ports = ports
     this.#complain = complain
     this.#data = data
+  }
+
+  /** Who was killed, and how often. @returns {[string, number][]} */
+  get deaths() {
+    return [['broker kills', this.kills]]
   }
 
   /** One journal for each store. */
@@ -99,36 +105,4 @@ const isFree = port =>
     const server = createServer()
     server.once('error', () => resolve(false))
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
-
-/**
- * @param {import('node:child_process').ChildProcess} child
- * @returns {Promise<void>}
- */
-const end = child =>
-  new Promise(resolve => {
-    if (child.exitCode !== null || child.signalCode !== null) return resolve()
-    child.once('close', () => resolve())
-    child.kill('SIGKILL')
-  })
-
-/**
- * @param {import('node:child_process').ChildProcess} child
- * @param {number} timeout
- * @returns {Promise<unknown>}
- */
-const answerOf = (child, timeout) =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => settle(() => reject(new Error(`The store did not answer in ${timeout} ms`))),
-      timeout,
-    )
-    const answered = (/** @type {unknown} */ message) => settle(() => resolve(message))
-    const exited = () => settle(() => reject(new Error('The store ended')))
-    const settle = (/** @type {() => void} */ outcome) => {
-      clearTimeout(timer)
-      child.off('message', answered).off('exit', exited)
-      outcome()
-    }
-    child.on('message', answered).on('exit', exited)
   })

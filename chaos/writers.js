@@ -9,6 +9,8 @@ export const LONGEST_LIFE = 2_000
 
 /** How failed writes are counted; any other code is a violation. */
 const FAILURES = /** @type {const} */ ({ timeout: 'timeout', 'outcome-unknown': 'unknown', closed: 'closed' })
+/** Errors of reads that are no fault of the library in this weather. */
+const READ_FAILURES = ['timeout', 'closed']
 
 /** The reads and writes of one participant. */
 export class Writers {
@@ -134,7 +136,10 @@ export class Writers {
     this.#participant.store.get(key, text).subscribe({
       next: ({ op, value, version }) =>
         op === 'set' && this.#world.recorder.write(['read', this.#participant.name, key, nameOf(value), version]),
-      error: error => this.#codeOf(error) !== 'timeout' && this.#codeOf(error) !== 'closed' && this.#unexpected(error),
+      error: error => {
+        const code = this.#codeOf(error)
+        if (!READ_FAILURES.includes(code ?? '') && !this.#isAbsence(code)) this.#unexpected(error)
+      },
     })
   }
 
@@ -165,8 +170,14 @@ export class Writers {
     if ('deleted' in outcome) return outcome.deleted ? 'applied' : 'refused'
     const code = this.#codeOf(outcome.error)
     if (code === 'timeout' || code === 'outcome-unknown' || code === 'closed') return FAILURES[code]
+    if (this.#isAbsence(code)) return 'absent'
     this.#unexpected(outcome.error)
     return 'unknown'
+  }
+
+  /** A store that is part of its broker is never away. @param {string | undefined} code */
+  #isAbsence(code) {
+    return code === 'no-store' && this.#world.options.mosquitto
   }
 
   /** @param {unknown} error */
