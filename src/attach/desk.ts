@@ -40,7 +40,7 @@ export class Desk {
     this.#settings = settings
     this.#outgoing = outgoing
     this.#outlets = outlets
-    this.#guests = new Guests(engine.watchers, (message, done) => outgoing.push(message, done))
+    this.#guests = new Guests(engine.watchers, (message, done) => outgoing.push(message, done), clock)
     this.server = new StateStoreServer(engine, service, log, outlets.requests$, {
       dialect,
       clock,
@@ -73,11 +73,15 @@ export class Desk {
       this.#outgoing.push({ topic: responseTopic, ...answer }, done)
       return
     }
-    const guest = this.#guests.of(identity.clientId)
-    guest.heard++
+    const guest = this.#guests.heard(identity.clientId)
     const request = requestOf(message)
     this.#asked.set(request, { message, done })
     this.server.take(guest, request)
+  }
+
+  /** The broker says that a client is gone. */
+  gone(clientId: string): void {
+    this.#guests.gone(clientId)
   }
 
   get #vouched(): string | undefined {

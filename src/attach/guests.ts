@@ -1,4 +1,5 @@
 import { fromHex, toBinaryString } from '../base/bytes.js'
+import type { Clock } from '../base/clock.js'
 import type { Watchers } from '../engine/watchers.js'
 import type { Done } from '../mqtt/session.js'
 import type { Content, Publish } from '../packet/publish.js'
@@ -6,6 +7,8 @@ import type { Client } from '../peer/client.js'
 
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
 const NO_MATCHING_SUBSCRIBERS = 16
+/** ms: a broker may say that a client is gone when it is back already, and has registered. */
+const SURELY_GONE = 5_000
 /** So many are known before it is looked whether they are needed. */
 const MANY = 10_000
 
@@ -13,8 +16,9 @@ const MANY = 10_000
 export class Guest implements Client {
   readonly clientId: string
   readonly open = true
-  /** How often it was heard. */
+  /** How often it was heard, and when last, monotonic ms. */
   heard = 0
+  heardAt = 0
   readonly #notify: (guest: Guest, message: Publish) => void
 
   constructor(clientId: string, notify: (guest: Guest, message: Publish) => void) {
@@ -37,15 +41,35 @@ export class Guests {
   readonly #push: (message: Publish, done: Done) => void
   readonly #byId = new Map<string, Guest>()
   readonly #watchers: Watchers<Client>
+  readonly #clock: Pick<Clock, 'monotonic'>
   #many = MANY
 
   /** @param watchers - where registrations are @param push - publishes */
-  constructor(watchers: Watchers<Client>, push: (message: Publish, done: Done) => void) {
+  constructor(
+    watchers: Watchers<Client>,
+    push: (message: Publish, done: Done) => void,
+    clock: Pick<Clock, 'monotonic'>,
+  ) {
+    this.#clock = clock
     this.#watchers = watchers
     this.#push = push
   }
 
-  of(clientId: string): Guest {
+  /** The client that was heard. */
+  heard(clientId: string): Guest {
+    const guest = this.#of(clientId)
+    guest.heard++
+    guest.heardAt = this.#clock.monotonic()
+    return guest
+  }
+
+  /** The broker says that a client is gone: its registrations end, if it has not just been heard. */
+  gone(clientId: string): void {
+    const guest = this.#byId.get(clientId)
+    if (guest !== undefined && this.#clock.monotonic() - guest.heardAt >= SURELY_GONE) this.#watchers.drop(guest)
+  }
+
+  #of(clientId: string): Guest {
     const known = this.#byId.get(clientId)
     if (known !== undefined) return known
     if (this.#byId.size >= this.#many) this.#forgetIdle()

@@ -7,6 +7,7 @@ import type { Policy } from '../policy/policy.js'
 import { defaultMaxBytes } from '../standalone/memory.js'
 import { checkChoice, checkData, checkPatterns, type ServeOptions } from '../standalone/options.js'
 import { policyOf } from '../standalone/security.js'
+import { Departures } from './departures.js'
 
 /** How to connect, as for `connect`. */
 type Connecting = Pick<
@@ -48,6 +49,12 @@ export interface AttachOptions extends Connecting, Keeping {
    * the response topic belongs to is believed to ask, which only rights at the broker can make true.
    */
   readonly identityProperty?: string | undefined
+  /**
+   * Filter under which the broker says that a client is gone, with the last `+` for its client id: then its registrations end,
+   * unless it was heard in the last 5 s. EMQX and rmqtt have `$SYS/brokers/+/clients/+/disconnected`. Only the broker may be
+   * allowed to publish there. Default: registrations end with the first change that nobody gets.
+   */
+  readonly disconnectEvents?: string | undefined
   /** Who may read and write which keys, as for `serve`, by client ids. Needs {@link identityProperty}. */
   readonly policy?: string | undefined
 }
@@ -61,6 +68,7 @@ export interface Settings {
   readonly watches: { readonly most: number; readonly mostOfOwner: number }
   readonly identityProperty: string | undefined
   readonly policy: Policy | undefined
+  readonly departures: Departures | undefined
 }
 
 const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
@@ -70,7 +78,7 @@ export function settingsFrom(options: AttachOptions): Settings {
   const { clientId = 'rx-statestore-service', maximumPacketSize = DEFAULT_PACKET_SIZE } = options
   const { data = '', persist = 'all', persistKeys = [], opening = () => undefined } = options
   const { dialect = 'field', clock = systemClock, maxKeys = 1_000_000, maxBytes = defaultMaxBytes() } = options
-  const { maxWatches = 500_000, maxWatchesPerClient = 100_000, identityProperty, policy } = options
+  const { maxWatches = 500_000, maxWatchesPerClient = 100_000, identityProperty, policy, disconnectEvents } = options
   const numbers = { maximumPacketSize, maxKeys, maxBytes, maxWatches, maxWatchesPerClient }
   for (const [name, value] of Object.entries(numbers)) checkPositiveInteger(name, value)
   checkChoice('dialect', dialect, ['field', 'documented'])
@@ -87,6 +95,7 @@ export function settingsFrom(options: AttachOptions): Settings {
     clientId,
     identityProperty,
     policy,
+    disconnectEvents,
   })
   return {
     clientId,
@@ -96,6 +105,7 @@ export function settingsFrom(options: AttachOptions): Settings {
     watches: { most: maxWatches, mostOfOwner: maxWatchesPerClient },
     identityProperty,
     policy: policy === undefined ? undefined : policyOf(policy),
+    departures: disconnectEvents === undefined ? undefined : new Departures(disconnectEvents),
   }
 }
 

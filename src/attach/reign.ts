@@ -7,6 +7,7 @@ import { TAKEN_OVER } from '../mqtt/reason-words.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../mqtt/session.js'
 import { AWAY, INVOKE_TOPIC, LIFE_TOPIC } from '../protocol/topics.js'
 import type { Opened } from '../standalone/storage.js'
+import type { Departures } from './departures.js'
 import { Desk, type DeskOutlets } from './desk.js'
 import { Inward } from './inward.js'
 import type { Settings } from './options.js'
@@ -36,6 +37,8 @@ export class Reign {
   readonly #inward: Inward
   readonly #invoking: Granting
   readonly #announcements: Granting
+  readonly #departing: Granting
+  readonly #departures: Departures | undefined
   /** Whether requests are taken. */
   #isOpen = false
   #hasServed = false
@@ -62,6 +65,8 @@ export class Reign {
     )
     this.#invoking = new Granting(session, clock)
     this.#announcements = new Granting(session, clock)
+    this.#departing = new Granting(session, clock)
+    this.#departures = settings.departures
     this.desk.server.resume()
     session.open({
       connected: info => this.#connected(info),
@@ -135,8 +140,16 @@ export class Reign {
     this.#isOpen = true
     this.#retains = retain
     this.#announce()
+    this.#askForDepartures()
     this.#events.serving(this.desk.life)
     this.#inward.resume()
+  }
+
+  #askForDepartures(): void {
+    if (this.#departures === undefined) return
+    const { filter } = this.#departures
+    const refused = (error: RequestRejectedError): void => this.#events.faulted(error)
+    this.#departing.ask(undefined, [{ filter, granted: () => undefined, refused }])
   }
 
   #announce(): void {
@@ -168,18 +181,21 @@ export class Reign {
     this.#confirm = undefined
     this.#invoking.cancel()
     this.#announcements.cancel()
+    this.#departing.cancel()
     this.#outgoing.disconnected()
     this.#inward.clear()
   }
 
   #received(message: InboundMessage): void {
     if (this.#ended) return
-    if (message.topic !== LIFE_TOPIC) {
+    const gone = this.#departures?.clientOf(message.topic)
+    if (message.topic !== LIFE_TOPIC && gone === undefined) {
       this.#inward.take(message)
       return
     }
     this.#inward.skip(message)
-    this.#heard(displayText(message.payload), message.retain === true)
+    if (gone !== undefined) this.desk.gone(gone)
+    else this.#heard(displayText(message.payload), message.retain === true)
   }
 
   /** What is retained when nobody asks for it any more is of a store that is gone. */

@@ -25,6 +25,7 @@ interface AttachFlags extends ConnectionFlags, StorageFlags {
   readonly maxBytes?: number
   readonly maxWatches?: number
   readonly identityProperty?: string
+  readonly disconnectEvents?: string
   readonly policy?: string
   readonly audit?: string | true
 }
@@ -54,6 +55,10 @@ export function addAttach(program: Command, io: Io): void {
   command.option('--max-bytes <n>', 'most the store keeps: keys, values, watched keys', positiveInteger)
   command.option('--max-watches <n>', 'most watches of keys (500000)', positiveInteger)
   command.option('--identity-property <name>', 'user property in which the broker says which client published')
+  command.option(
+    '--disconnect-events <filter>',
+    'where the broker says that clients are gone: the last + is the client id',
+  )
   command.option('--policy <file>', 'who may do what with keys, by client ids; needs --identity-property')
   command.option('--audit [file]', 'a line of JSON for each refusal (stderr)')
   addConnectionFlags(command, false, 'rx-statestore-service, which is how several know of each other')
@@ -110,7 +115,7 @@ const faultWords = ({ error }: Fault): string =>
   `the store failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
 
 function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
-  const { dialect, maxKeys, maxBytes, maxWatches, identityProperty, policy } = flags
+  const { dialect, maxKeys, maxBytes, maxWatches, identityProperty, disconnectEvents, policy } = flags
   const options = {
     ...connectingOf(optionsOf(flags, io)),
     ...storageOf(flags),
@@ -119,6 +124,7 @@ function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
     maxBytes,
     maxWatches,
     identityProperty,
+    disconnectEvents,
     policy: policy === undefined ? undefined : contentOf(policy),
   }
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
