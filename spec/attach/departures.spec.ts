@@ -27,6 +27,26 @@ async function watched() {
   return { store, alice, broker, wait }
 }
 
+describe('a store whose broker says that nobody gets a change', () => {
+  it('ends the registrations for that key, by globs as well, and no others', async () => {
+    const { port } = await openBroker()
+    const url = `mqtt://127.0.0.1:${port}`
+    const store = await openAttached(url)
+    const alice = await RawClient.ready(url, 'alice')
+    for (const words of ['KEYNOTIFY a1', 'KEYNOTIFY b1', 'GLOBNOTIFY a*', 'GLOBNOTIFY b*'])
+      await alice.request(command(words))
+    expect(store.stats.watches).toBe(202)
+    await alice.end()
+    const writer = await RawClient.ready(url, 'writer')
+    const set = async (key: string): Promise<unknown> =>
+      writer.request(command(`SET ${key} v`), { timestamp: `${Date.now()}:0:C` })
+    await set('a1')
+    await eventually(() => store.stats.watches === 101)
+    await set('b1')
+    await eventually(() => store.stats.watches === 0)
+  })
+})
+
 describe('a store that is told by its broker who is gone', () => {
   it('ends all registrations of that client at once, and of nobody else', async () => {
     const { store, broker, wait } = await watched()

@@ -83,14 +83,14 @@ export class Guests {
     this.#many = Math.max(MANY, 2 * this.#byId.size)
   }
 
-  /** A client that is not there any more has no subscription, and then its registration of that key ends. */
+  /** A client that is not there any more has no subscription, and then its registrations for that key end. */
   #notify(guest: Guest, message: Publish): void {
     const { heard } = guest
     this.#push(message, refusal => {
       // Heard since, it may have come back and registered.
       if (refusal?.status !== NO_MATCHING_SUBSCRIBERS || guest.heard !== heard) return
       const key = fromHex(message.topic.slice(message.topic.lastIndexOf('/') + 1))
-      if (key !== undefined) this.#watchers.remove(guest, toBinaryString(key))
+      if (key !== undefined) this.#watchers.removeAllOf(guest, toBinaryString(key))
     })
   }
 }

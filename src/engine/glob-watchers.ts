@@ -90,6 +90,17 @@ export class GlobWatchers<C> {
     return own?.size ?? 0
   }
 
+  /** Forgets what a connection watches by the globs that fit a key, given as a binary string; returns how many. */
+  removeFitting(connection: C, key: string): number {
+    const own = this.#byConnection.get(connection)
+    if (own === undefined) return 0
+    const fitting = Array.from(this.#index.matching(key)).filter(watched => own.has(watched))
+    for (const watched of fitting) own.delete(watched)
+    if (own.size === 0) this.#byConnection.delete(connection)
+    this.#count(fitting.flatMap(watched => this.#unwatch(watched, connection)))
+    return fitting.length
+  }
+
   /** The connections that watch a key by a glob, given as a binary string; one may come several times. */
   *of(key: string): Iterable<C> {
     for (const { connections } of this.#index.matching(key)) yield* connections

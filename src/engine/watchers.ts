@@ -134,6 +134,13 @@ export class Watchers<C> {
     return removed
   }
 
+  /** Forgets by what a connection is told of a key, a binary string: the key itself, and globs that fit it. */
+  removeAllOf(connection: C, key: string): void {
+    this.remove(connection, key)
+    const globs = this.#globs.removeFitting(connection, key)
+    if (globs > 0) this.#counted(connection, -GLOB_COUNTS * globs)
+  }
+
   /** Forgets a connection. */
   drop(connection: C): void {
     const globs = this.#globs.drop(connection)
