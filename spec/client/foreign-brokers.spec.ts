@@ -293,6 +293,16 @@ describe('a store beside its broker', () => {
     expect(session.published).toHaveLength(4)
   })
 
+  it('that is away before it ever answered is listened for', () => {
+    const { session, watch, commandOf } = beside()
+    const announce = (life: string): void => session.receive(LIFE_TOPIC, utf8(life))
+    watch('a')
+    announce('')
+    expect(asked(session)).toBe(1)
+    announce('one')
+    expect([commandOf(-1), session.published.length]).toEqual(['KEYNOTIFY a', 2])
+  })
+
   it('is found out by any answer where announcements are not allowed', () => {
     const { client, session, answer, commandOf } = live()
     record(client.key('b', text).set('x'))

@@ -69,6 +69,7 @@ export class SimBroker {
       const reasonCodes = filters.map(filter => {
         if (random.might(conditions.refusedFilter)) return REFUSED
         connection.session.filters.set(filter, id)
+        this.subscribed(connection, filter)
         return 1
       })
       end.wire.down(() => done(reasonCodes))
@@ -93,6 +94,7 @@ export class SimBroker {
     const connection = this.#current(end)
     if (connection === undefined) return
     end.wire.down(acknowledged)
+    if (this.isAway) return
     const { random, conditions } = this.setting
     if (random.might(conditions.oddReply)) {
       connection.deliver(request.responseTopic, oddReply(random, request))
@@ -140,7 +142,11 @@ export class SimBroker {
     }
     for (const clientId of Array.from(this.#sessions.keys()))
       if (!keepSessions || (forgotten >> Number(clientId.replace('client', ''))) & 1) this.#sessions.delete(clientId)
-    if (keepData) return
+    if (!keepData) this.lose()
+  }
+
+  /** The store has nothing any more. */
+  protected lose(): void {
     this.engine = this.#emptyEngine()
     this.setting.history.life++
   }
@@ -149,6 +155,18 @@ export class SimBroker {
     this.up = true
     this.server = this.#serve()
   }
+
+  /** Whether there is a broker, but no store. */
+  protected get isAway(): boolean {
+    return false
+  }
+
+  protected get connected(): Iterable<SimConnection> {
+    return this.#connections.values()
+  }
+
+  /** A filter holds from now on. */
+  protected subscribed(_connection: SimConnection, _filter: string): void {}
 
   /** How much of the history its store has made. */
   protected get place(): number {

@@ -50,6 +50,8 @@ export interface Setting {
   readonly random: Random
   readonly conditions: Conditions
   readonly history: History
+  /** Of a store beside its broker: what its answers name. */
+  readonly life?: { name: string }
 }
 
 /** A client's connection at the broker; delivers in the order its kind of broker keeps. */
@@ -79,17 +81,18 @@ export class SimConnection implements Client {
   }
 
   deliver(topic: string, content: Content): void {
-    const { random, conditions, kind } = this.#setting
+    const { random, conditions, kind, life } = this.#setting
     if (content.correlationData && random.chance(conditions.lostReply)) return
     const isOdd = content.correlationData && random.might(conditions.oddReply)
     const { payload, correlationData, contentType, userProperties } = isOdd ? oddReply(random, content) : content
     const { [PROPERTY.position]: _position, ...placeless } = userProperties
+    const own = kind.positions ? userProperties : placeless
     const message = {
       topic,
       payload,
       correlationData,
       contentType,
-      userProperties: kind.positions ? userProperties : placeless,
+      userProperties: life && correlationData ? { ...own, [PROPERTY.life]: life.name } : own,
       subscriptionIds: this.#identifiersOf(topic),
     }
     const delivered = { message, place: this.#place() }

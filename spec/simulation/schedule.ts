@@ -22,6 +22,15 @@ export interface Restart {
   readonly clockBack?: number
 }
 
+/** A store that is beside its broker is away for a while; then another one is there, which knows no registrations. */
+export interface Reign {
+  readonly keepData: boolean
+  /** ms until the other one is there. */
+  readonly outage: number
+  /** Whether the broker says that it is away. */
+  readonly isTold: boolean
+}
+
 /** Something that happens in the world, `at` ms after the start. */
 export type Action =
   | KeyAction
@@ -36,6 +45,7 @@ export type Action =
   /** Somebody sets the store's wall clock while it runs, ms back; forward when negative. */
   | { readonly at: number; readonly type: 'clock'; readonly back: number }
   | ({ readonly at: number; readonly type: 'restart' } & Restart)
+  | ({ readonly at: number; readonly type: 'reign' } & Reign)
 
 export interface ClientPlan {
   readonly keepSession: boolean
@@ -68,6 +78,8 @@ export interface Schedule {
   readonly conditions: Conditions
   /** Brokers that share the store; default one. */
   readonly nodes?: number
+  /** The store is beside its broker; default within. */
+  readonly beside?: true
   readonly actions: readonly Action[]
 }
 

@@ -1,6 +1,7 @@
 import { reportOf as brokerReportOf, violationsOf as brokerViolationsOf } from '../broker/simulation/simulate.js'
 import { scheduleOf as pubSubScheduleOf } from '../pubsub/simulation/schedule.js'
 import { simulate as simulatePubSub } from '../pubsub/simulation/simulate.js'
+import { besideScheduleOf } from './beside-schedule.js'
 import { clusterScheduleOf } from './cluster-schedule.js'
 import { simulateCluster } from './cluster-world.js'
 import { scheduleOf } from './generators.js'
@@ -18,6 +19,7 @@ import { type Suite, suiteOf } from './suite.js'
 export const SUITES = {
   watch: suiteOf(scheduleOf, schedule => simulate(schedule)),
   nodes: suiteOf(nodeScheduleOf, schedule => simulate(schedule)),
+  beside: suiteOf(besideScheduleOf, schedule => simulate(schedule)),
   cluster: suiteOf(clusterScheduleOf, schedule => simulateCluster(schedule)),
   glob: suiteOf(globScheduleOf, simulateGlobs),
   lease: suiteOf(leaseScheduleOf, simulateLeases),

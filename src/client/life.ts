@@ -43,9 +43,7 @@ export class Life {
     if (typeof life !== 'string') return
     this.#isNamed = true
     this.#heard(life)
-    if (this.#asked) return
-    this.#asked = true
-    this.#granting.ask(undefined, [{ filter: LIFE_TOPIC, granted: () => undefined, refused: () => undefined }])
+    this.#ask()
   }
 
   /** Takes a message of {@link LIFE_TOPIC}: a life, or that it is {@link AWAY}, for a store that is away. */
@@ -54,6 +52,8 @@ export class Life {
     if (life !== '' && life !== AWAY) this.#heard(life)
     else if (!this.#away) {
       this.#away = true
+      // An earlier client on this connection, or in this session, may have asked for it and not do so any more.
+      this.#ask()
       this.#events.changed(false)
     }
   }
@@ -64,6 +64,12 @@ export class Life {
     this.#life = undefined
     this.#away = false
     this.#asked = false
+  }
+
+  #ask(): void {
+    if (this.#asked) return
+    this.#asked = true
+    this.#granting.ask(undefined, [{ filter: LIFE_TOPIC, granted: () => undefined, refused: () => undefined }])
   }
 
   #heard(life: string): void {

@@ -1,0 +1,34 @@
+import { scheduleOf } from './generators.js'
+import { Random } from './random.js'
+import type { Action, Schedule } from './schedule.js'
+
+/** By which generator of watches the rest of the schedule is drawn. */
+const WATCH_GENERATOR = 3
+
+/** Generators of schedules of a store beside its broker, by number from 1; see `generators.ts`. */
+const GENERATORS = [first]
+
+/** The schedule of a seed, by the latest generator if none is given. */
+export function besideScheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
+  const generate = GENERATORS[generator - 1]
+  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
+  return generate(seed)
+}
+
+/** A store that goes and comes while connections last, with its keys or without. */
+function first(seed: number): Schedule {
+  const random = new Random(seed ^ 0xbe51de)
+  const { kind, clients, conditions, actions } = scheduleOf(random.int(0, 2 ** 31), WATCH_GENERATOR)
+  const reigns = Array.from(
+    { length: random.int(1, 5) },
+    (): Action => ({
+      at: random.int(0, 5_900),
+      type: 'reign',
+      keepData: random.chance(0.7),
+      outage: random.pick([0, 0, 20, 300, 1_500]),
+      isTold: random.chance(0.5),
+    }),
+  )
+  const all = [...actions, ...reigns].sort((a, b) => a.at - b.at)
+  return { seed, kind, clients, beside: true, conditions, actions: all }
+}

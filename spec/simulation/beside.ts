@@ -1,0 +1,52 @@
+import { utf8 } from '../../src/base/bytes.js'
+import { AWAY, LIFE_TOPIC } from '../../src/protocol/topics.js'
+import { SimBroker } from './broker.js'
+import type { SimConnection } from './connection.js'
+import type { Reign } from './schedule.js'
+
+/** A broker beside which the store is: the store may go and come while connections last, and names its life. */
+export class BesideBroker extends SimBroker {
+  #lives = 0
+  #awayUntil = 0
+  /** What is retained. */
+  #announced = this.setting.life?.name ?? ''
+
+  /** The store is away for a while, and another one comes. */
+  reign({ keepData, outage, isTold }: Reign): void {
+    if (!this.up) return
+    const { time } = this.setting
+    const until = time.now + outage
+    this.#awayUntil = Math.max(this.#awayUntil, until)
+    this.server.stop()
+    for (const connection of this.connected) this.server.drop(connection)
+    if (!keepData) this.lose()
+    if (isTold) this.#announce(AWAY)
+    time.after(outage, () => {
+      if (this.up && this.#awayUntil === until) this.start()
+    })
+  }
+
+  protected override start(): void {
+    super.start()
+    this.#awayUntil = 0
+    if (this.setting.life) this.setting.life.name = `life ${++this.#lives}`
+    this.#announce(this.setting.life?.name ?? '')
+  }
+
+  protected override get isAway(): boolean {
+    return this.setting.time.now < this.#awayUntil
+  }
+
+  protected override subscribed(connection: SimConnection, filter: string): void {
+    if (filter === LIFE_TOPIC) this.#tell(connection)
+  }
+
+  #announce(what: string): void {
+    this.#announced = what
+    for (const connection of this.connected) if (connection.session.filters.has(LIFE_TOPIC)) this.#tell(connection)
+  }
+
+  #tell(connection: SimConnection): void {
+    connection.deliver(LIFE_TOPIC, { payload: utf8(this.#announced), userProperties: {} })
+  }
+}
