@@ -43,7 +43,7 @@ function valueIn<T>(source: KeySource<T>, of: Seen | undefined): T | undefined {
 
 /** Only while the key is what it was. Raises {@link ConflictError} where nobody can tell. */
 export function conditionFor(seen: Seen | undefined, key: string): SetCondition {
-  if (seen === undefined) throw new ConflictError('nothing was known of the key yet', key)
+  if (seen === undefined) throw new ConflictError('its `state$` has shown nothing of it yet', key)
   if (seen.bytes === undefined) return { type: 'NX' }
   if (seen.version === undefined) throw new ConflictError('the store gives the key no version', key)
   return { type: 'IFVER', version: seen.version }
