@@ -14,6 +14,14 @@ const LONGEST = [
   'spec/packaging/packaging.spec.ts',
   'spec/simulation/mutants.spec.ts',
   'spec/pubsub/runtimes.spec.ts',
+  'spec/simulation/cluster-simulation-1.spec.ts',
+  'spec/simulation/cluster-simulation-2.spec.ts',
+  'spec/browser/console-looks.spec.ts',
+  'spec/browser/pubsub-behaviours.spec.ts',
+  'spec/browser/thermostat.spec.ts',
+  'spec/crash/crash.spec.ts',
+  'spec/cli/binary.spec.ts',
+  'spec/jetstream/nodes.spec.ts',
 ]
 
 /**

@@ -1,26 +1,11 @@
 import { Command, CommanderError } from 'commander'
 import { reason } from '../base/errors.js'
 import { packageVersion } from '../console/version.js'
-import { addAttach } from './attach.js'
-import { addCheck } from './check.js'
-import { addCompletion } from './completion.js'
-import { addDel } from './del.js'
-import { addDump } from './dump.js'
+import { type Add, commandsFor } from './commands.js'
 import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'
-import { addGet } from './get.js'
 import type { Io } from './io.js'
-import { addKeys } from './keys.js'
-import { addLoad } from './load.js'
-import { addLock } from './lock.js'
-import { addPasswd } from './passwd.js'
-import { addPolicy } from './policy.js'
-import { addServe } from './serve.js'
-import { addSet } from './set.js'
-import { addStatus } from './status.js'
 import { colorsFor, oneLine } from './text.js'
-import { addVdel } from './vdel.js'
-import { addWatch } from './watch.js'
 
 const NAME = 'rx-statestore'
 
@@ -35,7 +20,7 @@ Example:
 
 /** Runs the command line with its arguments, without the name of the program; resolves to the exit code. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
-  const program = programOf(io)
+  const program = programOf(io, await commandsFor(args))
   try {
     if (args.length === 0) program.error('missing command')
     await program.parseAsync(args, { from: 'user' })
@@ -45,7 +30,7 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
   }
 }
 
-function programOf(io: Io): Command {
+function programOf(io: Io, commands: readonly Add[]): Command {
   const program = new Command(NAME)
   program.description(
     'State store over MQTT 5: run one, read, write, list, watch, save and restore keys, run commands under a lock.',
@@ -57,25 +42,7 @@ function programOf(io: Io): Command {
     getOutHelpWidth: () => io.stdout.columns ?? 100,
   })
   addConnectionFlags(program, true)
-  for (const add of [
-    addServe,
-    addAttach,
-    addGet,
-    addSet,
-    addDel,
-    addVdel,
-    addKeys,
-    addDump,
-    addLoad,
-    addCheck,
-    addWatch,
-    addStatus,
-    addCompletion,
-    addLock,
-    addPasswd,
-    addPolicy,
-  ])
-    add(program, io)
+  for (const add of commands) add(program, io)
   return program.addHelpText('after', HELP)
 }
 
