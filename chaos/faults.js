@@ -133,10 +133,13 @@ export class Faults {
   async #killStore(supervisor) {
     if (this.#restarting || supervisor === undefined) return
     this.#restarting = true
-    await supervisor.kill()
-    if (this.#random.chance(0.5)) await this.#pause(this.#random.int(10, 1_500))
-    await supervisor.start()
-    this.#restarting = false
+    try {
+      await supervisor.kill()
+      if (this.#random.chance(0.5)) await this.#pause(this.#random.int(10, 1_500))
+      await supervisor.start()
+    } finally {
+      this.#restarting = false
+    }
   }
 
   async #replaceClient() {

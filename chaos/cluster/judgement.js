@@ -1,12 +1,8 @@
-import { join } from 'node:path'
 import { connect } from 'rx-statestore'
-import { judge } from '../judge.js'
-import { now } from '../now.js'
 import { until } from '../pace.js'
 import { Random } from '../random.js'
 import { checkHistories } from './porcupine.js'
 import { Registers } from './registers.js'
-import { replay } from './replay.js'
 
 /** How long nodes may take until they hold the same, and the last reads, ms. */
 const DEADLINE = 20_000
@@ -43,47 +39,6 @@ export async function readLast(histories, port, complaints) {
   if (!(await until(DEADLINE, () => reader.pending === 0)))
     complaints.add('does not settle', `${reader.pending} last reads`)
   await store.close()
-}
-
-/**
- * Judges all that was recorded by the log of the nodes.
- *
- * @param {object} evidence
- * @param {string} evidence.directory
- * @param {string} evidence.log - file with all messages
- * @param {import('../recorder.js').Recorder} evidence.recorder
- * @param {import('./registers.js').Histories} evidence.histories
- * @param {Map<string, import('rx-statestore').Entry<string>>} evidence.stored
- * @param {import('../complaints.js').Complaints} evidence.complaints
- */
-export async function judgeLog({ directory, log, recorder, histories, stored, complaints }) {
-  const journal = join(directory, 'journal.jsonl')
-  const { answered, open } = await answersOf(recorder, histories.answered)
-  const epoch = Date.now() - now()
-  const replayed = await replay({ log, journal, prefix: 'chaos/', answered, epoch, complaints })
-  for (const version of answered.keys())
-    if (!replayed.versions.has(version))
-      complaints.add('lost', `a write was answered with version ${version}, and is not in the log`)
-  const isLate = (/** @type {string} */ value) => open.has(value)
-  await judge({ recorder, journals: [journal], keeps: true, isBeside: false, isLate, stored, complaints })
-  return replayed
-}
-
-/**
- * When versions were known to their writers for the first time, and values of which nobody knows what became of them.
- *
- * @param {import('../recorder.js').Recorder} recorder
- * @param {ReadonlyMap<string, number>} others
- */
-export async function answersOf(recorder, others) {
-  const answered = new Map(others)
-  const open = new Set()
-  for await (const [type, , verb, , value, word, version, , at] of recorder.read()) {
-    if (type !== 'write') continue
-    if (word === 'applied' && verb === 'SET') answered.set(version, Math.min(at, answered.get(version) ?? at))
-    if (word === 'unknown' || word === 'cancelled') open.add(value)
-  }
-  return { answered, open }
 }
 
 /**

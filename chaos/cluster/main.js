@@ -16,7 +16,8 @@ import { converge, settle } from '../settle.js'
 import { freeNumbers } from '../supervisor.js'
 import { Audit } from './audit.js'
 import { Incidents } from './incidents.js'
-import { judgeHistories, judgeLog, judgeNodes, readLast } from './judgement.js'
+import { judgeLog } from './judge-log.js'
+import { judgeHistories, judgeNodes, readLast } from './judgement.js'
 import { Holdings, Leases } from './leases.js'
 import { NatsServers, natsServer } from './nats.js'
 import { StoreNodes } from './nodes.js'
@@ -156,7 +157,14 @@ async function run() {
   endProgress()
   writeFileSync(join(directory, 'histories.jsonl'), Array.from(histories.lines()).join(''))
   holdings.judge(complaints)
-  const log = await judgeLog({ directory, log: audit.path, recorder, histories, stored: end.stored, complaints })
+  const log = await judgeLog({
+    directory,
+    log: audit.path,
+    recorder,
+    known: histories.answered,
+    stored: end.stored,
+    complaints,
+  })
   const verdict = hasChecker ? await judgeHistories(histories, directory, complaints) : undefined
   const { counts } = world
   return report({

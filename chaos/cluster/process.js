@@ -12,6 +12,8 @@ export class Process {
   #complain
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #child
+  /** @type {Promise<void> | undefined} */
+  #starting
 
   /**
    * @param {string} name - for messages to people
@@ -29,10 +31,17 @@ export class Process {
     return this.#child
   }
 
-  /** Starts it, unless it runs. */
-  async start() {
+  /** Starts it, unless it runs; settles when it does its work. @returns {Promise<void>} */
+  start() {
     this.go()
-    if (this.#child !== undefined) return
+    if (this.#child !== undefined) return Promise.resolve()
+    this.#starting ??= this.#begin().finally(() => {
+      this.#starting = undefined
+    })
+    return this.#starting
+  }
+
+  async #begin() {
     const child = await this.#start()
     this.#child = child
     const ended = () => {

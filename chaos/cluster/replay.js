@@ -10,7 +10,6 @@ import { recordsOf } from '../recorder.js'
  * @typedef {object} Replayed
  * @property {number} messages
  * @property {number} requests - how many writes are in it
- * @property {number} repeated - how many of them had been there before
  * @property {ReadonlySet<string>} versions - of all changes
  */
 
@@ -41,7 +40,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   const versions = new Set()
   /** @type {Map<string, { wallClock: number, counter: number, text: string }>} */
   const tokens = new Map()
-  let [requests, repeated] = [0, 0]
+  let requests = 0
   const replica = new Replica()
   const engine = new Engine({ witness: applier => replica.digest.seeing(applier) })
   for await (const [position, time, text] of recordsOf(log)) {
@@ -53,7 +52,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
     replica.close(position)
   }
   writeJournal(journal, noted, latest)
-  return { messages: latest.length, requests, repeated, versions }
+  return { messages: latest.length, requests, versions }
 
   /**
    * @param {import('../../dist/engine/entry.js').Entry} entry
@@ -72,7 +71,6 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
         const write = entry.commands[at]
         if (write?.type !== 'write' || write.origin === undefined) return
         requests++
-        if (isRepeated) repeated++
         for (const change of changes) {
           versions.add(String(change.version))
           latest[position] = Math.min(

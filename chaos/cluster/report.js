@@ -44,7 +44,7 @@ export function report({ counts, incidents, nodes, takeovers, holdings, log, end
     ['leases held', holdings.all.length],
     ['  writes by their tokens, refused', `${holdings.fenced}, ${holdings.stale}`],
     ['messages in the log', log.messages],
-    ['  writes, those that came again', `${log.requests.toLocaleString('en')}, ${log.repeated}`],
+    ['  writes', log.requests],
     ['keys converged', `${end.converged} of ${end.watched}`],
     ['  by watchers', end.watchers],
     ['globs converged', `${end.globs - end.failedGlobs} of ${end.globs}`],

@@ -55,7 +55,7 @@ export const SERVICES = {
     needs: 'mosquitto',
     present: exists('mosquitto'),
   },
-  go: { suite: 'interop: a store beside mochi', needs: 'go', present: exists('go') },
+  go: { suite: 'interop: a store beside mochi; chaos: the checker of histories', needs: 'go', present: exists('go') },
   paho: { suite: 'broker: paho-mqtt', needs: 'pip', present: answers('pip') },
   python: {
     suite: 'interop: the official Python client of pub/sub',
