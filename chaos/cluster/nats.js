@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,14 +10,6 @@ const SERVERS = 3
 const START_TIMEOUT = 20_000
 /** A route where nothing is heard is given up after twice as long. */
 const PING_EVERY = '3s'
-
-/** The server of `NATS_SERVER`, or of the path, if it is new enough. */
-export function natsServer() {
-  const place = process.env['NATS_SERVER'] ?? 'nats-server'
-  const { status, stdout } = spawnSync(place, ['--version'], { encoding: 'utf8' })
-  const [, major = '0', minor = '0'] = /v(\d+)\.(\d+)/.exec(stdout ?? '') ?? []
-  return status === 0 && (Number(major) > 2 || Number(minor) >= 12) ? place : undefined
-}
 
 /** Three NATS servers with JetStream, each write flushed to the disk, and cables between them. */
 export class NatsServers {

@@ -12,14 +12,12 @@ const [nodeId = '', port, wsPort, servers = '', name = ''] = process.argv.slice(
 const tell = (/** @type {object} */ message) => process.send?.(message)
 /** @param {unknown} error */
 const fail = error => {
-  const { code, message } =
-    error instanceof Error ? { code: '', ...error, message: error.message } : { code: '', message: String(error) }
-  tell({ failed: code, message })
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  tell({ failed: code, message: error instanceof Error ? error.message : String(error) })
   process.exitCode = 1
   process.disconnect?.()
 }
 
-let isWanted = true
 process.on('disconnect', () => process.exit())
 const log = jetStreamLog({ servers, name, nodeId, patience: 4_000, connectTimeout: 15_000 })
 const store = await serve({
@@ -44,8 +42,6 @@ if (store) {
   })
   // As the command line does it.
   process.once('SIGTERM', () => {
-    if (!isWanted) return
-    isWanted = false
     store.close().then(() => process.exit(0), fail)
   })
   tell({ ready: true })

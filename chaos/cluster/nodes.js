@@ -67,9 +67,13 @@ export class StoreNodes {
     return Promise.all(
       this.processes.map(async ({ name, child }) => {
         if (child === undefined) throw new Error(`${name} is down`)
-        const answer = answerOf(child, ANSWER_TIMEOUT)
+        const first = answerOf(child, ANSWER_TIMEOUT)
         child.send('stats')
-        return /** @type {{ stats: NodeStats }} */ (await answer).stats
+        // It may have something else to say.
+        for (let answer = await first; ; answer = await answerOf(child, ANSWER_TIMEOUT)) {
+          const { stats } = /** @type {{ stats?: NodeStats }} */ (answer)
+          if (stats !== undefined) return stats
+        }
       }),
     )
   }

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { natsServer } from '../../chaos/cluster/nats-server.js'
 
 /** Something a suite needs besides Node. */
 export interface Service {
@@ -25,19 +24,6 @@ const RUNTIMES = new URL('../runtimes/node_modules/', import.meta.url).pathname
 function chromium(): string {
   const headless = '/usr/bin/chromium-headless-shell'
   return existsSync(headless) ? headless : '/usr/bin/chromium'
-}
-
-function natsServer(): string | undefined {
-  const places = [
-    process.env['NATS_SERVER'] ?? 'nats-server',
-    join(tmpdir(), 'rx-statestore-nats', 'bin', 'nats-server'),
-    'nats-server',
-  ]
-  return places.find(place => {
-    const { status, stdout } = spawnSync(place, ['--version'], { encoding: 'utf8' })
-    const [, major = '0', minor = '0'] = /v(\d+)\.(\d+)/.exec(stdout ?? '') ?? []
-    return status === 0 && (Number(major) > 2 || Number(minor) >= 12)
-  })
 }
 
 /** A Node of another version, as `npm run runtimes` installs it. */
