@@ -58,7 +58,8 @@ console.log(
 
 // Until everything was judged, it has failed.
 process.exitCode = 1
-const complaints = new Complaints()
+// A run may be long, and what went on about that time is in files that grow.
+const complaints = new Complaints(text => process.stderr.write(`${new Date().toISOString()} ${text}\n`))
 process.on('unhandledRejection', error => complaints.add('unhandled rejection', error))
 process.on('uncaughtException', error => complaints.add('uncaught exception', error))
 
