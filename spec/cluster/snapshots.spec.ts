@@ -93,6 +93,18 @@ describe('snapshots', () => {
     expect(c.picture).toBe(a.picture)
   })
 
+  it('are listed again when none was good: another one may have taken the place of one that was', () => {
+    const { world, a } = written()
+    const kept = new Map(world.cluster.snapshots)
+    for (const name of kept.keys()) world.cluster.snapshots.set(name, [])
+    const { node: c } = world.node('c')
+    world.clock.advance(100)
+    expect([c.opened, c.error]).toEqual([undefined, undefined])
+    for (const [name, blocks] of kept) world.cluster.snapshots.set(name, blocks)
+    world.clock.advance(1_000)
+    expect(c.picture).toBe(a.picture)
+  })
+
   it.each([
     ['cut short', (blocks: Uint8Array[]) => blocks.splice(-1)],
     ['of another format', (blocks: Uint8Array[]) => blocks[0]?.fill(9, 4)],

@@ -37,8 +37,10 @@ export interface OpenNodeOptions<C> {
 const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 /** A stream that is trimmed again and again before a snapshot is read is given up. */
 const MOST_TRIES = 10
-/** What did not answer is asked again after this, ms. */
+/** What did not answer, or is damaged, is asked for again after this, ms. */
 const RETRY = 500
+/** So often no snapshot that is good is found before that is believed. */
+const MOST_DAMAGES = 4
 
 /**
  * Opens a node: loads the newest snapshot that is good, follows the stream to where it ended, and takes part in a new life.
@@ -52,6 +54,9 @@ export const openNode = <C>(stream: Stream, options: OpenNodeOptions<C>): Observ
     return () => opening.end()
   })
 
+const isDamage = (error: unknown): boolean =>
+  error instanceof StateStoreError && (error.code === 'damaged' || error.code === 'format')
+
 class Opening<C> {
   readonly #stream: Stream
   readonly #options: OpenNodeOptions<C>
@@ -62,6 +67,7 @@ class Opening<C> {
   #cancelRetry: () => void = () => undefined
   #trouble: unknown
   #tries = 0
+  #damages = 0
   #begun = false
   #done = false
 
@@ -95,9 +101,13 @@ class Opening<C> {
     })
   }
 
-  /** A server that is about to lead does not answer yet: whoever has stopped for that would not come back by itself. */
+  /**
+   * A server that is about to lead does not answer yet, and while a damaged snapshot is read, the good one before it may be
+   * replaced by one behind it: whoever has stopped for that would not come back by itself.
+   */
   #notLoaded(error: unknown): void {
-    if (!(error instanceof StreamError) || error.problem !== 'lost') {
+    const isLost = error instanceof StreamError && error.problem === 'lost'
+    if (!isLost && (!isDamage(error) || ++this.#damages >= MOST_DAMAGES)) {
       this.#fail(error)
       return
     }
