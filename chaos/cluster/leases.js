@@ -132,7 +132,11 @@ export class Leases {
         // It is told on a clock of its own.
         if (this.#holding) this.#holding.until = state.expiresAt - performance.now() + now()
       },
-      error: error => this.#complaints.add('lease error', error),
+      error: error => {
+        // Its client is being replaced.
+        if (error instanceof StateStoreError && error.code === 'closed') this.#lost()
+        else this.#complaints.add('lease error', error)
+      },
       complete: () => this.#lost(),
     })
   }

@@ -157,6 +157,7 @@ async function run() {
   for (const { links } of participants) for (const link of links) await link.close()
   recorder.close()
   endProgress()
+  console.error('judging')
   writeFileSync(join(directory, 'histories.jsonl'), Array.from(histories.lines()).join(''))
   holdings.judge(complaints)
   const log = await judgeLog({
