@@ -8,6 +8,12 @@ export class Complaints {
   #shown = []
   /** @type {Map<string, number>} */
   #counts = new Map()
+  #heard
+
+  /** @param {(text: string) => void} [heard] - hears at once of those that are shown in the end */
+  constructor(heard = () => undefined) {
+    this.#heard = heard
+  }
 
   /** Number of all. */
   get count() {
@@ -24,6 +30,7 @@ export class Complaints {
     if (earlier >= MOST_OF_A_KIND || this.#shown.length >= MOST_SHOWN) return
     const text = detail instanceof Error ? (detail.stack ?? String(detail)) : String(detail)
     this.#shown.push(`${kind}: ${text}`)
+    this.#heard(`${kind}: ${text}`)
   }
 
   /** Lines to print. */

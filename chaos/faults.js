@@ -31,7 +31,6 @@ const REBIRTH_EVERY = 4_000
 /** Everything that goes wrong. */
 export class Faults {
   #world
-  #supervisor
   #random
   #paces
   #linked
@@ -44,7 +43,7 @@ export class Faults {
 
   /**
    * @param {Surroundings} world
-   * @param {Service} supervisor
+   * @param {Service | undefined} supervisor
    * @param {readonly Victim[]} participants
    * @param {import('./random.js').Random} random
    * @param {number} [killEvery] - ms between two ends of the service
@@ -52,7 +51,6 @@ export class Faults {
   constructor(world, supervisor, participants, random, killEvery = KILL_EVERY) {
     const { stress } = world.options
     this.#world = world
-    this.#supervisor = supervisor
     this.#random = random
     this.#linked = participants.filter(({ link }) => link !== undefined)
     const faults = this.#linked.map(
@@ -60,7 +58,7 @@ export class Faults {
     )
     this.#paces = [
       ...faults,
-      new Pace(random.fork(), killEvery / stress, () => this.#track(this.#killStore())),
+      new Pace(random.fork(), killEvery / stress, () => this.#track(this.#killStore(supervisor))),
       new Pace(random.fork(), REBIRTH_EVERY / stress, () => this.#track(this.#replaceClient())),
     ]
   }
@@ -131,13 +129,17 @@ export class Faults {
     this.#later(duration, () => link.change(direction, good))
   }
 
-  async #killStore() {
-    if (this.#restarting) return
+  /** @param {Service | undefined} supervisor */
+  async #killStore(supervisor) {
+    if (this.#restarting || supervisor === undefined) return
     this.#restarting = true
-    await this.#supervisor.kill()
-    if (this.#random.chance(0.5)) await this.#pause(this.#random.int(10, 1_500))
-    await this.#supervisor.start()
-    this.#restarting = false
+    try {
+      await supervisor.kill()
+      if (this.#random.chance(0.5)) await this.#pause(this.#random.int(10, 1_500))
+      await supervisor.start()
+    } finally {
+      this.#restarting = false
+    }
   }
 
   async #replaceClient() {

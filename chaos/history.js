@@ -8,6 +8,7 @@ import { partsOf } from './values.js'
  * @property {number} place - in the order of all changes of all stores
  * @property {number} life - which store
  * @property {number} at - when it was applied at the latest, monotonic ms
+ * @property {number} from - when it was at the earliest
  * @property {'set' | 'gone'} op
  * @property {string} value
  * @property {boolean} expires
@@ -23,7 +24,8 @@ import { partsOf } from './values.js'
  * What a journal says: when, and which keys and values were there; or who asked for what, and the outcome.
  *
  * @typedef {[at: number, keys: [key: string, value: string, expires: boolean][]]} Kept
- * @typedef {[at: number, client: string, verb: string, key: string, value: string, condition: string, expires: boolean, outcome: string]} Answered
+ * @typedef {[at: number, client: string, verb: string, key: string, value: string, condition: string, expires: boolean, outcome: string, from?: number]} Answered
+ * @typedef {[at: number, key: string, from: number]} Expired
  */
 
 /** All that the stores did, by their journals. */
@@ -38,14 +40,18 @@ export class History {
   #numbers = new Map()
   #complaints
   #keeps
+  #isLate
   #place = 0
   #life = 0
 
   /**
    * @param {import('./complaints.js').Complaints} complaints
    * @param {boolean} keeps - whether a store has the keys of the one before; then all are one
+   * @param {(value: string) => boolean} [isLate] - whether a value may come after later ones of its writer: one that nobody
+   *   waited for any more, and that was held up on its way
    */
-  constructor(complaints, keeps) {
+  constructor(complaints, keeps, isLate = () => false) {
+    this.#isLate = isLate
     this.#complaints = complaints
     this.#keeps = keeps
   }
@@ -56,6 +62,7 @@ export class History {
       this.#life = this.#keeps ? 0 : life
       for await (const [type, ...record] of recordsOf(path)) {
         if (type === 'kept') this.#compare(/** @type {Kept} */ (record))
+        else if (type === 'expired') this.#over(/** @type {Expired} */ (record))
         else if (type === 'again') this.#repeated(/** @type {Answered} */ (record))
         else this.#take(/** @type {Answered} */ (record))
       }
@@ -139,8 +146,15 @@ export class History {
     this.#requests.set(request, { ...known, repeated: known.repeated + 1 })
   }
 
+  /** A journal that is that exact says when the time of a key was over. @param {Expired} record */
+  #over([at, key, from]) {
+    const last = this.lastOf(key)
+    if (!last?.expires) this.#complaints.add('store', `${key} expired, and was ${JSON.stringify(last)}`)
+    this.#add(key, at, 'gone', '', false, from)
+  }
+
   /** @param {Answered} record */
-  #take([at, client, verb, key, value, condition, expires, outcome]) {
+  #take([at, client, verb, key, value, condition, expires, outcome, from = at]) {
     const request = `${client} ${verb} ${key} ${value}`
     const known = this.requestsOf(request)
     // Of a DEL the journal does not know whether there was a key.
@@ -155,8 +169,8 @@ export class History {
     if (applied) {
       const hindered = condition === 'NX' || (condition === 'NEX' && last?.value !== value)
       if (hindered && last?.op === 'set') this.#expired(key, last, at)
-      this.#add(key, at, 'set', value, expires)
-    } else if (verb !== 'SET' && outcome === 'count' && last?.op === 'set') this.#add(key, at, 'gone', '', false)
+      this.#add(key, at, 'set', value, expires, from)
+    } else if (verb !== 'SET' && outcome === 'count' && last?.op === 'set') this.#add(key, at, 'gone', '', false, from)
   }
 
   /**
@@ -177,9 +191,10 @@ export class History {
    * @param {Change['op']} op
    * @param {string} value
    * @param {boolean} expires
+   * @param {number} [from]
    */
-  #add(key, at, op, value, expires) {
-    const change = { place: this.#place++, life: this.#life, at, op, value, expires }
+  #add(key, at, op, value, expires, from = at) {
+    const change = { place: this.#place++, life: this.#life, at, from, op, value, expires }
     const changes = this.#changes.get(key)
     if (changes) changes.push(change)
     else this.#changes.set(key, [change])
@@ -189,7 +204,8 @@ export class History {
   #judgeOrder(value) {
     const { writer, number } = partsOf(value)
     const newest = this.#numbers.get(writer) ?? -1
-    if (number <= newest) this.#complaints.add('order of writes', `${value} came after number ${newest}`)
+    if (number <= newest && !this.#isLate(value))
+      this.#complaints.add('order of writes', `${value} came after number ${newest}`)
     this.#numbers.set(writer, Math.max(number, newest))
   }
 }

@@ -31,26 +31,9 @@ export class Journal {
    * @param {Pick<import('rx-statestore/server').AttachedStore, 'requests$'>} store
    */
   follow(store) {
-    store.requests$.subscribe(({ clientId, payload, outcome, repeated }) => {
-      // RESP3 with keys and values that have no line breaks: every other line is a word.
-      const [verb, key, value, ...rest] = Buffer.from(payload)
-        .toString()
-        .split('\r\n')
-        .filter((_, line) => line > 0 && line % 2 === 0)
-      if (verb !== 'SET' && verb !== 'DEL' && verb !== 'VDEL') return
-      const condition = rest.find(word => word === 'NX' || word === 'NEX') ?? ''
-      const name = value === undefined ? '' : nameOf(value)
-      this.#note([
-        repeated ? 'again' : 'answer',
-        now(),
-        clientId,
-        verb,
-        key,
-        name,
-        condition,
-        rest.includes('PX'),
-        outcome,
-      ])
+    store.requests$.subscribe(request => {
+      const record = recordOf(request, now())
+      if (record !== undefined) this.#note(record)
     })
   }
 
@@ -59,3 +42,28 @@ export class Journal {
     writeSync(this.#file, `${JSON.stringify(record)}\n`)
   }
 }
+
+/**
+ * What a journal says of a request, if it is a write.
+ *
+ * @param {import('rx-statestore/server').RequestReport} request
+ * @param {number} at - monotonic ms
+ */
+export function recordOf({ clientId, payload, outcome, repeated }, at) {
+  const [verb, key, value, ...rest] = wordsOf(payload)
+  if (verb !== 'SET' && verb !== 'DEL' && verb !== 'VDEL') return undefined
+  const condition = rest.find(word => word === 'NX' || word === 'NEX') ?? ''
+  const name = value === undefined ? '' : nameOf(value)
+  return [repeated ? 'again' : 'answer', at, clientId, verb, key, name, condition, rest.includes('PX'), outcome]
+}
+
+/**
+ * The words of a command, in RESP3 with keys and values that have no line breaks: every other line is one.
+ *
+ * @param {Uint8Array} payload
+ */
+export const wordsOf = payload =>
+  Buffer.from(payload)
+    .toString()
+    .split('\r\n')
+    .filter((_, line) => line > 0 && line % 2 === 0)

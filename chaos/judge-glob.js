@@ -77,7 +77,7 @@ export class GlobJudge {
     if (since === undefined || after === undefined || until === undefined) return 0
     return this.#history
       .changesOf(key)
-      .filter(({ place, op, at }) => op === 'set' && place > after && place < until && at > since).length
+      .filter(({ place, op, from }) => op === 'set' && place > after && place < until && from > since).length
   }
 }
 

@@ -9,6 +9,7 @@ import { judgeWrites } from './judge-writes.js'
  * @property {readonly string[]} journals
  * @property {boolean} keeps - whether a store has the keys of the one before
  * @property {boolean} isBeside - whether the store is beside its broker
+ * @property {(value: string) => boolean} [isLate] - whether a value may come after later ones of its writer
  * @property {Map<string, import('rx-statestore').Entry<string>>} stored - what the store holds in the end
  * @property {import('./complaints.js').Complaints} complaints
  */
@@ -18,8 +19,8 @@ import { judgeWrites } from './judge-writes.js'
  *
  * @param {Evidence} evidence
  */
-export async function judge({ recorder, journals, keeps, isBeside, stored, complaints }) {
-  const history = new History(complaints, keeps)
+export async function judge({ recorder, journals, keeps, isBeside, isLate, stored, complaints }) {
+  const history = new History(complaints, keeps, isLate)
   await history.read(journals)
   const versions = await judgeWrites(recorder, history, complaints)
   /** @type {Map<string, WatchJudge>} */

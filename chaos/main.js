@@ -57,7 +57,8 @@ const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
 // Not by the seed: the same run, started twice at a time, must not meet itself.
 const ports = await freePorts(new Random(process.pid))
-const world = { options, keys, ports, recorder, complaints, counts: zeroCounts() }
+const absences = options.mosquitto ? ['no-store'] : []
+const world = { options, keys, places: [ports], recorder, complaints, counts: zeroCounts(), absences, reports: [] }
 const complain = (/** @type {string} */ what) => complaints.add('store process', what)
 const beside = options.mosquitto ? new BesideSupervisor(directory, ports, complain, new Random(seed)) : undefined
 const supervisor = beside ?? new Supervisor(directory, ports, complain, options.data ? join(directory, 'data') : '')
@@ -69,7 +70,8 @@ const paces = participants.flatMap(({ writers, watchers, globs }) => [
   new Pace(random.fork(), GLOB_EVERY / stress, () => globs.act()),
 ])
 const besideThem = beside ? [{ link: beside.link }] : []
-const faults = new Faults(world, supervisor, [...participants, ...besideThem], random.fork(), killEvery(options))
+const victims = [...participants.flatMap(one => one.victims), ...besideThem]
+const faults = new Faults(world, supervisor, victims, random.fork(), killEvery(options))
 
 /**
  * Everything goes wrong for a while; then nothing more, until all is quiet.
@@ -119,7 +121,7 @@ async function leave() {
   if (!beside && connections + watches > 0)
     complaints.add('left behind', `${connections} connections, ${watches} watches`)
   await supervisor.stop()
-  for (const { link } of participants) await link?.close()
+  for (const { links } of participants) for (const link of links) await link.close()
   endProgress()
   await until(END_DEADLINE, () => leftOver(before).length === 0)
   for (const name of leftOver(before)) complaints.add('left behind', name)

@@ -12,10 +12,12 @@ import { Writers } from './writers.js'
  * @typedef {object} World
  * @property {import('./options.js').Options} options
  * @property {readonly string[]} keys
- * @property {{ port: number, wsPort: number }} ports
+ * @property {readonly { port: number, wsPort: number }[]} places - where the store is: one, or several nodes that share it
  * @property {import('./recorder.js').Recorder} recorder
  * @property {import('./complaints.js').Complaints} complaints
  * @property {import('./counts.js').Counts} counts
+ * @property {readonly string[]} absences - codes of errors that say that the store is away while its broker is there
+ * @property {readonly string[]} reports - codes of other errors that are reported, and no fault of the library
  */
 
 const HOUR = 3_600_000
@@ -24,8 +26,6 @@ const CLOSE_DEADLINE = 10_000
 const RECONNECT = { initial: 20, maximum: 400 }
 /** Errors that end no stream and are no fault of the library in this weather. */
 const EXPECTED_REPORTS = ['timeout', 'overflow']
-/** Beside a broker of others the store may be away while the broker is there. */
-const EXPECTED_BESIDE = [...EXPECTED_REPORTS, 'no-store']
 
 /** Kinds of clients, dealt out in turns. */
 const PROFILES = [
@@ -39,11 +39,13 @@ const PROFILES = [
   { direct: false, options: { sessionExpiry: HOUR, timeout: 1_000 } },
 ]
 
-/** One client, its cable to the store, and all it does. */
+/** One client, its cables to the store, and all it does. */
 export class Participant {
   name
-  /** @type {Link | undefined} */
-  link
+  /** One to each place of the store; none of a client that goes without. @type {readonly Link[]} */
+  links
+  /** Whatever else is done with each of its clients in turn. @type {{ enter: () => void }[]} */
+  companions = []
   writers
   watchers
   globs
@@ -57,7 +59,8 @@ export class Participant {
   life = 0
   #world
   #profile
-  #url = ''
+  /** @type {string[]} */
+  #urls = []
   /** @type {import('rx-statestore').StateStore | undefined} */
   #store
   /** @type {import('rx-statestore').Status} */
@@ -78,8 +81,19 @@ export class Participant {
     // One that watches one glob watches nothing else.
     this.watchers = new Watchers(world, this, random.fork(), role !== 'one')
     this.globs = new GlobWatchers(world, this, random.fork(), role)
-    const { port, wsPort } = world.ports
-    if (!this.#profile.direct) this.link = new Link(this.#profile.webSocket ? wsPort : port, random.fork())
+    const ports = world.places.map(({ port, wsPort }) => (this.#profile.webSocket ? wsPort : port))
+    this.links = this.#profile.direct ? [] : ports.map(port => new Link(port, random.fork()))
+  }
+
+  /** What of it may be struck. @returns {import('./faults.js').Victim[]} */
+  get victims() {
+    return this.links.map((link, at) => ({ link, ...(at === 0 && { rebirth: () => this.rebirth() }) }))
+  }
+
+  /** Which of the places it is connected to. */
+  get place() {
+    const status = this.#status
+    return status.state === 'connected' ? this.#urls.indexOf(status.url ?? '') : -1
   }
 
   /** @returns {import('rx-statestore').StateStore} */
@@ -100,8 +114,9 @@ export class Participant {
   }
 
   async enter() {
-    const port = this.link ? await this.link.listen() : this.#world.ports.port
-    this.#url = `${this.#profile.webSocket ? 'ws' : 'mqtt'}://127.0.0.1:${port}`
+    const direct = this.#world.places.map(({ port }) => port)
+    const ports = this.#profile.direct ? direct : await Promise.all(this.links.map(link => link.listen()))
+    this.#urls = ports.map(port => `${this.#profile.webSocket ? 'ws' : 'mqtt'}://127.0.0.1:${port}`)
     this.#open()
   }
 
@@ -128,7 +143,8 @@ export class Participant {
   }
 
   #open() {
-    const store = connect(this.#url, {
+    const [only = '', ...others] = this.#urls
+    const store = connect(others.length === 0 ? only : this.#urls, {
       clientId: this.name,
       keepAlive: 2_000,
       connectTimeout: 2_000,
@@ -139,13 +155,14 @@ export class Participant {
     this.#store = store
     this.#status = { state: 'connecting' }
     store.status$.subscribe(status => this.#changed(status))
+    const { absences, reports } = this.#world
     store.errors$.subscribe(error => {
       this.reports++
-      const expected = this.#world.options.mosquitto ? EXPECTED_BESIDE : EXPECTED_REPORTS
-      if (!expected.includes(error.code)) this.#complain('reported error', error)
+      if (![...EXPECTED_REPORTS, ...absences, ...reports].includes(error.code)) this.#complain('reported error', error)
     })
     this.watchers.enter()
     this.globs.enter()
+    for (const companion of this.companions) companion.enter()
   }
 
   /** @param {import('rx-statestore').Status} status */

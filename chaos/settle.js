@@ -36,7 +36,7 @@ export async function settle(participants, complaints) {
  * @param {readonly Participant[]} participants
  */
 export async function converge(world, participants) {
-  const store = connect(`mqtt://127.0.0.1:${world.ports.port}`, { clientId: 'judge' })
+  const store = connect(`mqtt://127.0.0.1:${world.places[0]?.port}`, { clientId: 'judge' })
   /** @type {Map<string, Entry>} */
   let stored = new Map()
   const watchers = () => participants.flatMap(one => one.watchers.current.map(watcher => ({ one, watcher })))

@@ -79,21 +79,31 @@ export class Supervisor {
 }
 
 /**
- * Two free ports below those the system gives to outgoing connections: while the store is down, a client that dials its
- * port could otherwise be given that very port as its own, and talk to itself.
+ * Two free ports; see {@link freeNumbers}.
  *
  * @param {import('./random.js').Random} random
  */
 export async function freePorts(random) {
+  const [port = 0, wsPort = 0] = await freeNumbers(random, 2)
+  return { port, wsPort }
+}
+
+/**
+ * Free ports below those the system gives to outgoing connections: while the store is down, a client that dials its port
+ * could otherwise be given that very port as its own, and talk to itself.
+ *
+ * @param {import('./random.js').Random} random
+ * @param {number} count
+ */
+export async function freeNumbers(random, count) {
   /** @type {number[]} */
   const found = []
-  for (let tries = 0; tries < 100 && found.length < 2; tries++) {
+  for (let tries = 0; tries < 50 * count && found.length < count; tries++) {
     const port = random.int(20_000, 30_000)
     if (!found.includes(port) && (await isFree(port))) found.push(port)
   }
-  const [port, wsPort] = found
-  if (port === undefined || wsPort === undefined) throw new Error('Found no free port between 20000 and 30000')
-  return { port, wsPort }
+  if (found.length < count) throw new Error('Found no free port between 20000 and 30000')
+  return found
 }
 
 /**

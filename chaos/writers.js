@@ -1,5 +1,6 @@
 import { StateStoreError, set, text } from 'rx-statestore'
 import { from } from 'rxjs'
+import { now } from './now.js'
 import { nameOf, uniqueValue } from './values.js'
 
 /** @typedef {{ verb: 'SET' | 'DEL' | 'VDEL', key: string, value: string, expires?: boolean }} Write */
@@ -160,7 +161,7 @@ export class Writers {
     this.#world.counts[word]++
     const version = outcome && 'version' in outcome ? outcome.version : undefined
     const name = value === '' ? '' : nameOf(value)
-    this.#world.recorder.write(['write', this.#participant.name, verb, key, name, word, version, expires])
+    this.#world.recorder.write(['write', this.#participant.name, verb, key, name, word, version, expires, now()])
   }
 
   /** @param {Outcome | undefined} outcome */
@@ -175,9 +176,9 @@ export class Writers {
     return 'unknown'
   }
 
-  /** A store that is part of its broker is never away. @param {string | undefined} code */
+  /** A store that is part of its broker, and alone, is never away. @param {string | undefined} code */
   #isAbsence(code) {
-    return code === 'no-store' && this.#world.options.mosquitto
+    return this.#world.absences.includes(code ?? '')
   }
 
   /** @param {unknown} error */

@@ -10,7 +10,7 @@ import { nameOf, uniqueValue } from '../values.js'
  * @param {readonly import('../participant.js').Participant[]} participants
  */
 export async function judgeHearing(world, participants) {
-  const store = connect(`mqtt://127.0.0.1:${world.ports.port}`, { clientId: 'judge' })
+  const store = connect(`mqtt://127.0.0.1:${world.places[0]?.port}`, { clientId: 'judge' })
   await Promise.all(
     world.keys.map(async (key, number) => {
       const value = uniqueValue('judge.0', number, 0)

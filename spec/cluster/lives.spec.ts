@@ -186,7 +186,7 @@ describe('a stream that is not what it was', () => {
     world.cluster.messages.splice(0)
     world.cluster.last = 0
     const { node: again } = world.node('a', {}, new FakeStream(world.cluster))
-    world.clock.advance(1_000)
+    world.clock.advance(2_000)
     expect(again.error).toMatchObject({
       code: 'damaged',
       message: expect.stringContaining('the stream ends at position 0'),

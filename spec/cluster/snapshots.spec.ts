@@ -1,4 +1,6 @@
+import { type Observable, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
+import { type SnapshotName, StreamError } from '../../src/cluster/stream.js'
 import { FakeStream } from './fake-stream.js'
 import { set, valueAt, World } from './world.js'
 
@@ -13,6 +15,17 @@ function written(): ReturnType<typeof begun> {
     made.world.clock.advance(2_000)
   }
   return made
+}
+
+/** A stream whose snapshots cannot be listed for some times. */
+class Unsettled extends FakeStream {
+  failures = 3
+  problem: StreamError['problem'] = 'lost'
+
+  override snapshots(): Observable<readonly SnapshotName[]> {
+    if (this.failures-- <= 0) return super.snapshots()
+    return throwError(() => new StreamError(this.problem, 'the snapshots cannot be listed: timeout'))
+  }
 }
 
 function begun() {
@@ -43,6 +56,32 @@ describe('snapshots', () => {
     expect([a.failures, c.failures]).toEqual([[], []])
   })
 
+  it('are asked for again when nobody answers, as long as a stream may be silent', () => {
+    const { world, a } = written()
+    const { node: c } = world.open('c', {}, new Unsettled(world.cluster))
+    world.clock.advance(100)
+    expect(c.picture).toBe(a.picture)
+    expect(c.troubles).toHaveLength(3)
+    const stream = new Unsettled(world.cluster)
+    stream.failures = Number.POSITIVE_INFINITY
+    const { node: d } = world.node('d', {}, stream)
+    world.clock.advance(29_000)
+    expect(d.error).toBeUndefined()
+    world.clock.advance(1_000)
+    expect(d.error).toMatchObject({ code: 'timeout', cause: { message: expect.stringContaining('cannot be listed') } })
+    world.clock.advance(60_000)
+    expect(d.troubles).toHaveLength(60)
+  })
+
+  it('are not asked for again where that is refused', () => {
+    const { world } = written()
+    const stream = new Unsettled(world.cluster)
+    stream.problem = 'refused'
+    const { node: c } = world.node('c', {}, stream)
+    world.clock.advance(1)
+    expect(c.error).toMatchObject({ problem: 'refused' })
+  })
+
   it('are passed over when they are damaged, as long as the one before is good', () => {
     const { world, a } = written()
     const newest = [...world.cluster.snapshots.keys()].sort().at(-1) ?? ''
@@ -51,6 +90,18 @@ describe('snapshots', () => {
     if (block) block[block.length - 1] = (block.at(-1) ?? 0) ^ 1
     const { node: c } = world.open('c')
     world.clock.advance(100)
+    expect(c.picture).toBe(a.picture)
+  })
+
+  it('are listed again when none was good: another one may have taken the place of one that was', () => {
+    const { world, a } = written()
+    const kept = new Map(world.cluster.snapshots)
+    for (const name of kept.keys()) world.cluster.snapshots.set(name, [])
+    const { node: c } = world.node('c')
+    world.clock.advance(100)
+    expect([c.opened, c.error]).toEqual([undefined, undefined])
+    for (const [name, blocks] of kept) world.cluster.snapshots.set(name, blocks)
+    world.clock.advance(1_000)
     expect(c.picture).toBe(a.picture)
   })
 

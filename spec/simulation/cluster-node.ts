@@ -122,8 +122,6 @@ export class ClusterNode implements LogEvents {
     const reads = sabotage === 'local reads' ? 'local' : 'linearizable'
     const process = this.#process
     const stream = new SimStream(cluster, this.troubles)
-    // What was there to be misread, or is not as it was written, may keep a node from opening for once.
-    const mayFail = cluster.snapshotFate === 'misread' || cluster.damaged.size > 0
     this.#stream = stream
     const follow = stream.follow.bind(stream)
     stream.follow = after => this.#compared(follow(after), stream)
@@ -141,7 +139,7 @@ export class ClusterNode implements LogEvents {
       next: opened => this.#serve(opened, process),
       error: error => {
         const code = error instanceof Error && 'code' in error ? error.code : undefined
-        if (code !== 'timeout' && code !== 'connection-lost' && !(code === 'damaged' && mayFail))
+        if (code !== 'timeout' && code !== 'connection-lost')
           history.violations.push(`${this.name} could not open: ${String(error)}`)
         this.#later(() => this.#open())
       },

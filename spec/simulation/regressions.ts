@@ -200,4 +200,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 1,
     seeds: [458_935_349, 458_938_851],
   },
+  {
+    story: 'a node is not kept from opening by a snapshot that was misread, or replaced by another one meanwhile',
+    suite: 'cluster',
+    generator: 1,
+    seeds: [1_166_658_505, 1_166_665_691],
+  },
 ]

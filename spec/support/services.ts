@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { natsServer } from '../../chaos/cluster/nats-server.js'
 
 /** Something a suite needs besides Node. */
 export interface Service {
@@ -27,19 +26,6 @@ function chromium(): string {
   return existsSync(headless) ? headless : '/usr/bin/chromium'
 }
 
-function natsServer(): string | undefined {
-  const places = [
-    process.env['NATS_SERVER'] ?? 'nats-server',
-    join(tmpdir(), 'rx-statestore-nats', 'bin', 'nats-server'),
-    'nats-server',
-  ]
-  return places.find(place => {
-    const { status, stdout } = spawnSync(place, ['--version'], { encoding: 'utf8' })
-    const [, major = '0', minor = '0'] = /v(\d+)\.(\d+)/.exec(stdout ?? '') ?? []
-    return status === 0 && (Number(major) > 2 || Number(minor) >= 12)
-  })
-}
-
 /** A Node of another version, as `npm run runtimes` installs it. */
 export const runtimeOf = (version: number): string =>
   `${RUNTIMES}node-${version}-${process.platform}-${process.arch}/bin/node`
@@ -55,7 +41,7 @@ export const SERVICES = {
     needs: 'mosquitto',
     present: exists('mosquitto'),
   },
-  go: { suite: 'interop: a store beside mochi', needs: 'go', present: exists('go') },
+  go: { suite: 'interop: a store beside mochi; chaos: the checker of histories', needs: 'go', present: exists('go') },
   paho: { suite: 'broker: paho-mqtt', needs: 'pip', present: answers('pip') },
   python: {
     suite: 'interop: the official Python client of pub/sub',

@@ -6,7 +6,7 @@ import { type Loaded, loadNewest } from './load-snapshot.js'
 import type { Replica } from './replica.js'
 import { ReplicatedLog } from './replicated-log.js'
 import type { LogEvents, LogSettings } from './settings.js'
-import type { Stream } from './stream.js'
+import { type Stream, StreamError } from './stream.js'
 
 /** A node that has caught up and takes part. */
 export interface OpenedNode<C> {
@@ -37,11 +37,15 @@ export interface OpenNodeOptions<C> {
 const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 /** A stream that is trimmed again and again before a snapshot is read is given up. */
 const MOST_TRIES = 10
+/** What did not answer, or is damaged, is asked for again after this, ms. */
+const RETRY = 500
+/** So often no snapshot that is good is found before that is believed. */
+const MOST_DAMAGES = 4
 
 /**
  * Opens a node: loads the newest snapshot that is good, follows the stream to where it ended, and takes part in a new life.
- * Emits once, when it has caught up and its first message is in the log. Fails with `damaged`, `format`, `diverged` or
- * `superseded`, and with `timeout` when nothing comes.
+ * Emits once, when it has caught up and its first message is in the log. What does not answer is asked again. Fails with
+ * `damaged`, `format`, `diverged` or `superseded`, and with `timeout` when nothing comes.
  */
 export const openNode = <C>(stream: Stream, options: OpenNodeOptions<C>): Observable<OpenedNode<C>> =>
   new Observable(subscriber => {
@@ -50,6 +54,9 @@ export const openNode = <C>(stream: Stream, options: OpenNodeOptions<C>): Observ
     return () => opening.end()
   })
 
+const isDamage = (error: unknown): boolean =>
+  error instanceof StateStoreError && (error.code === 'damaged' || error.code === 'format')
+
 class Opening<C> {
   readonly #stream: Stream
   readonly #options: OpenNodeOptions<C>
@@ -57,7 +64,10 @@ class Opening<C> {
   #loading: Subscription | undefined
   #log: ReplicatedLog | undefined
   #cancel: () => void = () => undefined
+  #cancelRetry: () => void = () => undefined
+  #trouble: unknown
   #tries = 0
+  #damages = 0
   #begun = false
   #done = false
 
@@ -71,19 +81,40 @@ class Opening<C> {
     this.#alive()
     this.#tries++
     this.#begun = false
-    const make = (replica: Replica): Engine<C> =>
-      new Engine<C>({ ...this.#options.bounds, witness: applier => replica.digest.seeing(applier) })
-    this.#loading = loadNewest(this.#stream, make, () => this.#alive()).subscribe({
-      next: loaded => this.#follow(loaded),
-      error: error => this.#fail(error),
-    })
+    this.#load()
   }
 
   /** It is not wanted any more, or done. */
   end(): void {
     this.#cancel()
+    this.#cancelRetry()
     this.#loading?.unsubscribe()
     if (!this.#done) this.#log?.stop()
+  }
+
+  #load(): void {
+    const make = (replica: Replica): Engine<C> =>
+      new Engine<C>({ ...this.#options.bounds, witness: applier => replica.digest.seeing(applier) })
+    this.#loading = loadNewest(this.#stream, make, () => this.#alive()).subscribe({
+      next: loaded => this.#follow(loaded),
+      error: error => this.#notLoaded(error),
+    })
+  }
+
+  /**
+   * A server that is about to lead does not answer yet, and while a damaged snapshot is read, the good one before it may be
+   * replaced by one behind it: whoever has stopped for that would not come back by itself.
+   */
+  #notLoaded(error: unknown): void {
+    const isLost = error instanceof StreamError && error.problem === 'lost'
+    if (!isLost && (!isDamage(error) || ++this.#damages >= MOST_DAMAGES)) {
+      this.#fail(error)
+      return
+    }
+    const { clock, events } = this.#options
+    this.#trouble = error
+    events.troubled(error)
+    this.#cancelRetry = clock.schedule(RETRY, () => this.#load())
   }
 
   #follow({ engine, replica, end }: Loaded<Engine<C>>): void {
@@ -133,13 +164,16 @@ class Opening<C> {
     this.#cancel()
     const { clock, silence = 30_000 } = this.#options
     this.#cancel = clock.schedule(silence, () =>
-      this.#fail(new StateStoreError('timeout', `the stream has brought nothing for ${silence} ms, or has no quorum`)),
+      this.#fail(
+        new StateStoreError('timeout', `the stream has brought nothing for ${silence} ms, or has no quorum`, {
+          cause: this.#trouble,
+        }),
+      ),
     )
   }
 
   #fail(error: unknown): void {
-    this.#cancel()
-    this.#log?.stop()
+    this.end()
     this.#subscriber.error(error)
   }
 }

@@ -1,0 +1,58 @@
+import { now } from '../now.js'
+
+/** How long clients wait for an answer when their node, or the leader of the stream, has ended. */
+export class Takeovers {
+  /** @type {number[]} */
+  #nodes = []
+  /** @type {number[]} */
+  #leaders = []
+  /** Clients whose node has ended, and since when, monotonic ms. @type {Map<string, number>} */
+  #waiting = new Map()
+  /** @type {number | undefined} */
+  #leaderless
+
+  /**
+   * A node has ended, or will at once.
+   *
+   * @param {readonly string[]} clients - that are connected to it
+   */
+  node(clients) {
+    for (const client of clients) if (!this.#waiting.has(client)) this.#waiting.set(client, now())
+  }
+
+  /** The leader of the stream has ended. */
+  leader() {
+    this.#leaderless ??= now()
+  }
+
+  /**
+   * A request was answered.
+   *
+   * @param {string} client
+   * @param {number} invoked - when it was asked for
+   */
+  answered(client, invoked) {
+    const since = this.#waiting.get(client)
+    if (since !== undefined && invoked >= since) {
+      this.#waiting.delete(client)
+      this.#nodes.push(now() - since)
+    }
+    if (this.#leaderless !== undefined && invoked >= this.#leaderless) {
+      this.#leaders.push(now() - this.#leaderless)
+      this.#leaderless = undefined
+    }
+  }
+
+  /** For people: of clients whose node has ended, and of all when the leader has. */
+  get words() {
+    return { nodes: wordsOf(this.#nodes), leaders: wordsOf(this.#leaders) }
+  }
+}
+
+/** @param {readonly number[]} times */
+function wordsOf(times) {
+  const inOrder = times.toSorted((a, b) => a - b)
+  const [median, most] = [inOrder[Math.floor(inOrder.length / 2)], inOrder.at(-1)]
+  if (median === undefined || most === undefined) return 'none'
+  return `${(median / 1000).toFixed(2)} s, ${(most / 1000).toFixed(2)} s (${inOrder.length})`
+}

@@ -1,0 +1,182 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { judgeLog } from '../../chaos/cluster/judge-log.js'
+import { overlaps } from '../../chaos/cluster/leases.js'
+import { Complaints } from '../../chaos/complaints.js'
+import { Recorder } from '../../chaos/recorder.js'
+import { type Envelope, encodeEnvelope } from '../../src/cluster/envelope.js'
+import { Replica } from '../../src/cluster/replica.js'
+import { type EntryCommand, writeCommandOf } from '../../src/engine/entry.js'
+import { type Entry, Hlc } from '../../src/index.js'
+import { encodeEntry } from '../../src/log/entry-codec.js'
+import { START } from '../support/manual-clock.js'
+import { bytes, resp3 } from '../support/words.js'
+
+const KEY = 'chaos/1'
+const [OLD, NEW] = ['c0.0.0.0', 'c0.0.1.0']
+/** Versions of entries that come a second after one another. */
+const version = (second: number): string => `${START + second * 1_000}:0:StateStore`
+
+interface Asked {
+  readonly client?: string
+  readonly token?: string
+}
+
+function write(words: readonly string[], { client = 'c0', token }: Asked = {}): EntryCommand {
+  const payload = new Uint8Array(resp3(words))
+  const command = writeCommandOf(payload)
+  if (command === undefined) throw new Error(`${words.join(' ')} is no write`)
+  const origin = { clientId: client, correlationData: bytes(words.join()), dup: false, messageExpiry: undefined }
+  return { type: 'write', payload, command, timestamp: `${START}:0:client`, fencingToken: token, origin }
+}
+
+const SETS = [write(['SET', KEY, `${OLD}:`]), write(['SET', KEY, `${NEW}:`])]
+
+/** What a client of two writes and a watch of them has seen. */
+const WRITTEN = [OLD, NEW].map((value, at) => [
+  'write',
+  'c0',
+  'SET',
+  KEY,
+  value,
+  'applied',
+  version(at + 1),
+  false,
+  100,
+])
+const TOLD = [OLD, NEW].map((value, at) => [
+  'entry',
+  'c1.0/0',
+  KEY,
+  0,
+  1,
+  true,
+  'set',
+  value,
+  version(at + 1),
+  'notification',
+])
+const SEEN = [...WRITTEN, ...TOLD]
+const HELD = new Map([[KEY, stored(NEW, 2)]])
+
+function stored(value: string, second: number): Entry<string> {
+  return { key: KEY, op: 'set', value: `${value}:`, version: Hlc.parse(version(second)), source: 'snapshot' }
+}
+
+describe('the judge of several nodes under chaos', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-judge-'))
+  afterAll(() => rmSync(directory, { recursive: true }))
+
+  /** Writes a log of one node that has such commands, one a second. */
+  function logOf(commands: readonly EntryCommand[]): string {
+    const path = join(directory, 'log.jsonl')
+    const recorder = new Recorder(path)
+    const replica = new Replica()
+    const entries = [undefined, ...commands]
+    for (const [at, command] of entries.entries()) {
+      const time = START + at * 1_000
+      const room = { time, maxKeys: 100, maxBytes: 1_000_000 }
+      const body = command === undefined ? new Uint8Array(0) : encodeEntry({ ...room, commands: [command] })
+      const kind = command === undefined ? 'start' : 'entry'
+      // Of a node that has applied nothing yet; digests are judged elsewhere.
+      const { value: digest } = replica.digest
+      const place: Pick<Envelope, 'applied' | 'digest'> = { applied: 0, digest }
+      const node = { node: 'a', life: 'x', number: at + 1, replaces: '', clients: 0 }
+      recorder.write([at + 1, time, Buffer.from(encodeEnvelope({ kind, ...node, ...place, body })).toString('base64')])
+    }
+    recorder.close()
+    return path
+  }
+
+  async function judged(commands: readonly EntryCommand[], seen: readonly unknown[], held = HELD, known = new Map()) {
+    const complaints = new Complaints()
+    const recorder = new Recorder(join(directory, 'seen.jsonl'))
+    for (const record of seen) recorder.write(record)
+    recorder.close()
+    await judgeLog({ directory, log: logOf(commands), recorder, known, stored: held, complaints })
+    return complaints.lines.join('\n')
+  }
+
+  it('has nothing against nodes that keep all promises', async () => {
+    expect(await judged(SETS, SEEN)).toBe('')
+  })
+
+  it('objects to an acknowledged write that is not in the log', async () => {
+    const lost = await judged(SETS.slice(0, 1), SEEN.slice(0, 3), new Map([[KEY, stored(OLD, 1)]]))
+    expect(lost).toMatch(/answered with version \S+, and is not in the log/)
+    expect(lost).toMatch(new RegExp(`write: c0 SET ${KEY} ${NEW} ended as applied, and reached a store 0 times`))
+    expect(await judged(SETS, SEEN, HELD, new Map([[version(9), 5]]))).toMatch(/1 x lost/)
+  })
+
+  it('objects to an acknowledged write that nodes do not hold', async () => {
+    expect(await judged(SETS, SEEN, new Map([[KEY, stored(OLD, 1)]]))).toMatch(/stored: chaos\/1: \S+ was applied last/)
+  })
+
+  it('objects to a write that nobody waited for, and that was said never to come', async () => {
+    const timedOut = [...WRITTEN.slice(0, 1), ['write', 'c0', 'SET', KEY, NEW, 'timeout', undefined, false, 100]]
+    expect(await judged(SETS, timedOut)).toMatch(/ended as timeout, and reached a store 1 times/)
+  })
+
+  it('objects to a watch that misses a change, tells one twice or in another order', async () => {
+    const third = write(['SET', KEY, 'c0.0.2.0:'])
+    const known = ['write', 'c0', 'SET', KEY, 'c0.0.2.0', 'applied', version(3), false, 100]
+    const told = ['entry', 'c1.0/0', KEY, 0, 1, true, 'set', 'c0.0.2.0', version(3), 'notification']
+    const held = new Map([[KEY, stored('c0.0.2.0', 3)]])
+    const [first, second] = TOLD
+    const of = async (...entries: unknown[]) => judged([...SETS, third], [...WRITTEN, known, ...entries], held)
+    expect(await of(first, second, told)).toBe('')
+    expect(await of(first, told)).toMatch(/1 changes before it were not told/)
+    expect(await of(first, first)).toMatch(/repeated/)
+    expect(await of(second, first)).toMatch(/older than before/)
+  })
+
+  it('lets writes that nobody waited for come late, and no others', async () => {
+    const [late, before] = [SETS[1], SETS[0]].map(set => set ?? write([]))
+    const found = new Map([[KEY, stored(OLD, 2)]])
+    const overtaken = [
+      ['write', 'c0', 'SET', KEY, NEW, 'applied', version(1), false, 100],
+      ['write', 'c0', 'SET', KEY, OLD, 'unknown', undefined, false, 100],
+    ]
+    const commands = [late, before].filter(command => command !== undefined)
+    expect(await judged(commands, overtaken, found)).toBe('')
+    const answered = [overtaken[0], ['write', 'c0', 'SET', KEY, OLD, 'applied', version(2), false, 100]]
+    expect(await judged(commands, answered, found)).toMatch(/order of writes/)
+  })
+
+  it('knows when the time of a key was over', async () => {
+    const short = write(['SET', KEY, `${OLD}:`, 'PX', '500'])
+    const next = write(['SET', 'chaos/2', `${NEW}:`])
+    const gone: Entry<string> = { key: KEY, op: 'absent', value: undefined, version: undefined, source: 'snapshot' }
+    const seen = [
+      ['write', 'c0', 'SET', KEY, OLD, 'applied', version(1), true, 100],
+      ['write', 'c0', 'SET', 'chaos/2', NEW, 'unknown', undefined, false, 100],
+    ]
+    expect(await judged([short, next], seen, new Map([[KEY, gone]]))).toBe('')
+    expect(await judged([short, next], seen, new Map([[KEY, stored(OLD, 1)]]))).toMatch(/nothing was applied last/)
+  })
+})
+
+describe('the judge of leases under chaos', () => {
+  const held = (who: string, token: string, from: number, until: number) => ({
+    lock: 'lock/1',
+    who,
+    token,
+    from,
+    until,
+  })
+  const first = held('c0', '100:0:StateStore', 0, 10)
+
+  it('has nothing against holders who come one after the other', () => {
+    const other = { ...held('c2', '100:0:StateStore', 5, 8), lock: 'lock/2' }
+    expect(overlaps([first, held('c1', '100:1:StateStore', 10, 20), other])).toEqual([])
+  })
+
+  it('objects to two at a time, and to tokens that do not rise', () => {
+    expect(overlaps([first, held('c1', '101:0:StateStore', 9, 20)])).toMatchObject([expect.stringMatching(/at a time/)])
+    expect(overlaps([first, held('c1', '100:0:StateStore', 11, 20)])).toMatchObject([
+      expect.stringMatching(/not newer/),
+    ])
+  })
+})
