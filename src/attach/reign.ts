@@ -23,6 +23,8 @@ export interface ReignEvents extends DeskOutlets {
 
 /** How long what is retained may take after its subscription was granted, ms. */
 const RETAINED_AFTER = 300
+/** So long after its PUBACK the store should have heard its own announcement, ms. */
+const ECHO_AFTER = 1_000
 /** How long the farewell may take, ms. */
 const FAREWELL = 1_000
 const MOST_LIVES = 100
@@ -46,6 +48,7 @@ export class Reign {
   /** What is done when it is clear that nobody else serves. */
   #confirm: (() => void) | undefined
   #cancel: () => void = () => undefined
+  #stopListening: () => void = () => undefined
   #isClosed = false
   #whenClosed: () => void = () => undefined
   #retains = false
@@ -139,7 +142,9 @@ export class Reign {
     this.#hasServed = true
     this.#isOpen = true
     this.#retains = retain
-    this.#announce()
+    this.#announce(() => {
+      this.#stopListening = this.#clock.schedule(ECHO_AFTER, () => this.#session.doubt())
+    })
     this.#askForDepartures()
     this.#events.serving(this.desk.life)
     this.#inward.resume()
@@ -152,8 +157,9 @@ export class Reign {
     this.#departing.ask(undefined, [{ filter, granted: () => undefined, refused }])
   }
 
-  #announce(): void {
-    if (this.#isOpen) this.#publishLife(this.desk.life, () => undefined)
+  /** @param done - told of the PUBACK */
+  #announce(done = (): void => undefined): void {
+    if (this.#isOpen) this.#publishLife(this.desk.life, done)
   }
 
   #publishLife(life: string, done: () => void): void {
@@ -178,6 +184,7 @@ export class Reign {
   #pause(): void {
     this.#isOpen = false
     this.#cancel()
+    this.#stopListening()
     this.#confirm = undefined
     this.#invoking.cancel()
     this.#announcements.cancel()
@@ -232,5 +239,6 @@ export class Reign {
     this.#ended = true
     this.desk.server.stop()
     this.#isOpen = false
+    this.#stopListening()
   }
 }

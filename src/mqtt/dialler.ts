@@ -57,6 +57,10 @@ export class Dialler {
   #waiting = false
   #cancel: () => void = () => undefined
   #dialled = false
+  /** Whether the broker kept the session, and nothing has come in it since. */
+  #isMute = false
+  /** Whether the connection was ended to begin a new session. */
+  #isRenewing = false
 
   constructor(route: Route, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
     this.#route = route
@@ -92,10 +96,25 @@ export class Dialler {
     else this.#dial()
   }
 
-  connected(): void {
+  connected(sessionPresent: boolean): void {
+    this.#isMute = sessionPresent
     this.#connectedAt = this.#clock.monotonic()
     this.#route.connected()
     this.#renewal?.connected(this.#authentication)
+  }
+
+  /** A message came. */
+  heard(): void {
+    this.#isMute = false
+  }
+
+  /** Whether the session is to be given up, as nothing has come in it: then the next one is new. */
+  renews(): boolean {
+    if (!this.#isMute) return false
+    this.#isMute = false
+    this.#isRenewing = true
+    this.#route.beginAnew()
+    return true
   }
 
   /**
@@ -116,6 +135,11 @@ export class Dialler {
     if (this.#dialled && this.#connectedAt === undefined) this.#abandonedAt = this.#clock.monotonic()
     this.#connectedAt = undefined
     this.#renewal?.stop()
+    if (this.#isRenewing) {
+      this.#isRenewing = false
+      this.#wait(0, cause)
+      return
+    }
     if (stable) this.#attempt = this.#round = this.#tried = 0
     const several = this.#route.count > 1
     if (!(several && stable && stays)) {
