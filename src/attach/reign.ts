@@ -23,10 +23,8 @@ export interface ReignEvents extends DeskOutlets {
 
 /** How long what is retained may take after its subscription was granted, ms. */
 const RETAINED_AFTER = 300
-/** So long after its PUBACK the store should have heard its own announcement, ms. */
-const ECHO_AFTER = 1_000
-/** How long the farewell may take, ms. */
-const FAREWELL = 1_000
+/** How long the farewell may take, and our own announcement to come back after its PUBACK, ms. */
+const PATIENCE = 1_000
 const MOST_LIVES = 100
 
 /** A store serves at a broker, from the moment at which nobody else did to the moment at which somebody else does. */
@@ -52,6 +50,7 @@ export class Reign {
   #isClosed = false
   #whenClosed: () => void = () => undefined
   #retains = false
+  #hearsItself = false
   /** Lives of this reign, of which announcements may come late. */
   readonly #lives = new Set<string>()
 
@@ -79,6 +78,11 @@ export class Reign {
     })
   }
 
+  /** Whether to come back to a client id that was taken: of two that read the life that is retained, one steps back. */
+  get contests(): boolean {
+    return this.#hearsItself && !this.#ended
+  }
+
   /** Says that it goes, and goes. */
   async end(): Promise<void> {
     const wasOpen = this.#isOpen
@@ -93,7 +97,7 @@ export class Reign {
 
   #sayFarewell(): Promise<void> {
     return new Promise(resolve => {
-      const late = this.#clock.schedule(FAREWELL, resolve)
+      const late = this.#clock.schedule(PATIENCE, resolve)
       this.#publishLife('', () => {
         late()
         resolve()
@@ -143,7 +147,7 @@ export class Reign {
     this.#isOpen = true
     this.#retains = retain
     this.#announce(() => {
-      this.#stopListening = this.#clock.schedule(ECHO_AFTER, () => this.#session.doubt())
+      this.#stopListening = this.#clock.schedule(PATIENCE, () => this.#session.doubt())
     })
     this.#askForDepartures()
     this.#events.serving(this.desk.life)
@@ -207,7 +211,9 @@ export class Reign {
 
   /** What is retained when nobody asks for it any more is of a store that is gone. */
   #heard(life: string, isRetained: boolean): void {
-    if (life === this.desk.life) this.#confirmed()
+    const isOwn = life === this.desk.life
+    this.#hearsItself ||= isOwn
+    if (isOwn) this.#confirmed()
     else if (life === '' || life === AWAY) this.#announce()
     else if (this.#hasServed && !this.#lives.has(life) && (!isRetained || this.#confirm)) this.#stepDown()
   }

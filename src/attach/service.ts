@@ -180,11 +180,11 @@ export class AttachedService implements AttachedStore {
         receiveMaximum: RECEIVE_MAXIMUM,
         will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY },
       },
-      { strategy: backingOff(reconnect), credentials },
+      { strategy: backingOff(reconnect), credentials, contests: () => reign.contests },
       systemClock,
     )
     const { requests$, drift$, storage$ } = this.#outlets
-    return new Reign(session, opened, this.#settings, systemClock, {
+    const reign = new Reign(session, opened, this.#settings, systemClock, {
       requests$,
       drifted: drift => drift$.next(drift),
       stored: failure => storage$.next(statusOf(failure)),
@@ -194,6 +194,7 @@ export class AttachedService implements AttachedStore {
       reconnecting: cause => this.#tell({ state: 'reconnecting', cause }),
       ended: cause => this.#ended(cause),
     })
+    return reign
   }
 
   #ended(cause: StateStoreError | undefined): void {

@@ -15,6 +15,8 @@ export interface Reconnecting {
   readonly strategy: ReconnectStrategy
   /** Asked before every attempt to connect; without it the credentials stay those of the options. */
   readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
+  /** Whether to come back though another one has taken the client id; default never. */
+  readonly contests?: () => boolean
   /** How the strategy backs off, if it does: whence chance comes, and how near to each other attempts may be. */
   readonly backoff?: BackoffOptions
 }
@@ -83,7 +85,8 @@ export class Dialler {
 
   /** Whether it is of no use to try again. A broker that sends us elsewhere may leave us somewhere to go. */
   isFatal({ reasonCode, reference }: Pick<Loss, 'reasonCode' | 'reference'>): boolean {
-    if (reasonCode === TAKEN_OVER && this.#mayHaveTakenOver) return false
+    const { contests } = this.#reconnecting
+    if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || contests?.())) return false
     if (isElsewhere(reasonCode) && (this.#route.refer(reference) || this.#route.count > 1)) return false
     return isFatalReason(reasonCode)
   }
