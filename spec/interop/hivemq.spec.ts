@@ -5,6 +5,8 @@ import { attachedTarget } from '../support/attached-target.js'
 import { buildHiveMq, HiveMq } from '../support/hivemq.js'
 import { openAttached } from '../support/open-attached.js'
 
+// Where it takes more than ten seconds to begin again, on a busy machine, answers expire that were under way, and watches are
+// back only after the timeout of a request: then the spec of a broker that is killed fails.
 const BUILD_TIME = 300_000
 
 // By hand: it takes a minute, and the first time 100 MB. What it found is held by `client/kept-session`, `attach/kept-session`.
