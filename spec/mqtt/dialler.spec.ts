@@ -48,7 +48,7 @@ function lay(urls: readonly string[], options: Partial<Reconnecting> & { readonl
     clock.advance(waits.at(-1)?.wait ?? 0)
   }
   const hold = (ms = HELD): void => {
-    dialler.connected()
+    dialler.connected(false)
     clock.advance(ms)
   }
   return { clock, dialler, route, attempts, waits, gaveUp, fail, hold, urls: () => attempts.map(({ url }) => url) }
@@ -203,5 +203,32 @@ describe('a broker that sends us elsewhere', () => {
       expect(lay(['mqtt://a']).dialler.isFatal({ reasonCode, reference: 'b' })).toBe(true)
       expect(lay(['mqtt://a', 'mqtt://b']).dialler.isFatal({ reasonCode, reference: undefined })).toBe(false)
     }
+  })
+})
+
+describe('a session that the broker kept', () => {
+  const connected = (sessionPresent: boolean) => {
+    const laid = lay(['mqtt://a'])
+    laid.dialler.start()
+    laid.dialler.connected(sessionPresent)
+    return laid
+  }
+
+  it('is given up at once for a new one when nothing has come in it, and the next one is kept again', () => {
+    const { dialler, fail, attempts, waits } = connected(true)
+    expect(dialler.renews()).toBe(true)
+    fail()
+    expect([attempts.at(-1)?.clean, waits.at(-1)?.wait]).toEqual([true, 0])
+    fail()
+    expect([attempts.at(-1)?.clean, waits.at(-1)?.wait]).toEqual([true, 75])
+    dialler.connected(false)
+    fail()
+    expect(attempts.at(-1)?.clean).toBe(false)
+  })
+
+  it('is not given up when something came in it, or when it is new', () => {
+    const { dialler } = connected(true)
+    dialler.heard()
+    expect([dialler.renews(), connected(false).dialler.renews()]).toEqual([false, false])
   })
 })

@@ -93,6 +93,9 @@ export class SimSession implements MqttSession {
     if (impatient) answered(filters.map(() => 1))
   }
 
+  /** The broker of the simulation delivers whatever it keeps. */
+  doubt(): void {}
+
   close(): void {
     const end = this.#end
     const filters = Array.from(this.#filters)

@@ -28,6 +28,7 @@ export class FakeSession implements MqttSession {
   /** What SUBACK answers, per filter; `undefined` withholds it. */
   granted: readonly number[] | undefined = [1, 1]
   closed = 0
+  doubts = 0
   #listener: SessionListener | undefined
   #subacks: ((reasonCodes: readonly number[]) => void)[] = []
 
@@ -57,6 +58,10 @@ export class FakeSession implements MqttSession {
     const { granted } = this
     if (granted) done(granted)
     else this.#subacks.push(reasonCodes => done(reasonCodes))
+  }
+
+  doubt(): void {
+    this.doubts++
   }
 
   close(): void {

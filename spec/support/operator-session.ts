@@ -108,6 +108,8 @@ export class FakeSession implements MqttSession {
     })
   }
 
+  doubt(): void {}
+
   close(): void {
     this.#listener?.closed(undefined)
   }

@@ -23,8 +23,8 @@ export interface ReignEvents extends DeskOutlets {
 
 /** How long what is retained may take after its subscription was granted, ms. */
 const RETAINED_AFTER = 300
-/** How long the farewell may take, ms. */
-const FAREWELL = 1_000
+/** How long the farewell may take, and our own announcement to come back after its PUBACK, ms. */
+const PATIENCE = 1_000
 const MOST_LIVES = 100
 
 /** A store serves at a broker, from the moment at which nobody else did to the moment at which somebody else does. */
@@ -46,9 +46,11 @@ export class Reign {
   /** What is done when it is clear that nobody else serves. */
   #confirm: (() => void) | undefined
   #cancel: () => void = () => undefined
+  #stopListening: () => void = () => undefined
   #isClosed = false
   #whenClosed: () => void = () => undefined
   #retains = false
+  #hearsItself = false
   /** Lives of this reign, of which announcements may come late. */
   readonly #lives = new Set<string>()
 
@@ -76,6 +78,11 @@ export class Reign {
     })
   }
 
+  /** Whether to come back to a client id that was taken: of two that read the life that is retained, one steps back. */
+  get contests(): boolean {
+    return this.#hearsItself && !this.#ended
+  }
+
   /** Says that it goes, and goes. */
   async end(): Promise<void> {
     const wasOpen = this.#isOpen
@@ -90,7 +97,7 @@ export class Reign {
 
   #sayFarewell(): Promise<void> {
     return new Promise(resolve => {
-      const late = this.#clock.schedule(FAREWELL, resolve)
+      const late = this.#clock.schedule(PATIENCE, resolve)
       this.#publishLife('', () => {
         late()
         resolve()
@@ -139,7 +146,9 @@ export class Reign {
     this.#hasServed = true
     this.#isOpen = true
     this.#retains = retain
-    this.#announce()
+    this.#announce(() => {
+      this.#stopListening = this.#clock.schedule(PATIENCE, () => this.#session.doubt())
+    })
     this.#askForDepartures()
     this.#events.serving(this.desk.life)
     this.#inward.resume()
@@ -152,8 +161,9 @@ export class Reign {
     this.#departing.ask(undefined, [{ filter, granted: () => undefined, refused }])
   }
 
-  #announce(): void {
-    if (this.#isOpen) this.#publishLife(this.desk.life, () => undefined)
+  /** @param done - told of the PUBACK */
+  #announce(done = (): void => undefined): void {
+    if (this.#isOpen) this.#publishLife(this.desk.life, done)
   }
 
   #publishLife(life: string, done: () => void): void {
@@ -178,6 +188,7 @@ export class Reign {
   #pause(): void {
     this.#isOpen = false
     this.#cancel()
+    this.#stopListening()
     this.#confirm = undefined
     this.#invoking.cancel()
     this.#announcements.cancel()
@@ -200,7 +211,9 @@ export class Reign {
 
   /** What is retained when nobody asks for it any more is of a store that is gone. */
   #heard(life: string, isRetained: boolean): void {
-    if (life === this.desk.life) this.#confirmed()
+    const isOwn = life === this.desk.life
+    this.#hearsItself ||= isOwn
+    if (isOwn) this.#confirmed()
     else if (life === '' || life === AWAY) this.#announce()
     else if (this.#hasServed && !this.#lives.has(life) && (!isRetained || this.#confirm)) this.#stepDown()
   }
@@ -232,5 +245,6 @@ export class Reign {
     this.#ended = true
     this.desk.server.stop()
     this.#isOpen = false
+    this.#stopListening()
   }
 }

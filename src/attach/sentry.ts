@@ -34,12 +34,14 @@ export class Sentry {
   readonly #clock: Clock
   readonly #events: SentryEvents
   #silences = 0
-  #most = SILENCES.never
+  #most: number
   readonly #status: Subscription
   #request: Subscription | undefined
   #cancel: () => void = () => undefined
 
-  constructor(store: StateStore, clock: Clock, events: SentryEvents) {
+  /** @param isKnown - whether there was another store just now, which may need a moment to answer */
+  constructor(store: StateStore, clock: Clock, events: SentryEvents, isKnown = false) {
+    this.#most = isKnown ? SILENCES.heard : SILENCES.never
     this.#store = store
     this.#clock = clock
     this.#events = events

@@ -109,19 +109,20 @@ export class AttachedService implements AttachedStore {
   }
 
   /** Looks whether another store serves, and takes its place when none does. */
-  #look(): void {
+  #look(wasReplaced = false): void {
     if (this.#closed) return
     const { clientId, connecting } = this.#settings
     const id = `${clientId}-${toHex(randomBytes(4)).toLowerCase()}`
     const store = connect(this.#url, { ...connecting, clientId: id, sessionExpiry: 0 })
-    this.#sentry = new Sentry(store, systemClock, {
+    const events = {
       served: () => {
         if (this.state.state !== 'standby') this.#tell({ state: 'standby' })
       },
       free: () => this.#then(() => this.#claim()),
-      away: cause => this.#tell({ state: 'reconnecting', cause }),
-      failed: cause => this.#end(cause),
-    })
+      away: (cause: StateStoreError) => this.#tell({ state: 'reconnecting', cause }),
+      failed: (cause: StateStoreError) => this.#end(cause),
+    }
+    this.#sentry = new Sentry(store, systemClock, events, wasReplaced)
   }
 
   /** One after the other: what fails ends it all. */
@@ -179,11 +180,11 @@ export class AttachedService implements AttachedStore {
         receiveMaximum: RECEIVE_MAXIMUM,
         will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY },
       },
-      { strategy: backingOff(reconnect), credentials },
+      { strategy: backingOff(reconnect), credentials, contests: () => reign.contests },
       systemClock,
     )
     const { requests$, drift$, storage$ } = this.#outlets
-    return new Reign(session, opened, this.#settings, systemClock, {
+    const reign = new Reign(session, opened, this.#settings, systemClock, {
       requests$,
       drifted: drift => drift$.next(drift),
       stored: failure => storage$.next(statusOf(failure)),
@@ -193,6 +194,7 @@ export class AttachedService implements AttachedStore {
       reconnecting: cause => this.#tell({ state: 'reconnecting', cause }),
       ended: cause => this.#ended(cause),
     })
+    return reign
   }
 
   #ended(cause: StateStoreError | undefined): void {
@@ -202,7 +204,7 @@ export class AttachedService implements AttachedStore {
       this.#then(async () => {
         await this.#release()
         this.#tell({ state: 'standby' })
-        this.#look()
+        this.#look(true)
       })
   }
 

@@ -15,6 +15,8 @@ export interface Reconnecting {
   readonly strategy: ReconnectStrategy
   /** Asked before every attempt to connect; without it the credentials stay those of the options. */
   readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
+  /** Whether to come back though another one has taken the client id; default never. */
+  readonly contests?: () => boolean
   /** How the strategy backs off, if it does: whence chance comes, and how near to each other attempts may be. */
   readonly backoff?: BackoffOptions
 }
@@ -57,6 +59,10 @@ export class Dialler {
   #waiting = false
   #cancel: () => void = () => undefined
   #dialled = false
+  /** Whether the broker kept the session, and nothing has come in it since. */
+  #isMute = false
+  /** Whether the connection was ended to begin a new session. */
+  #isRenewing = false
 
   constructor(route: Route, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
     this.#route = route
@@ -79,7 +85,8 @@ export class Dialler {
 
   /** Whether it is of no use to try again. A broker that sends us elsewhere may leave us somewhere to go. */
   isFatal({ reasonCode, reference }: Pick<Loss, 'reasonCode' | 'reference'>): boolean {
-    if (reasonCode === TAKEN_OVER && this.#mayHaveTakenOver) return false
+    const { contests } = this.#reconnecting
+    if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || contests?.())) return false
     if (isElsewhere(reasonCode) && (this.#route.refer(reference) || this.#route.count > 1)) return false
     return isFatalReason(reasonCode)
   }
@@ -92,10 +99,25 @@ export class Dialler {
     else this.#dial()
   }
 
-  connected(): void {
+  connected(sessionPresent: boolean): void {
+    this.#isMute = sessionPresent
     this.#connectedAt = this.#clock.monotonic()
     this.#route.connected()
     this.#renewal?.connected(this.#authentication)
+  }
+
+  /** A message came. */
+  heard(): void {
+    this.#isMute = false
+  }
+
+  /** Whether the session is to be given up, as nothing has come in it: then the next one is new. */
+  renews(): boolean {
+    if (!this.#isMute) return false
+    this.#isMute = false
+    this.#isRenewing = true
+    this.#route.beginAnew()
+    return true
   }
 
   /**
@@ -116,6 +138,11 @@ export class Dialler {
     if (this.#dialled && this.#connectedAt === undefined) this.#abandonedAt = this.#clock.monotonic()
     this.#connectedAt = undefined
     this.#renewal?.stop()
+    if (this.#isRenewing) {
+      this.#isRenewing = false
+      this.#wait(0, cause)
+      return
+    }
     if (stable) this.#attempt = this.#round = this.#tried = 0
     const several = this.#route.count > 1
     if (!(several && stable && stays)) {

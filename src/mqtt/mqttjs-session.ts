@@ -5,34 +5,24 @@ import type { StateStoreError } from '../base/errors.js'
 import { ConnectionRefusedError, PayloadError } from '../base/errors.js'
 import type { Publish } from '../packet/publish.js'
 import { connectionInfo } from './connack.js'
-import { Dialler, type Reconnecting } from './dialler.js'
+import { Dialler } from './dialler.js'
 import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
 import { Ending } from './loss.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { listenTo } from './mqttjs-events.js'
 import { streamOf } from './mqttjs-insides.js'
 import { numericCode, toMessage } from './mqttjs-packets.js'
+import type { Own } from './own.js'
 import { OwnPacketIds, SharedPacketIds } from './packet-ids.js'
 import { Publisher } from './publisher.js'
 import { farewellWords } from './reason-words.js'
 import { isFatalReason } from './reconnect.js'
-import type { Route } from './route.js'
-import type { Done, MqttSession, ServiceSession, SessionListener } from './session.js'
+import type { Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { Subscriber } from './subscriber.js'
 import { checkAlive, onWake } from './wake.js'
 
 /** How long a polite end may take before the connection is cut, ms. */
 const CLOSE_TIMEOUT = 1_000
-
-/** A connection of our own. */
-export interface Own {
-  readonly route: Route
-  readonly reconnecting: Reconnecting
-  /** Of what is read, bytes. */
-  readonly maximumPacketSize: number
-  /** Whether who listens acknowledges messages. */
-  readonly byHand?: boolean
-}
 
 /** Clients of somebody else's that have a session; there is no room for two on one. */
 export const SHARED: WeakSet<MqttJsClient> = new WeakSet()
@@ -86,7 +76,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
         this.#ending.received(packet)
         this.#publisher.received(packet)
       },
-      message: (topic, _payload, packet) => this.#listener?.message(toMessage(topic, packet)),
+      message: (topic, _payload, packet) => this.#heard(toMessage(topic, packet)),
       disconnect: ({ reasonCode = 0 }) => this.#break(new Error(farewellWords(reasonCode, this.clientId)), reasonCode),
       error: error => {
         // mqtt.js tells of packets that make no sense, and waits for more.
@@ -133,6 +123,10 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     })
   }
 
+  doubt(): void {
+    if (this.#dialler?.renews()) this.#break(new Error('nothing comes in the session that the broker kept'))
+  }
+
   close(keep = false): void {
     this.#dialler?.cancel()
     this.#publisher.flush()
@@ -162,12 +156,17 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     const events: InboxEvents = {
       published: message => {
         if (message.qos === 1 && !byHand) this.#publisher.acknowledge(message.packetId)
-        this.#listener?.message({ ...message, payload: keepable(message.payload) })
+        this.#heard({ ...message, payload: keepable(message.payload) })
       },
       acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
       unreadable: error => this.#break(error),
     }
     return inboxFor(route.client, events, maximumPacketSize)
+  }
+
+  #heard(message: InboundMessage): void {
+    this.#dialler?.heard()
+    this.#listener?.message(message)
   }
 
   #connected(sessionPresent: boolean, properties: IConnackPacket['properties'] | undefined): void {
@@ -178,7 +177,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
     this.#ending.connected()
     this.#isBroken = false
-    this.#dialler?.connected()
+    this.#dialler?.connected(sessionPresent)
     try {
       this.#listener?.connected(connectionInfo(sessionPresent, properties))
     } catch (error) {

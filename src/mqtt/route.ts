@@ -34,6 +34,7 @@ export class Route {
   readonly #make: (url: string) => MqttClient
   readonly #addresses: Addresses
   readonly #ways = new Map<string, Way>()
+  #isAnew = false
 
   /** @param make - makes a client that is not connected yet. Throws what it throws for any of the addresses. */
   constructor(options: RouteOptions, make: (url: string) => MqttClient) {
@@ -69,6 +70,11 @@ export class Route {
     return this.#addresses.refer(reference, this.#options.followReferences)
   }
 
+  /** The next session is a new one, whatever the broker has kept. */
+  beginAnew(): void {
+    this.#isAnew = true
+  }
+
   /**
    * Makes all ready for an attempt at the address.
    *
@@ -81,7 +87,7 @@ export class Route {
     changeOptions(this.client, {
       username,
       password,
-      clean: cleanStart || this.#addresses.isChange,
+      clean: cleanStart || this.#isAnew || this.#addresses.isChange,
       // One that swallows what it is sent must not keep us from the others.
       connectTimeout: this.count === 1 ? connectTimeout : Math.min(connectTimeout, FIRST_PATIENCE * 2 ** round),
     })
@@ -89,6 +95,7 @@ export class Route {
 
   /** There is a session at the address now. */
   connected(): void {
+    this.#isAnew = false
     this.#addresses.arrived()
   }
 

@@ -86,12 +86,17 @@ export interface MqttSession {
     subscriptionId: number | undefined,
     done: (reasonCodes: readonly number[]) => void,
   ): void
+  /**
+   * Something that had to come over this connection did not. A session that the broker kept, and in which nothing has come
+   * since, is given up for a new one. Does nothing on a connection of somebody else.
+   */
+  doubt(): void
   /** Ends it; `closed` follows. */
   close(): void
 }
 
 /** A session of one who answers: it says itself when a message with QoS 1 is dealt with. */
-export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 'subscribe'> {
+export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 'subscribe' | 'doubt'> {
   /** Sends the PUBACK. */
   acknowledge(packetId: number): void
   sizeOf(message: Publish): number

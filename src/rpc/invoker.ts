@@ -64,7 +64,7 @@ export class Invoker {
     this.#topics = topics
     this.#clock = clock
     this.#limit = limit
-    this.#timeouts = new Timeouts(clock, pending => this.#fail(pending, timedOut(pending, this.#cause)))
+    this.#timeouts = new Timeouts(clock, pending => this.#late(pending))
   }
 
   /** Requests that have no answer yet. */
@@ -146,6 +146,13 @@ export class Invoker {
     const text = message.userProperties[this.#topics.statusMessage] ?? 'no explanation given'
     const explanation = `The state store rejected the request (${text})`
     this.#fail(pending, new RequestRejectedError(Number(status), explanation, pending.request.key))
+  }
+
+  /** Nobody has answered, or the broker does not deliver what they say. */
+  #late(pending: Pending): void {
+    const isSent = pending.id !== undefined
+    this.#fail(pending, timedOut(pending, this.#cause))
+    if (isSent && this.#connection) this.#session.doubt()
   }
 
   /** In the order in which they were sent. */

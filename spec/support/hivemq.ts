@@ -1,0 +1,95 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { freePort } from './free-port.js'
+
+const run = promisify(execFile)
+const FOLDER = new URL('../interop/hivemq/', import.meta.url).pathname
+const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'rx-statestore')
+const PROGRAM = join(CACHE, 'hivemq-2024.3')
+/** It is started and killed again and again: what it takes to begin counts, not what it does in an hour. */
+const FLAGS = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx512m', '-cp']
+const CLASSES = `${PROGRAM}:${join(PROGRAM, '*')}`
+
+/** Fetches and compiles it, if that was not done before: 100 MB, kept for every checkout. */
+export async function buildHiveMq(): Promise<void> {
+  if (await exists(PROGRAM)) return
+  await mkdir(CACHE, { recursive: true })
+  const folder = await mkdtemp(`${PROGRAM}-`)
+  const goal = ['dependency:copy-dependencies', `-DoutputDirectory=${folder}`]
+  await run('mvn', ['-q', '-B', '-f', join(FOLDER, 'pom.xml'), ...goal])
+  await run('javac', ['-cp', join(folder, '*'), '-d', folder, join(FOLDER, 'HiveMq.java')])
+  // Another checkout may have been faster.
+  await rename(folder, PROGRAM).catch(async () => rm(folder, { recursive: true }))
+}
+
+const exists = async (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** HiveMQ CE in a process of its own, on a port of its own, with its defaults: ten messages in flight to a client. */
+export class HiveMq {
+  readonly port: number
+  readonly #folder: string
+  #process: ChildProcess
+
+  private constructor(port: number, folder: string, process: ChildProcess) {
+    this.port = port
+    this.#folder = folder
+    this.#process = process
+  }
+
+  /** Settles when it listens. @param more - elements of its configuration */
+  static async start(more = ''): Promise<HiveMq> {
+    const port = await freePort()
+    const folder = await mkdtemp(join(tmpdir(), 'hivemq-'))
+    for (const name of ['conf', 'data', 'extensions']) await mkdir(join(folder, name))
+    const listener = `<tcp-listener><port>${port}</port><bind-address>127.0.0.1</bind-address></tcp-listener>`
+    const silence = '<anonymous-usage-statistics><enabled>false</enabled></anonymous-usage-statistics>'
+    const configuration = `<hivemq><listeners>${listener}</listeners>${silence}${more}</hivemq>`
+    await writeFile(join(folder, 'conf', 'config.xml'), configuration)
+    return new HiveMq(port, folder, await begin(folder))
+  }
+
+  get url(): string {
+    return `mqtt://127.0.0.1:${this.port}`
+  }
+
+  /** Settles when it is gone, without a word to anybody. */
+  async kill(): Promise<void> {
+    const ended = once(this.#process, 'exit')
+    this.#process.kill('SIGKILL')
+    await ended
+  }
+
+  /** Once more with what it kept. Settles when it listens. */
+  async startAgain(): Promise<void> {
+    this.#process = await begin(this.#folder)
+  }
+
+  /** Settles when it is gone for good. */
+  async stop(): Promise<void> {
+    await this.kill()
+    await rm(this.#folder, { recursive: true })
+  }
+}
+
+async function begin(folder: string): Promise<ChildProcess> {
+  const process = spawn('java', [...FLAGS, CLASSES, 'HiveMq', folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const said: string[] = []
+  await new Promise<void>((resolve, reject) => {
+    process.once('error', reject)
+    process.once('exit', code => reject(new Error(`HiveMQ ended (${code}): ${said.join('\n')}`)))
+    createInterface({ input: process.stdout }).on('line', line => {
+      if (said.length < 100) said.push(line)
+      if (line === 'running') resolve()
+    })
+  })
+  return process
+}
