@@ -100,7 +100,10 @@ const DOCUMENTS: readonly Document[] = [
   { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
   {
     file: 'docs/coming-from-mqtt.md',
-    outputs: [/^set point undefined\ntrue\n(set point 21.5\n)?$|^true\n(set point 21.5\n)?$/],
+    outputs: [
+      /^set point undefined\ntrue\n(set point 21.5\n)?$|^true\n(set point 21.5\n)?$/,
+      /^connecting\n(live\n)?closed\n$/,
+    ],
   },
   { file: 'docs/troubleshooting.md', outputs: [/^connecting\n$/] },
   { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'setPoint 23' \] 0\n$/] },
