@@ -91,6 +91,17 @@ describe('A conveyor', () => {
     expect(carried).toContain('one')
   })
 
+  it('goes on after one that throws', () => {
+    const { belt, parcel, carried } = conveyor()
+    belt.put(
+      parcel('bad', () => {
+        throw new Error('unfit')
+      }),
+    )
+    belt.put(parcel('good', () => of(1)))
+    expect(carried).toEqual(['bad', 'good'])
+  })
+
   it('stands still until it is started again, and then carries again what was under way', () => {
     const { clock, belt, parcel, carried } = conveyor()
     let left = 0

@@ -1,4 +1,4 @@
-import { type Observable, Subscription } from 'rxjs'
+import { defer, type Observable, Subscription } from 'rxjs'
 import { backoff } from '../base/backoff.js'
 import type { Clock } from '../base/clock.js'
 import { Fifo } from '../base/fifo.js'
@@ -92,7 +92,8 @@ export class Conveyor {
     parcel.isUnderway = true
     parcel.isDue = false
     carrying.add(
-      parcel.carry().subscribe({
+      // What is thrown is a fault like any other.
+      defer(parcel.carry).subscribe({
         error: error => {
           const isDue = this.#over(parcel)
           if (this.#passes(error, this.#cancel === undefined)) this.#later(parcel)
