@@ -32,6 +32,8 @@ export interface Own {
   readonly maximumPacketSize: number
   /** Whether who listens acknowledges messages. */
   readonly byHand?: boolean
+  /** Whether messages say also that they are retained from now on. Default not. */
+  readonly asPublished?: boolean
 }
 
 /** Clients of somebody else's that have a session; there is no room for two on one. */
@@ -59,7 +61,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   constructor(client: MqttJsClient, own: Own | undefined, clock: Clock) {
     this.#client = client
     this.#publisher = new Publisher(client, own ? new OwnPacketIds() : new SharedPacketIds(client))
-    this.#subscriber = new Subscriber(client, clock, own?.byHand ?? false)
+    this.#subscriber = new Subscriber(client, clock, own?.asPublished ?? false)
     this.#inbox = own && this.#inboxOf(own)
     this.#dialler =
       own &&

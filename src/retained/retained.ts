@@ -95,6 +95,7 @@ export function retained(store: StoreView, from: string | readonly string[], opt
     { ...connection, ...limits, urls, clientId, keepAlive, connectTimeout, cleanStart: false },
     { strategy: backingOff(reconnect), credentials, backoff: reconnect },
     systemClock,
+    true,
   )
   return new RetainedBridge(store, session, terms, systemClock)
 }
