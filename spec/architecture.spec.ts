@@ -34,6 +34,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   shadow: ['base', 'awaitable', 'hlc', 'keys', 'optimistic'],
   // The storage of its writes that only Node has.
   'optimistic-file': ['base', 'optimistic'],
+  // A client of two sides: keys by the client's face, topics by a session of its own.
+  retained: ['base', 'hlc', 'keys', 'mqtt', 'client', 'matching'],
   index: ['base', 'awaitable', 'hlc', 'mqtt', 'rpc', 'keys', 'operators', 'client'],
   engine: ['base', 'hlc', 'protocol'],
   log: ['base', 'hlc', 'protocol', 'engine'],
@@ -100,6 +102,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'client',
     'lease',
     'matching',
+    'retained',
     'index',
     'dump',
     'tls',

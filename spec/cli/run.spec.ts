@@ -14,6 +14,7 @@ const COMMANDS = [
   'load',
   'check',
   'watch',
+  'bridge',
   'status',
   'completion',
   'lock',

@@ -99,8 +99,8 @@ describe('what is known of the insides of mqtt.js', () => {
     await connected(client)
     const sent: string[] = []
     client.on('packetsend', ({ cmd }) => sent.push(cmd))
-    await client.subscribeAsync(subscribedAnew(['a']))
-    await client.subscribeAsync(subscribedAnew(['a']))
+    await client.subscribeAsync(subscribedAnew(['a'], true))
+    await client.subscribeAsync(subscribedAnew(['a'], true))
     expect(sent).toEqual(['subscribe', 'subscribe'])
   })
 

@@ -26,6 +26,7 @@ import * as pubsub from '../../src/pubsub/index.js'
 import * as hub from '../../src/pubsub/server.js'
 import * as react from '../../src/react/index.js'
 import * as writable from '../../src/react/writable.js'
+import * as retained from '../../src/retained/index.js'
 import * as settings from '../../src/settings.js'
 import * as shadow from '../../src/shadow/index.js'
 import * as server from '../../src/standalone.js'
@@ -48,6 +49,7 @@ const ENTRIES = {
   'rx-statestore/optimistic/react': writable,
   'rx-statestore/optimistic/file': optimisticFile,
   'rx-statestore/shadow': shadow,
+  'rx-statestore/retained': retained,
   'rx-statestore/server': server,
   'rx-statestore/jetstream': jetstream,
   'rx-statestore/console': consoleEntry,
@@ -98,7 +100,10 @@ const DOCUMENTS: readonly Document[] = [
   { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
   {
     file: 'docs/coming-from-mqtt.md',
-    outputs: [/^set point undefined\ntrue\n(set point 21.5\n)?$|^true\n(set point 21.5\n)?$/],
+    outputs: [
+      /^set point undefined\ntrue\n(set point 21.5\n)?$|^true\n(set point 21.5\n)?$/,
+      /^connecting\n(live\n)?closed\n$/,
+    ],
   },
   { file: 'docs/troubleshooting.md', outputs: [/^connecting\n$/] },
   { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'setPoint 23' \] 0\n$/] },

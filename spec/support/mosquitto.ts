@@ -67,6 +67,11 @@ export class Mosquitto {
     return `mqtt://127.0.0.1:${this.port}`
   }
 
+  /** Asks it for something, as SIGUSR1 for its state on disk. */
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal)
+  }
+
   /** Settles when it is gone; with SIGKILL it has no time for a word to anybody. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const ended = new Promise<void>(resolve => this.#process.once('exit', () => resolve()))

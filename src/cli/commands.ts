@@ -17,6 +17,7 @@ const COMMANDS = {
   load: async () => (await import('./load.js')).addLoad,
   check: async () => (await import('./check.js')).addCheck,
   watch: async () => (await import('./watch.js')).addWatch,
+  bridge: async () => (await import('./bridge.js')).addBridge,
   status: async () => (await import('./status.js')).addStatus,
   completion: async () => (await import('./completion.js')).addCompletion,
   lock: async () => (await import('./lock.js')).addLock,

@@ -88,12 +88,16 @@ export function takeAuth(client: Pick<MqttClient, 'handleAuth'>): void {
 }
 
 /**
- * Filters for SUBSCRIBE, of which a packet is sent in any case.
+ * Filters for SUBSCRIBE, of which a packet is sent in any case. `rap`: messages say whether they are retained from now on,
+ * and not only those that were before (MQTT 5.0, section 3.8.3.1).
  *
  * Missing in public: subscribing again. Without this flag mqtt.js answers by itself for a filter it subscribed before.
  */
-export const subscribedAnew = (filters: readonly string[]): Record<string, { qos: 1 }> & { resubscribe: boolean } =>
-  Object.assign(Object.fromEntries(filters.map(filter => [filter, { qos: 1 as const }])), { resubscribe: true })
+export const subscribedAnew = (
+  filters: readonly string[],
+  rap: boolean,
+): Record<string, { qos: 1; rap: boolean }> & { resubscribe: boolean } =>
+  Object.assign(Object.fromEntries(filters.map(filter => [filter, { qos: 1 as const, rap }])), { resubscribe: true })
 
 /**
  * Whether mqtt.js waits for the acknowledgement of a packet.

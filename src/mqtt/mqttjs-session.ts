@@ -49,7 +49,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   constructor(client: MqttJsClient, own: Own | undefined, clock: Clock) {
     this.#client = client
     this.#publisher = new Publisher(client, own ? new OwnPacketIds() : new SharedPacketIds(client))
-    this.#subscriber = new Subscriber(client, clock)
+    this.#subscriber = new Subscriber(client, clock, own?.asPublished ?? false)
     this.#inbox = own && this.#inboxOf(own)
     this.#dialler =
       own &&

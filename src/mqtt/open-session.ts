@@ -17,13 +17,19 @@ export function openSession(options: MqttConnectOptions, reconnecting: Reconnect
   return new MqttJsSession(...connectionFor(options, reconnecting, false), clock)
 }
 
-/** A session of one who answers, on a connection of its own, as {@link openSession}. */
+/**
+ * A session of one who answers, on a connection of its own, as {@link openSession}.
+ *
+ * @param asPublished - whether messages say also that they are retained from now on
+ */
 export function openServiceSession(
   options: MqttConnectOptions,
   reconnecting: Reconnecting,
   clock: Clock,
+  asPublished = false,
 ): ServiceSession {
-  return new MqttJsSession(...connectionFor(options, reconnecting, true), clock)
+  const [client, own] = connectionFor(options, reconnecting, true)
+  return new MqttJsSession(client, { ...own, asPublished }, clock)
 }
 
 function connectionFor(options: MqttConnectOptions, reconnecting: Reconnecting, byHand: boolean): [MqttJsClient, Own] {

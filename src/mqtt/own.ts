@@ -9,4 +9,6 @@ export interface Own {
   readonly maximumPacketSize: number
   /** Whether who listens acknowledges messages. */
   readonly byHand?: boolean
+  /** Whether messages say that they are retained from now on (MQTT 5.0, section 3.8.3.1, Retain As Published). Default `false`. */
+  readonly asPublished?: boolean
 }

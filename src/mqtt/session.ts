@@ -5,7 +5,7 @@ import type { Publish } from '../packet/publish.js'
 export interface InboundMessage extends Publish {
   /** Identifiers of the subscriptions it was sent for; empty where the broker adds none. */
   readonly subscriptionIds: readonly number[]
-  /** Of a {@link ServiceSession}: what has to be acknowledged, and how it came. */
+  /** Of a {@link ServiceSession}: what has to be acknowledged, and how it came; `retain` also when it is retained from now on, if that was asked for. */
   readonly packetId?: number
   readonly qos?: 0 | 1 | 2
   readonly dup?: boolean

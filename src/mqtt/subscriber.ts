@@ -9,11 +9,14 @@ const SUBACK_TIMEOUT = 10_000
 export class Subscriber {
   readonly #client: MqttJsClient
   readonly #clock: Clock
+  readonly #asPublished: boolean
   readonly #filters = new Set<string>()
 
-  constructor(client: MqttJsClient, clock: Clock) {
+  /** @param asPublished - whether messages say that they are retained from now on */
+  constructor(client: MqttJsClient, clock: Clock, asPublished: boolean) {
     this.#client = client
     this.#clock = clock
+    this.#asPublished = asPublished
   }
 
   /**
@@ -33,7 +36,7 @@ export class Subscriber {
     const cancel = this.#clock.schedule(SUBACK_TIMEOUT, () => late(stream))
     stream.once('close', cancel)
     const options = subscriptionId === undefined ? {} : { properties: { subscriptionIdentifier: subscriptionId } }
-    this.#client.subscribe(subscribedAnew(filters), options, (_error, _granted, packet) => {
+    this.#client.subscribe(subscribedAnew(filters, this.#asPublished), options, (_error, _granted, packet) => {
       cancel()
       stream.off('close', cancel)
       if (packet !== undefined) done(packet.granted.map(Number))

@@ -1,0 +1,90 @@
+import { connectAsync } from 'mqtt'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { openBroker } from '../support/open-broker.js'
+import { execute, jsonOf, openStore, start } from './test-io.js'
+
+async function publisherAt(url: string) {
+  const client = await connectAsync(url, { protocolVersion: 5 })
+  onTestFinished(async () => client.endAsync(true))
+  return (topic: string, value: string) => client.publishAsync(topic, value, { qos: 1, retain: true })
+}
+
+const PATTERNS = ['--topic', 'plant/+/temp', '--keys', 'of/{1}']
+
+describe('bridge', () => {
+  it('carries retained messages of another broker to keys until it is interrupted', async () => {
+    const { url } = await openStore()
+    const from = `mqtt://127.0.0.1:${(await openBroker()).port}`
+    const publish = await publisherAt(from)
+    await publish('plant/7/temp', '20')
+    const { stdout, stderr, exit, interrupt } = start(['bridge', ...PATTERNS, '--from', from, '--url', url])
+    await stdout.line(/^bridging /)
+    expect(stdout.lines).toEqual([
+      `bridging the topics plant/+/temp at ${from} → the keys 'of/{1}' at ${url}, 1 topic so far`,
+    ])
+    await publish('plant/8/temp', '21')
+    await vi.waitFor(async () => expect(await execute(['get', 'of/8', '--url', url])).toMatchObject({ stdout: '21' }))
+    expect(await execute(['get', 'of/7', '--url', url])).toMatchObject({ stdout: '20' })
+    interrupt()
+    expect(await exit).toBe(0)
+    expect(stderr.lines).toEqual(['stopped; 2 keys written, 0 messages published'])
+  })
+
+  it('takes --key for --keys, the topics from the broker of the store, and prints an object with --json', async () => {
+    const { url } = await openStore()
+    const publish = await publisherAt(url)
+    await publish('plant/7/temp', '20')
+    const words = ['bridge', '--topic', 'plant/+/temp', '--key', 'plant/{1}/temp', '--direction', 'both', '--json']
+    const { stdout } = start([...words, '--url', url])
+    expect(jsonOf(await stdout.line(/./))).toEqual({
+      topic: 'plant/+/temp',
+      keys: 'plant/{1}/temp',
+      direction: 'both',
+      from: url,
+      broker: url,
+      topics: 1,
+    })
+    await execute(['set', 'plant/8/temp', '21', '--url', url])
+    await vi.waitFor(async () =>
+      expect(await execute(['get', 'plant/7/temp', '--url', url])).toMatchObject({ stdout: '20' }),
+    )
+  })
+
+  it('says that the broker of the topics is away, and what could not be carried', async () => {
+    const { url } = await openStore()
+    const broker = await openBroker()
+    const from = `mqtt://127.0.0.1:${broker.port}`
+    const publish = await publisherAt(from)
+    const { stdout, stderr, interrupt, exit } = start([
+      'bridge',
+      ...PATTERNS,
+      '--from',
+      from,
+      '--url',
+      url,
+      '--max-topics',
+      '1',
+    ])
+    await stdout.line(/^bridging /)
+    await publish('plant/7/temp', '20')
+    await publish('plant/8/temp', '20')
+    await stderr.line(/topic "plant\/8\/temp"/)
+    await broker.close()
+    await stderr.line(/cannot reach the topics plant\/\+\/temp at mqtt:.*, still trying: /)
+    interrupt()
+    expect(await exit).toBe(0)
+  })
+
+  it.each([
+    [['--topic', 'a/+'], /^rx-statestore: required option '--keys <pattern>' not specified; see rx-statestore bridge/],
+    [['--keys', 'a'], /required option '--topic <filter>' not specified/],
+    [['--topic', 'a/+', '--keys', 'a'], /each of \{1\} once/],
+    [['--topic', '$SYS/+', '--keys', '{1}'], /topics of your own/],
+    [[...PATTERNS, '--from', 'nonsense'], /broker URL/],
+    [[...PATTERNS, '--px', '1h', '--direction', 'to-topics'], /`expiresIn`/],
+  ])('refuses %j as usage', async (words, expected) => {
+    const { url } = await openStore()
+    const { code, stderr } = await execute(['bridge', ...words, '--url', url])
+    expect([code, stderr]).toEqual([2, expect.stringMatching(expected)])
+  })
+})
