@@ -5,7 +5,7 @@ import type { KeySource } from '../keys/source.js'
 import { asked } from './asking.js'
 import { modeOf } from './condition.js'
 import { OfflineError, waitedTooLong } from './errors.js'
-import { type Terms, waits } from './options.js'
+import { limitOf, type Terms, waits } from './options.js'
 import { Shelf, seenOf } from './shelf.js'
 import type { OptimisticResult } from './state.js'
 import type { StoredWrite } from './storage.js'
@@ -123,7 +123,7 @@ export class Waiting<T> {
   #choose(chances: Chances<T>): Write<T> | undefined {
     const write = this.#write
     if (write === undefined) return undefined
-    if (write.age(this.#clock) >= this.#limitOf(write)) this.#refuse(write, this.#tooLate(write))
+    if (write.age(this.#clock) >= limitOf(this.#terms, write)) this.#refuse(write, this.#tooLate(write))
     else if (!chances.isUp) this.#findNoConnection(write)
     else if (chances.isBusy || this.#taking) return undefined
     else if (this.#isToBeAsked(write)) this.#ask(write, chances)
@@ -159,12 +159,8 @@ export class Waiting<T> {
     return this.#source.host.registry.clock
   }
 
-  #limitOf({ late }: Write<T>): number {
-    return late && this.#waits ? this.#terms.maxAge : this.#terms.timeout
-  }
-
   #tooLate(write: Write<T>): StateStoreError {
-    const limit = this.#limitOf(write)
+    const limit = limitOf(this.#terms, write)
     return write.late && this.#waits ? waitedTooLong(limit, this.#name) : new TimeoutError(limit, this.#name)
   }
 
@@ -219,7 +215,7 @@ export class Waiting<T> {
 
   #arm(write: Write<T>): void {
     this.#expiry?.()
-    const left = this.#limitOf(write) - write.age(this.#clock)
+    const left = limitOf(this.#terms, write) - write.age(this.#clock)
     this.#expiry = this.#clock.schedule(Math.max(0, left), () => this.#listener.again())
   }
 
