@@ -1,5 +1,5 @@
 // Simulates schedules that were never tried, on all cores, for as long as one likes:
-//   npm run simulate -- --minutes 15 [--seed n] [--only watch|nodes|beside|cluster|glob|lease|optimistic|broker|pubsub] [--cores n]
+//   npm run simulate -- --minutes 15 [--seed n] [--only watch|nodes|beside|cluster|glob|lease|optimistic|shadow|broker|pubsub] [--cores n]
 // A failure is shrunk and printed once per family; exit code 1 if there was any. Replay with `SEED=n`, see CONTRIBUTING.md.
 
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { rolldown } from 'rolldown'
 
 /** @typedef {{ done: Record<string, number>, failures: { suite: string, seed: number, family: string, report?: string }[] }} News */
 
-const SUITES = ['watch', 'nodes', 'beside', 'cluster', 'glob', 'lease', 'optimistic', 'broker', 'pubsub']
+const SUITES = ['watch', 'nodes', 'beside', 'cluster', 'glob', 'lease', 'optimistic', 'shadow', 'broker', 'pubsub']
 const SEEDS = 2 ** 32
 const PROGRESS = 60_000
 const WORKER = new URL('../spec/simulation/marathon.ts', import.meta.url).pathname

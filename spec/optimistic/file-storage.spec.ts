@@ -39,6 +39,13 @@ describe('a storage of files', () => {
     expect(await load('6C')).toBeUndefined()
   })
 
+  it('gives back what a value was made from', async () => {
+    const { load, save } = await open()
+    const made = { ...write('a'), base: new Uint8Array([9, 0, 255]) }
+    await save('6B', made)
+    expect(await load('6B')).toEqual(made)
+  })
+
   it('keeps the newest of a key alone, whatever keys are called', async () => {
     const { load, save, directory } = await open()
     const long = 'FF'.repeat(30_000)

@@ -15,6 +15,28 @@ const START = 'c 19ms A'
 
 describe('a write whose connection broke', () => {
   it(
+    'is not merged in once more with the next one',
+    marbles(m => {
+      const merged: string[] = []
+      const conflict = (mine: string, theirs: string | undefined, base: string | undefined): string => {
+        merged.push(`${mine} on ${theirs}, made from ${base}`)
+        return `${theirs}+${mine}`
+      }
+      const { state$, view, unanswered, change, connect, disconnect, at } = writeBench(m, { conflict })
+      unanswered.add('SET')
+      at(50, () => view.next('b'))
+      at(55, disconnect)
+      at(60, () => change('x'))
+      at(70, () => view.next('c'))
+      at(80, () => unanswered.clear())
+      at(100, connect)
+      state$.subscribe()
+      m.flush()
+      expect(merged).toEqual(['c on x, made from b'])
+    }),
+  )
+
+  it(
     'is confirmed by the read of the next connection, if that finds it',
     marbles(m => {
       const { state$, view, unanswered, connect, disconnect, at } = writeBench(m)

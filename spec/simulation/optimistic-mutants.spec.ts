@@ -55,9 +55,9 @@ vi.mock('../../src/optimistic/write.js', async importOriginal => {
       return switchedOff.mutation.age?.(age) ?? age
     }
   }
-  const writeOf: typeof original.writeOf = (source, value, seen) => {
-    const { id, bytes } = original.writeOf(source, value, seen)
-    return new Mutant(value, { id, bytes, seen }, source.host.registry.clock)
+  const writeOf: typeof original.writeOf = (source, value, upon) => {
+    const { id, own } = original.writeOf(source, value, upon)
+    return new Mutant(value, { id, own, ...upon }, source.host.registry.clock)
   }
   return { ...original, Write: Mutant, writeOf }
 })

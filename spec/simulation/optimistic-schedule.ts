@@ -48,14 +48,32 @@ export interface OptimisticSchedule {
 /** The schedule of a seed. */
 export function optimisticScheduleOf(seed: number): OptimisticSchedule {
   const random = new Random(seed ^ 0x0b)
-  const kind: Kind = {
+  const kind = kindOf(random)
+  const clients = Array.from({ length: random.int(1, 3) }, (_, i) => writerOf(random, i))
+  const conditions = conditionsOf(random)
+  const moments = Array.from({ length: random.int(1, 4) }, () => random.int(0, OPTIMISTIC_TROUBLE - 1_000))
+  const at = (): number =>
+    random.chance(0.4)
+      ? random.int(0, OPTIMISTIC_TROUBLE)
+      : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, random.pick([60, 400]))
+  const actions = Array.from({ length: random.int(4, 26) }, () => actionOf(random, at(), clients.length))
+  actions.sort((a, b) => a.at - b.at)
+  return { seed, kind, clients, conditions, badStorage: random.chance(0.2) ? 0.2 : 0, actions }
+}
+
+/** What the broker and the store are like. */
+export function kindOf(random: Random): Kind {
+  return {
     identifiers: random.chance(0.7),
     positions: random.chance(0.7),
     order: random.pick(['connection', 'connection', 'kind', 'topic']),
   }
-  const clients = Array.from({ length: random.int(1, 3) }, (_, i) => writerOf(random, i))
+}
+
+/** How bad a network is. */
+export function conditionsOf(random: Random): Conditions {
   const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
-  const conditions: Conditions = {
+  return {
     latency: random.pick([0, 2, 20, 60, 250]),
     brokerDelay: random.pick([0, 0, 5, 40, 150]),
     queueDelay: random.pick([0, 10, 300]),
@@ -66,14 +84,6 @@ export function optimisticScheduleOf(seed: number): OptimisticSchedule {
     lostQueue: bad(0.2, 0.5),
     notice: random.pick([1, 100, 1_500]),
   }
-  const moments = Array.from({ length: random.int(1, 4) }, () => random.int(0, OPTIMISTIC_TROUBLE - 1_000))
-  const at = (): number =>
-    random.chance(0.4)
-      ? random.int(0, OPTIMISTIC_TROUBLE)
-      : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, random.pick([60, 400]))
-  const actions = Array.from({ length: random.int(4, 26) }, () => actionOf(random, at(), clients.length))
-  actions.sort((a, b) => a.at - b.at)
-  return { seed, kind, clients, conditions, badStorage: bad(0.2, 0.2), actions }
 }
 
 function writerOf(random: Random, i: number): WriterPlan {

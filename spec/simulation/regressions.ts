@@ -206,4 +206,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 1,
     seeds: [1_166_658_505, 1_166_665_691],
   },
+  {
+    story: 'a wish whose answer was lost is not sent again with the next one, nor with a late one more than was seen',
+    suite: 'shadow',
+    generator: 1,
+    seeds: [45_718_389, 3_705_260_127, 1_624_674_765, 2_856_072_091, 2_102_903_797, 3_756_911_161],
+  },
 ]

@@ -12,6 +12,8 @@ import { simulateLeases } from './lease-simulate.js'
 import { nodeScheduleOf } from './node-schedule.js'
 import { optimisticScheduleOf } from './optimistic-schedule.js'
 import { simulateOptimistic } from './optimistic-world.js'
+import { shadowScheduleOf } from './shadow-schedule.js'
+import { simulateShadows } from './shadow-world.js'
 import { simulate } from './simulate.js'
 import { type Suite, suiteOf } from './suite.js'
 
@@ -24,6 +26,7 @@ export const SUITES = {
   glob: suiteOf(globScheduleOf, simulateGlobs),
   lease: suiteOf(leaseScheduleOf, simulateLeases),
   optimistic: suiteOf(optimisticScheduleOf, simulateOptimistic),
+  shadow: suiteOf(shadowScheduleOf, simulateShadows),
   broker: { violations: brokerViolationsOf, report: brokerReportOf },
   pubsub: suiteOf(pubSubScheduleOf, schedule => simulatePubSub(schedule)),
 } as const satisfies Record<string, Suite>

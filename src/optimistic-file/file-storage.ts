@@ -62,11 +62,11 @@ async function filesOf(directory: string, key: string): Promise<string[]> {
 }
 
 /** A file that is there as a whole or not at all. */
-async function put(directory: string, name: string, { value, ...rest }: StoredWrite): Promise<void> {
+async function put(directory: string, name: string, { value, base, ...rest }: StoredWrite): Promise<void> {
   const draft = join(directory, `${randomUUID()}.tmp`)
   const file = await open(draft, 'wx', 0o600)
   try {
-    await file.writeFile(JSON.stringify({ ...rest, value: Buffer.from(value).toString('base64') }))
+    await file.writeFile(JSON.stringify({ ...rest, value: inText(value), ...(base && { base: inText(base) }) }))
     await file.sync()
   } finally {
     await file.close()
@@ -77,8 +77,9 @@ async function put(directory: string, name: string, { value, ...rest }: StoredWr
 
 async function read(path: string): Promise<StoredWrite | undefined> {
   try {
-    const { id, at, seen, value } = checked(JSON.parse(await readFile(path, 'utf8')), path)
-    return { id, at, value: new Uint8Array(Buffer.from(value, 'base64')), ...(seen !== undefined && { seen }) }
+    const { id, at, seen, value, base } = checked(JSON.parse(await readFile(path, 'utf8')), path)
+    const known = { ...(seen !== undefined && { seen }), ...(base !== undefined && { base: ofText(base) }) }
+    return { id, at, value: ofText(value), ...known }
   } catch (error) {
     // Somebody else has taken it meanwhile.
     if (isAbsent(error)) return undefined
@@ -86,17 +87,22 @@ async function read(path: string): Promise<StoredWrite | undefined> {
   }
 }
 
-interface Content extends Omit<StoredWrite, 'value'> {
+interface Content extends Omit<StoredWrite, 'value' | 'base'> {
   readonly value: string
+  readonly base: string | undefined
 }
+
+const inText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+const ofText = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64'))
 
 function checked(content: unknown, path: string): Content {
   checkObject(path, content)
-  const { id, at, seen, value } = Object(content)
+  const { id, at, seen, value, base } = Object(content)
+  const isBase = base === undefined || typeof base === 'string'
   const isSeen = seen === undefined || seen === null || typeof seen === 'string'
-  if (typeof id !== 'string' || typeof at !== 'number' || typeof value !== 'string' || !isSeen)
+  if (typeof id !== 'string' || typeof at !== 'number' || typeof value !== 'string' || !isSeen || !isBase)
     throw new ArgumentError(`Expected ${path} to hold a write: it was written by something else`)
-  return { id, at, value, seen }
+  return { id, at, value, seen, base }
 }
 
 /** What was renamed or removed stays so when the power fails. Windows knows no directories that can be opened. */

@@ -26,10 +26,17 @@ export function contentOf<T>(
   const { text } = source.key
   const mode = modeOf(terms, write)
   if (mode === 'last') return { value: write.value, condition: undefined }
-  if (mode === 'refuse') return { value: write.value, condition: conditionFor(write.seen, text) }
-  const value = merged(mode, write, known, one => valueIn(source, one))
-  return { value, condition: conditionFor(known, text) }
+  const upon = mode === 'refuse' ? seenBy(write, known) : known
+  const { conflict } = terms
+  // What the user made the value from may be less than what was seen.
+  const value =
+    typeof conflict === 'function' ? merged(conflict, write, upon, one => valueIn(source, one)) : write.value
+  return { value, condition: conditionFor(upon, text) }
 }
+
+/** What the user saw, with its value if that was not kept. */
+const seenBy = <T>({ seen, restored }: Write<T>, known: Known | undefined): Seen | undefined =>
+  restored && seen?.version && String(seen.version) === String(known?.version) ? known : seen
 
 /** The value of something known, if it has one that decodes. */
 function valueIn<T>(source: KeySource<T>, of: Seen | undefined): T | undefined {
@@ -50,24 +57,21 @@ export function conditionFor(seen: Seen | undefined, key: string): SetCondition 
 }
 
 /**
- * The value to write on top of what is known, if the user saw something else. Raises {@link ArgumentError} for whatever the
- * function throws.
+ * The value to write on top of what is known, if the user made it from something else. Raises {@link ArgumentError} for
+ * whatever the function throws.
  *
  * @param decode - the value of something known, `undefined` for one that has none
  */
 export function merged<T>(
   merge: Merge<T>,
-  { value, seen }: Pick<Write<T>, 'value' | 'seen'>,
-  known: Known | undefined,
+  { value, base }: Pick<Write<T>, 'value' | 'base'>,
+  known: Seen | undefined,
   decode: (of: Seen | undefined) => T | undefined,
 ): T {
-  if (isSame(seen, known)) return value
+  if (sameValue(base, known?.bytes)) return value
   try {
-    return merge(value, decode(known), decode(seen))
+    return merge(value, decode(known), decode({ bytes: base, version: undefined }))
   } catch (cause) {
     throw new ArgumentError(`The values cannot be merged: ${reason(cause)}`, { cause })
   }
 }
-
-const isSame = (seen: Seen | undefined, known: Known | undefined): boolean =>
-  seen !== undefined && String(seen.version) === String(known?.version) && sameValue(seen.bytes, known?.bytes)

@@ -14,7 +14,7 @@ import type { OptimisticResult, OptimisticState } from './state.js'
 import { Teller } from './teller.js'
 import type { Truth } from './truth.js'
 import { Waiting } from './waiting.js'
-import { type Write, writeOf } from './write.js'
+import { uponWhat, type Write, writeOf } from './write.js'
 
 const NOTHING: Pick<Scene<unknown>, 'failure' | 'late'> = { failure: undefined, late: undefined }
 const UNWATCHED: Known = { raw: undefined, freshness: { state: 'connecting' } }
@@ -128,8 +128,7 @@ export class Machine<T> implements WatchObserver {
 
   #written(value: T, failed: (error: unknown) => undefined): Write<T> | undefined {
     try {
-      // While a write is shown, what that one was to replace was seen last.
-      return writeOf(this.#source, value, this.#shown ? this.#shown.seen : this.#known)
+      return writeOf(this.#source, value, uponWhat(this.#waiting.write, this.#shown, this.#known))
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
       this.#last = { failure: error, late: undefined }

@@ -113,3 +113,9 @@ const never = (): ObservableInput<boolean> => []
 /** Whether writes outlive their deadline while there is no connection. */
 export const waits = (offline: OptimisticOptions<unknown>['offline']): boolean =>
   offline !== undefined && offline !== 'drop'
+
+/** How old a write may become, ms: one that is late as policy has it, any other as requests do. */
+export const limitOf = (
+  { offline, maxAge, timeout }: Omit<Terms<unknown>, 'conflict' | 'ask'>,
+  { late }: { readonly late: boolean },
+): number => (late && waits(offline) ? maxAge : timeout)

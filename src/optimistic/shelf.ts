@@ -60,12 +60,12 @@ export class Shelf {
     this.#ask(storage => storage.load(this.#key), { ...listener, done })
   }
 
-  /** Keeps a write, in the place of any other; where that fails, it lives as long as the page. */
-  save<T>(write: Write<T>): void {
+  /** Keeps a write, in the place of any other; where that fails, it lives as long as the page. @param isMerged - whether it will be */
+  save<T>(write: Write<T>, isMerged: boolean): void {
     if (this.#storage === undefined || write.stored) return
     write.stored = true
     this.#newest = write.id
-    const { id, bytes: value, at, seen } = write
+    const { id, bytes: value, at, seen, base } = write
     const failed = (error: StateStoreError): void => {
       write.stored = false
       this.#failed(error)
@@ -78,7 +78,7 @@ export class Shelf {
       storage => {
         // A newer one waits to be kept: a page that is about to go has no time for this one.
         if (this.#newest !== id) return []
-        return storage.save(this.#key, { id, value, at, ...seenInWords(seen) })
+        return storage.save(this.#key, { id, value, at, ...seenInWords(seen), ...(isMerged && base && { base }) })
       },
       { done, failed },
     )

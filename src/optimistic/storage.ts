@@ -9,6 +9,8 @@ export interface StoredWrite {
   readonly at: number
   /** Version the key had for the user then; `null` for no such key, missing when nothing was known. */
   readonly seen?: string | null
+  /** Of a write that is to be merged: what its value was made from; missing for nothing. */
+  readonly base?: Uint8Array | undefined
 }
 
 /**

@@ -1,10 +1,11 @@
-import { defer, type Subscription, take } from 'rxjs'
+import type { Subscription } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import { reason, StateStoreError, TimeoutError } from '../base/errors.js'
 import type { KeySource } from '../keys/source.js'
+import { asked } from './asking.js'
 import { modeOf } from './condition.js'
-import { OfflineError } from './errors.js'
-import { type Terms, waits } from './options.js'
+import { OfflineError, waitedTooLong } from './errors.js'
+import { limitOf, type Terms, waits } from './options.js'
 import { Shelf, seenOf } from './shelf.js'
 import type { OptimisticResult } from './state.js'
 import type { StoredWrite } from './storage.js'
@@ -65,8 +66,7 @@ export class Waiting<T> {
 
   /** Nobody waits any more. */
   close(): void {
-    this.#isOpen = false
-    this.#isTouched = false
+    this.#isOpen = this.#isTouched = false
   }
 
   /** Takes the place of what waits. */
@@ -82,8 +82,13 @@ export class Waiting<T> {
 
   /** Goes back to wait, having been on its way; unless a newer one waits. */
   back(write: Write<T>): void {
-    if (this.#write) this.#settle(write, 'superseded')
-    else this.put(write)
+    const newer = this.#write
+    if (newer === undefined) this.put(write)
+    else {
+      // It was not done, so that the newer one has to do it, too.
+      newer.base = write.base
+      this.#settle(write, 'superseded')
+    }
   }
 
   /** The user does not want it any more. */
@@ -118,7 +123,7 @@ export class Waiting<T> {
   #choose(chances: Chances<T>): Write<T> | undefined {
     const write = this.#write
     if (write === undefined) return undefined
-    if (write.age(this.#clock) >= this.#limitOf(write)) this.#refuse(write, this.#tooLate(write))
+    if (write.age(this.#clock) >= limitOf(this.#terms, write)) this.#refuse(write, this.#tooLate(write))
     else if (!chances.isUp) this.#findNoConnection(write)
     else if (chances.isBusy || this.#taking) return undefined
     else if (this.#isToBeAsked(write)) this.#ask(write, chances)
@@ -136,7 +141,7 @@ export class Waiting<T> {
       return
     }
     try {
-      const parts = { id: stored.id, bytes: stored.value, seen: seenOf(stored) }
+      const parts = { id: stored.id, own: stored.value, seen: seenOf(stored), base: stored.base }
       this.put(new Write(this.#source.value(stored.value, undefined), parts, this.#clock, stored))
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
@@ -146,18 +151,17 @@ export class Waiting<T> {
     this.#listener.again()
   }
 
+  get #waits(): boolean {
+    return waits(this.#terms.offline)
+  }
+
   get #clock(): Clock {
     return this.#source.host.registry.clock
   }
 
-  #limitOf({ late }: Write<T>): number {
-    return late && waits(this.#terms.offline) ? this.#terms.maxAge : this.#terms.timeout
-  }
-
   #tooLate(write: Write<T>): StateStoreError {
-    const limit = this.#limitOf(write)
-    if (!write.late || !waits(this.#terms.offline)) return new TimeoutError(limit, this.#name)
-    return new OfflineError(`it waited for the connection longer than ${limit} ms`, this.#name)
+    const limit = limitOf(this.#terms, write)
+    return write.late && this.#waits ? waitedTooLong(limit, this.#name) : new TimeoutError(limit, this.#name)
   }
 
   #findNoConnection(write: Write<T>): void {
@@ -167,9 +171,9 @@ export class Waiting<T> {
       return
     }
     write.late = true
-    if (!waits(offline)) return
+    if (!this.#waits) return
     this.#arm(write)
-    this.#shelf.save(write)
+    this.#shelf.save(write, typeof this.#terms.conflict === 'function')
   }
 
   #isToBeAsked = ({ late, approved }: Write<T>): boolean => this.#terms.offline === 'ask' && late && !approved
@@ -178,20 +182,15 @@ export class Waiting<T> {
     if (!isLive || this.#question?.closed === false) return
     const { value, at: since } = write
     const age = write.age(this.#clock)
-    let answer = false
-    const asked = defer(() => this.#terms.ask({ key: this.#name, value, since, age, current })).pipe(take(1))
-    this.#question = asked.subscribe({
+    this.#question = asked(this.#terms, { key: this.#name, value, since, age, current }).subscribe({
       next: yes => {
-        answer = yes === true
+        write.approved = yes
+        if (!yes) this.#settle(this.#remove(), 'withdrawn')
+        this.#listener.again()
       },
       error: cause => {
         const why = `asking whether to send it failed: ${reason(cause)}`
         this.#refuse(write, new OfflineError(why, this.#name, { cause }))
-        this.#listener.again()
-      },
-      complete: () => {
-        write.approved = answer
-        if (!answer) this.#settle(this.#remove(), 'withdrawn')
         this.#listener.again()
       },
     })
@@ -216,7 +215,7 @@ export class Waiting<T> {
 
   #arm(write: Write<T>): void {
     this.#expiry?.()
-    const left = this.#limitOf(write) - write.age(this.#clock)
+    const left = limitOf(this.#terms, write) - write.age(this.#clock)
     this.#expiry = this.#clock.schedule(Math.max(0, left), () => this.#listener.again())
   }
 

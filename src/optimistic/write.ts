@@ -16,7 +16,9 @@ export type Seen = Pick<Known, 'bytes' | 'version'>
 export class Write<T> {
   readonly id: string
   readonly value: T
-  /** What is sent, or was sent last. */
+  /** The value, as it was written. */
+  readonly own: Uint8Array
+  /** What is sent, or was sent last: with a merge its result. */
   bytes: Uint8Array
   /** Wall time and monotonic time of the call, ms. */
   readonly at: number
@@ -24,6 +26,8 @@ export class Write<T> {
   readonly restored: boolean
   /** What a condition compares with; `undefined` when nothing was known. */
   seen: Seen | undefined
+  /** Of a write that is merged: what the user has made the value from; `undefined` for nothing. */
+  base: Uint8Array | undefined
   /** It found no connection, or lost it before it was sent. */
   late = false
   /** The application wants it to be sent late. */
@@ -37,11 +41,13 @@ export class Write<T> {
   sentAfter: number | undefined
   observer: Observer<OptimisticResult<T>> | undefined
 
-  constructor(value: T, parts: Pick<Write<T>, 'id' | 'bytes' | 'seen'>, clock: Clock, stored?: StoredWrite) {
+  constructor(value: T, parts: Pick<Write<T>, 'id' | 'own' | 'seen' | 'base'>, clock: Clock, stored?: StoredWrite) {
     this.value = value
     this.id = parts.id
-    this.bytes = parts.bytes
+    this.own = parts.own
+    this.bytes = parts.own
     this.seen = parts.seen
+    this.base = parts.base
     this.at = stored?.at ?? clock.now()
     this.#since = clock.monotonic() - (clock.now() - this.at)
     this.restored = stored !== undefined
@@ -84,8 +90,27 @@ export class Write<T> {
   }
 }
 
+/**
+ * What a user saw, and made the next value from. Of a write that was sent the next one does nothing again, whatever became of
+ * it; one that waits it takes the place of.
+ */
+export function uponWhat<T>(
+  waiting: Write<T> | undefined,
+  shown: Write<T> | undefined,
+  known: Known | undefined,
+): Pick<Write<T>, 'seen' | 'base'> {
+  // While a write is shown, what that one was to replace was seen last.
+  const seen = shown ? shown.seen : known
+  if (waiting) return { seen, base: waiting.base }
+  return { seen, base: shown ? shown.own : known?.bytes }
+}
+
 /** A write of a value. Throws {@link ArgumentError} for one that the codec refuses. */
-export function writeOf<T>({ key, codec, host }: KeySource<T>, value: T, seen: Seen | undefined): Write<T> {
-  const bytes = encodeFor(key.text, codec, value)
-  return new Write(value, { id: toHex(randomBytes(8)), bytes, seen }, host.registry.clock)
+export function writeOf<T>(
+  { key, codec, host }: KeySource<T>,
+  value: T,
+  upon: Pick<Write<T>, 'seen' | 'base'>,
+): Write<T> {
+  const own = encodeFor(key.text, codec, value)
+  return new Write(value, { id: toHex(randomBytes(8)), own, ...upon }, host.registry.clock)
 }

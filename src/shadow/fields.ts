@@ -29,11 +29,18 @@ export function patched<T extends object>(document: T | undefined, patch: Partia
 /**
  * The fields that I have changed, and all others as somebody else has them by now: two who write different fields lose
  * nothing, of one field the last counts, and of a document that was deleted nothing comes back but what I wrote.
+ *
+ * @param changed - names of my fields, if they are known; default those that differ from what mine was made from
  */
-export function mergedFields<T extends object>(mine: T, theirs: T | undefined, base: T | undefined): T {
+export function mergedFields<T extends object>(
+  mine: T,
+  theirs: T | undefined,
+  base: T | undefined,
+  changed?: ReadonlySet<string>,
+): T {
   const result: T = { ...mine }
   for (const name of new Set([...fieldsOf(mine), ...fieldsOf(theirs), ...fieldsOf(base)])) {
-    const isMine = !isSame(fieldOf(mine, name), fieldOf(base, name))
+    const isMine = changed?.has(name) ?? !isSame(fieldOf(mine, name), fieldOf(base, name))
     if (!isMine) put(result, name, fieldOf(theirs, name))
   }
   return result

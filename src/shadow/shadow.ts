@@ -5,16 +5,11 @@ import { ArgumentError, shown } from '../base/errors.js'
 import type { Codec } from '../keys/codec.js'
 import { json } from '../keys/json.js'
 import { StoreView } from '../keys/store-view.js'
-import {
-  type Optimistic,
-  type OptimisticOptions,
-  type OptimisticResult,
-  type OptimisticState,
-  optimistic,
-} from '../optimistic/index.js'
+import type { Optimistic, OptimisticOptions, OptimisticResult, OptimisticState } from '../optimistic/index.js'
 import type { Delta } from './delta.js'
-import { difference, isSame, mergedFields, patched } from './fields.js'
+import { difference, isSame } from './fields.js'
 import { follow } from './follow.js'
+import { Patches } from './patches.js'
 
 /** How a shadow is written: as {@link OptimisticOptions} say, but that writers never conflict: fields are merged. */
 export type ShadowOptions<T> = Omit<OptimisticOptions<Partial<T>>, 'conflict'>
@@ -45,12 +40,15 @@ export class Shadow<T extends object> {
    * It is made of states and not of steps, so that none is missed and none is old.
    */
   readonly delta$: Observable<Delta<T>>
+  readonly #wishes: Patches<T>
+  readonly #reports: Patches<T>
 
   /** Use {@link shadow}. */
   constructor(store: StoreView, name: string, codec: Codec<Partial<T>>, options: ShadowOptions<T>) {
-    const terms = { ...options, conflict: mergedFields<Partial<T>> }
-    this.desired = optimistic(store.key(`${name}/desired`, codec), terms)
-    this.reported = optimistic(store.key(`${name}/reported`, codec), terms)
+    this.#wishes = new Patches<T>(store.key(`${name}/desired`, codec), options)
+    this.#reports = new Patches<T>(store.key(`${name}/reported`, codec), options)
+    this.desired = this.#wishes.view
+    this.reported = this.#reports.view
     const both$ = combineLatest([this.desired.state$, this.reported.state$])
     this.state$ = both$.pipe(
       map(([wish, report]) => {
@@ -70,12 +68,12 @@ export class Shadow<T extends object> {
    * {@link Optimistic.set}. What others wish at the same time for other fields is kept.
    */
   desire(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
-    return change(this.desired, patch)
+    return new Awaitable(subscriber => this.#wishes.write(patch).subscribe(subscriber))
   }
 
   /** Reports: changes these fields of what the device says it is. Cold, as {@link Optimistic.set}. */
   report(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
-    return change(this.reported, patch)
+    return new Awaitable(subscriber => this.#reports.write(patch).subscribe(subscriber))
   }
 
   /**
@@ -93,11 +91,6 @@ export class Shadow<T extends object> {
     return follow(this.delta$, apply, fields => this.report(fields))
   }
 }
-
-const change = <T extends object>(view: Optimistic<Partial<T>>, patch: Partial<T>) =>
-  new Awaitable<OptimisticResult<Partial<T>>>(subscriber =>
-    view.set(patched(view.state.value, patch)).subscribe(subscriber),
-  )
 
 /**
  * The shadow of a device on keys: what it is to be and what it says it is, as JSON objects, and the difference. Who writes

@@ -1,0 +1,84 @@
+import type { Thaw } from './event-loop.js'
+import type { Conditions } from './network.js'
+import { conditionsOf, kindOf } from './optimistic-schedule.js'
+import { Random } from './random.js'
+import type { ClientPlan, Kind, Restart } from './schedule.js'
+
+/** ms in which things go wrong; after that the world behaves. */
+export const SHADOW_TROUBLE = 6_000
+/** What is wished of the device. */
+export const FIELDS = ['a', 'b', 'c'] as const
+export type Field = (typeof FIELDS)[number]
+
+/** Something that happens to a device, or to those who have wishes; `at` ms after the start. Client 0 is the device. */
+export type ShadowAction = { readonly at: number } & (
+  | { readonly type: 'wish'; readonly client: number; readonly fields: readonly Field[]; readonly times: number }
+  | { readonly type: 'delete'; readonly client: number; readonly of: 'desired' | 'reported' }
+  /** The process is gone; a new one comes, after a while. */
+  | { readonly type: 'reload'; readonly client: number; readonly pause: number }
+  | { readonly type: 'cut'; readonly client: number }
+  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
+  | ({ readonly type: 'restart' } & Restart)
+)
+
+/** Somebody who has wishes, or the device. */
+export interface ShadowPlan extends ClientPlan {
+  readonly offline: 'latest' | 'cas' | undefined
+}
+
+/** Everything that happens to a device. */
+export interface ShadowSchedule {
+  readonly seed: number
+  readonly kind: Kind
+  readonly clients: readonly ShadowPlan[]
+  readonly conditions: Conditions
+  /** How often the device fails to do what is wished. */
+  readonly fails: number
+  /** ms that it takes at most. */
+  readonly work: number
+  readonly actions: readonly ShadowAction[]
+}
+
+/** The schedule of a seed. */
+export function shadowScheduleOf(seed: number): ShadowSchedule {
+  const random = new Random(seed ^ 0x5ad0)
+  const kind = kindOf(random)
+  const clients = Array.from({ length: random.int(2, 4) }, () => planOf(random))
+  const conditions = { ...conditionsOf(random), oddReply: 0 }
+  const moments = [random.int(0, SHADOW_TROUBLE - 1_000), random.int(0, SHADOW_TROUBLE - 1_000)] as const
+  const at = (): number =>
+    random.chance(0.4) ? random.int(0, SHADOW_TROUBLE) : random.pick(moments) + random.int(0, random.pick([60, 400]))
+  const actions = Array.from({ length: random.int(4, 24) }, () => actionOf(random, at(), clients.length))
+  actions.sort((a, b) => a.at - b.at)
+  return { seed, kind, clients, conditions, fails: random.pick([0, 0, 0.3]), work: random.pick([0, 20, 600]), actions }
+}
+
+const planOf = (random: Random): ShadowPlan => ({
+  keepSession: random.chance(0.7),
+  cleanStart: random.chance(0.1),
+  clockOffset: random.chance(0.5) ? 0 : random.int(-20_000, 20_000),
+  offline: random.pick([undefined, 'latest', 'latest', 'cas']),
+})
+
+function actionOf(random: Random, at: number, clients: number): ShadowAction {
+  const client = random.int(0, clients - 1)
+  const dice = random.int(1, 100)
+  if (dice <= 50) {
+    const fields = FIELDS.filter(() => random.chance(0.45))
+    const some = fields.length === 0 ? [random.pick(FIELDS)] : fields
+    return { at, type: 'wish', client: random.int(1, clients - 1), fields: some, times: random.pick([1, 1, 1, 3]) }
+  }
+  if (dice <= 56) return { at, type: 'delete', client, of: random.pick(['desired', 'desired', 'reported']) }
+  if (dice <= 64) return { at, type: 'reload', client, pause: random.pick([0, 100, 2_000]) }
+  if (dice <= 84) return { at, type: 'cut', client }
+  if (dice <= 92)
+    return { at, type: 'freeze', client, time: random.int(10, 2_000), first: random.pick(['timers', 'messages']) }
+  return {
+    at,
+    type: 'restart',
+    keepData: random.chance(0.8),
+    keepSessions: random.chance(0.7),
+    outage: random.int(0, random.pick([50, 500, 2_500])),
+    clockBack: random.chance(0.2) ? random.int(-3_000, 3_000) : 0,
+  }
+}

@@ -1,0 +1,113 @@
+import { isSame } from '../../src/shadow/fields.js'
+import { SimBroker } from './broker.js'
+import type { Setting } from './connection.js'
+import { History } from './history.js'
+import { CALM } from './network.js'
+import { Random } from './random.js'
+import { ShadowClient, type ShadowSetting } from './shadow-client.js'
+import { DESIRED, type Document, documentOf, judgeDocument, REPORTED, type Wish } from './shadow-oracle.js'
+import { FIELDS, SHADOW_TROUBLE, type ShadowAction, type ShadowSchedule } from './shadow-schedule.js'
+import { seeded } from './simulate.js'
+import { VirtualTime } from './virtual-time.js'
+
+/** Long enough for whatever was on its way, what is read again, and a device that fails for a while. */
+const SETTLE = 75_000
+
+/** A store, a device, those who have wishes of it, and a network, on virtual time. */
+class ShadowWorld {
+  readonly #schedule: ShadowSchedule
+  readonly #setting: Setting
+  readonly #shared: ShadowSetting
+  readonly #wishes = new Map<number, Wish>()
+  readonly #clients: (ShadowClient | undefined)[] = []
+  readonly #violations: string[] = []
+  #fails: number
+
+  constructor(schedule: ShadowSchedule) {
+    this.#schedule = schedule
+    this.#fails = schedule.fails
+    const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
+    const history = new History(() => time.now)
+    const conditions = { ...schedule.conditions }
+    this.#setting = { sabotage: undefined, kind: schedule.kind, time, random, conditions, history }
+    this.#shared = {
+      broker: new SimBroker(this.#setting),
+      setting: this.#setting,
+      wishes: this.#wishes,
+      fails: () => this.#fails,
+      work: schedule.work,
+      complain: what => void this.#violations.push(what),
+    }
+    for (const i of schedule.clients.keys()) this.#open(i)
+  }
+
+  run(): { readonly violations: readonly string[] } {
+    const { time, conditions, history } = this.#setting
+    for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
+    time.runUntil(SHADOW_TROUBLE)
+    Object.assign(conditions, CALM)
+    this.#fails = 0
+    time.runUntil(SHADOW_TROUBLE + SETTLE)
+    for (const key of [DESIRED, REPORTED]) this.#violations.push(...judgeDocument(key, history, this.#wishes))
+    const [desired, reported] = [this.#stored(DESIRED), this.#stored(REPORTED)]
+    for (const client of this.#clients) if (client) this.#judgeEnd(client, desired, reported)
+    for (const client of this.#clients) client?.close()
+    return { violations: this.#violations }
+  }
+
+  #open(i: number): void {
+    const plan = this.#schedule.clients[i]
+    if (plan === undefined) return
+    const client = new ShadowClient(i === 0 ? 'device' : `client${i}`, plan, this.#shared)
+    this.#clients[i] = client
+    if (i === 0) client.follow()
+  }
+
+  #do(action: ShadowAction): void {
+    if (action.type === 'restart') {
+      this.#shared.broker.restart(action)
+      return
+    }
+    const client = this.#clients[action.client]
+    if (client === undefined) return
+    if (action.type === 'cut') client.session.cut()
+    else if (action.type === 'freeze') client.loop.freeze(action.time, action.first)
+    else if (action.type === 'reload') this.#reload(action.client, client, action.pause)
+    else client.loop.run(() => this.#act(client, action))
+  }
+
+  #act(client: ShadowClient, action: Extract<ShadowAction, { type: 'wish' | 'delete' }>): void {
+    if (action.type === 'wish') for (let i = 0; i < action.times; i++) client.wish(action.fields)
+    else
+      client.store
+        .key(action.of === 'desired' ? DESIRED : REPORTED)
+        .delete()
+        .subscribe({ error: () => undefined })
+  }
+
+  #reload(i: number, client: ShadowClient, pause: number): void {
+    client.close()
+    this.#clients[i] = undefined
+    this.#setting.time.after(pause, () => this.#open(i))
+  }
+
+  #stored(key: string): Document {
+    const record = this.#shared.broker.engine.peek(new TextEncoder().encode(key))
+    return documentOf(record && new TextDecoder().decode(record.value))
+  }
+
+  /** All show what there is, and the device is what it is to be. */
+  #judgeEnd({ name, shown, isIdle }: ShadowClient, desired: Document, reported: Document): void {
+    const { complain } = this.#shared
+    if (!isIdle) complain(`${name} is still at work at the end`)
+    if (!isSame(shown?.desired ?? {}, desired)) complain(`${name} did not agree on what is desired`)
+    if (!isSame(shown?.reported ?? {}, reported)) complain(`${name} did not agree on what is reported`)
+    for (const field of FIELDS)
+      if (desired[field] !== undefined && desired[field] !== reported[field])
+        complain(`${field} is ${reported[field]} at the end, and to be ${desired[field]}`)
+  }
+}
+
+/** Runs a schedule; every chance is the schedule's. */
+export const simulateShadows = (schedule: ShadowSchedule): { readonly violations: readonly string[] } =>
+  seeded(schedule.seed, () => new ShadowWorld(schedule).run())
