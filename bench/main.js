@@ -37,6 +37,8 @@ const unknown = only.filter(name => !(name in SECTIONS))
 if (unknown.length > 0) fail(`Unknown: ${unknown.join(', ')}`)
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => process.exit(130))
 
+// Each server and each folder goes with the process.
+process.setMaxListeners(50)
 const started = performance.now()
 /** @type {Record<string, import('./report.js').Table[]>} */
 const sections = {}
