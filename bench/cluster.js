@@ -41,7 +41,8 @@ export async function measureCluster(effort, missing, keys = effort.quick ? 2e3 
     ...(await measureNotices(peers, effort, effort.quick ? [1, 30] : [1, 1000])),
   ]
   for (const { close } of peers.slice(1)) await close()
-  tables.push(await measureFailover(nats, nodes.nodes, effort), await measureStart(nats.servers, nodes.nodes, keys))
+  tables.push(await measureFailover(nats, nodes.nodes, effort))
+  tables.push(await measureStart(nats.servers, nodes.nodes, keys))
   await nodes.close()
   await nats.stop()
   return tables

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'
-import { freePort, onDisk, startServer } from '../peers/server.js'
+import { freePorts, onDisk, startServer } from '../peers/server.js'
 
 /**
  * Three NATS servers, each of which can be killed and run again.
@@ -23,7 +23,8 @@ export async function startNatsServers() {
   if (command === undefined) throw new Error(NO_NATS_SERVER)
   const folder = onDisk()
   const places = [0, 1, 2]
-  const [clients, routes] = [await freePorts(places.length), await freePorts(places.length)]
+  const ports = await freePorts(2 * places.length)
+  const [clients, routes] = [ports.slice(0, places.length), ports.slice(places.length)]
   const files = places.map(at => {
     const own = join(folder, String(at))
     mkdirSync(own)
@@ -50,12 +51,4 @@ export async function startNatsServers() {
   const stop = async () => void (await Promise.all(places.map(kill)))
   await Promise.all(places.map(run))
   return { servers: clients.map(port => `nats://127.0.0.1:${port}`), run, kill, stop }
-}
-
-/** @param {number} count */
-async function freePorts(count) {
-  /** @type {number[]} */
-  const ports = []
-  while (ports.length < count) ports.push(await freePort())
-  return ports
 }
