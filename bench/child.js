@@ -8,6 +8,7 @@ import { fork } from 'node:child_process'
  * @property {(question: object) => Promise<unknown>} ask
  * @property {number} pid
  * @property {() => Promise<void>} close
+ * @property {() => Promise<void>} kill - as a power cut does
  */
 
 /**
@@ -39,6 +40,10 @@ export async function start(script, args = []) {
     },
     close: async () => {
       child.disconnect()
+      await exited
+    },
+    kill: async () => {
+      child.kill('SIGKILL')
       await exited
     },
   }

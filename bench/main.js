@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { measureBroker } from './broker.js'
 import { measureClient } from './client.js'
+import { measureCluster } from './cluster.js'
 import { measureDurable } from './durable.js'
 import { measurePeers } from './peers.js'
 import { measurePubSub } from './pubsub.js'
@@ -15,6 +16,9 @@ const { positionals: only, values } = readArguments()
 const { quick } = values
 /** @type {import('./rounds.js').Effort} */
 const effort = quick ? { quick, rounds: 1, ms: 60 } : { quick, rounds: 7, ms: 250 }
+const keys = values.keys === undefined ? undefined : Number(values.keys)
+if (keys !== undefined && !(Number.isSafeInteger(keys) && keys > 0 && keys < 2_000_000))
+  fail(`--keys is from 1 to 1999999, not ${values.keys}`)
 /** @type {string[]} */
 const missing = []
 
@@ -24,6 +28,7 @@ const SECTIONS = {
   peers: () => measurePeers(effort, complaint => missing.push(complaint)),
   store: () => measureStore(effort),
   durable: () => measureDurable(effort, complaint => missing.push(complaint)),
+  cluster: () => measureCluster(effort, complaint => missing.push(complaint), keys),
   broker: () => measureBroker(effort, complaint => missing.push(complaint), values.against),
   watch: () => measureWatch(effort),
   pubsub: () => measurePubSub(effort),
@@ -32,6 +37,8 @@ const unknown = only.filter(name => !(name in SECTIONS))
 if (unknown.length > 0) fail(`Unknown: ${unknown.join(', ')}`)
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => process.exit(130))
 
+// Each server and each folder goes with the process.
+process.setMaxListeners(50)
 const started = performance.now()
 /** @type {Record<string, import('./report.js').Table[]>} */
 const sections = {}
@@ -55,7 +62,11 @@ writeFileSync(new URL('./results.json', import.meta.url), `${JSON.stringify(resu
 process.exit()
 
 function readArguments() {
-  const options = /** @type {const} */ ({ quick: { type: 'boolean', default: false }, against: { type: 'string' } })
+  const options = /** @type {const} */ ({
+    quick: { type: 'boolean', default: false },
+    against: { type: 'string' },
+    keys: { type: 'string' },
+  })
   try {
     return parseArgs({ allowPositionals: true, options })
   } catch (error) {
@@ -65,7 +76,7 @@ function readArguments() {
 
 /** @param {string} complaint @returns {never} */
 function fail(complaint) {
-  const sections = 'client|peers|store|durable|broker|watch|pubsub'
-  console.error(`${complaint}. Usage: npm run bench -- [--quick] [--against DIR] [${sections}]...`)
+  const sections = 'client|peers|store|durable|cluster|broker|watch|pubsub'
+  console.error(`${complaint}. Usage: npm run bench -- [--quick] [--against DIR] [--keys N] [${sections}]...`)
   process.exit(2)
 }

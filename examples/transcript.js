@@ -8,6 +8,8 @@ const COLOURS = {
   panel: pc.cyan,
   thermostat: pc.green,
   link: pc.red,
+  nodes: pc.magenta,
+  nats: pc.yellow,
   standby: pc.yellow,
   operator: pc.red,
   'pump-1': pc.green,

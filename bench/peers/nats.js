@@ -14,7 +14,7 @@ import { freePort, scratch, startServer } from './server.js'
  * @typedef {{ close: () => Promise<void> }} Connection
  *
  * @typedef {object} Manager
- * @property {(bucket: string, options: { storage: 'memory', history: number }) => Promise<Bucket>} create
+ * @property {(bucket: string, options: { storage: 'memory' | 'file', replicas?: number, history: number }) => Promise<Bucket>} create
  * @property {(bucket: string) => Promise<Bucket>} open
  *
  * @typedef {{ Kvm: new (connection: Connection) => Manager }} Kv
@@ -27,16 +27,35 @@ import { freePort, scratch, startServer } from './server.js'
  * @returns {Promise<import('./peer.js').Peer>}
  */
 export async function startNats() {
+  const port = await freePort()
+  const args = ['--jetstream', '--store_dir', scratch(), '--addr', '127.0.0.1', '--port', String(port)]
+  const { stop } = await startServer('nats-server', args, port)
+  const peer = await openNats([`127.0.0.1:${port}`], { storage: 'memory', history: 1 })
+  return {
+    ...peer,
+    close: async () => {
+      await peer.close()
+      await stop()
+    },
+  }
+}
+
+/**
+ * A bucket at servers that run. Writes are at the first one, watching clients at the next one and so on.
+ *
+ * @param {readonly string[]} servers
+ * @param {Parameters<Manager['create']>[1]} options
+ * @returns {Promise<import('./peer.js').Peer>}
+ */
+export async function openNats(servers, options) {
   /** @type {Kv} */
   const { Kvm } = await load('@nats-io/kv')
   /** @type {Transport} */
   const { connect } = await load('@nats-io/transport-node')
-  const port = await freePort()
-  const args = ['--jetstream', '--store_dir', scratch(), '--addr', '127.0.0.1', '--port', String(port)]
-  const { stop } = await startServer('nats-server', args, port)
-  const servers = `127.0.0.1:${port}`
-  const connection = await connect({ servers })
-  const kv = await new Kvm(connection).create('bench', { storage: 'memory', history: 1 })
+  const at = (/** @type {number} */ index) => ({ servers: servers[index % servers.length] ?? '' })
+  const connection = await connect(at(0))
+  const kv = await new Kvm(connection).create('bench', options)
+  let watchers = 0
   await kv.put(KEY, VALUE)
   await kv.put(WATCHED, VALUE)
   return {
@@ -45,15 +64,12 @@ export async function startNats() {
       lanes(inFlight, count, async () => (verb === 'SET' ? kv.put(KEY, VALUE) : (await kv.get(KEY))?.string())),
     change: value => kv.put(WATCHED, value),
     watch: async seen => {
-      const own = await connect({ servers })
+      const own = await connect(at(++watchers))
       const entries = await (await new Kvm(own).open('bench')).watch({ key: WATCHED })
       void follow(entries, seen)
       return () => own.close()
     },
-    close: async () => {
-      await connection.close()
-      await stop()
-    },
+    close: () => connection.close(),
   }
 }
 

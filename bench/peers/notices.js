@@ -54,15 +54,16 @@ class Audience {
 /**
  * @param {readonly import('./peer.js').Peer[]} peers
  * @param {import('../rounds.js').Effort} effort
+ * @param {readonly number[]} [sizes] - watching clients, the first one 1
  * @returns {Promise<import('../report.js').Table[]>}
  */
-export async function measureNotices(peers, effort) {
+export async function measureNotices(peers, effort, sizes = effort.quick ? [1, 100] : [1, 100, 1000]) {
   const audiences = peers.map(peer => new Audience(peer))
   /** @type {import('../report.js').Table} */
   const latency = { title: 'Change to notification, one change at a time, one watching client', rows: [] }
   /** @type {import('../report.js').Table} */
   const fanOut = { title: 'Fan-out, from a change until the last watching client knows', rows: [] }
-  for (const size of effort.quick ? [1, 100] : [1, 100, 1000]) {
+  for (const size of sizes) {
     for (const audience of audiences) {
       progress(`opening ${size} watching clients of ${audience.peer.name}`)
       await audience.grow(size)

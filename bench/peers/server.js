@@ -18,6 +18,15 @@ export async function freePort() {
   return address !== null && typeof address === 'object' ? address.port : 0
 }
 
+/** Ports that are free at the moment, all different. @param {number} count */
+export async function freePorts(count) {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
+  await Promise.all(servers.map(server => once(server, 'listening')))
+  const ports = servers.map(server => Number(Object(server.address()).port))
+  await Promise.all(servers.map(server => once(server.close(), 'close')))
+  return ports
+}
+
 /** A folder for what a server insists on writing: in memory where there is such a place, as our store keeps nothing. */
 export const scratch = () => folderIn(['/dev/shm', tmpdir()])
 

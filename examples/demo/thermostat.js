@@ -5,7 +5,7 @@ import { say } from '../transcript.js'
 /**
  * A thermostat: it follows its set point and reports the temperature of a simulated room.
  *
- * @param {string} url
+ * @param {string | readonly string[]} url - or of several nodes
  */
 export function startThermostat(url) {
   const store = connect(url, { clientId: 'thermostat1', reconnect: { initial: 50, maximum: 200 } })

@@ -23,8 +23,8 @@ export class NatsCluster {
     this.#places = places
   }
 
-  /** Settles when all servers run. */
-  static async start(size = 3): Promise<NatsCluster> {
+  /** Settles when all servers run. @param more - lines of the configuration of each */
+  static async start(size = 3, more: readonly string[] = []): Promise<NatsCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'nats-'))
     const ports = await freePorts(2 * size)
     const routes = ports.slice(size).map(port => `nats://127.0.0.1:${port}`)
@@ -39,6 +39,7 @@ export class NatsCluster {
           `listen: "127.0.0.1:${client}"`,
           `jetstream { store_dir: ${JSON.stringify(own)}, sync_interval: always }`,
           size > 1 ? cluster : '',
+          ...more,
         ]
         await writeFile(file, lines.join('\n'))
         return { client, folder: own, file }

@@ -1,8 +1,10 @@
 import { defer, from, Observable } from 'rxjs'
 import { type Clock, systemClock } from '../base/clock.js'
+import { ArgumentError } from '../base/errors.js'
 import type { SharedLog } from '../cluster/shared-log.js'
 import type { Stream } from '../cluster/stream.js'
 import { cannotConnect, connectTo, isFinal, type Opened, prepare } from './connection.js'
+import { streamError } from './failure.js'
 import { NatsStream } from './nats-stream.js'
 import { type JetStreamOptions, type JetStreamSettings, settingsFrom } from './options.js'
 import { type NatsPackages, natsPackages } from './packages.js'
@@ -49,7 +51,8 @@ const openWith = (packages$: Observable<NatsPackages>, settings: JetStreamSettin
         subscriber.next(new NatsStream(opened, packages))
         subscriber.complete()
       } catch (error) {
-        if (isFinal(error)) subscriber.error(error)
+        if (isFinal(error))
+          subscriber.error(error instanceof ArgumentError ? error : streamError('NATS cannot be used', error))
         else if (clock.monotonic() >= give) subscriber.error(cannotConnect(settings, error))
         else cancel = clock.schedule(RETRY, () => void attempt(packages))
       }

@@ -1,0 +1,103 @@
+// A panel and a thermostat at different nodes; the node of the panel is killed, and nothing that was answered is lost.
+
+import { connect, number } from 'rx-statestore'
+import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'
+import { startThermostat } from '../demo/thermostat.js'
+import { check, heading, say } from '../transcript.js'
+import { until } from '../until.js'
+import { startNats } from './nats.js'
+import { nodeOf, startNode } from './nodes.js'
+
+const command = natsServer()
+if (command === undefined) {
+  console.error(`The demo of a cluster ${NO_NATS_SERVER}`)
+  process.exit(1)
+}
+
+heading('1. Three NATS servers, three nodes')
+const nats = await startNats(command)
+say('nats', `three servers, ${nats.servers}`)
+const nodes = await Promise.all(['n1', 'n2', 'n3'].map(id => startNode(nats.servers, id)))
+for (const { id, url } of nodes) say('nodes', `${id} listens on ${url}`)
+
+heading('2. A panel and a thermostat at different nodes')
+const panel = connect(
+  nodes.map(({ url }) => url),
+  { clientId: 'panel', reconnect: { initial: 50, maximum: 200 } },
+)
+const before = nodeOf(nodes, await until(panel.status$, ({ state }) => state === 'connected'))
+if (before === undefined) throw new Error('the panel is at none of the nodes')
+say('panel', `is at ${before.id}`)
+panel.status$.subscribe(status => {
+  if (status.state === 'reconnecting' && status.attempt === 1) say('panel', `lost its node: ${status.cause.message}`)
+})
+const others = nodes.filter(node => node !== before)
+const thermostat = startThermostat(others.map(({ url }) => url))
+const setPoint = panel.key('thermostat1\\setPoint', number)
+const temperature = panel.key('thermostat1\\temperature', number)
+await until(thermostat.setPoint.freshness$, ({ state }) => state === 'live')
+const { version } = await setPoint.set(21)
+say('panel', 'turns the set point to 21', { version })
+const warm = await until(temperature.entries$, ({ value }) => value !== undefined && value > 20)
+say('panel', `sees a room of ${warm.value} degrees`, warm)
+
+heading(`3. kill -9 of ${before.id}, while the panel writes one thing after the other`)
+/** @type {Set<number>} */
+const acknowledged = new Set()
+let [written, unknown, stopped] = [0, 0, false]
+/** @type {(begun: number) => void} */
+let answered = () => undefined
+const writing = (async () => {
+  while (!stopped) {
+    const [index, begun] = [written++, performance.now()]
+    try {
+      await panel.key(`turn/${index}`, number).set(index, { timeout: 1_000 })
+      acknowledged.add(index)
+      answered(begun)
+    } catch {
+      unknown++
+    }
+  }
+})()
+await /** @type {Promise<void>} */ (
+  new Promise(resolve => {
+    answered = () => acknowledged.size >= 50 && resolve()
+  })
+)
+const killed = performance.now()
+const dead = before.end('SIGKILL')
+await /** @type {Promise<void>} */ (
+  new Promise(resolve => {
+    answered = begun => begun > killed && resolve()
+  })
+)
+// A write that was begun before may be answered by the dying node yet.
+await dead
+const after = nodeOf(nodes, await until(panel.status$, ({ state }) => state === 'connected'))
+const takeover = performance.now() - killed
+say('panel', `writes again, at ${after?.id}, ${Math.round(takeover)} ms after the kill`)
+const last = await setPoint.set(24)
+say('panel', 'turns the set point to 24', last)
+const hot = await until(temperature.entries$, ({ value }) => value !== undefined && value > 23)
+say('panel', `sees a room of ${hot.value} degrees, by the same watch`, hot)
+stopped = true
+await writing
+check('the panel is at another node', after !== undefined && after !== before, true)
+check('it took less than two seconds', takeover < 2_000, true)
+check('the thermostat, at another node, noticed nothing', thermostat.followed, [21, 24])
+
+heading(`4. ${before.id} comes back, with nothing but its name`)
+const again = await startNode(nats.servers, before.id, new URL(before.url).port)
+say('nodes', `${again.id} listens again, and has caught up`)
+const reader = connect(again.url, { clientId: 'reader' })
+let found = 0
+for (const index of acknowledged) if ((await reader.key(`turn/${index}`, number).get()).value === index) found++
+say('nodes', `${written} writes: ${acknowledged.size} were acknowledged, of ${unknown} nobody knows`)
+check('every write that was acknowledged is there', found, acknowledged.size)
+
+await reader.close()
+await thermostat.stop()
+await panel.close()
+await Promise.all([again, ...others].map(({ end }) => end('SIGTERM')))
+await nats.stop()
+heading('Done: everything it claimed was checked.')

@@ -1,0 +1,37 @@
+import { fileURLToPath } from 'node:url'
+import { run } from './processes.js'
+
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+/**
+ * A node in a process of its own, as the command line starts it.
+ *
+ * @typedef {object} Node
+ * @property {string} id
+ * @property {string} url
+ * @property {(signal: 'SIGTERM' | 'SIGKILL') => Promise<unknown>} end
+ */
+
+/**
+ * @param {string} servers - of NATS
+ * @param {string} id
+ * @param {string} [port] - 0 for any free one
+ * @returns {Promise<Node>}
+ */
+export async function startNode(servers, id, port = '0') {
+  const about = ['--log', servers, '--log-name', 'demo', '--node-id', id, '--port', port, '--ws-port', '0']
+  const { line, end } = await run(process.execPath, [MAIN, 'serve', ...about], / listening on /)
+  return { id, url: /mqtt:\/\/[\d.:]+/.exec(line)?.[0] ?? '', end }
+}
+
+/**
+ * At which of the nodes a client is.
+ *
+ * @param {readonly Node[]} nodes
+ * @param {import('rx-statestore').Status} status
+ */
+export const nodeOf = (nodes, status) =>
+  nodes.find(({ url }) => status.state === 'connected' && status.url !== undefined && sameHost(url, status.url))
+
+/** @param {string} one @param {string} other */
+const sameHost = (one, other) => new URL(one).host === new URL(other).host

@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
+
+/**
+ * A process that runs.
+ *
+ * @typedef {object} Running
+ * @property {string} line - what it said when it was ready
+ * @property {(signal: 'SIGTERM' | 'SIGKILL') => Promise<unknown>} end
+ */
+
+/**
+ * Starts a process and waits until it says that it is ready; it ends with this one.
+ *
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {RegExp} ready
+ * @returns {Promise<Running>}
+ */
+export async function run(command, args, ready) {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const kill = () => void child.kill('SIGKILL')
+  process.prependOnceListener('exit', kill)
+  const exited = once(child, 'exit')
+  /** @type {string[]} */
+  const said = []
+  /** @type {Promise<string>} */
+  const line = new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', code => reject(new Error(`${command} ended (${code}): ${said.slice(-5).join('\n')}`)))
+    for (const input of [child.stdout, child.stderr])
+      createInterface({ input }).on('line', each => {
+        said.splice(0, said.length - 20)
+        said.push(each)
+        if (ready.test(each)) resolve(each)
+      })
+  })
+  const end = (/** @type {'SIGTERM' | 'SIGKILL'} */ signal) => {
+    process.off('exit', kill)
+    child.kill(signal)
+    return exited
+  }
+  return { line: await line, end }
+}
+
+/** Ports that were free a moment ago. @param {number} count */
+export async function freePorts(count) {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
+  await Promise.all(servers.map(server => once(server, 'listening')))
+  const ports = servers.map(server => Object(server.address()).port)
+  await Promise.all(servers.map(server => once(server.close(), 'close')))
+  return ports
+}
