@@ -3,9 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { commandsFor } from '../../src/cli/commands.js'
 import { processIo } from '../../src/cli/io.js'
 
+const io = processIo()
+
 async function loaded(...args: string[]): Promise<string[]> {
   const program = new Command()
-  for (const add of await commandsFor(args)) add(program, processIo())
+  for (const add of await commandsFor(args)) add(program, io)
   return program.commands.map(command => command.name())
 }
 
