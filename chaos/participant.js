@@ -10,7 +10,7 @@ import { Writers } from './writers.js'
  * What all participants share.
  *
  * @typedef {object} World
- * @property {import('./options.js').Options} options
+ * @property {{ readonly stress: number, readonly mosquitto?: boolean }} options
  * @property {readonly string[]} keys
  * @property {readonly { port: number, wsPort: number }[]} places - where the store is: one, or several nodes that share it
  * @property {import('./recorder.js').Recorder} recorder

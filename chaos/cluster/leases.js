@@ -38,7 +38,7 @@ export class Holdings {
  * @returns {string[]}
  */
 export function overlaps(holdings) {
-  const inOrder = holdings.toSorted((a, b) => a.from - b.from)
+  const inOrder = [...holdings].sort((a, b) => a.from - b.from)
   /** @type {Map<string, Holding>} */
   const last = new Map()
   return inOrder.flatMap(holding => {
@@ -56,9 +56,8 @@ export function overlaps(holdings) {
  * @param {string} than
  */
 function isNewer(token, than) {
-  const [[wall = 0, counter = 0], [wallThan = 0, counterThan = 0]] = [token, than].map(one =>
-    one.split(':').map(Number),
-  )
+  const [wall = 0, counter = 0] = token.split(':').map(Number)
+  const [wallThan = 0, counterThan = 0] = than.split(':').map(Number)
   return wall > wallThan || (wall === wallThan && counter > counterThan)
 }
 

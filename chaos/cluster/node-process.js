@@ -38,7 +38,7 @@ if (store) {
     const lines = Array.from(store.dump(), line => JSON.stringify(line)).sort()
     const hash = createHash('sha256').update(lines.join('\n')).digest('hex')
     const { position, lag, nodes } = store.cluster ?? {}
-    tell({ stats: { keys: lines.length, hash, position, lag, nodes: nodes?.length, ...store.stats } })
+    tell({ stats: { ...store.stats, keys: lines.length, hash, position, lag, nodes: nodes?.length } })
   })
   // As the command line does it.
   process.once('SIGTERM', () => {

@@ -87,7 +87,7 @@ export class Registers {
 
   /**
    * @param {Histories} histories
-   * @param {import('../participant.js').Participant} participant
+   * @param {Pick<import('../participant.js').Participant, 'store'>} participant
    * @param {number} number - of the client
    * @param {import('../random.js').Random} random
    * @param {import('../complaints.js').Complaints} complaints

@@ -51,7 +51,7 @@ export class Takeovers {
 
 /** @param {readonly number[]} times */
 function wordsOf(times) {
-  const inOrder = times.toSorted((a, b) => a - b)
+  const inOrder = [...times].sort((a, b) => a - b)
   const [median, most] = [inOrder[Math.floor(inOrder.length / 2)], inOrder.at(-1)]
   if (median === undefined || most === undefined) return 'none'
   return `${(median / 1000).toFixed(2)} s, ${(most / 1000).toFixed(2)} s (${inOrder.length})`
