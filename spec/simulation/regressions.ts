@@ -212,4 +212,11 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 1,
     seeds: [45_718_389, 3_705_260_127, 1_624_674_765, 2_856_072_091, 2_102_903_797, 3_756_911_161],
   },
+  {
+    story:
+      'a message that was given its packet id on a connection that ended before it was written goes on when it has expired',
+    suite: 'broker',
+    generator: 1,
+    seeds: [2_916_508_093],
+  },
 ]

@@ -361,9 +361,22 @@ export class Oracle {
     const owed =
       session.first(packet, link, skips, this.#isOptional, this.#now()) ??
       this.#replayedLate(talk, session, packet, topic)
-    if (owed === undefined)
+    if (owed !== undefined) this.#compare(clientId, owed, packet, topic)
+    else if (!this.#hasBegun(talk, session, packet))
       this.complain(`${clientId} got ${numberOf(packet)} QoS ${packet.qos}, which is not its turn`)
-    else this.#compare(clientId, owed, packet, topic)
+  }
+
+  /**
+   * With tight bounds it may have been given its packet id on a connection that ended before it was written, and have expired
+   * since: what has begun goes on (MQTT 5.0, section 3.3.2.3.3).
+   */
+  #hasBegun({ link }: Talk, session: SessionModel, packet: IPublishPacket): boolean {
+    const { qos, dup, retain, messageId = 0 } = packet
+    const publication = this.publications.get(numberOf(packet) ?? -1)
+    if (!this.#tight || !dup || publication?.expiry === undefined) return false
+    count(session.promised, keyOf(publication.number, qos))
+    session.fly(messageId, { publication, qos, retain, ids: [], expiresAt: this.#now(), batch: ++this.#batch }, link)
+    return true
   }
 
   /** With tight bounds retained messages are sent once there is room, as they are by then. */
