@@ -58,6 +58,7 @@ export class HubHost {
     this.#world.counts.restarts++
     await this.#server?.close()
     await this.#dismiss()
+    this.#world.ledger.end()
   }
 
   /** The end of everything. */

@@ -30,6 +30,11 @@ export class Ledger {
   #published = new Numbers()
   #places = new Numbers()
   #lives = new Numbers()
+  #ackedAt = new Numbers()
+  /** When each life of the hub was over. */
+  #ends = new Numbers()
+  /** Acknowledged messages that only the witness of a hub that ended can have missed. */
+  unseen = 0
   /** Messages in the order the hub published them, by its life and group. @type {Map<string, Numbers>} */
   #orders = new Map()
   #complaints
@@ -56,12 +61,24 @@ export class Ledger {
     this.#published.push(0)
     this.#places.push(-1)
     this.#lives.push(-1)
+    this.#ackedAt.push(Number.NaN)
     return this.#sentAt.push(now())
   }
 
   /** @param {number} id @param {Outcome} outcome */
   settle(id, outcome) {
     this.#outcomes.set(id, OUTCOMES.indexOf(outcome))
+    if (outcome === 'acked') this.#ackedAt.set(id, now())
+  }
+
+  /** A life of the hub is over, and with it what waited for the witnesses. */
+  end() {
+    this.#ends.push(now())
+  }
+
+  /** @param {number} life - of the hub, from 1 on */
+  isOver(life) {
+    return life <= this.#ends.length
   }
 
   /** The hub has taken an event. @param {number} id */
@@ -131,8 +148,25 @@ export class Ledger {
     const times = this.#published.at(id)
     const what = `${this.#groups.at(id) === EVENT ? 'event' : 'message'} ${id}, ${outcome}, taken ${times} times`
     if (outcome === 'pending') this.#complaints.add('no outcome', what)
-    if (outcome === 'acked' && times === 0) this.#complaints.add('acknowledged and lost', what)
+    if (outcome === 'acked' && times === 0) {
+      if (this.#mayBeUnseen(id)) this.unseen++
+      else this.#complaints.add('acknowledged and lost', what)
+    }
     if (NOT_DELIVERED.includes(outcome) && times > 0) this.#complaints.add('failed and delivered', what)
     if (times > 1) this.#complaints.add('taken twice', what)
+  }
+
+  /**
+   * Whether the hub may have ended between the acknowledgement and the copy of its witness: it does not wait for those who
+   * are slow then. Not when the witness saw something that was sent later.
+   *
+   * @param {number} id
+   */
+  #mayBeUnseen(id) {
+    const [group, sentAt, ackedAt] = [this.#groups.at(id), this.#sentAt.at(id), this.#ackedAt.at(id)]
+    const ended = this.#ends.all.findIndex(at => at >= sentAt)
+    if (group === EVENT || ended < 0) return false
+    if (this.#ends.at(ended) < ackedAt) return true
+    return !this.orderOf(ended + 1, group).all.some(later => this.#sentAt.at(later) >= ackedAt)
   }
 }

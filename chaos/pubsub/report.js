@@ -29,6 +29,7 @@ export function report({ counts, ledger, early, late, complaints }) {
     ['messages sent', ledger.size],
     ['  acknowledged', acked],
     ['    as copies', counts.copies],
+    ['    unseen by a witness as the hub ended', ledger.unseen],
     ['  outcome unknown', unknown],
     ['  timeout', timeout],
     ['  closed, cancelled', `${closed}, ${cancelled}`],

@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { Complaints } from '../../chaos/complaints.js'
+import { EVENT, Ledger } from '../../chaos/pubsub/ledger.js'
+
+const GROUP = 3
+const LIFE = 1
+
+let complaints: Complaints
+let ledger: Ledger
+beforeEach(() => {
+  vi.useFakeTimers()
+  complaints = new Complaints()
+  ledger = new Ledger(complaints)
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** A message that the hub has acknowledged. */
+function acked(group = GROUP): number {
+  const id = ledger.register(1, group)
+  vi.advanceTimersByTime(1)
+  ledger.settle(id, 'acked')
+  return id
+}
+
+const witnessed = (life = LIFE): void => ledger.publish(life, GROUP, acked())
+
+function judged(): readonly [complaints: number, unseen: number] {
+  ledger.judge()
+  return [complaints.count, ledger.unseen]
+}
+
+it('finds a message lost that the hub had acknowledged, and nobody saw', () => {
+  witnessed()
+  acked()
+  expect(judged()).toEqual([1, 0])
+})
+
+it('says of the last ones before the hub ended that its witness may have missed them', () => {
+  witnessed()
+  acked()
+  ledger.end()
+  witnessed(LIFE + 1)
+  expect(judged()).toEqual([0, 1])
+})
+
+it('says so of one that was on its way when the hub ended', () => {
+  const id = ledger.register(1, GROUP)
+  ledger.end()
+  vi.advanceTimersByTime(1)
+  ledger.settle(id, 'acked')
+  expect(judged()).toEqual([0, 1])
+})
+
+it('does not when the witness saw a later one in the same life', () => {
+  acked()
+  witnessed()
+  ledger.end()
+  expect(judged()).toEqual([1, 0])
+})
+
+it('does not after the last end', () => {
+  ledger.end()
+  vi.advanceTimersByTime(1)
+  acked()
+  expect(judged()).toEqual([1, 0])
+})
+
+it('does not of an event, which the hub takes itself', () => {
+  acked(EVENT)
+  ledger.end()
+  expect(judged()).toEqual([1, 0])
+})
