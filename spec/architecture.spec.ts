@@ -51,9 +51,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   identity: ['base', 'packet'],
   policy: ['base', 'engine'],
   dump: ['base', 'hlc'],
-  // A client to its broker, a store to the clients behind it; `attach` itself is shown beside `serve`.
+  // A client to its broker, a store to the clients behind it, and a node when it has a log with others; `attach` itself is
+  // shown beside `serve`.
   attach: [
     'base',
+    'cluster',
     'protocol',
     'packet',
     'peer',

@@ -58,6 +58,21 @@ describe('attach', () => {
     })
   })
 
+  it('answers what it was asked before its end, and of all else it is said at once that no store is there', async () => {
+    const broker = await openBroker()
+    const url = `mqtt://127.0.0.1:${broker.port}`
+    const store = await openAttached(url)
+    const client = openClient(url)
+    const answers = record(store.requests$)
+    const writes = Array.from({ length: 500 }, async (_, i) => client.key(`k${i}`, text).set('x', { timeout: 60_000 }))
+    const settled = Promise.allSettled(writes)
+    await answers.until(({ values }) => values.length > 50)
+    await store.close()
+    await expect(client.key('late', text).set('x')).rejects.toMatchObject({ code: 'no-store' })
+    const codes = (await settled).map(result => (result.status === 'fulfilled' ? 'done' : result.reason.code))
+    expect(codes.filter(code => code !== 'done' && code !== 'no-store')).toEqual([])
+  })
+
   it('can be closed before there is a broker, and twice', async () => {
     const store = await attach('mqtt://127.0.0.1:1')
     const states = record(store.state$)

@@ -77,14 +77,14 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
 
     it('that is killed is seen to be away, and its keys are there again with their directory', async () => {
       const data = await mkdtemp(join(tmpdir(), 'attached-'))
-      const first = new AttachedProcess(url(), data)
+      const first = new AttachedProcess(url(), { data })
       await first.until('serving')
       const { client, seen, fresh } = watching('a')
       await client.key('a', text).set('kept')
       await seen.until(({ values }) => values.at(-1)?.value === 'kept')
       await first.end('SIGKILL')
       await fresh.until(({ values }) => values.at(-1)?.state === 'stale')
-      await new AttachedProcess(url(), data).until('serving')
+      await new AttachedProcess(url(), { data }).until('serving')
       await fresh.until(({ values }) => values.at(-1)?.state === 'live')
       await client.key('a', text).set('on')
       await seen.until(({ values }) => values.at(-1)?.value === 'on')

@@ -1,14 +1,26 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
+import type { JetStreamOptions } from '../../src/jetstream/index.js'
+
+const dist = (file: string): string => JSON.stringify(new URL(`../../dist/${file}`, import.meta.url).href)
 
 const PROGRAM = `
-import { attach } from ${JSON.stringify(new URL('../../dist/standalone.js', import.meta.url).href)}
-const [url, data] = process.argv.slice(1)
-const store = await attach(url, data ? { data } : {})
+import { attach } from ${dist('standalone.js')}
+const [url, kept] = process.argv.slice(1)
+const { data, log } = JSON.parse(kept)
+const shared = log && (await import(${dist('jetstream/index.js')})).jetStreamLog(log)
+const store = await attach(url, { ...(data && { data }), ...(shared && { log: shared }) })
 store.state$.subscribe(({ state }) => process.stdout.write(state + '\\n'))
 process.on('SIGTERM', () => store.close())
 `
+
+/** Where the keys are; default in memory. */
+interface Kept {
+  /** Directory. */
+  readonly data?: string
+  readonly log?: JetStreamOptions
+}
 
 /** An attached store in a process of its own, to be killed. */
 export class AttachedProcess {
@@ -16,9 +28,8 @@ export class AttachedProcess {
   readonly #said: string[] = []
   readonly #waiting = new Set<() => void>()
 
-  /** @param data - directory; default none */
-  constructor(url: string, data = '') {
-    this.#process = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, url, data], {
+  constructor(url: string, kept: Kept = {}) {
+    this.#process = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, url, JSON.stringify(kept)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     onTestFinished(() => void this.#process.kill('SIGKILL'))

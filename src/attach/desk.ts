@@ -34,7 +34,7 @@ export class Desk {
   /** Of the store, named in every answer. */
   life = ''
 
-  constructor({ engine, log }: Opened, settings: Settings, outgoing: Outgoing, outlets: DeskOutlets) {
+  constructor({ engine, log, clock: logClock }: Opened, settings: Settings, outgoing: Outgoing, outlets: DeskOutlets) {
     const { dialect, clock } = settings.keeping
     const service = new StateStoreService(engine, dialect, volatileRule(settings.keeping))
     this.#settings = settings
@@ -43,7 +43,7 @@ export class Desk {
     this.#guests = new Guests(engine.watchers, (message, done) => outgoing.push(message, done), clock)
     this.server = new StateStoreServer(engine, service, log, outlets.requests$, {
       dialect,
-      clock,
+      clock: logClock ?? clock,
       notifications: 'registered',
       publish: () => undefined,
       answer: (_, message, content) => this.#answer(message, content),
@@ -51,6 +51,11 @@ export class Desk {
       stored: outlets.stored,
       faulted: outlets.faulted,
     })
+  }
+
+  /** Clients that asked for something. */
+  get clients(): number {
+    return this.#guests.size
   }
 
   /** Deals with a message; `done` is called when it may be acknowledged: its answer has been published. */

@@ -55,6 +55,11 @@ export class Guests {
     this.#push = push
   }
 
+  /** How many there are. */
+  get size(): number {
+    return this.#byId.size
+  }
+
   /** The client that was heard. */
   heard(clientId: string): Guest {
     const guest = this.#of(clientId)

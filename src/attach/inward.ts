@@ -21,6 +21,7 @@ export class Inward {
   readonly #held = new Fifo<{ readonly message: InboundMessage; readonly done: () => void }>()
   #order = new Fifo<Taken>()
   #bytes = 0
+  #idle: (() => void) | undefined
 
   constructor(
     acknowledge: (packetId: number) => void,
@@ -57,10 +58,17 @@ export class Inward {
     }
   }
 
+  /** Runs a task when everything that came is acknowledged; not when the connection is lost before that. */
+  whenIdle(task: () => void): void {
+    this.#idle = task
+    this.#release()
+  }
+
   /** The connection is gone: what was not acknowledged comes again. */
   clear(): void {
     this.#order = new Fifo()
     this.#held.clear()
+    this.#idle = undefined
     this.#bytes = 0
   }
 
@@ -81,5 +89,9 @@ export class Inward {
       const taken = this.#order.shift()
       if (taken) this.#acknowledge(taken.packetId)
     }
+    if (this.#order.length > 0) return
+    const idle = this.#idle
+    this.#idle = undefined
+    idle?.()
   }
 }

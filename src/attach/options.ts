@@ -5,7 +5,7 @@ import { checkOptionNames } from '../base/option-names.js'
 import type { ConnectOptions } from '../client/connect.js'
 import type { Policy } from '../policy/policy.js'
 import { defaultMaxBytes } from '../standalone/memory.js'
-import { checkChoice, checkData, checkPatterns, type ServeOptions } from '../standalone/options.js'
+import { checkChoice, checkData, checkLog, checkPatterns, type ServeOptions } from '../standalone/options.js'
 import { policyOf } from '../standalone/security.js'
 import { Departures } from './departures.js'
 
@@ -28,7 +28,7 @@ type Connecting = Pick<
 /** What is kept, and how it is spelt, as for `serve`. */
 type Keeping = Pick<
   ServeOptions,
-  'data' | 'persist' | 'persistKeys' | 'opening' | 'dialect' | 'clock' | 'maxKeys' | 'maxBytes'
+  'data' | 'persist' | 'persistKeys' | 'log' | 'opening' | 'dialect' | 'clock' | 'maxKeys' | 'maxBytes'
 >
 
 /** Options of {@link attach}. */
@@ -76,18 +76,19 @@ const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
 /** Reads options. Throws {@link ArgumentError}; what is for the connection is looked at when it is made. */
 export function settingsFrom(options: AttachOptions): Settings {
   const { clientId = 'rx-statestore-service', maximumPacketSize = DEFAULT_PACKET_SIZE } = options
-  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined } = options
+  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined, log } = options
   const { dialect = 'field', clock = systemClock, maxKeys = 1_000_000, maxBytes = defaultMaxBytes() } = options
   const { maxWatches = 500_000, maxWatchesPerClient = 100_000, identityProperty, policy, disconnectEvents } = options
   const numbers = { maximumPacketSize, maxKeys, maxBytes, maxWatches, maxWatchesPerClient }
   for (const [name, value] of Object.entries(numbers)) checkPositiveInteger(name, value)
   checkChoice('dialect', dialect, ['field', 'documented'])
   checkData(data, options)
+  checkLog(log, options)
   checkChoice('persist', persist, ['all', 'none', 'keys'])
   checkPatterns(persistKeys, persist)
   checkIdentity(identityProperty, policy)
   const connecting = connectingOf(options)
-  const keeping = { data, persist, persistKeys, opening, dialect, clock, maxKeys, maxBytes }
+  const keeping = { data, persist, persistKeys, log, opening, dialect, clock, maxKeys, maxBytes }
   checkOptionNames('attach', options, {
     ...connecting,
     ...keeping,

@@ -1,7 +1,6 @@
-import { displayText, toHex, utf8 } from '../base/bytes.js'
+import { displayText, utf8 } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
 import { ConnectionRefusedError, type RequestRejectedError, type StateStoreError } from '../base/errors.js'
-import { randomBytes } from '../base/random.js'
 import { Granting } from '../mqtt/granting.js'
 import { TAKEN_OVER } from '../mqtt/reason-words.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../mqtt/session.js'
@@ -12,6 +11,7 @@ import { Desk, type DeskOutlets } from './desk.js'
 import { Inward } from './inward.js'
 import type { Settings } from './options.js'
 import { Outgoing } from './outgoing.js'
+import { OwnLives } from './own-lives.js'
 
 /** What it tells. After `ended` it is silent. */
 export interface ReignEvents extends DeskOutlets {
@@ -23,9 +23,8 @@ export interface ReignEvents extends DeskOutlets {
 
 /** How long what is retained may take after its subscription was granted, ms. */
 const RETAINED_AFTER = 300
-/** How long the farewell may take, and our own announcement to come back after its PUBACK, ms. */
+/** How long the last answers may take, the farewell, and our own announcement to come back after its PUBACK, ms. */
 const PATIENCE = 1_000
-const MOST_LIVES = 100
 
 /** A store serves at a broker, from the moment at which nobody else did to the moment at which somebody else does. */
 export class Reign {
@@ -43,6 +42,7 @@ export class Reign {
   #isOpen = false
   #hasServed = false
   #ended = false
+  #isLeaving = false
   /** What is done when it is clear that nobody else serves. */
   #confirm: (() => void) | undefined
   #cancel: () => void = () => undefined
@@ -51,8 +51,7 @@ export class Reign {
   #whenClosed: () => void = () => undefined
   #retains = false
   #hearsItself = false
-  /** Lives of this reign, of which announcements may come late. */
-  readonly #lives = new Set<string>()
+  readonly #lives = new OwnLives()
 
   constructor(session: ServiceSession, opened: Opened, settings: Settings, clock: Clock, events: ReignEvents) {
     this.#session = session
@@ -80,14 +79,16 @@ export class Reign {
 
   /** Whether to come back to a client id that was taken: of two that read the life that is retained, one steps back. */
   get contests(): boolean {
-    return this.#hearsItself && !this.#ended
+    return this.#hearsItself && !this.#isLeaving && !this.#ended
   }
 
-  /** Says that it goes, and goes. */
+  /** Answers what was asked, says that it goes, and goes. */
   async end(): Promise<void> {
-    const wasOpen = this.#isOpen
+    this.#isLeaving = true
+    if (this.#isOpen) await this.#inTime(done => this.#finish(done))
+    const isHere = this.#isOpen
     this.#stop()
-    if (wasOpen) await this.#sayFarewell()
+    if (isHere) await this.#inTime(done => this.#publishLife('', done))
     if (this.#isClosed) return
     await new Promise<void>(resolve => {
       this.#whenClosed = resolve
@@ -95,18 +96,24 @@ export class Reign {
     })
   }
 
-  #sayFarewell(): Promise<void> {
+  /** Settles when something is done, or takes too long. */
+  #inTime(begin: (done: () => void) => void): Promise<void> {
     return new Promise(resolve => {
       const late = this.#clock.schedule(PATIENCE, resolve)
-      this.#publishLife('', () => {
+      begin(() => {
         late()
         resolve()
       })
     })
   }
 
+  /** With its session the broker forgets what it has not delivered: nothing may be left in it. */
+  #finish(done: () => void): void {
+    this.#session.unsubscribe([INVOKE_TOPIC], () => this.#inward.whenIdle(done))
+  }
+
   #connected(info: ConnectionInfo): void {
-    if (this.#ended) return
+    if (this.#ended || this.#isLeaving) return
     const serve = (): void => this.#serve(info)
     // Only who was away can have been replaced meanwhile.
     if (this.#hasServed && info.retain) this.#confirm = serve
@@ -127,7 +134,8 @@ export class Reign {
 
   #serve(info: ConnectionInfo): void {
     const isNew = !this.#hasServed || !info.sessionPresent
-    if (this.#outgoing.takeLost() || isNew) this.#renew()
+    // Registrations of before are not known then, or not all of their notifications.
+    if (this.#outgoing.takeLost() || isNew) this.desk.life = this.#lives.next()
     this.#outgoing.connected(info)
     this.#invoking.ask(undefined, [
       {
@@ -169,15 +177,6 @@ export class Reign {
   #publishLife(life: string, done: () => void): void {
     if (!this.#retains) done()
     else this.#outgoing.push({ topic: LIFE_TOPIC, payload: utf8(life), userProperties: {} }, done, true)
-  }
-
-  /** Another life than before: registrations of before are not known, or not all of their notifications. */
-  #renew(): void {
-    const life = toHex(randomBytes(8)).toLowerCase()
-    this.desk.life = life
-    this.#lives.add(life)
-    const [oldest] = this.#lives
-    if (this.#lives.size > MOST_LIVES && oldest !== undefined) this.#lives.delete(oldest)
   }
 
   #disconnected(cause: StateStoreError): void {

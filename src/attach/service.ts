@@ -1,47 +1,28 @@
 import { BehaviorSubject, type Observable, Subject } from 'rxjs'
 import { toHex } from '../base/bytes.js'
 import { systemClock } from '../base/clock.js'
-import { StateStoreError } from '../base/errors.js'
+import type { StateStoreError } from '../base/errors.js'
 import { randomBytes } from '../base/random.js'
 import { connect } from '../client/connect.js'
 import type { DumpLine } from '../dump/dump-line.js'
-import type { WatchQuotas } from '../engine/engine.js'
 import { Audit, type AuditEvent } from '../listeners/audit.js'
-import { openServiceSession } from '../mqtt/open-session.js'
-import { backingOff } from '../mqtt/reconnect.js'
-import type { Client } from '../peer/client.js'
-import { AWAY, LIFE_TOPIC } from '../protocol/topics.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import { statusOf } from '../standalone/outlets.js'
 import type { Fault, StorageStatus } from '../standalone/running-store.js'
-import { type Opened, type Storage, storageFor } from '../standalone/storage.js'
+import type { Opened } from '../standalone/storage.js'
 import { linesFrom } from '../standalone/transfer.js'
 import type { AttachedState, AttachedStats, AttachedStore } from './attached-store.js'
+import { connectService } from './connect-service.js'
 import { GuestRights } from './guest-rights.js'
+import { Keeper } from './keeper.js'
 import type { Settings } from './options.js'
 import { Reign } from './reign.js'
 import { Sentry } from './sentry.js'
 
-/** ms the broker keeps the session: so long requests wait for a store that comes back. */
-const SESSION_EXPIRY = 30_000
-/** s until the broker says that the store is away. */
-const WILL_DELAY = 1
-/**
- * Requests that are under way at a time. Not few: of what waits for its turn beyond them Mosquitto 2.0 lets newer ones
- * overtake older ones after some have expired. Not many: all of them may come again, and be known then.
- */
-const RECEIVE_MAXIMUM = 16_384
-/** A directory that another process has is asked for again, ms. */
+/** A directory that another process has, or a log that cannot be reached, is asked for again, ms. */
 const PATIENCE = 1_000
 
 const IDLE: AttachedStats = { keys: 0, bytes: 0, watches: 0, requests: 0, errors: 0, notifications: 0 }
-
-/** What there is while it serves, or tries to. */
-interface Active {
-  readonly reign: Reign
-  readonly opened: Opened
-  readonly storage: Storage
-}
 
 /** Looks whether it is needed, serves, and steps back when it is replaced. */
 export class AttachedService implements AttachedStore {
@@ -62,8 +43,11 @@ export class AttachedService implements AttachedStore {
     storage$: new Subject<StorageStatus>(),
     state$: new BehaviorSubject<AttachedState>({ state: 'connecting' }),
   }
+  readonly #keeper: Keeper
   #sentry: Sentry | undefined
-  #active: Active | undefined
+  /** While it serves, or tries to. */
+  #reign: Reign | undefined
+  #startsOver = false
   #cancel: () => void = () => undefined
   #closed: Promise<void> | undefined
   /** Settles when what is being opened or released is. */
@@ -81,6 +65,15 @@ export class AttachedService implements AttachedStore {
     this.state$ = state$.asObservable()
     this.#url = url
     this.#settings = settings
+    const { policy } = settings
+    const rights = policy && new GuestRights(policy, (...refusal) => this.#refused(...refusal))
+    this.#keeper = new Keeper(settings, rights, {
+      clients: () => this.#reign?.desk.clients ?? 0,
+      stored: status => storage$.next(status),
+      outdated: () => this.#startOver(),
+      failed: error => this.#end(error),
+      faulted: error => this.#faulted(error),
+    })
     this.#look()
   }
 
@@ -89,14 +82,15 @@ export class AttachedService implements AttachedStore {
   }
 
   get stats(): AttachedStats {
-    if (this.#active === undefined) return IDLE
-    const { opened, reign } = this.#active
-    const { size: keys, bytes, watchers } = opened.engine
-    return { keys, bytes, watches: watchers.count, ...reign.desk.server.counters }
+    const engine = this.#keeper.opened?.engine
+    if (this.#reign === undefined || engine === undefined) return IDLE
+    const { size: keys, bytes, watchers } = engine
+    return { keys, bytes, watches: watchers.count, ...this.#reign.desk.server.counters }
   }
 
   dump(): Iterable<DumpLine> {
-    return linesFrom(Array.from(this.#active?.opened.engine.records() ?? []))
+    const engine = this.#reign && this.#keeper.opened?.engine
+    return linesFrom(Array.from(engine?.records() ?? []))
   }
 
   close(): Promise<void> {
@@ -108,9 +102,14 @@ export class AttachedService implements AttachedStore {
     return this.close()
   }
 
-  /** Looks whether another store serves, and takes its place when none does. */
+  /** Looks whether another store serves, and takes its place when none does; with the keys at hand, where that can be. */
   #look(wasReplaced = false): void {
     if (this.#closed) return
+    this.#sentry ??= this.#newSentry(wasReplaced)
+    if (this.#keeper.isEarly) this.#then(async () => void (await this.#open()))
+  }
+
+  #newSentry(wasReplaced: boolean): Sentry {
     const { clientId, connecting } = this.#settings
     const id = `${clientId}-${toHex(randomBytes(4)).toLowerCase()}`
     const store = connect(this.#url, { ...connecting, clientId: id, sessionExpiry: 0 })
@@ -122,7 +121,7 @@ export class AttachedService implements AttachedStore {
       away: (cause: StateStoreError) => this.#tell({ state: 'reconnecting', cause }),
       failed: (cause: StateStoreError) => this.#end(cause),
     }
-    this.#sentry = new Sentry(store, systemClock, events, wasReplaced)
+    return new Sentry(store, systemClock, events, wasReplaced)
   }
 
   /** One after the other: what fails ends it all. */
@@ -134,55 +133,44 @@ export class AttachedService implements AttachedStore {
   }
 
   async #claim(): Promise<void> {
-    await this.#sentry?.stop()
+    // It has begun to start over since.
+    if (this.#sentry === undefined) return
+    await this.#stopLooking()
+    const opened = await this.#open()
+    if (opened !== undefined) this.#reign = this.#newReign(opened)
+    else if (!this.#keeper.isEarly) this.#tell({ state: 'standby' })
+  }
+
+  /** What cannot be opened now is tried again, when nobody else serves then. */
+  async #open(): Promise<Opened | undefined> {
+    const opened = await this.#keeper.open()
+    this.#cancel()
+    if (opened === undefined) this.#cancel = systemClock.schedule(PATIENCE, () => this.#look())
+    return opened
+  }
+
+  async #stopLooking(): Promise<void> {
+    const sentry = this.#sentry
     this.#sentry = undefined
-    const storage = await this.#openStorage()
-    if (storage === undefined) {
-      this.#tell({ state: 'standby' })
-      this.#cancel = systemClock.schedule(PATIENCE, () => this.#look())
-      return
-    }
-    try {
-      const opened = await storage.open()
-      this.#active = { storage, opened, reign: this.#reign(opened) }
-    } catch (error) {
-      await storage.release()
-      throw error
-    }
+    await sentry?.stop()
   }
 
-  /** `undefined` while another process has the directory. */
-  async #openStorage(): Promise<Storage | undefined> {
-    const { keeping, policy, watches } = this.#settings
-    const quotas: WatchQuotas<Client> = { ...watches, ownerOf: ({ clientId }) => clientId }
-    const rights = policy && new GuestRights(policy, (...refusal) => this.#refused(...refusal))
-    try {
-      return await storageFor(keeping, quotas, rights, error => this.#faulted(error))
-    } catch (error) {
-      if (error instanceof StateStoreError && error.code === 'in-use') return undefined
-      throw error
-    }
+  /** The log goes on without this one: others may serve until it has caught up. */
+  #startOver(): void {
+    if (this.#startsOver) return
+    this.#startsOver = true
+    this.#then(async () => {
+      await this.#stopLooking()
+      await this.#reign?.end()
+      await this.#release()
+      this.#startsOver = false
+      this.#tell({ state: 'connecting' })
+      this.#look()
+    })
   }
 
-  #reign(opened: Opened): Reign {
-    const { clientId, connecting, maximumPacketSize } = this.#settings
-    const { reconnect = {}, credentials } = connecting
-    const session = openServiceSession(
-      {
-        ...connecting,
-        urls: [this.#url],
-        clientId,
-        maximumPacketSize,
-        keepAlive: connecting.keepAlive ?? 10_000,
-        connectTimeout: connecting.connectTimeout ?? 10_000,
-        sessionExpiry: SESSION_EXPIRY,
-        cleanStart: false,
-        receiveMaximum: RECEIVE_MAXIMUM,
-        will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY },
-      },
-      { strategy: backingOff(reconnect), credentials, contests: () => reign.contests },
-      systemClock,
-    )
+  #newReign(opened: Opened): Reign {
+    const session = connectService(this.#url, this.#settings, () => reign.contests, systemClock)
     const { requests$, drift$, storage$ } = this.#outlets
     const reign = new Reign(session, opened, this.#settings, systemClock, {
       requests$,
@@ -209,10 +197,8 @@ export class AttachedService implements AttachedStore {
   }
 
   async #release(): Promise<void> {
-    const active = this.#active
-    this.#active = undefined
-    await active?.opened.log.close()
-    await active?.storage.release()
+    this.#reign = undefined
+    await this.#keeper.release()
   }
 
   #end(cause: unknown): void {
@@ -221,12 +207,13 @@ export class AttachedService implements AttachedStore {
 
   async #close(cause: unknown): Promise<void> {
     this.#cancel()
+    this.#keeper.end()
     const sentry = this.#sentry
     this.#sentry = undefined
     // By then #closed is set, and nothing more is begun.
     await Promise.resolve()
     await Promise.all([this.#turn, sentry?.stop()])
-    await this.#active?.reign.end()
+    await this.#reign?.end()
     await this.#release()
     this.#tell({ state: 'closed', cause })
     for (const outlet of Object.values(this.#outlets)) outlet.complete()

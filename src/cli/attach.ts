@@ -16,10 +16,11 @@ import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
+import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
 import { record } from './record.js'
 import { addStorageFlags, type StorageFlags, storageOf, storageWords } from './storage-flags.js'
 
-interface AttachFlags extends ConnectionFlags, StorageFlags {
+interface AttachFlags extends ConnectionFlags, StorageFlags, LogFlags {
   readonly dialect: Dialect
   readonly maxKeys?: number
   readonly maxBytes?: number
@@ -33,12 +34,14 @@ interface AttachFlags extends ConnectionFlags, StorageFlags {
 const HELP = `
 Connects to any MQTT 5 broker and serves a state store there: clients need nothing but the broker. It comes back after
 every cut, says when it is away, and waits as a standby while another one serves. Keys live in memory; when it stops they
-are gone, but for those in the directory of --data. What the broker has to allow, and which brokers were tried with what
+are gone, but for those in the directory of --data. With --log they are in a log in NATS JetStream that every standby
+follows: the one that takes over has all of them. What the broker has to allow, and which brokers were tried with what
 result, is in docs/any-broker.md.
 
 Examples:
   $ rx-statestore attach mqtt://localhost
-  $ rx-statestore attach mqtts://broker.example --ca ca.pem --username store --data ./state`
+  $ rx-statestore attach mqtts://broker.example --ca ca.pem --username store --data ./state
+  $ rx-statestore attach mqtt://localhost --log nats://a:4222,b:4222,c:4222 --log-name plant-1 --node-id n1`
 
 /** Adds `attach [URL]`. */
 export function addAttach(program: Command, io: Io): void {
@@ -61,6 +64,7 @@ export function addAttach(program: Command, io: Io): void {
   )
   command.option('--policy <file>', 'who may do what with keys, by client ids; needs --identity-property')
   command.option('--audit [file]', 'a line of JSON for each refusal (stderr)')
+  addLogFlags(command)
   addConnectionFlags(command, false, 'rx-statestore-service, which is how several know of each other')
   command.addHelpText('after', HELP)
   command.action(async (url: string | undefined) => {
@@ -77,7 +81,8 @@ function onlyOne([url, ...others]: readonly string[]): string {
 
 async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$)
-  const store = await attach(url, optionsFrom(flags, io))
+  const log = await logOf(flags)
+  const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   if (flags.audit !== undefined) record(store.audit$, flags.audit, io)
   const broker = brokerOf(url)
   const told$ = merge(
@@ -85,7 +90,9 @@ async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
       distinctUntilChanged((a, b) => wordsOf(a, broker) === wordsOf(b, broker)),
       tap(state => void tell(state, broker, flags, io)),
     ),
-    store.storage$.pipe(tap((status: StorageStatus) => io.stderr.write(`${storageWords(status, false)}\n`))),
+    store.storage$.pipe(
+      tap((status: StorageStatus) => io.stderr.write(`${storageWords(status, log !== undefined)}\n`)),
+    ),
     store.faults$.pipe(tap((fault: Fault) => io.stderr.write(`${faultWords(fault)}\n`))),
   )
   const over = lastValueFrom(told$.pipe(ignoreElements(), defaultIfEmpty(undefined)))

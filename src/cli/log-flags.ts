@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { reason } from '../base/errors.js'
+import { ArgumentError, reason } from '../base/errors.js'
 import type { JetStreamOptions, SharedLog } from '../jetstream/index.js'
 import { EXIT, Failure } from './failure.js'
 import { positiveInteger } from './flags.js'
@@ -60,7 +60,12 @@ export async function logOf(flags: LogFlags): Promise<SharedLog | undefined> {
   }
   const options = optionsOf(flags.log, flags)
   const { jetStreamLog } = await import('../jetstream/index.js')
-  return jetStreamLog(options)
+  try {
+    return jetStreamLog(options)
+  } catch (cause) {
+    if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
+    throw cause
+  }
 }
 
 const LONELY = [

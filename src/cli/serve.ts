@@ -145,7 +145,7 @@ const driftWords = (drift: number): string =>
 
 async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
   const { host, port, wsPort, dialect, data, consoleUrl, wsUrl } = flags
-  const log = await logFrom(flags)
+  const log = await logOf(flags)
   const what = log === undefined ? data : `the log of ${log.name}`
   let opened: OpeningProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${what} is read`, io)
@@ -173,15 +173,6 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     throw cannotListen(cause, taken => (taken === wsPort ? '--ws-port' : '--port'))
   } finally {
     endProgress()
-  }
-}
-
-async function logFrom(flags: LogFlags): Promise<ServeOptions['log']> {
-  try {
-    return await logOf(flags)
-  } catch (cause) {
-    if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
-    throw cause
   }
 }
 

@@ -51,7 +51,7 @@ export interface MqttJsClient {
     options: { properties?: { subscriptionIdentifier?: number } },
     done: (error: Error | null, granted?: unknown, packet?: { readonly granted: readonly unknown[] }) => void,
   ): unknown
-  unsubscribe(filters: string[]): unknown
+  unsubscribe(filters: string[], options?: object, done?: (error?: Error | null) => void): unknown
   end(force: boolean, options?: { properties?: { sessionExpiryInterval?: number } }): unknown
   sendPing(): void
 }

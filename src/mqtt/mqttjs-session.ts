@@ -123,6 +123,10 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     })
   }
 
+  unsubscribe(filters: readonly string[], done: () => void): void {
+    this.#subscriber.unsubscribe(filters, done)
+  }
+
   doubt(): void {
     if (this.#dialler?.renews()) this.#break(new Error('nothing comes in the session that the broker kept'))
   }

@@ -97,6 +97,8 @@ export interface MqttSession {
 
 /** A session of one who answers: it says itself when a message with QoS 1 is dealt with. */
 export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 'subscribe' | 'doubt'> {
+  /** Ends subscriptions; calls `done` on the UNSUBACK, and never when the connection is lost first. */
+  unsubscribe(filters: readonly string[], done: () => void): void
   /** Sends the PUBACK. */
   acknowledge(packetId: number): void
   sizeOf(message: Publish): number

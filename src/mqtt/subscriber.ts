@@ -43,8 +43,11 @@ export class Subscriber {
     })
   }
 
-  /** Ends what was subscribed, if there is a connection. */
-  unsubscribe(): void {
-    if (this.#client.connected) this.#client.unsubscribe(Array.from(this.#filters))
+  /** Ends subscriptions, if there is a connection. @param done - is told of the UNSUBACK */
+  unsubscribe(filters: Iterable<string> = this.#filters, done = (): void => undefined): void {
+    if (!this.#client.connected) return
+    this.#client.unsubscribe(Array.from(filters), {}, error => {
+      if (!error) done()
+    })
   }
 }

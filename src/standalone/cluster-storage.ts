@@ -1,7 +1,7 @@
-import { firstValueFrom, lastValueFrom, type Subscription } from 'rxjs'
+import { firstValueFrom, lastValueFrom, map, merge, NEVER, type Observable, type Subscription } from 'rxjs'
 import { toHex } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
-import { ArgumentError, StateStoreError } from '../base/errors.js'
+import { ArgumentError, ClosedError, StateStoreError } from '../base/errors.js'
 import { randomBytes } from '../base/random.js'
 import { type OpenedNode, openNode } from '../cluster/open.js'
 import type { SharedLog } from '../cluster/shared-log.js'
@@ -18,20 +18,24 @@ const newLife = (): string => toHex(randomBytes(8)).toLowerCase()
 /** In [0, 1). */
 const random = (): number => (randomBytes(1)[0] ?? 0) / 256
 
-/** A log that nodes share. Raises `in-use` when a node with this id lives, and what connecting comes to. */
+/** A log that nodes share. Raises `in-use` when a node with this id lives, `closed`, and what connecting comes to. */
 export async function inCluster(
   log: SharedLog,
   { clock, opening }: StorageOptions,
   bounds: EngineOptions<Client>,
-  { events, clients }: NodeHost,
+  { events, clients, unwanted$ = NEVER }: NodeHost,
 ): Promise<Storage> {
   const { settings } = log
-  const stream = await firstValueFrom(log.connect())
+  const unwanted = (): never => {
+    throw new ClosedError('The store was closed before the log was open')
+  }
+  const first = <T>(source$: Observable<T>): Promise<T> => firstValueFrom(merge(source$, unwanted$.pipe(map(unwanted))))
+  const stream = await first(log.connect())
   const answering = await claim(stream, settings.nodeId)
   const onlooker = new Onlooker(stream, clock)
   const open = async (): Promise<Opened> => {
     const options = { bounds, settings, clock, random, newLife, clients, events, progress: opening }
-    const node = await firstValueFrom(openNode<Client>(stream, options))
+    const node = await first(openNode<Client>(stream, options))
     const logClock: Clock = {
       now: () => node.log.now,
       monotonic: () => clock.monotonic(),

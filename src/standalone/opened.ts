@@ -1,3 +1,4 @@
+import type { Observable } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import type { LogEvents } from '../cluster/settings.js'
 import type { Engine } from '../engine/engine.js'
@@ -24,6 +25,8 @@ export interface NodeHost {
   readonly events: LogEvents
   /** Connections at this node. */
   readonly clients: () => number
+  /** What is being opened is not wanted any more when this emits; default never. */
+  readonly unwanted$?: Observable<unknown> | undefined
 }
 
 /** What is kept of a store from one start to the next. */

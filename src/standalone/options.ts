@@ -124,7 +124,10 @@ export function checkChoice(name: string, value: string, choices: readonly strin
 }
 
 /** Throws {@link ArgumentError} unless a log is one, and the only place for what is kept. */
-function checkLog(log: SharedLog | undefined, options: ServeOptions): void {
+export function checkLog(
+  log: SharedLog | undefined,
+  options: Pick<ServeOptions, 'data' | 'persist' | 'persistKeys'>,
+): void {
   if (log === undefined) return
   if (typeof log !== 'object' || log === null || typeof log.connect !== 'function')
     throw new ArgumentError(`Expected \`log\` to be a log such as that of \`jetStreamLog\`, got \`${shown(log)}\``)

@@ -8,6 +8,7 @@ import type { Policy } from '../policy/policy.js'
 import type { RequestReport } from '../server/state-store-server.js'
 import type { TlsMaterial } from '../tls/tls.js'
 import { urlsOf } from './addresses.js'
+import { watchQuotas } from './broker-quotas.js'
 import type { ClusterStatus } from './cluster-status.js'
 import { type Door, doorOf, rightsOf } from './door.js'
 import { checkFreeze, Freeze } from './freeze.js'
@@ -80,7 +81,7 @@ export class StandaloneStore implements RunningStore {
     const door = doorOf(options, outlets.faults$)
     let store: StandaloneStore | undefined
     const host = { events: logEventsTo(outlets), clients: () => store?.stats.connections ?? 0 }
-    const storage = await storageOf(options, rightsOf(door), host)
+    const storage = await storageOf(options, watchQuotas(options), rightsOf(door), host)
     try {
       const opened = await storage.open()
       const life = await begin(options, outlets, opened, door)

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { SharedLog } from '../cluster/shared-log.js'
 import { filesOf } from '../disk/files.js'
 import { lockDirectory } from '../disk/lock.js'
 import { emptyLog, openLog } from '../disk/open.js'
@@ -6,35 +7,25 @@ import { Engine, type EngineOptions, type WatchQuotas } from '../engine/engine.j
 import type { KeyRights } from '../engine/rights.js'
 import { MemoryLog } from '../log/memory-log.js'
 import type { Client } from '../peer/client.js'
-import { watchQuotas } from './broker-quotas.js'
 import { inCluster } from './cluster-storage.js'
 import type { NodeHost, Opened, Storage, StorageOptions } from './opened.js'
-import type { ServeOptions } from './options.js'
 
 export type { NodeHost, Opened, Storage, StorageOptions } from './opened.js'
 
-/** Memory, or the directory that the options name. Raises `in-use`, `damaged`, `format`, or the system's error. */
-export async function storageFor(
-  options: StorageOptions,
+/**
+ * Memory, the directory that the options name, or the log that nodes share. Raises `in-use`, `damaged`, `format`, the
+ * system's error, or, of a log, `connection-lost`, `not-installed` and `closed`.
+ */
+export async function storageOf(
+  options: StorageOptions & { readonly log: SharedLog | undefined },
   watches: WatchQuotas<Client>,
-  rights: KeyRights<Client> | undefined,
-  troubled: (trouble: unknown) => void,
-): Promise<Storage> {
-  const { maxKeys, maxBytes } = options
-  const bounds = { maxKeys, maxBytes, rights, watches }
-  return options.data === '' ? inMemory(bounds) : onDisk(options, bounds, troubled)
-}
-
-/** The same, of a store with a broker of its own, or one of several nodes. Raises `connection-lost` and `not-installed` as well. */
-export function storageOf(
-  options: Required<ServeOptions>,
   rights: KeyRights<Client> | undefined,
   host: NodeHost,
 ): Promise<Storage> {
-  const { log, maxKeys, maxBytes } = options
-  const watches = watchQuotas(options)
-  if (log === undefined) return storageFor(options, watches, rights, error => host.events.troubled(error))
-  return inCluster(log, options, { maxKeys, maxBytes, rights, watches }, host)
+  const { log, data, maxKeys, maxBytes } = options
+  const bounds = { maxKeys, maxBytes, rights, watches }
+  if (log !== undefined) return inCluster(log, options, bounds, host)
+  return data === '' ? inMemory(bounds) : onDisk(options, bounds, error => host.events.troubled(error))
 }
 
 function inMemory(bounds: EngineOptions<Client>): Storage {

@@ -1,0 +1,87 @@
+import { expect } from 'vitest'
+import { type Entry, number, type StateStore } from '../../src/index.js'
+import { openClient, type Recording, record } from './open-client.js'
+
+/** Counts one key up, as fast as the store answers. */
+class Counter {
+  /** The last value that was answered, with its version. */
+  answered = 0
+  last = 0
+  answers = 0
+  stopped = false
+  readonly #client: StateStore
+  readonly #key: string
+  readonly versions: string[] = []
+
+  constructor(client: StateStore, key: string) {
+    this.#client = client
+    this.#key = key
+  }
+
+  async run(answered: () => void): Promise<void> {
+    while (!this.stopped) {
+      const value = ++this.last
+      try {
+        const { version } = await this.#client.key(this.#key, number).set(value, { timeout: 10_000 })
+        this.answered = value
+        this.versions.push(String(version))
+        answered()
+      } catch (error) {
+        expect(error).toMatchObject({ code: expect.stringMatching(/^(timeout|outcome-unknown|no-store)$/) })
+      }
+    }
+  }
+}
+
+const valuesOf = ({ values }: Recording<Entry<number>>): number[] => values.flatMap(({ value }) => value ?? [])
+const isRising = (values: readonly number[]): boolean =>
+  values.every((value, i) => i === 0 || value > (values[i - 1] ?? 0))
+
+/** Clients that count keys up while everything around them ends and starts again, and one that watches. */
+export class Counters {
+  readonly #counters: readonly Counter[]
+  readonly #seen: readonly Recording<Entry<number>>[]
+  readonly #watcher: StateStore
+  readonly #runs: Promise<unknown>
+  #heard = 0
+  #wake: () => void = () => undefined
+
+  /** Begins. @param writers - how many keys there are, each with a client of its own */
+  constructor(url: string, writers: number) {
+    this.#counters = Array.from({ length: writers }, (_, i) => new Counter(openClient(url), `k${i}`))
+    this.#watcher = openClient(url)
+    this.#seen = this.#counters.map((_, i) => record(this.#watcher.key(`k${i}`, number).entries$))
+    this.#runs = Promise.all(this.#counters.map(async counter => counter.run(() => this.#answered())))
+  }
+
+  /** Settles when so many more writes were answered. */
+  async answers(count: number): Promise<void> {
+    const wanted = this.#heard + count
+    while (this.#heard < wanted) {
+      await new Promise<void>(resolve => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  /** Ends, and looks whether every promise was kept. */
+  async verify(): Promise<void> {
+    for (const counter of this.#counters) counter.stopped = true
+    await this.#runs
+    const keys = this.#counters.map((_, i) => this.#watcher.key(`k${i}`, number))
+    const truth = await Promise.all(keys.map(async key => (await key.get()).value))
+    for (const [i, seen] of this.#seen.entries()) await seen.until(found => valuesOf(found).at(-1) === truth[i])
+    for (const [i, { answered, last, versions }] of this.#counters.entries()) {
+      expect(truth[i], `k${i}: what was answered is there`).toBeGreaterThanOrEqual(answered)
+      expect(truth[i], `k${i}: nothing is there that was not sent`).toBeLessThanOrEqual(last)
+      expect(versions, `k${i}: versions rise`).toEqual([...versions].sort())
+      const seen = this.#seen[i]
+      expect(seen && isRising(valuesOf(seen)), `k${i}: the watch does not travel in time`).toBe(true)
+    }
+  }
+
+  #answered(): void {
+    this.#heard++
+    this.#wake()
+  }
+}
