@@ -6,7 +6,7 @@ const asks = (
   responseTopic: string | undefined,
   userProperties: Record<string, string | string[]> = {},
   vouched?: string,
-) => identityOf({ topic: 't', payload: new Uint8Array(0), qos: 1, responseTopic, userProperties }, vouched)
+) => identityOf({ payload: new Uint8Array(0), responseTopic, userProperties }, vouched)
 
 describe('who asks through a broker', () => {
   it('is whoever the response topic belongs to', () => {

@@ -1,12 +1,12 @@
 import type { Subject } from 'rxjs'
 import type { InboundMessage } from '../mqtt/session.js'
-import type { Incoming } from '../packet/publish.js'
+import type { Content, Incoming } from '../packet/publish.js'
 import { INVOKE_TOPIC } from '../protocol/topics.js'
 import { StateStoreService } from '../server/service.js'
 import { type RequestReport, StateStoreServer } from '../server/state-store-server.js'
 import { volatileRule } from '../standalone/persistence.js'
 import type { Opened } from '../standalone/storage.js'
-import { answerOf, refusalOf, requestOf } from './asked.js'
+import { refusalOf, requestOf, Signature } from './asked.js'
 import { Guests } from './guests.js'
 import { identityOf } from './identity.js'
 import type { Settings } from './options.js'
@@ -31,8 +31,7 @@ export class Desk {
   readonly #outlets: DeskOutlets
   /** As they came, by what was made of them, with how to say that they are done. */
   readonly #asked = new Map<Incoming, { readonly message: InboundMessage; readonly done: () => void }>()
-  /** Of the store, named in every answer. */
-  life = ''
+  #signature = new Signature('')
 
   constructor({ engine, log, clock: logClock }: Opened, settings: Settings, outgoing: Outgoing, outlets: DeskOutlets) {
     const { dialect, clock } = settings.keeping
@@ -53,6 +52,15 @@ export class Desk {
     })
   }
 
+  /** Of the store, named in every answer. */
+  get life(): string {
+    return this.#signature.life
+  }
+
+  set life(life: string) {
+    this.#signature = new Signature(life)
+  }
+
   /** Clients that asked for something. */
   get clients(): number {
     return this.#guests.size
@@ -61,8 +69,7 @@ export class Desk {
   /** Deals with a message; `done` is called when it may be acknowledged: its answer has been published. */
   take(message: InboundMessage, done: () => void): void {
     const { topic, correlationData, responseTopic } = message
-    const identity =
-      topic === INVOKE_TOPIC && correlationData ? identityOf(asIncoming(message), this.#vouched) : undefined
+    const identity = topic === INVOKE_TOPIC && correlationData ? identityOf(message, this.#vouched) : undefined
     if (identity === undefined || responseTopic === undefined) {
       done()
       return
@@ -74,8 +81,7 @@ export class Desk {
     }
     if ('refused' in identity) {
       const { refused, property, value } = identity
-      const answer = answerOf(message, refusalOf(refused, property, value), this.life)
-      this.#outgoing.push({ topic: responseTopic, ...answer }, done)
+      this.#outgoing.push(this.#signature.answerTo(message, responseTopic, refusalOf(refused, property, value)), done)
       return
     }
     const guest = this.#guests.heard(identity.clientId)
@@ -93,13 +99,11 @@ export class Desk {
     return this.#settings.identityProperty
   }
 
-  #answer(request: Incoming, content: Parameters<typeof answerOf>[1]): void {
+  #answer(request: Incoming, content: Content): void {
     const asked = this.#asked.get(request)
     this.#asked.delete(request)
     const topic = asked?.message.responseTopic
     if (asked === undefined || topic === undefined) return
-    this.#outgoing.push({ topic, ...answerOf(asked.message, content, this.life) }, asked.done)
+    this.#outgoing.push(this.#signature.answerTo(asked.message, topic, content), asked.done)
   }
 }
-
-const asIncoming = ({ qos = 0, ...message }: InboundMessage): Incoming => ({ ...message, qos })

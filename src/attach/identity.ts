@@ -1,5 +1,5 @@
 import { toHex, utf8 } from '../base/bytes.js'
-import type { Incoming } from '../packet/publish.js'
+import type { Content } from '../packet/publish.js'
 import { PROPERTY } from '../protocol/properties.js'
 import { isTopicName, responseRefusal } from '../server/access.js'
 
@@ -20,7 +20,7 @@ const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
  *
  * @param vouched - user property in which the broker names the client
  */
-export function identityOf(message: Incoming, vouched: string | undefined): Identity | undefined {
+export function identityOf(message: Content, vouched: string | undefined): Identity | undefined {
   const { responseTopic, userProperties } = message
   const [, owner] = RESPONSE_TOPIC.exec(responseTopic ?? '') ?? []
   if (responseTopic === undefined || owner === undefined || !isTopicName(responseTopic) || /[+#]/.test(responseTopic))

@@ -33,7 +33,10 @@ export interface StateStoreServerOptions {
   readonly rights?: TopicRights | undefined
   /** To whose quota of keys a connection writes; default nobody's. */
   ownerOf?(connection: Client): Owner | undefined
-  /** Takes the answer to a request, in place of the connection; `message` is what {@link StateStoreServer.take} was given. */
+  /**
+   * Takes the answer to a request, in place of the connection; `message` is what {@link StateStoreServer.take} was given, and
+   * the content has views of it.
+   */
   answer?(connection: Client, message: Incoming, content: Content): void
   /** Publishes to all subscribers of the topic, for responses that go elsewhere than to the requester. */
   publish(message: Publish): void

@@ -195,11 +195,12 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
       connection.deliver(responseTopic, content)
       return
     }
-    // With the answer, which may have to wait, all that was read with the request would be kept.
-    const own = { ...content, correlationData: new Uint8Array(correlationData) }
-    if (this.#options.answer) this.#options.answer(connection, message, own)
+    if (this.#options.answer) this.#options.answer(connection, message, content)
     // No other client is to have it if the client itself does not want it.
-    else if (!isResponseTopic(responseTopic)) this.#options.publish({ topic: responseTopic, ...own })
+    else if (!isResponseTopic(responseTopic)) {
+      // With the answer, which may have to wait, all that was read with the request would be kept.
+      this.#options.publish({ topic: responseTopic, ...content, correlationData: new Uint8Array(correlationData) })
+    }
   }
 
   #notify(changes: readonly Change[]): void {
