@@ -16,6 +16,13 @@ const answers = (command: string): boolean => spawnSync(command, ['--version'], 
 /** For one that calls asking for its help a failure. */
 const exists = (command: string): boolean => spawnSync(command, ['-h'], { stdio: 'ignore' }).error === undefined
 
+/** Whether a command is there in a version, `major.minor`, from which on it will do. */
+function isFrom(least: string, command: string, ...args: readonly string[]): boolean {
+  const { stdout = '' } = spawnSync(command, args, { encoding: 'utf8' })
+  const [, version] = /(\d+\.\d+)/.exec(stdout ?? '') ?? []
+  return version !== undefined && version.localeCompare(least, 'en', { numeric: true }) >= 0
+}
+
 /** Debian's is too old; the gate fetches this one. */
 export const NATS_SERVER = natsServer()
 
@@ -35,13 +42,21 @@ export const DENO = `${RUNTIMES}deno-${process.platform}-${process.arch}/deno`
 
 /** All suites that need more than Node. */
 export const SERVICES = {
-  rust: { suite: 'interop: the official Rust client', needs: 'cargo', present: answers('cargo') },
+  rust: {
+    suite: 'interop: the official Rust client',
+    needs: 'cargo from 1.88',
+    present: isFrom('1.88', 'cargo', '--version'),
+  },
   mosquitto: {
     suite: 'broker: beside Mosquitto, and its clients; interop: a store attached to it',
     needs: 'mosquitto',
     present: exists('mosquitto'),
   },
-  go: { suite: 'interop: a store beside mochi; chaos: the checker of histories', needs: 'go', present: exists('go') },
+  go: {
+    suite: 'interop: a store beside mochi; chaos: the checker of histories',
+    needs: 'go from 1.21',
+    present: isFrom('1.21', 'go', 'version'),
+  },
   paho: { suite: 'broker: paho-mqtt', needs: 'pip', present: answers('pip') },
   python: {
     suite: 'interop: the official Python client of pub/sub',
