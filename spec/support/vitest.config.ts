@@ -60,10 +60,12 @@ const NOT_OURS = [
   ...(GATE ? [] : SECOND_HALVES),
 ]
 const PATIENCE = { testTimeout: 20_000, hookTimeout: 20_000, expect: { poll: { timeout: 10_000 } } }
+/** Stores of specs let everybody in, which is what they warn of. */
+const QUIET = { execArgv: ['--disable-warning=RX_STATESTORE_ANONYMOUS'] }
 const EFFORT = { setupFiles: GATE ? [] : ['spec/support/fewer-runs.ts'] }
 
 const project = (name: string, include: readonly string[], exclude: readonly string[], isolate: boolean) => ({
-  test: { ...PATIENCE, ...EFFORT, name, include: [...include], exclude: [...NOT_OURS, ...exclude], isolate },
+  test: { ...PATIENCE, ...QUIET, ...EFFORT, name, include: [...include], exclude: [...NOT_OURS, ...exclude], isolate },
 })
 /** The client's connections, on the oldest mqtt.js of the range; all else runs on the newest. */
 const oldest = {
