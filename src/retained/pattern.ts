@@ -80,20 +80,20 @@ interface Part {
 
 function partsOf(key: string, wildcards: readonly string[]): Part[] {
   if (typeof key !== 'string' || key === '')
-    throw new ArgumentError(`Expected \`key\` to be a text, got \`${shown(key)}\``)
+    throw new ArgumentError(`Expected \`keys\` to be a text, got \`${shown(key)}\``)
   const pieces = key.split(PLACEHOLDER)
   const names = pieces.filter((_, at) => at % 2 === 1)
   const isRight = names.length === wildcards.length && wildcards.every(name => names.includes(name))
   if (!isRight) {
     const wanted = wildcards.map(name => `{${name}}`).join(', ')
     throw new ArgumentError(
-      `Expected \`key\` to have ${wanted === '' ? 'no placeholders' : `each of ${wanted} once`}, ` +
+      `Expected \`keys\` to have ${wanted === '' ? 'no placeholders' : `each of ${wanted} once`}, ` +
         `as \`topic\` has its wildcards, got \`${key}\``,
     )
   }
   // No level of a topic has a slash, so that it is clear where one placeholder ends and the next begins.
   if (pieces.some((piece, at) => at % 2 === 0 && at > 0 && at < pieces.length - 1 && !piece.includes('/')))
-    throw new ArgumentError(`Expected \`key\` to have a / between two placeholders, got \`${key}\``)
+    throw new ArgumentError(`Expected \`keys\` to have a / between two placeholders, got \`${key}\``)
   return pieces.flatMap((piece, at) => {
     if (at % 2 === 1) return { name: piece }
     return piece === '' ? [] : { literal: piece, text: quoted(piece) }
