@@ -11,6 +11,7 @@ import { GlobWatch } from '../../src/matching/glob-watch.js'
 import { some } from '../support/effort.js'
 import { globScheduleOf } from './glob-schedule.js'
 import { simulateGlobs } from './glob-world.js'
+import { seedsFrom } from './seeds-from.js'
 
 type Flow = (glob: Uint8Array, options: RegistryOptions, events: GlobEvents) => Observable<never>
 
@@ -120,10 +121,16 @@ const MUTANTS: Record<string, () => void> = {
 }
 
 const MOST_SCHEDULES = 6_000
+/** Where those show that few schedules show. */
+const SHOWN: Readonly<Record<string, number>> = {
+  'memory of what was told of keys that are forgotten': 3_057,
+  'position of the registration': 827,
+  'end of a reading when a glob tells of the key': 871,
+}
 
-/** How many schedules it takes until the oracle objects; `undefined` if it never does. */
-function caughtAfter(): number | undefined {
-  for (let seed = 1; seed <= MOST_SCHEDULES; seed++) {
+/** The first schedule to which the oracle objects; `undefined` if there is none. */
+function caughtAt(first = 1): number | undefined {
+  for (const seed of seedsFrom(first, MOST_SCHEDULES)) {
     if (simulateGlobs(globScheduleOf(seed)).violations.length > 0) return seed
   }
   return undefined
@@ -137,8 +144,8 @@ describe('the oracle of globs objects when a safeguard is switched off', () => {
 
   it.each(some(Object.entries(MUTANTS), 4))('%s', { timeout: 120_000 }, (name, switchOff) => {
     switchOff()
-    const schedules = caughtAfter()
-    console.info(`${name} off: caught after ${schedules} schedules`)
-    expect(schedules).toBeDefined()
+    const seed = caughtAt(SHOWN[name])
+    console.info(`${name} off: caught at seed ${seed}`)
+    expect(seed).toBeDefined()
   })
 })
