@@ -133,6 +133,8 @@ const stoppedNode = ({ storage$ }: RunningStore, { log }: LogFlags) =>
       )
 
 function faultWords({ clientId, error }: Fault): string {
+  // What the store itself reports is no fault of its code.
+  if (error instanceof StateStoreError && clientId === '') return error.message
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return `the store failed${clientId === '' ? '' : ` at what ${JSON.stringify(clientId)} asked for`}: ${what}`
 }

@@ -4,6 +4,7 @@ import { fromUtf8, utf8 } from '../base/bytes.js'
 import type { SnapshotName, Stream, StreamBounds, StreamMessage } from '../cluster/stream.js'
 import type { Opened } from './connection.js'
 import { streamError, whenDone } from './failure.js'
+import { Leftovers } from './leftovers.js'
 import type { NatsPackages } from './packages.js'
 import { bytesOf, readableOf } from './snapshot-stream.js'
 
@@ -24,10 +25,12 @@ export class NatsStream implements Stream {
   readonly #opened: Opened
   readonly #client: JetStreamClient
   readonly #packages: NatsPackages
+  readonly #leftovers: Leftovers
 
   constructor(opened: Opened, packages: NatsPackages) {
     this.#opened = opened
     this.#packages = packages
+    this.#leftovers = new Leftovers(opened)
     this.#client = packages.jetstream.jetstream(opened.nats)
     this.largest = (opened.nats.info?.max_payload ?? 1024 * 1024) - OVERHEAD
   }
@@ -79,7 +82,12 @@ export class NatsStream implements Stream {
   putSnapshot(name: string, blocks: Iterable<Uint8Array>): Observable<never> {
     return new Observable(subscriber => {
       const { readable, abort } = readableOf(blocks)
-      this.#opened.snapshots.put({ name }, readable, { timeout: BLOCK }).then(
+      const write = async (): Promise<void> => {
+        const bucket = await this.#opened.bucket()
+        await this.#leftovers.find()
+        await bucket.put({ name }, readable, { timeout: BLOCK })
+      }
+      write().then(
         () => subscriber.complete(),
         cause => subscriber.error(streamError('the snapshot was not written', cause)),
       )
@@ -115,6 +123,10 @@ export class NatsStream implements Stream {
 
   removeSnapshot(name: string): Observable<never> {
     return whenDone('the snapshot was not removed', () => this.#opened.snapshots.delete(name)).pipe(ignoreElements())
+  }
+
+  sweep(): Observable<never> {
+    return whenDone('what is left of snapshots was not removed', () => this.#leftovers.remove()).pipe(ignoreElements())
   }
 
   ask(nodeId: string): Observable<string | undefined> {
