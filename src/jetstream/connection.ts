@@ -7,6 +7,7 @@ import { StreamError } from '../cluster/stream.js'
 import { checkKept, checkStream } from './found.js'
 import type { JetStreamSettings } from './options.js'
 import type { NatsPackages } from './packages.js'
+import { cutWhenStale } from './stale.js'
 
 /** A connection to NATS, and what a store has there. */
 export interface Opened {
@@ -52,7 +53,7 @@ export async function connectTo(settings: JetStreamSettings, packages: NatsPacka
       : nkeyFile !== undefined
         ? nkeyAuthenticator(new TextEncoder().encode((await readFile(nkeyFile, 'utf8')).trim()))
         : undefined
-  return connect({
+  const nats = await connect({
     servers,
     name: `rx-statestore ${name} ${nodeId}`,
     ...(user !== undefined && { user }),
@@ -70,6 +71,8 @@ export async function connectTo(settings: JetStreamSettings, packages: NatsPacka
     // An error is made for each message that is sent, in case.
     noAsyncTraces: true,
   })
+  cutWhenStale(nats)
+  return nats
 }
 
 /** Makes what a store needs at NATS, or finds it. Rejects with `argument` when what is there is not fit for it. */
