@@ -7,6 +7,7 @@ import { streamError, whenDone } from './failure.js'
 import { Leftovers } from './leftovers.js'
 import type { NatsPackages } from './packages.js'
 import { bytesOf, readableOf } from './snapshot-stream.js'
+import { closeWhole } from './stale.js'
 
 /** What a message has besides its bytes: subject, headers with its id, and the words of the protocol, bytes. */
 const OVERHEAD = 1024
@@ -161,7 +162,7 @@ export class NatsStream implements Stream {
   }
 
   close(): Observable<never> {
-    return whenDone('the connection was not closed', () => this.#opened.nats.close()).pipe(ignoreElements())
+    return whenDone('the connection was not closed', () => closeWhole(this.#opened.nats)).pipe(ignoreElements())
   }
 
   #consumer(after: number): Promise<Consumer> {

@@ -12,6 +12,12 @@ export function cutWhenStale(nats: NatsConnection): void {
   statuses$.subscribe({ next: () => socketOf(nats)?.destroy(), error: () => undefined })
 }
 
+/** Closes a connection. One that it was about to make, to a server that hangs, it would leave open for ever. */
+export async function closeWhole(nats: NatsConnection): Promise<void> {
+  await nats.close()
+  socketOf(nats)?.destroy()
+}
+
 interface Socket {
   destroy(): void
 }
