@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { unlessDone } from '../base/clock.js'
 import { processIo } from './io.js'
 import { run } from './run.js'
 
@@ -6,7 +7,7 @@ const code = await run(process.argv.slice(2), processIo())
 process.exitCode = code
 // Not at once, which would cut off output on its way into a pipe. What a library has left open, such as a connection to a
 // server that hangs, must not keep a process that is done.
-const end = (): void => void setTimeout(() => process.exit(code), 1_000).unref()
+const end = (): void => unlessDone(1_000, () => process.exit(code))
 const flushed = (output: NodeJS.WriteStream, next: () => void): void => {
   if (output.writable) output.write('', next)
   else next()
