@@ -159,6 +159,10 @@ export class FakeStream implements Stream {
     return this.#done(() => this.#cluster.snapshots.delete(name))
   }
 
+  sweep(): Observable<never> {
+    return EMPTY
+  }
+
   ask(nodeId: string): Observable<string | undefined> {
     return this.#answer(() => this.#cluster.living.get(nodeId))
   }

@@ -1,4 +1,4 @@
-import { type Observable, throwError } from 'rxjs'
+import { defer, EMPTY, type Observable, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { type SnapshotName, StreamError } from '../../src/cluster/stream.js'
 import { FakeStream } from './fake-stream.js'
@@ -116,6 +116,37 @@ describe('snapshots', () => {
     const { node: c } = world.node('c')
     world.clock.advance(5_000)
     expect(['damaged', 'format']).toContain((c.error as { code?: string } | undefined)?.code)
+  })
+
+  it('are reported when they cannot be written: until then the log grows', () => {
+    const world = new World()
+    const stream = new FakeStream(world.cluster)
+    stream.putSnapshot = () => throwError(() => new StreamError('lost', 'no space'))
+    const { node: a } = world.open('a', OFTEN, stream)
+    for (let at = 0; at < 30; at++) a.log.append(set('k', String(at)))
+    world.clock.advance(2_000)
+    expect(a.troubles).toMatchObject([
+      { code: 'connection-lost', message: expect.stringMatching(/log grows.*no space/) },
+    ])
+    expect(a.troubles[0]).not.toBeInstanceOf(StreamError)
+    delete (stream as { putSnapshot?: unknown }).putSnapshot
+    world.clock.advance(65_000)
+    expect(world.cluster.snapshots.size).toBe(1)
+  })
+
+  it('have what was left of others removed, when they count', () => {
+    const world = new World()
+    const stream = new FakeStream(world.cluster)
+    const swept: (number | undefined)[] = []
+    const { node: a } = world.open('a', OFTEN, stream)
+    stream.sweep = () =>
+      defer(() => {
+        swept.push(a.replica.milestones.last?.position)
+        return EMPTY
+      })
+    for (let at = 0; at < 30; at++) a.log.append(set('k', String(at)))
+    world.clock.advance(2_000)
+    expect(swept).toEqual([Number([...world.cluster.snapshots.keys()][0]?.slice(0, 16))])
   })
 
   it('that are gone let no node begin where the stream was trimmed', () => {

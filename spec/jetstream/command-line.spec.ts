@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { filter, firstValueFrom, ReplaySubject } from 'rxjs'
@@ -78,5 +79,20 @@ describe.skipIf(!SERVICES.nats.present)('nodes from the command line', { timeout
     await watch.says(/\bk\b.*\bafter\b/)
     await watch.says(/connected to .* again/)
     expect(watch.child.exitCode).toBeNull()
+  })
+
+  it('a node that cannot start, as NATS hangs, ends when it is asked to', async () => {
+    const hangs = createServer(() => undefined)
+    await new Promise<void>(resolve => hangs.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void hangs.close())
+    const connected = once(hangs, 'connection')
+    const address = hangs.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    const { child, says } = launch('serve', '--log', `nats://127.0.0.1:${port}`, '--port', '0', '--ws-port', '0')
+    await connected
+    const exited = once(child, 'exit')
+    child.kill('SIGTERM')
+    await says(/^stopped$/)
+    expect(await exited).toEqual([0, null])
   })
 })

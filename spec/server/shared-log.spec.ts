@@ -119,6 +119,24 @@ describe('What connections ask for, with a log that others append to as well', (
     expect(said).toEqual(['full b', 'applied 1', 'wrote a'])
   })
 
+  it('reads what others have changed, though the write with which it was to go was too large', async () => {
+    const { log, said, sequencer, job, turn } = open()
+    const owner = {}
+    sequencer.write(owner, START, 1, job('a'))
+    sequencer.read({}, 1, job('b'), true)
+    sequencer.read(owner, 1, job('c'), true)
+    const append = log.append.bind(log)
+    log.append = entry => {
+      log.refusal = entry.commands.length > 0 ? 'full' : undefined
+      append(entry)
+    }
+    await turn()
+    expect(said).toEqual(['full a'])
+    expect(log.entries.map(({ commands }) => commands.length)).toEqual([0])
+    log.commit()
+    expect(said.filter(each => each.startsWith('read'))).toEqual(['read b', 'read c'])
+  })
+
   it('is not said to be nowhere when the log ends: what is on its way may be there, what is gathered is not', async () => {
     const { log, said, sequencer, job, turn } = open()
     for (const name of ['a', 'b']) {

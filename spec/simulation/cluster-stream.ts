@@ -122,6 +122,10 @@ export class SimStream implements Stream {
     return this.#does(() => this.#cluster.snapshots.delete(name))
   }
 
+  sweep(): Observable<never> {
+    return EMPTY
+  }
+
   ask(): Observable<string | undefined> {
     return this.#answer(() => undefined)
   }

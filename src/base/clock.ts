@@ -31,3 +31,10 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
+
+/** Runs a task after so many ms, unless the process has nothing else to do until then, and ends. */
+export function unlessDone(delay: number, task: () => void): void {
+  const timer: unknown = setTimeout(task, delay)
+  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
+    timer.unref()
+}

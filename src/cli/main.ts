@@ -1,6 +1,15 @@
 #!/usr/bin/env node
+import { unlessDone } from '../base/clock.js'
 import { processIo } from './io.js'
 import { run } from './run.js'
 
-// Not process.exit(), which would cut off output on its way into a pipe.
-process.exitCode = await run(process.argv.slice(2), processIo())
+const code = await run(process.argv.slice(2), processIo())
+process.exitCode = code
+// Not at once, which would cut off output on its way into a pipe. What a library has left open, such as a connection to a
+// server that hangs, must not keep a process that is done.
+const end = (): void => unlessDone(1_000, () => process.exit(code))
+const flushed = (output: NodeJS.WriteStream, next: () => void): void => {
+  if (output.writable) output.write('', next)
+  else next()
+}
+flushed(process.stdout, () => flushed(process.stderr, end))

@@ -102,7 +102,12 @@ async function run(flags: Flags, io: Io): Promise<void> {
   // From now on, so that an interrupt during the start ends it cleanly as well.
   const interrupted = firstValueFrom(io.interrupt$)
   const security = new ServeSecurity(flags, io)
-  const store = await start(flags, security, io)
+  const store = await startUnless(interrupted, start(flags, security, io), flags)
+  if (store === undefined) {
+    security.close()
+    io.stderr.write('stopped\n')
+    return
+  }
   store.storage$.subscribe(status => io.stderr.write(`${storageWords(status, flags.log !== undefined)}\n`))
   store.drift$.subscribe(drift => io.stderr.write(`${driftWords(drift)}\n`))
   store.faults$.subscribe(fault => io.stderr.write(`${faultWords(fault)}\n`))
@@ -121,6 +126,19 @@ async function run(flags: Flags, io: Io): Promise<void> {
   io.stderr.write('stopped\n')
 }
 
+/** A node may wait for long, for NATS and for all keys: whoever stops it then does not wait, too. */
+async function startUnless(
+  interrupted: Promise<unknown>,
+  starting: Promise<RunningStore>,
+  { log }: LogFlags,
+): Promise<RunningStore | undefined> {
+  if (log === undefined) return starting
+  const store = await Promise.race([starting, interrupted.then(() => undefined)])
+  // Nobody waits for why it could not start any more.
+  if (store === undefined) starting.then(late => late.close()).catch(() => undefined)
+  return store
+}
+
 /** Fails when a node has stopped for good: whoever looks after the process may start it anew. */
 const stoppedNode = ({ storage$ }: RunningStore, { log }: LogFlags) =>
   log === undefined
@@ -133,6 +151,8 @@ const stoppedNode = ({ storage$ }: RunningStore, { log }: LogFlags) =>
       )
 
 function faultWords({ clientId, error }: Fault): string {
+  // What the store itself reports is no fault of its code.
+  if (error instanceof StateStoreError && clientId === '') return error.message
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return `the store failed${clientId === '' ? '' : ` at what ${JSON.stringify(clientId)} asked for`}: ${what}`
 }

@@ -1,4 +1,4 @@
-import { StateStoreError } from '../base/errors.js'
+import { reason, StateStoreError } from '../base/errors.js'
 import { damaged } from '../log/errors.js'
 import { LogFailure } from '../log/log.js'
 
@@ -36,6 +36,14 @@ export const rolledBack = (position: number, known: number): StateStoreError =>
 /** Something in the stream is no message of a node; it counts for nobody. */
 export const foreign = (position: number): StateStoreError =>
   damaged(`the message at position ${position} of the stream is none of a node, or damaged; all nodes ignore it`)
+
+/** A snapshot did not come to be. It is not one of a stream, as those are told once, and the log goes on the while. */
+export const notWritten = (cause: unknown): StateStoreError =>
+  new StateStoreError(
+    'connection-lost',
+    `a snapshot could not be written, and the log grows until one is (the next attempt is in a minute): ${reason(cause)}`,
+    { cause },
+  )
 
 /** An entry is too large for the log. */
 export const tooLarge = (size: number, most: number): LogFailure =>

@@ -1,6 +1,7 @@
-import { concat, type Subscription } from 'rxjs'
+import { concat, EMPTY, type Subscription } from 'rxjs'
 import { ByteWriter } from '../base/byte-writer.js'
 import type { State } from '../engine/state.js'
+import { notWritten } from './errors.js'
 import { encodeMilestone, type Milestone } from './milestones.js'
 import type { Replica } from './replica.js'
 import type { Parcel } from './sender.js'
@@ -78,12 +79,12 @@ export class SnapshotWriter {
 
   /** It is said in the log that a snapshot of ours is written. */
   written(): void {
-    const { before } = this.#replica.milestones
-    if (before === undefined) return
+    const position = this.#replica.milestones.before?.position ?? 0
+    const old$ = position === 0 ? EMPTY : concat(this.#stream.trim(position), this.#stream.snapshots())
     this.#trimming?.unsubscribe()
-    this.#trimming = concat(this.#stream.trim(before.position), this.#stream.snapshots()).subscribe({
+    this.#trimming = concat(old$, this.#stream.sweep()).subscribe({
       next: names => {
-        for (const { name } of names) if ((positionOf(name) ?? before.position) < before.position) this.#remove(name)
+        for (const { name } of names) if ((positionOf(name) ?? position) < position) this.#remove(name)
       },
       error: error => this.#host.troubled(error),
     })
@@ -105,7 +106,7 @@ export class SnapshotWriter {
 
   #ended(error?: unknown): void {
     this.#writing = undefined
-    if (error !== undefined) this.#host.troubled(error)
+    if (error !== undefined) this.#host.troubled(notWritten(error))
   }
 }
 

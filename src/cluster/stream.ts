@@ -100,6 +100,12 @@ export interface Stream {
   /** Removes a snapshot; completes also when there was none. */
   removeSnapshot(name: string): Observable<never>
 
+  /**
+   * Removes what is left of snapshots whose writing was cut short before the last {@link putSnapshot} was subscribed to here,
+   * unless they are there as a whole by now; to be called when the one that was put then counts.
+   */
+  sweep(): Observable<never>
+
   /** Asks for a node that lives, by its id; emits its life, or `undefined` when nobody answered in time, then completes. */
   ask(nodeId: string): Observable<string | undefined>
 

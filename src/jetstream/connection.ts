@@ -4,19 +4,26 @@ import type { ObjectStore } from '@nats-io/obj'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { ArgumentError, reason } from '../base/errors.js'
 import { StreamError } from '../cluster/stream.js'
+import { checkKept, checkStream } from './found.js'
 import type { JetStreamSettings } from './options.js'
 import type { NatsPackages } from './packages.js'
+import { cutWhenStale } from './stale.js'
 
 /** A connection to NATS, and what a store has there. */
 export interface Opened {
   readonly nats: NatsConnection
   readonly manager: JetStreamManager
   readonly snapshots: ObjectStore
+  /** Where snapshots are, made again if somebody has removed it. */
+  bucket(): Promise<ObjectStore>
   readonly names: Names
 }
 
 /** Code of an error of the API of JetStream. */
 const STREAM_NOT_FOUND = 10_059
+
+/** What is before an entry's bytes in a message has to leave room for some of them; bytes. */
+const SMALLEST_MESSAGE = 4_096
 
 /** What belongs to a store. */
 export interface Names {
@@ -46,7 +53,7 @@ export async function connectTo(settings: JetStreamSettings, packages: NatsPacka
       : nkeyFile !== undefined
         ? nkeyAuthenticator(new TextEncoder().encode((await readFile(nkeyFile, 'utf8')).trim()))
         : undefined
-  return connect({
+  const nats = await connect({
     servers,
     name: `rx-statestore ${name} ${nodeId}`,
     ...(user !== undefined && { user }),
@@ -64,6 +71,8 @@ export async function connectTo(settings: JetStreamSettings, packages: NatsPacka
     // An error is made for each message that is sent, in case.
     noAsyncTraces: true,
   })
+  cutWhenStale(nats)
+  return nats
 }
 
 /** Makes what a store needs at NATS, or finds it. Rejects with `argument` when what is there is not fit for it. */
@@ -72,11 +81,16 @@ export async function prepare(
   { name, replicas }: JetStreamSettings,
   { jetstream, objects }: NatsPackages,
 ): Promise<Opened> {
+  const { max_payload = SMALLEST_MESSAGE } = nats.info ?? {}
+  if (max_payload < SMALLEST_MESSAGE)
+    throw new ArgumentError(
+      `NATS takes messages of ${max_payload} bytes at most (max_payload): nodes need ${SMALLEST_MESSAGE}`,
+    )
   const names = namesOf(name)
   const manager = await jetstream.jetstreamManager(nats)
   const storage = jetstream.StorageType.File
   try {
-    check(await manager.streams.info(names.stream), replicas)
+    checkStream(await manager.streams.info(names.stream), names.subject, max_payload, replicas)
   } catch (error) {
     const isMissing = error instanceof jetstream.JetStreamApiError && error.code === STREAM_NOT_FOUND
     if (!isMissing) throw error
@@ -91,22 +105,11 @@ export async function prepare(
       duplicate_window: 120 * 1e9,
     })
   }
-  const store = new objects.Objm(nats)
-  return { nats, manager, names, snapshots: await store.create(names.bucket, { storage, replicas }) }
-}
-
-/** Throws {@link ArgumentError} unless a stream keeps what it has taken, on so many servers. */
-function check({ config }: Awaited<ReturnType<JetStreamManager['streams']['info']>>, replicas: number): void {
-  const { name, storage, num_replicas, retention, max_age, max_msgs, max_bytes } = config
-  const forgets = max_age > 0 || max_msgs > 0 || max_bytes > 0 || retention !== 'limits'
-  if (storage !== 'file' || forgets)
-    throw new ArgumentError(
-      `the stream ${name} does not keep all it has taken: it has to have file storage and no limits of age, messages or bytes`,
-    )
-  if (num_replicas !== replicas)
-    throw new ArgumentError(
-      `the stream ${name} has ${num_replicas} replicas, not ${replicas}: say so, or change the stream with the tools of NATS`,
-    )
+  const bucket = async (): Promise<ObjectStore> => new objects.Objm(nats).create(names.bucket, { storage, replicas })
+  const snapshots = await bucket()
+  // One that is there is taken as it is.
+  checkKept((await snapshots.status()).streamInfo, replicas)
+  return { nats, manager, names, snapshots, bucket }
 }
 
 /** Whether an error is one that the operator has to see to, and trying again will not help. */

@@ -4,8 +4,10 @@ import { fromUtf8, utf8 } from '../base/bytes.js'
 import type { SnapshotName, Stream, StreamBounds, StreamMessage } from '../cluster/stream.js'
 import type { Opened } from './connection.js'
 import { streamError, whenDone } from './failure.js'
+import { Leftovers } from './leftovers.js'
 import type { NatsPackages } from './packages.js'
 import { bytesOf, readableOf } from './snapshot-stream.js'
+import { closeWhole } from './stale.js'
 
 /** What a message has besides its bytes: subject, headers with its id, and the words of the protocol, bytes. */
 const OVERHEAD = 1024
@@ -24,10 +26,12 @@ export class NatsStream implements Stream {
   readonly #opened: Opened
   readonly #client: JetStreamClient
   readonly #packages: NatsPackages
+  readonly #leftovers: Leftovers
 
   constructor(opened: Opened, packages: NatsPackages) {
     this.#opened = opened
     this.#packages = packages
+    this.#leftovers = new Leftovers(opened)
     this.#client = packages.jetstream.jetstream(opened.nats)
     this.largest = (opened.nats.info?.max_payload ?? 1024 * 1024) - OVERHEAD
   }
@@ -79,7 +83,12 @@ export class NatsStream implements Stream {
   putSnapshot(name: string, blocks: Iterable<Uint8Array>): Observable<never> {
     return new Observable(subscriber => {
       const { readable, abort } = readableOf(blocks)
-      this.#opened.snapshots.put({ name }, readable, { timeout: BLOCK }).then(
+      const write = async (): Promise<void> => {
+        const bucket = await this.#opened.bucket()
+        await this.#leftovers.find()
+        await bucket.put({ name }, readable, { timeout: BLOCK })
+      }
+      write().then(
         () => subscriber.complete(),
         cause => subscriber.error(streamError('the snapshot was not written', cause)),
       )
@@ -117,6 +126,10 @@ export class NatsStream implements Stream {
     return whenDone('the snapshot was not removed', () => this.#opened.snapshots.delete(name)).pipe(ignoreElements())
   }
 
+  sweep(): Observable<never> {
+    return whenDone('what is left of snapshots was not removed', () => this.#leftovers.remove()).pipe(ignoreElements())
+  }
+
   ask(nodeId: string): Observable<string | undefined> {
     const { nats, names } = this.#opened
     const { errors } = this.#packages.transport
@@ -149,7 +162,7 @@ export class NatsStream implements Stream {
   }
 
   close(): Observable<never> {
-    return whenDone('the connection was not closed', () => this.#opened.nats.close()).pipe(ignoreElements())
+    return whenDone('the connection was not closed', () => closeWhole(this.#opened.nats)).pipe(ignoreElements())
   }
 
   #consumer(after: number): Promise<Consumer> {

@@ -70,14 +70,23 @@ export class Batch {
   /**
    * How every job ends when the entry is not in the log: what only reads is done, unless it was to see what others have
    * changed.
+   *
+   * @param reads - whether jobs that only read end, too
    */
-  failing(failure: LogFailure): (() => void)[] {
+  failing(failure: LogFailure, reads = true): (() => void)[] {
     const { problem } = failure
-    const reads = problem === 'full' || problem === 'broken'
-    return this.#jobs.map(
-      ({ job, isRead }) =>
-        () =>
-          isRead && reads ? job.read() : job.failed(failure),
-    )
+    const isDone = problem === 'full' || problem === 'broken'
+    return this.#jobs
+      .filter(({ isRead }) => reads || !isRead)
+      .map(
+        ({ job, isRead }) =>
+          () =>
+            isRead && isDone ? job.read() : job.failed(failure),
+      )
+  }
+
+  /** Its jobs that only read. */
+  get reads(): Job[] {
+    return this.#jobs.filter(({ isRead }) => isRead).map(({ job }) => job)
   }
 }

@@ -150,7 +150,10 @@ export class Sequencer implements LogListener {
     if (batch === undefined) return
     batch.done = true
     if (!this.#stopped) {
-      for (const end of batch.failing(failure)) this.#performer.guard(end)
+      // A write that was too large says nothing of what others have changed: the reads that came with it go with the next.
+      const stay = this.#log.sharing !== undefined && failure.problem === 'full' && batch.commands.length > 0
+      for (const end of batch.failing(failure, !stay)) this.#performer.guard(end)
+      if (stay) for (const job of batch.reads) this.#confirm({}, 0, job)
     }
     this.#finish(batch, failure)
     this.#flush()
