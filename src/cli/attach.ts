@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { defaultIfEmpty, distinctUntilChanged, firstValueFrom, ignoreElements, lastValueFrom, merge, tap } from 'rxjs'
-import { reason } from '../base/errors.js'
+import { reason, StateStoreError } from '../base/errors.js'
 import type { ConnectOptions } from '../index.js'
 import {
   type AttachedState,
@@ -118,8 +118,11 @@ function wordsOf(state: AttachedState, broker: string): string {
   return ''
 }
 
-const faultWords = ({ error }: Fault): string =>
-  `the store failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
+function faultWords({ error }: Fault): string {
+  // What the store itself reports is no fault of its code.
+  if (error instanceof StateStoreError) return error.message
+  return `the store failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
+}
 
 function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
   const { dialect, maxKeys, maxBytes, maxWatches, identityProperty, disconnectEvents, policy } = flags
