@@ -1,6 +1,7 @@
 import { defer, map, Observable, ReplaySubject, share } from 'rxjs'
 import type { Clock } from '../base/clock.js'
-import type { RunningStore, StoreStats } from '../standalone.js'
+import { attachedFacts } from './attached-facts.js'
+import { type ConsoleStore, isAttached, type StoreAtBroker, type StoreWithBroker } from './console-store.js'
 import type { Clients, Pulse } from './contract.js'
 
 /** How often there is something new, ms. */
@@ -10,6 +11,8 @@ const MOST_CLIENTS = 1_000
 /** Most nodes. */
 const MOST_NODES = 100
 
+type Stats = ConsoleStore['stats']
+
 /** What there is to tell of a second, as lines. */
 export interface Moment {
   readonly pulse: string
@@ -17,7 +20,7 @@ export interface Moment {
 }
 
 /** Moments of a store, the latest at once, then every second. One round of looking, however many look on. */
-export const moments = (store: RunningStore, clock: Clock): Observable<Moment> =>
+export const moments = (store: ConsoleStore, clock: Clock): Observable<Moment> =>
   defer(() => {
     let before = store.stats
     return ticks(clock).pipe(
@@ -48,21 +51,17 @@ const ticks = (clock: Clock): Observable<void> =>
     tick()
   })
 
-function pulseOf(store: RunningStore, stats: StoreStats, before: StoreStats, at: number): Pulse {
-  const { keys, watches, connections, networkConnections, refusedConnections, refusedLogins } = stats
-  const { startedAt, frozenUntil, drift, keyspace, cluster } = store
+function pulseOf(store: ConsoleStore, stats: Stats, before: Stats, at: number): Pulse {
+  const { keys, watches } = stats
+  const { startedAt, drift, keyspace, cluster } = store
   return {
     type: 'pulse',
     at,
-    startedAt,
-    ...(frozenUntil !== undefined && { frozenUntil }),
+    ...(startedAt !== undefined && { startedAt }),
     ...(drift > 0 && { drift }),
     keys,
     watches,
-    connections,
-    networkConnections,
-    refusedConnections,
-    refusedLogins,
+    ...(isAttached(store) ? guestsOf(store) : connectionsOf(store)),
     requests: since(before.requests, stats.requests),
     errors: since(before.errors, stats.errors),
     notifications: since(before.notifications, stats.notifications),
@@ -71,9 +70,22 @@ function pulseOf(store: RunningStore, stats: StoreStats, before: StoreStats, at:
   }
 }
 
+/** What is known of who is there, with a broker of one's own. */
+function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
+  const { connections, networkConnections, refusedConnections, refusedLogins } = stats
+  const counts = { connections, networkConnections, refusedConnections, refusedLogins }
+  return { ...counts, ...(frozenUntil !== undefined && { frozenUntil }) }
+}
+
+/** The same without. */
+const guestsOf = ({ clients, state }: StoreAtBroker) => ({
+  connections: clients.length,
+  attached: attachedFacts(state),
+})
+
 // A restart begins to count anew.
 const since = (before: number, now: number): number => (now < before ? now : now - before)
 
-const clientsOf = (store: RunningStore): Clients => ({ type: 'clients', clients: store.clients.slice(0, MOST_CLIENTS) })
+const clientsOf = (store: ConsoleStore): Clients => ({ type: 'clients', clients: store.clients.slice(0, MOST_CLIENTS) })
 
 const line = (members: Pulse | Clients): string => `${JSON.stringify(members)}\n`
