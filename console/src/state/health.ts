@@ -1,5 +1,5 @@
 import type { Status } from 'rx-statestore'
-import { combineLatest, distinctUntilChanged, map, type Observable, scan, startWith } from 'rxjs'
+import { combineLatest, distinctUntilChanged, type Observable, scan, startWith } from 'rxjs'
 import type { Pulse } from '../../../src/console/contract.js'
 import type { FeedEvent } from '../api/feed.js'
 import { inWords } from '../model/words.js'
