@@ -68,10 +68,14 @@ export class Guests {
 
   /** Those that watch, or were heard in the last minute. */
   get present(): readonly ConnectedClient[] {
-    const now = this.#clock.monotonic()
-    return Array.from(this.#byId.values(), guest => ({ guest, watches: this.#watchers.countOf(guest) }))
-      .filter(({ guest, watches }) => watches > 0 || now - guest.heardAt < LATELY)
-      .map(({ guest: { clientId, since }, watches }) => ({ clientId, since, watches }))
+    const earliest = this.#clock.monotonic() - LATELY
+    const present: ConnectedClient[] = []
+    for (const guest of this.#byId.values()) {
+      const watches = this.#watchers.countOf(guest)
+      const { clientId, since, heardAt } = guest
+      if (watches > 0 || heardAt > earliest) present.push({ clientId, since, watches })
+    }
+    return present
   }
 
   /** A client that was heard; `undefined` for any other. */

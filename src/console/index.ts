@@ -6,6 +6,7 @@ import { packageVersion } from './version.js'
 
 export type { GivenServer } from '../listeners/mount.js'
 export type { ConsoleServer } from './console-server.js'
+export type { BrokerLogin } from './contract.js'
 
 /** Options of {@link serveConsole}. */
 export interface ServeConsoleOptions
@@ -37,6 +38,12 @@ const NAMES: OptionNames<ServeConsoleOptions> = {
  * ```ts
  * await using console = await serveConsole(store, { server, publicUrl: 'https://panel.example/console/' })
  * print(console.link)
+ * ```
+ *
+ * @example
+ * ```ts
+ * await using store = await attach('mqtt://broker')
+ * await using console = await serveConsole(store, { brokerUrl: 'ws://broker:9001', brokerLogin: { username: 'console' } })
  * ```
  */
 export async function serveConsole(

@@ -1,7 +1,7 @@
 import { defer, map, Observable, ReplaySubject, share } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import { attachedFacts } from './attached-facts.js'
-import { type ConsoleStore, isAttached, type StoreAtBroker, type StoreWithBroker } from './console-store.js'
+import { type ConsoleStore, isAttached, type StoreWithBroker } from './console-store.js'
 import type { Clients, Pulse } from './contract.js'
 
 /** How often there is something new, ms. */
@@ -25,10 +25,10 @@ export const moments = (store: ConsoleStore, clock: Clock): Observable<Moment> =
     let before = store.stats
     return ticks(clock).pipe(
       map(() => {
-        const stats = store.stats
-        const moment = { pulse: line(pulseOf(store, stats, before, clock.now())), clients: line(clientsOf(store)) }
+        const { stats, clients } = store
+        const pulse = pulseOf(store, stats, before, clients.length, clock.now())
         before = stats
-        return moment
+        return { pulse: line(pulse), clients: line({ type: 'clients', clients: clients.slice(0, MOST_CLIENTS) }) }
       }),
     )
   }).pipe(
@@ -51,7 +51,7 @@ const ticks = (clock: Clock): Observable<void> =>
     tick()
   })
 
-function pulseOf(store: ConsoleStore, stats: Stats, before: Stats, at: number): Pulse {
+function pulseOf(store: ConsoleStore, stats: Stats, before: Stats, clients: number, at: number): Pulse {
   const { keys, watches } = stats
   const { startedAt, drift, keyspace, cluster } = store
   return {
@@ -61,7 +61,7 @@ function pulseOf(store: ConsoleStore, stats: Stats, before: Stats, at: number): 
     ...(drift > 0 && { drift }),
     keys,
     watches,
-    ...(isAttached(store) ? guestsOf(store) : connectionsOf(store)),
+    ...(isAttached(store) ? { connections: clients, attached: attachedFacts(store.state) } : connectionsOf(store)),
     requests: since(before.requests, stats.requests),
     errors: since(before.errors, stats.errors),
     notifications: since(before.notifications, stats.notifications),
@@ -77,15 +77,7 @@ function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
   return { ...counts, ...(frozenUntil !== undefined && { frozenUntil }) }
 }
 
-/** The same without. */
-const guestsOf = ({ clients, state }: StoreAtBroker) => ({
-  connections: clients.length,
-  attached: attachedFacts(state),
-})
-
 // A restart begins to count anew.
 const since = (before: number, now: number): number => (now < before ? now : now - before)
-
-const clientsOf = (store: ConsoleStore): Clients => ({ type: 'clients', clients: store.clients.slice(0, MOST_CLIENTS) })
 
 const line = (members: Pulse | Clients): string => `${JSON.stringify(members)}\n`
