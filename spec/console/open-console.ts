@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { type ConsoleOptions, ConsoleServer } from '../../src/console/console-server.js'
-import type { RunningStore, ServeOptions } from '../../src/standalone.js'
+import type { AttachedStore, RunningStore, ServeOptions } from '../../src/standalone.js'
 import { ManualClock } from '../support/manual-clock.js'
 import { openStore } from '../support/open-store.js'
 
@@ -24,14 +24,22 @@ export async function openConsole(
 ): Promise<OpenConsole> {
   const clock = new ManualClock(Date.now())
   const { store } = await openStore({ ...options.serve, clock })
-  const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3', clock }
+  return { store, clock, ...(await openConsoleOf(store, { clock, ...options })) }
+}
+
+/** A console over a store that is there. */
+export async function openConsoleOf(
+  store: RunningStore | AttachedStore,
+  options: Partial<ConsoleOptions> = {},
+): Promise<Pick<OpenConsole, 'server' | 'ask'>> {
+  const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3' }
   const server = await ConsoleServer.start(store, { ...defaults, ...options })
   onTestFinished(async () => server.close())
   const ask = async (path: string, body?: unknown): Promise<Response> => {
     const init = body === undefined ? {} : { method: 'POST', body: bodyOf(body) }
     return fetch(new URL(path, server.url), { ...init, headers: { authorization: `Bearer ${server.token}` } })
   }
-  return { store, clock, server, ask }
+  return { server, ask }
 }
 
 const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>

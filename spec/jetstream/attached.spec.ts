@@ -59,6 +59,22 @@ describe.skipIf(!SERVICES.nats.present)('attached stores that share a log', { ti
     await expect(client.key('owned', text).set('yours')).rejects.toMatchObject({ code: 'fencing-token-required' })
   })
 
+  it('know of each other, also the one that waits; a load of one is there at the next', async () => {
+    const [url, name] = [await atBroker(), newName()]
+    const first = await service(url, name, 'a')
+    await untilState(first, 'serving')
+    expect(await first.load([{ key: 'x', value: 'one', expiresAt: Date.now() + 60_000 }])).toMatchObject({ loaded: 1 })
+    const second = await service(url, name, 'b')
+    await untilState(second, 'standby')
+    await expect.poll(() => second.cluster?.nodes.map(({ id }) => id).sort()).toEqual(['a', 'b'])
+    expect([second.startedAt, second.keyspace, second.peek('x')]).toEqual([undefined, 0, undefined])
+    const known = first.peek('x')
+    await first.close()
+    await untilState(second, 'serving')
+    expect(second.peek('x')).toEqual(known)
+    expect(second.startedAt).toBeGreaterThan(0)
+  })
+
   it('give way while the log cannot be reached, say so, and go on from where it was', async () => {
     const url = await atBroker()
     const store = await service(url, newName(), 'a')

@@ -25,9 +25,13 @@ export interface DeskOutlets {
 /** Takes requests that came through a broker to the store, and answers and notifications to the broker. */
 export class Desk {
   readonly server: StateStoreServer
+  readonly engine: Opened['engine']
+  /** Clients that asked for something. */
+  readonly guests: Guests
+  /** Since when requests may be taken, ms since the Unix epoch. */
+  readonly startedAt: number
   readonly #settings: Settings
   readonly #outgoing: Outgoing
-  readonly #guests: Guests
   readonly #outlets: DeskOutlets
   /** As they came, by what was made of them, with how to say that they are done. */
   readonly #asked = new Map<Incoming, { readonly message: InboundMessage; readonly done: () => void }>()
@@ -39,7 +43,9 @@ export class Desk {
     this.#settings = settings
     this.#outgoing = outgoing
     this.#outlets = outlets
-    this.#guests = new Guests(engine.watchers, (message, done) => outgoing.push(message, done), clock)
+    this.engine = engine
+    this.startedAt = clock.now()
+    this.guests = new Guests(engine.watchers, (message, done) => outgoing.push(message, done), clock)
     this.server = new StateStoreServer(engine, service, log, outlets.requests$, {
       dialect,
       clock: logClock ?? clock,
@@ -61,11 +67,6 @@ export class Desk {
     this.#signature = new Signature(life)
   }
 
-  /** Clients that asked for something. */
-  get clients(): number {
-    return this.#guests.size
-  }
-
   /** Deals with a message; `done` is called when it may be acknowledged: its answer has been published. */
   take(message: InboundMessage, done: () => void): void {
     const { topic, correlationData, responseTopic } = message
@@ -84,7 +85,7 @@ export class Desk {
       this.#outgoing.push(this.#signature.answerTo(message, responseTopic, refusalOf(refused, property, value)), done)
       return
     }
-    const guest = this.#guests.heard(identity.clientId)
+    const guest = this.guests.heard(identity.clientId)
     const request = requestOf(message)
     this.#asked.set(request, { message, done })
     this.server.take(guest, request)
@@ -92,7 +93,7 @@ export class Desk {
 
   /** The broker says that a client is gone. */
   gone(clientId: string): void {
-    this.#guests.gone(clientId)
+    this.guests.gone(clientId)
   }
 
   get #vouched(): string | undefined {

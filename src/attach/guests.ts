@@ -4,6 +4,7 @@ import type { Watchers } from '../engine/watchers.js'
 import type { Done } from '../mqtt/session.js'
 import type { Content, Publish } from '../packet/publish.js'
 import type { Client } from '../peer/client.js'
+import type { ConnectedClient } from '../standalone/running-store.js'
 
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
 const NO_MATCHING_SUBSCRIBERS = 16
@@ -11,18 +12,23 @@ const NO_MATCHING_SUBSCRIBERS = 16
 const SURELY_GONE = 5_000
 /** So many are known before it is looked whether they are needed. */
 const MANY = 10_000
+/** ms after which a client that asks nothing and watches nothing counts as gone. */
+const LATELY = 60_000
 
 /** A client somewhere behind the broker, which is never seen to come or go. */
 export class Guest implements Client {
   readonly clientId: string
   readonly open = true
+  /** When it was heard first, ms since the Unix epoch. */
+  readonly since: number
   /** How often it was heard, and when last, monotonic ms. */
   heard = 0
   heardAt = 0
   readonly #notify: (guest: Guest, message: Publish) => void
 
-  constructor(clientId: string, notify: (guest: Guest, message: Publish) => void) {
+  constructor(clientId: string, since: number, notify: (guest: Guest, message: Publish) => void) {
     this.clientId = clientId
+    this.since = since
     this.#notify = notify
   }
 
@@ -41,14 +47,14 @@ export class Guests {
   readonly #push: (message: Publish, done: Done) => void
   readonly #byId = new Map<string, Guest>()
   readonly #watchers: Watchers<Client>
-  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #clock: Pick<Clock, 'monotonic' | 'now'>
   #many = MANY
 
   /** @param watchers - where registrations are @param push - publishes */
   constructor(
     watchers: Watchers<Client>,
     push: (message: Publish, done: Done) => void,
-    clock: Pick<Clock, 'monotonic'>,
+    clock: Pick<Clock, 'monotonic' | 'now'>,
   ) {
     this.#clock = clock
     this.#watchers = watchers
@@ -58,6 +64,23 @@ export class Guests {
   /** How many there are. */
   get size(): number {
     return this.#byId.size
+  }
+
+  /** Those that watch, or were heard in the last minute. */
+  get present(): readonly ConnectedClient[] {
+    const earliest = this.#clock.monotonic() - LATELY
+    const present: ConnectedClient[] = []
+    for (const guest of this.#byId.values()) {
+      const watches = this.#watchers.countOf(guest)
+      const { clientId, since, heardAt } = guest
+      if (watches > 0 || heardAt > earliest) present.push({ clientId, since, watches })
+    }
+    return present
+  }
+
+  /** A client that was heard; `undefined` for any other. */
+  find(clientId: string): Guest | undefined {
+    return this.#byId.get(clientId)
   }
 
   /** The client that was heard. */
@@ -71,14 +94,16 @@ export class Guests {
   /** The broker says that a client is gone: its registrations end, if it has not just been heard. */
   gone(clientId: string): void {
     const guest = this.#byId.get(clientId)
-    if (guest !== undefined && this.#clock.monotonic() - guest.heardAt >= SURELY_GONE) this.#watchers.drop(guest)
+    if (guest === undefined || this.#clock.monotonic() - guest.heardAt < SURELY_GONE) return
+    this.#watchers.drop(guest)
+    guest.heardAt = Number.NEGATIVE_INFINITY
   }
 
   #of(clientId: string): Guest {
     const known = this.#byId.get(clientId)
     if (known !== undefined) return known
     if (this.#byId.size >= this.#many) this.#forgetIdle()
-    const guest = new Guest(clientId, (to, message) => this.#notify(to, message))
+    const guest = new Guest(clientId, this.#clock.now(), (to, message) => this.#notify(to, message))
     this.#byId.set(clientId, guest)
     return guest
   }

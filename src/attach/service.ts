@@ -4,15 +4,15 @@ import { systemClock } from '../base/clock.js'
 import type { StateStoreError } from '../base/errors.js'
 import { randomBytes } from '../base/random.js'
 import { connect } from '../client/connect.js'
-import type { DumpLine } from '../dump/dump-line.js'
 import { Audit, type AuditEvent } from '../listeners/audit.js'
 import type { RequestReport } from '../server/state-store-server.js'
+import type { ClusterStatus } from '../standalone/cluster-status.js'
 import { statusOf } from '../standalone/outlets.js'
 import type { Fault, StorageStatus } from '../standalone/running-store.js'
 import type { Opened } from '../standalone/storage.js'
-import { linesFrom } from '../standalone/transfer.js'
-import type { AttachedState, AttachedStats, AttachedStore } from './attached-store.js'
+import type { AttachedState } from './attached-store.js'
 import { connectService } from './connect-service.js'
+import type { Desk } from './desk.js'
 import { GuestRights } from './guest-rights.js'
 import { Keeper } from './keeper.js'
 import type { Settings } from './options.js'
@@ -22,11 +22,8 @@ import { Sentry } from './sentry.js'
 /** A directory that another process has, or a log that cannot be reached, is asked for again, ms. */
 const PATIENCE = 1_000
 
-const IDLE: AttachedStats = { keys: 0, bytes: 0, watches: 0, requests: 0, errors: 0, notifications: 0 }
-
 /** Looks whether it is needed, serves, and steps back when it is replaced. */
-export class AttachedService implements AttachedStore {
-  readonly clientId: string
+export class AttachedService {
   readonly requests$: Observable<RequestReport>
   readonly drift$: Observable<number>
   readonly faults$: Observable<Fault>
@@ -56,7 +53,6 @@ export class AttachedService implements AttachedStore {
   /** Throws {@link ArgumentError} for what is wrong with the address or how to connect. */
   constructor(url: string, settings: Settings) {
     const { requests$, drift$, faults$, storage$, state$ } = this.#outlets
-    this.clientId = settings.clientId
     this.requests$ = requests$.asObservable()
     this.drift$ = drift$.asObservable()
     this.faults$ = faults$.asObservable()
@@ -68,7 +64,7 @@ export class AttachedService implements AttachedStore {
     const { policy } = settings
     const rights = policy && new GuestRights(policy, (...refusal) => this.#refused(...refusal))
     this.#keeper = new Keeper(settings, rights, {
-      clients: () => this.#reign?.desk.clients ?? 0,
+      clients: () => this.desk?.guests.size ?? 0,
       stored: status => storage$.next(status),
       outdated: () => this.#startOver(),
       failed: error => this.#end(error),
@@ -81,25 +77,19 @@ export class AttachedService implements AttachedStore {
     return this.#outlets.state$.value
   }
 
-  get stats(): AttachedStats {
-    const engine = this.#keeper.opened?.engine
-    if (this.#reign === undefined || engine === undefined) return IDLE
-    const { size: keys, bytes, watchers } = engine
-    return { keys, bytes, watches: watchers.count, ...this.#reign.desk.server.counters }
+  /** Where requests are taken, with the keys, while it serves or tries to. */
+  get desk(): Desk | undefined {
+    return this.#reign?.desk
   }
 
-  dump(): Iterable<DumpLine> {
-    const engine = this.#reign && this.#keeper.opened?.engine
-    return linesFrom(Array.from(engine?.records() ?? []))
+  /** The nodes that share the log; those that wait know of them as well. */
+  get cluster(): ClusterStatus | undefined {
+    return this.#keeper.opened?.cluster?.()
   }
 
   close(): Promise<void> {
     this.#closed ??= this.#close(undefined)
     return this.#closed
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
   }
 
   /** Looks whether another store serves, and takes its place when none does; with the keys at hand, where that can be. */

@@ -1,17 +1,20 @@
-import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { defaultIfEmpty, distinctUntilChanged, firstValueFrom, ignoreElements, lastValueFrom, merge, tap } from 'rxjs'
-import { reason, StateStoreError } from '../base/errors.js'
+import { StateStoreError } from '../base/errors.js'
+import type { ConsoleServer } from '../console/console-server.js'
 import type { ConnectOptions } from '../index.js'
 import {
   type AttachedState,
+  type AttachedStore,
   type AttachOptions,
   attach,
   type Dialect,
   type Fault,
   type StorageStatus,
 } from '../standalone.js'
-import { brokerOf, optionsOf, urlsOf } from './connection.js'
+import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
+import { addConsoleBroker, type BrokerOfConsole, brokerOfConsole, type ConsoleBrokerFlags } from './console-broker.js'
+import { addConsoleFlags, type ConsoleServerFlags, startConsole } from './console-flags.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
@@ -20,7 +23,7 @@ import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
 import { record } from './record.js'
 import { addStorageFlags, type StorageFlags, storageOf, storageWords } from './storage-flags.js'
 
-interface AttachFlags extends ConnectionFlags, StorageFlags, LogFlags {
+interface AttachFlags extends ConnectionFlags, StorageFlags, LogFlags, ConsoleServerFlags, ConsoleBrokerFlags {
   readonly dialect: Dialect
   readonly maxKeys?: number
   readonly maxBytes?: number
@@ -38,10 +41,15 @@ are gone, but for those in the directory of --data. With --log they are in a log
 follows: the one that takes over has all of them. What the broker has to allow, and which brokers were tried with what
 result, is in docs/any-broker.md.
 
+The console is a web page: every key and client, live; edit, save and restore. Its page reads and writes keys at the
+broker as a client of its own, over WebSocket: --console-broker-url says where. Whoever has the token in the address that
+is printed gets the user name and password of the page, too; their rights at the broker are what the page may do.
+
 Examples:
   $ rx-statestore attach mqtt://localhost
   $ rx-statestore attach mqtts://broker.example --ca ca.pem --username store --data ./state
-  $ rx-statestore attach mqtt://localhost --log nats://a:4222,b:4222,c:4222 --log-name plant-1 --node-id n1`
+  $ rx-statestore attach mqtt://localhost --log nats://a:4222,b:4222,c:4222 --log-name plant-1 --node-id n1
+  $ rx-statestore attach mqtt://localhost --console --console-broker-url ws://localhost:9001`
 
 /** Adds `attach [URL]`. */
 export function addAttach(program: Command, io: Io): void {
@@ -64,6 +72,8 @@ export function addAttach(program: Command, io: Io): void {
   )
   command.option('--policy <file>', 'who may do what with keys, by client ids; needs --identity-property')
   command.option('--audit [file]', 'a line of JSON for each refusal (stderr)')
+  addConsoleFlags(command)
+  addConsoleBroker(command)
   addLogFlags(command)
   addConnectionFlags(command, false, 'rx-statestore-service, which is how several know of each other')
   command.addHelpText('after', HELP)
@@ -81,9 +91,9 @@ function onlyOne([url, ...others]: readonly string[]): string {
 
 async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$)
+  const place = brokerOfConsole(flags)
   const log = await logOf(flags)
   const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
-  if (flags.audit !== undefined) record(store.audit$, flags.audit, io)
   const broker = brokerOf(url)
   const told$ = merge(
     store.state$.pipe(
@@ -96,12 +106,34 @@ async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
     store.faults$.pipe(tap((fault: Fault) => io.stderr.write(`${faultWords(fault)}\n`))),
   )
   const over = lastValueFrom(told$.pipe(ignoreElements(), defaultIfEmpty(undefined)))
-  await Promise.race([interrupted, over])
-  const { state } = store
-  await store.close()
-  if (state.state === 'closed')
-    throw new Failure(EXIT.failed, `${broker}: ${rootCause(state.cause)}`, { cause: state.cause })
+  if (flags.audit !== undefined) record(store.audit$, flags.audit, io)
+  let console: ConsoleServer | undefined
+  try {
+    console = await openConsole(store, broker, flags, place, io)
+    await Promise.race([interrupted, over])
+    const { state } = store
+    if (state.state === 'closed')
+      throw new Failure(EXIT.failed, `${broker}: ${rootCause(state.cause)}`, { cause: state.cause })
+  } finally {
+    await console?.close()
+    await store.close()
+  }
   io.stderr.write('stopped\n')
+}
+
+/** The console of the store, if there is to be one; whether the store serves or waits. */
+async function openConsole(
+  store: AttachedStore,
+  broker: string,
+  flags: AttachFlags,
+  place: BrokerOfConsole,
+  io: Io,
+): Promise<ConsoleServer | undefined> {
+  const console = await startConsole(store, flags, { seed: undefined, ...place })
+  if (console === undefined) return undefined
+  if (flags.audit !== undefined) record(console.audit$, flags.audit, io)
+  await print(io.stdout, flags.json ? jsonLine({ broker, console: console.link }) : `console on ${console.link}\n`)
+  return console
 }
 
 /** That it serves is what others wait for; all else is talk. */
@@ -135,7 +167,7 @@ function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
     maxWatches,
     identityProperty,
     disconnectEvents,
-    policy: policy === undefined ? undefined : contentOf(policy),
+    policy: contentOf('--policy', policy),
   }
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
@@ -145,12 +177,4 @@ function connectingOf(options: ConnectOptions): AttachOptions {
   const { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = options
   const found = { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials }
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
-}
-
-function contentOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw new Failure(EXIT.usage, `cannot read the file of --policy: ${reason(cause)}`, { cause })
-  }
 }

@@ -109,7 +109,8 @@ function given(flags: ConnectionFlags): ConnectOptions {
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
 }
 
-function contentOf(flag: string, path: string | undefined): string | undefined {
+/** The text of the file that a flag names, if it is given. Throws {@link Failure} for what cannot be read. */
+export function contentOf(flag: string, path: string | undefined): string | undefined {
   if (path === undefined) return undefined
   try {
     return readFileSync(path, 'utf8')

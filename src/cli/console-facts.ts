@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Pulse, StoreFacts } from '../console/contract.js'
+import type { AttachedFacts, Pulse, StoreFacts } from '../console/contract.js'
 import { urlsFromEnv } from '../settings.js'
 import { askConsole, type ConsoleAddress, consoleOf, textOf } from './console-client.js'
 import { EXIT, Failure } from './failure.js'
@@ -8,7 +8,10 @@ import type { Io } from './io.js'
 
 /** What only a console tells of a store. Times in ms. */
 export interface StorePulse {
-  readonly uptime: number
+  /** Missing while an attached store does not serve. */
+  readonly uptime: number | undefined
+  /** What an attached store does. */
+  readonly attached: AttachedFacts['state'] | undefined
   readonly keys: number
   readonly connections: number
   /** Network connections, also of clients that are not let in. */
@@ -41,9 +44,12 @@ export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env
 export async function pulseOf(address: ConsoleAddress): Promise<StorePulse> {
   const answer = await askConsole(address, 'stream')
   const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0, ...rest } = await firstLine(answer)
+  const uptime = startedAt === undefined ? undefined : at - startedAt
+  const attached = rest.attached?.state
   const { networkConnections, refusedConnections, refusedLogins } = rest
   const refused = { networkConnections, refusedConnections, refusedLogins }
-  return { uptime: at - startedAt, keys, connections, watches, ...refused, frozen: frozenUntil !== undefined, drift }
+  const frozen = frozenUntil !== undefined
+  return { uptime, attached, keys, connections, watches, ...refused, frozen, drift }
 }
 
 /** Leaves the rest, of which there is no end. */

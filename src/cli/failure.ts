@@ -1,4 +1,6 @@
-import { ArgumentError, reason } from '../base/errors.js'
+import { ArgumentError } from '../base/errors.js'
+
+export { rootCause } from '../base/root-cause.js'
 
 /** Exit codes: a part of the interface, as scripts branch on them. */
 export const EXIT = {
@@ -29,12 +31,4 @@ export class Failure extends Error {
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof Failure) return error.exitCode
   return error instanceof ArgumentError ? EXIT.usage : EXIT.failed
-}
-
-/** What is at the bottom of an error. Node reports several failed addresses of one host as an error without a message. */
-export function rootCause(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) {
-    return Array.from(new Set(error.errors.map(rootCause))).join(', ')
-  }
-  return error instanceof Error && error.cause !== undefined ? rootCause(error.cause) : reason(error)
 }

@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander'
 import { filter, firstValueFrom, map, merge, NEVER } from 'rxjs'
-import { ArgumentError, reason, StateStoreError } from '../base/errors.js'
-import { ConsoleServer } from '../console/console-server.js'
-import { packageVersion } from '../console/version.js'
+import { ArgumentError, StateStoreError } from '../base/errors.js'
+import type { ConsoleServer } from '../console/console-server.js'
 import {
   type Dialect,
   type Fault,
@@ -11,6 +10,13 @@ import {
   type ServeOptions,
   serve,
 } from '../standalone.js'
+import {
+  addConsoleFlags,
+  type ConsoleServerFlags,
+  cannotListen,
+  checkConsoleFlags,
+  startConsole,
+} from './console-flags.js'
 import { EXIT, Failure } from './failure.js'
 import { port } from './flags.js'
 import { type Io, print } from './io.js'
@@ -26,16 +32,13 @@ interface ServeFlags {
   readonly host: string
   readonly port: number
   readonly wsPort: number
-  readonly console?: number
-  readonly consoleHost?: string
-  readonly consoleUrl?: string
   readonly wsUrl?: string
   readonly seed?: string
   readonly dialect: Dialect
   readonly json?: true
 }
 
-type Flags = ServeFlags & StorageFlags & LogFlags & SecurityFlags & QuotaFlags
+type Flags = ServeFlags & ConsoleServerFlags & StorageFlags & LogFlags & SecurityFlags & QuotaFlags
 
 const HELP = `
 Keys live in memory; when the store stops they are gone, but for those in the directory of --data: there each
@@ -62,13 +65,7 @@ export function addServe(program: Command, io: Io): void {
   command.option('--port <port>', 'TCP port, 0 for any free one', port, 1883)
   command.option('--ws-port <port>', 'WebSocket port, 0 for any free one', port, 8083)
   command.option('--host <address>', 'address to listen on; 0.0.0.0 for all', '127.0.0.1')
-  command.addOption(
-    new Option('--console [port]', 'serve a console for the browser, too (port 8080; 0 for any free one)')
-      .argParser(port)
-      .preset('8080'),
-  )
-  command.option('--console-host <address>', 'address the console listens on (127.0.0.1)')
-  command.option('--console-url <url>', 'where people find it, when a proxy on this machine passes requests on')
+  addConsoleFlags(command)
   command.option(
     '--ws-url <url>',
     'where browsers find the broker then, by that proxy, such as wss://panel.example/mqtt',
@@ -89,12 +86,7 @@ export function addServe(program: Command, io: Io): void {
 }
 
 async function run(flags: Flags, io: Io): Promise<void> {
-  for (const [name, value] of Object.entries({ host: flags.consoleHost, url: flags.consoleUrl })) {
-    if (value !== undefined && flags.console === undefined)
-      throw new Failure(EXIT.usage, `--console-${name} is for --console`)
-  }
-  // The system takes no name for all addresses.
-  if (flags.consoleHost === '') throw new Failure(EXIT.usage, '--console-host needs an address')
+  checkConsoleFlags(flags)
   // Every start of every node would set them again.
   if (flags.seed !== undefined && flags.log !== undefined)
     throw new Failure(EXIT.usage, '--seed is not for --log: load keys once, with `rx-statestore load`')
@@ -114,7 +106,7 @@ async function run(flags: Flags, io: Io): Promise<void> {
   let consoleServer: ConsoleServer | undefined
   try {
     if (seed !== undefined) await store.load(seed)
-    consoleServer = await startConsole(store, seed, flags, security.options.tls)
+    consoleServer = await startConsole(store, flags, { seed, tls: security.options.tls, brokerUrl: flags.wsUrl })
     security.watch(store, consoleServer)
     await print(io.stdout, greeting(store, consoleServer, seed ?? [], flags))
     await firstValueFrom(merge(interrupted, stoppedNode(store, flags)))
@@ -197,30 +189,6 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
 }
 
 const percent = ({ read, of }: OpeningProgress): string => `${of === 0 ? 0 : Math.floor((100 * read) / of)} %`
-
-async function startConsole(
-  store: RunningStore,
-  seed: Seed | undefined,
-  { console: port, consoleHost: host = '127.0.0.1', consoleUrl: publicUrl, wsUrl: brokerUrl }: ServeFlags,
-  tls: ServeOptions['tls'],
-): Promise<ConsoleServer | undefined> {
-  if (port === undefined) return undefined
-  try {
-    const version = packageVersion()
-    return await ConsoleServer.start(store, { host, port, seed, version, tls, publicUrl, brokerUrl })
-  } catch (cause) {
-    if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
-    throw cannotListen(cause, () => '--console')
-  }
-}
-
-function cannotListen(cause: unknown, flagOf: (port: unknown) => string): Failure {
-  const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE' && 'port' in cause
-  const words = taken
-    ? `port ${cause.port} is in use (EADDRINUSE); choose another with ${flagOf(cause.port)}`
-    : reason(cause)
-  return new Failure(EXIT.failed, `cannot listen: ${words}`, { cause })
-}
 
 function greeting(
   { url, wsUrl, cluster }: RunningStore,

@@ -155,10 +155,12 @@ function clockWords({ offset, uncertainty }: ClockOffset): string {
 
 function consoleWords(pulse: StorePulse): string[][] {
   const { uptime, connections, watches, frozen, drift, refusedConnections = 0, refusedLogins = 0 } = pulse
+  if (uptime === undefined) return [['running', `not serving: ${pulse.attached}`]]
+  const clients = pulse.attached ? counted(connections, 'client') : counted(connections, 'connection')
   const refused = `${counted(refusedConnections, 'connection')} and ${counted(refusedLogins, 'login')} since the start`
   return [
     ['running', `for ${inUnits(uptime)}${frozen ? ', frozen now' : ''}`],
-    ['clients', `${counted(connections, 'connection')}, this one included; ${counted(watches, 'watch', 'watches')}`],
+    ['clients', `${clients}, this one included; ${counted(watches, 'watch', 'watches')}`],
     ...(refusedConnections + refusedLogins > 0 ? [['refused', refused]] : []),
     ...(drift > 0 ? [['versions', `${drift} ms ahead of the store's clock, which was set back`]] : []),
   ]

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Observable, Subject, takeUntil } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import type { DumpLine } from '../dump/dump-line.js'
-import type { RunningStore } from '../standalone.js'
-import type { StoreFacts } from './contract.js'
+import { type ConsoleStore, isAttached } from './console-store.js'
+import type { BrokerLogin, StoreFacts } from './contract.js'
 import { cut, freeze, restart } from './control.js'
 import { clientFacts, keyFacts, usageFacts } from './facts.js'
 import { reachableBy } from './headers.js'
@@ -15,14 +15,16 @@ import { reset, sendDump, takeDump } from './transfer.js'
 
 /** What the API serves. */
 export interface ApiHost {
-  readonly store: RunningStore
+  readonly store: ConsoleStore
   /** What a reset makes of the store. */
   readonly seed: readonly DumpLine[] | undefined
   /** Version of this package. */
   readonly version: string
   readonly clock: Clock
-  /** Where browsers find the broker; default as the store says. */
-  readonly wsUrl: string | undefined
+  /** Where browsers find the broker. */
+  readonly wsUrl: string
+  /** How the page logs in there, if not as usual. */
+  readonly brokerLogin: BrokerLogin | undefined
 }
 
 /** A request that may be answered. */
@@ -110,10 +112,12 @@ export class Api {
   }
 
   #facts(hostName: string): StoreFacts {
-    const { store, seed, version, wsUrl = store.wsUrl } = this.#host
+    const { store, seed, version, wsUrl, brokerLogin } = this.#host
     return {
       url: reachableBy(store.url, hostName),
       wsUrl: reachableBy(wsUrl, hostName),
+      ...(isAttached(store) && { attached: true }),
+      ...(brokerLogin && { brokerLogin }),
       seeded: seed !== undefined,
       version,
     }

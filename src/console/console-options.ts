@@ -1,8 +1,11 @@
 import type { Clock } from '../base/clock.js'
 import { ArgumentError, shown } from '../base/errors.js'
+import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { GivenServer } from '../listeners/mount.js'
 import type { TlsMaterial } from '../tls/tls.js'
+import { type ConsoleStore, isAttached } from './console-store.js'
+import type { BrokerLogin } from './contract.js'
 
 /** Options of `ConsoleServer.start`. Times in ms. */
 export interface ConsoleOptions {
@@ -33,8 +36,16 @@ export interface ConsoleOptions {
    * the address of a caller is what a proxy on this machine says in `X-Forwarded-For`.
    */
   readonly publicUrl?: string | undefined
-  /** Where browsers find the broker, such as `wss://panel.example/mqtt`. Default as the store says. */
+  /**
+   * Where browsers find the broker, such as `wss://panel.example/mqtt`, without user name and password, which everybody could
+   * read in a header. Default as the store says; an attached store cannot, so that it is needed there.
+   */
   readonly brokerUrl?: string | undefined
+  /**
+   * How the page logs in at the broker. Whoever has the token of the console gets it, so give it to a user who may do no more
+   * than those people. Default the user `console` with the token, at a broker of somebody else no user.
+   */
+  readonly brokerLogin?: BrokerLogin | undefined
 }
 
 /** The path below which a console is, without a slash at the end. Throws {@link ArgumentError}. */
@@ -49,4 +60,27 @@ export function urlOf(name: string, url: string | undefined, protocols: readonly
   if (url === undefined) return undefined
   if (URL.canParse(url) && protocols.includes(new URL(url).protocol)) return new URL(url)
   throw new ArgumentError(`Expected \`${name}\` to be an address with ${protocols.join(' or ')}, got \`${shown(url)}\``)
+}
+
+/** Where browsers find the broker of a store. Throws {@link ArgumentError}. */
+export function brokerUrlOf({ brokerUrl }: ConsoleOptions, store: ConsoleStore): string {
+  const url = urlOf('brokerUrl', brokerUrl, ['ws:', 'wss:'])
+  if (url?.username || url?.password)
+    throw new ArgumentError(
+      'Expected `brokerUrl` without user name and password, which everybody could read; there is `brokerLogin`',
+    )
+  if (url !== undefined) return url.href
+  if (!isAttached(store)) return store.wsUrl
+  throw new ArgumentError(
+    'Expected `brokerUrl` for an attached store: the page reads and writes keys at its broker, over WebSocket',
+  )
+}
+
+/** Throws {@link ArgumentError} for what is no login. */
+export function checkLogin(login: BrokerLogin | undefined): void {
+  if (login === undefined) return
+  checkOptionNames('brokerLogin', login, { username: true, password: true } satisfies OptionNames<BrokerLogin>)
+  const { username, password = '' } = login
+  if (typeof username === 'string' && username !== '' && typeof password === 'string') return
+  throw new ArgumentError('Expected `brokerLogin` to have a `username`, and as a `password` a text')
 }

@@ -7,11 +7,12 @@ import { systemClock } from '../base/clock.js'
 import { randomBytes } from '../base/random.js'
 import type { AuditEvent } from '../listeners/audit.js'
 import { type GivenServer, isBelow, mountOn } from '../listeners/mount.js'
-import type { Method, RunningStore } from '../standalone.js'
+import type { Method } from '../standalone.js'
 import { checkTls, type TlsMaterial, tlsOptions } from '../tls/tls.js'
 import { Access } from './access.js'
 import { Api } from './api.js'
-import { type ConsoleOptions, pathOf, urlOf } from './console-options.js'
+import { brokerUrlOf, type ConsoleOptions, checkLogin, pathOf, urlOf } from './console-options.js'
+import type { ConsoleStore } from './console-store.js'
 import { Gate } from './gate.js'
 import { reachableBy, securityHeaders } from './headers.js'
 import { Page } from './page.js'
@@ -34,7 +35,7 @@ export class ConsoleServer implements AsyncDisposable {
   /** It lets its bearer do everything. */
   readonly token: string = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
   readonly #options: ConsoleOptions
-  readonly #store: RunningStore
+  readonly #brokerUrl: string
   readonly #path: string
   readonly #publicUrl: URL | undefined
   readonly #access: Access
@@ -46,17 +47,17 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #leave: () => void
   #closed: Promise<void> | undefined
 
-  private constructor(store: RunningStore, options: ConsoleOptions) {
-    const { clock = systemClock, page = PAGE, seed, version, server } = options
+  private constructor(store: ConsoleStore, options: ConsoleOptions) {
+    const { clock = systemClock, page = PAGE, seed, version, server, brokerLogin } = options
     this.#options = options
-    this.#store = store
     this.#path = pathOf(options)
     this.#publicUrl = urlOf('publicUrl', options.publicUrl, ['http:', 'https:'])
-    const wsUrl = urlOf('brokerUrl', options.brokerUrl, ['ws:', 'wss:'])?.href
+    checkLogin(brokerLogin)
+    this.#brokerUrl = brokerUrlOf(options, store)
     this.#access = new Access(this.token, options.host, this.#publicUrl)
     this.#gate = new Gate(clock, this.#publicUrl !== undefined)
     this.#page = new Page(page)
-    this.#api = new Api({ store, seed, version, clock, wsUrl })
+    this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin })
     this.#http = server ?? this.#own()
     this.#leave = mountOn(this.#http, 'request', {
       isOurs: request => this.#path === '' || isBelow(this.#path, request),
@@ -66,7 +67,7 @@ export class ConsoleServer implements AsyncDisposable {
   }
 
   /** Starts; rejects with the system's error when the port is taken, throws {@link ArgumentError} for a wrong option. */
-  static async start(store: RunningStore, options: ConsoleOptions): Promise<ConsoleServer> {
+  static async start(store: ConsoleStore, options: ConsoleOptions): Promise<ConsoleServer> {
     const server = new ConsoleServer(store, options)
     if (options.server !== undefined) return server
     server.#http.listen(options.port, options.host)
@@ -150,8 +151,7 @@ export class ConsoleServer implements AsyncDisposable {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const hostName = this.#access.checkHost(request.headers)
-    const { brokerUrl = this.#store.wsUrl } = this.#options
-    const headers = securityHeaders(reachableBy(brokerUrl, hostName))
+    const headers = securityHeaders(reachableBy(this.#brokerUrl, hostName))
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     const [whole = ''] = (request.url ?? '').split('?')
     const path = whole.slice(this.#path.length)

@@ -1,4 +1,4 @@
-import type { AddressUsage, ClusterStatus, StoreStats, Usage } from '../standalone.js'
+import type { AddressUsage, AttachedState, ClusterStatus, StoreStats, Usage } from '../standalone.js'
 
 /**
  * What the console's page and the process that serves it say to each other over HTTP, below `/api/`. It carries what the
@@ -15,10 +15,20 @@ export interface StoreFacts {
   /** `mqtt://` and `ws://` addresses of the broker. */
   readonly url: string
   readonly wsUrl: string
+  /** At a broker of somebody else, which can be neither frozen nor restarted, cuts nobody and tells no usage. */
+  readonly attached?: true
+  /** How the page logs in at the broker. Without it as `console`, by its token; at a broker of somebody else as nobody. */
+  readonly brokerLogin?: BrokerLogin
   /** Whether there is a seed to reset to. */
   readonly seeded: boolean
   /** Version of this package. */
   readonly version: string
+}
+
+/** User name and password for a broker. */
+export interface BrokerLogin {
+  readonly username: string
+  readonly password?: string
 }
 
 /**
@@ -31,13 +41,17 @@ export type StreamLine = Pulse | Clients
 export interface Pulse {
   readonly type: 'pulse'
   readonly at: number
-  readonly startedAt: number
+  /** Missing while an attached store does not serve: then it has no keys and no clients to tell of, and counts nothing. */
+  readonly startedAt?: number
+  /** Of an attached store. */
+  readonly attached?: AttachedFacts
   /** Until when the store is frozen, if it is. */
   readonly frozenUntil?: number
   /** How far versions are ahead of the store's clock, ms, when that was set back. */
   readonly drift?: number
   readonly keys: number
   readonly watches: number
+  /** Of an attached store the clients that watch, or asked in the last minute. */
   readonly connections: number
   /** With those of clients that are not let in; a console of an older version does not tell, nor what was refused. */
   readonly networkConnections?: number
@@ -54,6 +68,13 @@ export interface Pulse {
   readonly cluster?: ClusterFacts
 }
 
+/** What an attached store does at its broker. */
+export interface AttachedFacts {
+  readonly state: AttachedState['state']
+  /** What keeps it from knowing whether anybody serves, in words. */
+  readonly why?: string
+}
+
 /** The nodes of a store, 100 at most, as the one with the console sees them. */
 export type ClusterFacts = ClusterStatus
 
@@ -65,7 +86,7 @@ export interface Clients {
 
 export interface ClientFacts {
   readonly clientId: string
-  /** When it connected. */
+  /** When it connected, or, by an attached store, was heard first. */
   readonly since: number
   /** Number of keys it watches. */
   readonly watches: number
@@ -139,7 +160,10 @@ export interface LoadAnswer {
 
 /** Why a request was refused. */
 export interface Problem {
-  /** `token`, `rate`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, or a code of the library. */
+  /**
+   * `token`, `rate`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, `attached` (409: the
+   * broker would have to do it, which is somebody else's), or a code of the library.
+   */
   readonly code: string
   readonly message: string
 }

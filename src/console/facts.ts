@@ -1,5 +1,5 @@
 import { fromHex, toHex } from '../base/bytes.js'
-import type { RunningStore } from '../standalone.js'
+import { type ConsoleStore, withBroker } from './console-store.js'
 import type { ClientAnswer, KeyFacts, KeysAnswer, UsageAnswer } from './contract.js'
 import type { JsonObject } from './json-body.js'
 import { Refusal } from './refusal.js'
@@ -8,14 +8,14 @@ import { Refusal } from './refusal.js'
 const MOST_KEYS = 1_000
 
 /** What a GET does not tell of keys. Raises {@link Refusal} for malformed ids. */
-export function keyFacts(store: RunningStore, { ids }: JsonObject): KeysAnswer {
+export function keyFacts(store: ConsoleStore, { ids }: JsonObject): KeysAnswer {
   if (!Array.isArray(ids) || ids.length > MOST_KEYS) {
     throw new Refusal(400, 'argument', `\`ids\` must be an array of ${MOST_KEYS} at most`)
   }
   return { keys: ids.flatMap((id: unknown) => factsOf(store, id) ?? []) }
 }
 
-function factsOf(store: RunningStore, id: unknown): KeyFacts | undefined {
+function factsOf(store: ConsoleStore, id: unknown): KeyFacts | undefined {
   const key = typeof id === 'string' ? fromHex(id) : undefined
   if (key === undefined) throw new Refusal(400, 'argument', 'An id is a key in Base16')
   const stored = store.peek(key)
@@ -32,7 +32,7 @@ function factsOf(store: RunningStore, id: unknown): KeyFacts | undefined {
 }
 
 /** What a client watches. Raises {@link Refusal} when there is no such client. */
-export function clientFacts(store: RunningStore, { clientId }: JsonObject): ClientAnswer {
+export function clientFacts(store: ConsoleStore, { clientId }: JsonObject): ClientAnswer {
   const client = store.clients.find(candidate => candidate.clientId === clientId)
   if (client === undefined) throw noSuchClient()
   const ids: string[] = []
@@ -43,12 +43,15 @@ export function clientFacts(store: RunningStore, { clientId }: JsonObject): Clie
   return { clientId: client.clientId, watches: client.watches, ids }
 }
 
-/** What there is of what there are quotas of. */
-export const usageFacts = ({ stats, usage, addresses }: RunningStore): UsageAnswer => ({
-  total: stats,
-  principals: Array.from(usage).slice(0, MOST_KEYS),
-  addresses: Array.from(addresses).slice(0, MOST_KEYS),
-})
+/** What there is of what there are quotas of. Raises {@link Refusal} for an attached store. */
+export function usageFacts(store: ConsoleStore): UsageAnswer {
+  const { stats, usage, addresses } = withBroker(store)
+  return {
+    total: stats,
+    principals: Array.from(usage).slice(0, MOST_KEYS),
+    addresses: Array.from(addresses).slice(0, MOST_KEYS),
+  }
+}
 
 /** The refusal of a client id that no client has. */
 export const noSuchClient = (): Refusal => new Refusal(404, 'not-found', 'There is no such client')

@@ -1,6 +1,7 @@
 import { defer, map, Observable, ReplaySubject, share } from 'rxjs'
 import type { Clock } from '../base/clock.js'
-import type { RunningStore, StoreStats } from '../standalone.js'
+import { attachedFacts } from './attached-facts.js'
+import { type ConsoleStore, isAttached, type StoreWithBroker } from './console-store.js'
 import type { Clients, Pulse } from './contract.js'
 
 /** How often there is something new, ms. */
@@ -10,6 +11,8 @@ const MOST_CLIENTS = 1_000
 /** Most nodes. */
 const MOST_NODES = 100
 
+type Stats = ConsoleStore['stats']
+
 /** What there is to tell of a second, as lines. */
 export interface Moment {
   readonly pulse: string
@@ -17,15 +20,15 @@ export interface Moment {
 }
 
 /** Moments of a store, the latest at once, then every second. One round of looking, however many look on. */
-export const moments = (store: RunningStore, clock: Clock): Observable<Moment> =>
+export const moments = (store: ConsoleStore, clock: Clock): Observable<Moment> =>
   defer(() => {
     let before = store.stats
     return ticks(clock).pipe(
       map(() => {
-        const stats = store.stats
-        const moment = { pulse: line(pulseOf(store, stats, before, clock.now())), clients: line(clientsOf(store)) }
+        const { stats, clients } = store
+        const pulse = pulseOf(store, stats, before, clients.length, clock.now())
         before = stats
-        return moment
+        return { pulse: line(pulse), clients: line({ type: 'clients', clients: clients.slice(0, MOST_CLIENTS) }) }
       }),
     )
   }).pipe(
@@ -48,21 +51,17 @@ const ticks = (clock: Clock): Observable<void> =>
     tick()
   })
 
-function pulseOf(store: RunningStore, stats: StoreStats, before: StoreStats, at: number): Pulse {
-  const { keys, watches, connections, networkConnections, refusedConnections, refusedLogins } = stats
-  const { startedAt, frozenUntil, drift, keyspace, cluster } = store
+function pulseOf(store: ConsoleStore, stats: Stats, before: Stats, clients: number, at: number): Pulse {
+  const { keys, watches } = stats
+  const { startedAt, drift, keyspace, cluster } = store
   return {
     type: 'pulse',
     at,
-    startedAt,
-    ...(frozenUntil !== undefined && { frozenUntil }),
+    ...(startedAt !== undefined && { startedAt }),
     ...(drift > 0 && { drift }),
     keys,
     watches,
-    connections,
-    networkConnections,
-    refusedConnections,
-    refusedLogins,
+    ...(isAttached(store) ? { connections: clients, attached: attachedFacts(store.state) } : connectionsOf(store)),
     requests: since(before.requests, stats.requests),
     errors: since(before.errors, stats.errors),
     notifications: since(before.notifications, stats.notifications),
@@ -71,9 +70,14 @@ function pulseOf(store: RunningStore, stats: StoreStats, before: StoreStats, at:
   }
 }
 
+/** What is known of who is there, with a broker of one's own. */
+function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
+  const { connections, networkConnections, refusedConnections, refusedLogins } = stats
+  const counts = { connections, networkConnections, refusedConnections, refusedLogins }
+  return { ...counts, ...(frozenUntil !== undefined && { frozenUntil }) }
+}
+
 // A restart begins to count anew.
 const since = (before: number, now: number): number => (now < before ? now : now - before)
-
-const clientsOf = (store: RunningStore): Clients => ({ type: 'clients', clients: store.clients.slice(0, MOST_CLIENTS) })
 
 const line = (members: Pulse | Clients): string => `${JSON.stringify(members)}\n`

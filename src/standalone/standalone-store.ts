@@ -1,5 +1,4 @@
 import { type Observable, skip } from 'rxjs'
-import { checkFlag } from '../base/check.js'
 import { ArgumentError, ClosedError } from '../base/errors.js'
 import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { DumpLine } from '../dump/dump-line.js'
@@ -34,7 +33,7 @@ import { stage } from './stage.js'
 import { statsOf } from './stats.js'
 import { type Opened, type Storage, storageOf } from './storage.js'
 import { storedKey } from './stored-key.js'
-import { linesFrom, restore } from './transfer.js'
+import { isReplacing, linesFrom, restore } from './transfer.js'
 import { type AddressUsage, addressesOf, type Usage, usageOf } from './usage.js'
 
 /** One life after the other on the same ports. */
@@ -181,9 +180,7 @@ export class StandaloneStore implements RunningStore {
     lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
     options: LoadOptions = {},
   ): Promise<LoadResult> {
-    checkOptionNames('load', options, { replace: true } satisfies OptionNames<LoadOptions>)
-    const { replace = false } = options
-    checkFlag('replace', replace)
+    const replace = isReplacing(options)
     this.#checkOpen()
     const records = await stage(lines, this.#engine.latestClock(this.#options.clock.now()))
     await this.#lives.settled

@@ -1,4 +1,6 @@
+import { checkFlag } from '../base/check.js'
 import { OutcomeUnknownError, StateStoreError, type Uncertain } from '../base/errors.js'
+import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import { toDumpLine } from '../dump/codec.js'
 import type { DumpLine } from '../dump/dump-line.js'
 import type { StoredRecord } from '../engine/apply.js'
@@ -7,14 +9,24 @@ import type { Restored } from '../engine/entry.js'
 import { LogFailure } from '../log/log.js'
 import { CommandError } from '../protocol/parse-command.js'
 import type { StateStoreServer } from '../server/state-store-server.js'
+import type { LoadOptions } from './running-store.js'
 
-const LOADING: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
+/** What is not known to have happened, and what to do about it. */
+export const LOADING: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
 
 /** The lines of a dump, one by one: all at once would take the room of the store once more. */
 export function* linesFrom(
   records: readonly (readonly [key: Uint8Array, record: StoredRecord])[],
 ): Generator<DumpLine, void> {
   for (const [key, record] of records) yield toDumpLine({ key, ...record })
+}
+
+/** Whether a load is to delete all other keys. Throws {@link ArgumentError} for wrong options. */
+export function isReplacing(options: LoadOptions): boolean {
+  checkOptionNames('load', options, { replace: true } satisfies OptionNames<LoadOptions>)
+  const { replace = false } = options
+  checkFlag('replace', replace)
+  return replace
 }
 
 /** Has a store take records of a dump. Rejects with `quota-exceeded`, or `request-rejected` when its log is broken. */

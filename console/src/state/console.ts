@@ -74,6 +74,8 @@ const TYPING = 200
 /** How often it is looked which rows are to be seen while the list is scrolled, ms. */
 const SCROLLING = 100
 const TICK = 1_000
+/** How often the keys of a store that another process serves are listed, ms. */
+const LOOKING = 5_000
 
 /** Connects to the server and the store. */
 export function openConsole(base: string, token: string, clientId: string): Console {
@@ -113,7 +115,8 @@ export function openConsole(base: string, token: string, clientId: string): Cons
   life.add(fromEvent(window, 'hashchange').subscribe(() => route$.next(toRoute(location.hash))))
   const keyspace$ = pulses$.pipe(
     filter(({ last }) => last !== undefined),
-    map(({ last }) => `${last?.startedAt}:${last?.keyspace}`),
+    // What another store has is not told, and looked at again and again.
+    map(({ last }) => `${last?.startedAt}:${last?.startedAt ? last.keyspace : Math.floor((last?.at ?? 0) / LOOKING)}`),
     distinctUntilChanged(),
   )
   const most$ = new BehaviorSubject(MOST_KEYS)

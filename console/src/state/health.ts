@@ -1,5 +1,5 @@
 import type { Status } from 'rx-statestore'
-import { combineLatest, distinctUntilChanged, map, type Observable, scan, startWith } from 'rxjs'
+import { combineLatest, distinctUntilChanged, type Observable, scan, startWith } from 'rxjs'
 import type { Pulse } from '../../../src/console/contract.js'
 import type { FeedEvent } from '../api/feed.js'
 import { inWords } from '../model/words.js'
@@ -18,15 +18,17 @@ export interface Signs {
   readonly status: Status
   /** Until when the store is frozen. */
   readonly frozenUntil: number | undefined
+  /** What keeps an attached store from serving. */
+  readonly why?: string | undefined
 }
 
 /** The health that the signs speak of; `before` tells since when. */
-export function healthOf({ feed, status, frozenUntil }: Signs, before: Health, now: number): Health {
+export function healthOf({ feed, status, frozenUntil, why: absence }: Signs, before: Health, now: number): Health {
   if (feed?.type === 'refused') return { state: 'refused', why: feed.cause.message }
   if (frozenUntil !== undefined && frozenUntil > now && feed?.type !== 'lost') {
     return { state: 'frozen', since: 'since' in before ? before.since : now, until: frozenUntil }
   }
-  const why = trouble(feed, status)
+  const why = trouble(feed, status, absence)
   if (why !== undefined) {
     const never = before.state === 'connecting'
     return never ? { state: 'connecting', why } : { state: 'stale', since: 'since' in before ? before.since : now, why }
@@ -36,8 +38,9 @@ export function healthOf({ feed, status, frozenUntil }: Signs, before: Health, n
   return { state: 'live' }
 }
 
-function trouble(feed: FeedEvent | undefined, status: Status): string | undefined {
+function trouble(feed: FeedEvent | undefined, status: Status, absence: string | undefined): string | undefined {
   if (feed?.type === 'lost') return inWords(feed.cause).title
+  if (absence !== undefined) return absence
   if (status.state === 'reconnecting') return 'The store does not answer'
   return status.state === 'closed' ? (status.cause?.message ?? 'The connection was closed') : undefined
 }
@@ -49,13 +52,10 @@ export const watchHealth = (
   pulse$: Observable<Pulse | undefined>,
   now: () => number,
 ): Observable<Health> => {
-  const frozenUntil$ = pulse$.pipe(
-    map(pulse => pulse?.frozenUntil),
-    distinctUntilChanged(),
-  )
-  return combineLatest([feed$.pipe(startWith(undefined)), status$, frozenUntil$]).pipe(
-    scan<readonly [FeedEvent | undefined, Status, number | undefined], Health>(
-      (before, [feed, status, frozenUntil]) => healthOf({ feed, status, frozenUntil }, before, now()),
+  return combineLatest([feed$.pipe(startWith(undefined)), status$, pulse$]).pipe(
+    scan<readonly [FeedEvent | undefined, Status, Pulse | undefined], Health>(
+      (before, [feed, status, pulse]) =>
+        healthOf({ feed, status, frozenUntil: pulse?.frozenUntil, why: pulse?.attached?.why }, before, now()),
       { state: 'connecting' },
     ),
     distinctUntilChanged(sameHealth),

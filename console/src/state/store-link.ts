@@ -1,5 +1,5 @@
 import { connect, type StateStore, type Status } from 'rx-statestore'
-import { distinctUntilChanged, map, Observable, repeat, shareReplay, startWith, switchMap, timer } from 'rxjs'
+import { distinctUntilChanged, Observable, repeat, shareReplay, startWith, switchMap, timer } from 'rxjs'
 import type { StoreFacts } from '../../../src/console/contract.js'
 
 /** How long the broker keeps answers for a page that lost its connection, ms; a page that is closed does not come back. */
@@ -13,9 +13,8 @@ const PAUSE = 2_000
 /** The page's own connection to the store, a new one when the store has moved. Closed without listeners. */
 export const storeLink = (facts$: Observable<StoreFacts>, clientId: string, token: string): Observable<StateStore> =>
   facts$.pipe(
-    map(({ wsUrl }) => wsUrl),
-    distinctUntilChanged(),
-    switchMap(url => opened(url, clientId, token).pipe(repeat({ delay: () => timer(PAUSE) }))),
+    distinctUntilChanged(samePlace),
+    switchMap(facts => opened(facts, clientId, token).pipe(repeat({ delay: () => timer(PAUSE) }))),
     shareReplay({ bufferSize: 1, refCount: true }),
   )
 
@@ -26,13 +25,17 @@ export const statusOf = (store$: Observable<StateStore>): Observable<Status> =>
     startWith({ state: 'connecting' } as const),
   )
 
-const opened = (url: string, clientId: string, token: string): Observable<StateStore> =>
+const samePlace = (a: StoreFacts, b: StoreFacts): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+/** A store with its own broker knows the token; another does not care. */
+const loginOf = ({ attached, brokerLogin }: StoreFacts, token: string): object =>
+  brokerLogin ?? (attached ? {} : { username: 'console', password: token })
+
+const opened = (facts: StoreFacts, clientId: string, token: string): Observable<StateStore> =>
   new Observable(subscriber => {
-    const store = connect(url, {
+    const store = connect(facts.wsUrl, {
       clientId,
-      // Of a store that asks who one is; another does not care.
-      username: 'console',
-      password: token,
+      ...loginOf(facts, token),
       reconnect: RECONNECT,
       sessionExpiry: SESSION_EXPIRY,
       keepAlive: KEEP_ALIVE,

@@ -45,12 +45,12 @@ function Facts({ now }: { readonly now: number }): JSX.Element {
   const { last } = useCell(pulses$)
   const version = useCell(facts$)?.version
   if (last === undefined) return <>Live</>
-  const up = `up ${span(now - last.startedAt)}`
   return (
     <>
       {[
-        counted(last.watches, 'watch', 'watches'),
-        up,
+        ...(last.startedAt
+          ? [counted(last.watches, 'watch', 'watches'), `up ${span(now - last.startedAt)}`]
+          : ['another store serves']),
         version && `version ${version}`,
         last.drift && `the store’s clock was set back: versions are ${span(last.drift)} ahead of it`,
       ]

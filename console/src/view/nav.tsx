@@ -10,9 +10,11 @@ export function Nav({ children }: { readonly children?: ComponentChildren }): JS
   const { view } = useCell(route$)
   const clients = useCell(clients$).length
   const { last } = useCell(pulses$)
+  // What another store has is not told here.
+  const serves = last?.startedAt
   const views: readonly { view: Route['view']; name: string; amount?: number | undefined }[] = [
-    { view: 'keys', name: 'Keys', amount: last?.keys },
-    { view: 'clients', name: 'Clients', amount: last && clients },
+    { view: 'keys', name: 'Keys', amount: serves && last.keys },
+    { view: 'clients', name: 'Clients', amount: serves && clients },
     { view: 'store', name: 'Store' },
   ]
   return (

@@ -24,8 +24,8 @@ export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
         <Brand />
         <h2>{refused === undefined ? 'This page needs a token' : 'The token was refused'}</h2>
         <p>
-          Open the address that <code>rx-statestore serve --console</code> printed when it started: the token is in it.
-          Every start makes a new one.
+          Open the address that <code>rx-statestore --console</code> printed when it started: the token is in it. Every
+          start makes a new one.
         </p>
         {refused !== undefined && (
           <p class="problem" role="alert">

@@ -1,8 +1,14 @@
 import { pathToFileURL } from 'node:url'
 import type { Locator, Page } from 'playwright-core'
 import { inject, onTestFinished } from 'vitest'
-import { ConsoleServer } from '../../../src/console/console-server.js'
-import { type DumpLine, type RunningStore, type ServeOptions, serve } from '../../../src/standalone.js'
+import { type ConsoleOptions, ConsoleServer } from '../../../src/console/console-server.js'
+import {
+  type AttachedStore,
+  type DumpLine,
+  type RunningStore,
+  type ServeOptions,
+  serve,
+} from '../../../src/standalone.js'
 
 /** The console's page as it is built from the sources of now. */
 const page = (): URL => pathToFileURL(`${inject('page')}/`)
@@ -21,9 +27,19 @@ export async function startConsole(
   const store = await serve({ port: 0, wsPort: 0, ...options })
   onTestFinished(async () => store.close())
   await store.load(seed)
-  const server = await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed, version: '1.2.3', page: page() })
-  onTestFinished(async () => server.close())
+  const server = await serveConsoleOf(store, { seed })
   return { store, server }
+}
+
+/** Starts the console of a store, closed at the end of the test. */
+export async function serveConsoleOf(
+  store: RunningStore | AttachedStore,
+  options: Partial<ConsoleOptions>,
+): Promise<ConsoleServer> {
+  const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3', page: page() }
+  const server = await ConsoleServer.start(store, { ...defaults, ...options })
+  onTestFinished(async () => server.close())
+  return server
 }
 
 /** What somebody does on the console's page. */

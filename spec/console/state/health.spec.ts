@@ -61,6 +61,13 @@ describe('The health of what is shown', () => {
     })
   })
 
+  it('is stale while an attached store cannot serve, in its own words', () => {
+    const why = 'The store cannot reach its broker: connect ECONNREFUSED'
+    expect(healthAfter(well, { ...away, why })).toEqual({ state: 'stale', since: 2_000, why })
+    expect(healthAfter({ ...well, why })).toEqual({ state: 'connecting', why })
+    expect(healthAfter(well, { ...well, why }, well)).toEqual(LIVE)
+  })
+
   it('is bad for good with a token that is refused', () => {
     const cause = new ApiError(401, { code: 'token', message: 'wrong' })
     expect(healthAfter(well, { ...well, feed: { type: 'refused', cause } })).toEqual({ state: 'refused', why: 'wrong' })

@@ -16,10 +16,12 @@ export interface ClientRowProps {
   readonly now: number
   /** Whether it is this page itself. */
   readonly own: boolean
+  /** Whether its connection is at the broker of somebody else. */
+  readonly elsewhere: boolean
 }
 
 /** A client, and below it what it watches, if somebody wants to know. */
-export function ClientRow({ client, now, own }: ClientRowProps): JSX.Element {
+export function ClientRow({ client, now, own, elsewhere }: ClientRowProps): JSX.Element {
   const actions = useActions()
   const [open, setOpen] = useState(false)
   const { clientId, since, watches } = client
@@ -40,23 +42,25 @@ export function ClientRow({ client, now, own }: ClientRowProps): JSX.Element {
           </button>
           {own && <span class="tag">this page</span>}
         </th>
-        <td class="number" data-label="connected">
+        <td class="number" data-label={elsewhere ? 'known' : 'connected'}>
           {span(now - since)}
         </td>
         <td class="number" data-label="watches">
           {count(watches)}
         </td>
-        <td class="actions">
-          <button
-            type="button"
-            class="button small"
-            aria-label={`Cut ${clientId}`}
-            onClick={() => actions.cut(clientId)}
-          >
-            <Icon name="cut" />
-            Cut
-          </button>
-        </td>
+        {!elsewhere && (
+          <td class="actions">
+            <button
+              type="button"
+              class="button small"
+              aria-label={`Cut ${clientId}`}
+              onClick={() => actions.cut(clientId)}
+            >
+              <Icon name="cut" />
+              Cut
+            </button>
+          </td>
+        )}
       </tr>
       {open && (
         <tr class="client-watches" id={panel}>

@@ -17,7 +17,7 @@ export function Facts({ detail, row }: { readonly detail: Detail; readonly row: 
   return (
     <dl class="facts">
       <Fact name="Age">{written !== undefined && span(now - written)}</Fact>
-      <Fact name="Expires">{there && expiryWords(facts?.expiresAt, now)}</Fact>
+      <Fact name="Expires">{there && facts && expiryWords(facts.expiresAt, now)}</Fact>
       <Fact name="Watchers">
         {others !== undefined && (others === 0 ? 'this page alone' : `${others} + this page`)}
       </Fact>
@@ -32,7 +32,7 @@ export function Facts({ detail, row }: { readonly detail: Detail; readonly row: 
         )}
       </Fact>
       <Fact name="Fencing token" wide>
-        {there && (facts?.fencingToken ?? 'none: anybody may write')}
+        {there && facts && (facts.fencingToken ?? 'none: anybody may write')}
       </Fact>
     </dl>
   )

@@ -47,7 +47,8 @@ interface SetFormProps extends SetDialogProps {
 
 /** A change in between is shown, and overwriting it is a choice: what is written replaces what was to be seen, or nothing. */
 function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
-  const { toasts, rows$, now } = useConsole()
+  const { toasts, rows$, now, pulses$ } = useConsole()
+  const unknowing = useCell(pulses$).last?.startedAt === undefined && listed !== undefined
   const actions = useActions()
   const expiresAt = useCell(rows$).get(listed?.id ?? '')?.facts?.expiresAt
   const timeLeft = expiresAt === undefined ? undefined : expiresAt - now()
@@ -97,6 +98,11 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
         {tooLarge && (
           <p class="hint">
             The value of {size(base?.value?.length ?? 0)} is too large to edit; what is set here replaces it.
+          </p>
+        )}
+        {unknowing && (
+          <p class="problem" role="alert">
+            Another store serves, and knows when this key ends: set here it stays for good, unless you say how long.
           </p>
         )}
         <ValueField draft={draft} problem={problems.text} first={listed !== undefined} onChange={setDraft} />

@@ -4,7 +4,7 @@ import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 
 /** Chooses a dump to load. */
-export function LoadButton(): JSX.Element {
+export function LoadButton({ disabled }: { readonly disabled: boolean }): JSX.Element {
   const { dialog$ } = useConsole()
   const input = useRef<HTMLInputElement>(null)
   const chosen = (): void => {
@@ -16,7 +16,7 @@ export function LoadButton(): JSX.Element {
   return (
     <>
       <input ref={input} type="file" hidden aria-label="Dump to load" onChange={chosen} />
-      <button type="button" class="button" onClick={() => input.current?.click()}>
+      <button type="button" class="button" disabled={disabled} onClick={() => input.current?.click()}>
         <Icon name="up" />
         Load…
       </button>

@@ -1,69 +1,40 @@
-import type { ComponentChildren, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { count } from '../../model/amount.js'
-import { left, span } from '../../model/time.js'
+import { span } from '../../model/time.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
 import { Activity } from './activity.js'
+import { Card, Deed } from './card.js'
+import { Failures } from './failures.js'
 import { LoadButton } from './load-button.js'
 import { Nodes } from './nodes.js'
-
-const FREEZES = [5_000, 30_000, 120_000]
+import { ResetDeed } from './reset-deed.js'
+import { Service } from './service.js'
 
 /** The store as a whole: how busy it is, where it is, and what can be done to it. */
 export function StoreView(): JSX.Element {
-  const { facts$, pulses$, dialog$ } = useConsole()
+  const { facts$, pulses$ } = useConsole()
   const actions = useActions()
   const facts = useCell(facts$)
   const { last } = useCell(pulses$)
+  const serves = last?.startedAt !== undefined
+  const keysHint = serves ? `The store holds ${count(last.keys)}.` : 'The store that serves has them.'
   return (
     <main class="page">
       <Activity />
       {last?.cluster && <Nodes {...last.cluster} />}
       <div class="cards">
-        <Card title="Try out failures" hint="See how an app takes it. To cut a single client, look under Clients.">
-          <Deed title="Freeze" hint="Connections stay open, and nothing moves.">
-            <Freeze />
-          </Deed>
-          <Deed title="Restart" hint="Ends all connections and starts anew on the same ports.">
-            <button type="button" class="button" onClick={() => actions.restart('kept')}>
-              <Icon name="restart" />
-              Keep the keys
-            </button>
-            {last?.cluster === undefined && (
-              <button type="button" class="button danger" onClick={() => dialog$.next({ type: 'lose' })}>
-                <Icon name="restart" />
-                Lose the keys…
-              </button>
-            )}
-          </Deed>
-        </Card>
-        <Card title="Keys" hint={`The store holds ${count(last?.keys ?? 0)}.`}>
-          <Deed
-            title="Reset to the seed"
-            hint={
-              facts?.seeded
-                ? 'Deletes what is not in the seed, and sets what is.'
-                : 'It was started without a seed: --seed keys.json.'
-            }
-          >
-            <button
-              type="button"
-              class="button danger"
-              disabled={!facts?.seeded}
-              onClick={() => dialog$.next({ type: 'reset' })}
-            >
-              <Icon name="seed" />
-              Reset…
-            </button>
-          </Deed>
+        {facts?.attached ? <Service at={facts.url} /> : <Failures isNode={last?.cluster !== undefined} />}
+        <Card title="Keys" hint={keysHint}>
+          {(facts?.seeded || !facts?.attached) && <ResetDeed seeded={facts?.seeded === true} />}
           <Deed title="Dump and load" hint="A line of JSON per key, with version, expiry and fencing token.">
-            <button type="button" class="button" onClick={() => actions.dump()}>
+            <button type="button" class="button" disabled={!serves} onClick={() => actions.dump()}>
               <Icon name="down" />
               Dump
             </button>
-            <LoadButton />
+            <LoadButton disabled={!serves} />
           </Deed>
         </Card>
         <Card title="Where it is" hint="What an app connects to.">
@@ -75,55 +46,6 @@ export function StoreView(): JSX.Element {
     </main>
   )
 }
-
-function Freeze(): JSX.Element {
-  const { health$, now$ } = useConsole()
-  const actions = useActions()
-  const health = useCell(health$)
-  const now = useCell(now$)
-  if (health.state === 'frozen') {
-    return (
-      <button type="button" class="button primary" onClick={() => actions.freeze(0)}>
-        Thaw now, {left(health.until - now)} left
-      </button>
-    )
-  }
-  return (
-    <>
-      {FREEZES.map(ms => (
-        <button key={ms} type="button" class="button" onClick={() => actions.freeze(ms)}>
-          <Icon name="snow" />
-          <span>
-            <span class="unseen">Freeze for </span>
-            {ms < 60_000 ? `${ms / 1_000} s` : `${ms / 60_000} min`}
-          </span>
-        </button>
-      ))}
-    </>
-  )
-}
-
-interface PartProps {
-  readonly title: string
-  readonly hint: string
-  readonly children?: ComponentChildren
-}
-
-const Card = ({ title, hint, children }: PartProps): JSX.Element => (
-  <section class="card" aria-label={title}>
-    <h2>{title}</h2>
-    <p class="hint">{hint}</p>
-    {children}
-  </section>
-)
-
-const Deed = ({ title, hint, children }: PartProps): JSX.Element => (
-  <div class="deed">
-    <h3>{title}</h3>
-    <p class="hint">{hint}</p>
-    <div class="deed-buttons">{children}</div>
-  </div>
-)
 
 function Address({ name, url }: { readonly name: string; readonly url: string | undefined }): JSX.Element {
   const actions = useActions()
@@ -150,7 +72,8 @@ function Since({ version }: { readonly version: string | undefined }): JSX.Eleme
   const now = useCell(now$)
   return (
     <p class="hint">
-      rx-statestore {version ?? ''}, up for {last ? span(now - last.startedAt) : '–'}
+      rx-statestore {version ?? ''},{' '}
+      {last?.startedAt === undefined ? 'not serving' : `up for ${span(now - last.startedAt)}`}
     </p>
   )
 }

@@ -1,0 +1,62 @@
+import { type Command, Option } from 'commander'
+import { ArgumentError, reason } from '../base/errors.js'
+import { ConsoleServer } from '../console/console-server.js'
+import type { ServeConsoleOptions } from '../console/index.js'
+import { packageVersion } from '../console/version.js'
+import type { AttachedStore, RunningStore } from '../standalone.js'
+import { EXIT, Failure } from './failure.js'
+import { port } from './flags.js'
+
+/** Flags of commands that serve a console. */
+export interface ConsoleServerFlags {
+  readonly console?: number
+  readonly consoleHost?: string
+  readonly consoleUrl?: string
+}
+
+/** Adds them. */
+export function addConsoleFlags(command: Command): void {
+  command.addOption(
+    new Option('--console [port]', 'serve a console for the browser, too (port 8080; 0 for any free one)')
+      .argParser(port)
+      .preset('8080'),
+  )
+  command.option('--console-host <address>', 'address the console listens on (127.0.0.1)')
+  command.option('--console-url <url>', 'where people find it, when a proxy on this machine passes requests on')
+}
+
+/** Throws {@link Failure} for flags that make no sense. @param others - more that are for a console, by their names */
+export function checkConsoleFlags(flags: ConsoleServerFlags, others: Readonly<Record<string, unknown>> = {}): void {
+  const { console, consoleHost, consoleUrl } = flags
+  const given = { 'console-host': consoleHost, 'console-url': consoleUrl, ...others }
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== undefined && console === undefined) throw new Failure(EXIT.usage, `--${name} is for --console`)
+  }
+  // The system takes no name for all addresses.
+  if (consoleHost === '') throw new Failure(EXIT.usage, '--console-host needs an address')
+}
+
+/** Serves the console of a store, if flags ask for one. Rejects with {@link Failure}. */
+export async function startConsole(
+  store: RunningStore | AttachedStore,
+  { console: port, consoleHost: host = '127.0.0.1', consoleUrl: publicUrl }: ConsoleServerFlags,
+  options: Pick<ServeConsoleOptions, 'seed' | 'tls' | 'brokerUrl' | 'brokerLogin'>,
+): Promise<ConsoleServer | undefined> {
+  if (port === undefined) return undefined
+  try {
+    const { seed } = options
+    return await ConsoleServer.start(store, { ...options, seed, host, port, publicUrl, version: packageVersion() })
+  } catch (cause) {
+    if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
+    throw cannotListen(cause, () => '--console')
+  }
+}
+
+/** The failure to listen. @param flagOf - the flag that chooses another port */
+export function cannotListen(cause: unknown, flagOf: (port: unknown) => string): Failure {
+  const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE' && 'port' in cause
+  const words = taken
+    ? `port ${cause.port} is in use (EADDRINUSE); choose another with ${flagOf(cause.port)}`
+    : reason(cause)
+  return new Failure(EXIT.failed, `cannot listen: ${words}`, { cause })
+}
