@@ -64,13 +64,14 @@ export class NodeRed {
    * Replaces all flows, and settles when the new ones have started.
    *
    * @param {readonly object[]} flows
+   * @param {'full' | 'nodes'} [type] - whether all nodes start anew, or only those that were changed
    */
-  async deploy(flows) {
+  async deploy(flows, type = 'full') {
     const from = this.#said.length
-    const headers = { 'content-type': 'application/json', 'node-red-deployment-type': 'full' }
+    const headers = { 'content-type': 'application/json', 'node-red-deployment-type': type }
     const response = await fetch(`${this.url}/flows`, { method: 'POST', headers, body: JSON.stringify(flows) })
     if (!response.ok) throw new Error(`Node-RED refused the flows: ${await response.text()}`)
-    await this.#saysAfter(from, /Started flows/)
+    await this.#saysAfter(from, /Started (flows|modified nodes)/)
   }
 
   async stop() {

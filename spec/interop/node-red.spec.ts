@@ -7,6 +7,8 @@ import { openClient, type Recording, record } from '../support/open-client.js'
 import { openStore } from '../support/open-store.js'
 import { SERVICES } from '../support/services.js'
 
+const REFUSED = { refused: 'credentials', reason: 'wrong password' } as const
+
 /** A Node-RED takes two seconds to start, and ten where nobody has started one before. */
 const START = 60_000
 
@@ -138,6 +140,20 @@ describe.skipIf(!SERVICES.nodeRed.present)('The nodes in a Node-RED', () => {
     await untilRunBy('Pump A')
   })
 
+  it('say that a lock is lost', async () => {
+    const store = await openWith('lock')
+    const client = openClient(store.url)
+    const stops = record(client.key('pump/stopped', json<{ by: string; why: string; reason?: string }>()).value$)
+    const runs = record(client.key('pump/run', json<Run>()).value$)
+    await tell('a', 'acquire')
+    await runs.until(({ values }) => values.at(-1)?.by === 'Pump A')
+    await client.delete('pump/lock')
+    await stops.until(({ values }) => values.at(-1)?.why === 'lost')
+    expect(stops.values.at(-1)).toEqual({ by: 'Pump A', why: 'lost', reason: 'revoked' })
+    // It is asked for anew.
+    await runs.until(({ values }) => new Set(values.flatMap(run => run?.token ?? [])).size === 2)
+  })
+
   it('leave neither registrations nor connections behind', async () => {
     const store = await openWith('thermostat')
     const flow = await exampleFlow('thermostat', store.url)
@@ -151,8 +167,109 @@ describe.skipIf(!SERVICES.nodeRed.present)('The nodes in a Node-RED', () => {
     const once = counts()
     for (let i = 0; i < 3; i++) await red.deploy(flow)
     await expect.poll(counts).toEqual(once)
+    // The connection stays, and with it whatever a node forgets.
+    for (const name of ['one', 'two', 'three'])
+      await red.deploy(
+        flow.map(node => (node.type === 'state watch' ? { ...node, name } : node)),
+        'nodes',
+      )
+    await expect.poll(counts).toEqual(once)
+    const others = flow.filter(({ type }) => type !== 'state watch')
+    await red.deploy(others, 'nodes')
+    await expect.poll(counts).toMatchObject({ connections: 2, watches: 1 })
     await red.deploy([])
     await expect.poll(counts).toMatchObject({ connections: 1, sessions: 1, watches: 1 })
+  })
+
+  it('write under conditions and for a time, and delete', async () => {
+    const store = await open()
+    const client = openClient(store.url)
+    const setter = { type: 'state set', z: 'tab', store: 'store', codec: 'json', condition: 'always', expiresIn: '' }
+    const told = { ...setter, action: 'set', key: '', wires: [[], []] }
+    const asked = { type: 'state watch', z: 'tab', store: 'store', kind: 'key', codec: 'json' }
+    const answer = {
+      type: 'change',
+      z: 'tab',
+      rules: [{ t: 'set', p: 'payload', pt: 'msg', to: 'applied', tot: 'msg' }],
+    }
+    const flow = [
+      { id: 'tab', type: 'tab', label: 'writes' },
+      { id: 'store', type: 'state store', url: store.url, clientId: 'writer', credentials: {} },
+      { ...asked, id: 'first', key: 'ask/first', wires: [['present'], []] },
+      {
+        id: 'present',
+        type: 'switch',
+        z: 'tab',
+        property: 'op',
+        rules: [{ t: 'eq', v: 'set', vt: 'str' }],
+        wires: [['nx']],
+      },
+      {
+        ...setter,
+        id: 'nx',
+        action: 'set',
+        key: 'a',
+        condition: 'ifAbsent',
+        expiresIn: '60000',
+        wires: [['ok'], ['no']],
+      },
+      { ...asked, id: 'gone', key: 'ask/gone', wires: [['there'], []] },
+      {
+        id: 'there',
+        type: 'switch',
+        z: 'tab',
+        property: 'op',
+        rules: [{ t: 'eq', v: 'set', vt: 'str' }],
+        wires: [['del']],
+      },
+      { ...setter, id: 'del', action: 'delete', key: 'a', wires: [['ok'], ['no']] },
+      { ...answer, id: 'ok', wires: [['told-ok']] },
+      { ...answer, id: 'no', wires: [['told-no']] },
+      { ...told, id: 'told-ok', key: 'told/ok' },
+      { ...told, id: 'told-no', key: 'told/no' },
+    ]
+    onTestFinished(async () => red.deploy([]))
+    await red.deploy(flow)
+    const seen = record(client.watchAll(['told/ok', 'told/no'], json<boolean>()))
+    const answers = (count: number): Promise<void> =>
+      seen.until(({ values }) => values.filter(({ op }) => op === 'set').length === count)
+    await client.key('ask/first', json()).set(1)
+    await answers(1)
+    const { expiresAt } = store.peek('a') ?? {}
+    expect(expiresAt).toBeGreaterThan(Date.now())
+    await client.key('ask/first', json()).set(2)
+    await answers(2)
+    expect((await client.key('a', json()).get()).value).toBe(1)
+    await client.key('ask/gone', json()).set(1)
+    await answers(3)
+    await client.key('ask/gone', json()).set(2)
+    await answers(4)
+    expect(seen.values.filter(({ op }) => op === 'set').map(({ key, value }) => [key, value])).toEqual([
+      ['told/ok', true],
+      ['told/no', false],
+      ['told/ok', true],
+      ['told/no', false],
+    ])
+    expect(store.clients.map(({ clientId }) => clientId)).toContain('writer')
+  })
+
+  it('log in, and say that a login was refused', async () => {
+    const passwords: string[] = []
+    const store = await open({
+      authenticate: ({ username, password }) => {
+        passwords.push(`${username} ${new TextDecoder().decode(password)}`)
+        return passwords.at(-1) === 'anna secret' ? { principal: { username: 'anna' } } : REFUSED
+      },
+    })
+    const flow = await exampleFlow('thermostat', store.url)
+    const withPassword = (password: string): object[] =>
+      flow.map(node => (node.id === 'store' ? { ...node, credentials: { username: 'anna', password } } : node))
+    onTestFinished(async () => red.deploy([]))
+    await red.deploy(withPassword('guess'))
+    await red.says(/\[error\] \[state watch:.*closed for good/)
+    await red.deploy(withPassword('secret'))
+    await expect.poll(() => store.stats.connections).toBe(1)
+    expect(passwords).toEqual(['anna guess', 'anna secret'])
   })
 
   it.each([
