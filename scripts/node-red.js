@@ -41,6 +41,10 @@ export class NodeRed {
     this.#process = spawn(NODE, [RED, '--userDir', folder], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     if (this.#process.stdout === null) throw new Error('Node-RED has no output')
     createInterface({ input: this.#process.stdout }).on('line', line => this.#hear(line))
+    // Whoever ends without having stopped it leaves none behind.
+    const kill = () => this.#process.kill('SIGKILL')
+    process.once('exit', kill)
+    this.#process.once('exit', () => process.off('exit', kill))
     this.#process.once('exit', code => this.#hear(`Node-RED ended (${code})`))
   }
 
