@@ -135,7 +135,8 @@ describe.skipIf(!SERVICES.nodeRed.present)('The nodes in a Node-RED', () => {
     })
 
     // Its lease of half a minute would outlast this test.
-    await red.deploy((await exampleFlow('lock', store.url)).filter(({ id, z }) => ![id, z].includes('pump-b')))
+    const others = (await exampleFlow('lock', store.url)).filter(({ id, z }) => ![id, z].includes('pump-b'))
+    await red.deploy(others, 'nodes')
     await tell('a', 'acquire')
     await untilRunBy('Pump A')
   })
