@@ -1,8 +1,11 @@
-// Takes the pictures of the README, `docs/pictures/*.png`, from what the pages look like now. Needs chromium.
+// Takes the pictures of the README, `docs/pictures/*.png`, from what the pages look like now. Needs chromium, and
+// `npm run runtimes` for that of Node-RED.
 
 import { mkdir } from 'node:fs/promises'
 import { chromium } from 'playwright-core'
+import { hasNodeRed } from './node-red.js'
 import { photographConsole } from './pictures/console.js'
+import { photographNodeRed } from './pictures/node-red.js'
 import { photographThermostat } from './pictures/thermostat.js'
 
 const FOLDER = new URL('../docs/pictures/', import.meta.url).pathname
@@ -11,6 +14,7 @@ const PICTURES = {
   'thermostat.png': photographThermostat,
   'console.png': (browser, path) => photographConsole(browser, path, 'light'),
   'console-dark.png': (browser, path) => photographConsole(browser, path, 'dark'),
+  ...(hasNodeRed && { 'node-red.png': photographNodeRed }),
 }
 
 await mkdir(FOLDER, { recursive: true })

@@ -10,6 +10,7 @@ export const PARTS = [
       ['docs/writing.md', 'writing'],
       ['docs/shadows.md', 'shadows'],
       ['docs/frameworks.md', 'frameworks'],
+      ['docs/node-red.md', 'node-red'],
       ['docs/browser.md', 'browser'],
       ['docs/locking.md', 'locking'],
       ['docs/pubsub.md', 'pubsub'],

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { natsServer } from '../../chaos/cluster/nats-server.js'
+import { hasNodeRed } from '../../scripts/node-red.js'
 
 /** Something a suite needs besides Node. */
 export interface Service {
@@ -68,6 +69,7 @@ export const SERVICES = {
     needs: '`npm run runtimes`',
     present: [runtimeOf(22), runtimeOf(24), BUN, DENO].every(answers),
   },
+  nodeRed: { suite: 'interop: the nodes for Node-RED, in one', needs: '`npm run runtimes`', present: hasNodeRed },
   nginx: { suite: 'proxy: nginx in front of all of it', needs: 'nginx', present: exists('nginx') },
   openssl: {
     suite: 'TLS: certificates, and what rests on them',

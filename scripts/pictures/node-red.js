@@ -1,0 +1,39 @@
+import { connect, number } from 'rx-statestore'
+import { serve } from 'rx-statestore/server'
+import { exampleFlow, NodeRed } from '../node-red.js'
+
+/**
+ * The flow of the thermostat in the editor of Node-RED, at work, with the help for a watch beside it.
+ *
+ * @param {import('playwright-core').Browser} browser
+ * @param {string} path - of the PNG file
+ */
+export async function photographNodeRed(browser, path) {
+  const store = await serve({ port: 0, wsPort: 0 })
+  const somebody = connect(store.url)
+  const red = await NodeRed.start()
+  try {
+    const setPoint = somebody.key('thermostat/setPoint', number)
+    await setPoint.set(21.5)
+    await red.deploy(await exampleFlow('thermostat', store.url))
+    const page = await browser.newPage({ viewport: { width: 1440, height: 780 } })
+    await page.goto(red.url)
+    await page.locator('#red-ui-workspace-chart').getByText('live').first().waitFor()
+    await page.locator('[id="watch"] .red-ui-flow-node').click()
+    await page.keyboard.press('Control+g')
+    await page.keyboard.press('h')
+    await page.locator('.red-ui-help').getByText('Sends a message for the value there is').waitFor()
+    const palette = page.locator('#red-ui-palette')
+    await palette.getByPlaceholder('filter nodes').pressSequentially('state')
+    await palette.getByText('function', { exact: true }).first().waitFor({ state: 'hidden' })
+    await setPoint.set(19)
+    await page.locator('.red-ui-debug-msg').getByText('19', { exact: true }).waitFor()
+    await page.mouse.move(0, 0)
+    await page.screenshot({ path })
+    await page.close()
+  } finally {
+    await red.stop()
+    await somebody.close()
+    await store.close()
+  }
+}
