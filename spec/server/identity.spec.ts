@@ -66,6 +66,7 @@ describe('A store that asks who one is', () => {
       },
     ],
     ['rejects', async () => Promise.reject(new Error('out of order'))],
+    ['says nothing', () => JSON.parse('null')],
     ['says nonsense', () => JSON.parse('{ "principal": { "username": 7 } }')],
     ['gives attributes to somebody without a name', () => ({ principal: { attributes: { role: 'admin' } } })],
     ['says nothing', () => JSON.parse('null')],

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.js'
+import { ArgumentError, shown } from '../base/errors.js'
 import { LoginThrottle } from '../base/throttle.js'
 import type { Authenticate, LoginRequest, LoginResult } from './login.js'
 import { LoginTurns, type NoTurn } from './login-turns.js'
@@ -65,10 +66,19 @@ export class Logins {
   async #outcomeOf(request: LoginRequest): Promise<LoginOutcome> {
     try {
       const result = await this.#authenticate(request)
+      checkResult(result)
       if ('principal' in result) checkPrincipal(result.principal)
       return result
     } catch (thrown) {
       return { thrown }
     }
   }
+}
+
+/** Throws {@link ArgumentError} for what is no result at all, as of a function that has forgotten to return one. */
+function checkResult(result: unknown): asserts result is LoginResult {
+  if (typeof result === 'object' && result !== null) return
+  throw new ArgumentError(
+    `Expected \`authenticate\` to return an object with \`principal\`, \`refused\` or \`challenge\`, got \`${shown(result)}\``,
+  )
 }
