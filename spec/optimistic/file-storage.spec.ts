@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { from, lastValueFrom } from 'rxjs'
@@ -64,6 +64,24 @@ describe('a storage of files', () => {
     const taken = await Promise.all(Array.from({ length: 5 }, () => remove('6B', 'a')))
     expect(taken.filter(Boolean)).toHaveLength(1)
     expect(await load('6B')).toBeUndefined()
+  })
+
+  it('gives nothing older once the newest was taken, of two processes that kept one at the same time', async () => {
+    const { load, save, remove } = await open()
+    await Promise.all([save('6B', write('a')), save('6B', write('b', 2)), save('6B', write('c', 1))])
+    expect(await load('6B')).toEqual(write('b', 2))
+    expect(await remove('6B', 'b')).toBe(true)
+    expect(await load('6B')).toBeUndefined()
+  })
+
+  it('leaves nothing behind when it cannot keep one', async () => {
+    const { save, directory } = await open()
+    await save('6B', write('a'))
+    const [file = ''] = await readdir(directory)
+    await rm(join(directory, file))
+    await mkdir(join(directory, file))
+    await expect(save('6B', write('a'))).rejects.toThrow()
+    expect(await readdir(directory)).toEqual([file])
   })
 
   it('says which file it cannot read', async () => {

@@ -1,59 +1,13 @@
-import { connectAsync, type MqttClient } from 'mqtt'
 import { lastValueFrom } from 'rxjs'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { type StateStore, systemClock, text } from '../../src/index.js'
-import { type RetainedOptions, retained } from '../../src/retained/index.js'
-import { layLink } from '../support/link.js'
-import { openClient, record } from '../support/open-client.js'
-import { openStore } from '../support/open-store.js'
-
-const TERMS: RetainedOptions = { topic: 'plant/+/temp', keys: 'of/{1}', connection: { reconnect: { maximum: 20 } } }
-
-/** A broker with topics and a store, a bridge between them over a cable, and somebody at each of the two. */
-async function open(options: Partial<RetainedOptions> = {}) {
-  const { store: topics } = await openStore({ clock: systemClock })
-  const { store: keys } = await openStore({ clock: systemClock })
-  const link = await layLink(topics.url)
-  const client = openClient(keys.url, { timeout: 1_000 })
-  const bridge = () => openBridge(client, link.url, options)
-  const publisher = await connectAsync(topics.url, { protocolVersion: 5 })
-  onTestFinished(async () => publisher.endAsync())
-  const publish = (name: string, value: string, retain = true) =>
-    publisher.publishAsync(`plant/${name}/temp`, value, { qos: 1, retain })
-  const key = async (name: string) => (await lastValueFrom(client.key(`of/${name}`, text).get())).value
-  return { topics, keys, link, client, bridge, publisher, publish, key }
-}
-
-function openBridge(client: StateStore, url: string, options: Partial<RetainedOptions>) {
-  const bridge = retained(client, url, { ...TERMS, ...options })
-  onTestFinished(async () => bridge.close())
-  const status = record(bridge.status$)
-  const errors = record(bridge.errors$)
-  const live = () => status.until(({ values }) => values.at(-1)?.state === 'live')
-  return { bridge, status, errors, live }
-}
-
-/** What a topic has now; empty for nothing. */
-async function held(publisher: MqttClient, topic: string): Promise<string> {
-  const marker = `marker/${Math.random()}`
-  let found = ''
-  const heard = new Promise<void>(resolve => {
-    publisher.on('message', (name, payload) => {
-      if (name === topic) found = String(payload)
-      if (name === marker) resolve()
-    })
-  })
-  await publisher.subscribeAsync([topic, marker], { qos: 1 })
-  await publisher.publishAsync(marker, '', { qos: 1 })
-  await heard
-  await publisher.unsubscribeAsync([topic, marker])
-  publisher.removeAllListeners('message')
-  return found
-}
+import { describe, expect, it } from 'vitest'
+import { text } from '../../src/index.js'
+import { retained } from '../../src/retained/index.js'
+import { record } from '../support/open-client.js'
+import { held, openTopics, TERMS } from '../support/retained-bench.js'
 
 describe('A bridge of retained topics, to keys', () => {
   it('carries what is retained, and what comes', async () => {
-    const { bridge, publish, key } = await open()
+    const { bridge, publish, key } = await openTopics()
     await publish('a', '20')
     const { live } = bridge()
     await live()
@@ -64,7 +18,7 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('deletes the key of a topic that is cleared', async () => {
-    const { bridge, publish, key } = await open()
+    const { bridge, publish, key } = await openTopics()
     await publish('a', '20')
     bridge()
     await expect.poll(() => key('a')).toBe('20')
@@ -73,7 +27,7 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('leaves alone what is not retained', async () => {
-    const { bridge, publish, key } = await open()
+    const { bridge, publish, key } = await openTopics()
     const { live } = bridge()
     await live()
     await publish('a', 'gone', false)
@@ -83,7 +37,7 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('carries after a cut what has changed meanwhile, and nothing else', async () => {
-    const { bridge, publish, key, link, client } = await open()
+    const { bridge, publish, key, link, client } = await openTopics()
     await publish('a', '1')
     await publish('b', '1')
     const { live, status } = bridge()
@@ -100,7 +54,7 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('carries what came while the store was away', async () => {
-    const { bridge, publish, key, keys } = await open()
+    const { bridge, publish, key, keys } = await openTopics()
     const { live, bridge: one } = bridge()
     await live()
     const restarted = keys.restart({ keys: 'kept' })
@@ -111,7 +65,7 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('takes nothing for deleted that a broker has lost', async () => {
-    const { bridge, publish, key, topics } = await open()
+    const { bridge, publish, key, topics } = await openTopics()
     await publish('a', '1')
     const { live, status } = bridge()
     await live()
@@ -128,7 +82,7 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('lets keys live as long as their topics are published', async () => {
-    const { bridge, publish, key, client } = await open({ expiresIn: 300 })
+    const { bridge, publish, key, client } = await openTopics({ expiresIn: 300 })
     const { live } = bridge()
     await live()
     const seen = record(client.key('of/a', text).entries$)
@@ -141,7 +95,7 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('tells of what has no room, and carries all else', async () => {
-    const { bridge, publish, key } = await open({ maxTopics: 2 })
+    const { bridge, publish, key } = await openTopics({ maxTopics: 2 })
     const { live, errors } = bridge()
     await live()
     for (const name of ['a', 'b', 'c']) await publish(name, '1')
@@ -156,7 +110,7 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('ends when it is closed, and leaves the store open', async () => {
-    const { bridge, publish, key } = await open()
+    const { bridge, publish, key } = await openTopics()
     const { bridge: one, live, status } = bridge()
     await live()
     await one.close()
@@ -170,7 +124,7 @@ describe('A bridge of retained topics, to keys', () => {
 
 describe('A bridge of retained topics, to topics', () => {
   it('publishes what keys have, retained, and clears what is deleted', async () => {
-    const { bridge, client, publisher } = await open({ direction: 'to-topics' })
+    const { bridge, client, publisher } = await openTopics({ direction: 'to-topics' })
     await client.key('of/a', text).set('1')
     const { live } = bridge()
     await live()
@@ -184,7 +138,7 @@ describe('A bridge of retained topics, to topics', () => {
   })
 
   it('gives a topic back what its key has, and the broker what it has lost', async () => {
-    const { bridge, client, publisher, publish, topics } = await open({ direction: 'to-topics' })
+    const { bridge, client, publisher, publish, topics } = await openTopics({ direction: 'to-topics' })
     await client.key('of/a', text).set('1')
     bridge()
     await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('1')
@@ -197,7 +151,7 @@ describe('A bridge of retained topics, to topics', () => {
 
 describe('A bridge of retained topics, both ways', () => {
   it('carries each change to the other side, once', async () => {
-    const { bridge, client, publisher, publish, key } = await open({ direction: 'both' })
+    const { bridge, client, publisher, publish, key } = await openTopics({ direction: 'both' })
     const { live, bridge: one } = bridge()
     await live()
     await publish('a', '1')
@@ -210,7 +164,7 @@ describe('A bridge of retained topics, both ways', () => {
   })
 
   it('comes to rest on one value when both are written at the same time', async () => {
-    const { bridge, client, publisher, publish, key } = await open({ direction: 'both' })
+    const { bridge, client, publisher, publish, key } = await openTopics({ direction: 'both' })
     const { live, bridge: one } = bridge()
     await live()
     for (let round = 0; round < 20; round++) {
@@ -234,7 +188,7 @@ describe('A bridge of retained topics, both ways', () => {
   })
 
   it('gives the store back what it has lost', async () => {
-    const { bridge, publish, key, keys } = await open({ direction: 'both' })
+    const { bridge, publish, key, keys } = await openTopics({ direction: 'both' })
     bridge()
     await publish('a', '1')
     await expect.poll(() => key('a')).toBe('1')
@@ -243,7 +197,7 @@ describe('A bridge of retained topics, both ways', () => {
   })
 
   it('after a cut carries what was written to one side, and the topic where it was both', async () => {
-    const { bridge, client, publisher, publish, key, link } = await open({ direction: 'both' })
+    const { bridge, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
     const { live, status } = bridge()
     await live()
     for (const name of ['a', 'b', 'c']) await publish(name, '1')
@@ -265,7 +219,7 @@ describe('A bridge of retained topics, both ways', () => {
 
 describe('What a bridge is told wrong', () => {
   it('is refused at once', async () => {
-    const { client } = await open()
+    const { client } = await openTopics()
     const wrong = (options: object) => () => retained(client, 'mqtt://localhost', { ...TERMS, ...options })
     expect(() => retained(client, 'nonsense', TERMS)).toThrow('broker URL')
     expect(wrong({ direction: 'up' })).toThrow('`direction`')

@@ -15,6 +15,13 @@ describe('the difference', () => {
     expect(difference<Document>(undefined, { a: 1 })).toEqual({})
   })
 
+  it('has fields that are named as what every object has', () => {
+    const hostile: object = JSON.parse('{"__proto__":{"x":1}}')
+    const delta = difference<object>(hostile, {})
+    expect(JSON.stringify(delta)).toBe(JSON.stringify(hostile))
+    expect(Reflect.get(delta, 'x')).toBeUndefined()
+  })
+
   it('is by value, whatever the order of fields', () => {
     expect(isSame({ x: [1, { y: 2, z: 3 }] }, { x: [1, { z: 3, y: 2 }] })).toBe(true)
     expect([isSame([1], { 0: 1 }), isSame([1, 2], [2, 1]), isSame(null, {})]).toEqual([false, false, false])

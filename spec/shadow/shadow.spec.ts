@@ -1,6 +1,6 @@
 import { Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/index.js'
+import { systemClock, text } from '../../src/index.js'
 import { type Delta, shadow } from '../../src/shadow/index.js'
 import { layLink } from '../support/link.js'
 import { openClient, record } from '../support/open-client.js'
@@ -128,6 +128,29 @@ describe('a shadow', () => {
     await deltas.until(({ values }) => values.at(-1)?.delta.mode === 'eco')
     expect(deltas.values.at(-1)?.delta).toEqual({ mode: 'eco' })
     expect(first && second?.compareTo(first)).toBeGreaterThan(0)
+  })
+
+  it.each(['"abc"', '7', 'null', '[1]', '{'])('goes on when somebody writes %s', async nonsense => {
+    const { ann, device, client } = await open()
+    const [states, deltas] = [record(ann.state$), record(device.delta$)]
+    await client.key('pump-7/desired', text).set(nonsense)
+    await states.until(({ values }) => values.at(-1)?.wish.error?.code === 'decode')
+    expect(states.values.at(-1)).toMatchObject({ desired: undefined, delta: {} })
+    await ann.desire({ speed: 3 })
+    await deltas.until(({ values }) => values.at(-1)?.delta.speed === 3)
+    expect(deltas.values.at(-1)?.delta).toEqual({ speed: 3 })
+  })
+
+  it('refuses anything but fields', async () => {
+    const { ann, device } = await open()
+    for (const wrong of ['abc', undefined, null, [1]]) {
+      // @ts-expect-error a patch is an object
+      await expect(ann.desire(wrong)).rejects.toThrow('Expected an object of fields')
+    }
+    // @ts-expect-error what was done is to be reported
+    const done = record(device.follow(() => [undefined]))
+    await ann.desire({ speed: 3 })
+    await expect.poll(() => String(done.error)).toContain('Expected an object of fields')
   })
 
   it('refuses anything but a store and a name', async () => {

@@ -189,6 +189,12 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [44_473],
   },
   {
+    story: 'what was written upon a write that was kept was merged with an empty value',
+    suite: 'optimistic',
+    generator: 1,
+    seeds: [6_118, 10_729],
+  },
+  {
     story: 'a node that is opened anew is not taken for another process because of a start that it sent before',
     suite: 'cluster',
     generator: 1,

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, unlink } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { checkObject } from '../base/check.js'
 import { ArgumentError, shown } from '../base/errors.js'
@@ -20,11 +20,16 @@ export function fileStorage(directory: string): WriteStorage {
     throw new ArgumentError(`Expected the directory to be a path, got \`${shown(directory)}\``)
   return {
     load: async key => {
-      const found = await Promise.all((await filesOf(directory, key)).map(file => read(join(directory, file))))
-      return found.reduce(
-        (newest, one) => (one && (newest === undefined || one.at > newest.at) ? one : newest),
+      const files = await filesOf(directory, key)
+      const found = await Promise.all(files.map(file => read(join(directory, file))))
+      const newest = found.reduce(
+        (best, one) => (one && (best === undefined || one.at > best.at) ? one : best),
         undefined,
       )
+      // Of two processes that kept one at the same time; it is not to be found when the newest was sent.
+      for (const [at, file] of files.entries())
+        if (found[at] !== newest) await rm(join(directory, file), { force: true })
+      return newest
     },
     save: async (key, write) => {
       await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -64,14 +69,18 @@ async function filesOf(directory: string, key: string): Promise<string[]> {
 /** A file that is there as a whole or not at all. */
 async function put(directory: string, name: string, { value, base, ...rest }: StoredWrite): Promise<void> {
   const draft = join(directory, `${randomUUID()}.tmp`)
-  const file = await open(draft, 'wx', 0o600)
   try {
-    await file.writeFile(JSON.stringify({ ...rest, value: inText(value), ...(base && { base: inText(base) }) }))
-    await file.sync()
-  } finally {
-    await file.close()
+    await writeFile(draft, JSON.stringify({ ...rest, value: inText(value), ...(base && { base: inText(base) }) }), {
+      flag: 'wx',
+      mode: 0o600,
+      flush: true,
+    })
+    await rename(draft, join(directory, name))
+  } catch (error) {
+    // A disk that is full stays no fuller than it was.
+    await rm(draft, { force: true })
+    throw error
   }
-  await rename(draft, join(directory, name))
   await flush(directory)
 }
 

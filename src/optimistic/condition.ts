@@ -34,9 +34,9 @@ export function contentOf<T>(
   return { value, condition: conditionFor(upon, text) }
 }
 
-/** What the user saw, with its value if that was not kept. */
-const seenBy = <T>({ seen, restored }: Write<T>, known: Known | undefined): Seen | undefined =>
-  restored && seen?.version && String(seen.version) === String(known?.version) ? known : seen
+/** What the user saw, with its value, which is not known of what was kept, nor of what is written upon that. */
+const seenBy = <T>({ seen }: Write<T>, known: Known | undefined): Seen | undefined =>
+  seen?.version && String(seen.version) === String(known?.version) ? known : seen
 
 /** The value of something known, if it has one that decodes. */
 function valueIn<T>(source: KeySource<T>, of: Seen | undefined): T | undefined {

@@ -5,7 +5,7 @@ import { encodeFor } from '../keys/codec.js'
 import type { KeySource } from '../keys/source.js'
 import { contentOf, modeOf } from './condition.js'
 import { ConflictError } from './errors.js'
-import type { Terms } from './options.js'
+import { type Terms, waits } from './options.js'
 import type { Known, Place } from './truth.js'
 import type { Write } from './write.js'
 
@@ -48,7 +48,7 @@ export class Sender<T> {
   /** Sends a write on top of what is known. */
   send(write: Write<T>, known: Known | undefined, place: Place): void {
     const { host, key, codec } = this.#source
-    const { expiresIn: px, persist, timeout } = this.#terms
+    const { expiresIn: px, persist, timeout, offline } = this.#terms
     const age = write.age(host.registry.clock)
     this.#active = write
     try {
@@ -56,7 +56,7 @@ export class Sender<T> {
       write.bytes = encodeFor(key.text, codec, value)
       write.sentAfter ??= age
       write.from = place
-      const left = write.late ? timeout : Math.max(1, Math.ceil(timeout - age))
+      const left = write.late && waits(offline) ? timeout : Math.max(1, Math.ceil(timeout - age))
       const options = { condition, px, persist, fencingToken: host.fencingToken }
       host.store.set(key, write.bytes, options, left).subscribe({
         next: written => this.#answered(write, value, written),

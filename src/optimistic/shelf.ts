@@ -9,10 +9,12 @@ import {
   retry,
   Subject,
   take,
+  takeUntil,
   tap,
+  throwError,
 } from 'rxjs'
 import type { Clock } from '../base/clock.js'
-import { reason, StateStoreError } from '../base/errors.js'
+import { ArgumentError, reason, StateStoreError } from '../base/errors.js'
 import { Hlc } from '../hlc/hlc.js'
 import type { StoredWrite, WriteStorage } from './storage.js'
 import type { Seen, Write } from './write.js'
@@ -20,6 +22,8 @@ import type { Seen, Write } from './write.js'
 /** So often, and after so many ms, a storage that failed to remove is asked again: what it keeps would be sent. */
 const RETRIES = 10
 const PAUSE = 1_000
+/** ms in which a storage has to answer. */
+const LIMIT = 10_000
 
 /** What a storage says of a request. */
 interface Listener<R> {
@@ -53,7 +57,8 @@ export class Shelf {
 
   /** What is kept. */
   load(listener: Listener<StoredWrite | undefined>): void {
-    const done = (stored: StoredWrite | undefined): void => {
+    const done = (found: StoredWrite | undefined): void => {
+      const stored = found && checked(found)
       this.#kept = stored?.id
       listener.done?.(stored)
     }
@@ -65,11 +70,13 @@ export class Shelf {
     if (this.#storage === undefined || write.stored) return
     write.stored = true
     this.#newest = write.id
-    const { id, bytes: value, at, seen, base } = write
+    const { id, own: value, at, seen, base } = write
     const failed = (error: StateStoreError): void => {
       write.stored = false
       this.#failed(error)
       if (this.#kept !== undefined) this.drop({ id: this.#kept, stored: true })
+      // It may be kept yet, and would be found when it was sent long ago.
+      if (isLate(error.cause)) this.drop({ id, stored: true })
     }
     const done = (): void => {
       this.#kept = id
@@ -98,8 +105,7 @@ export class Shelf {
   #ask<R>(request: (storage: WriteStorage) => ObservableInput<R>, { done, failed }: Listener<R>): void {
     const storage = this.#storage
     if (storage === undefined) return
-    const answer$ = defer(() => from(request(storage))).pipe(
-      take(1),
+    const answer$ = this.#inTime(() => request(storage)).pipe(
       tap(answer => done?.(answer)),
       catchError(cause => {
         failed(new StateStoreError('damaged', `The storage of writes failed: ${reason(cause)}`, { cause }))
@@ -110,15 +116,35 @@ export class Shelf {
   }
 
   #removal(storage: WriteStorage, id: string): Observable<boolean> {
-    return defer(() => from(storage.remove(this.#key, id))).pipe(
-      take(1),
-      retry({ count: RETRIES, delay: () => this.#pause() }),
+    return this.#inTime(() => storage.remove(this.#key, id)).pipe(
+      retry({ count: RETRIES, delay: error => (isLate(error) ? throwError(() => error) : this.#in(PAUSE)) }),
     )
   }
 
-  #pause(): Observable<number> {
-    return new Observable(subscriber => this.#clock.schedule(PAUSE, () => subscriber.next(0)))
+  /** One that never answers would keep all that is written later from being sent. */
+  #inTime<R>(ask: () => ObservableInput<R>): Observable<R> {
+    const late$ = this.#in(LIMIT).pipe(
+      tap(() => {
+        throw new StateStoreError('timeout', `it did not answer within ${LIMIT} ms`)
+      }),
+    )
+    return defer(() => from(ask())).pipe(take(1), takeUntil(late$))
   }
+
+  #in(delay: number): Observable<number> {
+    return new Observable(subscriber => this.#clock.schedule(delay, () => subscriber.next(0)))
+  }
+}
+
+const isLate = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'timeout'
+
+/** What some other program, or one before this, has left there would be sent at any time if its age were not known. */
+function checked(write: StoredWrite): StoredWrite {
+  const { id, value, at, seen, base } = Object(write)
+  const isSeen = seen === undefined || seen === null || typeof seen === 'string'
+  const isBase = base === undefined || base instanceof Uint8Array
+  if (typeof id === 'string' && value instanceof Uint8Array && Number.isFinite(at) && isSeen && isBase) return write
+  throw new ArgumentError('it has something else than a write, which is left there')
 }
 
 /** What a user saw, as it is kept. */

@@ -16,8 +16,13 @@ export class Teller<S> {
   /** Tells the latest, and what follows. */
   listen(subscriber: Subscriber<S>): Subscription {
     this.tell()
-    subscriber.next(this.#latest())
-    return this.#states.subscribe(subscriber)
+    const first = this.#latest()
+    subscriber.next(first)
+    const listening = this.#states.subscribe(subscriber)
+    // It may have caused another one by then.
+    const latest = this.#latest()
+    if (latest !== first) subscriber.next(latest)
+    return listening
   }
 
   /** Tells the latest, if it is another one. */

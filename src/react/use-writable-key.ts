@@ -25,8 +25,8 @@ export type Writable<T> = readonly [value: T | undefined, set: (value: T) => voi
  * A key that is written where it is shown: what the user writes is rendered at once, and taken back with an error when the
  * store refuses it. `set` stays the same function as long as the key does; what becomes of a write is in the snapshot.
  *
- * The key may be made while rendering, and options, too: their functions may change at any time; another value of any
- * other one makes a new view. Components that give it the same view of {@link optimistic} share its writes; one that gives a
+ * The key may be made while rendering, and options, too: their functions may change at any time, a storage stays the first
+ * one; another value of any other one makes a new view. Components that give it the same view of {@link optimistic} share its writes; one that gives a
  * key has a view of its own, and a write that waits when it is unmounted goes on, but is not shown by the next one.
  * Without a key nothing is watched, and `set` does nothing.
  *
@@ -62,12 +62,13 @@ function useView<T>(
   const plain = key instanceof Optimistic ? undefined : key
   const source = plain && sourceOf(plain)
   const codec = source && identityOf(source.codec)
-  const { conflict, offline, maxAge, storage, timeout, expiresIn, persist } = options
+  const { conflict, offline, maxAge, timeout, expiresIn, persist } = options
+  const isKept = options.storage !== undefined
   const mode = typeof conflict === 'function' ? 'merge' : conflict
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a key made anew is the same key, and functions are looked up
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a key made anew is the same key, functions are looked up, and a storage made anew is as the one before
   const own = useMemo(
     () => plain && optimistic(plain, lookedUp(options, latest)),
-    [source?.host.registry, source?.key.id, codec, mode, offline, maxAge, storage, timeout, expiresIn, persist],
+    [source?.host.registry, source?.key.id, codec, mode, offline, maxAge, isKept, timeout, expiresIn, persist],
   )
   return key instanceof Optimistic ? key : own
 }

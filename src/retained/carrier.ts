@@ -1,6 +1,6 @@
 import { defer, EMPTY, type Observable, type Subscription, tap } from 'rxjs'
 import type { Clock } from '../base/clock.js'
-import { ArgumentError, ClosedError, OverflowError, reason, StateStoreError } from '../base/errors.js'
+import { ArgumentError, ClosedError, reason, StateStoreError } from '../base/errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { bytes } from '../keys/codec.js'
 import type { Entry } from '../keys/entry.js'
@@ -9,16 +9,10 @@ import { matching } from '../matching/index.js'
 import type { ServiceSession } from '../mqtt/session.js'
 import { Conveyor } from './conveyor.js'
 import { isPassing } from './faults.js'
-import { type Link, Links, MOST_BYTES, same, type Value } from './link.js'
+import { type Link, Links, later, same } from './link.js'
 import type { Terms } from './options.js'
-import type { RetainedStats, RetainedStatus } from './status.js'
+import type { CarrierEvents, RetainedStats } from './status.js'
 import { TopicSide } from './topic-side.js'
-
-/** What a carrier tells. */
-export interface CarrierEvents {
-  status(status: RetainedStatus): void
-  failed(error: StateStoreError): void
-}
 
 const NOTHING = new Uint8Array()
 
@@ -49,6 +43,7 @@ export class Carrier {
       toKey: link => this.#write(link),
       toTopic: link => this.#publish(link),
       carried: link => this.#carried(link),
+      failed: error => events.failed(error),
     })
     const passes = (error: unknown, isFirst: boolean): boolean => this.#passes(error, isFirst)
     this.#toKeys = new Conveyor(clock, passes)
@@ -77,17 +72,42 @@ export class Carrier {
 
   #heard(topic: string, payload: Uint8Array, number: number | undefined): void {
     const key = this.#terms.pattern.toKey(topic)
-    const link = key === undefined ? undefined : this.#linkOf(topic, key)
-    // Of messages of ours the last one counts, unless a newer one is about to follow.
-    if (link === undefined || (number !== undefined && (number < link.published || link.toTopic.isBusy))) return
+    const link = key === undefined ? undefined : this.#links.of(topic, key)
+    // Of messages of ours the last one counts.
+    if (link === undefined || (number !== undefined && number < link.published)) return
     const value = payload.length === 0 ? undefined : payload
     const isNew = !same(link.heard, value)
     link.epoch = this.#epoch
-    if (!this.#keep(link, 'heard', value)) return
+    if (!this.#links.keep(link, 'heard', value)) return
+    if (number === undefined) this.#foreign(link, isNew)
+    else link.cameBack(number)
     if (this.#terms.direction === 'to-topics') this.#insist(link)
-    else if (isNew && !same(link.stored, value)) this.#toKeys.put(link.toKey)
-    else if (this.#isSynced && number === undefined && value) this.#renew(link)
+    this.#settle(link)
     this.#links.release(link)
+  }
+
+  /** Somebody else has published. */
+  #foreign(link: Link, isNew: boolean): void {
+    link.crossed()
+    const { direction } = this.#terms
+    if (direction === 'to-topics') return
+    if (isNew && !same(link.stored, link.heard)) this.#toKeys.put(link.toKey)
+    // Nothing tells what a key has that is not watched.
+    else if (link.heard === undefined && direction === 'to-keys') this.#insure(link)
+    else if (this.#isSynced && link.heard && this.#terms.expiresIn !== undefined) this.#insure(link)
+  }
+
+  /** The key is written whatever it is known to have: a value that is published again lives on. */
+  #insure(link: Link): void {
+    link.isStale = true
+    this.#toKeys.put(link.toKey)
+  }
+
+  /** Where both were changed at the same time the topic wins, once it is known what it has. */
+  #settle(link: Link): void {
+    if (this.#terms.direction !== 'both' || !this.#isSynced || !link.isToBeSettled) return
+    link.isContested = false
+    if (!same(link.heard, link.stored)) this.#toKeys.put(link.toKey)
   }
 
   /** Topics that follow keys have what their keys have. */
@@ -95,24 +115,23 @@ export class Carrier {
     if (this.#isSynced && link.stored !== undefined && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
   }
 
-  /** A value that is published again lives on. */
-  #renew(link: Link): void {
-    if (this.#terms.expiresIn === undefined) return
-    link.isStale = true
-    this.#toKeys.put(link.toKey)
-  }
-
   #synced(): void {
     this.#isSynced = true
     this.#toTopics.start()
     for (const link of this.#links.all()) {
-      // It may have been cleared, or its broker may have lost it: nobody can tell, so nothing is deleted.
-      if (link.epoch < this.#epoch) this.#keep(link, 'heard', undefined)
+      this.#missed(link)
+      link.cameBack(link.published)
       if (this.#terms.direction === 'to-keys') continue
       if (link.stored !== undefined && !same(link.heard, link.stored) && !link.toKey.isBusy)
         this.#toTopics.put(link.toTopic)
     }
     this.#events.status({ state: 'live' })
+  }
+
+  /** It may have been cleared, or its broker may have lost it: nobody can tell, so nothing is deleted. */
+  #missed(link: Link): void {
+    // What it had is being written, and arrives.
+    if (!link.toKey.isBusy && link.epoch < this.#epoch) this.#links.keep(link, 'heard', undefined)
   }
 
   #lost(cause: StateStoreError): void {
@@ -143,7 +162,7 @@ export class Carrier {
         this.#written++
         link.isStale = false
         link.version = later(link.version, version)
-        this.#keep(link, 'stored', value)
+        this.#links.keep(link, 'stored', value)
       }),
     )
   }
@@ -152,11 +171,13 @@ export class Carrier {
     const value = link.stored
     if (same(value, link.heard)) return EMPTY
     return defer(() => {
-      link.published = ++this.#published
+      link.publish(++this.#published)
       return this.#topics.publish(link.topic, value ?? NOTHING, link.published).pipe(
         tap({
           complete: () => {
-            this.#keep(link, 'heard', value)
+            link.epoch = this.#epoch
+            // Which of two came last is told by their order alone.
+            if (!link.isCrossed) this.#links.keep(link, 'heard', value)
           },
         }),
       )
@@ -167,16 +188,24 @@ export class Carrier {
     const { held } = link
     link.held = undefined
     if (held) this.#changed(link, held)
+    if (this.#isSynced && link.heard && !link.toKey.isBusy && link.epoch < this.#epoch) this.#regain(link)
+    this.#settle(link)
     this.#links.release(link)
+  }
+
+  /** Its topic has lost what was being written. */
+  #regain(link: Link): void {
+    this.#missed(link)
+    if (this.#terms.direction !== 'to-keys' && link.stored) this.#toTopics.put(link.toTopic)
   }
 
   #watch(): void {
     const { pattern, maxTopics } = this.#terms
     this.#watching = matching(this.#store, pattern.glob, bytes, { maxKeys: maxTopics }).entries$.subscribe({
       next: entry => this.#told(entry),
-      error: error => {
-        if (error instanceof StateStoreError) this.#events.failed(error)
-        void this.close()
+      error: (error: StateStoreError) => {
+        this.#events.failed(error)
+        this.#topics.giveUp(error)
       },
       complete: () => void this.close(),
     })
@@ -184,7 +213,7 @@ export class Carrier {
 
   #told(entry: Entry<Uint8Array>): void {
     const topic = this.#terms.pattern.toTopic(entry.key)
-    const link = topic === undefined ? undefined : this.#linkOf(topic, entry.key)
+    const link = topic === undefined ? undefined : this.#links.of(topic, entry.key)
     if (link) this.#changed(link, entry)
   }
 
@@ -197,7 +226,7 @@ export class Carrier {
     const { version, op, value } = entry
     if (version && link.version && version.compareTo(link.version) <= 0) return
     link.version = op === 'absent' ? undefined : later(link.version, version)
-    if (!this.#keep(link, 'stored', value?.length === 0 ? undefined : value)) return
+    if (!this.#links.keep(link, 'stored', value?.length === 0 ? undefined : value)) return
     // The store may have lost it.
     if (op === 'absent') this.#restore(link)
     else if (this.#isSynced && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
@@ -206,20 +235,6 @@ export class Carrier {
 
   #restore(link: Link): void {
     if (this.#terms.direction === 'both' && link.heard) this.#toKeys.put(link.toKey)
-  }
-
-  #linkOf(topic: string, key: string): Link | undefined {
-    const link = this.#links.of(topic, key)
-    if (link === undefined)
-      this.#events.failed(new OverflowError(`The bridge, at topic ${JSON.stringify(topic)},`, this.#terms.maxTopics))
-    return link
-  }
-
-  #keep(link: Link, side: 'heard' | 'stored', value: Value): boolean {
-    const isKept = this.#links.keep(link, side, value)
-    if (!isKept)
-      this.#events.failed(new OverflowError(`The bridge's memory, at topic ${JSON.stringify(link.topic)},`, MOST_BYTES))
-    return isKept
   }
 
   /** Whether it is worth to try again. What fails together is told once. */
@@ -231,6 +246,3 @@ export class Carrier {
     return passes
   }
 }
-
-const later = (one: Hlc | undefined, other: Hlc | undefined): Hlc | undefined =>
-  one && other && one.compareTo(other) > 0 ? one : (other ?? one)

@@ -33,7 +33,10 @@ export interface RetainedOptions {
   readonly direction?: 'to-keys' | 'to-topics' | 'both'
   /** ms after which a key is gone whose topic was not published any more. Default never. Not with `to-topics`. */
   readonly expiresIn?: number | undefined
-  /** Most topics; what comes of others is told on `errors$` and left out. Default 100,000. Their values have 256 MiB. */
+  /**
+   * Most topics; what comes of others is told on `errors$` and left out. Default 100,000. Their values have 256 MiB. More
+   * keys, unless with `to-keys`, end the bridge with `overflow`.
+   */
   readonly maxTopics?: number
   /** MQTT client id at the broker of the topics. Default a random one. */
   readonly clientId?: string | undefined

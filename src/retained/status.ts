@@ -20,3 +20,9 @@ export interface RetainedStats {
   /** Messages published. */
   readonly published: number
 }
+
+/** What a carrier tells. */
+export interface CarrierEvents {
+  status(status: RetainedStatus): void
+  failed(error: StateStoreError): void
+}

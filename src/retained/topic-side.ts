@@ -94,7 +94,7 @@ export class TopicSide {
         if (++granted === 2) this.#sendMark()
       },
       refused: (error, forGood) => {
-        if (forGood) this.#giveUp(error)
+        if (forGood) this.giveUp(error)
         else this.#events.refused(error)
       },
     }
@@ -107,7 +107,7 @@ export class TopicSide {
   #sendMark(): void {
     this.#mark = utf8(String(++this.#marks))
     this.#session.publish({ topic: this.#marker, payload: this.#mark, userProperties: {} }, refusal => {
-      if (refusal !== undefined) this.#giveUp(refusal)
+      if (refusal !== undefined) this.giveUp(refusal)
     })
   }
 
@@ -128,7 +128,9 @@ export class TopicSide {
     return id === this.#id ? Number(number) : undefined
   }
 
-  #giveUp(cause: StateStoreError): void {
+  /** Ends it for good. */
+  giveUp(cause: StateStoreError): void {
+    if (this.#isClosed) return
     this.#granting.cancel()
     this.#cause = cause
     this.#session.close()

@@ -14,7 +14,7 @@ export function difference<T extends object>(wanted: T | undefined, actual: T | 
   const delta: Partial<T> = {}
   for (const name of fieldsOf(wanted)) {
     const value = fieldOf(wanted, name)
-    if (!isSame(value, fieldOf(actual, name))) Reflect.set(delta, name, value)
+    if (!isSame(value, fieldOf(actual, name))) put(delta, name, value)
   }
   return delta
 }

@@ -1,4 +1,5 @@
 import { Observable, tap } from 'rxjs'
+import { ArgumentError, shown } from '../base/errors.js'
 import type { Key } from '../keys/key.js'
 import type { Optimistic, OptimisticOptions, OptimisticResult } from '../optimistic/index.js'
 import { optimistic } from '../optimistic/index.js'
@@ -25,6 +26,10 @@ export class Patches<T extends object> {
   /** Changes fields; `undefined` takes one out. Cold. */
   write(patch: Partial<T>): Observable<OptimisticResult<Partial<T>>> {
     return new Observable(subscriber => {
+      if (Object(patch) !== patch || Array.isArray(patch)) {
+        subscriber.error(new ArgumentError(`Expected an object of fields, got \`${shown(patch)}\``))
+        return undefined
+      }
       const document = patched(this.view.state.value, patch)
       const fields = new Set(Object.keys(patch))
       this.#fields.set(document, fields)

@@ -132,7 +132,12 @@ export function shadow<T extends object>(
 /** Documents are written field by field, and validated as a whole when they are read. */
 function codecOf<T extends object>(schema: StandardSchemaV1<unknown, T> | undefined): Codec<Partial<T>> {
   const plain = json<Partial<T>>()
-  if (schema === undefined) return plain
-  const validated = json(schema)
-  return { encode: value => plain.encode(value), decode: bytes => validated.decode(bytes) }
+  const read: Codec<Partial<T>> = schema === undefined ? plain : json(schema)
+  return { encode: value => plain.encode(checked(value)), decode: bytes => checked(read.decode(bytes)) }
+}
+
+/** Whoever writes the keys may write anything; the letters of a text are no fields. */
+function checked<D extends object>(document: D): D {
+  if (typeof document === 'object' && document !== null && !Array.isArray(document)) return document
+  throw new ArgumentError(`Expected the document to be a JSON object, got \`${shown(document)}\``)
 }

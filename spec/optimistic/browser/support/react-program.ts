@@ -3,7 +3,7 @@
 import { createElement as h, type ReactNode, StrictMode, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { connect, number } from '../../../../src/index.js'
-import { type Optimistic, optimistic } from '../../../../src/optimistic/index.js'
+import { indexedDbStorage, type Optimistic, optimistic } from '../../../../src/optimistic/index.js'
 import { useWritableKey } from '../../../../src/react/writable.js'
 
 const store = connect(new URLSearchParams(location.search).get('store') ?? '', {
@@ -23,6 +23,8 @@ interface DialProps {
 function Dial({ title, view, step = 1 }: DialProps): ReactNode {
   const [value, set, { state, error, isPending }] = useWritableKey(view ?? store.key('setPoint', number), {
     conflict: (mine, theirs = 0) => mine + theirs + step,
+    offline: 'latest',
+    storage: indexedDbStorage(),
   })
   const text = [value ?? '-', state, isPending && 'busy', error?.code].filter(Boolean).join(' ')
   setters.add(set)

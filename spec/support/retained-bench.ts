@@ -1,0 +1,58 @@
+import { connectAsync, type MqttClient } from 'mqtt'
+import { lastValueFrom } from 'rxjs'
+import { onTestFinished } from 'vitest'
+import { type StateStore, systemClock, text } from '../../src/index.js'
+import { type RetainedOptions, retained } from '../../src/retained/index.js'
+import { layLink } from './link.js'
+import { openClient, record } from './open-client.js'
+import { openStore } from './open-store.js'
+
+export const TERMS: RetainedOptions = {
+  topic: 'plant/+/temp',
+  keys: 'of/{1}',
+  connection: { reconnect: { maximum: 20 } },
+}
+
+/** A broker with topics and a store, a bridge between them over two cables, and somebody at each of the two. */
+export async function openTopics(options: Partial<RetainedOptions> = {}) {
+  const { store: topics } = await openStore({ clock: systemClock })
+  const { store: keys } = await openStore({ clock: systemClock })
+  const link = await layLink(topics.url)
+  const keysLink = await layLink(keys.url)
+  const client = openClient(keysLink.url, { timeout: 1_000 })
+  const other = openClient(keys.url)
+  const bridge = () => openBridge(client, link.url, options)
+  const publisher = await connectAsync(topics.url, { protocolVersion: 5, reconnectPeriod: 20 })
+  onTestFinished(async () => publisher.endAsync())
+  const publish = (name: string, value: string, retain = true) =>
+    publisher.publishAsync(`plant/${name}/temp`, value, { qos: 1, retain })
+  const key = async (name: string) => (await lastValueFrom(other.key(`of/${name}`, text).get())).value
+  return { topics, keys, link, keysLink, client, bridge, publisher, publish, key }
+}
+
+function openBridge(client: StateStore, url: string, options: Partial<RetainedOptions>) {
+  const bridge = retained(client, url, { ...TERMS, ...options })
+  onTestFinished(async () => bridge.close())
+  const status = record(bridge.status$)
+  const errors = record(bridge.errors$)
+  const live = () => status.until(({ values }) => values.at(-1)?.state === 'live')
+  return { bridge, status, errors, live }
+}
+
+/** What a topic has now; empty for nothing. */
+export async function held(publisher: MqttClient, topic: string): Promise<string> {
+  const marker = `marker/${Math.random()}`
+  let found = ''
+  const heard = new Promise<void>(resolve => {
+    publisher.on('message', (name, payload) => {
+      if (name === topic) found = String(payload)
+      if (name === marker) resolve()
+    })
+  })
+  await publisher.subscribeAsync([topic, marker], { qos: 1 })
+  await publisher.publishAsync(marker, '', { qos: 1 })
+  await heard
+  await publisher.unsubscribeAsync([topic, marker])
+  publisher.removeAllListeners('message')
+  return found
+}
