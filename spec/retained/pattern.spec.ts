@@ -60,7 +60,7 @@ describe('A pattern of topics and keys', () => {
     ['a', '{1}', 'no placeholders'],
     ['+/+', '{1}{2}', 'a / between'],
     ['+/+', '{1}-{2}', 'a / between'],
-    ['a', '', '`key`'],
+    ['a', '', '`keys`'],
   ])('refuses %s with %s', (filter, key, words) => {
     expect(() => patternOf(filter, key)).toThrow(words)
   })
