@@ -12,10 +12,11 @@ import {
   utf8,
 } from '../../src/base/bytes.js'
 import { PayloadError } from '../../src/base/errors.js'
+import { anyCodePoint } from '../support/any-code-point.js'
 import { effort } from '../support/effort.js'
 
 // Every code point but lone surrogates, which have no UTF-8.
-const anyText = fc.string({ unit: 'binary' })
+const anyText = fc.string({ unit: anyCodePoint })
 const anyBytes = fc.uint8Array({ maxLength: 64 })
 
 const NOT_UTF8 = [

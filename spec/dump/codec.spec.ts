@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type DumpRecord, readDumpLine, toDumpLine } from '../../src/dump/codec.js'
 import { Hlc } from '../../src/hlc/hlc.js'
+import { anyCodePoint } from '../support/any-code-point.js'
 import { effort } from '../support/effort.js'
 import { bytes } from '../support/words.js'
 
@@ -43,7 +44,7 @@ describe('A line of a dump', () => {
       ),
       value: fc.oneof(
         fc.uint8Array(),
-        fc.string({ unit: 'binary' }).map(text => new TextEncoder().encode(text)),
+        fc.string({ unit: anyCodePoint }).map(text => new TextEncoder().encode(text)),
       ),
       version: hlc,
       fencingToken: hlc,

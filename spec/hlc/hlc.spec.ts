@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HlcError } from '../../src/base/errors.js'
 import { Hlc } from '../../src/hlc/hlc.js'
+import { anyCodePoint } from '../support/any-code-point.js'
 import { effort } from '../support/effort.js'
 
 const LARGEST = Number.MAX_SAFE_INTEGER
@@ -11,7 +12,7 @@ const MALFORMED = expect.objectContaining({ name: 'HlcError', code: 'hlc', probl
 const anyNumber = fc.oneof(fc.nat(3), fc.maxSafeNat(), fc.constantFrom(LARGEST, LARGEST - 1))
 const anyNodeId = fc.oneof(
   fc.constantFrom('a', 'b', 'B', 'aa', 'StateStore', '\uffff', '\u{10000}', '7', '07'),
-  fc.string({ unit: 'binary', minLength: 1 }).filter(text => !text.includes(':')),
+  fc.string({ unit: anyCodePoint, minLength: 1 }).filter(text => !text.includes(':')),
 )
 const anyHlc = fc.tuple(anyNumber, anyNumber, anyNodeId).map(parts => new Hlc(...parts))
 

@@ -1,6 +1,7 @@
 import { assert, constantFrom, integer, oneof, property, string, stringMatching, tuple } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { referencesOf } from '../../src/mqtt/server-reference.js'
+import { anyCodePoint } from '../support/any-code-point.js'
 
 describe('a server reference', () => {
   it.each([
@@ -59,7 +60,7 @@ describe('a server reference', () => {
 
   it('is found among whatever a broker sends, and what is found makes an address', () => {
     const piece = oneof(
-      string({ unit: 'binary' }),
+      string({ unit: anyCodePoint }),
       constantFrom(' ', ':', '[', ']', '@', '//', '?', '%00'),
       stringMatching(/^[a-z0-9.:[\]-]{0,20}$/),
     )

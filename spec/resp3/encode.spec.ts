@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { fromUtf8, utf8 } from '../../src/base/bytes.js'
 import { decode } from '../../src/resp3/decode.js'
 import { encodeArray, encodeBlob, encodeError, encodeInteger, encodeSimple } from '../../src/resp3/encode.js'
+import { anyCodePoint } from '../support/any-code-point.js'
 
 const anyBytes = fc.uint8Array({ maxLength: 40 })
-const anyLine = fc.string({ unit: 'binary' }).filter(text => !/[\r\n]/.test(text))
+const anyLine = fc.string({ unit: anyCodePoint }).filter(text => !/[\r\n]/.test(text))
 
 describe('encodeArray', () => {
   it.each([

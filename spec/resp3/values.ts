@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { concatBytes, utf8 } from '../../src/base/bytes.js'
 import type { Resp3 } from '../../src/resp3/decode.js'
+import { anyCodePoint } from '../support/any-code-point.js'
 
 const LARGEST = Number.MAX_SAFE_INTEGER
 
@@ -33,7 +34,7 @@ export const anyBytes = fc.oneof(
   fc.array(wireByte, { maxLength: 12 }).map(bytes => Uint8Array.from(bytes)),
 )
 // Not empty: an empty line in an array is a case of its own, below.
-const anyLine = fc.string({ unit: 'binary', maxLength: 8 }).filter(text => !/[\r\n]/.test(text))
+const anyLine = fc.string({ unit: anyCodePoint, maxLength: 8 }).filter(text => !/[\r\n]/.test(text))
 const anyScalar: fc.Arbitrary<Resp3> = fc.oneof(
   fc.option(anyBytes).map((bytes): Resp3 => ({ type: 'blob', bytes })),
   anyLine.map((text): Resp3 => ({ type: 'simple', text })),

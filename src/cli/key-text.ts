@@ -11,6 +11,8 @@ export type KeyWord = string | Uint8Array
 const PLAIN = /^[\w@%+:,./-][\w@%+=:,./-]*$/
 const QUOTED = /^\$'((?:[^'\\]|\\x[0-9A-Fa-f]{2}|\\[nrt'\\])*)'$/
 const ESCAPE = /\\(?:x([0-9A-Fa-f]{2})|(.))/g
+/** What Node makes of bytes of a word that are not text, so that a word with it may have been any other. */
+const REPLACEMENT = '\uFFFD'
 const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
 /**
@@ -19,7 +21,8 @@ const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
  */
 export function shellWord(key: KeyWord): string {
   const text = textOf(key)
-  if (text === undefined || text.includes('\0') || text.startsWith('-') || QUOTED.test(text)) return quotedForUs(key)
+  if (text === undefined || text.startsWith('-') || QUOTED.test(text)) return quotedForUs(key)
+  if (text.includes('\0') || text.includes(REPLACEMENT)) return quotedForUs(key)
   if (isUnsafe(text)) return ansiQuoted(key)
   return PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
@@ -63,8 +66,7 @@ export const isQuoted = (word: string): boolean => QUOTED.test(word)
 
 /** The key of a command's word: as it is, or bytes in the form `$'\xFF\x00'`. */
 export function keyOfWord(word: string): KeyWord {
-  // The system hands over bytes, of which Node makes text, with U+FFFD for what is not text.
-  if (!word.includes('\uFFFD')) return keyOfLine(word)
+  if (!word.includes(REPLACEMENT)) return keyOfLine(word)
   throw new Failure(
     EXIT.usage,
     `a key that is not text is written as ${quotedForUs(Uint8Array.of(255, 0))}, as \`keys\` prints it on a terminal`,
@@ -110,7 +112,7 @@ function escaped(char: string): string {
   const letter = Object.entries(LETTERS).find(([, value]) => value === char)?.[0]
   if (letter !== undefined) return `\\${letter}`
   if (char === "'" || char === '\\') return `\\${char}`
-  return isUnsafe(char) ? Array.from(utf8(char), byteEscape).join('') : char
+  return isUnsafe(char) || char === REPLACEMENT ? Array.from(utf8(char), byteEscape).join('') : char
 }
 
 const byteEscape = (byte: number): string => `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`

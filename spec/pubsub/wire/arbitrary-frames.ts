@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { isWellFormed, utf8 } from '../../../src/base/bytes.js'
 import type { DownFrame, Payload, UpFrame } from '../../../src/pubsub/wire/frames.js'
+import { anyCodePoint } from '../../support/any-code-point.js'
 import { BEYOND_DOUBLES, hex, MAXIMUM } from './protobuf-vectors.js'
 
 /** Ids where digits get lost, and any others. */
@@ -25,7 +26,7 @@ const wireText = fc.constantFrom(
   'ü',
 )
 export const anyText = fc
-  .array(fc.oneof(wireText, fc.string({ unit: 'binary', maxLength: 6 })), { maxLength: 4 })
+  .array(fc.oneof(wireText, fc.string({ unit: anyCodePoint, maxLength: 6 })), { maxLength: 4 })
   .map(parts => parts.join(''))
   .filter(isWellFormed)
 const filledText = anyText.filter(text => text !== '')
@@ -35,7 +36,7 @@ const anyBytes = fc.oneof(fc.uint8Array({ maxLength: 16 }), fc.uint8Array({ minL
 
 /** A value that is the same after JSON: no -0. */
 export const anyJson = fc.oneof(
-  fc.jsonValue({ stringUnit: 'binary' }).map(value => JSON.parse(JSON.stringify(value)) as unknown),
+  fc.jsonValue({ stringUnit: anyCodePoint }).map(value => JSON.parse(JSON.stringify(value)) as unknown),
   fc.constantFrom({ sequenceId: 1, ackId: 2 }, { type: 'ping' }, '"sequenceId":3', ['{', '}', '"'], null),
 )
 
