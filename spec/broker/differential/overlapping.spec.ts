@@ -1,3 +1,3 @@
 import { besideMosquitto } from './beside-mosquitto.js'
 
-besideMosquitto('overlapping')
+besideMosquitto('overlapping', [['a will that looks like a message was not counted', 650_709_358]])

@@ -75,6 +75,7 @@ export class Participant {
     this.#aliasesOut.clear()
     this.#unanswered = []
     this.terms = terms
+    if (packet.cmd === 'connect' && packet.will) this.#count(packet.will)
     this.everKept ||= this.kept
     const wire = new Wire(port, terms.version, heard => this.#take(wire, heard))
     this.wire = wire
@@ -137,7 +138,7 @@ export class Participant {
     return this.#nextId
   }
 
-  #count({ payload, topic }: IPublishPacket): void {
+  #count({ payload, topic }: Pick<IPublishPacket, 'payload' | 'topic'>): void {
     const label = labelOf(payload, topic)
     this.sends.set(label, (this.sends.get(label) ?? 0) + 1)
   }
