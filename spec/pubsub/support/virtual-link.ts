@@ -9,6 +9,7 @@ export class VirtualLink implements HubLink {
   /** `close 1008 reason` or `terminate`. */
   end: string | undefined
   readonly frames: FrameData[] = []
+  readonly #parsed: Record<string, unknown>[] = []
 
   takes(): boolean {
     return this.writable
@@ -30,9 +31,10 @@ export class VirtualLink implements HubLink {
     this.end = 'terminate'
   }
 
-  /** JSON frames, parsed. */
+  /** JSON frames, parsed: once, as some ask after each of thousands. */
   get parsed(): readonly Record<string, unknown>[] {
-    return this.frames.map(frame => JSON.parse(String(frame)))
+    for (const frame of this.frames.slice(this.#parsed.length)) this.#parsed.push(JSON.parse(String(frame)))
+    return this.#parsed
   }
 
   get sequenceIds(): readonly unknown[] {
