@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildChecker, checkHistories } from '../../chaos/cluster/porcupine.js'
 import type { Operation } from '../../chaos/cluster/registers.js'
-import { SERVICES } from '../support/services.js'
 
 const BUILD_TIME = 300_000
 
@@ -84,7 +83,7 @@ const BAD: Record<string, Operation[]> = {
 const lines = (histories: Record<string, Operation[]>): string[] =>
   Object.entries(histories).map(([key, operations]) => `${JSON.stringify({ key, operations })}\n`)
 
-describe.skipIf(!SERVICES.go.present)('the checker of histories', () => {
+describe('the checker of histories', () => {
   beforeAll(buildChecker, BUILD_TIME)
 
   it('has nothing against those that are linearizable', async () => {

@@ -4,12 +4,11 @@ import { layLink } from '../support/link.js'
 import { buildMochi, Mochi } from '../support/mochi.js'
 import { openAttached, untilState } from '../support/open-attached.js'
 import { openClient, record, words } from '../support/open-client.js'
-import { SERVICES } from '../support/services.js'
 
 const BUILD_TIME = 300_000
 
 // It says of no message that nobody gets it: what there is, is found out by waiting.
-describe.skipIf(!SERVICES.go.present)('a store attached to mochi', () => {
+describe('a store attached to mochi', () => {
   let broker: Mochi
   beforeAll(async () => {
     await buildMochi()

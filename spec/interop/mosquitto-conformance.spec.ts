@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import { conformanceSuite } from '../suites/conformance-suite.js'
 import { attachedTarget } from '../support/attached-target.js'
 import { Mosquitto } from '../support/mosquitto.js'
-import { SERVICES } from '../support/services.js'
 
-describe.skipIf(!SERVICES.mosquitto.present)('through Mosquitto', () => {
+describe('through Mosquitto', () => {
   let broker: Mosquitto
   beforeAll(async () => {
     broker = await Mosquitto.start()

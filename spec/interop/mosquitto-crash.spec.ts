@@ -21,7 +21,7 @@ function freshRandom(): Random {
   return new Random(seed)
 }
 
-describe.skipIf(!SERVICES.mosquitto.present)('a store attached to Mosquitto, both killed again and again', () => {
+describe('a store attached to Mosquitto, both killed again and again', () => {
   it(
     'loses nothing that was answered, does nothing twice, and watches converge, with a directory',
     async () => {

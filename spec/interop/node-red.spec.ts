@@ -5,7 +5,6 @@ import { type RunningStore, type ServeOptions, serve } from '../../src/standalon
 import { freePort } from '../support/free-port.js'
 import { openClient, type Recording, record } from '../support/open-client.js'
 import { openStore } from '../support/open-store.js'
-import { SERVICES } from '../support/services.js'
 
 const REFUSED = { refused: 'credentials', reason: 'wrong password' } as const
 
@@ -23,7 +22,7 @@ interface Run {
   readonly token: string
 }
 
-describe.skipIf(!SERVICES.nodeRed.present)('The nodes in a Node-RED', () => {
+describe('The nodes in a Node-RED', () => {
   let red: NodeRed
   beforeAll(async () => {
     red = await NodeRed.start()

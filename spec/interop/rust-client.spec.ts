@@ -30,7 +30,7 @@ const SEED = Number(process.env['SEED'] ?? Date.now() % 1e9)
 const unpadded = (line: string): string =>
   line.replace(/\S+$/, word => (line.startsWith('ok ') ? String(Hlc.parse(word)) : word))
 
-describe.skipIf(!SERVICES.rust.present)('the official Rust client', () => {
+describe('the official Rust client', () => {
   beforeAll(async () => {
     // What it is made of takes two minutes of a core to compile, and is the same for every checkout.
     await run('cargo', ['build', '--quiet', '--target-dir', COMPILED], { cwd: CLIENT })

@@ -6,11 +6,10 @@ import { NatsCluster } from '../support/nats-cluster.js'
 import { untilState } from '../support/open-attached.js'
 import { openBroker } from '../support/open-broker.js'
 import { openClient, record } from '../support/open-client.js'
-import { SERVICES } from '../support/services.js'
 
 const PATIENCE = 60_000
 
-describe.skipIf(!SERVICES.nats.present)('attached stores that share a log', { timeout: PATIENCE }, () => {
+describe('attached stores that share a log', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   let names = 0
 

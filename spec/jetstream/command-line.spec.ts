@@ -10,11 +10,10 @@ import { text } from '../../src/index.js'
 import { compilePackage, ROOT } from '../support/compile-package.js'
 import { NatsCluster } from '../support/nats-cluster.js'
 import { openClient } from '../support/open-client.js'
-import { SERVICES } from '../support/services.js'
 
 const PATIENCE = 60_000
 
-describe.skipIf(!SERVICES.nats.present)('nodes from the command line', { timeout: PATIENCE }, () => {
+describe('nodes from the command line', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   let folder: string
 

@@ -7,11 +7,10 @@ import { jetStreamLog } from '../../src/jetstream/index.js'
 import { type RunningStore, serve } from '../../src/standalone.js'
 import { NatsCluster } from '../support/nats-cluster.js'
 import { openClient, record } from '../support/open-client.js'
-import { SERVICES } from '../support/services.js'
 
 const PATIENCE = 60_000
 
-describe.skipIf(!SERVICES.nats.present)('what a node finds at NATS', { timeout: PATIENCE }, () => {
+describe('what a node finds at NATS', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   let names = 0
 

@@ -9,11 +9,10 @@ import { type RunningStore, type ServeOptions, serve } from '../../src/standalon
 import { eventually } from '../support/eventually.js'
 import { NatsCluster } from '../support/nats-cluster.js'
 import { openClient, record } from '../support/open-client.js'
-import { SERVICES } from '../support/services.js'
 
 const PATIENCE = 60_000
 
-describe.skipIf(!SERVICES.nats.present)('nodes on three NATS servers', { timeout: PATIENCE }, () => {
+describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   let names = 0
 

@@ -7,7 +7,6 @@ import { jetStreamLog } from '../../src/jetstream/index.js'
 import { type RunningStore, serve } from '../../src/standalone.js'
 import { NatsCluster } from '../support/nats-cluster.js'
 import { openClient } from '../support/open-client.js'
-import { SERVICES } from '../support/services.js'
 
 const PATIENCE = 60_000
 /** As docs/cluster.md has them. */
@@ -20,7 +19,7 @@ const GRANTED = JSON.stringify([
 ])
 const SECRET = { user: 'node', pass: 'secret' }
 
-describe.skipIf(!SERVICES.nats.present)('a NATS user for nodes', { timeout: PATIENCE }, () => {
+describe('a NATS user for nodes', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
 
   beforeAll(async () => {

@@ -5,11 +5,10 @@ import { serve } from '../../src/standalone.js'
 import { layLink } from '../support/link.js'
 import { NatsCluster } from '../support/nats-cluster.js'
 import { openClient } from '../support/open-client.js'
-import { SERVICES } from '../support/services.js'
 
 const PATIENCE = 60_000
 
-describe.skipIf(!SERVICES.nats.present)('a node whose NATS server stops to read', { timeout: PATIENCE }, () => {
+describe('a node whose NATS server stops to read', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
 
   beforeAll(async () => {

@@ -330,7 +330,7 @@ describe('The snippets of the documents', () => {
     expect(await node('first.js')).toMatch(/set point 22\n$/)
   })
 
-  it.each(some(DOCUMENTS, 2))('run as they stand: $file', async document => {
+  it.each(some(DOCUMENTS, 1))('run as they stand: $file', async document => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
     const { outputs } = document
     expect(snippetsOf(document)).toHaveLength(outputs.length)

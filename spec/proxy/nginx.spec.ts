@@ -10,7 +10,6 @@ import { servePubSub } from '../../src/pubsub/server.js'
 import { inOrder, type Method, serve } from '../../src/standalone.js'
 import { Authority } from '../support/certificates.js'
 import { runNginx } from '../support/nginx.js'
-import { SERVICES } from '../support/services.js'
 
 const PAGE = readFileSync(new URL('../../docs/security.md', import.meta.url), 'utf8')
 const SNIPPET = /```nginx\n([\s\S]*?)```/.exec(PAGE)?.[1] ?? ''
@@ -56,7 +55,7 @@ async function open() {
   return { store, console, hub, port, secure }
 }
 
-describe.skipIf(!SERVICES.nginx.present || !SERVICES.openssl.present)('nginx in front of all of it', () => {
+describe('nginx in front of all of it', () => {
   it('passes on the console: its page, its API, and who asks', async () => {
     const { console, port, secure } = await open()
     const ask = (

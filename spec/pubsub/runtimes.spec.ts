@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { runtimeOf, SERVICES } from '../support/services.js'
+import { runtimeOf } from '../support/services.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -11,7 +11,7 @@ const SPECS = ['spec/pubsub/client', 'spec/pubsub/behaviours', 'spec/pubsub/hub'
 const PATIENCE = 300_000
 
 // The run around this one is on whatever Node there is, at the least 20.
-describe.skipIf(!SERVICES.runtimes.present)('The specs of the pub/sub client and its hub', () => {
+describe('The specs of the pub/sub client and its hub', () => {
   it.each([22, 24])('hold under Node %i', { timeout: PATIENCE }, async version => {
     const node = runtimeOf(version)
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${version}\\.`))

@@ -9,7 +9,6 @@ import { layLink } from '../support/link.js'
 import { Mosquitto } from '../support/mosquitto.js'
 import { openClient, record } from '../support/open-client.js'
 import { openStore } from '../support/open-store.js'
-import { SERVICES } from '../support/services.js'
 
 const TOPICS = 10_000
 
@@ -30,7 +29,7 @@ async function openWriter(url: string, truth: Map<string, string>) {
   return { write, end: () => client.endAsync(true) }
 }
 
-describe.skipIf(!SERVICES.mosquitto.present)('A bridge of retained topics of Mosquitto', () => {
+describe('A bridge of retained topics of Mosquitto', () => {
   it('carries the last value of 10,000 topics through a cut and a broker that is killed', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'retained-'))
     // Mosquitto gives up root.

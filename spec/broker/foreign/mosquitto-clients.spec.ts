@@ -3,12 +3,11 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningStore, serve } from '../../../src/standalone.js'
-import { SERVICES } from '../../support/services.js'
 
 const run = promisify(execFile)
 const VERSIONS = ['5', '311'] as const
 
-describe.skipIf(!SERVICES.mosquitto.present)('mosquitto_pub and mosquitto_sub', () => {
+describe('mosquitto_pub and mosquitto_sub', () => {
   let store: RunningStore
   let port: string
   const publish = async (...flags: readonly string[]): Promise<unknown> => run('mosquitto_pub', ['-p', port, ...flags])

@@ -5,7 +5,6 @@ import { certificates, inOrder } from '../../../src/standalone.js'
 import { Authority } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
 import { as, backwards } from '../../support/secured.js'
-import { SERVICES } from '../../support/services.js'
 
 const run = promisify(execFile)
 const POLICY = `
@@ -32,7 +31,7 @@ async function open() {
   return { clients, publish }
 }
 
-describe.skipIf(!SERVICES.mosquitto.present)('mosquitto_pub over TLS', () => {
+describe('mosquitto_pub over TLS', () => {
   it('is let in with a password, and publishes what it may', async () => {
     const { publish } = await open()
     const { username, password } = as('alice')

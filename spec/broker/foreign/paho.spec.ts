@@ -4,14 +4,13 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { serve } from '../../../src/standalone.js'
-import { SERVICES } from '../../support/services.js'
 
 const run = promisify(execFile)
 const PAHO = 'paho-mqtt==2.1.0'
 const TARGET = new URL('../../../node_modules/.cache/paho-2.1.0', import.meta.url).pathname
 const CHECKS = 26
 
-describe.skipIf(!SERVICES.paho.present)('paho-mqtt', () => {
+describe('paho-mqtt', () => {
   beforeAll(async () => {
     if (!existsSync(join(TARGET, 'paho'))) await run('pip', ['install', '--quiet', '--target', TARGET, PAHO])
   }, 120_000)

@@ -25,7 +25,7 @@ const REGRESSIONS: Record<string, number> = {
 }
 
 // One half; the other is in simulation-2.spec.ts, for the other core.
-disasters('the broker keeps the promises of its sessions', SUITES.broker, { gate: 10_000, developer: 300 })
+disasters('the broker keeps the promises of its sessions', SUITES.broker, { gate: 10_000, developer: 100 })
 
 describe('The broker keeps the promises of its sessions', () => {
   it.each(Object.entries(REGRESSIONS))('with %s', (_, seed) => {

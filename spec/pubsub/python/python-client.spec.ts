@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { layLink } from '../../support/link.js'
-import { SERVICES } from '../../support/services.js'
 import { through, upTo } from '../support/behaviour.js'
 import { openHub } from '../support/open-hub.js'
 import { RawPubSubClient } from '../support/raw-pubsub-client.js'
@@ -27,7 +26,7 @@ async function open() {
   return { ...opened, link, client }
 }
 
-describe.skipIf(!SERVICES.python.present)('The official Python client', { timeout: PATIENCE }, () => {
+describe('The official Python client', { timeout: PATIENCE }, () => {
   beforeAll(installPython, 300_000)
 
   it('joins, sends, receives and leaves', async () => {

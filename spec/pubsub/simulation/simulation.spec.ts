@@ -3,7 +3,7 @@ import { explain, simulateAll } from './simulate.js'
 
 const { SEED, CI } = process.env
 // The gate takes its time; a developer need not wait for that.
-const SCHEDULES = SEED === undefined ? (CI ? 10_000 : 200) : 1
+const SCHEDULES = SEED === undefined ? (CI ? 10_000 : 100) : 1
 // No run tries what another has tried.
 const FIRST = SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(SEED)
 
