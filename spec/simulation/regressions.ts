@@ -219,6 +219,12 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [45_718_389, 3_705_260_127, 1_624_674_765, 2_856_072_091, 2_102_903_797, 3_756_911_161],
   },
   {
+    story: 'a device does anew what it has reported when the report was deleted while it was away',
+    suite: 'shadow',
+    generator: 1,
+    seeds: [2_150_741_267],
+  },
+  {
     story:
       'a message that was given its packet id on a connection that ended before it was written goes on when it has expired',
     suite: 'broker',

@@ -1,4 +1,4 @@
-import { Observable, tap } from 'rxjs'
+import { Observable, Subject, tap } from 'rxjs'
 import { ArgumentError, shown } from '../base/errors.js'
 import type { Key } from '../keys/key.js'
 import type { Optimistic, OptimisticOptions, OptimisticResult } from '../optimistic/index.js'
@@ -12,6 +12,8 @@ import { mergedFields, patched } from './fields.js'
 export class Patches<T extends object> {
   /** The document as a view. */
   readonly view: Optimistic<Partial<T>>
+  /** What the store has by a patch, when it has answered. */
+  readonly applied$ = new Subject<Partial<T>>()
   /** The fields that a document writes. */
   readonly #fields = new WeakMap<object, Set<string>>()
   #newest = new Set<string>()
@@ -35,7 +37,8 @@ export class Patches<T extends object> {
       this.#fields.set(document, fields)
       this.#newest = fields
       const written$ = this.view.set(document).pipe(
-        tap(({ outcome }) => {
+        tap(({ outcome, value }) => {
+          if (outcome === 'applied') this.applied$.next(value)
           if (outcome === 'superseded') for (const name of fields) this.#newest.add(name)
         }),
       )

@@ -1,13 +1,13 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { combineLatest, distinctUntilChanged, filter, map, type Observable, type ObservableInput } from 'rxjs'
+import { combineLatest, map, type Observable, type ObservableInput } from 'rxjs'
 import { Awaitable } from '../awaitable/awaitable.js'
 import { ArgumentError, shown } from '../base/errors.js'
 import type { Codec } from '../keys/codec.js'
 import { json } from '../keys/json.js'
 import { StoreView } from '../keys/store-view.js'
 import type { Optimistic, OptimisticOptions, OptimisticResult, OptimisticState } from '../optimistic/index.js'
-import type { Delta } from './delta.js'
-import { difference, isSame } from './fields.js'
+import { type Delta, deltas } from './delta.js'
+import { difference } from './fields.js'
 import { follow } from './follow.js'
 import { Patches } from './patches.js'
 
@@ -37,7 +37,8 @@ export class Shadow<T extends object> {
   readonly state$: Observable<ShadowState<T>>
   /**
    * What the device has to do, whenever that is something else: by what the store has, both keys read on this connection.
-   * It is made of states and not of steps, so that none is missed and none is old.
+   * It is made of states and not of steps, so that none is missed and none is old. Silent while a report is on its way; one
+   * that was answered, and that somebody has taken back since, makes the next delta another, even if it looks the same.
    */
   readonly delta$: Observable<Delta<T>>
   readonly #wishes: Patches<T>
@@ -56,11 +57,8 @@ export class Shadow<T extends object> {
         return { desired, reported, delta: difference(desired, reported), wish, report }
       }),
     )
-    this.delta$ = both$.pipe(
-      filter(states => states.every(({ freshness }) => freshness.state === 'live')),
-      map(([{ confirmed, version }, report]) => ({ delta: difference(confirmed, report.confirmed), version })),
-      distinctUntilChanged((before, after) => isSame(before.delta, after.delta)),
-    )
+    const reported$ = this.#reports.applied$.pipe(map(reported => [this.desired.state.confirmed, reported] as const))
+    this.delta$ = deltas(both$, reported$)
   }
 
   /**
