@@ -24,6 +24,4 @@ export interface Client {
   readonly session: GlobSession
   readonly watchers: Set<Watcher>
   readonly keys: Map<string, KeyWatcher>
-  /** Where in the history a glob was watched last, of those that are not any more; what it was reading may be read on. */
-  readonly left: Map<string, number>
 }

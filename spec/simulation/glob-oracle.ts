@@ -1,4 +1,5 @@
 import type { Entry } from '../../src/index.js'
+import type { Begun } from './glob-session.js'
 import type { History } from './history.js'
 import { type Circumstances, Oracle, type Terms } from './oracle.js'
 
@@ -12,6 +13,8 @@ export interface GlobTerms extends Terms {
 export interface GlobCircumstances extends Circumstances {
   /** Nothing else of this client watches the key, or did since all is told. */
   readonly alone: boolean
+  /** Another glob of this client has to be scanned for, and has the key watched by itself. */
+  readonly begun: Begun
   /** The store tells of keys that come: it did not leave the request for that unanswered again and again. */
   readonly told: boolean
 }
@@ -58,7 +61,9 @@ export class GlobOracle {
     const oracle = known ?? new Oracle(this.#history, key, this.#terms)
     this.#keys.set(key, oracle)
     if (known === undefined && this.isLive) oracle.live(true, undefined)
-    const arrival = isThere ? undefined : this.#judgeArrival(entry, circumstances)
+    const toldTo = this.#toldTo(key)
+    const begunTo = this.#begunTo(entry, circumstances.begun)
+    const arrival = isThere ? undefined : this.#judgeArrival(entry, circumstances, begunTo)
     const complaint = oracle.judge(entry, circumstances)
     // What it shows of a watch that was there, and how that came by it, is not known.
     if (known === undefined && !circumstances.alone) {
@@ -67,14 +72,27 @@ export class GlobOracle {
     }
     const isGap = complaint?.endsWith('were not told')
     const { alone, told, certain } = circumstances
-    const mayMerge = !isThere && !(this.#terms.arrivals && certain && alone && told)
+    const mayMerge = !isThere && !(this.#terms.arrivals && certain && alone && told && begunTo <= toldTo)
     return arrival ?? (isGap && mayMerge ? undefined : complaint)
+  }
+
+  /** Place in the history behind what was emitted last of a key. */
+  #toldTo(key: string): number {
+    const last = this.shown(key)?.version
+    return last === undefined ? 0 : Math.max(...this.#history.placesOf(key, String(last))) + 1
+  }
+
+  /** To where steps may be merged; not of a key that was told of before while it is live: that has a registration. */
+  #begunTo({ key, source }: Entry<string>, { to, isHandedOver }: Begun): number {
+    const hadRegistration = source === 'resync' && this.#toldTo(key) > this.liveFrom
+    return hadRegistration && !isHandedOver ? 0 : to
   }
 
   /** A key that comes while all is told comes with its first step. */
   #judgeArrival(
     { key, version }: Entry<string>,
     { certain, place, alone, told }: GlobCircumstances,
+    begunTo: number,
   ): string | undefined {
     const { all } = this.#history
     const to = this.#history.placesOf(key, String(version)).at(-1)
@@ -88,9 +106,9 @@ export class GlobOracle {
       place === undefined
     )
       return
-    const last = this.shown(key)?.version
-    const since = last === undefined ? 0 : Math.max(...this.#history.placesOf(key, String(last))) + 1
-    const steps = all.slice(Math.max(this.#liveFrom, since), to).filter(change => change.key === key)
+    const steps = all
+      .slice(Math.max(this.#liveFrom, this.#toldTo(key), begunTo), to)
+      .filter(change => change.key === key)
     const untold = steps[0]?.op === 'delete' ? steps.slice(1) : steps
     return untold.length > 0 ? `it came, but ${untold.length} steps before it were not told` : undefined
   }

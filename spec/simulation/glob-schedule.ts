@@ -40,13 +40,47 @@ export interface GlobSchedule {
 }
 
 /** By number from 1. What a seed means must not change: a generator that draws anything else gets a new number. */
-const GENERATORS = [first, second]
+const GENERATORS = [first, second, third]
 
 /** The schedule of a seed, by the latest generator if none is given. */
 export function globScheduleOf(seed: number, generator: number = GENERATORS.length): GlobSchedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
   return generate(seed)
+}
+
+/** In every third world few keys come and go all the time, while globs that overlap are asked for in vain, and after that. */
+function third(seed: number): GlobSchedule {
+  const random = new Random(seed ^ 0x3610b)
+  const schedule = second(random.int(0, 2 ** 31))
+  if (random.chance(2 / 3)) return { ...schedule, seed }
+  const { clients } = schedule
+  const bad = random.pick<Partial<Conditions>>([
+    { lostReply: 0.5 },
+    { lostReply: 0.2, lateReply: 0.3 },
+    { brokerDelay: 40, queueDelay: 300, lateReply: 0.1 },
+  ])
+  const begin = clients.map((_, client): GlobAction => ({ at: 0, type: 'watch', client, glob: globOf(random) }))
+  const actions = Array.from({ length: random.int(10, 120) }, () => busyAction(random, clients.length))
+  return {
+    ...schedule,
+    seed,
+    kind: { identifiers: true, positions: true, order: 'connection' },
+    native: true,
+    conditions: { ...schedule.conditions, oddReply: 0, ...bad },
+    actions: [...begin, ...actions].sort((a, b) => a.at - b.at),
+  }
+}
+
+function busyAction(random: Random, clients: number): GlobAction {
+  const [at, client] = [random.int(0, TROUBLE + 1_500), random.int(0, clients - 1)]
+  const key = random.pick([0, 0, 0, 1, 2])
+  const dice = random.int(1, 100)
+  if (dice <= 50) return { at, type: 'set', client, key }
+  if (dice <= 90) return { at, type: 'delete', client, key }
+  if (dice <= 96) return { at, type: 'watch', client, glob: globOf(random) }
+  if (dice <= 99) return { at, type: 'unwatch', client, glob: globOf(random) }
+  return { at, type: 'cut', client }
 }
 
 /** Answers that are lost, late and odd so often that a store seems not to know of globs for a while. */

@@ -2,6 +2,7 @@ import type { OutboundRequest, SessionListener } from '../../src/mqtt/session.js
 import { parseCommand } from '../../src/protocol/parse-command.js'
 import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
+import { fitsOf } from './glob-schedule.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
 /** What a client asked for a glob on this connection, and whether that was answered. */
@@ -9,7 +10,24 @@ interface Asked {
   times: number
   at: number
   correlation: string
-  isAnswered: boolean
+  /** `late`: when the client gave it up, or just before. */
+  isAnswered: boolean | 'late'
+}
+
+/** A key that is watched by itself, for the sake of a glob that has to be scanned for. */
+export interface Begun {
+  /** Place in the history to which that was about to be, and its steps may be merged. */
+  readonly to: number
+  /** It may have been lent the registration of a glob before, which has ended. */
+  readonly isHandedOver: boolean
+}
+
+const NEVER: Begun = { to: 0, isHandedOver: false }
+
+/** A key that is read. */
+interface Read {
+  readonly key: string
+  readonly at: number
 }
 
 /** So often a client asks to be told of a glob before it scans for a while. */
@@ -18,6 +36,11 @@ const PATIENCE = 3
 /** Knows by what is sent whether a client has to take its store for one that does not tell of globs. */
 export class GlobSession extends SimSession {
   readonly #asked = new Map<string, Asked>()
+  /** Globs that were left on this connection. */
+  readonly #left = new Set<string>()
+  readonly #begun = new Map<string, Begun>()
+  /** By what their answers will have. */
+  readonly #reads = new Map<string, Read>()
   readonly #setting: Setting
   readonly #timeout: number
 
@@ -31,24 +54,36 @@ export class GlobSession extends SimSession {
   /** Whether it was said of some glob that the store knows none, on this connection; it may have been done all the same. */
   hasRefused = false
 
-  /** Whether requests for a glob were left unanswered so often that nothing is told of keys that come. */
+  /** How a key came to be watched by itself, if it did on this connection. */
+  begun(key: string): Begun {
+    return this.#begun.get(key) ?? NEVER
+  }
+
+  /** Whether requests for a glob were left unanswered so often that, perhaps, nothing is told of keys that come. */
   despairs(glob: string): boolean {
     const asked = this.#asked.get(glob)
-    return asked !== undefined && !asked.isAnswered && asked.times >= PATIENCE
+    return asked !== undefined && asked.isAnswered !== true && asked.times >= PATIENCE
+  }
+
+  /** Whether that goes on. */
+  isScannedFor(glob: string): boolean {
+    return this.despairs(glob) && this.#asked.get(glob)?.isAnswered === false
   }
 
   override open(listener: SessionListener): void {
-    this.#asked.clear()
+    this.#forget()
     super.open({
       ...listener,
       connected: (...session) => {
-        this.#asked.clear()
+        this.#forget()
         this.hasRefused = false
         listener.connected(...session)
       },
       message: message => {
-        this.#answered(idOf(message.correlationData), decoder.decode(message.payload))
+        const correlation = idOf(message.correlationData)
+        this.#answered(correlation, decoder.decode(message.payload))
         listener.message(message)
+        this.#wasRead(correlation)
       },
     })
   }
@@ -56,14 +91,45 @@ export class GlobSession extends SimSession {
   override publish(request: OutboundRequest, done: Parameters<SimSession['publish']>[1]): void {
     const command = parseCommand(request.payload)
     if (command.verb === 'GLOBNOTIFY') this.#asks(decoder.decode(command.glob), command.stop, request)
+    if (command.verb === 'KEYNOTIFY' && !command.stop) this.#begin(decoder.decode(command.key))
+    if (command.verb === 'GET') {
+      const read = { key: decoder.decode(command.key), at: this.#setting.time.now }
+      this.#reads.set(idOf(request.correlationData), read)
+    }
     super.publish(request, done)
+  }
+
+  #begin(key: string): void {
+    const fits = (glob: string): boolean => fitsOf(glob)(key)
+    if (!Array.from(this.#asked.keys()).some(glob => fits(glob) && this.despairs(glob))) return
+    this.#begun.set(key, { to: Number.POSITIVE_INFINITY, isHandedOver: Array.from(this.#left).some(fits) })
+  }
+
+  #wasRead(correlation: string): void {
+    const read = this.#reads.get(correlation)
+    const begun = read && this.#begun.get(read.key)
+    if (read === undefined || begun === undefined || !this.#isInTime(read.at)) return
+    this.#begun.set(read.key, { ...begun, to: this.delivering?.place ?? this.#setting.history.all.length })
+  }
+
+  #isInTime(askedAt: number): boolean {
+    return this.#setting.time.now - askedAt < this.#timeout
+  }
+
+  #forget(): void {
+    this.#asked.clear()
+    this.#left.clear()
+    this.#begun.clear()
+    this.#reads.clear()
   }
 
   #asks(glob: string, stop: boolean, { correlationData }: OutboundRequest): void {
     const before = this.#asked.get(glob)
-    if (stop) this.#asked.delete(glob)
-    else {
-      const times = before?.isAnswered ? 1 : (before?.times ?? 0) + 1
+    if (stop) {
+      this.#asked.delete(glob)
+      this.#left.add(glob)
+    } else {
+      const times = before?.isAnswered === true ? 1 : (before?.times ?? 0) + 1
       const { now } = this.#setting.time
       this.#asked.set(glob, { times, at: now, correlation: idOf(correlationData), isAnswered: false })
     }
@@ -71,9 +137,9 @@ export class GlobSession extends SimSession {
 
   #answered(correlation: string, payload: string): void {
     for (const asked of this.#asked.values()) {
-      const isInTime = this.#setting.time.now - asked.at < this.#timeout
-      if (asked.correlation !== correlation || !isInTime) continue
-      asked.isAnswered = payload === '+OK\r\n'
+      const age = this.#setting.time.now - asked.at
+      if (asked.correlation !== correlation || age > this.#timeout) continue
+      if (payload === '+OK\r\n') asked.isAnswered = age < this.#timeout || 'late'
       if (REFUSALS.includes(payload)) asked.times = PATIENCE
       this.hasRefused ||= payload === REFUSALS[0]
     }

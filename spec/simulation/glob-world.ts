@@ -25,8 +25,6 @@ export interface GlobVerdict {
 const TIMEOUT = 1_000
 /** Long enough for every timeout, backoff and expiry of the troubled time. */
 const SETTLE = 90_000
-/** The longest `stopDelay` there is in a schedule. */
-const MOST_STOP_DELAY = 500
 /** Long enough for what has to be ended. */
 const LEAVE = 5_000
 const TERMS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
@@ -86,7 +84,7 @@ export class GlobWorld {
       connection ?? new GlobSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan }, TIMEOUT)
     const clock = this.#setting.time.clock(plan.clockOffset)
     const options = { clock, timeout: TIMEOUT, queueLimit: 1_000, stopDelay: plan.stopDelay ?? 0 }
-    return { store: new StateStore(session, options), session, watchers: new Set(), keys: new Map(), left: new Map() }
+    return { store: new StateStore(session, options), session, watchers: new Set(), keys: new Map() }
   }
 
   #do(action: GlobAction): void {
@@ -138,7 +136,7 @@ export class GlobWorld {
   }
 
   #watch(client: Client, glob: string): void {
-    const { kind, history, time } = this.#setting
+    const { kind, history } = this.#setting
     const { native, conditions } = this.#schedule
     const arrivals = native && kind.positions && kind.order === 'connection'
     const oracle = new GlobOracle(history, {
@@ -149,12 +147,7 @@ export class GlobWorld {
     })
     const watcher: Watcher = { glob, oracle, subscription: new Subscription(), map: undefined }
     client.watchers.add(watcher)
-    watcher.subscription.add(() => {
-      client.watchers.delete(watcher)
-      client.left.set(glob, Number.POSITIVE_INFINITY)
-      // It is watched for a while after that, see `stopDelay`.
-      time.after(MOST_STOP_DELAY, () => client.left.set(glob, history.all.length))
-    })
+    watcher.subscription.add(() => client.watchers.delete(watcher))
     const keys = matching(client.store, glob, text, TERMS)
     const error = (cause: unknown): void => {
       this.#expect(cause)
@@ -179,17 +172,15 @@ export class GlobWorld {
     )
   }
 
-  #hear({ store, session, watchers, left }: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
+  #hear({ store, session }: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
     this.#entries++
-    const late = Array.from(left).filter(([, place]) => place > oracle.liveFrom)
-    const others = Array.from(watchers, other => other.glob).concat(Array.from(late, ([other]) => other))
-    const beside = others.filter(other => other !== glob && fitsOf(other)(entry.key) && session.despairs(other))
     const complaint = oracle.judge(entry, {
       place: session.delivering?.place,
       certain: session.fresh || this.#setting.kind.identifiers,
       notified: session.notified.has(String(entry.version)),
       told: !session.despairs(glob),
-      alone: beside.length === 0 && !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
+      begun: session.begun(entry.key),
+      alone: !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
     })
     if (complaint === undefined) return
     const what = `${entry.key} ${entry.op} ${String(entry.version)} (${entry.source})`
@@ -220,7 +211,7 @@ export class GlobWorld {
     if (session.hasRefused || this.#closedAmidNonsense.has(i)) return
     const { native } = this.#schedule
     for (const { glob } of native ? watchers : [])
-      if (session.despairs(glob)) this.#complain(`client${i} ${glob} is still scanned for`)
+      if (session.isScannedFor(glob)) this.#complain(`client${i} ${glob} is still scanned for`)
     const globs = native ? new Set(Array.from(watchers, ({ glob }) => glob)).size : 0
     const registered = Math.floor(this.#broker.watchesOf(`client${i}`) / 100)
     if (globs !== registered) this.#complain(`client${i} watches ${globs} globs, but ${registered} are registered`)

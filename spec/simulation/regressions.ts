@@ -153,6 +153,12 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [871, 600_006_471, 600_010_294],
   },
   {
+    story: 'a glob that forgets a key which is gone goes on to stand in for it where another one has to scan',
+    suite: 'glob',
+    generator: 2,
+    seeds: [189_457_192],
+  },
+  {
     story: 'a key of an earlier connection was called live a moment before its next change was told',
     suite: 'glob',
     generator: 2,

@@ -54,7 +54,7 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
     sent.push([scheduler.now(), verb, key, ...rest].join(' '))
     const isAsked = verb === 'GLOBNOTIFY' && rest.length === 0
     const payload = isAsked ? glob[Math.min(asked++, glob.length - 1)] : '+OK'
-    if (rest.some(word => muted.has(word))) return m.cold('-')
+    if ([`${verb} ${key}`, ...rest].some(words => muted.has(words))) return m.cold('-')
     return payload === undefined ? m.cold('-') : later(() => answerTo(request, payload))
   })
 
@@ -100,8 +100,8 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
     tell,
     /** All requests with the time they were sent at, ms. */
     sent,
-    /** Requests with the word are not answered from now on. */
-    mute: (word: string) => void muted.add(word),
+    /** Requests with the word, or with the verb and key, are not answered from now on. */
+    mute: (words: string) => void muted.add(words),
     connect: () => session.connect(),
     disconnect: () => session.disconnect(new ConnectionLostError()),
     /** Timers that were neither run nor cancelled. */

@@ -113,6 +113,8 @@ export class Registry implements CoveredWatches {
 
   covered({ id }: KeyName, cover: Cover): void {
     const watch = this.#watches.get(id)
+    // Nobody has to wait for one that is not answered yet.
+    if (watch?.cover?.registered === false) watch.cover = cover
     if (watch?.cover === cover && watch.state.phase === 'registering') this.#step(watch, { type: 'registered' })
   }
 

@@ -45,6 +45,11 @@ export class Watch {
     return this.#observers.length === 0
   }
 
+  /** Whether more than one listen. */
+  get isShared(): boolean {
+    return this.#observers.length > 1
+  }
+
   /**
    * A cover is about to tell the first change of the key, and every one from then on: whether that is better than to wait
    * for an answer. Not while a registration of its own is under way, for that has to be heard of, or nobody would end it.

@@ -1,6 +1,6 @@
 import type { StateStoreError } from '../base/errors.js'
 import type { Freshness } from '../keys/freshness.js'
-import type { WatchObserver } from '../keys/watch.js'
+import type { Cover, Watch, WatchObserver } from '../keys/watch.js'
 import type { RawEntry } from '../keys/watch-state.js'
 import type { KeyName } from '../protocol/key-name.js'
 
@@ -16,6 +16,7 @@ export class GlobMember implements WatchObserver {
   readonly key: KeyName
   /** What was told last; nothing before there was such a key. */
   raw: RawEntry | undefined = undefined
+  watch: Watch | undefined = undefined
   readonly #group: Group
   #latest: RawEntry | undefined = undefined
   /** What its watch showed when it joined, and could not rely on. */
@@ -49,6 +50,11 @@ export class GlobMember implements WatchObserver {
   }
 
   complete(): void {}
+
+  /** Whether somebody else listens to the key by this registration, who would have to begin anew without it. */
+  isLentBy(cover: Cover): boolean {
+    return this.watch?.cover === cover && this.watch.isShared
+  }
 
   /** Tells nothing more. */
   leave(): void {

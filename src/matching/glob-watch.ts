@@ -11,9 +11,8 @@ import type { KeyName } from '../protocol/key-name.js'
 import { globFlow } from './glob-flow.js'
 import { endedFreshness, type GlobHost, type Terms, tooManyKeys } from './glob-host.js'
 import { GlobMember } from './glob-member.js'
+import { GoneMembers } from './gone-members.js'
 
-/** So many keys that are gone are remembered at most, so that nothing older is told of them. */
-const MOST_GONE = 1_000
 /** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
 const LONGEST_KEY = 30_000
 
@@ -25,8 +24,7 @@ export class GlobWatch implements Cover {
   readonly #host: GlobHost
   readonly #matcher: Glob
   readonly #members = new Map<string, GlobMember>()
-  /** Those of them that there are no more, in the order they went. */
-  readonly #gone = new Set<GlobMember>()
+  readonly #gone = new GoneMembers()
   #observers: readonly GlobObserver[] = []
   #terms: Terms = { maxKeys: 1, scanInterval: Number.POSITIVE_INFINITY }
   #flow: Subscription | undefined
@@ -171,7 +169,8 @@ export class GlobWatch implements Cover {
   #foreign(isUnheard: boolean): void {
     this.#turn(false)
     this.#isRefused = isUnheard
-    for (const { key } of Array.from(this.#members.values())) this.#host.watches.uncover(key, this, undefined)
+    for (const { key } of Array.from(this.#members.values()))
+      this.#host.watches.uncover(key, this, this.#host.other(key.id, this))
   }
 
   #turn(isTold: boolean): void {
@@ -190,7 +189,7 @@ export class GlobWatch implements Cover {
   #add(key: KeyName, arrival: Arrival): void {
     const member = new GlobMember(key, this)
     this.#members.set(key.id, member)
-    this.#host.watches.cover(key, member, this.#isForeign ? undefined : this, arrival)
+    member.watch = this.#host.watches.cover(key, member, this.#isForeign ? undefined : this, arrival)
     this.#checkRoom()
   }
 
@@ -209,12 +208,13 @@ export class GlobWatch implements Cover {
 
   /** @param told - just now, or about to be told that it is there again */
   #forgetGone(told: GlobMember): void {
-    const most = Math.min(MOST_GONE, Math.ceil(this.#terms.maxKeys / 4))
-    for (const member of this.#gone) {
-      if (this.#gone.size <= most) return
+    this.#gone.trim(this.#terms.maxKeys, member => {
       const floor = this.#host.watches.floorOf(member.key)
-      if (member !== told && floor !== 'unsettled') this.#forget(member, floor)
-    }
+      const isNeeded = member.isLentBy(this) && !this.#host.other(member.key.id, this)?.registered
+      if (member === told || floor === 'unsettled' || isNeeded) return false
+      this.#forget(member, floor)
+      return true
+    })
   }
 
   /** What is told of the key from now on may be older than what was told, but not than its floor. */

@@ -77,8 +77,8 @@ export class Globs implements WatchedGlobs {
       report: error => this.#watches.report(error),
       lostAt: () => this.#lostAt,
       other: (key, not) => {
-        for (const watch of this.#globs.values()) if (watch !== not && watch.covers(key)) return watch
-        return undefined
+        const others = Array.from(this.#globs.values()).filter(watch => watch !== not && watch.covers(key))
+        return others.find(({ registered }) => registered) ?? others[0]
       },
       failed: error => {
         const watch = this.#globs.get(id)

@@ -1,0 +1,86 @@
+import { type Context, marbles } from 'rxjs-marbles'
+import { describe, expect, it } from 'vitest'
+import { text } from '../../src/index.js'
+import { matching } from '../../src/matching/index.js'
+import { globBench } from '../support/glob-bench.js'
+
+/** When a store has been silent three times, and is scanned; ms. */
+const SCANNED = 5_000
+
+/** What is heard of globs that one client watches, of at most four keys each. */
+function open(m: Context) {
+  const bench = globBench(m)
+  return {
+    ...bench,
+    watch: (glob: string) => {
+      const heard: string[] = []
+      const subscription = matching(bench.store, glob, text, { maxKeys: 4 }).entries$.subscribe(
+        ({ key, op, value, source }) => heard.push(op === 'set' ? `${key}=${value} ${source}` : `${key} ${op}`),
+      )
+      return { heard, subscription }
+    },
+    requests: () => bench.sent.map(line => line.replace(/^\d+ /, '')),
+  }
+}
+
+describe('Globs of one client that overlap', () => {
+  it(
+    'take no steps from each other when one has to scan and the other forgets keys that are gone',
+    marbles(m => {
+      const { watch, tell, at, mute, requests } = open(m)
+      mute('GLOBNOTIFY */a')
+      const all = watch('*')
+      const some = watch('*/a')
+      at(50, () => tell('s/a', '1'))
+      at(SCANNED, () => tell('s/a', undefined))
+      at(SCANNED + 10, () => tell('s/b', '1'))
+      at(SCANNED + 20, () => tell('s/b', undefined))
+      at(SCANNED + 30, () => tell('s/a', '2'))
+      at(SCANNED + 31, () => tell('s/a', '3'))
+      m.flush()
+      const steps = ['s/a=1 notification', 's/a delete', 's/a=2 notification', 's/a=3 notification']
+      expect(all.heard.filter(line => line.startsWith('s/a'))).toEqual(steps)
+      expect(some.heard).toEqual(steps)
+      expect(requests()).not.toContain('KEYNOTIFY s/a')
+    }),
+  )
+
+  it(
+    'do not wait for one that is not answered',
+    marbles(m => {
+      const { watch, tell, change, at, mute, connect, disconnect, requests } = open(m)
+      const some = watch('*/a')
+      const all = watch('*')
+      at(50, () => tell('s/a', '1'))
+      at(100, disconnect)
+      at(110, () => {
+        mute('GLOBNOTIFY */a')
+        change('s/a', '2')
+      })
+      at(120, connect)
+      at(200, () => expect(all.heard.at(-1)).toBe('s/a=2 resync'))
+      m.flush()
+      expect(some.heard.at(-1)).toBe('s/a=2 resync')
+      expect(requests()).not.toContain('KEYNOTIFY s/a')
+    }),
+  )
+
+  it(
+    'lend their registration to the keys of one that is left, one that has it first of all',
+    marbles(m => {
+      const { watch, tell, at, mute, requests } = open(m)
+      mute('GLOBNOTIFY */a')
+      const all = watch('*')
+      at(50, () => void watch('*/a'))
+      at(60, () => tell('s/a', '1'))
+      const letters: ReturnType<typeof watch>[] = []
+      at(70, () => letters.push(watch('s/*')))
+      at(200, () => all.subscription.unsubscribe())
+      at(201, () => tell('s/a', '2'))
+      at(202, () => tell('s/a', '3'))
+      m.flush()
+      expect(letters[0]?.heard).toEqual(['s/a=1 notification', 's/a=2 notification', 's/a=3 notification'])
+      expect(requests()).not.toContain('KEYNOTIFY s/a')
+    }),
+  )
+})
