@@ -1,3 +1,4 @@
+import { Subscription } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../src/index.js'
@@ -81,6 +82,51 @@ describe('Globs of one client that overlap', () => {
       m.flush()
       expect(letters[0]?.heard).toEqual(['s/a=1 notification', 's/a=2 notification', 's/a=3 notification'])
       expect(requests()).not.toContain('KEYNOTIFY s/a')
+    }),
+  )
+
+  it(
+    'do not wait for one that is not answered with keys that they find later',
+    marbles(m => {
+      const { watch, tell, change, at, mute, connect, disconnect } = open(m)
+      const heard: string[][] = []
+      watch('*/a')
+      at(50, () => tell('s/a', '1'))
+      at(100, disconnect)
+      at(110, () => {
+        mute('GLOBNOTIFY */a')
+        change('s/a', '2')
+      })
+      at(120, connect)
+      at(125, () => heard.push(watch('*').heard))
+      at(200, () => expect(heard).toEqual([['s/a=2 resync']]))
+      m.flush()
+    }),
+  )
+
+  it(
+    'leave a key to one that is still to be answered when they are left upon an answer',
+    marbles(m => {
+      const { store, watch, tell, at, mute, unmute, requests } = open(m)
+      mute('GLOBNOTIFY *')
+      mute('GLOBNOTIFY */a')
+      const all = matching(store, '*', text, { maxKeys: 4, scanInterval: 300 })
+      let states = ''
+      const subscription = new Subscription()
+      subscription.add(
+        all.freshness$.subscribe(({ state }) => {
+          states += state[0]
+          if (states === 'clr') subscription.unsubscribe()
+        }),
+      )
+      at(6_000, () => {
+        unmute('GLOBNOTIFY *')
+        watch('*/a')
+      })
+      at(6_010, () => tell('s/a', '1'))
+      m.flush()
+      expect(states).toBe('clr')
+      expect(requests()).toContain('KEYNOTIFY s/a')
     }),
   )
 })

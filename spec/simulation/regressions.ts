@@ -225,10 +225,10 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [45_718_389, 3_705_260_127, 1_624_674_765, 2_856_072_091, 2_102_903_797, 3_756_911_161],
   },
   {
-    story: 'a device does anew what it has reported when the report was deleted while it was away',
+    story: 'a device does anew what it has reported when the report was deleted before it heard of the answer',
     suite: 'shadow',
     generator: 1,
-    seeds: [2_150_741_267],
+    seeds: [2_150_741_267, 1_318_445_542],
   },
   {
     story:

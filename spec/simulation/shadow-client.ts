@@ -64,6 +64,11 @@ export class ShadowClient {
     this.#running.push(following$.subscribe({ error: error => this.#expect(error) }))
   }
 
+  /** Reports something that nobody wished. */
+  measure(measured: number): void {
+    this.#shadow.report({ measured }).subscribe({ error: error => this.#expect(error) })
+  }
+
   wish(fields: readonly Field[]): void {
     const { wishes, setting } = this.#world
     const patch: Document = {}
@@ -122,9 +127,17 @@ export class ShadowClient {
     })
   }
 
+  /** Whether it knows on this connection that it has reported that. */
+  #hasReported(field: Field, value: number): boolean {
+    const { shown } = this
+    if (shown?.report.freshness.state !== 'live' || shown.wish.freshness.state !== 'live') return false
+    return shown.report.confirmed?.[field] === value
+  }
+
   #begin(field: Field, value: number | undefined): void {
     const { history } = this.#world.setting
     if (value === undefined) return
+    if (this.#hasReported(field, value)) this.#complain(`does ${field} ${value} again, which it has reported`)
     const place = placeOf({ field, value }, history)
     const before = this.#done.get(field)
     if (before?.life === history.life && place >= 0 && place < before.place)

@@ -1,4 +1,4 @@
-import { mergeMap, type Observable, type ObservableInput } from 'rxjs'
+import { EMPTY, mergeMap, type Observable, type ObservableInput } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Content } from '../../src/optimistic/condition.js'
 import type { Delta } from '../../src/shadow/delta.js'
@@ -11,6 +11,7 @@ type Merge = (mine: object, theirs?: object, base?: object, changed?: ReadonlySe
 interface Mutation {
   readonly merged?: (original: Merge, ...parts: Parameters<Merge>) => object
   readonly follow?: 'at once' | 'deaf'
+  readonly isDeafToAnswers?: boolean
   readonly contentOf?: (content: Content<unknown>) => Content<unknown>
 }
 
@@ -31,6 +32,13 @@ vi.mock('../../src/optimistic/condition.js', async importOriginal => {
     return mutated ? { value: content.value, condition: mutated.condition } : content
   }
   return { ...original, contentOf }
+})
+
+vi.mock('../../src/shadow/delta.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/shadow/delta.js')>()
+  const deltas: typeof original.deltas = (both$, reported$) =>
+    original.deltas(both$, switchedOff.mutation.isDeafToAnswers ? EMPTY : reported$)
+  return { ...original, deltas }
 })
 
 vi.mock('../../src/shadow/follow.js', async importOriginal => {
@@ -70,6 +78,7 @@ const MUTATIONS: Record<string, Mutation> = {
   'conditions left out': { contentOf: ({ value }) => ({ value, condition: undefined }) },
   'a device that does several things at a time': { follow: 'at once' },
   'a device that is deaf while it works': { follow: 'deaf' },
+  'a device that is not told again what it has reported in vain': { isDeafToAnswers: true },
 }
 
 const MOST_SCHEDULES = 4_000

@@ -2,7 +2,7 @@ import type { Happened, History } from './history.js'
 import { FIELDS, type Field } from './shadow-schedule.js'
 
 /** What is wished of a device, and what it says. */
-export type Document = Partial<Record<Field, number>>
+export type Document = Partial<Record<Field | 'measured', number>>
 
 /** A wish, which nobody else ever has. */
 export interface Wish {

@@ -18,6 +18,8 @@ export type ShadowAction = { readonly at: number } & (
   | { readonly type: 'reload'; readonly client: number; readonly pause: number }
   | { readonly type: 'cut'; readonly client: number }
   | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
+  /** The device tells what it measures, again and again. @param every - ms */
+  | { readonly type: 'measure'; readonly client: 0; readonly times: number; readonly every: number }
   | ({ readonly type: 'restart' } & Restart)
 )
 
@@ -39,8 +41,33 @@ export interface ShadowSchedule {
   readonly actions: readonly ShadowAction[]
 }
 
-/** The schedule of a seed. */
-export function shadowScheduleOf(seed: number): ShadowSchedule {
+/** By number from 1. What a seed means must not change: a generator that draws anything else gets a new number. */
+const GENERATORS = [first, second]
+
+/** The schedule of a seed, by the latest generator if none is given. */
+export function shadowScheduleOf(seed: number, generator: number = GENERATORS.length): ShadowSchedule {
+  const generate = GENERATORS[generator - 1]
+  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
+  return generate(seed)
+}
+
+/** In every other world the device has more to report than what was wished. */
+function second(seed: number): ShadowSchedule {
+  const random = new Random(seed ^ 0x25ad0)
+  const schedule = first(random.int(0, 2 ** 31))
+  if (random.chance(0.5)) return { ...schedule, seed }
+  const measure = (): ShadowAction => ({
+    at: random.int(0, SHADOW_TROUBLE),
+    type: 'measure',
+    client: 0,
+    times: random.pick([1, 5, 100]),
+    every: random.pick([5, 20, 100]),
+  })
+  const actions = [...schedule.actions, ...Array.from({ length: random.int(1, 4) }, measure)]
+  return { ...schedule, seed, actions: actions.sort((a, b) => a.at - b.at) }
+}
+
+function first(seed: number): ShadowSchedule {
   const random = new Random(seed ^ 0x5ad0)
   const kind = kindOf(random)
   const clients = Array.from({ length: random.int(2, 4) }, () => planOf(random))

@@ -73,6 +73,7 @@ class ShadowWorld {
     if (action.type === 'cut') client.session.cut()
     else if (action.type === 'freeze') client.loop.freeze(action.time, action.first)
     else if (action.type === 'reload') this.#reload(action.client, client, action.pause)
+    else if (action.type === 'measure') this.#measure(action)
     else client.loop.run(() => this.#act(client, action))
   }
 
@@ -83,6 +84,14 @@ class ShadowWorld {
         .key(action.of === 'desired' ? DESIRED : REPORTED)
         .delete()
         .subscribe({ error: () => undefined })
+  }
+
+  #measure({ client, times, every }: Extract<ShadowAction, { type: 'measure' }>): void {
+    for (let n = 0; n < times; n++)
+      this.#setting.time.after(n * every, () => {
+        const device = this.#clients[client]
+        device?.loop.run(() => device.measure(n))
+      })
   }
 
   #reload(i: number, client: ShadowClient, pause: number): void {

@@ -102,6 +102,7 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
     sent,
     /** Requests with the word, or with the verb and key, are not answered from now on. */
     mute: (words: string) => void muted.add(words),
+    unmute: (words: string) => void muted.delete(words),
     connect: () => session.connect(),
     disconnect: () => session.disconnect(new ConnectionLostError()),
     /** Timers that were neither run nor cancelled. */

@@ -99,6 +99,7 @@ export class Registry implements CoveredWatches {
     watch.join(observer)
     if (known === undefined) this.#begin(watch, arrival)
     else if (cover && arrival === 'appeared' && watch.isToldBy(cover)) this.#step(watch, { type: 'appeared' })
+    else if (cover?.registered) this.covered(key, cover)
     observer.signal(watch.state.entry, freshnessOf(watch.state, this.#lostAt))
     return watch
   }
@@ -113,9 +114,7 @@ export class Registry implements CoveredWatches {
 
   covered({ id }: KeyName, cover: Cover): void {
     const watch = this.#watches.get(id)
-    // Nobody has to wait for one that is not answered yet.
-    if (watch?.cover?.registered === false) watch.cover = cover
-    if (watch?.cover === cover && watch.state.phase === 'registering') this.#step(watch, { type: 'registered' })
+    if (watch?.takes(cover) && watch.state.phase === 'registering') this.#step(watch, { type: 'registered' })
   }
 
   uncover(key: KeyName, cover: Cover, other: Cover | undefined): void {

@@ -62,6 +62,12 @@ export class Watch {
     return true
   }
 
+  /** Whether a cover stands in for it; one that the store has does in the place of another that is still to be answered. */
+  takes(cover: Cover): boolean {
+    if (cover.registered && this.cover?.registered === false) this.cover = cover
+    return this.cover === cover
+  }
+
   join(observer: WatchObserver): void {
     this.#observers = this.#observers.concat(observer)
   }

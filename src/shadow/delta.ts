@@ -1,14 +1,4 @@
-import {
-  connect,
-  distinctUntilChanged,
-  endWith,
-  filter,
-  ignoreElements,
-  map,
-  merge,
-  type Observable,
-  takeUntil,
-} from 'rxjs'
+import { concatMap, connect, defer, endWith, ignoreElements, merge, type Observable, takeUntil } from 'rxjs'
 import type { Hlc } from '../hlc/hlc.js'
 import type { OptimisticState } from '../optimistic/index.js'
 import { difference, isSame } from './fields.js'
@@ -24,40 +14,72 @@ export interface Delta<T> {
 /** Where wishes and reports stand. */
 export type Both<T> = readonly [wish: OptimisticState<Partial<T>>, report: OptimisticState<Partial<T>>]
 
+/** A report that the store has done, or that goes with a later one. */
+export interface Reported<T> {
+  /** What was desired when that was heard. */
+  readonly desired: Partial<T> | undefined
+  readonly reported: Partial<T>
+  /** Of what was done. */
+  readonly version: Hlc | undefined
+}
+
 /**
- * Deltas, whenever they are others, by what the store has; none by what it had before a report that is on its way. After a
- * report that changed the delta the next one is another, even if it looks the same: somebody took back what was reported.
- *
- * @param reported$ - what the store has by the device's reports, as they are answered, with what was desired then
+ * Deltas, whenever they are others, by what the store has. After a report the next one is another, even if it looks the same
+ * as the one before that: somebody has taken back what was reported, unseen, or it was lost with a later one.
  */
-export function deltas<T extends object>(
+export const deltas = <T extends object>(
   both$: Observable<Both<T>>,
-  reported$: Observable<readonly [desired: Partial<T> | undefined, reported: Partial<T>]>,
-): Observable<Delta<T>> {
-  const answered$ = reported$.pipe(
-    map(([desired, reported]) => ({ delta: difference(desired, reported), version: undefined, isRead: false })),
-  )
-  return both$.pipe(
-    connect(shared$ => merge(readFrom(shared$), answered$.pipe(takeUntil(endOf(shared$))))),
-    distinctUntilChanged((before, after) => before.isRead && isSame(before.delta, after.delta)),
-    filter(({ isRead }) => isRead),
-    map(({ delta, version }) => ({ delta, version })),
-  )
+  reported$: Observable<Reported<T>>,
+): Observable<Delta<T>> =>
+  defer(() => {
+    const told = new Told<T>()
+    return both$.pipe(
+      connect(shared$ =>
+        merge(
+          shared$.pipe(concatMap(both => told.see(both))),
+          reported$.pipe(
+            concatMap(report => told.hear(report)),
+            takeUntil(shared$.pipe(ignoreElements(), endWith(undefined))),
+          ),
+        ),
+      ),
+    )
+  })
+
+/** What a device was told, and what it has reported since. */
+class Told<T extends object> {
+  #both: Both<T> | undefined
+  #delta: Partial<T> | undefined
+  /** Version of the report by which it was told. */
+  #reportVersion: Hlc | undefined
+  /** It has reported, and by that something else is to be done than it was told: the version that has all it reported. */
+  #done: { readonly version: Hlc | undefined } | undefined
+
+  see(both: Both<T>): Delta<T>[] {
+    this.#both = both
+    const [wish, report] = both
+    if (!isLive(wish) || !isLive(report)) return []
+    const delta = difference(wish.confirmed, report.confirmed)
+    const isOther = this.#delta === undefined || !isSame(this.#delta, delta)
+    if (!isOther && !(this.#done && isBehind(report, this.#done.version))) return []
+    this.#delta = delta
+    this.#reportVersion = report.version
+    this.#done = undefined
+    return [{ delta, version: wish.version }]
+  }
+
+  hear({ desired, reported, version }: Reported<T>): Delta<T>[] {
+    const wasKnown = version && this.#reportVersion && this.#reportVersion.compareTo(version) >= 0
+    if (wasKnown || this.#delta === undefined) return []
+    if (this.#done === undefined && isSame(this.#delta, difference(desired, reported))) return []
+    this.#done = { version }
+    return this.#both ? this.see(this.#both) : []
+  }
 }
-
-interface Known<T> extends Delta<T> {
-  /** Whether it is by what was read, and not only by an answer. */
-  readonly isRead: boolean
-}
-
-const readFrom = <T extends object>(both$: Observable<Both<T>>): Observable<Known<T>> =>
-  both$.pipe(
-    filter(([wish, report]) => isLive(wish) && isLive(report) && report.state !== 'pending'),
-    map(([{ confirmed, version }, report]) => {
-      return { delta: difference(confirmed, report.confirmed), version, isRead: true }
-    }),
-  )
-
-const endOf = (both$: Observable<unknown>): Observable<unknown> => both$.pipe(ignoreElements(), endWith(undefined))
 
 const isLive = ({ freshness }: OptimisticState<unknown>): boolean => freshness.state === 'live'
+
+/** Whether what is confirmed is what the store had with a report of that version, or later. */
+const isBehind = ({ state, version }: OptimisticState<unknown>, of: Hlc | undefined): boolean =>
+  (state !== 'pending' && state !== 'unknown') ||
+  (of !== undefined && version !== undefined && version.compareTo(of) >= 0)

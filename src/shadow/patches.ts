@@ -12,8 +12,8 @@ import { mergedFields, patched } from './fields.js'
 export class Patches<T extends object> {
   /** The document as a view. */
   readonly view: Optimistic<Partial<T>>
-  /** What the store has by a patch, when it has answered. */
-  readonly applied$ = new Subject<Partial<T>>()
+  /** What came of patches that did not fail. */
+  readonly results$ = new Subject<OptimisticResult<Partial<T>>>()
   /** The fields that a document writes. */
   readonly #fields = new WeakMap<object, Set<string>>()
   #newest = new Set<string>()
@@ -37,9 +37,9 @@ export class Patches<T extends object> {
       this.#fields.set(document, fields)
       this.#newest = fields
       const written$ = this.view.set(document).pipe(
-        tap(({ outcome, value }) => {
-          if (outcome === 'applied') this.applied$.next(value)
-          if (outcome === 'superseded') for (const name of fields) this.#newest.add(name)
+        tap(result => {
+          if (result.outcome === 'superseded') for (const name of fields) this.#newest.add(name)
+          this.results$.next(result)
         }),
       )
       return written$.subscribe(subscriber)

@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { combineLatest, map, type Observable, type ObservableInput } from 'rxjs'
+import { combineLatest, filter, map, type Observable, type ObservableInput } from 'rxjs'
 import { Awaitable } from '../awaitable/awaitable.js'
 import { ArgumentError, shown } from '../base/errors.js'
 import type { Codec } from '../keys/codec.js'
@@ -37,8 +37,8 @@ export class Shadow<T extends object> {
   readonly state$: Observable<ShadowState<T>>
   /**
    * What the device has to do, whenever that is something else: by what the store has, both keys read on this connection.
-   * It is made of states and not of steps, so that none is missed and none is old. Silent while a report is on its way; one
-   * that was answered, and that somebody has taken back since, makes the next delta another, even if it looks the same.
+   * It is made of states and not of steps, so that none is missed and none is old. A report
+   * that was done, and that somebody has taken back since, makes the next delta another, even if it looks the same.
    */
   readonly delta$: Observable<Delta<T>>
   readonly #wishes: Patches<T>
@@ -57,7 +57,10 @@ export class Shadow<T extends object> {
         return { desired, reported, delta: difference(desired, reported), wish, report }
       }),
     )
-    const reported$ = this.#reports.applied$.pipe(map(reported => [this.desired.state.confirmed, reported] as const))
+    const reported$ = this.#reports.results$.pipe(
+      filter(({ outcome }) => outcome !== 'withdrawn'),
+      map(({ value, version }) => ({ desired: this.desired.state.confirmed, reported: value, version })),
+    )
     this.delta$ = deltas(both$, reported$)
   }
 
