@@ -237,4 +237,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 1,
     seeds: [2_916_508_093],
   },
+  {
+    story: 'what was too large for a client when it got a shared message is not owed any more',
+    suite: 'broker',
+    generator: 1,
+    seeds: [3_270_097_344],
+  },
 ]

@@ -408,7 +408,10 @@ export class Oracle {
     }
   }
 
-  #firstShared({ clientId, link }: Talk, session: SessionModel, packet: IPublishPacket): void {
+  #firstShared(talk: Talk, session: SessionModel, packet: IPublishPacket): void {
+    const { clientId, link } = talk
+    // It waited in one line with all others, and what was before it and could not be sent is given up.
+    if (packet.qos > 0) for (const owed of session.owed) owed.perhaps ||= this.#skips(talk, owed)
     const post = this.#shared.sent(session, numberOf(packet) ?? 0, packet, this.#isEnding)
     if (post === undefined) {
       if (numberOf(packet) !== undefined) this.complain(`${clientId} got ${numberOf(packet)}, which is not shared`)
