@@ -16,7 +16,7 @@ export interface GlobHost {
   readonly report: (error: StateStoreError) => void
   /** When the last connection was lost, ms since the Unix epoch. */
   readonly lostAt: () => number
-  /** Another glob that stands in for a key, or is about to; one that does at best. */
+  /** Another glob that stands in for a key, or is about to; preferably one that does. */
   readonly other: (key: string, not: Cover) => Cover | undefined
   /** No later attempt can succeed. */
   readonly failed: (error: StateStoreError) => void

@@ -16,6 +16,7 @@ export class GlobMember implements WatchObserver {
   readonly key: KeyName
   /** What was told last; nothing before there was such a key. */
   raw: RawEntry | undefined = undefined
+  /** What it listens to, once it does. */
   watch: Watch | undefined = undefined
   readonly #group: Group
   #latest: RawEntry | undefined = undefined

@@ -50,9 +50,9 @@ export const deltas = <T extends object>(
 class Told<T extends object> {
   #both: Both<T> | undefined
   #delta: Partial<T> | undefined
-  /** Version of the report by which it was told. */
+  /** Version of what was reported when it was told. */
   #reportVersion: Hlc | undefined
-  /** It has reported, and by that something else is to be done than it was told: the version that has all it reported. */
+  /** Since it was told it has reported something that changes what is to be done; the version that has all of that. */
   #done: { readonly version: Hlc | undefined } | undefined
 
   see(both: Both<T>): Delta<T>[] {

@@ -37,8 +37,9 @@ export class Shadow<T extends object> {
   readonly state$: Observable<ShadowState<T>>
   /**
    * What the device has to do, whenever that is something else: by what the store has, both keys read on this connection.
-   * It is made of states and not of steps, so that none is missed and none is old. A report
-   * that was done, and that somebody has taken back since, makes the next delta another, even if it looks the same.
+   * It is made of states and not of steps, so that none is missed and none is old. A
+   * report that was done and that somebody has taken back since, or that was lost with a later one, makes the next delta
+   * another, even if it looks the same.
    */
   readonly delta$: Observable<Delta<T>>
   readonly #wishes: Patches<T>
