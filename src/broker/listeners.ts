@@ -10,10 +10,11 @@ import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
 import { callerOf } from '../listeners/caller.js'
+import { HEAD_TIMEOUTS } from '../listeners/head-timeouts.js'
 import { Origins } from '../listeners/origins.js'
 import { type ConnectionQuotas, Visitors } from '../listeners/visitors.js'
-import { Handshakes } from '../tls/handshakes.js'
 import { type TlsMaterial, tlsOptions } from '../tls/tls.js'
+import { TlsHandshakes } from '../tls/tls-handshakes.js'
 import type { Budget } from './budget.js'
 import { FrameMeter } from './frame-meter.js'
 import { PacedSocket } from './paced-socket.js'
@@ -59,8 +60,12 @@ const UNSUPPORTED_DATA = 1003
 /** So long a connection that is gone without a word is not noticed, at least, ms. */
 const PROBE_AFTER = 60_000
 const ANY_NUMBER = { maxConnections: Number.POSITIVE_INFINITY, maxConnectionsPerAddress: Number.POSITIVE_INFINITY }
-/** A client that sends no more may still have something to be read, which would be lost if its end were ours at once. */
-const TCP_OPTIONS = { noDelay: true, allowHalfOpen: true, keepAlive: true, keepAliveInitialDelay: PROBE_AFTER } as const
+const TCP_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: PROBE_AFTER } as const
+/**
+ * A client that sends no more may still have something to be read, which would be lost if its end were ours at once. With TLS
+ * that begins after the handshake: a client that closes before it is done has nothing to be read.
+ */
+const HALF_OPEN_TCP = { ...TCP_OPTIONS, allowHalfOpen: true }
 
 /** MQTT over TCP and over WebSocket. */
 export class Listeners {
@@ -68,7 +73,7 @@ export class Listeners {
   readonly #http: HttpServer
   readonly #sockets = new Set<Socket>()
   readonly #visitors: Visitors
-  readonly #handshakes = new Handshakes()
+  readonly #handshakes = new TlsHandshakes()
   readonly #webSockets: WebSocketServer
   readonly #shared: Shared
   readonly #accept: Accept
@@ -84,9 +89,14 @@ export class Listeners {
     this.#shared = shared
     this.#accept = accept
     this.#proxied = proxied
-    const take = (socket: Socket): void => accept(socket, socket)
-    this.#tcp = tls ? createTlsServer({ ...TCP_OPTIONS, ...tlsOptions(tls) }, take) : createTcpServer(TCP_OPTIONS, take)
-    this.#http = tls ? createHttpsServer(tlsOptions(tls), explain) : createHttpServer(explain)
+    this.#tcp = tls ? createTlsServer({ ...TCP_OPTIONS, ...tlsOptions(tls) }) : createTcpServer(HALF_OPEN_TCP)
+    this.#tcp.on(connectionEvent(this.#tcp), (socket: Socket) => {
+      socket.allowHalfOpen = true
+      accept(socket, socket)
+    })
+    this.#http = tls
+      ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOptions(tls) }, explain)
+      : createHttpServer(HEAD_TIMEOUTS, explain)
     this.#visitors = new Visitors(connections)
     for (const server of this.servers) {
       this.#visitors.guard(server)

@@ -6,9 +6,11 @@ import type { Observable } from 'rxjs'
 import { systemClock } from '../base/clock.js'
 import { randomBytes } from '../base/random.js'
 import type { AuditEvent } from '../listeners/audit.js'
+import { HEAD_TIMEOUTS } from '../listeners/head-timeouts.js'
 import { type GivenServer, isBelow, mountOn } from '../listeners/mount.js'
 import type { Method } from '../standalone.js'
 import { checkTls, type TlsMaterial, tlsOptions } from '../tls/tls.js'
+import { TlsHandshakes } from '../tls/tls-handshakes.js'
 import { Access } from './access.js'
 import { Api } from './api.js'
 import { brokerUrlOf, type ConsoleOptions, checkLogin, pathOf, urlOf } from './console-options.js'
@@ -27,7 +29,6 @@ const TOKEN_BYTES = 32
 const MOST_CONNECTIONS = 256
 /** Of those, so many may be without the token, so that there is always room for those who have it. */
 const MOST_STRANGERS = 128
-const HEAD_TIMEOUT = 10_000
 const IDLE_TIMEOUT = 60_000
 
 /** Serves the page of the console and its API. It outlives the store's restarts. */
@@ -43,6 +44,7 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #page: Page
   readonly #api: Api
   readonly #http: GivenServer
+  readonly #handshakes = new TlsHandshakes()
   readonly #strangers = new Strangers(MOST_STRANGERS)
   readonly #leave: () => void
   #closed: Promise<void> | undefined
@@ -131,17 +133,19 @@ export class ConsoleServer implements AsyncDisposable {
     const closed = once(this.#http, 'close')
     this.#http.close()
     this.#http.closeAllConnections()
+    this.#handshakes.destroy()
     await closed
   }
 
   #own(): GivenServer {
     const { tls, idleTimeout = IDLE_TIMEOUT } = this.#options
     // A load takes its time; what stands still is ended by the other timeout.
-    const settings = { headersTimeout: HEAD_TIMEOUT, requestTimeout: 0 }
+    const settings = { ...HEAD_TIMEOUTS, requestTimeout: 0 }
     const http = tls ? createHttpsServer({ ...settings, ...tlsOf(tls) }) : createServer(settings)
     http.timeout = idleTimeout
     http.maxConnections = MOST_CONNECTIONS
-    http.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => this.#strangers.meet(socket))
+    http.on('connection', (socket: Socket) => this.#strangers.meet(socket))
+    if (http instanceof HttpsServer) this.#handshakes.watch(http)
     return http
   }
 

@@ -1,13 +1,14 @@
 import type { Socket } from 'node:net'
+import { nameOf } from '../tls/tls-handshakes.js'
 
 /**
  * Connections that have not shown that they may ask. There is room for so many; one more takes the place of the one that
  * has been there longest. So those who take their time, or do nothing, never keep out one that has something to say:
- * that is said within moments of connecting.
+ * that is said within moments of connecting. A TLS handshake counts as well.
  */
 export class Strangers {
   readonly #most: number
-  readonly #sockets = new Set<Socket>()
+  readonly #sockets = new Map<string, Socket>()
 
   constructor(most: number) {
     this.#most = most
@@ -15,15 +16,18 @@ export class Strangers {
 
   /** Takes in a connection, and ends the oldest if that is one too many. */
   meet(socket: Socket): void {
-    this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
+    const name = nameOf(socket)
+    this.#sockets.set(name, socket)
+    socket.once('close', () => {
+      if (this.#sockets.get(name) === socket) this.#sockets.delete(name)
+    })
     if (this.#sockets.size <= this.#most) return
-    const [oldest] = this.#sockets
+    const [oldest] = this.#sockets.values()
     oldest?.destroy()
   }
 
-  /** The connection is of somebody who may ask; it stays as long as it likes. */
+  /** The connection, below TLS or above, is of somebody who may ask; it stays as long as it likes. */
   know(socket: Socket): void {
-    this.#sockets.delete(socket)
+    this.#sockets.delete(nameOf(socket))
   }
 }

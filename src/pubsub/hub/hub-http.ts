@@ -1,18 +1,12 @@
 import { createServer } from 'node:http'
-import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
+import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
+import { HEAD_TIMEOUTS } from '../../listeners/head-timeouts.js'
 import type { GivenServer } from '../../listeners/mount.js'
 import { Visitors } from '../../listeners/visitors.js'
 import { type TlsMaterial, tlsOptions } from '../../tls/tls.js'
+import type { TlsHandshakes } from '../../tls/tls-handshakes.js'
 import { MOST_HANDSHAKES } from './handshake.js'
 
-/** How long the head of a request may take, and how often that is checked, ms. */
-const HEAD_TIMEOUT = 10_000
-const HEAD_CHECKS = 1_000
-const HTTP_SETTINGS = {
-  headersTimeout: HEAD_TIMEOUT,
-  requestTimeout: HEAD_TIMEOUT,
-  connectionsCheckingInterval: HEAD_CHECKS,
-}
 /** Connections beyond the sessions there may be: those in a handshake, and as many that come back. */
 const SPARE_CONNECTIONS = 2 * MOST_HANDSHAKES
 
@@ -28,9 +22,10 @@ export const visitorsOf = ({ maxConnections, maxConnectionsPerAddress }: OwnHttp
   new Visitors({ maxConnections: maxConnections + SPARE_CONNECTIONS, maxConnectionsPerAddress })
 
 /** A server of our own for a hub: it knows nothing but WebSocket. */
-export function ownHttp({ tls }: OwnHttpOptions, visitors: Visitors): GivenServer {
-  const http = tls ? createHttpsServer({ ...HTTP_SETTINGS, ...tlsOf(tls) }) : createServer(HTTP_SETTINGS)
+export function ownHttp({ tls }: OwnHttpOptions, visitors: Visitors, handshakes: TlsHandshakes): GivenServer {
+  const http = tls ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOf(tls) }) : createServer(HEAD_TIMEOUTS)
   visitors.guard(http)
+  if (http instanceof HttpsServer) handshakes.watch(http)
   http.on('request', (_request, response) => {
     response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
   })

@@ -13,6 +13,7 @@ import { Origins } from '../../listeners/origins.js'
 import { warnWhereOpen } from '../../listeners/strangers.js'
 import type { Visitors } from '../../listeners/visitors.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
+import { TlsHandshakes } from '../../tls/tls-handshakes.js'
 import { checkHub, hubKey } from '../wire/names.js'
 import { type Admission, Admissions } from './admission.js'
 import { authenticatorOf } from './authenticate.js'
@@ -51,6 +52,7 @@ export class PubSubServer implements AsyncDisposable {
   readonly #senders: Senders
   readonly #webSockets: WebSocketServer
   readonly #handshakes: Handshakes
+  readonly #tlsHandshakes = new TlsHandshakes()
   readonly #faults$ = new Subject<unknown>()
   readonly #visitors: Visitors
   #refused = 0
@@ -72,7 +74,7 @@ export class PubSubServer implements AsyncDisposable {
     const authenticator = authenticatorOf(tokens, path, clock, error => this.#faults$.next(error))
     this.#admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
     this.#visitors = visitorsOf(options)
-    this.#http = options.server ?? ownHttp(options, this.#visitors)
+    this.#http = options.server ?? ownHttp(options, this.#visitors, this.#tlsHandshakes)
     this.#warned = options.authenticate === 'anonymous' ? warnWhereOpen(this.#http, options.warn) : () => undefined
     this.#leave = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
@@ -172,6 +174,7 @@ export class PubSubServer implements AsyncDisposable {
     this.#leave()
     this.#warned()
     if (server === undefined) this.#http.close()
+    this.#tlsHandshakes.destroy()
     this.#handshakes.close()
     for (const hub of this.#hubs.all) hub.close()
     const open = Array.from(this.#webSockets.clients, async socket => once(socket, 'close'))

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Server, TLSSocket } from 'node:tls'
 
-/** Sockets whose TLS handshake is under way: they are known here alone. */
-export class Handshakes {
+/** Sockets whose TLS handshake is under way: they are known here alone. One that fails is closed. */
+export class TlsHandshakes {
   readonly #sockets = new Map<string, Socket>()
 
   /** Keeps the handshakes of a server in mind. */
@@ -13,6 +13,8 @@ export class Handshakes {
       socket.once('close', () => this.#forget(name, socket))
     })
     server.on('secureConnection', (socket: TLSSocket) => this.#sockets.delete(nameOf(socket)))
+    // Node leaves that to whoever listens, also when the handshake takes longer than it may.
+    server.on('tlsClientError', (_error: Error, socket: TLSSocket) => void socket.destroy())
   }
 
   /** Ends them all. */
@@ -25,6 +27,6 @@ export class Handshakes {
   }
 }
 
-// The one that is encrypted is another object, of the same connection.
-const nameOf = ({ localPort, remoteAddress, remotePort }: Socket): string =>
+/** Names a connection: the socket that is encrypted is another object than the one below it. */
+export const nameOf = ({ localPort, remoteAddress, remotePort }: Socket): string =>
   `${localPort} ${remoteAddress} ${remotePort}`
