@@ -1,6 +1,4 @@
-import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { encodeEnvelope } from '../../src/cluster/envelope.js'
 import { FakeStream } from './fake-stream.js'
 import { entryOf, set, valueAt, World, write } from './world.js'
 
@@ -137,29 +135,6 @@ describe('a node whose state differs', () => {
     b.engine.apply(entryOf(write('SET', 'x', '1')), { expired: () => 0, answered: () => 0, loaded: () => 0 })
     world.clock.advance(10_000)
     expect([a.failures, b.failures].flat()).toMatchObject([{ code: 'diverged' }])
-  })
-
-  it('does not know what another version sends, and stops', () => {
-    const world = new World()
-    const { node: a } = world.open('a')
-    const { members, digest, position } = a.replica
-    const life = members.get('a')?.life ?? ''
-    const bytes = encodeEnvelope({
-      kind: 'entry',
-      node: 'b',
-      life,
-      number: 1,
-      replaces: '',
-      applied: position,
-      digest: digest.value,
-      clients: 0,
-      body: new Uint8Array(0),
-    })
-    bytes[4] = 99
-    new DataView(bytes.buffer, bytes.byteOffset).setUint32(5, crc32(bytes.subarray(9), crc32(bytes.subarray(4, 5))))
-    world.cluster.put(bytes)
-    world.clock.advance(10)
-    expect(a.failures).toMatchObject([{ code: 'format' }])
   })
 })
 

@@ -114,7 +114,7 @@ describe('a log that nodes share', () => {
     const message = world.cluster.messages[1]
     if (message) world.cluster.put(message.bytes.subarray(0, -2))
     a.log.append(set('x', '1'))
-    world.clock.advance(100)
+    world.clock.advance(11_000)
     expect(a.troubles).toMatchObject([{ code: 'damaged' }, { code: 'damaged' }])
     expect([valueAt(b, 'x'), a.picture]).toEqual(['1', b.picture])
   })

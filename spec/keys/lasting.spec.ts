@@ -24,6 +24,7 @@ const CODES: Record<ErrorCode, true> = {
   hlc: true,
   'request-rejected': true,
   superseded: true,
+  'log-key': true,
   'lease-lost': true,
   conflict: true,
   offline: true,

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Envelope } from '../../src/cluster/envelope.js'
+import type { Arrival } from '../../src/cluster/members.js'
 import type { Replica } from '../../src/cluster/replica.js'
 import type { LogSettings, ReplicatedHost } from '../../src/cluster/settings.js'
 import type { Stream } from '../../src/cluster/stream.js'
@@ -30,18 +31,18 @@ const without = (safeguard: Safeguard): boolean => off.safeguard === safeguard
 vi.mock('../../src/cluster/members.js', async importOriginal => {
   const original = await importOriginal<typeof import('../../src/cluster/members.js')>()
   class Members extends original.Members {
-    override take(envelope: Envelope, time: number): boolean {
+    override take(envelope: Envelope, arrival: Arrival): boolean {
       const row = this.get(envelope.node)
       const { life, number, kind } = envelope
       if (kind === 'start') {
         const replaces = without('lives') ? (row?.life ?? '') : envelope.replaces
-        return super.take({ ...envelope, replaces }, time)
+        return super.take({ ...envelope, replaces }, arrival)
       }
       const isDouble = without('dedupe') && row?.life === life && number < row.next
       const isGap = without('order') && row?.life === life && number > row.next
       if (isDouble) return true
       if (isGap) Object.assign(row, { next: number })
-      return super.take(envelope, time)
+      return super.take(envelope, arrival)
     }
   }
   return { ...original, Members }

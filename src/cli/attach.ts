@@ -92,7 +92,7 @@ function onlyOne([url, ...others]: readonly string[]): string {
 async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$)
   const place = brokerOfConsole(flags)
-  const log = await logOf(flags)
+  const log = await logOf(flags, io)
   const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   const broker = brokerOf(url)
   const told$ = merge(

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
+import { utf8 } from '../base/bytes.js'
 import { ArgumentError, reason } from '../base/errors.js'
 import type { JetStreamOptions, SharedLog } from '../jetstream/index.js'
 import { EXIT, Failure } from './failure.js'
 import { positiveInteger } from './flags.js'
+import type { Io } from './io.js'
 
 /** Flags about a log that several nodes share. */
 export interface LogFlags {
@@ -20,6 +22,8 @@ export interface LogFlags {
   readonly logCa?: string
   readonly logCert?: string
   readonly logKey?: string
+  readonly logKeyFile?: string
+  readonly logSkip?: readonly number[]
 }
 
 const GROUP = 'A store of several nodes, in NATS JetStream (docs/cluster.md):'
@@ -41,6 +45,14 @@ export function addLogFlags(command: Command): void {
     'linearizable',
     'local',
   ])
+  add(
+    '--log-key-file <file>',
+    'key that all nodes share and sign with, such as `openssl rand -hex 32` writes; without one whoever may publish to the log may write every key',
+  )
+  add(
+    '--log-skip <position>',
+    'leave out the message at this position of the log, the same at all nodes; repeatable',
+  ).argParser((text: string, positions: readonly number[] = []) => [...positions, positiveInteger(text)])
   add('--log-user <name>', 'user at NATS')
   add('--log-password-file <file>', 'its password')
   add('--log-token-file <file>', 'token for NATS')
@@ -52,7 +64,7 @@ export function addLogFlags(command: Command): void {
 }
 
 /** The log that flags name, if they name one; loads what that needs. Rejects with {@link Failure}. */
-export async function logOf(flags: LogFlags): Promise<SharedLog | undefined> {
+export async function logOf(flags: LogFlags, io: Io): Promise<SharedLog | undefined> {
   if (flags.log === undefined) {
     const lonely = LONELY.find(([name]) => flags[name] !== undefined)
     if (lonely !== undefined) throw new Failure(EXIT.usage, `${lonely[1]} is for --log`)
@@ -61,12 +73,18 @@ export async function logOf(flags: LogFlags): Promise<SharedLog | undefined> {
   const options = optionsOf(flags.log, flags)
   const { jetStreamLog } = await import('../jetstream/index.js')
   try {
-    return jetStreamLog(options)
+    const log = jetStreamLog(options)
+    if (flags.logKeyFile === undefined) io.stderr.write(`${withoutKey(log.name)}\n`)
+    return log
   } catch (cause) {
     if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
     throw cause
   }
 }
+
+const withoutKey = (name: string): string =>
+  `nodes have no key: whoever may publish to rxss.${name}.log at NATS may write every key and stop all nodes; give all of ` +
+  'them the same --log-key-file'
 
 const LONELY = [
   ['logName', '--log-name'],
@@ -81,11 +99,13 @@ const LONELY = [
   ['logCa', '--log-ca'],
   ['logCert', '--log-cert'],
   ['logKey', '--log-key'],
+  ['logKeyFile', '--log-key-file'],
+  ['logSkip', '--log-skip'],
 ] as const satisfies readonly (readonly [keyof LogFlags, string])[]
 
 function optionsOf(servers: string, flags: LogFlags): JetStreamOptions {
   const { logName, logReplicas, nodeId, reads, logUser, logPasswordFile, logTokenFile, logCreds, logNkey } = flags
-  const { logCa, logCert, logKey } = flags
+  const { logCa, logCert, logKey, logKeyFile, logSkip } = flags
   const tls = {
     ...(logCa !== undefined && { caFile: logCa }),
     ...(logCert !== undefined && { certFile: logCert }),
@@ -97,6 +117,8 @@ function optionsOf(servers: string, flags: LogFlags): JetStreamOptions {
     ...(logReplicas !== undefined && { replicas: logReplicas }),
     ...(nodeId !== undefined && { nodeId }),
     ...(reads !== undefined && { reads }),
+    ...(logKeyFile !== undefined && { keys: keysIn(logKeyFile) }),
+    ...(logSkip !== undefined && { skip: logSkip }),
     ...(logUser !== undefined && { user: logUser }),
     ...(logPasswordFile !== undefined && { pass: secretIn(logPasswordFile, '--log-password-file') }),
     ...(logTokenFile !== undefined && { token: secretIn(logTokenFile, '--log-token-file') }),
@@ -104,6 +126,19 @@ function optionsOf(servers: string, flags: LogFlags): JetStreamOptions {
     ...(logNkey !== undefined && { nkeyFile: logNkey }),
     ...(Object.keys(tls).length > 0 && { tls }),
   }
+}
+
+/** A key in each line: the first one signs, all are known, so that one can be replaced while nodes run. */
+function keysIn(file: string): Uint8Array[] {
+  const lines = secretIn(file, '--log-key-file')
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+  // Its lines would be keys, and its first one is the same in all such files.
+  if (lines[0]?.startsWith('-----BEGIN'))
+    throw new Failure(EXIT.usage, 'the file of --log-key-file is a PEM file; the key of a certificate is for --log-key')
+  if (lines.length === 0) throw new Failure(EXIT.usage, 'the file of --log-key-file has no key')
+  return lines.map(line => utf8(line))
 }
 
 function secretIn(file: string, flag: string): string {

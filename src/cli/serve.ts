@@ -157,7 +157,7 @@ const driftWords = (drift: number): string =>
 
 async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
   const { host, port, wsPort, dialect, data, consoleUrl, wsUrl } = flags
-  const log = await logOf(flags)
+  const log = await logOf(flags, io)
   const what = log === undefined ? data : `the log of ${log.name}`
   let opened: OpeningProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${what} is read`, io)

@@ -8,15 +8,18 @@ declare module '../base/errors.js' {
     diverged: true
     /** Another node took the place of this one, by its name. */
     superseded: true
+    /** Nodes of a store share a key, and this one has another one or none. */
+    'log-key': true
   }
 }
 
-/** What every node has to do alike was not done alike. */
-export const diverged = (sender: string, position: number): StateStoreError =>
+/** What every node has to do alike was not done alike. @param at - where that was said */
+export const diverged = (sender: string, position: number, at: number): StateStoreError =>
   new StateStoreError(
     'diverged',
-    `the node ${sender} has another state than this one at position ${position} of the log: one of them is damaged, or ` +
-      'they are of versions that do not go together; both have to be stopped, and one to be trusted',
+    `the node ${sender} says at position ${at} of the log that it has another state than this one at position ${position}: ` +
+      'one of them is damaged, or they are of versions that do not go together; both have to be stopped, and one to be ' +
+      `trusted. If that is no node of yours, leave it out with --log-skip ${at}, at every node`,
   )
 
 /** Another process has this node's name. */
@@ -33,9 +36,53 @@ export const rolledBack = (position: number, known: number): StateStoreError =>
       'acknowledged, or is another one',
   )
 
-/** Something in the stream is no message of a node; it counts for nobody. */
-export const foreign = (position: number): StateStoreError =>
-  damaged(`the message at position ${position} of the stream is none of a node, or damaged; all nodes ignore it`)
+/** Messages in the stream are of no node; they count for nobody. @param more - others before it that were not told */
+export const foreign = (position: number, why: string, more: number): StateStoreError =>
+  damaged(
+    `the message at position ${position} of the stream is ignored by all nodes: ${why}` +
+      (more === 0 ? '' : ` (and ${more} more before it)`),
+  )
+
+/** An entry that cannot be read, of somebody of whom nobody knows who it is. */
+export const unreadable = (node: string, position: number, cause: unknown): StateStoreError =>
+  damaged(
+    `the entry of the node ${node} at position ${position} of the log cannot be read, and is none for all nodes ` +
+      `(${reason(cause)}); if it is a node of another version, their states differ from now on`,
+    { cause },
+  )
+
+/** A node of another version sends what this one cannot read. */
+export const unknownFormat = (format: number, position: number): StateStoreError =>
+  new StateStoreError(
+    'format',
+    `a node of another version writes to this log (format ${format}, position ${position}), and this one cannot read it: ` +
+      'all nodes of a store have to be of versions that go together',
+  )
+
+/** The nodes of the log have a key, and this one has none. */
+export const keyMissing = (position: number): StateStoreError =>
+  new StateStoreError(
+    'log-key',
+    `from position ${position} on the nodes of this log sign their messages, and this node has no key: give it the one ` +
+      'that the others have (--log-key-file)',
+  )
+
+/** The nodes of the log have another key. */
+export const keyDiffers = (position: number): StateStoreError =>
+  new StateStoreError(
+    'log-key',
+    `the message at position ${position} of the log is signed with a key that this node does not have: give it the one ` +
+      'that the others have (--log-key-file); if no node has sent that message, leave it out with --log-skip ' +
+      `${position}, at every node`,
+  )
+
+/** A node has another key than this one, or none, and still counts. */
+export const signedOtherwise = (node: string, position: number): StateStoreError =>
+  new StateStoreError(
+    'log-key',
+    `the node ${node} does not sign with the key of this node yet (position ${position} of the log): it is to be started ` +
+      'with the same --log-key-file',
+  )
 
 /** A snapshot did not come to be. It is not one of a stream, as those are told once, and the log goes on the while. */
 export const notWritten = (cause: unknown): StateStoreError =>

@@ -1,7 +1,7 @@
 import { catchError, concat, defer, EMPTY, last, map, mergeMap, type Observable, of, take, tap } from 'rxjs'
 import type { StateTaker } from '../engine/state.js'
 import { damaged } from '../log/errors.js'
-import { Replica } from './replica.js'
+import { type Judging, Replica } from './replica.js'
 import { SnapshotReader } from './snapshot-codec.js'
 import { positionOf } from './snapshot-name.js'
 import type { SnapshotName, Stream } from './stream.js'
@@ -21,22 +21,28 @@ export type MakeEngine<E> = (replica: Replica) => E & { readonly taker: StateTak
  * The newest snapshot that is good, and nothing where the stream has all from its beginning. Fails with `damaged` or `format`
  * when none is good and the stream has been trimmed, or when the stream is not the one of the snapshot.
  */
-export function loadNewest<E>(stream: Stream, make: MakeEngine<E>, progress: () => void): Observable<Loaded<E>> {
+export function loadNewest<E>(
+  stream: Stream,
+  judging: Judging,
+  make: MakeEngine<E>,
+  progress: () => void,
+): Observable<Loaded<E>> {
+  const empty = (): { replica: Replica; engine: ReturnType<MakeEngine<E>> } => {
+    const replica = new Replica(judging)
+    return { replica, engine: make(replica) }
+  }
   return stream.snapshots().pipe(
     mergeMap(names => {
       let failure: unknown
       const tries = newestFirst(names).map(name =>
-        load(stream, name, make, progress).pipe(
+        load(stream, name, empty, progress).pipe(
           catchError(error => {
             failure ??= error
             return EMPTY
           }),
         ),
       )
-      const nothing = defer(() => {
-        const replica = new Replica()
-        return of({ replica, engine: make(replica) })
-      })
+      const nothing = defer(() => of(empty()))
       return concat(...tries, nothing).pipe(
         take(1),
         mergeMap(loaded => checkBounds(stream, loaded, failure)),
@@ -55,12 +61,11 @@ const newestFirst = (names: readonly SnapshotName[]): string[] =>
 function load<E>(
   stream: Stream,
   name: string,
-  make: MakeEngine<E>,
+  empty: () => { readonly replica: Replica; readonly engine: ReturnType<MakeEngine<E>> },
   progress: () => void,
 ): Observable<Omit<Loaded<E>, 'end'>> {
   return defer(() => {
-    const replica = new Replica()
-    const engine = make(replica)
+    const { replica, engine } = empty()
     const reader = new SnapshotReader(bytes => replica.decode(bytes), engine.taker)
     return stream.getSnapshot(name).pipe(
       tap(bytes => {

@@ -16,6 +16,15 @@ export interface Member {
   readonly seenAt: number
 }
 
+/** Where a message came. */
+export interface Arrival {
+  readonly position: number
+  /** Of the log, ms. */
+  readonly time: number
+  /** Whether messages count only if they are signed. */
+  readonly isSignedOnly: boolean
+}
+
 interface Row extends Member {
   life: string
   next: number
@@ -40,19 +49,27 @@ export const LARGEST_ENTRY = 64 * 1024 * 1024
  */
 export class Members {
   readonly #rows = new Map<string, Row>()
+  /** The position at which a node was forgotten last: what was sent before that may be of one of which nothing is known. */
+  forgottenAt = 0
 
   /** Nodes by id. */
   entries(): Iterable<readonly [id: string, member: Member]> {
     return this.#rows
   }
 
+  /** How many nodes are known. */
+  get size(): number {
+    return this.#rows.size
+  }
+
   get(id: string): Member | undefined {
     return this.#rows.get(id)
   }
 
-  /** Whether a message counts. @param time - of the log, ms */
-  take(envelope: Envelope, time: number): boolean {
-    const row = envelope.kind === 'start' ? this.#begin(envelope, time) : this.#next(envelope)
+  /** Whether a message counts. */
+  take(envelope: Envelope, arrival: Arrival): boolean {
+    const { time } = arrival
+    const row = envelope.kind === 'start' ? this.#begin(envelope, arrival) : this.#next(envelope)
     if (row === undefined) return false
     row.next = envelope.number + 1
     row.applied = envelope.applied
@@ -92,11 +109,14 @@ export class Members {
     }
   }
 
-  #begin({ node, life, number, replaces }: Envelope, time: number): Row | undefined {
+  #begin(envelope: Envelope, { position, time, isSignedOnly }: Arrival): Row | undefined {
+    const { node, life, number, replaces, applied } = envelope
     // One that comes late names a life that has been replaced since.
     if (number !== 1 || replaces !== (this.#rows.get(node)?.life ?? '')) return undefined
+    // Somebody may have kept what a node has signed that was forgotten.
+    if (isSignedOnly && replaces === '' && applied < this.forgottenAt) return undefined
     this.#rows.delete(node)
-    this.#forget(time)
+    if (this.#forget(time)) this.forgottenAt = position
     const row = { life, next: 1, applied: 0, clients: 0, seenAt: time, pieces: [], held: 0 }
     this.#rows.set(node, row)
     return row
@@ -113,10 +133,12 @@ export class Members {
     else row.pieces.push(new Uint8Array(body))
   }
 
-  #forget(time: number): void {
+  #forget(time: number): boolean {
+    const before = this.#rows.size
     const rows = Array.from(this.#rows).sort(([, a], [, b]) => a.seenAt - b.seenAt)
     const tooMany = rows.length - MOST + 1
     for (const [at, [id, { seenAt }]] of rows.entries())
       if (at < tooMany || time - seenAt > FORGOTTEN_AFTER) this.#rows.delete(id)
+    return this.#rows.size < before
   }
 }

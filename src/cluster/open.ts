@@ -45,7 +45,7 @@ const MOST_DAMAGES = 4
 /**
  * Opens a node: loads the newest snapshot that is good, follows the stream to where it ended, and takes part in a new life.
  * Emits once, when it has caught up and its first message is in the log. What does not answer is asked again. Fails with
- * `damaged`, `format`, `diverged` or `superseded`, and with `timeout` when nothing comes.
+ * `damaged`, `format`, `log-key`, `diverged` or `superseded`, and with `timeout` when nothing comes.
  */
 export const openNode = <C>(stream: Stream, options: OpenNodeOptions<C>): Observable<OpenedNode<C>> =>
   new Observable(subscriber => {
@@ -95,7 +95,7 @@ class Opening<C> {
   #load(): void {
     const make = (replica: Replica): Engine<C> =>
       new Engine<C>({ ...this.#options.bounds, witness: applier => replica.digest.seeing(applier) })
-    this.#loading = loadNewest(this.#stream, make, () => this.#alive()).subscribe({
+    this.#loading = loadNewest(this.#stream, this.#options.settings, make, () => this.#alive()).subscribe({
       next: loaded => this.#follow(loaded),
       error: error => this.#notLoaded(error),
     })

@@ -2,10 +2,13 @@ import type { Entry } from '../engine/entry.js'
 import { encodeEntry } from '../log/entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log/log.js'
 import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope } from './envelope.js'
-import { foreign, givenUp, rolledBack, superseded, tooLarge } from './errors.js'
+import { givenUp, rolledBack, superseded, tooLarge, unreadable } from './errors.js'
 import { Farewell } from './farewell.js'
 import { Follower } from './follower.js'
+import { ForeignReports } from './foreign-reports.js'
+import type { LogKeys } from './log-keys.js'
 import { LARGEST_ENTRY } from './members.js'
+import { OtherSigners } from './other-signers.js'
 import { type Availability, Pulse } from './pulse.js'
 import { entryOf, type Judged, type Replica } from './replica.js'
 import { type Parcel, Sender, WINDOW } from './sender.js'
@@ -30,6 +33,11 @@ export class ReplicatedLog implements Log {
   readonly #follower: Follower
   readonly #writer: SnapshotWriter
   readonly #pulse: Pulse
+  readonly #keys: LogKeys | undefined
+  readonly #foreign: ForeignReports
+  readonly #otherSigners: OtherSigners
+  /** Said once in a life that all sign. */
+  #hasSaidSignedOnly = false
   #listener: LogListener | undefined
   /** Why it takes nothing any more. */
   #ended: LogFailure | undefined
@@ -42,13 +50,16 @@ export class ReplicatedLog implements Log {
 
   /** @param replica - as a snapshot has left it */
   constructor(stream: Stream, replica: Replica, settings: LogSettings, host: ReplicatedHost) {
-    const { nodeId, reads = 'linearizable', patience = 10_000, snapshots } = settings
+    const { nodeId, reads = 'linearizable', patience = 10_000, snapshots, keys } = settings
     const batch = Math.min(256 * 1024, stream.largest - 2 * ENVELOPE_OVERHEAD)
     this.sharing = { window: WINDOW, batch, waiting: 32 * 1024 * 1024, reads }
     this.#nodeId = nodeId
     this.#largest = stream.largest - ENVELOPE_OVERHEAD
     this.#replica = replica
     this.#host = host
+    this.#keys = keys
+    this.#foreign = new ForeignReports(host.clock, host.troubled)
+    this.#otherSigners = new OtherSigners(host.clock, host.troubled)
     const { clock, random, capture } = host
     this.#appliedAt = clock.monotonic()
     const troubled = (error: unknown): void => {
@@ -106,6 +117,8 @@ export class ReplicatedLog implements Log {
   begin(life: string): void {
     this.#pulse.sent()
     this.#writer.begin()
+    this.#hasSaidSignedOnly = false
+    if (!this.#sender.hasLived) this.#otherSigners.begin()
     this.#sender.begin(life)
   }
 
@@ -160,17 +173,8 @@ export class ReplicatedLog implements Log {
     const replaces = kind === 'start' ? (members.get(node)?.life ?? '') : ''
     // Not the newest one: that may be of an entry which is being applied.
     const known = digest.at(applied) ?? digest.value
-    return encodeEnvelope({
-      kind,
-      node,
-      life,
-      number,
-      replaces,
-      applied,
-      digest: known,
-      clients: this.#host.clients(),
-      body,
-    })
+    const clients = this.#host.clients()
+    return encodeEnvelope({ kind, node, life, number, replaces, applied, digest: known, clients, body }, this.#keys)
   }
 
   #take(message: StreamMessage): void {
@@ -191,10 +195,12 @@ export class ReplicatedLog implements Log {
   }
 
   #apply(judged: Judged, position: number): void {
-    if (judged.type === 'foreign') this.#host.troubled(foreign(position))
+    if (judged.type === 'foreign') this.#foreign.take(position, judged.why)
+    else if (judged.type !== 'refused' && this.#sender.established && this.#isSignedOtherwise(judged.signer))
+      this.#otherSigners.heard(judged.envelope, position)
     const envelope = judged.type === 'foreign' ? undefined : judged.envelope
     const own = envelope?.node === this.#nodeId && this.#sender.knows(envelope.life) ? envelope : undefined
-    if (judged.type === 'entry') this.#entry(judged, own)
+    if (judged.type === 'entry') this.#entry(judged, own, position)
     else if (judged.type === 'piece' && own) this.#sender.taken(own.life, own.number)
     this.#replica.close(position)
     this.#appliedAt = this.#host.clock.monotonic()
@@ -203,18 +209,30 @@ export class ReplicatedLog implements Log {
     else this.#arrived(judged, own)
   }
 
-  #entry({ envelope, time, body }: Judged & { type: 'entry' }, own: Envelope | undefined): void {
+  #entry(judged: Judged & { type: 'entry' }, own: Envelope | undefined, position: number): void {
+    const { envelope, time } = judged
     if (own === undefined) {
       // Before that it may be what this node itself sent before it was killed or opened anew: ours takes its place.
       if (envelope.kind === 'start' && envelope.node === this.#nodeId && this.#sender.hasLived)
         throw superseded(this.#nodeId)
-      this.#tellForeign(entryOf(body, time))
+      this.#tellForeign(this.#entryIn(judged, position))
       return
     }
     const { parcel, over } = this.#sender.taken(own.life, own.number)
     for (const entry of over) this.#listener?.rejected(entry, givenUp())
-    if (parcel?.entry === undefined) this.#tellForeign(entryOf(body, time))
+    if (parcel?.entry === undefined) this.#tellForeign(this.#entryIn(judged, position))
     else this.#listener?.committed({ ...parcel.entry, time })
+  }
+
+  #entryIn({ envelope, time, body, signer }: Judged & { type: 'entry' }, position: number): Entry {
+    try {
+      return entryOf(body, time)
+    } catch (error) {
+      // A node has sent it, of another version.
+      if (signer !== undefined) throw error
+      this.#host.troubled(unreadable(envelope.node, position, error))
+      return entryOf(undefined, time)
+    }
   }
 
   #tellForeign(entry: Entry): void {
@@ -232,13 +250,23 @@ export class ReplicatedLog implements Log {
 
   #look(): void {
     this.#follower.look()
-    if (this.#sender.established && this.#ended === undefined) this.#writer.look()
+    this.#foreign.look()
+    if (!this.#sender.established || this.#ended !== undefined) return
+    this.#writer.look()
+    const { trust } = this.#replica
+    if (this.#hasSaidSignedOnly || !trust.isDue || !this.#otherSigners.areGone(trust.since === undefined)) return
+    this.#hasSaidSignedOnly = true
+    this.#push({ kind: 'signed-only', body: NOTHING })
   }
 
   #changed(availability: Availability): void {
     this.#host.available(availability, this.#trouble)
     // Nobody waits for what is on its way: it shall not come into effect when all think that it is over.
     if (availability === 'away' && this.#sender.established) this.begin(this.#host.newLife())
+  }
+
+  #isSignedOtherwise(signer: string | undefined): boolean {
+    return this.#keys !== undefined && signer !== this.#keys.fingerprint
   }
 
   #fail(error: unknown): void {

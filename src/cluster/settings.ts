@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.js'
 import type { Entry } from '../engine/entry.js'
 import type { State } from '../engine/state.js'
 import type { Sharing } from '../log/log.js'
+import type { LogKeys } from './log-keys.js'
 import type { Availability } from './pulse.js'
 import type { SnapshotSizes } from './snapshot-writer.js'
 
@@ -13,6 +14,10 @@ export interface LogSettings {
   /** For so long the log is waited for before clients are sent away, ms. Default 10,000. */
   readonly patience?: number | undefined
   readonly snapshots?: Partial<SnapshotSizes> | undefined
+  /** What nodes sign with. Default nothing: whoever may send to the log counts as a node. */
+  readonly keys?: LogKeys | undefined
+  /** Positions of messages that all nodes leave out, as an operator says. */
+  readonly skip?: ReadonlySet<number> | undefined
 }
 
 /** What a log tells. */
@@ -21,7 +26,7 @@ export interface LogEvents {
   available(availability: Availability, cause: unknown): void
   /** It has fallen behind what was trimmed, and must be opened anew. */
   outrun(): void
-  /** It has stopped for good: `diverged`, `superseded`, `format` or `damaged`. */
+  /** It has stopped for good: `diverged`, `superseded`, `format`, `log-key` or `damaged`. */
   failed(error: unknown): void
   /** Something went wrong that does not keep it from going on. */
   troubled(error: unknown): void

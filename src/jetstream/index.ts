@@ -29,10 +29,10 @@ const RETRY = 500
  */
 export function jetStreamLog(options: JetStreamOptions): SharedLog {
   const settings = settingsFrom(options)
-  const { name, nodeId, reads, patience } = settings
+  const { name, nodeId, reads, patience, keys, skip } = settings
   return {
     name,
-    settings: { nodeId, reads, patience },
+    settings: { nodeId, reads, patience, keys, skip },
     connect: () => defer(() => from(natsPackages())).pipe(source => openWith(source, settings, systemClock)),
   }
 }

@@ -2,6 +2,10 @@ import { hostname } from 'node:os'
 import { checkPositiveInteger } from '../base/check.js'
 import { ArgumentError, shown } from '../base/errors.js'
 import { checkOptionNames } from '../base/option-names.js'
+import { LogKeys } from '../cluster/log-keys.js'
+
+/** Of a key that nodes share, bytes. */
+const SHORTEST_KEY = 16
 
 /** Options of {@link jetStreamLog}. */
 export interface JetStreamOptions {
@@ -23,6 +27,14 @@ export interface JetStreamOptions {
   readonly patience?: number
   /** How long connecting and making the stream may take, ms. Default 30,000. */
   readonly connectTimeout?: number
+  /**
+   * Key that the nodes of a store share, of 16 bytes at least, random: they sign what they send with it, and what is not signed
+   * counts for nobody. With several the first one signs, and all are known. Default none: whoever may publish to the log counts
+   * as a node, and may write every key.
+   */
+  readonly keys?: readonly Uint8Array[]
+  /** Positions of messages that this node leaves out; all nodes have to be given the same. Default none. */
+  readonly skip?: readonly number[]
   readonly user?: string
   readonly pass?: string
   readonly token?: string
@@ -39,6 +51,8 @@ export interface JetStreamSettings extends Required<Pick<JetStreamOptions, 'name
   readonly servers: string[]
   readonly replicas: number
   readonly connectTimeout: number
+  readonly keys: LogKeys | undefined
+  readonly skip: ReadonlySet<number>
   readonly login: Pick<JetStreamOptions, 'user' | 'pass' | 'token' | 'credsFile' | 'nkeyFile' | 'tls'>
 }
 
@@ -46,6 +60,7 @@ export interface JetStreamSettings extends Required<Pick<JetStreamOptions, 'name
 export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
   const { name = 'default', replicas = 3, nodeId = defaultNodeId(), reads = 'linearizable' } = options
   const { patience = 10_000, connectTimeout = 30_000, user, pass, token, credsFile, nkeyFile, tls } = options
+  const { keys = [], skip = [] } = options
   const servers = serversOf(options.servers)
   checkWord('name', name)
   checkWord('nodeId', nodeId)
@@ -55,6 +70,7 @@ export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
     throw new ArgumentError(`Expected \`reads\` to be linearizable or local, got \`${shown(reads)}\``)
   checkPositiveInteger('patience', patience)
   checkPositiveInteger('connectTimeout', connectTimeout)
+  for (const position of skip) checkPositiveInteger('skip', position)
   const login = { user, pass, token, credsFile, nkeyFile, tls }
   checkOptionNames('jetStreamLog', options, {
     servers,
@@ -64,10 +80,21 @@ export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
     reads,
     patience,
     connectTimeout,
+    keys,
+    skip,
     ...login,
   })
   const given = Object.fromEntries(Object.entries(login).filter(([, value]) => value !== undefined))
-  return { servers, name, replicas, nodeId, reads, patience, connectTimeout, login: given }
+  const shared = { keys: keysFrom(keys, name), skip: new Set(skip) }
+  return { servers, name, replicas, nodeId, reads, patience, connectTimeout, ...shared, login: given }
+}
+
+function keysFrom(keys: readonly Uint8Array[], name: string): LogKeys | undefined {
+  const areKeys = Array.isArray(keys) && keys.every(key => key instanceof Uint8Array && key.length >= SHORTEST_KEY)
+  // Not the keys themselves.
+  if (!areKeys) throw new ArgumentError(`Expected \`keys\` to be keys of ${SHORTEST_KEY} bytes or more`)
+  const [first, ...others] = keys
+  return first === undefined ? undefined : new LogKeys([first, ...others], name)
 }
 
 /** They are parts of subjects. */

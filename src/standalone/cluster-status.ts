@@ -23,6 +23,11 @@ export interface ClusterStatus {
   readonly leader: string | undefined
   /** Time of the log, ms since the Unix epoch. */
   readonly time: number
+  /**
+   * From which position on the log takes only what is signed with the key that nodes share; `undefined` while whoever may
+   * publish to it counts as a node.
+   */
+  readonly signedSince: number | undefined
   /** All nodes that were heard of in the last seven days, this one included. */
   readonly nodes: readonly ClusterNode[]
 }

@@ -73,7 +73,7 @@ function statusOf(
   { replica, log }: OpenedNode<Client>,
   bounds: StreamBounds | undefined,
 ): ClusterStatus {
-  const { position, members } = replica
+  const { position, members, trust } = replica
   const nodes = Array.from(members.entries(), ([id, { applied, clients, seenAt }]) => ({
     id,
     position: id === settings.nodeId ? position : applied,
@@ -81,7 +81,8 @@ function statusOf(
     seenAt,
   }))
   const lag = Math.max(0, Math.max(bounds?.last ?? 0, log.known) - position)
-  return { name, nodeId: settings.nodeId, position, lag, leader: bounds?.leader, time: log.now, nodes }
+  const leader = bounds?.leader
+  return { name, nodeId: settings.nodeId, position, lag, leader, time: log.now, signedSince: trust.since, nodes }
 }
 
 /** Looks at a stream from time to time, for those who want to know how it is. */
