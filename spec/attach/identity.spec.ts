@@ -35,6 +35,19 @@ describe('who asks through a broker', () => {
     expect(asks(responseTopic)).toBeUndefined()
   })
 
+  it.each([
+    `clients/a/services/statestore/${'x/'.repeat(12)}x`,
+    topicOf('a'.repeat(4_096)),
+    topicOf('a\u0001'),
+    topicOf('a\uffff'),
+  ])('gets no answer at a topic that a broker may not take', responseTopic => {
+    expect(asks(responseTopic)).toHaveProperty('unanswerable')
+  })
+
+  it('gets an answer at a topic of sixteen levels', () => {
+    expect(asks(`clients/a/services/statestore/${'x/'.repeat(11)}x`)).toEqual({ clientId: 'a' })
+  })
+
   it('is whoever the broker says, once, with a response topic of the same client', () => {
     expect(asks(topicOf('a'), { who: 'a' }, 'who')).toEqual({ clientId: 'a' })
     expect(asks(topicOf('a'), {}, 'who')).toHaveProperty('refused')

@@ -190,9 +190,9 @@ describe('a broker that sends us elsewhere', () => {
     const { dialler, fail, hold, waits, urls } = lay(['mqtt://a'], { followReferences: true })
     dialler.start()
     hold()
-    expect(dialler.isFatal({ reasonCode: 156, reference: 'b' })).toBe(false)
+    expect(dialler.isFatal({ reasonCode: 156, reference: 'b', wasConnected: true })).toBe(false)
     fail()
-    expect(dialler.isFatal({ reasonCode: 157, reference: 'a' })).toBe(false)
+    expect(dialler.isFatal({ reasonCode: 157, reference: 'a', wasConnected: true })).toBe(false)
     fail()
     expect(urls()).toEqual(['mqtt://a', 'mqtt://b', 'mqtt://a'])
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75])
@@ -200,9 +200,21 @@ describe('a broker that sends us elsewhere', () => {
 
   it('leaves nowhere to go if there is one address and no other is allowed', () => {
     for (const reasonCode of [156, 157]) {
-      expect(lay(['mqtt://a']).dialler.isFatal({ reasonCode, reference: 'b' })).toBe(true)
-      expect(lay(['mqtt://a', 'mqtt://b']).dialler.isFatal({ reasonCode, reference: undefined })).toBe(false)
+      expect(lay(['mqtt://a']).dialler.isFatal({ reasonCode, reference: 'b', wasConnected: true })).toBe(true)
+      expect(
+        lay(['mqtt://a', 'mqtt://b']).dialler.isFatal({ reasonCode, reference: undefined, wasConnected: true }),
+      ).toBe(false)
     }
+  })
+})
+
+describe('a connection that is to be persistent', () => {
+  it('comes back whatever the broker says when it ends it, but for another client or another broker', () => {
+    const { dialler } = lay(['mqtt://a'], { isPersistent: true })
+    const isFatal = (reasonCode: number, wasConnected: boolean): boolean =>
+      dialler.isFatal({ reasonCode, reference: undefined, wasConnected })
+    expect([130, 135, 142, 144, 157].map(code => isFatal(code, true))).toEqual([false, false, true, false, true])
+    expect([130, 135, 142, 144, 157].map(code => isFatal(code, false))).toEqual([true, true, true, true, true])
   })
 })
 

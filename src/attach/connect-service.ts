@@ -39,5 +39,6 @@ export function connectService(
     receiveMaximum: RECEIVE_MAXIMUM,
     will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY },
   }
-  return openServiceSession(options, { strategy: backingOff(reconnect), credentials, contests }, clock)
+  const reconnecting = { strategy: backingOff(reconnect), credentials, contests, isPersistent: true }
+  return openServiceSession(options, reconnecting, clock)
 }

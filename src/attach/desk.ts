@@ -10,7 +10,7 @@ import { refusalOf, requestOf, Signature } from './asked.js'
 import { Guests } from './guests.js'
 import { identityOf } from './identity.js'
 import type { Settings } from './options.js'
-import type { Outgoing } from './outgoing.js'
+import type { Handling, Outgoing } from './outgoing.js'
 
 /** What a desk tells of. */
 export interface DeskOutlets {
@@ -18,8 +18,12 @@ export interface DeskOutlets {
   drifted(drift: number): void
   stored(failure: Parameters<StateStoreServer['settled']>[0]): void
   faulted(error: unknown): void
-  /** Somebody asked for an answer that would go to another client. @param clientId - if the broker says who it was */
-  forged(clientId: string | undefined, responseTopic: string): void
+  /**
+   * A request got no answer: its response topic is another client's, or none that a broker can be trusted to take.
+   *
+   * @param clientId - of the requester, as far as it is known
+   */
+  unanswered(clientId: string | undefined, responseTopic: string): void
 }
 
 /** Takes requests that came through a broker to the store, and answers and notifications to the broker. */
@@ -76,13 +80,19 @@ export class Desk {
       return
     }
     if ('impostor' in identity) {
-      this.#outlets.forged(identity.impostor, responseTopic)
+      this.#outlets.unanswered(identity.impostor, responseTopic)
+      done()
+      return
+    }
+    if ('unanswerable' in identity) {
+      this.#outlets.unanswered(identity.unanswerable, responseTopic)
       done()
       return
     }
     if ('refused' in identity) {
       const { refused, property, value } = identity
-      this.#outgoing.push(this.#signature.answerTo(message, responseTopic, refusalOf(refused, property, value)), done)
+      const answer = this.#signature.answerTo(message, responseTopic, refusalOf(refused, property, value))
+      this.#outgoing.push(answer, done, handlingOf(message))
       return
     }
     const guest = this.guests.heard(identity.clientId)
@@ -105,6 +115,10 @@ export class Desk {
     this.#asked.delete(request)
     const topic = asked?.message.responseTopic
     if (asked === undefined || topic === undefined) return
-    this.#outgoing.push(this.#signature.answerTo(asked.message, topic, content), asked.done)
+    const { message, done } = asked
+    this.#outgoing.push(this.#signature.answerTo(message, topic, content), done, handlingOf(message))
   }
 }
+
+/** What is not acknowledged comes again; of QoS 0 nothing is. */
+const handlingOf = ({ qos = 0 }: InboundMessage): Handling => ({ isRepeatable: qos > 0 })

@@ -7,8 +7,18 @@ import { isTopicName, responseRefusal } from '../server/access.js'
 export type Identity =
   | { readonly clientId: string }
   | { readonly refused: string; readonly property: string; readonly value: string }
+  /** The response topic is one over which some brokers end the connection of the client that publishes there. */
+  | { readonly unanswerable: string }
   /** The answer would go to somebody else, or might, as far as it is known who asks: nobody gets one. */
   | { readonly impostor: string | undefined }
+
+/** Those of known clients have eight. Mosquitto ends a connection over 202 and AWS over nine; others have their own limits. */
+const MAX_RESPONSE_LEVELS = 16
+/** UTF-8. EMQX 4 takes no more. */
+const MAX_RESPONSE_BYTES = 4_096
+/** A receiver may end the connection over these (MQTT 5.0, section 1.5.4): control characters and non-characters. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const FORBIDDEN_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\ufdd0-\ufdef]|[\ufffe\uffff]/u
 
 const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
 
@@ -25,6 +35,7 @@ export function identityOf(message: Content, vouched: string | undefined): Ident
   const [, owner] = RESPONSE_TOPIC.exec(responseTopic ?? '') ?? []
   if (responseTopic === undefined || owner === undefined || !isTopicName(responseTopic) || /[+#]/.test(responseTopic))
     return undefined
+  if (!isPublishable(responseTopic)) return { unanswerable: owner }
   if (vouched === undefined) return { clientId: nameOf(owner, userProperties[PROPERTY.sourceId]) }
   const value = userProperties[vouched]
   if (value === undefined)
@@ -41,4 +52,11 @@ export function identityOf(message: Content, vouched: string | undefined): Ident
 function nameOf(owner: string, source: string | readonly string[] | undefined): string {
   const isHidden = typeof source === 'string' && toHex(utf8(source)) === owner.toUpperCase()
   return isHidden ? source : owner
+}
+
+/** Whether every broker can be expected to take a message to the topic. */
+function isPublishable(topic: string): boolean {
+  if (topic.split('/', MAX_RESPONSE_LEVELS + 1).length > MAX_RESPONSE_LEVELS) return false
+  if (3 * topic.length > MAX_RESPONSE_BYTES && utf8(topic).length > MAX_RESPONSE_BYTES) return false
+  return !FORBIDDEN_CHARACTERS.test(topic)
 }

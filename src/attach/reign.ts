@@ -1,6 +1,11 @@
 import { displayText, utf8 } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
-import { ConnectionRefusedError, type RequestRejectedError, type StateStoreError } from '../base/errors.js'
+import {
+  ConnectionLostError,
+  ConnectionRefusedError,
+  type RequestRejectedError,
+  type StateStoreError,
+} from '../base/errors.js'
 import { Granting } from '../mqtt/granting.js'
 import { TAKEN_OVER } from '../mqtt/reason-words.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../mqtt/session.js'
@@ -8,6 +13,7 @@ import { AWAY, INVOKE_TOPIC, LIFE_TOPIC } from '../protocol/topics.js'
 import type { Opened } from '../standalone/storage.js'
 import type { Departures } from './departures.js'
 import { Desk, type DeskOutlets } from './desk.js'
+import { DropReporter } from './drop-reporter.js'
 import { Inward } from './inward.js'
 import type { Settings } from './options.js'
 import { Outgoing } from './outgoing.js'
@@ -57,7 +63,12 @@ export class Reign {
     this.#session = session
     this.#clock = clock
     this.#events = events
-    this.#outgoing = new Outgoing(session, () => this.#inward.resume())
+    const drops = new DropReporter(clock, error => events.faulted(error))
+    this.#outgoing = new Outgoing(
+      session,
+      () => this.#inward.resume(),
+      drop => drops.dropped(drop),
+    )
     this.desk = new Desk(opened, settings, this.#outgoing, events)
     this.#inward = new Inward(
       packetId => session.acknowledge(packetId),
@@ -176,15 +187,15 @@ export class Reign {
 
   #publishLife(life: string, done: () => void): void {
     if (!this.#retains) done()
-    else this.#outgoing.push({ topic: LIFE_TOPIC, payload: utf8(life), userProperties: {} }, done, true)
+    else this.#outgoing.push({ topic: LIFE_TOPIC, payload: utf8(life), userProperties: {} }, done, { retain: true })
   }
 
   #disconnected(cause: StateStoreError): void {
-    this.#pause()
+    this.#pause(cause)
     if (!this.#ended) this.#events.reconnecting(cause)
   }
 
-  #pause(): void {
+  #pause(cause?: StateStoreError): void {
     this.#isOpen = false
     this.#cancel()
     this.#stopListening()
@@ -192,8 +203,9 @@ export class Reign {
     this.#invoking.cancel()
     this.#announcements.cancel()
     this.#departing.cancel()
-    this.#outgoing.disconnected()
+    // What is acknowledged from here on is not for the next connection.
     this.#inward.clear()
+    this.#outgoing.disconnected(cause instanceof ConnectionLostError ? cause.reasonCode : undefined)
   }
 
   #received(message: InboundMessage): void {

@@ -167,7 +167,7 @@ export class AttachedService {
       drifted: drift => drift$.next(drift),
       stored: failure => storage$.next(statusOf(failure)),
       faulted: error => this.#faulted(error),
-      forged: (clientId, topic) => this.#refused(clientId, 'publish', topic),
+      unanswered: (clientId, topic) => this.#refused(clientId, 'publish', topic),
       serving: life => this.#tell({ state: 'serving', life }),
       reconnecting: cause => this.#tell({ state: 'reconnecting', cause }),
       ended: cause => this.#ended(cause),

@@ -171,9 +171,12 @@ export class ConnectionRefusedError extends StateStoreError {
 /** The connection broke; seen as the cause of `reconnecting`, never as the end of a watch. */
 export class ConnectionLostError extends StateStoreError {
   override readonly name = 'ConnectionLostError'
+  /** The MQTT 5 reason code (MQTT 5.0, section 2.4) with which the broker ended it, if it gave one. */
+  readonly reasonCode: number | undefined
 
-  constructor(message = 'The connection to the broker was lost', options?: ErrorOptions) {
+  constructor(message = 'The connection to the broker was lost', options?: ErrorOptions, reasonCode?: number) {
     super('connection-lost', message, options)
+    this.reasonCode = reasonCode
   }
 }
 

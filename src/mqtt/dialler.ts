@@ -17,6 +17,11 @@ export interface Reconnecting {
   readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
   /** Whether to come back though another one has taken the client id; default never. */
   readonly contests?: () => boolean
+  /**
+   * Whether to come back whatever the broker says when it ends a connection that it had accepted, unless another client has
+   * the client id or the broker is elsewhere: a refusal that lasts is repeated in CONNACK. Default false.
+   */
+  readonly isPersistent?: boolean
   /** How the strategy backs off, if it does: whence chance comes, and how near to each other attempts may be. */
   readonly backoff?: BackoffOptions
 }
@@ -84,10 +89,11 @@ export class Dialler {
   }
 
   /** Whether it is of no use to try again. A broker that sends us elsewhere may leave us somewhere to go. */
-  isFatal({ reasonCode, reference }: Pick<Loss, 'reasonCode' | 'reference'>): boolean {
-    const { contests } = this.#reconnecting
+  isFatal({ reasonCode, reference, wasConnected }: Pick<Loss, 'reasonCode' | 'reference' | 'wasConnected'>): boolean {
+    const { contests, isPersistent = false } = this.#reconnecting
     if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || contests?.())) return false
     if (isElsewhere(reasonCode) && (this.#route.refer(reference) || this.#route.count > 1)) return false
+    if (isPersistent && wasConnected && reasonCode !== TAKEN_OVER && !isElsewhere(reasonCode)) return false
     return isFatalReason(reasonCode)
   }
 

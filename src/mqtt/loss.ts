@@ -12,6 +12,8 @@ interface Cause {
 export interface Loss {
   readonly error: ConnectionLostError
   readonly reasonCode: number | undefined
+  /** Whether the broker had accepted the connection. */
+  readonly wasConnected: boolean
   /** Where the broker sends us instead. */
   readonly reference: unknown
   /**
@@ -53,6 +55,7 @@ export class Ending {
     const loss = {
       error: lossOf(cause, this.#reached ? undefined : url),
       reasonCode: cause?.reasonCode,
+      wasConnected: this.#reached,
       reference: this.#reference,
       stays: mayBeThere(cause),
       refusal: refusalOf(cause),
@@ -92,7 +95,7 @@ function lossOf(cause: Cause | undefined, unreached: string | undefined): Connec
   const options = cause && { cause: cause.error }
   const why = cause && reason(cause.error)
   if (unreached === undefined)
-    return new ConnectionLostError(why && `The connection to the broker was lost: ${why}`, options)
+    return new ConnectionLostError(why && `The connection to the broker was lost: ${why}`, options, cause?.reasonCode)
   const words = `Cannot reach ${unreached}: ${why ?? 'the connection ended before the broker took it'}`
   return new ConnectionLostError(words + hintFor(unreached), options)
 }

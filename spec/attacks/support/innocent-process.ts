@@ -94,7 +94,8 @@ function experience(): Experience {
   const all = due.size === 0 ? durations : [...durations, performance.now() - began]
   const sorted = all.sort((a, b) => a - b)
   const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.POSITIVE_INFINITY
-  const told = { rounds: durations.length, median: at(0.5), worst: at(1), noise: lateness.max / 1e6, complaints }
+  const [median, p99, worst] = [at(0.5), at(0.99), at(1)]
+  const told = { rounds: durations.length, median, p99, worst, noise: lateness.max / 1e6, complaints }
   lateness.reset()
   durations = []
   complaints = []

@@ -7,6 +7,8 @@ export interface Experience {
   readonly rounds: number
   /** ms, of a round */
   readonly median: number
+  /** ms, which one round in a hundred takes longer than */
+  readonly p99: number
   /** ms, of a round, or of the one that lasts still */
   readonly worst: number
   /** How long the machine let a process wait that had something to do, ms: no store can help that. */
