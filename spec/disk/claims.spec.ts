@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { claimFiles } from '../../src/disk/claim-files.js'
-import { type ClaimFiles, claim, lastClaim } from '../../src/disk/claims.js'
+import { type ClaimFiles, claim, claimsOn } from '../../src/disk/claims.js'
 import { holderOf, lockDirectory } from '../../src/disk/lock.js'
 import { failure } from './memory-disk.js'
 
@@ -100,7 +100,7 @@ describe('Several who claim a directory at the same time', () => {
     expect(await claim(files, 'alice', () => true)).toBeUndefined()
     expect(await claim(files, 'bob', text => text === 'alice')).toBe('alice')
     expect(await claim(files, 'carol', () => false)).toBeUndefined()
-    expect(await lastClaim(files)).toBe('carol')
+    expect((await claimsOn(files)).at(-1)?.text).toBe('carol')
   })
 })
 
@@ -141,10 +141,10 @@ describe('A directory', () => {
     const directory = await folder()
     await writeFile(join(directory, 'lock'), '999999999 -\n')
     expect(await holderOf(directory)).toBeUndefined()
-    const release = await lockDirectory(directory)
-    expect(await holderOf(directory)).toBe(process.pid)
+    const lock = await lockDirectory(directory)
+    expect(await holderOf(directory)).toBe(`the process ${process.pid}`)
     await expect(lockDirectory(directory)).rejects.toMatchObject({ code: 'in-use' })
-    await release()
+    await lock.release()
     expect(await readdir(directory)).toEqual([])
   })
 })

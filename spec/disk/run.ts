@@ -53,11 +53,16 @@ export class Run {
   }
 
   /** @param monotonic - by which flushes take their time; default none */
-  static async open(files: Files, worthReplacing = 16 * 1024 * 1024, monotonic = () => 0): Promise<Run> {
+  static async open(
+    files: Files,
+    worthReplacing = 16 * 1024 * 1024,
+    monotonic = () => 0,
+    isForced = false,
+  ): Promise<Run> {
     const troubles: unknown[] = []
     const sizes = { worthReplacing, ahead: AHEAD }
     const troubled = (trouble: unknown): void => void troubles.push(trouble)
-    return new Run(await openLog<never>(files, { now: () => START, monotonic, troubled, sizes }), troubles)
+    return new Run(await openLog<never>(files, { now: () => START, monotonic, troubled, sizes, isForced }), troubles)
   }
 
   /** Appends all at once, and waits until something has become of each. */

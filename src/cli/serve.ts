@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { filter, firstValueFrom, map, merge, NEVER } from 'rxjs'
+import { filter, firstValueFrom, map, merge } from 'rxjs'
 import { ArgumentError, StateStoreError } from '../base/errors.js'
 import type { ConsoleServer } from '../console/console-server.js'
 import {
@@ -109,7 +109,7 @@ async function run(flags: Flags, io: Io): Promise<void> {
     consoleServer = await startConsole(store, flags, { seed, tls: security.options.tls, brokerUrl: flags.wsUrl })
     security.watch(store, consoleServer)
     await print(io.stdout, greeting(store, consoleServer, seed ?? [], flags))
-    await firstValueFrom(merge(interrupted, stoppedNode(store, flags)))
+    await firstValueFrom(merge(interrupted, stoppedStore(store, flags)))
   } finally {
     security.close()
     await consoleServer?.close()
@@ -131,16 +131,16 @@ async function startUnless(
   return store
 }
 
-/** Fails when a node has stopped for good: whoever looks after the process may start it anew. */
-const stoppedNode = ({ storage$ }: RunningStore, { log }: LogFlags) =>
-  log === undefined
-    ? NEVER
-    : storage$.pipe(
-        filter(({ state }) => state === 'broken'),
-        map(status => {
-          throw new Failure(EXIT.failed, storageWords(status, true))
-        }),
-      )
+/** Fails when a node has stopped for good, or the directory is another process's: a supervisor may start it again. */
+const stoppedStore = ({ storage$ }: RunningStore, { log }: LogFlags) =>
+  storage$.pipe(
+    filter(({ state, error }) => state === 'broken' && (log !== undefined || isInUse(error))),
+    map(status => {
+      throw new Failure(EXIT.failed, storageWords(status, log !== undefined))
+    }),
+  )
+
+const isInUse = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'in-use'
 
 function faultWords({ clientId, error }: Fault): string {
   // What the store itself reports is no fault of its code.

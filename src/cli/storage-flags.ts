@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { reason } from '../base/errors.js'
+import { reason, StateStoreError } from '../base/errors.js'
 import type { ServeOptions, StorageStatus } from '../standalone.js'
 
 /** Flags about what is kept on the disk. */
@@ -43,6 +43,7 @@ export function storageWords({ state, error }: StorageStatus, isNode: boolean): 
   if (state === 'kept') return isNode ? 'the log of the store goes on' : 'writes are kept on the disk again'
   if (state === 'waiting') return `nothing is answered until the log of the store goes on: ${reason(error)}`
   if (isNode) return `this node has stopped: ${reason(error)}`
+  if (error instanceof StateStoreError && error.code === 'in-use') return error.message
   if (state === 'full') return `writes are refused, nothing that was answered is lost: ${reason(error)}`
   return `writes are refused until the store is started anew, as it is not known what the disk has: ${reason(error)}`
 }

@@ -13,7 +13,8 @@ export interface ClaimFiles {
   remove(name: string): Promise<void>
 }
 
-interface Claim {
+/** A file that says which process has a directory. */
+export interface Claim {
   readonly name: string
   readonly text: string
 }
@@ -50,13 +51,8 @@ export async function claim(
   }
 }
 
-/** The claim that counts, whether or not its maker lives. */
-export async function lastClaim(files: Pick<ClaimFiles, 'read'>): Promise<string | undefined> {
-  return (await claimsOn(files)).at(-1)?.text
-}
-
-/** Each on the one before. */
-async function claimsOn({ read }: Pick<ClaimFiles, 'read'>): Promise<Claim[]> {
+/** All claims, each on the one before; the last one counts, whether or not its process runs. */
+export async function claimsOn({ read }: Pick<ClaimFiles, 'read'>): Promise<Claim[]> {
   const claims: Claim[] = []
   for (let name = LOCK; ; ) {
     const text = await read(name)

@@ -16,7 +16,10 @@ export interface LogPlace extends EndPlace {
   readonly position: number
   /** Of the state before it, bytes. */
   readonly stateSize: number
-  /** The process before ended while it wrote the state with which this log begins: older logs are still needed. */
+  /**
+   * A state is to be written soon: the process before ended while it wrote the one with which this log begins, or still
+   * runs, and may remove the older logs.
+   */
   readonly owed: boolean
 }
 

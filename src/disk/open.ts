@@ -22,6 +22,8 @@ export interface OpenOptions extends EngineOptions {
   /** Milliseconds that never go backwards: how long a flush takes decides how the next one is done. */
   readonly monotonic: () => number
   readonly sizes?: Partial<LogSizes>
+  /** The directory was taken from a process that may still run; see {@link DirectoryLock.isForced}. Default not. */
+  readonly isForced?: boolean
 }
 
 /**
@@ -32,8 +34,13 @@ export async function openLog<C>(files: Files, options: OpenOptions): Promise<Op
   const recovered = await recover<C>(files, options, options.progress)
   const { engine } = recovered
   const place = await continueLog(files, recovered)
-  const { monotonic, troubled, sizes } = options
-  const log = new DiskLog(files, place, { capture: () => engine.capture(), monotonic, troubled }, sizes)
+  const { isForced = false, monotonic, troubled, sizes } = options
+  const log = new DiskLog(
+    files,
+    { ...place, owed: place.owed || isForced },
+    { capture: () => engine.capture(), monotonic, troubled },
+    sizes,
+  )
   // Before anything can write a state, which removes them as well.
   for (const name of recovered.leftovers) await files.remove(name)
   await begin(engine, log, options.now())

@@ -40,7 +40,7 @@ export async function readDirectory(directory: string): Promise<Iterable<DumpLin
 async function read(directory: string, progress?: (progress: Progress) => void): Promise<Recovered<never>> {
   await access(directory)
   const holder = await holderOf(directory)
-  if (holder !== undefined) throw new StateStoreError('in-use', `the process ${holder} has the directory ${directory}`)
+  if (holder !== undefined) throw new StateStoreError('in-use', `${holder} has the directory ${directory}`)
   return recover<never>(await filesOf(directory), {}, progress)
 }
 

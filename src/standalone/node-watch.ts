@@ -48,7 +48,7 @@ export class NodeWatch {
   }
 
   #fail(error: unknown): void {
-    this.#lives.life.away = 'this node has stopped'
+    this.#lives.life.away = 'this store has stopped'
     this.#outlets.storage$.next({ state: 'broken', error })
   }
 }

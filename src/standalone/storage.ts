@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { SharedLog } from '../cluster/shared-log.js'
 import { filesOf } from '../disk/files.js'
+import { guardedFiles } from '../disk/guarded-files.js'
 import { lockDirectory } from '../disk/lock.js'
 import { emptyLog, openLog } from '../disk/open.js'
 import { Engine, type EngineOptions, type WatchQuotas } from '../engine/engine.js'
@@ -25,7 +26,7 @@ export async function storageOf(
   const { log, data, maxKeys, maxBytes } = options
   const bounds = { maxKeys, maxBytes, rights, watches }
   if (log !== undefined) return inCluster(log, options, bounds, host)
-  return data === '' ? inMemory(bounds) : onDisk(options, bounds, error => host.events.troubled(error))
+  return data === '' ? inMemory(bounds) : onDisk(options, bounds, host.events)
 }
 
 function inMemory(bounds: EngineOptions<Client>): Storage {
@@ -44,11 +45,11 @@ function inMemory(bounds: EngineOptions<Client>): Storage {
 async function onDisk(
   options: StorageOptions,
   bounds: EngineOptions<Client>,
-  troubled: (trouble: unknown) => void,
+  { failed, troubled }: NodeHost['events'],
 ): Promise<Storage> {
   const directory = resolve(options.data)
-  const release = await lockDirectory(directory)
-  const files = await filesOf(directory)
+  const lock = await lockDirectory(directory, { lost: failed, troubled })
+  const files = guardedFiles(await filesOf(directory), lock)
   const { clock, opening: progress } = options
   const open = async (): Promise<Opened> =>
     openLog<Client>(files, {
@@ -57,6 +58,7 @@ async function onDisk(
       monotonic: () => clock.monotonic(),
       progress,
       troubled,
+      isForced: lock.isForced,
     })
   return {
     open,
@@ -64,6 +66,6 @@ async function onDisk(
       await emptyLog(files)
       return open()
     },
-    release,
+    release: async () => lock.release(),
   }
 }
