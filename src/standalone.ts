@@ -25,7 +25,7 @@ export type { AuditEvent } from './listeners/audit.js'
 export type { Dialect, Reply } from './protocol/replies.js'
 export type { RequestReport } from './server/state-store-server.js'
 export type { ClusterNode, ClusterStatus } from './standalone/cluster-status.js'
-export type { OpeningProgress, ServeOptions } from './standalone/options.js'
+export type { ServeOptions } from './standalone/options.js'
 export type { QuotaOptions } from './standalone/quotas.js'
 export type {
   ConnectedClient,
@@ -40,6 +40,7 @@ export type {
   StoreStats,
 } from './standalone/running-store.js'
 export type { SecurityOptions } from './standalone/security.js'
+export type { OpeningProgress, StorageOptions } from './standalone/storage-options.js'
 export type { AddressUsage, Usage } from './standalone/usage.js'
 export type { TlsMaterial } from './tls/tls.js'
 

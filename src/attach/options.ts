@@ -1,12 +1,13 @@
-import { checkPositiveInteger } from '../base/check.js'
+import { checkChoice, checkPositiveInteger } from '../base/check.js'
 import { systemClock } from '../base/clock.js'
 import { ArgumentError, shown } from '../base/errors.js'
 import { checkOptionNames } from '../base/option-names.js'
 import type { ConnectOptions } from '../client/connect.js'
 import type { Policy } from '../policy/policy.js'
 import { defaultMaxBytes } from '../standalone/memory.js'
-import { checkChoice, checkData, checkLog, checkPatterns, type ServeOptions } from '../standalone/options.js'
+import type { ServeOptions } from '../standalone/options.js'
 import { policyOf } from '../standalone/security.js'
+import { checkData, checkLog, checkPatterns } from '../standalone/storage-options.js'
 import { Departures } from './departures.js'
 
 /** How to connect, as for `connect`. */

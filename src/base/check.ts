@@ -30,3 +30,9 @@ export function checkFlag(name: string, value: unknown): void {
   if (typeof value === 'boolean') return
   throw new ArgumentError(`Expected \`${name}\` to be true or false, got \`${shown(value)}\` (${typeof value})`)
 }
+
+/** Throws {@link ArgumentError} unless the value is one of the choices. */
+export function checkChoice(name: string, value: string, choices: readonly string[]): void {
+  if (choices.includes(value)) return
+  throw new ArgumentError(`Expected \`${name}\` to be one of ${choices.join(', ')}, got \`${shown(value)}\``)
+}

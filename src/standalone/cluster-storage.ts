@@ -9,7 +9,7 @@ import type { Stream, StreamBounds } from '../cluster/stream.js'
 import type { EngineOptions } from '../engine/engine.js'
 import type { Client } from '../peer/client.js'
 import type { ClusterStatus } from './cluster-status.js'
-import type { NodeHost, Opened, Storage, StorageOptions } from './opened.js'
+import type { NodeHost, Opened, Storage, StorageSettings } from './opened.js'
 
 /** The stream is asked who leads it so often, ms. */
 const LOOK = 5_000
@@ -21,7 +21,7 @@ const random = (): number => (randomBytes(1)[0] ?? 0) / 256
 /** A log that nodes share. Raises `in-use` when a node with this id lives, `closed`, and what connecting comes to. */
 export async function inCluster(
   log: SharedLog,
-  { clock, opening }: StorageOptions,
+  { clock, opening }: StorageSettings,
   bounds: EngineOptions<Client>,
   { events, clients, unwanted$ = NEVER }: NodeHost,
 ): Promise<Storage> {

@@ -5,7 +5,7 @@ import type { Engine } from '../engine/engine.js'
 import type { Log } from '../log/log.js'
 import type { Client } from '../peer/client.js'
 import type { ClusterStatus } from './cluster-status.js'
-import type { ServeOptions } from './options.js'
+import type { OpeningProgress } from './storage-options.js'
 
 /** Where a store begins, and where what it does goes. */
 export interface Opened {
@@ -17,8 +17,15 @@ export interface Opened {
   readonly cluster?: (() => ClusterStatus) | undefined
 }
 
-/** What a storage needs to know. */
-export type StorageOptions = Pick<Required<ServeOptions>, 'data' | 'clock' | 'opening' | 'maxKeys' | 'maxBytes'>
+/** What opening a storage takes, with all defaults filled in. */
+export interface StorageSettings {
+  /** A directory, or the empty string for memory alone. */
+  readonly data: string
+  readonly clock: Clock
+  readonly opening: (progress: OpeningProgress) => void
+  readonly maxKeys: number
+  readonly maxBytes: number
+}
 
 /** Who hears of a log that nodes share, and what they have to know of this one. */
 export interface NodeHost {

@@ -1,13 +1,13 @@
 import { utf8 } from '../base/bytes.js'
 import { compileGlob } from '../engine/glob.js'
 import { asksToPersist, type VolatileRule } from '../server/service.js'
-import type { ServeOptions } from './options.js'
+import type { StorageOptions } from './storage-options.js'
 
 /** Which keys are not to outlive the store. */
 export function volatileRule({
   persist,
   persistKeys,
-}: Pick<Required<ServeOptions>, 'persist' | 'persistKeys'>): VolatileRule {
+}: Pick<Required<StorageOptions>, 'persist' | 'persistKeys'>): VolatileRule {
   if (persist === 'all') return () => false
   if (persist === 'none') return () => true
   const patterns = persistKeys.map(pattern => compileGlob(utf8(pattern)))

@@ -1,4 +1,5 @@
 import { type Observable, skip } from 'rxjs'
+import { checkChoice } from '../base/check.js'
 import { ArgumentError, ClosedError } from '../base/errors.js'
 import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { DumpLine } from '../dump/dump-line.js'
@@ -14,7 +15,7 @@ import { checkFreeze, Freeze } from './freeze.js'
 import type { Life } from './life.js'
 import { Lives } from './lives.js'
 import { NodeWatch } from './node-watch.js'
-import { checkChoice, type ServeOptions } from './options.js'
+import type { ServeOptions } from './options.js'
 import { begin, logEventsTo, newOutlets, type Outlets } from './outlets.js'
 import type {
   ConnectedClient,

@@ -9,16 +9,16 @@ import type { KeyRights } from '../engine/rights.js'
 import { MemoryLog } from '../log/memory-log.js'
 import type { Client } from '../peer/client.js'
 import { inCluster } from './cluster-storage.js'
-import type { NodeHost, Opened, Storage, StorageOptions } from './opened.js'
+import type { NodeHost, Opened, Storage, StorageSettings } from './opened.js'
 
-export type { NodeHost, Opened, Storage, StorageOptions } from './opened.js'
+export type { NodeHost, Opened, Storage, StorageSettings } from './opened.js'
 
 /**
  * Memory, the directory that the options name, or the log that nodes share. Raises `in-use`, `damaged`, `format`, the
  * system's error, or, of a log, `connection-lost`, `not-installed` and `closed`.
  */
 export async function storageOf(
-  options: StorageOptions & { readonly log: SharedLog | undefined },
+  options: StorageSettings & { readonly log: SharedLog | undefined },
   watches: WatchQuotas<Client>,
   rights: KeyRights<Client> | undefined,
   host: NodeHost,
@@ -43,7 +43,7 @@ function inMemory(bounds: EngineOptions<Client>): Storage {
 }
 
 async function onDisk(
-  options: StorageOptions,
+  options: StorageSettings,
   bounds: EngineOptions<Client>,
   { failed, troubled }: NodeHost['events'],
 ): Promise<Storage> {
