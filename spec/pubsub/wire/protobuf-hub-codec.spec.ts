@@ -69,11 +69,14 @@ describe('The hub of the protobuf subprotocol', () => {
     expect(() => protobufHubCodec.decode(data)).toThrow(PayloadError)
   })
 
-  it('takes a megabyte of pieces without keeping them', () => {
-    const pieces = new Uint8Array(1_000_000)
-    for (let at = 0; at < pieces.length; at += 4) pieces.set([0x32, 0x02, 0x10, 0x07], at)
-    const frame = concatBytes([hex('32 03 0a0167'), pieces])
-    expect(protobufHubCodec.decode(frame)).toEqual({ type: 'joinGroup', group: 'g', ackId: 7n })
+  it('accepts ten thousand fields in a message, and refuses more, wherever they are', () => {
+    const fields = (field: string, count: number): Uint8Array =>
+      concatBytes([hex('32 03 0a0167'), hex(field.repeat(count))])
+    expect(protobufHubCodec.decode(fields('32021007', 9_999))).toEqual({ type: 'joinGroup', group: 'g', ackId: 7n })
+    for (const field of ['32021007', '7800', '7b7c']) {
+      expect(() => protobufHubCodec.decode(fields(field, 10_001))).toThrow(fault('more than 10000 fields'))
+    }
+    expect(() => protobufHubCodec.decode(hex(`7b${'7800'.repeat(10_001)}7c`))).toThrow(fault('more than 10000 fields'))
   })
 
   it.each<[string, DownFrame]>([

@@ -8,7 +8,7 @@ import type { Doorman } from './doorman.js'
 import { type Handshake, type HandshakeRefusal, readHandshake } from './handshake.js'
 import { CLOSE } from './hub-link.js'
 import type { Hubs } from './hubs.js'
-import type { Senders } from './senders.js'
+import type { FrameMeter, Senders } from './senders.js'
 import { type Agreement, agree, SharedCodec } from './shared-codec.js'
 import type { WebSocketLink } from './websocket-link.js'
 
@@ -27,6 +27,8 @@ export interface Admission {
   readonly name: string
   /** Whether it begins another session. */
   readonly fresh: boolean
+  /** For what it sends. */
+  readonly meter: () => FrameMeter
   /** Begins or resumes a session, once the socket is there. */
   readonly attach: (link: WebSocketLink) => void
 }
@@ -85,9 +87,10 @@ export class Admissions {
     return {
       name: agreement.name,
       fresh: true,
+      meter: () => this.#senders.meterOf(userId, address),
       attach: link => {
         const hub = this.#hubs.open(handshake.hub)
-        bind(hub, hub.connect(link, agreement.codec, identity), link, this.#senders.meterOf(userId, address, link))
+        bind(hub, hub.connect(link, agreement.codec, identity), link)
       },
     }
   }
@@ -104,9 +107,10 @@ export class Admissions {
     return {
       name: (agreement ?? fallback).name,
       fresh: false,
+      meter: () => this.#senders.meterOf(wanted?.userId, address),
       attach: link => {
         const session = agreement && claim && driver?.recover(claim, link)
-        if (driver && session) bind(driver, session, link, this.#senders.meterOf(session.userId, address, link))
+        if (driver && session) bind(driver, session, link)
         else link.close(CLOSE.policy, 'there is no such session')
       },
     }

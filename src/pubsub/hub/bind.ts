@@ -2,13 +2,10 @@ import type { HubDriver } from './hub-driver.js'
 import type { HubSession } from './hub-session.js'
 import type { WebSocketLink } from './websocket-link.js'
 
-/** Gives a session its network connection. @param charge - is told the bytes of each frame */
-export function bind(hub: HubDriver, session: HubSession, link: WebSocketLink, charge: (bytes: number) => void): void {
+/** Gives a session its network connection. */
+export function bind(hub: HubDriver, session: HubSession, link: WebSocketLink): void {
   link.listen({
-    receive: frame => {
-      charge(frame.length)
-      return hub.receive(session, link, frame)
-    },
+    receive: frame => hub.receive(session, link, frame),
     receiveAhead: frame => hub.receiveAhead(session, link, frame),
     alive: () => hub.alive(session, link),
     drained: () => hub.engine.drained(session, link),

@@ -208,7 +208,7 @@ export class PubSubServer implements AsyncDisposable {
     refuseHandshake(stream, refusal)
   }
 
-  #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, fresh, attach }: Admission): void {
+  #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, fresh, meter, attach }: Admission): void {
     const full = fresh && this.#hubs.sessions >= this.#options.maxConnections
     if (full || this.#closed !== undefined) {
       this.#refuse(stream, BUSY)
@@ -217,7 +217,7 @@ export class PubSubServer implements AsyncDisposable {
     // ws answers with the first subprotocol of the request.
     request.headers['sec-websocket-protocol'] = name
     this.#webSockets.handleUpgrade(request, stream, head, (socket: WebSocket) => {
-      attach(new WebSocketLink(socket, stream, this.#writes, this.#room))
+      attach(new WebSocketLink(socket, stream, this.#writes, this.#room, meter()))
     })
   }
 }

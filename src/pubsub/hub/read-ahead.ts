@@ -7,6 +7,9 @@ const MOST_BYTES = 4 * 1024 * 1024
 const MOST_FRAMES = 20_000
 const MOST_TOGETHER = 64 * 1024 * 1024
 
+/** What a frame takes besides its bytes, bytes. */
+const OVERHEAD = 128
+
 /** Bytes read ahead of all clients of a server. */
 export class ReadAheadRoom {
   used = 0
@@ -22,7 +25,7 @@ export class ReadAhead extends CountedFifo<FrameData> {
 
   constructor(room: ReadAheadRoom) {
     super(
-      ({ length }) => length,
+      ({ length }) => length + OVERHEAD,
       bytes => {
         room.used += bytes
       },

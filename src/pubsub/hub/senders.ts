@@ -1,7 +1,12 @@
 import type { Clock } from '../../base/clock.js'
+import { Fifo } from '../../base/fifo.js'
 import { isThisMachine, networkOf } from '../../base/network.js'
 import { Rates } from '../../base/rates.js'
 import { Timeouts } from '../../base/timeouts.js'
+
+/** Frames of one user that may wait in the hub before none of its connections is read, and when they are read again. */
+const MAX_BACKLOG = 4_000
+const SMALL_BACKLOG = 1_000
 
 /** How much one user may send in a second. */
 export interface SenderQuotas {
@@ -9,18 +14,36 @@ export interface SenderQuotas {
   readonly maxByteRatePerUser: number
 }
 
-/** The network connection of somebody who may have to wait. */
+/** A network connection that may have to wait. */
 export interface SlowLink {
-  /** Takes no more frames for now, or takes them again. */
+  /** Processes no frames until it is called with `false`. */
   slow(slowed: boolean): void
+  /** Reads nothing until it is called with `false`. */
+  block(blocked: boolean): void
 }
 
-/** Makes those wait who send more than they may: each user, and of those without a name each address. */
+/** What a link asks about its frames. */
+export interface FrameMeter {
+  /** Whether a frame may be processed now. If not, the link is slowed until one may. */
+  admits(link: SlowLink): boolean
+  /** Counts what was processed. */
+  charge(frames: number, bytes: number): void
+  /** Counts frames that wait in a link, or negative: that wait no longer. */
+  keep(frames: number): void
+  add(link: SlowLink): void
+  remove(link: SlowLink): void
+}
+
+/**
+ * Limits how much each user sends, and each address without a user id: over all connections together, which take turns.
+ * What is too much waits in the sockets.
+ */
 export class Senders {
   readonly #clock: Clock
   readonly #frames: Rates
   readonly #bytes: Rates
-  readonly #timeouts: Timeouts<SlowLink>
+  readonly #timeouts: Timeouts<Sender>
+  readonly #senders = new Map<string, Sender>()
   #pauses = 0
 
   constructor({ maxFrameRatePerUser, maxByteRatePerUser }: SenderQuotas, clock: Clock) {
@@ -28,28 +51,122 @@ export class Senders {
     const now = (): number => clock.monotonic()
     this.#frames = new Rates(maxFrameRatePerUser, now)
     this.#bytes = new Rates(maxByteRatePerUser, now)
-    this.#timeouts = new Timeouts(clock, link => link.slow(false))
+    this.#timeouts = new Timeouts(clock, sender => sender.goOn())
   }
 
-  /** How often somebody was made to wait. */
+  /** How often a connection was made to wait. */
   get pauses(): number {
     return this.#pauses
   }
 
-  /** What charges a frame to its sender, by its bytes; senders on this machine without a name are not charged. */
-  meterOf(userId: string | undefined, address: string, link: SlowLink): (bytes: number) => void {
-    if (userId === undefined && isThisMachine(address)) return () => undefined
+  /** The meter of a user's connections; senders on this machine without a user id are not limited. */
+  meterOf(userId: string | undefined, address: string): FrameMeter {
+    if (userId === undefined && isThisMachine(address)) return UNLIMITED
     const name = userId === undefined ? `at ${networkOf(address)}` : `is ${userId}`
-    return bytes => {
-      const now = this.#clock.monotonic()
-      const [frameRate, byteRate] = [this.#frames.of(name), this.#bytes.of(name)]
-      frameRate.charge(1, now)
-      byteRate.charge(bytes, now)
-      const wait = Math.max(frameRate.wait(now), byteRate.wait(now))
-      if (wait === 0) return
-      this.#pauses++
-      link.slow(true)
-      this.#timeouts.add(now + wait, link)
-    }
+    const known = this.#senders.get(name)
+    if (known !== undefined) return known
+    const sender = new Sender({
+      wait: () => this.#wait(name),
+      charge: (frames, bytes) => this.#charge(name, frames, bytes),
+      wake: wait => {
+        this.#timeouts.add(this.#clock.monotonic() + wait, sender)
+      },
+      paused: () => this.#pauses++,
+      unused: () => this.#senders.delete(name),
+    })
+    this.#senders.set(name, sender)
+    return sender
   }
+
+  #wait(name: string): number {
+    const now = this.#clock.monotonic()
+    return Math.max(this.#frames.of(name).wait(now), this.#bytes.of(name).wait(now))
+  }
+
+  #charge(name: string, frames: number, bytes: number): void {
+    const now = this.#clock.monotonic()
+    this.#frames.of(name).charge(frames, now)
+    this.#bytes.of(name).charge(bytes, now)
+  }
+}
+
+interface SenderHost {
+  /** How long until a frame may be processed, ms. */
+  readonly wait: () => number
+  readonly charge: (frames: number, bytes: number) => void
+  /** Calls `goOn` after so many ms. */
+  readonly wake: (wait: number) => void
+  readonly paused: () => void
+  readonly unused: () => void
+}
+
+/** All connections of a user. */
+class Sender implements FrameMeter {
+  readonly #host: SenderHost
+  readonly #links = new Set<SlowLink>()
+  /** Links that are slowed, in turn. */
+  readonly #slowed = new Fifo<SlowLink>()
+  #isWaking = false
+  #backlog = 0
+  #isBlocked = false
+
+  constructor(host: SenderHost) {
+    this.#host = host
+  }
+
+  admits(link: SlowLink): boolean {
+    const wait = this.#host.wait()
+    if (wait === 0) return true
+    this.#host.paused()
+    link.slow(true)
+    this.#slowed.push(link)
+    this.#wake(wait)
+    return false
+  }
+
+  charge(frames: number, bytes: number): void {
+    this.#host.charge(frames, bytes)
+  }
+
+  keep(frames: number): void {
+    this.#backlog += frames
+    if (!this.#isBlocked && this.#backlog > MAX_BACKLOG) this.#block(true)
+    else if (this.#isBlocked && this.#backlog <= SMALL_BACKLOG) this.#block(false)
+  }
+
+  add(link: SlowLink): void {
+    this.#links.add(link)
+    if (this.#isBlocked) link.block(true)
+  }
+
+  remove(link: SlowLink): void {
+    this.#links.delete(link)
+    if (this.#links.size === 0) this.#host.unused()
+  }
+
+  /** Lets links process frames, each in its turn, until they have to wait again. */
+  goOn(): void {
+    this.#isWaking = false
+    for (let left = this.#slowed.length; left > 0 && this.#host.wait() === 0; left--) this.#slowed.shift()?.slow(false)
+    if (this.#slowed.length > 0) this.#wake(this.#host.wait())
+  }
+
+  #wake(wait: number): void {
+    if (this.#isWaking) return
+    this.#isWaking = true
+    this.#host.wake(wait)
+  }
+
+  #block(isBlocked: boolean): void {
+    this.#isBlocked = isBlocked
+    for (const link of [...this.#links]) link.block(isBlocked)
+  }
+}
+
+const UNLIMITED: FrameMeter = {
+  admits: () => true,
+  charge: () => undefined,
+  keep: () => undefined,
+  add: () => undefined,
+  remove: () => undefined,
 }

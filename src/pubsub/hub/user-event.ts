@@ -22,22 +22,26 @@ export class UserEvent {
   readonly userId: string | undefined
   /** Name of the event. */
   readonly event: string
-  readonly payload: Payload
   /** Data of type `json` character by character as the client wrote it; `undefined` for any other. */
   readonly json: string | undefined
   readonly #desk: EventDesk
   readonly #request: EventRequest
+  #payload: Payload | undefined
 
   constructor(desk: EventDesk, request: EventRequest) {
     this.connectionId = request.session.connectionId
     this.userId = request.session.userId
     this.event = request.event
-    const { payload } = request
-    const raw = payload.data instanceof JsonText ? payload.data : undefined
-    this.json = raw?.text
-    this.payload = raw ? { dataType: 'json', data: raw.value } : payload
+    const { data } = request.payload
+    this.json = data instanceof JsonText ? data.text : undefined
     this.#desk = desk
     this.#request = request
+  }
+
+  /** What it carries. Data of type `json` is parsed when it is read first, which may take 0.3 s for a megabyte. */
+  get payload(): Payload {
+    this.#payload ??= parsed(this.#request.payload)
+    return this.#payload
   }
 
   /** Answers that it was processed. */
@@ -64,3 +68,6 @@ export class UserEvent {
     this.#desk.refuse(this.#request, { name, message })
   }
 }
+
+const parsed = (payload: Payload): Payload =>
+  payload.data instanceof JsonText ? { dataType: 'json', data: payload.data.value } : payload

@@ -4,13 +4,18 @@ import type { FrameData } from '../wire/frames.js'
 import type { CloseCode, HubLink } from './hub-link.js'
 import type { Source } from './pacing.js'
 import { ReadAhead, type ReadAheadRoom } from './read-ahead.js'
-import type { SlowLink } from './senders.js'
+import type { FrameMeter, SlowLink } from './senders.js'
 import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
 
 /** Unsent bytes above which nothing more is written to a socket, nor read from it. */
 const MOST_UNSENT = 256 * 1024
-/** Most work done for one client in a turn of the event loop: frames taken and messages queued. */
-const WORK_PER_TURN = 1_000
+/** Bytes of a frame that count as much work as a frame. */
+const BYTES_OF_WORK = 1024
+/** Least and most bytes of a WebSocket frame besides its payload (RFC 6455, section 5.2). */
+const SHORTEST_HEADER = 6
+const LONGEST_HEADER = 14
+/** Received bytes that may belong to a message that is not complete. */
+const INCOMPLETE_BYTES = 64 * 1024
 /** Longest reason of a close frame, bytes (RFC 6455, section 5.5). */
 const LONGEST_REASON = 123
 
@@ -39,8 +44,13 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #writes: WriteScheduler
-  /** Frames for a later turn. */
+  /** Frames that nothing has looked at yet. */
+  readonly #arrived: ReadAhead
+  /** Frames that came before them and have to wait: acknowledgements go ahead of these. */
   readonly #waiting: ReadAhead
+  readonly #meter: FrameMeter
+  /** Received bytes that belong to no message so far. */
+  #unassigned = 0
   #listener: SocketListener | undefined
   #work = 0
   #busy = false
@@ -49,11 +59,19 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   #paused = false
   #held = false
   #slowed = false
+  #blocked = false
   #closedWith: number | undefined
 
-  /** @param stream - the connection below the socket */
-  constructor(socket: WebSocket, stream: Duplex, writes: WriteScheduler, room: ReadAheadRoom) {
+  /**
+   * @param stream - the connection below the socket
+   * @param room - shared by all links for frames that wait
+   * @param meter - of the client's user
+   */
+  constructor(socket: WebSocket, stream: Duplex, writes: WriteScheduler, room: ReadAheadRoom, meter: FrameMeter) {
+    this.#arrived = new ReadAhead(room)
     this.#waiting = new ReadAhead(room)
+    this.#meter = meter
+    meter.add(this)
     this.#socket = socket
     this.#stream = stream
     this.#writes = writes
@@ -77,9 +95,16 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   /** Begins to listen to the socket. */
   listen(listener: SocketListener): void {
     this.#listener = listener
-    this.#socket.on('message', (data, isBinary) => this.#take(frameOf(data, isBinary)))
-    this.#socket.on('ping', () => listener.alive())
-    this.#socket.on('pong', () => listener.alive())
+    this.#stream.prependListener('data', (chunk: Uint8Array) => {
+      this.#unassigned += chunk.length
+    })
+    this.#socket.on('message', (data, isBinary) => {
+      const bytes = bytesOf(data)
+      this.#assign(bytes.length)
+      this.#arrive(isBinary ? bytes : bytes.toString())
+    })
+    this.#socket.on('ping', data => this.#sign(data.length))
+    this.#socket.on('pong', data => this.#sign(data.length))
     this.#socket.on('close', code => {
       this.#closedWith = code
       this.#resume()
@@ -87,7 +112,6 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
     this.#stream.on('drain', () => {
       listener.drained()
       this.#resume()
-      this.#readAhead()
     })
   }
 
@@ -102,7 +126,8 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   }
 
   close(code: CloseCode, reason: string): void {
-    this.#waiting.clear()
+    this.#forget()
+    if (this.#listener === undefined) this.#meter.remove(this)
     this.#enterTurn()
     this.#socket.close(code, fitting(reason))
     // Its answer has to be read.
@@ -110,17 +135,17 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   }
 
   terminate(): void {
-    this.#waiting.clear()
+    this.#forget()
     this.#socket.terminate()
   }
 
   get deaf(): boolean {
-    return this.#paused
+    return !this.#hasRoom || this.#waiting.full
   }
 
   hold(): boolean {
     this.#held = true
-    this.#readAhead()
+    this.#readOrNot()
     return this.#closedWith === undefined
   }
 
@@ -131,8 +156,13 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
 
   slow(slowed: boolean): void {
     this.#slowed = slowed
-    if (slowed) this.#readAhead()
-    else this.#resume()
+    if (slowed) this.#readOrNot()
+    else this.#goOn()
+  }
+
+  block(blocked: boolean): void {
+    this.#blocked = blocked
+    this.#readOrNot()
   }
 
   /** Lets what was written leave, and goes on with what waits. */
@@ -140,62 +170,119 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
     this.#busy = false
     this.#work = 0
     this.#stream.uncork()
-    while (this.#ready) {
-      const frame = this.#waiting.peek()
-      if (frame === undefined || !this.#receive(frame)) break
-      this.#waiting.shift()
-    }
-    this.#resume()
+    this.#goOn()
   }
 
   get #hasRoom(): boolean {
     return this.#stream.writableLength < MOST_UNSENT
   }
 
-  get #waits(): boolean {
-    return this.#held || this.#slowed
+  /** Whether frames are processed in order now, or have to wait for others or for the client to read. */
+  get #flows(): boolean {
+    return (this.#hasRoom && !this.#held) || this.#closedWith !== undefined
   }
 
-  get #ready(): boolean {
-    return this.#work < WORK_PER_TURN && ((this.#hasRoom && !this.#waits) || this.#closedWith !== undefined)
+  get #isTurnOver(): boolean {
+    return this.#work >= this.#writes.workPerTurn
   }
 
-  #take(frame: FrameData): void {
-    if (this.#ready && this.#waiting.length === 0 && this.#receive(frame)) return
-    if (this.#listener?.receiveAhead(frame)) return
-    this.#waiting.push(frame)
-    if (this.#waits && this.#hasRoom && !this.#waiting.full) return
-    this.#paused = true
-    this.#socket.pause()
+  /** Charges a message, and the fragments it came in: each costs about as much as a frame. */
+  #assign(bytes: number): void {
+    this.#unassigned = Math.max(0, this.#unassigned - bytes - LONGEST_HEADER)
+    const fragments = Math.floor((this.#unassigned - INCOMPLETE_BYTES) / SHORTEST_HEADER)
+    if (fragments <= 0) return
+    this.#unassigned = INCOMPLETE_BYTES
+    this.#meter.charge(fragments, 0)
   }
 
-  /** Reads on while frames have to wait. */
-  #readAhead(): void {
-    if (!this.#waits || !this.#paused || !this.#hasRoom || this.#waiting.full) return
-    this.#paused = false
-    this.#socket.resume()
+  /** A ping or a pong of WebSocket. */
+  #sign(bytes: number): void {
+    this.#assign(bytes)
+    this.#meter.charge(1, bytes)
+    this.#listener?.alive()
+    if (!this.#slowed) this.#meter.admits(this)
+  }
+
+  #arrive(frame: FrameData): void {
+    if (this.#arrived.length === 0 && this.#mayProcess(frame)) this.#process(frame)
+    else {
+      this.#arrived.push(frame)
+      this.#meter.keep(1)
+    }
+    this.#readOrNot()
+  }
+
+  /** Whether a frame may be processed in this turn; if not, it is tried again. */
+  #mayProcess(frame: FrameData): boolean {
+    if (this.#slowed) return false
+    if (!this.#isTurnOver && !this.#meter.admits(this)) return false
+    if (!this.#isTurnOver && this.#writes.takes(frame.length)) return true
+    this.#enterTurn()
+    return false
+  }
+
+  #process(frame: FrameData): void {
+    this.#meter.charge(1, frame.length)
+    if (this.#flows && this.#waiting.length === 0 && this.#receive(frame)) return
+    this.#work++
+    if (!this.#listener?.receiveAhead(frame)) this.#waiting.push(frame)
   }
 
   /** Returns whether the frame was taken. */
   #receive(frame: FrameData): boolean {
     this.#enterTurn()
     const work = this.#listener?.receive(frame) ?? 1
-    this.#work += work
+    if (work > 0) this.#work += work + Math.floor(frame.length / BYTES_OF_WORK)
     return work > 0
   }
 
-  #resume(): void {
-    if (this.#busy || !this.#ready) return
-    if (this.#waiting.length > 0) {
-      this.#enterTurn()
-    } else if (this.#closedWith !== undefined) {
-      // What came before the end counts, so it is over only now.
-      this.#listener?.gone(this.#closedWith)
-      this.#listener = undefined
-    } else if (this.#paused) {
-      this.#paused = false
-      this.#socket.resume()
+  #goOn(): void {
+    while (this.#flows && !this.#isTurnOver) {
+      const frame = this.#waiting.peek()
+      if (frame === undefined || !this.#receive(frame)) break
+      this.#waiting.shift()
     }
+    for (let frame = this.#arrived.peek(); frame !== undefined; frame = this.#arrived.peek()) {
+      if (!this.#mayProcess(frame)) break
+      this.#arrived.shift()
+      this.#meter.keep(-1)
+      this.#process(frame)
+    }
+    this.#resume()
+  }
+
+  #resume(): void {
+    if (this.#busy) return
+    const isNext = (this.#flows && this.#waiting.length > 0) || (!this.#slowed && this.#arrived.length > 0)
+    if (isNext) this.#enterTurn()
+    else if (this.#closedWith !== undefined && this.#arrived.length === 0) this.#end(this.#closedWith)
+    else this.#readOrNot()
+  }
+
+  /** What came before the end counts, so it is over only now. */
+  #end(code: number): void {
+    const listener = this.#listener
+    if (listener === undefined) return
+    this.#listener = undefined
+    this.#meter.remove(this)
+    listener.gone(code)
+  }
+
+  /** While frames wait the socket is read only if the client is held: behind them may be acknowledgements. */
+  #readOrNot(): void {
+    const { length, full } = this.#waiting
+    const isOpen = this.#arrived.length === 0 && !this.#slowed && !this.#blocked
+    const reads = isOpen && (length === 0 || (this.#held && this.#hasRoom && !full))
+    if (reads !== this.#paused) return
+    this.#paused = !reads
+    if (reads) this.#socket.resume()
+    else this.#socket.pause()
+  }
+
+  #forget(): void {
+    this.#meter.keep(-this.#arrived.length)
+    this.#arrived.clear()
+    this.#waiting.clear()
   }
 
   #enterTurn(): void {
@@ -206,10 +293,9 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   }
 }
 
-function frameOf(data: RawData, isBinary: boolean): FrameData {
-  const bytes = Array.isArray(data) ? Buffer.concat(data) : data
-  if (isBinary) return bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes
-  return bytes.toString()
+function bytesOf(data: RawData): Buffer {
+  if (Array.isArray(data)) return Buffer.concat(data)
+  return data instanceof ArrayBuffer ? Buffer.from(data) : data
 }
 
 function fitting(reason: string): string {

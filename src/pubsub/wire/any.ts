@@ -2,6 +2,8 @@ import { fromUtf8 } from '../../base/bytes.js'
 
 /** Groups nested deeper than this are taken for an attack, as protobuf readers do. */
 const MAXIMUM_GROUPS = 100
+/** Most fields of a message, those in groups included: honest ones have ten, and reading a field takes 0.1 us or more. */
+export const MAX_FIELDS = 10_000
 /** Tag of `google.protobuf.Any.type_url`. */
 const TYPE_URL = 0o12
 
@@ -27,6 +29,7 @@ export function isAny(bytes: Uint8Array): boolean {
 /** Walks over fields. Raises some `Error` when they are malformed. */
 class Fields {
   at = 0
+  #count = 0
   readonly #bytes: Uint8Array
 
   constructor(bytes: Uint8Array) {
@@ -34,6 +37,7 @@ class Fields {
   }
 
   tag(): number {
+    if (++this.#count > MAX_FIELDS) throw new RangeError('too many fields')
     const tag = this.#varint()
     if (tag < 8 || tag > 0xffff_ffff || tag % 8 > 5) throw new RangeError('no tag')
     return tag

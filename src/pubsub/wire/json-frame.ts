@@ -17,11 +17,15 @@ export class JsonFrame {
   readonly text: string
   readonly members: Members
 
-  /** Raises {@link PayloadError} unless the data is the text of a JSON object. */
-  constructor(data: FrameData) {
+  /**
+   * Raises {@link PayloadError} unless the data is the text of a JSON object.
+   *
+   * @param read - the value of a text, or what stands for it; raises an error for what is not JSON
+   */
+  constructor(data: FrameData, read: (text: string) => unknown = text => JSON.parse(text)) {
     if (typeof data !== 'string') throw new PayloadError('Not a JSON frame: a binary WebSocket message')
     this.text = data
-    this.members = this.#parsed()
+    this.members = this.#parsed(read)
   }
 
   /** A member that must be a string. */
@@ -66,9 +70,9 @@ export class JsonFrame {
     return new PayloadError(`Malformed JSON frame: ${what}, in ${this.#excerpt()}`)
   }
 
-  #parsed(): Members {
+  #parsed(read: (text: string) => unknown): Members {
     try {
-      const value: unknown = JSON.parse(this.text)
+      const value = read(this.text)
       if (isObject(value)) return value
     } catch (cause) {
       throw new PayloadError(`Not a JSON frame: ${reason(cause)}`, { cause })

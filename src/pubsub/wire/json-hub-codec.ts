@@ -1,3 +1,4 @@
+import { shallowMembers } from './checked-json.js'
 import type {
   AckError,
   DownFrame,
@@ -9,8 +10,8 @@ import type {
   UnknownFrame,
   UpFrame,
 } from './frames.js'
-import { nameProblem, nestingProblem, payloadProblem } from './hub-rules.js'
-import { idMember, isObject, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
+import { nameProblem, payloadProblem } from './hub-rules.js'
+import { idMember, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
 import { memberText } from './json-scan.js'
 import { JsonText, jsonOf } from './json-text.js'
 
@@ -72,9 +73,15 @@ function errorMember(error: AckError | undefined): string {
   return `,"error":{"name":${JSON.stringify(error.name)}${textMember('message', error.message)}}`
 }
 
+/** Members of frames that mean something. */
+const MEMBERS: ReadonlySet<string> = new Set([
+  ...['type', 'ackId', 'group', 'event', 'noEcho', 'dataType', 'data', 'sequenceId'],
+  ...['stream', 'streamId', 'invocationId'],
+])
+const STREAM_MEMBERS: ReadonlySet<string> = new Set(['streamId'])
+
 function decode(data: FrameData): UpFrame | NewerCall | UnknownFrame {
-  const frame = new JsonFrame(data)
-  refuse(frame, nestingProblem(frame.text))
+  const frame = new JsonFrame(data, text => shallowMembers(text, MEMBERS))
   const type = frame.string('type')
   const ackId = frame.id('ackId')
   const call = newerCall(frame, type, ackId)
@@ -103,9 +110,12 @@ function newerCall({ members }: JsonFrame, type: string, ackId: bigint | undefin
   const { stream, streamId, invocationId } = members
   if (type === 'invoke' && typeof invocationId === 'string') return refused('invokeResponse', invocationId)
   if (type === 'streamData' || type === 'streamEnd') return streamCall(streamId)
-  if (KNOWN.includes(type)) return isObject(stream) ? streamCall(stream['streamId']) : undefined
+  if (KNOWN.includes(type)) return stream instanceof JsonText ? streamCall(streamIdOf(stream)) : undefined
   return ackId === undefined ? undefined : { type: 'newerCall', answer: 'ack', id: ackId }
 }
+
+const streamIdOf = ({ text }: JsonText): unknown =>
+  text.startsWith('{') ? shallowMembers(text, STREAM_MEMBERS)['streamId'] : undefined
 
 const streamCall = (id: unknown): NewerCall | undefined =>
   typeof id === 'string' ? refused('streamClosed', id) : undefined
@@ -131,7 +141,8 @@ function payload(frame: JsonFrame): Payload {
 /** Data of type json character by character. */
 function asItCame(frame: JsonFrame): Payload | undefined {
   const payload = frame.payload()
-  const text = payload?.dataType === 'json' ? memberText(frame.text, 'data') : undefined
+  if (payload?.dataType !== 'json' || payload.data instanceof JsonText) return payload
+  const text = memberText(frame.text, 'data')
   return text === undefined ? payload : { dataType: 'json', data: new JsonText(text) }
 }
 

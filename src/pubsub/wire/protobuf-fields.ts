@@ -1,6 +1,7 @@
 import { BinaryReader, BinaryWriter, type WireType } from '@bufbuild/protobuf/wire'
 import { fromUtf8 } from '../../base/bytes.js'
 import { PayloadError, reason } from '../../base/errors.js'
+import { MAX_FIELDS } from './any.js'
 import type { FrameData, JsonWriter, Payload } from './frames.js'
 import { checkedId, payloadOf } from './outgoing.js'
 import { UnreadableMessageError } from './unreadable-message.js'
@@ -68,13 +69,21 @@ export const MESSAGE_DATA = { text: 0o12, binary: 0o22, protobuf: 0o32, json: 0o
 
 const NONE = new Uint8Array()
 
-/** Reads the fields of one message by their tags. Raises some `Error` for malformed bytes. */
+/** Reads the fields of one message by their tags. Raises some `Error` for malformed bytes and for too many fields. */
 export class FieldReader extends BinaryReader {
+  #fields = 0
+
   /** Tag of the next field, or 0 when there is none. */
   next(): number {
     if (this.pos >= this.len) return 0
     const [field, wireType] = this.tag()
     return field * 8 + wireType
+  }
+
+  /** Counts fields inside of skipped groups as well. */
+  override tag(): [number, WireType] {
+    if (++this.#fields > MAX_FIELDS) throw new RangeError(`more than ${MAX_FIELDS} fields`)
+    return super.tag()
   }
 
   /** Skips the field of a tag. One of an unexpected wire type is treated as unknown. */

@@ -1,6 +1,7 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { toHex } from '../../base/bytes.js'
 import { PayloadError } from '../../base/errors.js'
+import { checkedJson } from './checked-json.js'
 import type {
   AckError,
   DownFrame,
@@ -12,8 +13,8 @@ import type {
   UnknownFrame,
   UpFrame,
 } from './frames.js'
-import { nameProblem, nestingProblem, payloadProblem } from './hub-rules.js'
-import { JsonText, jsonOf } from './json-text.js'
+import { nameProblem, payloadProblem } from './hub-rules.js'
+import { jsonOf } from './json-text.js'
 import {
   ACK,
   ACK_ERROR,
@@ -48,7 +49,7 @@ import {
  * protobuf WebSocket subprotocol", and `webpubsub.v1.proto`).
  *
  * - Ids are exact up to 2^64-1; an absent `ack_id` is not 0.
- * - JSON goes and comes as `json_data`, from clients as {@link JsonText}, byte for byte; what comes as `text_data` is
+ * - JSON goes and comes as `json_data`, from clients as `JsonText`, byte for byte; what comes as `text_data` is
  *   text.
  * - `fromUserId` of a message is not written: there is no field for it.
  * - What has an unknown member is an `unknown` frame; unknown fields are passed over.
@@ -230,18 +231,10 @@ function readEvent(bytes: Uint8Array): UpFrame | NewerCall {
 }
 
 function checkedPayload(bytes: Uint8Array): Payload {
-  const payload = readPayload(bytes, readJson)
+  const payload = readPayload(bytes, checkedJson)
   if (payload === undefined) throw new PayloadError('data must be text, binary, protobuf or json')
   refuse(payloadProblem(payload))
   return payload
-}
-
-function readJson(text: string): JsonText {
-  refuse(nestingProblem(text))
-  const json = new JsonText(text)
-  // Only to find out whether it is JSON.
-  void json.value
-  return json
 }
 
 function refuse(problem: string | undefined): void {

@@ -1,0 +1,72 @@
+import { Attacker } from './attacker.js'
+
+export const JSON_SUBPROTOCOL = 'json.reliable.webpubsub.azure.v1'
+export const PROTOBUF_SUBPROTOCOL = 'protobuf.reliable.webpubsub.azure.v1'
+const TEXT = 1
+const BINARY = 2
+
+/** A WebSocket frame of a client, masked with zeros. */
+export function webSocketFrame(payload: Uint8Array, opcode: number, isFinal = true): Buffer {
+  const { length } = payload
+  const head = Buffer.alloc(length < 126 ? 6 : length < 65_536 ? 8 : 14)
+  head[0] = (isFinal ? 0x80 : 0) | opcode
+  if (length < 126) head[1] = 0x80 | length
+  else if (length < 65_536) {
+    head[1] = 0xfe
+    head.writeUInt16BE(length, 2)
+  } else {
+    head[1] = 0xff
+    head.writeBigUInt64BE(BigInt(length), 2)
+  }
+  return Buffer.concat([head, payload])
+}
+
+export const jsonFrame = (frame: object | string): Buffer =>
+  webSocketFrame(Buffer.from(typeof frame === 'string' ? frame : JSON.stringify(frame)), TEXT)
+
+export const protobufFrame = (hex: string): Buffer =>
+  webSocketFrame(Buffer.from(hex.replaceAll(' ', ''), 'hex'), BINARY)
+
+/** What is repeated until it has about so many bytes. */
+export const repeated = (piece: Buffer, bytes: number): Buffer =>
+  Buffer.alloc(piece.length * Math.max(1, Math.floor(bytes / piece.length)), piece)
+
+/** Who connects, and how. */
+export interface HubLogin {
+  readonly user?: string
+  /** Whether it may join and send to all groups. */
+  readonly mayAll?: boolean
+  /** In `X-Forwarded-For`. */
+  readonly address?: string
+  readonly subprotocol?: string
+  /** `connectionId` and `token` of a session to recover. */
+  readonly claim?: { readonly connectionId: string; readonly token: string }
+}
+
+/** Opens a WebSocket to a hub and waits for its first bytes, whatever they are. */
+export async function attackHub(port: number, login: HubLogin = {}): Promise<Attacker> {
+  const { user, mayAll = false, address = '192.0.2.1', subprotocol = JSON_SUBPROTOCOL, claim } = login
+  const query = new URLSearchParams({
+    ...(user !== undefined && { user }),
+    ...(mayAll && { may: 'all' }),
+    ...(claim && { awps_connection_id: claim.connectionId, awps_reconnection_token: claim.token }),
+  })
+  const attacker = await Attacker.open(`ws://127.0.0.1:${port}`)
+  await attacker.send(
+    Buffer.from(
+      [
+        `GET /client/hubs/chat?${query} HTTP/1.1`,
+        'Host: hub.example',
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+        `Sec-WebSocket-Protocol: ${subprotocol}`,
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+        `X-Forwarded-For: ${address}`,
+        '\r\n',
+      ].join('\r\n'),
+    ),
+  )
+  await attacker.hears()
+  return attacker
+}

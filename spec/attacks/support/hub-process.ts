@@ -1,0 +1,36 @@
+// A hub in its own process: it may die, and its memory and event loop are its own.
+
+import { servePubSub } from '../../../src/pubsub/server.js'
+import type { HubMemory } from './hub-scene.js'
+
+const options = JSON.parse(process.argv[2] ?? '{}')
+const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+
+const server = await servePubSub({
+  port: 0,
+  publicUrl: 'ws://hub.example',
+  authenticate: ({ query }) => ({
+    ...(query.has('user') && { userId: query.get('user') ?? '' }),
+    roles: query.get('may') === 'all' ? ROLES : [],
+  }),
+  ...options,
+})
+const audit: string[] = []
+server.audit$.subscribe(({ event, outcome, reason }) => audit.push([event, outcome, reason].join(' ').trim()))
+// Events are received, and those without an id never answered.
+server.hub('chat').events$.subscribe(event => {
+  if (event.event === 'accept') event.accept()
+})
+
+function memory(): HubMemory {
+  globalThis.gc?.()
+  const { heapUsed, external } = process.memoryUsage()
+  return { held: heapUsed + external, peak: process.resourceUsage().maxRSS * 1024 }
+}
+
+process.on('message', question => {
+  if (question === 'memory') process.send?.(memory())
+  else process.send?.(question === 'audit' ? audit : server.stats)
+})
+process.on('disconnect', () => process.exit())
+process.send?.(server.port)

@@ -1,0 +1,80 @@
+// An innocent member of a hub: it sends to its group and receives what it sent, again and again, and measures the time.
+
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { WebSocket } from 'ws'
+import type { MemberExperience } from './hub-scene.js'
+
+const [url = '', group = 'innocent'] = process.argv.slice(2)
+/** Between two rounds, ms. */
+const PAUSE_MS = 2
+
+const socket = new WebSocket(url, ['json.reliable.webpubsub.azure.v1'])
+const lateness = monitorEventLoopDelay({ resolution: 5 })
+lateness.enable()
+
+let durations: number[] = []
+let complaints: string[] = []
+let round = 0
+let began = performance.now()
+let lastId = 0
+const due = new Set<string>()
+let finish = (): void => undefined
+
+function complain(words: string): void {
+  if (complaints.length < 10) complaints.push(words)
+}
+
+socket.on('error', error => complain(`error ${error.message}`))
+socket.on('close', (code, reason) => complain(`closed with ${code} ${reason}`))
+socket.on('message', data => {
+  const frame = JSON.parse(String(data))
+  if (frame.event === 'connected') return due.delete('connected') && finish()
+  if (frame.type === 'message') {
+    if (frame.sequenceId !== lastId + 1) complain(`message ${frame.sequenceId} came after ${lastId}`)
+    lastId = frame.sequenceId
+    socket.send(JSON.stringify({ type: 'sequenceAck', sequenceId: lastId }))
+  }
+  const name = frame.type === 'ack' ? `ack ${frame.ackId} ${frame.success}` : `message ${frame.data}`
+  if (!due.delete(name)) complain(`in round ${round} came ${JSON.stringify(frame).slice(0, 200)}`)
+  if (due.size === 0) finish()
+})
+
+async function expects(...names: string[]): Promise<void> {
+  for (const name of names) due.add(name)
+  await new Promise<void>(resolve => {
+    finish = resolve
+  })
+}
+
+async function live(): Promise<void> {
+  for (;;) {
+    round++
+    began = performance.now()
+    const all = expects(`ack ${round + 1} true`, `message ${round}`)
+    socket.send(JSON.stringify({ type: 'sendToGroup', group, dataType: 'json', data: round, ackId: round + 1 }))
+    await all
+    durations.push(performance.now() - began)
+    await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+  }
+}
+
+/** Since the last call; a round that has not ended counts as long as it has lasted. */
+function experience(): MemberExperience {
+  const sorted = [...durations, ...(due.size > 0 ? [performance.now() - began] : [])].sort((a, b) => a - b)
+  const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.POSITIVE_INFINITY
+  const noise = lateness.percentile(99) / 1e6
+  const result = { rounds: durations.length, p50: at(0.5), p99: at(0.99), worst: at(1), noise, complaints }
+  lateness.reset()
+  durations = []
+  complaints = []
+  return result
+}
+
+process.on('message', () => process.send?.(experience()))
+process.on('disconnect', () => process.exit())
+await expects('connected')
+const joined = expects('ack 1 true')
+socket.send(JSON.stringify({ type: 'joinGroup', group, ackId: 1 }))
+await joined
+process.send?.('ready')
+await live()

@@ -1,0 +1,82 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkedJson, shallowMembers } from '../../../src/pubsub/wire/checked-json.js'
+import { JsonText } from '../../../src/pubsub/wire/json-text.js'
+
+const isTaken = (read: () => unknown): boolean => {
+  try {
+    read()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** JSON, and what is nearly JSON: a piece of it replaced by another. */
+const anyText = fc.oneof(
+  fc.json({ maxDepth: 4 }),
+  fc
+    .tuple(
+      fc.json({ maxDepth: 3 }),
+      fc.nat(),
+      fc.nat(3),
+      fc.string({ maxLength: 3, unit: fc.constantFrom(...'{}[]",:\\u0a1-.+eE \n\t\u0001tfn') }),
+    )
+    .map(
+      ([text, at, cut, piece]) =>
+        text.slice(0, at % (text.length + 1)) + piece + text.slice((at % (text.length + 1)) + cut),
+    ),
+  fc.string({ maxLength: 12, unit: fc.constantFrom(...'{}[]",:\\u0a1-.+eE \n\ttrufalsn') }),
+)
+
+describe('The check of JSON text', () => {
+  it('accepts exactly what JSON.parse accepts', () => {
+    fc.assert(
+      fc.property(anyText, text => {
+        expect(
+          isTaken(() => checkedJson(text)),
+          JSON.stringify(text),
+        ).toBe(isTaken(() => JSON.parse(text)))
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  it.each([
+    ['long strings with escapes', `"${'x'.repeat(40)}\\n${'y'.repeat(40)}\\u0041${'z'.repeat(100)}"`, true],
+    ['a control character far inside a string', `"${'x'.repeat(100)}\n"`, false],
+    ['a string without an end', `"${'x'.repeat(100)}`, false],
+    ['a string that ends with a backslash', `"${'x'.repeat(100)}\\`, false],
+    ['half an escape', '"\\u12"', false],
+    ['512 levels', '['.repeat(512) + ']'.repeat(512), true],
+    ['513 levels', '['.repeat(513) + ']'.repeat(513), false],
+    ['a number with a leading zero', '[01]', false],
+    ['a byte order mark', '\ufeff1', false],
+  ])('decides on %s', (_, text, taken) => {
+    expect(isTaken(() => checkedJson(text))).toBe(taken)
+  })
+})
+
+describe('The members of a frame', () => {
+  const names = new Set(['a', 'b'])
+
+  it('are those that are wanted, the last of several, and containers as text', () => {
+    const text = '{ "a" : 1 , "b":[ 1,{"a":2} ], "c":{}, "\\u0061":"x", "__proto__":{"b":1} }'
+    expect(shallowMembers(text, names)).toEqual({ a: 'x', b: new JsonText('[ 1,{"a":2} ]') })
+  })
+
+  it('have the values of JSON.parse', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.jsonValue({ maxDepth: 3 })), value => {
+        const { c: _, ...expected } = value
+        const members = Object.entries(shallowMembers(JSON.stringify(value), names))
+        const parsed = members.map(([name, member]) => [name, member instanceof JsonText ? member.value : member])
+        expect(Object.fromEntries(parsed)).toEqual(JSON.parse(JSON.stringify(expected)))
+      }),
+    )
+  })
+
+  it.each(['', '[]', '1', '{}x', '{"a":1,}', '{"a"}'])('are not those of %j, which is no object', text => {
+    expect(() => shallowMembers(text, names)).toThrow(SyntaxError)
+  })
+})
