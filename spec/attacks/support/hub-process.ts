@@ -25,7 +25,8 @@ server.hub('chat').events$.subscribe(event => {
 function memory(): HubMemory {
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
-  return { held: heapUsed + external, peak: process.resourceUsage().maxRSS * 1024 }
+  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage()
+  return { held: heapUsed + external, peak: maxRSS * 1024, cpu: (userCPUTime + systemCPUTime) / 1_000 }
 }
 
 process.on('message', question => {

@@ -64,7 +64,7 @@ export class PubSubServer implements AsyncDisposable {
     this.#hubs = new Hubs(options, options.maxWaitingBytes, hubs)
     const tokens = typeof authenticate === 'object' ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
-    const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT }
+    const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT, autoPong: false }
     this.#webSockets = new WebSocketServer(settings)
     this.#handshakes = new Handshakes(clock)
     this.#doorman = new Doorman(clock, options.publicUrl !== undefined)

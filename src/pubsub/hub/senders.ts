@@ -8,6 +8,9 @@ import { Timeouts } from '../../base/timeouts.js'
 const MAX_BACKLOG = 4_000
 const SMALL_BACKLOG = 1_000
 
+/** A user that sends too much waits at least that long, ms: fewer and longer pauses cost less time than many short ones. */
+const SHORTEST_WAIT = 20
+
 /** How much one user may send in a second. */
 export interface SenderQuotas {
   readonly maxFrameRatePerUser: number
@@ -69,7 +72,7 @@ export class Senders {
       wait: () => this.#wait(name),
       charge: (frames, bytes) => this.#charge(name, frames, bytes),
       wake: wait => {
-        this.#timeouts.add(this.#clock.monotonic() + wait, sender)
+        this.#timeouts.add(this.#clock.monotonic() + Math.max(wait, SHORTEST_WAIT), sender)
       },
       paused: () => this.#pauses++,
       unused: () => this.#senders.delete(name),

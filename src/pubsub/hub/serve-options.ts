@@ -57,7 +57,7 @@ export interface ServePubSubOptions {
    * this machine. A client that sends more is read more slowly, after a second's worth at once. Default 10,000.
    */
   readonly maxFrameRatePerUser?: number | undefined
-  /** Bytes a second, likewise. Default 8 MiB. */
+  /** Bytes a second, likewise. Default 4 MiB. */
   readonly maxByteRatePerUser?: number | undefined
   /**
    * A server that listens, or will, whose WebSocket handshakes below `path` are ours; then `host`, `port`, `tls` and
@@ -154,7 +154,7 @@ export function checkServeOptions(options: ServePubSubOptions): CheckedServeOpti
 
 function quotasOf(options: ServePubSubOptions) {
   const { maxConnections = 10_000, maxConnectionsPerUser = 1_000, maxConnectionsPerAddress = 1_000 } = options
-  const { maxFrameRatePerUser = 10_000, maxByteRatePerUser = 8 * MIB, maxWaitingBytes = 256 * MIB } = options
+  const { maxFrameRatePerUser = 10_000, maxByteRatePerUser = 4 * MIB, maxWaitingBytes = 256 * MIB } = options
   const connections = { maxConnections, maxConnectionsPerUser, maxConnectionsPerAddress }
   const quotas = { ...connections, maxFrameRatePerUser, maxByteRatePerUser, maxWaitingBytes }
   for (const [name, value] of Object.entries(quotas)) check(name, value, 'a positive integer', isPositiveInteger(value))

@@ -60,6 +60,8 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   #held = false
   #slowed = false
   #blocked = false
+  /** What the latest ping carried, until it is answered. */
+  #pong: Uint8Array | undefined
   #closedWith: number | undefined
 
   /**
@@ -103,7 +105,11 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
       this.#assign(bytes.length)
       this.#arrive(isBinary ? bytes : bytes.toString())
     })
-    this.#socket.on('ping', data => this.#sign(data.length))
+    this.#socket.on('ping', data => {
+      this.#pong = Buffer.from(data)
+      this.#enterTurn()
+      this.#sign(data.length)
+    })
     this.#socket.on('pong', data => this.#sign(data.length))
     this.#socket.on('close', code => {
       this.#closedWith = code
@@ -169,8 +175,16 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   endTurn(): void {
     this.#busy = false
     this.#work = 0
+    this.#answerPing()
     this.#stream.uncork()
     this.#goOn()
+  }
+
+  /** One pong for all pings of a turn (RFC 6455, section 5.5.3). */
+  #answerPing(): void {
+    if (this.#pong === undefined || !this.#hasRoom) return
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.pong(this.#pong)
+    this.#pong = undefined
   }
 
   get #hasRoom(): boolean {

@@ -7,10 +7,11 @@ const BACKSLASH = 0x5c
 const OPEN_OBJECT = 0x7b
 /** Every closing bracket is the opening one plus this. */
 const CLOSING = 2
-/** Characters of a string that are looked at one by one; the rest is left to a regular expression. */
-const SHORT_STRING = 32
+/** Characters of a string, or of white space, that are looked at one by one; the rest is left to a regular expression. */
+const SHORT_RUN = 32
 const SHORT_ESCAPES: ReadonlySet<number> = new Set(Array.from('"\\/bfnrt', character => character.charCodeAt(0)))
 const PLAIN_CHARACTERS = /[ !#-[\]-\uffff]*/y
+const WHITE_SPACE = /[ \t\n\r]*/y
 const ESCAPE = /\\u[\da-fA-F]{4}/y
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
@@ -79,9 +80,11 @@ export class JsonScanner {
   /** Passes white space. */
   space(): void {
     const text = this.#text
+    const limit = this.at + SHORT_RUN
     let at = this.at
-    while (isSpace(text.charCodeAt(at))) at++
+    while (at < limit && isSpace(text.charCodeAt(at))) at++
     this.at = at
+    if (at === limit) this.#pass(WHITE_SPACE)
   }
 
   /** Passes white space up to the end of the text. */
@@ -148,7 +151,7 @@ export class JsonScanner {
 
   #passPlain(): void {
     const text = this.#text
-    const limit = this.at + SHORT_STRING
+    const limit = this.at + SHORT_RUN
     let at = this.at
     while (at < limit && isPlain(text.charCodeAt(at))) at++
     this.at = at
