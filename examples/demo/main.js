@@ -11,8 +11,8 @@ const server = await serve({ port: 0, wsPort: 0 })
 say('store', `listens on ${server.url}`)
 const link = await layLink(Number(new URL(server.url).port))
 const panel = connect(server.url, { clientId: 'panel' })
-const setPoint = panel.key('thermostat1\\setPoint', number)
-const temperature = panel.key('thermostat1\\temperature', number)
+const setPoint = panel.key('thermostat1/setPoint', number)
+const temperature = panel.key('thermostat1/temperature', number)
 
 /** @param {number} value */
 async function turnTo(value) {
@@ -45,8 +45,8 @@ check('the thermostat converged to the last set point, by its resync', resynced.
 check('the set point in the middle was not replayed', thermostat.followed, [21, 24])
 
 heading('4. Two controllers, one fencing token')
-const lock = panel.key('thermostat1\\lock', text)
-const valve = panel.key('thermostat1\\valve', text)
+const lock = panel.key('thermostat1/lock', text)
+const valve = panel.key('thermostat1/valve', text)
 const first = await lock.set('controller-a', { ifAbsentOrEqual: true, expiresIn: 60_000 })
 say('panel', 'controller-a takes the lock', first)
 await lock.deleteIf('controller-a')

@@ -9,8 +9,8 @@ import { say } from '../transcript.js'
  */
 export function startThermostat(url) {
   const store = connect(url, { clientId: 'thermostat1', reconnect: { initial: 50, maximum: 200 } })
-  const setPoint = store.key('thermostat1\\setPoint', number)
-  const temperature = store.key('thermostat1\\temperature', number)
+  const setPoint = store.key('thermostat1/setPoint', number)
+  const temperature = store.key('thermostat1/temperature', number)
   /** @type {number[]} */
   const followed = []
 

@@ -12,7 +12,7 @@ import { Friend, GROUP } from './friend.js'
 
 /** How long the hub keeps the session of a client that is away, ms. */
 const RETENTION = 1_000
-const KEY = 'thermostat1\\setPoint'
+const KEY = 'thermostat1/setPoint'
 
 const server = await servePubSub({
   port: 0,

@@ -25,11 +25,11 @@ const mode = {
  * @param {import('rx-statestore').StateStore} store
  */
 export const keysOf = store => ({
-  setPoint: store.key('thermostat1\\setPoint', number),
-  mode: store.key('thermostat1\\mode', mode),
-  temperature: store.key('thermostat1\\temperature', number),
-  humidity: store.key('thermostat1\\humidity', number),
-  heating: store.key('thermostat1\\heating', boolean),
+  setPoint: store.key('thermostat1/setPoint', number),
+  mode: store.key('thermostat1/mode', mode),
+  temperature: store.key('thermostat1/temperature', number),
+  humidity: store.key('thermostat1/humidity', number),
+  heating: store.key('thermostat1/heating', boolean),
 })
 
 /** @typedef {ReturnType<typeof keysOf>} Keys */
@@ -40,4 +40,4 @@ export const keysOf = store => ({
  * @param {import('rx-statestore').StateStore} store
  * @returns {import('rx-statestore').Key<readonly Point[]>}
  */
-export const historyOf = store => store.key('thermostat1\\history', json())
+export const historyOf = store => store.key('thermostat1/history', json())

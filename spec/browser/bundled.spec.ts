@@ -1,13 +1,12 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
-import { rolldown } from 'rolldown'
 import { filter, firstValueFrom } from 'rxjs'
 import { expect, it, onTestFinished } from 'vitest'
 import { number } from '../../src/index.js'
 import { serve } from '../../src/standalone.js'
 import { openClient } from '../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
+import { bundled } from './support/documents.js'
 import { NO_SOCKET } from './support/guard.js'
 import { builtPackage } from './support/package.js'
 import { serveStatic } from './support/static-site.js'
@@ -22,17 +21,6 @@ const HTML =
 /** What the numbers of the document may be wrong by. */
 const TOLERANCE = 0.1
 
-/** What a page gets of this code, all in one file, and what it loads later. */
-async function bundled(folder: string, code: string, external: readonly string[] = []) {
-  const input = join(folder, 'page.js')
-  await writeFile(input, code)
-  const build = await rolldown({ input, platform: 'browser', external: [...external, 'ws'] })
-  const { output } = await build.generate({ format: 'esm', minify: true })
-  await build.close()
-  const [page, ...later] = output.flatMap(file => (file.type === 'chunk' ? [file.code] : []))
-  return { page: page ?? '', later: later.join('') }
-}
-
 /** kB */
 const weightOf = (code: string): number => gzipSync(code, { level: 9 }).length / 1000
 
@@ -43,14 +31,14 @@ describeInBrowser('With a bundler', open => {
     const [, policy = ''] = /```\n(default-src .*)\n```/.exec(text) ?? []
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
-    const { page: script } = await bundled(builtPackage(), code.replace(ADDRESS, store.wsUrl))
+    const { page: script } = await bundled(code.replace(ADDRESS, store.wsUrl))
     const site = await serveStatic(
       builtPackage(),
       { '/index.html': HTML, '/page.js': script },
       // The icon of the spec's own page aside.
       { 'content-security-policy': `${policy.replace('wss://store.example.com', store.wsUrl)}; img-src data:` },
     )
-    const key = openClient(store.url).key('thermostat1\\setPoint', number)
+    const key = openClient(store.url).key('thermostat1/setPoint', number)
     const { page } = await open(site.url)
     const slider = page.getByRole('slider')
     await firstValueFrom(key.set(22.5))
@@ -65,7 +53,6 @@ describeInBrowser('With a bundler', open => {
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
     const { page: script } = await bundled(
-      builtPackage(),
       `import { connect, text } from 'rx-statestore'
       const { send } = WebSocket.prototype
       globalThis.packets = []
@@ -97,7 +84,6 @@ describeInBrowser('With a bundler', open => {
     const stores = [await serve({ port: 0, wsPort: 0 }), await serve({ port: 0, wsPort: 0 })]
     for (const store of stores) onTestFinished(async () => store.close())
     const { page: script } = await bundled(
-      builtPackage(),
       `import { connect } from 'rx-statestore'
       try { connect('mqtt://127.0.0.1:1883') } catch (error) { globalThis.refused = error.code + ' ' + error.message }
       const store = connect(${JSON.stringify(stores.map(({ wsUrl }) => wsUrl))})
@@ -118,12 +104,17 @@ describeInBrowser('With a bundler', open => {
       import { fromEvent, map } from 'rxjs'
       globalThis.all = [connect, number, set, fromEvent, map]`
     const pubsub = `import { connectPubSub } from 'rx-statestore/pubsub'; globalThis.all = connectPubSub`
-    const whole = await bundled(builtPackage(), keys)
-    const withoutMqtt = await bundled(builtPackage(), keys, ['mqtt'])
-    const ours = await bundled(builtPackage(), keys, ['mqtt', 'rxjs'])
-    const theirs = await bundled(builtPackage(), pubsub, ['rxjs'])
+    const whole = await bundled(keys)
+    const withoutMqtt = await bundled(keys, ['mqtt'])
+    const ours = await bundled(keys, ['mqtt', 'rxjs'])
+    const theirs = await bundled(pubsub, ['rxjs'])
+    const withOptimistic = await bundled(
+      `import { optimistic } from 'rx-statestore/optimistic'\n${keys}\nglobalThis.optimistic = optimistic`,
+      ['mqtt', 'rxjs'],
+    )
     const measured = {
       'rx-statestore': weightOf(ours.page),
+      'rx-statestore/optimistic': weightOf(withOptimistic.page) - weightOf(ours.page),
       'mqtt.js': weightOf(whole.page) - weightOf(withoutMqtt.page),
       RxJS: weightOf(withoutMqtt.page) - weightOf(ours.page),
       'rx-statestore/pubsub': weightOf(theirs.page),

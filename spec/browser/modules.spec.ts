@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
 import { filter, firstValueFrom } from 'rxjs'
 import { expect, it, onTestFinished } from 'vitest'
 import { number } from '../../src/index.js'
@@ -10,13 +7,12 @@ import { layLink } from '../support/link.js'
 import { openClient } from '../support/open-client.js'
 import { expectAccessible } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
+import { documented } from './support/documents.js'
 import { NO_SOCKET } from './support/guard.js'
 import { builtPackage } from './support/package.js'
 import { serveStatic } from './support/static-site.js'
 import { reads } from './support/waiting.js'
 
-const run = promisify(execFile)
-const ROOT = new URL('../../', import.meta.url)
 const KEYS = 0
 const PUBSUB = 1
 const PROTOBUF_CODEC = '/node_modules/rx-statestore/dist/pubsub/wire/protobuf-client-codec.js'
@@ -28,24 +24,11 @@ async function openStore(host?: string): Promise<RunningStore> {
   return store
 }
 
-/** A page of docs/browser.md as it stands there, but for the address, and what else its folder holds. */
-async function documented(index: number, replacements: Readonly<Record<string, string>>) {
-  const text = await readFile(new URL('docs/browser.md', ROOT), 'utf8')
-  let page = Array.from(text.matchAll(/```html\n([\s\S]*?)```/g), ([, code]) => code ?? '')[index] ?? ''
-  for (const [old, wanted] of Object.entries(replacements)) {
-    expect(page).toContain(old)
-    page = page.replace(old, wanted)
-  }
-  const [, script = ''] = /node -p "(.*)" > rxjs\.js/.exec(text) ?? []
-  const { stdout } = await run(process.execPath, ['-p', script], { cwd: ROOT })
-  return { '/index.html': page, '/rxjs.js': stdout }
-}
-
 describeInBrowser('Without a bundler', open => {
   it('the page of the documentation reads, writes and watches keys', async () => {
     const store = await openStore()
     const client = openClient(store.url)
-    const setPoint = client.key('thermostat1\\setPoint', number)
+    const setPoint = client.key('thermostat1/setPoint', number)
     const site = await serveStatic(builtPackage(), await documented(KEYS, { 'ws://localhost:8083': store.wsUrl }))
     const { page } = await open(site.url)
     await reads(page.locator('output'), 'not set')
@@ -76,7 +59,7 @@ describeInBrowser('Without a bundler', open => {
     await reads(page.locator('small'), 'live')
     link.cut()
     await reads(page.locator('small'), 'stale')
-    await firstValueFrom(client.key('thermostat1\\setPoint', number).set(19))
+    await firstValueFrom(client.key('thermostat1/setPoint', number).set(19))
     link.restore()
     await reads(page.locator('output'), '19')
     await reads(page.locator('small'), 'live')

@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { number, type StateStore, systemClock } from '../../src/index.js'
 import type { RunningStore } from '../../src/standalone.js'
 import { describeInBrowser } from '../browser/support/browser.js'
+import { filesOf } from '../browser/support/documents.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
 import { has, reads } from '../browser/support/waiting.js'
 import { requestsOf } from '../support/client-requests.js'
@@ -20,7 +21,7 @@ import { projectOf, snippets } from './snippets.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
-const KEY = 'thermostat1\\setPoint'
+const KEY = 'thermostat1/setPoint'
 const REGISTERED = [`KEYNOTIFY ${KEY}`, `GET ${KEY}`]
 
 /** A store with the set point 20, and what everybody but the spec asks of it. */
@@ -33,9 +34,7 @@ async function open() {
 
 /** The files of a section and the one all share, at this store, with a program that uses them. */
 function project(section: string, url: string, main: string): string {
-  const files = snippets().filter(snippet => snippet.section === section || snippet.file === 'store.ts')
-  const connected = files.map(({ file, code }) => ({ file, code: code.replaceAll('ws://localhost:8083', url) }))
-  return projectOf([...connected, { file: 'main.ts', code: main }])
+  return projectOf([...filesOf(section, url), { file: 'main.ts', code: main }])
 }
 
 const inTime = (condition: () => boolean) => expect.poll(condition, { timeout: 20_000, interval: 20 }).toBe(true)

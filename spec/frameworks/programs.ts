@@ -9,6 +9,9 @@ root.render(createElement(StrictMode, null, createElement(SetPoint, { thermostat
 globalThis.unmount = () => root.unmount()
 `
 
+/** The component that writes, of the section about writing. */
+export const WRITABLE = REACT.replaceAll('SetPoint', 'WritableSetPoint').replace('./set-point', './writable-set-point')
+
 // There is no compiler for its templates here: it is painted by hand, in the words of the template.
 const ANGULAR = `
 import { createEnvironmentInjector, Injector, runInInjectionContext, \u0275INJECTOR_SCOPE } from '@angular/core'

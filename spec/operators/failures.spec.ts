@@ -1,6 +1,6 @@
 import { map, NEVER, of, Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { ArgumentError } from '../../src/base/errors.js'
+import { ArgumentError, ConnectionLostError } from '../../src/base/errors.js'
 import type { StateStore } from '../../src/client/client.js'
 import { type Codec, number, text } from '../../src/keys/codec.js'
 import { json } from '../../src/keys/json.js'
@@ -9,7 +9,7 @@ import { get } from '../../src/operators/get.js'
 import { set } from '../../src/operators/set.js'
 import type { ErrorMode, OperatorOptions } from '../../src/operators/target.js'
 import { vdel } from '../../src/operators/vdel.js'
-import { keyOf, STORE_FORMS } from '../support/operator-forms.js'
+import { KEY_FORMS, keyOf, STORE_FORMS } from '../support/operator-forms.js'
 import { fakeStore } from '../support/operator-session.js'
 
 const broken = new RangeError('out of order')
@@ -59,7 +59,7 @@ describe.each(VARIANTS)('a function for keys that throws, with %o', variant => {
     const { store } = fakeStore(() => of('v'))
     const seen = run(['a', '!', 'b'], form)(store, { ...variant, onError: 'emit' })
     const error = expect.objectContaining({ code: 'argument', cause: new Error('no key for !') })
-    expect(seen).toEqual(['key/a', { key: '', error }, 'key/b', 'complete'])
+    expect(seen).toEqual(['key/a', { key: '', item: '!', error }, 'key/b', 'complete'])
   })
 })
 
@@ -76,7 +76,7 @@ describe.each(VARIANTS)('a key that is none, with %o', variant => {
   it("is a failure with `onError: 'emit'`", () => {
     const { store } = fakeStore(() => of('v'))
     const seen = run(['xa', 'x', 'xb'], form)(store, { ...variant, onError: 'emit' })
-    expect(seen).toEqual(['a', { key: '', error: expect.objectContaining(empty) }, 'b', 'complete'])
+    expect(seen).toEqual(['a', { key: '', item: 'x', error: expect.objectContaining(empty) }, 'b', 'complete'])
   })
 })
 
@@ -96,7 +96,7 @@ describe.each(VARIANTS)('a function for values that throws, with %o', variant =>
     const { store } = fakeStore(() => of('v'))
     const seen = run(['a', '!', 'b'], form)(store, { ...variant, onError: 'emit' })
     const error = expect.objectContaining({ code: 'argument', cause: broken })
-    expect(seen).toEqual(['k', { key: 'k', error }, 'k', 'complete'])
+    expect(seen).toEqual(['k', { key: 'k', item: '!', error }, 'k', 'complete'])
   })
 })
 
@@ -120,7 +120,7 @@ describe('a codec that throws', () => {
   it.each(forms)("is a failure of its key with `onError: 'emit'`: $name goes on", ({ of: form }) => {
     const { store } = fakeStore(() => of('v'))
     const seen = run(['a', '!', 'b'], form)(store, { onError: 'emit' })
-    expect(seen).toEqual(['k', { key: 'k', error }, 'k', 'complete'])
+    expect(seen).toEqual(['k', { key: 'k', item: '!', error }, 'k', 'complete'])
   })
 })
 
@@ -189,4 +189,51 @@ describe("failures with `onError: 'emit'`", () => {
       .subscribe({ error: error => errors.push(error) })
     expect(errors).toEqual([expect.objectContaining({ code: 'overflow' })])
   })
+})
+
+describe('an operator with `latest`', () => {
+  const FORMS = [...KEY_FORMS, ...STORE_FORMS]
+  const lost = expect.objectContaining({ code: 'timeout' })
+
+  it.each(FORMS)('goes on after an outage: $name', ({ of: form, name }) => {
+    const key = name.endsWith('(key)') ? 'k' : 'key/k'
+    const { session, store, clock } = fakeStore(() => of('v'))
+    const items = new Subject<string>()
+    const seen: unknown[] = []
+    items.pipe(form(store, { latest: true })).subscribe({
+      next: result => seen.push('error' in result && !('op' in result) ? result : result.key),
+      error: error => seen.push(error),
+    })
+    session.disconnect(new ConnectionLostError())
+    items.next('k1')
+    clock.advance(15_000)
+    session.connect()
+    items.next('k2')
+    expect(seen).toEqual([{ key, item: 'k1', error: lost }, key])
+  })
+
+  it("ends with the first error when `onError: 'throw'` says so", () => {
+    const { session, store, clock } = fakeStore(() => of('v'))
+    const errors: unknown[] = []
+    session.disconnect(new ConnectionLostError())
+    of('a')
+      .pipe(set(store.key('k', text), { latest: true, onError: 'throw' }))
+      .subscribe({ error: error => errors.push(error) })
+    clock.advance(15_000)
+    expect(errors).toEqual([lost])
+  })
+
+  it.each(['-ERR not authorized', '-ERR fencing token lower than last one used'])(
+    'ends with what no later item can mend: %s',
+    answer => {
+      const { session, store } = fakeStore(() => of(answer))
+      const items = new Subject<string>()
+      const errors: unknown[] = []
+      items.pipe(set(store.key('k', text), { latest: true })).subscribe({ error: error => errors.push(error) })
+      items.next('a')
+      items.next('b')
+      expect(errors).toHaveLength(1)
+      expect(session.requests).toHaveLength(1)
+    },
+  )
 })

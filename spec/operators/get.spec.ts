@@ -94,7 +94,7 @@ describe('get, when it fails', () => {
     of('a', 'b')
       .pipe(get(store, key => key, number, { onError: 'emit' }))
       .subscribe(result => results.push('error' in result ? result : result.value))
-    expect(results).toEqual([{ key: 'a', error: notANumber }, 21.5])
+    expect(results).toEqual([{ key: 'a', item: 'a', error: notANumber }, 21.5])
   })
 
   it('keeps what a codec throws as the cause', () => {

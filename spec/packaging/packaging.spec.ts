@@ -31,6 +31,7 @@ import * as settings from '../../src/settings.js'
 import * as shadow from '../../src/shadow/index.js'
 import * as server from '../../src/standalone.js'
 import { effort, some } from '../support/effort.js'
+import { layLink } from '../support/link.js'
 import { BUN, DENO, runtimeOf, SERVICES } from '../support/services.js'
 
 const run = promisify(execFile)
@@ -76,7 +77,7 @@ const DOCUMENTS: readonly Document[] = [
       /^connecting\n/,
       /\[ true, true \]/,
       /^undefined connecting undefined\n21 pending undefined\n22 pending undefined\n[\s\S]*22 confirmed undefined\n(22 confirmed undefined\n)*applied\n[\s\S]*$/,
-      /^\[ 'pump' \]\nthermostat\/setPoint\n$/,
+      /^\[ 'pump' \]\nthermostat1\/setPoint\n$/,
       /^(readings \{\}\n)?readings \{ 'reading\/1': 20 \}\n$/,
       /^1 set\n$/,
     ],
@@ -87,14 +88,14 @@ const DOCUMENTS: readonly Document[] = [
       /^ann says \{ celsius: 21 \}\n$/,
       /^connected\nanswer 42\nNotFound\n(disconnected\n)?$/,
       /^line-1 was missed for [\d.]+ ms: read it anew\n$/,
-      /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\\\\setPoint' \]\n$/,
+      /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\/setPoint' \]\n$/,
     ],
   },
   { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/, /^$/] },
   { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
   {
     file: 'docs/writing.md',
-    outputs: [/^undefined connecting\n21 pending\n22 pending\n[\s\S]*applied \d+:\d+:StateStore\n[\s\S]*$/],
+    outputs: [/^undefined connecting\n21 pending\n22 pending\n[\s\S]*applied \d+:\d+:StateStore\n[\s\S]*$/, /^1000\n$/],
   },
   { file: 'docs/shadows.md', outputs: [/^turning to \{ setPoint: 21 \}\nsettled true\n$/] },
   { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
@@ -106,7 +107,7 @@ const DOCUMENTS: readonly Document[] = [
     ],
   },
   { file: 'docs/troubleshooting.md', outputs: [/^connecting\n$/] },
-  { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'setPoint 23' \] 0\n$/] },
+  { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'thermostat1\/setPoint 23' \] 0\n$/] },
   {
     file: 'docs/frameworks.md',
     // What is before it needs a browser: spec/frameworks.
@@ -114,6 +115,18 @@ const DOCUMENTS: readonly Document[] = [
     outputs: [/^set 21\nset 22\nstill 22\naborted\n$/, /^true\n$/],
   },
 ]
+
+/** Lets time pass ten times as fast for a program, and says when 15 s have passed. */
+const HASTE = `data:text/javascript,${encodeURIComponent(`
+  const SPEED = 10
+  const { setTimeout, performance, Date } = globalThis
+  const [now, monotonic] = [Date.now.bind(Date), performance.now.bind(performance)]
+  const [start, begun] = [now(), monotonic()]
+  globalThis.setTimeout = (task, delay, ...rest) => setTimeout(task, delay / SPEED, ...rest)
+  Date.now = () => start + (now() - start) * SPEED
+  performance.now = () => begun + (monotonic() - begun) * SPEED
+  globalThis.setTimeout(() => console.log('15 s'), 15_000)
+`)}`
 
 let home: string
 let files: string[]
@@ -340,5 +353,18 @@ describe('The snippets of the documents', () => {
       writeFileSync(join(home, path), script.replaceAll('mqtt://localhost:1883', store.url))
       expect(await node(path)).toMatch(output)
     }
+  })
+
+  it('repeat what failed in an outage of 15 s: docs/writing.md', { timeout: 60_000 }, async () => {
+    await using store = await server.serve({ port: 0, wsPort: 0 })
+    const link = await layLink(store.url)
+    link.cut()
+    const folder = join(home, 'snippets/writing')
+    const script = readFileSync(join(folder, 'snippet1.js'), 'utf8')
+    writeFileSync(join(folder, 'outage.js'), script.replace(/mqtt:[^']+/, link.url))
+    const program = run(process.execPath, ['--import', HASTE, 'outage.js'], { cwd: folder })
+    program.child.stdout?.once('data', () => link.restore())
+    expect((await program).stdout).toBe('15 s\n1000\n')
+    expect(store.stats.keys).toBe(1_000)
   })
 })

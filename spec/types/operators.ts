@@ -59,11 +59,14 @@ export function results(): void {
 
 export function failures(): void {
   const emit = { onError: 'emit' } as const
-  expectTypeOf(of(1).pipe(set(numbers, emit))).toEqualTypeOf<Observable<SetResult | Failure>>()
+  expectTypeOf(of(1).pipe(set(numbers, emit))).toEqualTypeOf<Observable<SetResult | Failure<number>>>()
   expectTypeOf(of(1).pipe(get(numbers, emit))).toEqualTypeOf<Observable<Entry<number> | Failure>>()
   expectTypeOf(of(1).pipe(del(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure>>()
-  expectTypeOf(of(1).pipe(vdel(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure>>()
+  expectTypeOf(of(1).pipe(vdel(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure<number>>>()
   expectTypeOf(of(1).pipe(set(numbers, { onError: 'throw' }))).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(readings.pipe(set(store, r => r.id, json<Reading>(), emit))).toEqualTypeOf<
+    Observable<SetResult | Failure<Reading>>
+  >()
   of(1)
     .pipe(set(numbers, { onError: 'emit' }))
     // @ts-expect-error a failure has no version: it has to be told apart first
@@ -71,6 +74,14 @@ export function failures(): void {
   of(1)
     .pipe(set(numbers, { onError: 'emit' }))
     .subscribe(result => ('error' in result ? result.error.code : result.version))
+}
+
+export function failuresOfTheLatest(isLatest: boolean): void {
+  expectTypeOf(of(1).pipe(set(numbers, { latest: true }))).toEqualTypeOf<Observable<SetResult | Failure<number>>>()
+  expectTypeOf(of(1).pipe(set(numbers, { latest: isLatest }))).toEqualTypeOf<Observable<SetResult | Failure<number>>>()
+  expectTypeOf(of(1).pipe(set(numbers, { latest: false }))).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(of(1).pipe(set(numbers, { latest: true, onError: 'throw' }))).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(of(1).pipe(get(numbers, { latest: true }))).toEqualTypeOf<Observable<Entry<number> | Failure>>()
 }
 
 export function items(): void {

@@ -19,7 +19,7 @@ line, as 'keys' prints them. What goes wrong with one key keeps no other from be
 Exit code 3: there was no such key, or not all of them.
 
 Examples:
-  $ rx-statestore del 'thermostat1\\setPoint'
+  $ rx-statestore del thermostat1/setPoint
   $ rx-statestore del asset/1 asset/2
   $ rx-statestore keys 'asset/*' | rx-statestore del -`
 

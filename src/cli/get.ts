@@ -20,7 +20,7 @@ line ends as \\n and bytes that are not text as 0x and Base16; --json is exact.
 Exit code 3: there is no such key, or not all of them.
 
 Examples:
-  $ rx-statestore get 'thermostat1\\setPoint'
+  $ rx-statestore get thermostat1/setPoint
   $ rx-statestore get asset/1 asset/2
   $ rx-statestore keys 'asset/*' | rx-statestore get -
   $ rx-statestore get firmware --file firmware.bin

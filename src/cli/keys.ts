@@ -37,7 +37,7 @@ Exit code 1: the store cannot list its keys, as stores without SCAN cannot.
 
 Examples:
   $ rx-statestore keys
-  $ rx-statestore keys 'thermostat1\\\\*'
+  $ rx-statestore keys 'thermostat1/*'
   $ rx-statestore keys 'asset/*' --count
   $ rx-statestore keys -v --console 'http://127.0.0.1:8080/#token=...'
   $ rx-statestore keys 'asset/*' | rx-statestore del -

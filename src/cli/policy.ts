@@ -28,7 +28,7 @@ Exit code 3: it may not.
 
 Examples:
   $ rx-statestore policy check policy.yaml
-  $ rx-statestore policy check policy.yaml --as panel --client-id panel-7 --can Write --key 'thermostat1\\setPoint'
+  $ rx-statestore policy check policy.yaml --as panel --client-id panel-7 --can Write --key thermostat1/setPoint
   $ rx-statestore policy check policy.yaml --attribute building=17 --can Subscribe --topic 'commands/17/#'`
 
 /** Adds `policy check FILE`. */

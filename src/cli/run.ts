@@ -15,8 +15,8 @@ Data goes to stdout, talk to stderr. Run '${NAME} <command> --help' for options 
 
 Example:
   $ ${NAME} serve &
-  $ ${NAME} set 'thermostat1\\setPoint' 21.5
-  $ ${NAME} watch 'thermostat1\\setPoint'`
+  $ ${NAME} set thermostat1/setPoint 21.5
+  $ ${NAME} watch thermostat1/setPoint`
 
 /** Runs the command line with its arguments, without the name of the program; resolves to the exit code. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {

@@ -22,7 +22,7 @@ Prints the version of the value, which is the fencing token of a lock.
 Exit code 3: the condition did not hold, nothing was written.
 
 Examples:
-  $ rx-statestore set 'thermostat1\\setPoint' 21.5
+  $ rx-statestore set thermostat1/setPoint 21.5
   $ curl -s https://example.org/weather | rx-statestore set weather - --px 10m
   $ rx-statestore set firmware --file firmware.bin --persist
   $ rx-statestore set "\\$'\\xFF\\x00'" 21.5   # a key that is not text, as 'keys' prints it

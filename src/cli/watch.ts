@@ -38,7 +38,7 @@ Quote it, or the shell takes it. At a store that does not tell of keys by a glob
 new keys are looked for every five seconds.
 
 Examples:
-  $ rx-statestore watch 'thermostat1\\setPoint' 'thermostat1\\temperature'
+  $ rx-statestore watch thermostat1/setPoint thermostat1/temperature
   $ rx-statestore watch 'sensor/*'
   $ rx-statestore keys 'sensor/*' | rx-statestore watch -
   $ rx-statestore watch alarms --json | jq -r .value`

@@ -141,7 +141,7 @@ const ELSEWHERE: OtherNames = {
  * @example
  * ```ts
  * await using store = connect('mqtt://localhost:1883', { clientId: 'panel-7' })
- * store.key('thermostat1\\setPoint', number).value$.subscribe(console.log)
+ * store.key('thermostat1/setPoint', number).value$.subscribe(console.log)
  * ```
  */
 export function connect(url: string | readonly string[], options?: ConnectOptions): StateStore

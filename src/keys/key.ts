@@ -52,7 +52,7 @@ export interface DeleteResult {
  *
  * @example
  * ```ts
- * const setPoint = store.key('thermostat1\\setPoint', number)
+ * const setPoint = store.key('thermostat1/setPoint', number)
  * setPoint.value$.subscribe(render)
  * await setPoint.set(21.5)
  * ```

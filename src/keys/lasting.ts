@@ -3,13 +3,8 @@ import { type ErrorCode, RequestRejectedError, StateStoreError } from '../base/e
 /** MQTT 5.0, section 2.4. */
 const NOT_AUTHORIZED = 135
 
-/**
- * Codes after which a watch or a lease tries again; any other ends it, for no later attempt could mend it and the caller
- * must know. An answer that makes no sense is the fault of the one who gave it; the next one may make sense. The reasons
- * are in docs/decisions/errors-that-end-a-watch.md.
- */
-const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  // Troubles of network, load and clocks.
+/** Troubles of network, load and clocks: the same request may well succeed later. */
+const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'timeout',
   'outcome-unknown',
   'overflow',
@@ -18,7 +13,14 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'clock-skew',
   'quota-exceeded',
   'service-unknown',
-  // Answers that do not fit the request: a fault of the store or of the broker, which may be gone with the next answer.
+])
+
+/**
+ * Codes after which a watch or a lease tries again besides those; any other ends it, for no later attempt could mend it and
+ * the caller must know. They are answers that do not fit the request: a fault of the store or of the broker, which may be
+ * gone with the next answer. The reasons are in docs/decisions/errors-that-end-a-watch.md.
+ */
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'payload',
   'decode',
   'hlc',
@@ -34,9 +36,12 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'fencing-token-skew',
 ])
 
+/** Returns whether an error is a trouble of network, load or clocks, after which a later write may well succeed. */
+export const isTransient = (error: unknown): boolean => error instanceof StateStoreError && TRANSIENT.has(error.code)
+
 /** Whether trying again is pointless; also for an error that is not of ours, and so a fault in here. */
 export function isLasting(error: unknown): boolean {
   if (!(error instanceof StateStoreError)) return true
   if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED) return true
-  return !PASSING.has(error.code)
+  return !PASSING.has(error.code) && !TRANSIENT.has(error.code)
 }

@@ -86,7 +86,7 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
  *
  * @example
  * ```ts
- * store.scan(`${escapeGlob('thermostat1\\')}*`) // all keys that begin with `thermostat1\`
+ * store.scan(`${escapeGlob('thermostat1/')}*`) // all keys that begin with `thermostat1/`
  * ```
  */
 export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^!-]/g, '\\$&')

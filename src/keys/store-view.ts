@@ -26,7 +26,7 @@ export abstract class StoreView {
    *
    * @example
    * ```ts
-   * const temperature = store.key('thermostat1\\temperature', number)
+   * const temperature = store.key('thermostat1/temperature', number)
    * ```
    */
   key(name: string | Uint8Array): Key<Uint8Array>

@@ -4,6 +4,7 @@ import { DELETE_NAMES, type DeleteOptions } from '../keys/options.js'
 import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import {
+  type DefaultMode,
   type ErrorMode,
   type Failed,
   isKey,
@@ -15,7 +16,7 @@ import {
 
 const OPERATOR = { name: 'del', names: DELETE_NAMES }
 
-type Options<E extends ErrorMode> = DeleteOptions & OperatorOptions<E>
+type Options<E extends ErrorMode, L extends boolean> = DeleteOptions & OperatorOptions<E, L>
 
 /**
  * Deletes a key for every item, or the key that `keyOf` gives it, and emits the results in the order of the source.
@@ -26,20 +27,20 @@ type Options<E extends ErrorMode> = DeleteOptions & OperatorOptions<E>
  * retired$.pipe(del(store, id => `asset/${id}`)).subscribe(result => console.log(result.deleted))
  * ```
  */
-export function del<V, E extends ErrorMode = 'throw'>(
+export function del<V, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
   key: Key<V>,
-  options?: Options<E>,
-): OperatorFunction<unknown, DeleteResult | Failed<E>>
-export function del<T, E extends ErrorMode = 'throw'>(
+  options?: Options<E, L>,
+): OperatorFunction<unknown, DeleteResult | Failed<E, unknown>>
+export function del<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
   store: StoreView,
   keyOf: KeyOf<T>,
-  options?: Options<E>,
-): OperatorFunction<T, DeleteResult | Failed<E>>
-export function del<T, V, E extends ErrorMode>(
+  options?: Options<E, L>,
+): OperatorFunction<T, DeleteResult | Failed<E, T>>
+export function del<T, V, L extends boolean, E extends ErrorMode>(
   target: Key<V> | StoreView,
-  second?: KeyOf<T> | Options<E>,
-  options: Options<E> = {},
-): OperatorFunction<T, DeleteResult | Failed<E>> {
+  second?: KeyOf<T> | Options<E, L>,
+  options: Options<E, L> = {},
+): OperatorFunction<T, DeleteResult | Failed<E, T>> {
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(

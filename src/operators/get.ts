@@ -5,11 +5,19 @@ import type { Key } from '../keys/key.js'
 import { GET_NAMES, type RequestOptions } from '../keys/options.js'
 import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
-import { type ErrorMode, type Failed, isKey, type KeyOf, missingArguments, type OperatorOptions } from './target.js'
+import {
+  type DefaultMode,
+  type ErrorMode,
+  type Failed,
+  isKey,
+  type KeyOf,
+  missingArguments,
+  type OperatorOptions,
+} from './target.js'
 
 const OPERATOR = { name: 'get', names: GET_NAMES }
 
-type Options<E extends ErrorMode> = RequestOptions & OperatorOptions<E>
+type Options<E extends ErrorMode, L extends boolean> = RequestOptions & OperatorOptions<E, L>
 
 /**
  * Reads a key for every item, or the key that `keyOf` gives it, and emits the entries in the order of the source.
@@ -20,22 +28,22 @@ type Options<E extends ErrorMode> = RequestOptions & OperatorOptions<E>
  * ids$.pipe(get(store, id => `asset/${id}`, json<Asset>())).subscribe(entry => show(entry.value))
  * ```
  */
-export function get<V, E extends ErrorMode = 'throw'>(
+export function get<V, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
   key: Key<V>,
-  options?: Options<E>,
-): OperatorFunction<unknown, Entry<V> | Failed<E>>
-export function get<T, V, E extends ErrorMode = 'throw'>(
+  options?: Options<E, L>,
+): OperatorFunction<unknown, Entry<V> | Failed<E, unknown>>
+export function get<T, V, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
   store: StoreView,
   keyOf: KeyOf<T>,
   codec: Codec<V>,
-  options?: Options<E>,
-): OperatorFunction<T, Entry<V> | Failed<E>>
-export function get<T, V, E extends ErrorMode>(
+  options?: Options<E, L>,
+): OperatorFunction<T, Entry<V> | Failed<E, T>>
+export function get<T, V, L extends boolean, E extends ErrorMode>(
   target: Key<V> | StoreView,
-  second?: KeyOf<T> | Options<E>,
+  second?: KeyOf<T> | Options<E, L>,
   codec?: Codec<V>,
-  options: Options<E> = {},
-): OperatorFunction<T, Entry<V> | Failed<E>> {
+  options: Options<E, L> = {},
+): OperatorFunction<T, Entry<V> | Failed<E, T>> {
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(

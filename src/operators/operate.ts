@@ -3,6 +3,7 @@ import { checkPositiveInteger } from '../base/check.js'
 import { ArgumentError, reason, StateStoreError, shown } from '../base/errors.js'
 import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { Key } from '../keys/key.js'
+import { isTransient } from '../keys/lasting.js'
 import { checkSetOptions, checkTimeout, ELSEWHERE, type SetOptions } from '../keys/options.js'
 import { pipeline } from './pipeline.js'
 import type { ErrorMode, Failed, Failure, OperatorOptions } from './target.js'
@@ -21,7 +22,7 @@ interface Operator {
   readonly names: Partial<OptionNames<SetOptions>>
 }
 
-const OWN_NAMES: OptionNames<OperatorOptions<ErrorMode>> = {
+const OWN_NAMES: OptionNames<OperatorOptions<ErrorMode, boolean>> = {
   concurrency: true,
   buffer: true,
   latest: true,
@@ -32,18 +33,18 @@ const OWN_NAMES: OptionNames<OperatorOptions<ErrorMode>> = {
  * An operator that makes a request of every item; `request` is given the options that are the request's. Throws `argument`
  * for wrong options.
  */
-export function operate<T, V, R, E extends ErrorMode>(
+export function operate<T, V, R, L extends boolean, E extends ErrorMode>(
   operator: Operator,
   keyOf: (item: T) => Key<V>,
   request: (key: Key<V>, item: T, options: SetOptions) => Observable<R>,
-  options: SetOptions & OperatorOptions<E>,
-): OperatorFunction<T, R | Failed<E>>
+  options: SetOptions & OperatorOptions<E, L>,
+): OperatorFunction<T, R | Failed<E, T>>
 export function operate<T, V, R>(
   { name, names }: Operator,
   keyOf: (item: T) => Key<V>,
   request: (key: Key<V>, item: T, options: SetOptions) => Observable<R>,
-  options: SetOptions & OperatorOptions<ErrorMode>,
-): OperatorFunction<T, R | Failure> {
+  options: SetOptions & OperatorOptions<ErrorMode, boolean>,
+): OperatorFunction<T, R | Failure<T>> {
   checkOptionNames(`the operator ${name}`, options, { ...names, ...OWN_NAMES }, ELSEWHERE)
   checkOptions(options)
   const { concurrency, buffer, latest, onError, ...own } = options
@@ -55,19 +56,32 @@ export function operate<T, V, R>(
       return throwError(() => error)
     }
   }
-  const forgiving = (keyed: Keyed<T, V>): Observable<R | Failure> =>
-    attempt(keyed).pipe(catchError((cause: unknown) => of({ key: keyed.key?.name ?? '', error: asError(cause) })))
-  const requestOf = onError === 'emit' ? forgiving : attempt
+  const survives = survivorsOf(onError, latest)
+  const forgiving = (keyed: Keyed<T, V>): Observable<R | Failure<T>> =>
+    attempt(keyed).pipe(
+      catchError((cause: unknown) => {
+        if (!survives(cause)) return throwError(() => cause)
+        return of({ key: keyed.key?.name ?? '', item: keyed.item, error: asError(cause) })
+      }),
+    )
   // An item without a key has none in common with another.
   const identity = (keyed: Keyed<T, V>): unknown => keyed.key?.id ?? keyed
   return source =>
     source.pipe(
       map(item => lookUp(keyOf, item)),
-      pipeline(requestOf, identity, options),
+      pipeline(forgiving, identity, options),
     )
 }
 
-function checkOptions(options: SetOptions & OperatorOptions<ErrorMode>): void {
+/** Which errors of requests the stream survives. */
+function survivorsOf(onError: ErrorMode | undefined, latest: boolean | undefined): (cause: unknown) => boolean {
+  if (onError === 'emit') return () => true
+  if (onError === 'throw' || latest !== true) return () => false
+  // A newer item follows an outage; what no later item can mend has to be seen.
+  return isTransient
+}
+
+function checkOptions(options: SetOptions & OperatorOptions<ErrorMode, boolean>): void {
   const { concurrency, buffer, timeout, onError } = options
   if (concurrency !== undefined) checkPositiveInteger('concurrency', concurrency)
   if (buffer !== undefined) checkPositiveInteger('buffer', buffer)

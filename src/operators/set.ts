@@ -4,6 +4,7 @@ import { SET_NAMES, type SetOptions } from '../keys/options.js'
 import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import {
+  type DefaultMode,
   type ErrorMode,
   encodeWith,
   type Failed,
@@ -18,7 +19,7 @@ import {
 
 const OPERATOR = { name: 'set', names: SET_NAMES }
 
-type Options<E extends ErrorMode> = SetOptions & OperatorOptions<E>
+type Options<E extends ErrorMode, L extends boolean> = SetOptions & OperatorOptions<E, L>
 
 /**
  * Writes every item to a key, or to the key that `keyOf` gives it, and emits the results in the order of the source.
@@ -31,22 +32,22 @@ type Options<E extends ErrorMode> = SetOptions & OperatorOptions<E>
  * readings$.pipe(set(store, r => `sensor/${r.id}`, json<Reading>())).subscribe()
  * ```
  */
-export function set<T, E extends ErrorMode = 'throw'>(
+export function set<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
   key: Key<T>,
-  options?: Options<E>,
-): OperatorFunction<T, SetResult | Failed<E>>
-export function set<T, E extends ErrorMode = 'throw'>(
+  options?: Options<E, L>,
+): OperatorFunction<T, SetResult | Failed<E, T>>
+export function set<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
   store: StoreView,
   keyOf: KeyOf<T>,
   toValue: ValueOf<T>,
-  options?: Options<E>,
-): OperatorFunction<T, SetResult | Failed<E>>
-export function set<T, E extends ErrorMode>(
+  options?: Options<E, L>,
+): OperatorFunction<T, SetResult | Failed<E, T>>
+export function set<T, L extends boolean, E extends ErrorMode>(
   target: Key<T> | StoreView,
-  second?: KeyOf<T> | Options<E>,
+  second?: KeyOf<T> | Options<E, L>,
   toValue?: ValueOf<T>,
-  options: Options<E> = {},
-): OperatorFunction<T, SetResult | Failed<E>> {
+  options: Options<E, L> = {},
+): OperatorFunction<T, SetResult | Failed<E, T>> {
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(

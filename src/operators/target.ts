@@ -4,22 +4,33 @@ import type { Key } from '../keys/key.js'
 import type { StoreView } from '../keys/store-view.js'
 import type { PipelineOptions } from './pipeline.js'
 
-/** What a failed request does: end the stream (`throw`, the default), or become a {@link Failure} (`emit`). */
+/** What a failed request does: end the stream (`throw`), or become a {@link Failure} (`emit`). */
 export type ErrorMode = 'throw' | 'emit'
 
 /** Options of every operator. */
-export interface OperatorOptions<E extends ErrorMode> extends PipelineOptions {
+export interface OperatorOptions<E extends ErrorMode, L extends boolean = boolean> extends PipelineOptions {
+  readonly latest?: L
+  /**
+   * Default `throw`. With `latest` and without this option, troubles of network, load and clocks (`timeout`,
+   * `outcome-unknown`, `no-store` and the like) become failures, and any other error ends the stream.
+   */
   readonly onError?: E
 }
 
-/** With `onError: 'emit'`: a request that failed; the stream goes on. */
-export interface Failure {
+/** A request that failed while the stream goes on: with `onError: 'emit'`, and with `latest`. */
+export interface Failure<T = unknown> {
+  /** Empty where the item has no key. */
   readonly key: string
+  /** What the request was made of. */
+  readonly item: T
   readonly error: StateStoreError
 }
 
+/** The `onError` of an operator that is given none: an outage does not end one with `latest`. */
+export type DefaultMode<L extends boolean> = L extends true ? 'emit' : 'throw'
+
 /** What a failed request adds to the results. */
-export type Failed<E extends ErrorMode> = E extends 'emit' ? Failure : never
+export type Failed<E extends ErrorMode, T> = E extends 'emit' ? Failure<T> : never
 
 /** The key of an item. */
 export type KeyOf<T> = (item: T) => string | Uint8Array

@@ -4,6 +4,7 @@ import { DELETE_NAMES, type DeleteOptions } from '../keys/options.js'
 import type { StoreView } from '../keys/store-view.js'
 import { operate } from './operate.js'
 import {
+  type DefaultMode,
   type ErrorMode,
   encodeWith,
   type Failed,
@@ -18,7 +19,7 @@ import {
 
 const OPERATOR = { name: 'vdel', names: DELETE_NAMES }
 
-type Options<E extends ErrorMode> = DeleteOptions & OperatorOptions<E>
+type Options<E extends ErrorMode, L extends boolean> = DeleteOptions & OperatorOptions<E, L>
 
 /**
  * Deletes a key if it holds the item, or the key that `keyOf` gives it if that holds the item's value; emits the
@@ -29,22 +30,22 @@ type Options<E extends ErrorMode> = DeleteOptions & OperatorOptions<E>
  * finished$.pipe(vdel(store, job => `job/${job.id}`, () => 'running')).subscribe()
  * ```
  */
-export function vdel<T, E extends ErrorMode = 'throw'>(
+export function vdel<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
   key: Key<T>,
-  options?: Options<E>,
-): OperatorFunction<T, DeleteResult | Failed<E>>
-export function vdel<T, E extends ErrorMode = 'throw'>(
+  options?: Options<E, L>,
+): OperatorFunction<T, DeleteResult | Failed<E, T>>
+export function vdel<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
   store: StoreView,
   keyOf: KeyOf<T>,
   toValue: ValueOf<T>,
-  options?: Options<E>,
-): OperatorFunction<T, DeleteResult | Failed<E>>
-export function vdel<T, E extends ErrorMode>(
+  options?: Options<E, L>,
+): OperatorFunction<T, DeleteResult | Failed<E, T>>
+export function vdel<T, L extends boolean, E extends ErrorMode>(
   target: Key<T> | StoreView,
-  second?: KeyOf<T> | Options<E>,
+  second?: KeyOf<T> | Options<E, L>,
   toValue?: ValueOf<T>,
-  options: Options<E> = {},
-): OperatorFunction<T, DeleteResult | Failed<E>> {
+  options: Options<E, L> = {},
+): OperatorFunction<T, DeleteResult | Failed<E, T>> {
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(

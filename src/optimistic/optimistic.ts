@@ -76,7 +76,7 @@ export class Optimistic<T> {
  *
  * @example
  * ```ts
- * const setPoint = optimistic(store.key('thermostat/setPoint', number), { conflict: 'refuse' })
+ * const setPoint = optimistic(store.key('thermostat1/setPoint', number), { conflict: 'refuse' })
  * setPoint.state$.subscribe(({ value, state, error }) => render(value, state, error?.message))
  * button.onclick = () => setPoint.next(21.5)
  * ```

@@ -24,8 +24,8 @@ import { type Equality, same, useSelected } from './use-selected.js'
  * @param equal - what counts as not different; default `Object.is`
  * @example
  * ```tsx
- * const { value, freshness, error } = useKey(store.key('thermostat1\\setPoint', number))
- * const isWarm = useKey(store.key('thermostat1\\temperature', number), ({ value }) => value !== undefined && value > 25)
+ * const { value, freshness, error } = useKey(store.key('thermostat1/setPoint', number))
+ * const isWarm = useKey(store.key('thermostat1/temperature', number), ({ value }) => value !== undefined && value > 25)
  * ```
  */
 export function useKey<T>(key: Key<T> | undefined): KeySnapshot<T>

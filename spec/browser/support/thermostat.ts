@@ -9,7 +9,7 @@ import { type Link, layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { textOf } from '../../support/words.js'
 
-export const SET_POINT = 'thermostat1\\setPoint'
+export const SET_POINT = 'thermostat1/setPoint'
 
 /** The example as it is started by hand, with a store and a network a spec can get at. */
 export interface Thermostat {

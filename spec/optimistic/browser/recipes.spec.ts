@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { lastValueFrom } from 'rxjs'
-import type { Plugin } from 'vite'
 import { beforeAll, expect, it } from 'vitest'
 import { boolean, json, number, systemClock } from '../../../src/index.js'
 import { describeInBrowser } from '../../browser/support/browser.js'
@@ -10,37 +8,7 @@ import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { bundle, servePage } from '../../support/serve-page.js'
-
-const DOCUMENT = readFileSync(new URL('../../../docs/writing.md', import.meta.url), 'utf8')
-const ENTRY = 'recipes'
-/** What the recipes take for granted. */
-const PRELUDE = `
-  import { fromEvent, map } from 'rxjs'
-  import { boolean, connect, json, number } from 'rx-statestore'
-  import { optimistic } from 'rx-statestore/optimistic'
-  const store = connect(new URLSearchParams(location.search).get('store'))
-  store.status$.subscribe(({ state }) => { document.title = state })
-  const schema = { '~standard': { version: 1, vendor: 'page', validate: value => ({ value }) } }
-`
-const BODY = `
-  <input id="slider" type="range" min="0" max="100" value="50">
-  <button id="button">pump</button>
-  <dialog id="dialog" open><form id="form"><input name="degrees"><button id="save">save</button></form><p id="saved"></p></dialog>
-  <input id="input"><button id="add">add</button>
-  <p id="note"></p>
-`
-
-/** The recipes of the page about writing, one program of all. */
-function recipes(): Plugin {
-  const [, section = ''] = DOCUMENT.split('\n## Recipes\n')
-  const snippets = Array.from(section.matchAll(/```js\n([\s\S]*?)```/g), ([, code = '']) => `{\n${code}}\n`)
-  expect(snippets).toHaveLength(4)
-  return {
-    name: ENTRY,
-    resolveId: id => (id.endsWith(ENTRY) ? `\0${ENTRY}` : undefined),
-    load: id => (id === `\0${ENTRY}` ? PRELUDE + snippets.join('') : undefined),
-  }
-}
+import { BODY, ENTRY, recipes } from './support/recipes.js'
 
 const pressed = (page: Page) =>
   page.locator('#button').evaluate(({ ariaPressed, ariaBusy }) => `${ariaPressed} ${ariaBusy}`)

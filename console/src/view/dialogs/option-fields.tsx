@@ -28,7 +28,7 @@ export const KeyField = ({
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}
-        placeholder="thermostat1\setPoint"
+        placeholder="thermostat1/setPoint"
         value={draft.name}
         onInput={({ currentTarget }) => onChange({ ...draft, name: currentTarget.value })}
       />

@@ -35,7 +35,7 @@ export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
     <Words title="No keys yet">
       Set one here, or from anywhere else:
       <pre>
-        npx rx-statestore set 'thermostat1\setPoint' 21.5 \{'\n  '}--url {url}
+        npx rx-statestore set 'thermostat1/setPoint' 21.5 \{'\n  '}--url {url}
       </pre>
       <button type="button" class="button primary" onClick={() => dialog$.next({ type: 'set' })}>
         Set a key
