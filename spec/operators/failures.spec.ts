@@ -223,17 +223,17 @@ describe('an operator with `latest`', () => {
     expect(errors).toEqual([lost])
   })
 
-  it.each(['-ERR not authorized', '-ERR fencing token lower than last one used'])(
-    'ends with what no later item can mend: %s',
-    answer => {
-      const { session, store } = fakeStore(() => of(answer))
-      const items = new Subject<string>()
-      const errors: unknown[] = []
-      items.pipe(set(store.key('k', text), { latest: true })).subscribe({ error: error => errors.push(error) })
-      items.next('a')
-      items.next('b')
-      expect(errors).toHaveLength(1)
-      expect(session.requests).toHaveLength(1)
-    },
-  )
+  it.each([
+    '-ERR not authorized',
+    '-ERR the request fencing token is a lower version than the fencing token protecting the resource',
+  ])('ends with what no later item can mend: %s', answer => {
+    const { session, store } = fakeStore(() => of(answer))
+    const items = new Subject<string>()
+    const errors: unknown[] = []
+    items.pipe(set(store.key('k', text), { latest: true })).subscribe({ error: error => errors.push(error) })
+    items.next('a')
+    items.next('b')
+    expect(errors).toHaveLength(1)
+    expect(session.requests).toHaveLength(1)
+  })
 })
