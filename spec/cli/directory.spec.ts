@@ -28,7 +28,14 @@ describe('check', () => {
       stderr: '',
     })
     const { stdout } = await execute(['check', data, '--json'])
-    expect(JSON.parse(stdout)).toEqual({ keys: 2, position: 2, entries: 2, stateKeys: 0, torn: 0 })
+    expect(JSON.parse(stdout)).toEqual({ keys: 2, position: 2, entries: 2, stateKeys: 0, torn: 0, strays: [] })
+  })
+
+  it('names files that no store made, and ignores them', async () => {
+    const data = await written()
+    await writeFile(join(data, 'notes.txt'), 'to do')
+    const { code, stdout } = await execute(['check', data])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('notes.txt was ignored: no state store made it')])
   })
 
   it('fails when something is missing, and changes nothing', async () => {

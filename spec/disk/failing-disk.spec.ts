@@ -78,3 +78,23 @@ describe('A flush that failed', () => {
     expect([run.refusals.map(({ problem }) => problem), disk.calls]).toEqual([Array(5).fill('broken'), calls])
   })
 })
+
+describe('A snapshot that cannot be written', () => {
+  it.each([
+    ['its log cannot be made', 'create'],
+    ['it cannot be renamed', 'rename'],
+  ])('is reported with what failed and what to do, and no entry is refused: %s', async (_, call) => {
+    const disk = new MemoryDisk()
+    const run = await Run.open(disk, 400)
+    disk.fail = (_, what) => (what === call ? failure('EIO') : undefined)
+    await run.append(entries)
+    await run.close()
+    expect([run.refusals, run.troubles.length > 0]).toEqual([[], true])
+    for (const trouble of run.troubles) {
+      expect(trouble).toMatchObject({
+        code: 'snapshot-failed',
+        message: expect.stringMatching(/^the snapshot of the store could not be written: EIO; nothing is lost/),
+      })
+    }
+  })
+})

@@ -17,6 +17,14 @@ describe('makeDirectory', () => {
     expect(statSync(join(root, 'a')).mode & 0o777).toBe(0o700)
   })
 
+  it('flushes the name of each directory it made, and of no other', async () => {
+    const flushed: string[] = []
+    const flush = async (directory: string): Promise<void> => void flushed.push(directory)
+    await makeDirectory(join(root, 'a/b'), flush)
+    await makeDirectory(join(root, 'a/b'), flush)
+    expect(flushed).toEqual([root, join(root, 'a')])
+  })
+
   it('leaves one as it is that is there, and may be asked twice at a time', async () => {
     await Promise.all([makeDirectory(join(root, 'a/b')), makeDirectory(join(root, 'a/b'))])
     await makeDirectory(root)

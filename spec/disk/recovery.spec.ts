@@ -5,6 +5,7 @@ import { recover } from '../../src/disk/recovery.js'
 import type { Entry } from '../../src/engine/entry.js'
 import { encodeEntry } from '../../src/log/entry-codec.js'
 import { anyEntry } from '../log/any-entry.js'
+import { Random } from '../simulation/random.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run, slowly } from './run.js'
 
@@ -72,16 +73,16 @@ describe('A directory that is opened again', () => {
         fc.asyncProperty(
           fc.array(anyEntry, { maxLength: 12 }),
           fc.nat(60),
-          fc.double({ min: 0, max: 1, noNaN: true }),
+          fc.integer(),
           fc.boolean(),
-          async (entries, at, part, isSlow) => {
+          async (entries, at, seed, isSlow) => {
             const disk = new MemoryDisk()
             let left: MemoryDisk | undefined
             let committed = 0
             let run: Run | undefined
             disk.fail = call => {
               if (call < at) return undefined
-              left ??= how === 'killed' ? disk.killed() : disk.cut(length => Math.floor(part * length))
+              left ??= how === 'killed' ? disk.killed() : disk.cut(new Random(seed).next)
               committed ||= run?.pictures.length ?? 0
               return failure('EIO')
             }
@@ -179,9 +180,16 @@ describe('A directory that was damaged', () => {
     expect(damaged.contents).toEqual(before)
   })
 
-  it('is another one when it has files of somebody else, or of a newer version', async () => {
-    const { disk } = await written(1e6)
-    await expect(Run.open(disk.with('data.mdb', new Uint8Array(9)))).rejects.toMatchObject({ code: 'format' })
+  it('is opened beside files that no store made, and says which', async () => {
+    const { disk, expected } = await written(1e6)
+    const strayed = disk.with('notes.txt', new Uint8Array(9))
+    const { strays } = await recover(strayed, {})
+    expect([strays, await stateOf(strayed)]).toEqual([['notes.txt'], expected])
+    await (await Run.open(strayed)).close()
+    expect(strayed.contents.get('notes.txt')).toHaveLength(9)
+  })
+
+  it('is refused when all its files are of something else', async () => {
     await expect(Run.open(new MemoryDisk().with('notes.txt', new Uint8Array(0)))).rejects.toMatchObject({
       code: 'format',
     })

@@ -23,6 +23,7 @@ const CODES: Record<ErrorCode, true> = {
   decode: true,
   hlc: true,
   'request-rejected': true,
+  'snapshot-failed': true,
   superseded: true,
   'log-key': true,
   'lease-lost': true,

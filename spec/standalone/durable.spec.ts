@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -107,6 +107,24 @@ describe('A store with a directory', () => {
     await one.store.close()
     const { store } = await start(data)
     expect([...store.dump()].map(({ key }) => key).sort()).toEqual(expected)
+  })
+
+  it('starts beside a file that no store made, and warns of it', async () => {
+    const data = directory()
+    const one = await start(data)
+    await one.client.request(command('SET k v'), { timestamp: NOW })
+    await one.store.close()
+    writeFileSync(join(data, 'notes.txt'), 'to do')
+    const warnings: unknown[] = []
+    const warned = (warning: Error): void => void warnings.push(warning)
+    process.on('warning', warned)
+    onTestFinished(() => void process.off('warning', warned))
+    const two = await start(data)
+    expect(two.store.stats.keys).toBe(1)
+    expect(warnings).toEqual([
+      expect.objectContaining({ code: 'RX_STATESTORE_STRAY_FILE', message: expect.stringContaining('"notes.txt"') }),
+    ])
+    expect(readFileSync(join(data, 'notes.txt'), 'utf8')).toBe('to do')
   })
 
   it('is told who has it', async () => {

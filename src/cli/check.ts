@@ -5,7 +5,7 @@ import { EXIT, Failure } from './failure.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { showProgress } from './progress.js'
-import { counted } from './text.js'
+import { counted, oneLine } from './text.js'
 
 const HELP = `
 Reads every record and compares it with its checksum; nothing is changed. The store must not run meanwhile. Exit
@@ -31,10 +31,11 @@ async function check(directory: string, { json }: { readonly json?: true }, io: 
       read = progress.read
     })
     endProgress()
-    const { keys, stateKeys, entries, torn, position } = report
+    const { keys, stateKeys, entries, torn, position, strays } = report
     const words = [
       `${counted(keys, 'key')} at position ${position}: a state of ${counted(stateKeys, 'key')} and ${entries} ${entries === 1 ? 'entry' : 'entries'} behind it`,
       ...(torn > 0 ? [`${counted(torn, 'byte')} at the end were being written and never answered`] : []),
+      ...strays.map(name => `${oneLine(name)} was ignored: no state store made it`),
       'all is as it was written',
     ]
     await print(io.stdout, json ? jsonLine({ ...report }) : `${words.join('\n')}\n`)

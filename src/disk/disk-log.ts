@@ -1,10 +1,11 @@
+import { reason, StateStoreError } from '../base/errors.js'
 import { Fifo } from '../base/fifo.js'
 import type { Entry } from '../engine/entry.js'
 import type { State } from '../engine/state.js'
 import { encodeEntry } from '../log/entry-codec.js'
 import { type Log, LogFailure, type LogListener } from '../log/log.js'
 import type { Files, OpenFile } from './files.js'
-import { HEAD_SIZE, head, nameOf } from './format.js'
+import { HEAD_SIZE, nameOf, newHead } from './format.js'
 import { FRAME_HEADER, seal } from './frame.js'
 import { type EndPlace, LogEnd, type Outcome } from './log-end.js'
 import { markOf } from './mark.js'
@@ -139,7 +140,7 @@ export class DiskLog implements Log {
   }
 
   #commit(entry: Entry): Outcome | Promise<Outcome> {
-    const frame = seal(encodeEntry(entry, FRAME_HEADER), this.#position + 1)
+    const frame = seal(encodeEntry(entry, FRAME_HEADER), this.#position + 1, this.#end.salt)
     const begun = this.#host.monotonic()
     // The way to another thread and back may take longer than a flush; but nobody shall wait for a disk that is slow.
     const now = frame.length <= MOST_AT_ONCE && this.#took < PROMPT && !this.#telling && this.#end.hasRoom(frame)
@@ -199,10 +200,11 @@ export class DiskLog implements Log {
   async #begin(): Promise<void> {
     const [state, position] = [this.#host.capture(), this.#position]
     const name = nameOf('log', position)
+    const { head, salt } = newHead('log', position)
     let file: OpenFile | undefined
     try {
       file = await this.#files.create(name)
-      await file.write(head('log', position), 0)
+      await file.write(head, 0)
       await file.flush()
       await this.#files.flush()
     } catch (error) {
@@ -210,7 +212,7 @@ export class DiskLog implements Log {
       return
     }
     const before = this.#end
-    this.#end = new LogEnd({ file, at: HEAD_SIZE, reserved: HEAD_SIZE }, this.#zeros)
+    this.#end = new LogEnd({ file, salt, at: HEAD_SIZE, reserved: HEAD_SIZE }, this.#zeros)
     await before.close()
     this.#saving = this.#save(state, position).then(() => {
       this.#saving = undefined
@@ -224,13 +226,13 @@ export class DiskLog implements Log {
       this.#patience = 0
     } catch (error) {
       this.#patience = 2 * this.#end.length + this.#worthReplacing
-      this.#host.troubled(error)
+      this.#host.troubled(snapshotFailed(error))
     }
   }
 
   async #forgo(name: string, file: OpenFile | undefined, trouble: unknown): Promise<void> {
     this.#patience = 2 * this.#end.length
-    this.#host.troubled(trouble)
+    this.#host.troubled(snapshotFailed(trouble))
     try {
       await file?.close()
       await this.#files.remove(name)
@@ -239,3 +241,11 @@ export class DiskLog implements Log {
     }
   }
 }
+
+const snapshotFailed = (cause: unknown): StateStoreError =>
+  new StateStoreError(
+    'snapshot-failed',
+    `the snapshot of the store could not be written: ${reason(cause)}; nothing is lost, but the log grows until one can: ` +
+      'check the disk and how much of it is free',
+    { cause },
+  )

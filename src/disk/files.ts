@@ -104,8 +104,8 @@ class DiskFile implements OpenFile {
   }
 }
 
-/** Windows has no such thing, and needs none. */
-async function flushDirectory(directory: string): Promise<void> {
+/** Settles when the names in a directory are on the disk. Windows has no such call, and needs none. */
+export async function flushDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(directory, 'r')
   try {

@@ -1,11 +1,12 @@
 import { StateStoreError } from '../base/errors.js'
 import { damaged } from '../log/errors.js'
-import { FRAME_HEADER, headerAt, isIntact, seal } from './frame.js'
+import { FRAME_HEADER, headerAt, isIntact, NO_SALT, newSalt, SALT_SIZE, type Salt, seal } from './frame.js'
 
 /** Of what is written; a change that an older version cannot read makes it greater. */
-export const FORMAT = 2
-/** What is read. Format 1 knew nothing of whose a key is. */
+export const FORMAT = 3
+/** What is read. Format 1 knew nothing of whose a key is, and format 2 nothing of a salt. */
 const OLDEST_FORMAT = 1
+const FIRST_SALTED_FORMAT = 3
 
 export const LOCK = 'lock'
 export const MARK = 'mark'
@@ -34,23 +35,31 @@ export function fileOf(name: string): { readonly kind: Kind; readonly position: 
   return { kind, position: Number(digits) }
 }
 
-/** The first frame of a file. */
-export function head(kind: Kind, position: number): Uint8Array {
+/** The first frame of a new file, and the salt that the others have. */
+export function newHead(kind: Kind, position: number): { readonly head: Uint8Array; readonly salt: Salt } {
   const frame = new Uint8Array(HEAD_SIZE)
+  const salt = newSalt()
   new DataView(frame.buffer).setUint32(FRAME_HEADER, FORMAT)
   frame.set(encoder.encode(MAGIC[kind]), FRAME_HEADER + 4)
-  return seal(frame, position)
+  frame.set(salt, HEAD_SIZE - SALT_SIZE)
+  return { head: seal(frame, position, NO_SALT), salt }
+}
+
+/** What the head of a file says. */
+export interface Head {
+  readonly format: number
+  readonly salt: Salt
 }
 
 /**
- * Returns the format of a file by its head. Raises `format` for a file that is not ours, or newer, and `damaged` for one
- * whose head is not what was written.
+ * Reads the head of a file. Raises `format` for a file that is not ours, or newer, and `damaged` for one whose head is not
+ * what was written.
  */
-export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position: number): number {
+export function readHead(name: string, bytes: Uint8Array, kind: Kind, position: number): Head {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const magic = decoder.decode(bytes.subarray(FRAME_HEADER + 4, FRAME_HEADER + 4 + MAGIC[kind].length))
-  const intact =
-    bytes.length === HEAD_SIZE && headerAt(bytes, 0)?.length === HEAD_SIZE - FRAME_HEADER && isIntact(bytes)
+  const header = headerAt(bytes, 0, NO_SALT)
+  const intact = bytes.length === HEAD_SIZE && header?.length === HEAD_SIZE - FRAME_HEADER && isIntact(bytes)
   if (!intact) throw damaged(`${name} does not begin as it was written`)
   if (magic !== MAGIC[kind]) throw new StateStoreError('format', `${name} is no ${kind} of a state store`)
   const format = view.getUint32(FRAME_HEADER)
@@ -60,6 +69,6 @@ export function checkHead(name: string, bytes: Uint8Array, kind: Kind, position:
       `${name} has format ${format}, and this version knows ${OLDEST_FORMAT} to ${FORMAT}; nothing was changed`,
     )
   }
-  if (headerAt(bytes, 0)?.number !== position) throw damaged(`${name} is the file of another position`)
-  return format
+  if (header.number !== position) throw damaged(`${name} is the file of another position`)
+  return { format, salt: format < FIRST_SALTED_FORMAT ? NO_SALT : bytes.slice(HEAD_SIZE - SALT_SIZE) }
 }

@@ -1,46 +1,69 @@
 import type { OpenFile } from './files.js'
-import { FRAME_HEADER, headerAt, isIntact } from './frame.js'
+import { FRAME_HEADER, headerAt, isIntact, NO_SALT, type Salt } from './frame.js'
 
 /** What is read at a time, bytes. */
 const CHUNK = 1024 * 1024
-/** A torn frame is not looked beyond for more than this, bytes. */
-const MOST_SEARCHED = 64 * 1024 * 1024
+/** How many times its bytes may be checksummed of a file without a salt. */
+const UNSALTED_WORK = 8
+/** The first byte of a number from 1 to 2^53. */
+const FIRST_BYTE = { min: 0x3f, max: 0x43 } as const
+
+/** Where a frame lies in a file. */
+export interface FramePlace {
+  readonly at: number
+  readonly length: number
+}
 
 /** Reads the frames of a file one after the other. */
 export class FrameSource {
   readonly #file: OpenFile
   readonly #size: number
+  readonly #salt: Salt
   #bytes: Uint8Array = new Uint8Array(0)
   #from = 0
-  /** Where the next frame begins. */
-  at: number
+  #last: FramePlace
+  #at: number
 
-  private constructor(file: OpenFile, size: number, at: number) {
+  private constructor(file: OpenFile, size: number, at: number, salt: Salt) {
     this.#file = file
     this.#size = size
-    this.at = at
+    this.#salt = salt
+    this.#last = { at: 0, length: at }
+    this.#at = at
   }
 
-  static async of(file: OpenFile, at: number): Promise<FrameSource> {
-    return new FrameSource(file, await file.size(), at)
+  /** @param at - how long the head of the file is */
+  static async of(file: OpenFile, at: number, salt: Salt): Promise<FrameSource> {
+    return new FrameSource(file, await file.size(), at, salt)
   }
 
   get size(): number {
     return this.#size
   }
 
-  /** What the next frame holds, if it is the one with this number and intact; else it stays where it is. */
+  /** Where the next frame begins. */
+  get at(): number {
+    return this.#at
+  }
+
+  /** The last frame that was read; at the beginning, the head. */
+  get last(): FramePlace {
+    return this.#last
+  }
+
+  /** Returns what the next frame holds if it is the one with this number and intact; else it stays where it is. */
   async next(number: number): Promise<Uint8Array | undefined> {
-    const frame = await this.#frameAt(this.at)
-    if (frame === undefined || headerAt(frame, 0)?.number !== number || !isIntact(frame)) return undefined
-    this.at += frame.length
+    const frame = await this.#frameAt(this.#at)
+    if (frame === undefined || headerAt(frame, 0, this.#salt)?.number !== number || !isIntact(frame)) return undefined
+    this.#last = { at: this.#at, length: frame.length }
+    this.#at += frame.length
     return frame.subarray(FRAME_HEADER)
   }
 
-  /** Where what lies behind the last frame ends; nothing but zeros are behind that, which were written ahead. */
+  /** Returns where the last byte ends that is not zero: zeros are written ahead. */
   async end(): Promise<number> {
-    let end = this.at
-    for (let at = this.at; at < this.#size; at += CHUNK) {
+    let end = this.#at
+    for (let at = this.#at; at < this.#size; at += CHUNK) {
       const bytes = await this.#file.read(at, Math.min(CHUNK, this.#size - at))
       let length = bytes.length
       while (length > 0 && bytes[length - 1] === 0) length--
@@ -49,22 +72,37 @@ export class FrameSource {
     return end
   }
 
-  /** Whether an intact frame with a greater number lies somewhere before `to`: then what is here was there once. */
-  async hasLater(number: number, to: number): Promise<boolean> {
-    const end = Math.min(to, this.at + MOST_SEARCHED)
-    for (let at = this.at + 1; at + FRAME_HEADER <= end; at++) {
+  /**
+   * Goes to the next intact frame with a greater number that begins before `to`, and returns its number. Without one it
+   * stays where it is, and returns `undefined`, or `unclear` in a file without a salt whose values are full of headers.
+   *
+   * Values may hold anything, but with a salt nothing that passes for a header: so each byte is looked at once, and only
+   * real frames are checksummed.
+   */
+  async seek(number: number, to: number): Promise<number | 'unclear' | undefined> {
+    let work = this.#salt === NO_SALT ? UNSALTED_WORK * (to - this.#at) + CHUNK : Number.POSITIVE_INFINITY
+    const [salt = 0] = this.#salt
+    for (let at = this.#at + 1; at + FRAME_HEADER <= to; at++) {
       if (!this.#has(at, FRAME_HEADER)) await this.#need(at, FRAME_HEADER)
-      const found = headerAt(this.#bytes, at - this.#from)?.number ?? 0
-      if (!Number.isSafeInteger(found) || found <= number || found > number + MOST_SEARCHED) continue
+      const first = (this.#bytes[at - this.#from + 4] ?? 0) ^ salt
+      if (first < FIRST_BYTE.min || first > FIRST_BYTE.max) continue
+      const header = headerAt(this.#bytes, at - this.#from, this.#salt)
+      if (header === undefined || !isPlausible(header.number, number, to - this.#at)) continue
       const frame = await this.#frameAt(at)
-      if (frame !== undefined && isIntact(frame)) return true
+      if (frame === undefined) continue
+      if (isIntact(frame)) {
+        this.#at = at
+        return header.number
+      }
+      work -= frame.length
+      if (work < 0) return 'unclear'
     }
-    return false
+    return undefined
   }
 
   async #frameAt(at: number): Promise<Uint8Array | undefined> {
     await this.#need(at, FRAME_HEADER)
-    const header = headerAt(this.#bytes, at - this.#from)
+    const header = headerAt(this.#bytes, at - this.#from, this.#salt)
     if (header === undefined || at + FRAME_HEADER + header.length > this.#size) return undefined
     await this.#need(at, FRAME_HEADER + header.length)
     const frame = this.#bytes.subarray(at - this.#from, at - this.#from + FRAME_HEADER + header.length)
@@ -82,3 +120,7 @@ export class FrameSource {
     this.#from = at
   }
 }
+
+/** Whether a later frame may have a number: each takes some bytes. */
+const isPlausible = (found: number, number: number, bytes: number): boolean =>
+  Number.isSafeInteger(found) && found > number && found - number <= bytes

@@ -1,10 +1,12 @@
 import { LogFailure } from '../log/log.js'
 import type { OpenFile } from './files.js'
+import type { Salt } from './frame.js'
 import { hasCode } from './system-error.js'
 
 /** Where a log file goes on. */
 export interface EndPlace {
   readonly file: OpenFile
+  readonly salt: Salt
   /** Where the next frame begins. */
   readonly at: number
   /** Up to here the file has room that was written before. */
@@ -22,13 +24,15 @@ const SMALL = 64 * 1024
  * needs no more than the frame itself: to make a file longer is a second thing for the disk to write.
  */
 export class LogEnd {
+  readonly salt: Salt
   readonly #file: OpenFile
   readonly #zeros: Uint8Array
   #at: number
   #reserved: number
 
   /** @param zeros - what is written ahead at a time */
-  constructor({ file, at, reserved }: EndPlace, zeros: Uint8Array) {
+  constructor({ file, salt, at, reserved }: EndPlace, zeros: Uint8Array) {
+    this.salt = salt
     this.#file = file
     this.#zeros = zeros
     this.#at = at

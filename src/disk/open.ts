@@ -2,7 +2,7 @@ import { Engine, type EngineOptions } from '../engine/engine.js'
 import type { Entry } from '../engine/entry.js'
 import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
 import type { Files, OpenFile } from './files.js'
-import { FORMAT, HEAD_SIZE, head, MARK, nameOf } from './format.js'
+import { FORMAT, HEAD_SIZE, MARK, nameOf, newHead } from './format.js'
 import { markOf } from './mark.js'
 import { type LogTail, type Progress, type Recovered, recover } from './recovery.js'
 import { writeState } from './state-file.js'
@@ -11,6 +11,8 @@ import { writeState } from './state-file.js'
 export interface OpenedLog<C> {
   readonly engine: Engine<C>
   readonly log: DiskLog
+  /** Files in the directory that no store made. They are ignored. */
+  readonly strays: readonly string[]
 }
 
 export interface OpenOptions extends EngineOptions {
@@ -32,7 +34,7 @@ export interface OpenOptions extends EngineOptions {
  */
 export async function openLog<C>(files: Files, options: OpenOptions): Promise<OpenedLog<C>> {
   const recovered = await recover<C>(files, options, options.progress)
-  const { engine } = recovered
+  const { engine, strays } = recovered
   const place = await continueLog(files, recovered)
   const { isForced = false, monotonic, troubled, sizes } = options
   const log = new DiskLog(
@@ -44,52 +46,57 @@ export async function openLog<C>(files: Files, options: OpenOptions): Promise<Op
   // Before anything can write a state, which removes them as well.
   for (const name of recovered.leftovers) await files.remove(name)
   await begin(engine, log, options.now())
-  return { engine, log }
+  return { engine, log, strays }
 }
 
 /** Forgets all that a directory holds, in one step. */
 export async function emptyLog(files: Files): Promise<void> {
-  const { position, marked } = await recover(files, {})
-  if (position === 0) return
-  const log = await newLog(files, nameOf('log', position), position)
-  await log.close()
-  const mark = await markFile(files, Math.max(position, marked))
+  const recovered = await recover(files, {})
+  if (recovered.position === 0) return
+  const { file, mark, position } = await continueLog(files, recovered)
+  await file.close()
   await mark.close()
+  const log = await newLog(files, position)
+  await log.file.close()
   await writeState(files, new Engine().capture(), position)
 }
 
-async function continueLog<C>(
-  files: Files,
-  { position, base, tail, torn, marked, stateSize }: Recovered<C>,
-): Promise<LogPlace> {
+/**
+ * What was read may be in the memory of the operating system alone: the process before was killed before its flush, or the
+ * flush failed. So it is flushed before anything relies on it, the mark first of all.
+ */
+async function continueLog<C>(files: Files, recovered: Recovered<C>): Promise<LogPlace> {
+  const { position, base, tail, torn, marked, stateSize } = recovered
+  const isBegun = tail !== undefined && tail.at > 0
+  const file = isBegun ? await settle(files, tail, torn) : undefined
   const mark = await markFile(files, Math.max(position, marked))
-  if (tail === undefined || tail.at === 0) {
-    const file = await newLog(files, nameOf('log', position), position)
-    return { file, mark, at: HEAD_SIZE, reserved: HEAD_SIZE, position, stateSize, owed: false }
-  }
-  const { name, at, size } = tail
-  const known = { mark, position, stateSize, owed: tail.from > base }
+  const known = { mark, position, stateSize, owed: tail !== undefined && tail.from > base }
+  if (file === undefined || !isBegun) return { ...known, ...(await newLog(files, position)) }
+  const { at, size, salt, format } = tail
+  if (format === FORMAT) return { ...known, file, salt, at, reserved: torn === 0 ? size : at }
+  // An older version must not take what comes for what it knows: it finds a log of another format.
+  await file.close()
+  return { ...known, ...(await newLog(files, position)), owed: true }
+}
+
+/** Flushes the last frame, by writing it anew, and cuts off what was never committed. */
+async function settle(files: Files, { name, at, last }: LogTail, torn: number): Promise<OpenFile> {
   const file = await files.open(name, true)
-  await renew(file, tail)
-  if (torn === 0) return { ...known, file, at, reserved: size }
-  await file.truncate(at)
+  await file.write(await file.read(last.at, last.length), last.at)
+  if (torn > 0) await file.truncate(at)
   await file.flush()
-  return { ...known, file, at, reserved: at }
+  return file
 }
 
-/** An older version must not take what comes for what it knows: it is told to keep its hands off. */
-async function renew(file: OpenFile, { from, format }: LogTail): Promise<void> {
-  if (format === FORMAT) return
-  await file.write(head('log', from), 0)
-  await file.flush()
-}
+type LogFile = Pick<LogPlace, 'file' | 'salt' | 'at' | 'reserved'>
 
-async function newLog(files: Files, name: string, position: number): Promise<OpenFile> {
-  const file = await files.create(name)
-  await file.write(head('log', position), 0)
+async function newLog(files: Files, position: number): Promise<LogFile> {
+  const file = await files.create(nameOf('log', position))
+  const { head, salt } = newHead('log', position)
+  await file.write(head, 0)
   await file.flush()
   await files.flush()
-  return file
+  return { file, salt, at: HEAD_SIZE, reserved: HEAD_SIZE }
 }
 
 async function markFile(files: Files, position: number): Promise<OpenFile> {

@@ -5,8 +5,9 @@ import { decodeEntry } from '../log/entry-codec.js'
 import { damaged } from '../log/errors.js'
 import { StateDecoder } from '../log/state-codec.js'
 import type { Files, OpenFile } from './files.js'
-import { checkHead, FORMAT, fileOf, HEAD_SIZE, isClaim, type Kind, MARK, nameOf, UNFINISHED } from './format.js'
-import { FrameSource } from './frame-source.js'
+import { FORMAT, fileOf, HEAD_SIZE, isClaim, type Kind, MARK, nameOf, readHead, UNFINISHED } from './format.js'
+import { NO_SALT, type Salt } from './frame.js'
+import { type FramePlace, FrameSource } from './frame-source.js'
 import { readMark } from './mark.js'
 
 /** How far the reading of a directory has come. */
@@ -21,11 +22,14 @@ export interface LogTail {
   readonly name: string
   /** Of the state before it. */
   readonly from: number
-  /** Where it goes on. */
+  /** Where it goes on; 0 when not even its head was flushed. */
   readonly at: number
+  /** Its last frame, which may be in the memory of the operating system alone. */
+  readonly last: FramePlace
   /** How long its file is, bytes. */
   readonly size: number
   readonly format: number
+  readonly salt: Salt
 }
 
 /** What a directory holds. */
@@ -49,6 +53,8 @@ export interface Recovered<C> {
   readonly stateSize: number
   /** Files that nobody needs any more. */
   readonly leftovers: readonly string[]
+  /** Files that no store made. They are ignored. */
+  readonly strays: readonly string[]
 }
 
 /** A disk of its own has this. */
@@ -68,8 +74,7 @@ export async function recover<C>(
   options: EngineOptions,
   progress: (progress: Progress) => void = () => undefined,
 ): Promise<Recovered<C>> {
-  const names = await files.list()
-  checkNames(names)
+  const { names, strays } = await namesIn(files)
   const marked = await readMarkOf(files, names)
   const sizes = await sizesOf(files, names)
   const reading = new Reading(files, sizes, progress)
@@ -86,18 +91,26 @@ export async function recover<C>(
   const isOver = (name: string): boolean => name.endsWith(UNFINISHED) || (fileOf(name)?.position ?? base) < base
   const older = names.filter(name => !isClaim(name) && isOver(name))
   const stateSize = sizes.get(nameOf('state', base)) ?? 0
-  return { engine, base, marked, keys, stateSize, ...tail, leftovers: [...older, ...tail.leftovers] }
+  return { engine, base, marked, keys, stateSize, ...tail, leftovers: [...older, ...tail.leftovers], strays }
 }
 
-function checkNames(names: readonly string[]): void {
-  const known = (name: string): boolean =>
-    isClaim(name) || name === MARK || name === LOST || name.endsWith(UNFINISHED) || fileOf(name) !== undefined
-  const strange = names.find(name => !known(name))
-  if (strange === undefined) return
-  throw new StateStoreError(
-    'format',
-    `there is a file ${JSON.stringify(strange)}, which is none of a state store; nothing was changed`,
-  )
+/**
+ * Lists the files of a store, and those that are none of it. Raises `format` when all are none: then the directory is
+ * another one.
+ */
+export async function namesIn(files: Files): Promise<{ names: readonly string[]; strays: readonly string[] }> {
+  const all = await files.list()
+  const isOurs = (name: string): boolean => name === MARK || name.endsWith(UNFINISHED) || fileOf(name) !== undefined
+  const isKnown = (name: string): boolean => isOurs(name) || isClaim(name) || name === LOST
+  const strays = all.filter(name => !isKnown(name))
+  const [stray] = strays
+  if (stray !== undefined && !all.some(isOurs)) {
+    throw new StateStoreError(
+      'format',
+      `there is a file ${JSON.stringify(stray)}, and none of a state store; nothing was changed`,
+    )
+  }
+  return { names: all.filter(isKnown), strays }
 }
 
 async function readMarkOf(files: Files, names: readonly string[]): Promise<number> {
@@ -151,8 +164,8 @@ class Reading {
   async state(position: number, taker: StateTaker): Promise<number> {
     const name = nameOf('state', position)
     return this.#with(name, async file => {
-      checkHead(name, await file.read(0, HEAD_SIZE), 'state', position)
-      const source = await FrameSource.of(file, HEAD_SIZE)
+      const { salt } = readHead(name, await file.read(0, HEAD_SIZE), 'state', position)
+      const source = await FrameSource.of(file, HEAD_SIZE, salt)
       const decoder = new StateDecoder(taker)
       for (let number = 0; !decoder.ended; number++) {
         const block = await source.next(number)
@@ -183,7 +196,7 @@ class Reading {
       entries += end.position - from
       torn = end.torn
       position = end.position
-      tail = { name, from, at: end.at, size: end.size, format: end.format }
+      tail = { name, from, ...end }
     }
     // A log is there before its state is.
     if (tail === undefined && base > 0) throw damaged(`${nameOf('log', base)} is missing`)
@@ -191,11 +204,13 @@ class Reading {
   }
 
   async #log<C>(engine: Engine<C>, name: string, from: number, applied: number, file: OpenFile) {
-    const size = await file.size()
-    // It was about to be made.
-    if (size < HEAD_SIZE) return { position: from, at: 0, torn: size, size, format: FORMAT }
-    const format = checkHead(name, await file.read(0, HEAD_SIZE), 'log', from)
-    const source = await FrameSource.of(file, HEAD_SIZE)
+    const head = await file.read(0, HEAD_SIZE)
+    const unborn = await FrameSource.of(file, 0, NO_SALT)
+    // It was about to be made: a power cut may leave its length without what was written.
+    if (head.length < HEAD_SIZE || (await unborn.end()) === 0)
+      return { position: from, at: 0, last: unborn.last, torn: 0, size: unborn.size, format: FORMAT, salt: NO_SALT }
+    const { format, salt } = readHead(name, head, 'log', from)
+    const source = await FrameSource.of(file, HEAD_SIZE, salt)
     let position = from
     for (let entry = await source.next(position + 1); entry !== undefined; entry = await source.next(position + 1)) {
       position++
@@ -203,10 +218,12 @@ class Reading {
       if (from === applied) engine.apply(entryOf(name, entry), SILENT)
       this.#tell(entry.length)
     }
+    const { at, last, size } = source
     const written = await source.end()
-    if (source.at < written && (await source.hasLater(position + 1, written)))
-      throw damaged(`${name} is damaged at byte ${source.at}`)
-    return { position, at: source.at, torn: written - source.at, size, format }
+    // One frame is written at a time: one behind it says that this one was whole.
+    if (at < written && (await source.seek(position + 1, written)) !== undefined)
+      throw damaged(`${name} is damaged at byte ${at}`)
+    return { position, at, last, torn: written - at, size, format, salt }
   }
 
   async #with<T>(name: string, use: (file: OpenFile) => Promise<T>): Promise<T> {

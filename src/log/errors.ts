@@ -6,6 +6,8 @@ declare module '../base/errors.js' {
     'in-use': true
     /** A directory is none of a store, or of a version of it that is not known here. */
     format: true
+    /** The snapshot that was to replace a log could not be written. Nothing is lost. */
+    'snapshot-failed': true
   }
 }
 

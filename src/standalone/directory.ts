@@ -17,6 +17,8 @@ export interface DirectoryReport {
   readonly stateKeys: number
   /** What was being written when the process ended, and was never answered, bytes. */
   readonly torn: number
+  /** Names of files that no store made. A store ignores them. */
+  readonly strays: readonly string[]
 }
 
 /**
@@ -27,8 +29,8 @@ export async function checkDirectory(
   directory: string,
   progress?: (progress: Progress) => void,
 ): Promise<DirectoryReport> {
-  const { engine, position, entries, keys, torn } = await read(directory, progress)
-  return { keys: engine.size, position, entries, stateKeys: keys, torn }
+  const { engine, position, entries, keys, torn, strays } = await read(directory, progress)
+  return { keys: engine.size, position, entries, stateKeys: keys, torn, strays }
 }
 
 /** The keys in the directory of a store that does not run, one line for each; rejects as {@link checkDirectory}. */

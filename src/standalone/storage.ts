@@ -51,8 +51,8 @@ async function onDisk(
   const lock = await lockDirectory(directory, { lost: failed, troubled })
   const files = guardedFiles(await filesOf(directory), lock)
   const { clock, opening: progress } = options
-  const open = async (): Promise<Opened> =>
-    openLog<Client>(files, {
+  const open = async (): Promise<Opened> => {
+    const { strays, ...opened } = await openLog<Client>(files, {
       ...bounds,
       now: () => clock.now(),
       monotonic: () => clock.monotonic(),
@@ -60,6 +60,9 @@ async function onDisk(
       troubled,
       isForced: lock.isForced,
     })
+    warnOfStrays(directory, strays)
+    return opened
+  }
   return {
     open,
     openEmpty: async () => {
@@ -68,4 +71,12 @@ async function onDisk(
     },
     release: async () => lock.release(),
   }
+}
+
+function warnOfStrays(directory: string, strays: readonly string[]): void {
+  if (strays.length === 0) return
+  const names = strays.map(name => JSON.stringify(name)).join(', ')
+  process.emitWarning(`${directory} holds ${names}, which no state store made: ignored; move it elsewhere`, {
+    code: 'RX_STATESTORE_STRAY_FILE',
+  })
 }
