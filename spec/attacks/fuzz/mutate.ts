@@ -65,6 +65,13 @@ function header(random: Random, first: number, body: Buffer): Buffer {
   return Buffer.concat([Buffer.of(first), length, body])
 }
 
+/** Bytes that are somehow wrong. */
+export function mangle(random: Random, bytes: Buffer): Buffer {
+  let mangled = bytes
+  for (let times = random.pick([1, 1, 1, 2, 4]); times > 0; times--) mangled = random.pick(MUTATIONS)(random, mangled)
+  return mangled
+}
+
 /** A packet that is somehow wrong, though it may be right by chance. Mostly its length is that of its bytes. */
 export function mutate(random: Random, packet: Buffer): Buffer {
   let start = 1
@@ -72,7 +79,7 @@ export function mutate(random: Random, packet: Buffer): Buffer {
   const first = packet[0] ?? 0
   let body = packet.subarray(start + 1)
   if (random.chance(0.1)) return header(random, first, body)
-  for (let times = random.pick([1, 1, 1, 2, 4]); times > 0; times--) body = random.pick(MUTATIONS)(random, body)
+  body = mangle(random, body)
   return Buffer.concat([Buffer.of(first), variable(body.length), body])
 }
 
