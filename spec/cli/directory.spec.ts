@@ -79,6 +79,7 @@ describe('dump --data', () => {
     const { code, stderr } = await execute(['dump', '--data', data])
     await store.close()
     expect([code, stderr]).toEqual([1, expect.stringContaining(`the process ${process.pid} has the directory`)])
+    expect(stderr).toContain(`--console-token-file ${join(data, 'console-token')}`)
   })
 })
 

@@ -57,10 +57,10 @@ describe('dump', () => {
   it('prints values and versions of any store, and says what is left out', async () => {
     const store = await openStore()
     await store.load(LINES)
-    const { code, stdout, stderr } = await execute(['dump', '--url', store.url])
+    const { code, stdout, stderr } = await execute(['dump', '--partial', '--url', store.url])
     expect([code, stderr]).toEqual([
       0,
-      'expiry and fencing tokens are left out, as no console was asked; see --console\n',
+      'expiry, fencing tokens and what this user may not read are left out, and keys are not of one moment (--partial)\n',
     ])
     const expected = [...store.dump()].map(({ expiresAt: _, fencingToken: __, ...line }) => line)
     expect(byKey(linesOf(stdout))).toEqual(byKey(expected))
@@ -69,7 +69,9 @@ describe('dump', () => {
   it('asks the store that --url names, whatever the environment says', async () => {
     const [{ link }, other] = [await openConsole(), await openStore()]
     await other.load([{ key: 'other', value: '' }])
-    const { stdout } = await execute(['dump', '--url', other.url], { env: { RX_STATESTORE_CONSOLE: link } })
+    const { stdout } = await execute(['dump', '--partial', '--url', other.url], {
+      env: { RX_STATESTORE_CONSOLE: link },
+    })
     expect(linesOf(stdout)).toMatchObject([{ key: 'other' }])
   })
 
@@ -77,13 +79,15 @@ describe('dump', () => {
     const { store, link } = await openConsole()
     await store.load(Array.from({ length: 5_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(100) })))
     expect(linesOf((await execute(['dump', '--console', link])).stdout)).toHaveLength(5_000)
-    expect(byKey(linesOf((await execute(['dump', '--url', store.url])).stdout))).toEqual(byKey(store.dump()))
+    expect(byKey(linesOf((await execute(['dump', '--partial', '--url', store.url])).stdout))).toEqual(
+      byKey(store.dump()),
+    )
   })
 
   it('of nothing is empty', async () => {
     const { store, link } = await openConsole()
     expect(await execute(['dump', '--console', link])).toMatchObject({ code: 0, stdout: '' })
-    expect(await execute(['dump', '--url', store.url])).toMatchObject({ code: 0, stdout: '' })
+    expect(await execute(['dump', '--partial', '--url', store.url])).toMatchObject({ code: 0, stdout: '' })
   })
 
   it('writes a file, and says how many keys it has', async () => {
@@ -92,7 +96,7 @@ describe('dump', () => {
     const file = await scratch('keys.ndjson')
     expect(await execute(['dump', '--console', link, '--file', file])).toMatchObject({ code: 0, stdout: '3 keys\n' })
     expect(linesOf(await readFile(file, 'utf8'))).toEqual([...store.dump()])
-    const json = ['dump', '--url', store.url, '--file', file, '--json']
+    const json = ['dump', '--partial', '--url', store.url, '--file', file, '--json']
     expect(await execute(json)).toMatchObject({ code: 0, stdout: '{"keys":3}\n' })
     expect(await readdir(dirname(file))).toEqual(['keys.ndjson'])
     const { stdout } = await execute(['dump', '--console', link, '--file', '-'])
@@ -143,7 +147,7 @@ describe('dump', () => {
     const store = await openStore()
     await store.load(Array.from({ length: 3_000 }, (_, at) => ({ key: `key/${at}`, value: '' })))
     const link = await layLink(store.url)
-    const { stdout, stderr, exit } = start(['dump', '--url', link.url, '--timeout', '500'])
+    const { stdout, stderr, exit } = start(['dump', '--partial', '--url', link.url, '--timeout', '500'])
     await stdout.line(/key/)
     link.cut()
     expect(await exit).toBe(1)
@@ -164,7 +168,7 @@ describe('dump', () => {
     link.cut()
     const clock = new ManualClock()
     const file = await scratch('keys.ndjson')
-    const { stderr, exit } = start(['dump', '--url', link.url, '--file', file], { columns: 80, clock })
+    const { stderr, exit } = start(['dump', '--partial', '--url', link.url, '--file', file], { columns: 80, clock })
     await stderr.line(/left out/)
     clock.advance(1_000)
     expect(stderr.text).toContain('0 keys')
@@ -200,7 +204,16 @@ describe('dump', () => {
 
   it('ends with 1 for a store that cannot be reached, and leaves no file', async () => {
     const file = await scratch('keys.ndjson')
-    const { code, stderr } = await execute(['dump', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50', '--file', file])
+    const { code, stderr } = await execute([
+      'dump',
+      '--partial',
+      '--url',
+      'mqtt://127.0.0.1:1',
+      '--timeout',
+      '50',
+      '--file',
+      file,
+    ])
     expect(code).toBe(1)
     expect(stderr).toMatch(/\nrx-statestore: cannot reach mqtt:[^\n]+\n$/)
     expect(await readdir(dirname(file))).toEqual([])
@@ -211,6 +224,10 @@ describe('dump', () => {
     ['an address that is none', ['--console', 'here']],
     ['an address of something else', ['--console', 'mqtt://127.0.0.1/#token=x']],
     ['a console and a store', ['--console', 'http://127.0.0.1:1/#token=x', '--url', 'mqtt://127.0.0.1:1']],
+    ['a broker, which does not tell all', ['--url', 'mqtt://127.0.0.1:1']],
+    ['a broker of the environment', []],
+    ['a file of a token that is not there', ['--console', 'http://127.0.0.1:1', '--console-token-file', '/nowhere']],
+    ['a file of a token without a console', ['--partial', '--console-token-file', '/nowhere']],
     ['an argument', ['keys.ndjson']],
     ['a file that cannot be', ['--file', '/nowhere/at/all', '--console', 'http://127.0.0.1:1/#token=x']],
   ])('ends with 2 for %s', async (_, args) => {

@@ -1,5 +1,6 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { scratch } from './open-console.js'
 import { execute, jsonOf, type Running, start } from './test-io.js'
@@ -37,6 +38,34 @@ describe('serve --console', () => {
     running.interrupt()
     expect(await running.exit).toBe(0)
     await expect(ask('api/store')).rejects.toThrow()
+  })
+
+  it.each([
+    ['in the directory of --data', (folder: string) => ['--data', folder], 'console-token'],
+    ['in a file', (folder: string) => ['--console-token-file', `${folder}.token`], '../state.token'],
+  ])('keeps its token %s, for the owner alone, and a dump finds it there', async (_, args, name) => {
+    const folder = await scratch('state')
+    const addresses: string[] = []
+    for (let times = 1; times <= 2; times++) {
+      const running = start(['serve', ...ANY_PORT, '--console', '0', ...args(folder)])
+      const { url } = await consoleOf(running)
+      addresses.push(url.hash)
+      const file = join(folder, name)
+      expect((await stat(file)).mode & 0o777).toBe(0o600)
+      expect(`#token=${(await readFile(file, 'utf8')).trim()}`).toBe(url.hash)
+      expect(await execute(['dump', '--console', url.origin, '--console-token-file', file])).toMatchObject({ code: 0 })
+      running.interrupt()
+      await running.exit
+    }
+    expect(addresses[1]).toBe(addresses[0])
+  })
+
+  it('does not start with a token that can be guessed, and does not say it', async () => {
+    const file = await scratch('token')
+    await writeFile(file, 'secret')
+    const { code, stderr } = await execute(['serve', ...ANY_PORT, '--console', '0', '--console-token-file', file])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('32 or more letters')])
+    expect(stderr).not.toContain('secret')
   })
 
   it('prints the address with --json, too', async () => {

@@ -129,7 +129,7 @@ async function openConsole(
   place: BrokerOfConsole,
   io: Io,
 ): Promise<ConsoleServer | undefined> {
-  const console = await startConsole(store, flags, { seed: undefined, ...place })
+  const console = await startConsole(store, flags, undefined, { seed: undefined, ...place })
   if (console === undefined) return undefined
   if (flags.audit !== undefined) record(console.audit$, flags.audit, io)
   await print(io.stdout, flags.json ? jsonLine({ broker, console: console.link }) : `console on ${console.link}\n`)

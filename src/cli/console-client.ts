@@ -2,7 +2,9 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { pipeline } from 'node:stream/promises'
 import type { Environment } from '../settings.js'
+import { readConsoleToken } from './console-token.js'
 import { EXIT, Failure, rootCause } from './failure.js'
+import type { ConsoleFlags } from './flags.js'
 
 /** Where a console is, and what lets one in. */
 export interface ConsoleAddress {
@@ -20,19 +22,27 @@ const LONGEST_TEXT = 65_536
 
 /** The console to ask, by flag or environment. A broker that is named by a flag goes before the environment. */
 export function consoleOf(
-  { console: flag, url }: { readonly console?: string; readonly url?: string },
+  { console: flag, consoleTokenFile, url }: ConsoleFlags & { readonly url?: string },
   env: Environment,
 ): ConsoleAddress | undefined {
   const text = flag ?? (url === undefined ? env[CONSOLE_VARIABLE] : undefined)
-  if (text === undefined || text === '') return undefined
+  if (text === undefined || text === '') {
+    if (consoleTokenFile === undefined) return undefined
+    throw new Failure(EXIT.usage, `--console-token-file is for --console, or ${CONSOLE_VARIABLE}`)
+  }
   const address = URL.canParse(text) ? new URL(text) : undefined
-  const token = new URLSearchParams(address?.hash.slice(1)).get('token')
+  const inFile = consoleTokenFile === undefined ? undefined : readConsoleToken(consoleTokenFile)
+  const token = inFile ?? new URLSearchParams(address?.hash.slice(1)).get('token')
   if (address !== undefined && /^https?:$/.test(address.protocol) && token !== null && token !== '') {
     return { url: address, token }
   }
   // Not the text itself, which may have a token.
   const from = flag === undefined ? CONSOLE_VARIABLE : '--console'
-  throw new Failure(EXIT.usage, `${from} must be the address that serve prints, as in http://127.0.0.1:8080/#token=...`)
+  throw new Failure(
+    EXIT.usage,
+    `${from} must be the address that serve prints, as in http://127.0.0.1:8080/#token=..., or one without the token ` +
+      'beside --console-token-file',
+  )
 }
 
 /**

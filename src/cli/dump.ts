@@ -1,11 +1,13 @@
+import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { defer } from 'rxjs'
-import { reason } from '../base/errors.js'
+import { reason, StateStoreError } from '../base/errors.js'
+import { CONSOLE_TOKEN } from '../standalone/directory.js'
 import { once } from './connection.js'
 import { askConsole, CONSOLE_VARIABLE, consoleOf } from './console-client.js'
 import { type DumpPiece, piecesOfAnswer, piecesOfDirectory, piecesOfStore } from './dump-source.js'
 import { type DumpTarget, openTarget } from './dump-target.js'
-import { exitCodeOf, Failure } from './failure.js'
+import { EXIT, exitCodeOf, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleFlag, type ConnectionFlags, type ConsoleFlags } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
@@ -15,21 +17,27 @@ import { counted } from './text.js'
 interface DumpFlags extends ConnectionFlags, ConsoleFlags {
   readonly data?: string
   readonly file?: string
+  readonly partial?: true
 }
 
 const HELP = `
 Prints one JSON object per key: key and value as text, or keyBytes and bytes in Base64 where they are not UTF-8,
-and version; the console of 'serve --console' adds expiresAt (ms since 1970) and fencingToken, and it all is of
-one moment. Without a console the keys are read one by one, from any store that can list them. A file is
-written whole or not at all.
+and version; expiresAt (ms since 1970) and fencingToken where there are any. The console of 'serve --console'
+knows all of that, of one moment, and so does the directory of a store that does not run. A broker does not:
+with --partial the keys that this user may read are read one by one, without expiresAt and fencingToken.
+A file is written whole or not at all.
 
 Examples:
-  $ rx-statestore dump --console 'http://127.0.0.1:8080/#token=...' --file keys.ndjson
+  $ rx-statestore dump --console http://127.0.0.1:8080 --console-token-file state/console-token --file keys.ndjson
   $ ${CONSOLE_VARIABLE}='http://127.0.0.1:8080/#token=...' rx-statestore dump > keys.ndjson
   $ rx-statestore dump --data ./state > keys.ndjson
-  $ rx-statestore dump --url mqtt://127.0.0.1:1883 | jq -r .key`
+  $ rx-statestore dump --partial --url mqtt://127.0.0.1:1883 | jq -r .key`
 
-const WITHOUT_CONSOLE = 'expiry and fencing tokens are left out, as no console was asked; see --console'
+const PARTIAL =
+  'expiry, fencing tokens and what this user may not read are left out, and keys are not of one moment (--partial)'
+const NEEDS_CONSOLE =
+  'a broker does not tell expiry, fencing tokens and what this user may not read: name the console with --console, or say ' +
+  '--partial'
 
 /** Adds `dump`. */
 export function addDump(program: Command, io: Io): void {
@@ -38,6 +46,7 @@ export function addDump(program: Command, io: Io): void {
   command.addOption(
     new Option('--data <dir>', 'read the directory of a store that does not run').conflicts(['url', 'console']),
   )
+  command.option('--partial', 'leave out what a broker does not tell, where no console is named')
   addConsoleFlag(command)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
@@ -46,6 +55,7 @@ export function addDump(program: Command, io: Io): void {
 
 async function dump(flags: DumpFlags, io: Io): Promise<void> {
   const console = consoleOf(flags, io.env)
+  if (console === undefined && flags.data === undefined && !flags.partial) throw new Failure(EXIT.usage, NEEDS_CONSOLE)
   const target = await openTarget(flags.file, io)
   const save = new Saving(target)
   // Lines on the same terminal are progress enough.
@@ -53,11 +63,13 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
   const endProgress = shows ? showProgress(() => counted(save.keys, 'key'), io) : () => undefined
   try {
     if (flags.data !== undefined) {
-      await save.all(piecesOfDirectory(flags.data))
+      await save.all(piecesOfDirectory(flags.data)).catch(error => {
+        throw inUse(error, flags.data ?? '')
+      })
     } else if (console !== undefined) {
       await save.all(piecesOfAnswer(await askConsole(console, 'dump')))
     } else {
-      io.stderr.write(`${WITHOUT_CONSOLE}\n`)
+      io.stderr.write(`${PARTIAL}\n`)
       await once(flags, io, store => defer(async () => save.all(piecesOfStore(store))))
     }
     await target.finish()
@@ -69,6 +81,16 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
   }
   if (target.name !== undefined)
     await print(io.stdout, flags.json ? jsonLine({ keys: save.keys }) : `${counted(save.keys, 'key')}\n`)
+}
+
+/** What to do about a store that runs there. */
+function inUse(error: unknown, directory: string): unknown {
+  if (!(error instanceof StateStoreError) || error.code !== 'in-use') return error
+  const token = join(directory, CONSOLE_TOKEN)
+  const words =
+    `${error.message}: a store runs there. Dump it by its console, which serve --console has: ` +
+    `rx-statestore dump --console http://127.0.0.1:8080 --console-token-file ${token}`
+  return new Failure(EXIT.failed, words, { cause: error })
 }
 
 /** Writes pieces, each when the one before is written. */

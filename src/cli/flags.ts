@@ -19,6 +19,7 @@ export interface ConnectionFlags {
 /** Flags of commands that may ask a console. */
 export interface ConsoleFlags {
   readonly console?: string
+  readonly consoleTokenFile?: string
 }
 
 /** Flags of commands with a value. */
@@ -60,10 +61,18 @@ export function addConnectionFlags(command: Command, hidden: boolean, clientId =
 }
 
 /** Adds the flag `--console`, of commands that ask it instead of a broker. */
-export const addConsoleFlag = (command: Command): Command => command.addOption(consoleOption().conflicts('url'))
+export const addConsoleFlag = (command: Command): Command =>
+  command.addOption(consoleOption().conflicts('url')).addOption(consoleTokenOption())
 
 /** Adds the flag `--console`, of commands that ask it for what no broker tells. */
-export const addConsoleBeside = (command: Command): Command => command.addOption(consoleOption())
+export const addConsoleBeside = (command: Command): Command =>
+  command.addOption(consoleOption()).addOption(consoleTokenOption())
+
+const consoleTokenOption = (): Option =>
+  new Option(
+    '--console-token-file <file>',
+    'file with the token of the console, as serve --console-token-file keeps it',
+  )
 
 const consoleOption = (): Option =>
   new Option('--console <url>', 'address of the console, with its token (else RX_STATESTORE_CONSOLE)')

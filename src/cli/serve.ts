@@ -106,7 +106,11 @@ async function run(flags: Flags, io: Io): Promise<void> {
   let consoleServer: ConsoleServer | undefined
   try {
     if (seed !== undefined) await store.load(seed)
-    consoleServer = await startConsole(store, flags, { seed, tls: security.options.tls, brokerUrl: flags.wsUrl })
+    consoleServer = await startConsole(store, flags, flags.data, {
+      seed,
+      tls: security.options.tls,
+      brokerUrl: flags.wsUrl,
+    })
     security.watch(store, consoleServer)
     await print(io.stdout, greeting(store, consoleServer, seed ?? [], flags))
     await firstValueFrom(merge(interrupted, stoppedStore(store, flags)))

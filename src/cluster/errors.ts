@@ -64,7 +64,8 @@ export const keyMissing = (position: number): StateStoreError =>
   new StateStoreError(
     'log-key',
     `from position ${position} on the nodes of this log sign their messages, and this node has no key: give it the one ` +
-      'that the others have (--log-key-file)',
+      'that the others have (--log-key-file); if none of your nodes has one, leave that message out with --log-skip ' +
+      `${position}, at every node`,
   )
 
 /** The nodes of the log have another key. */

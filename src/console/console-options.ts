@@ -12,6 +12,8 @@ export interface ConsoleOptions {
   readonly host: string
   /** TCP port, 0 for any free one. */
   readonly port: number
+  /** What lets one in. Default a random one, another one at each start. */
+  readonly token?: string | undefined
   /** What a reset makes of the store; without it there is none. */
   readonly seed: readonly DumpLine[] | undefined
   /** Version of this package. */
@@ -46,6 +48,13 @@ export interface ConsoleOptions {
    * than those people. Default the user `console` with the token, at a broker of somebody else no user.
    */
   readonly brokerLogin?: BrokerLogin | undefined
+}
+
+/** Throws {@link ArgumentError} for a token that can be guessed. */
+export function checkToken(token: string | undefined): void {
+  if (token === undefined || (typeof token === 'string' && /^[\w-]{32,512}$/.test(token))) return
+  // Not the token itself.
+  throw new ArgumentError('Expected `token` to have 32 or more letters, digits, `-` and `_`, by chance')
 }
 
 /** The path below which a console is, without a slash at the end. Throws {@link ArgumentError}. */

@@ -13,7 +13,7 @@ import { checkTls, type TlsMaterial, tlsOptions } from '../tls/tls.js'
 import { TlsHandshakes } from '../tls/tls-handshakes.js'
 import { Access } from './access.js'
 import { Api } from './api.js'
-import { brokerUrlOf, type ConsoleOptions, checkLogin, pathOf, urlOf } from './console-options.js'
+import { brokerUrlOf, type ConsoleOptions, checkLogin, checkToken, pathOf, urlOf } from './console-options.js'
 import type { ConsoleStore } from './console-store.js'
 import { Gate } from './gate.js'
 import { reachableBy, securityHeaders } from './headers.js'
@@ -34,7 +34,7 @@ const IDLE_TIMEOUT = 60_000
 /** Serves the page of the console and its API. It outlives the store's restarts. */
 export class ConsoleServer implements AsyncDisposable {
   /** It lets its bearer do everything. */
-  readonly token: string = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
+  readonly token: string
   readonly #options: ConsoleOptions
   readonly #brokerUrl: string
   readonly #path: string
@@ -51,6 +51,8 @@ export class ConsoleServer implements AsyncDisposable {
 
   private constructor(store: ConsoleStore, options: ConsoleOptions) {
     const { clock = systemClock, page = PAGE, seed, version, server, brokerLogin } = options
+    checkToken(options.token)
+    this.token = options.token ?? Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
     this.#options = options
     this.#path = pathOf(options)
     this.#publicUrl = urlOf('publicUrl', options.publicUrl, ['http:', 'https:'])

@@ -13,13 +13,14 @@ export interface ServeConsoleOptions
   extends Partial<
     Pick<
       ConsoleOptions,
-      'host' | 'port' | 'seed' | 'tls' | 'server' | 'path' | 'publicUrl' | 'brokerUrl' | 'brokerLogin'
+      'host' | 'port' | 'token' | 'seed' | 'tls' | 'server' | 'path' | 'publicUrl' | 'brokerUrl' | 'brokerLogin'
     >
   > {}
 
 const NAMES: OptionNames<ServeConsoleOptions> = {
   host: true,
   port: true,
+  token: true,
   seed: true,
   tls: true,
   server: true,

@@ -13,8 +13,14 @@ export const MARK = 'mark'
 /** What a state is called while it is written. */
 export const UNFINISHED = '.part'
 
-/** Whether a file is about which process has the directory; those who are refused make some, and take them away. */
-export const isClaim = (name: string): boolean => name === LOCK || name.startsWith(`${LOCK}.`)
+/** The token of the console, if that is kept here. */
+export const CONSOLE_TOKEN = 'console-token'
+
+/**
+ * Whether a file has nothing of what is stored: which process has the directory (those who are refused make some, and take
+ * them away), or the token of the console.
+ */
+export const isClaim = (name: string): boolean => name === LOCK || name.startsWith(`${LOCK}.`) || name === CONSOLE_TOKEN
 
 export type Kind = 'log' | 'state'
 

@@ -6,6 +6,8 @@ import { type Progress, type Recovered, recover } from '../disk/recovery.js'
 import { toDumpLine } from '../dump/codec.js'
 import type { DumpLine } from '../dump/dump-line.js'
 
+export { CONSOLE_TOKEN } from '../disk/format.js'
+
 /** What is found in the directory of a store. */
 export interface DirectoryReport {
   /** Keys, with those whose time is over by now. */

@@ -38,7 +38,10 @@ class EnvelopeFuzzer {
     this.#b = this.#world.open('b', { keys }).node
   }
 
-  /** Whether all goes on; with no key some that begins as a node, and then differs, may be taken for one. */
+  /**
+   * Whether all goes on. Without a key somebody may begin as a node, and then say that he has another state, or that all sign:
+   * that takes two messages, and the documents say so.
+   */
   batch(): boolean {
     const { clock, cluster } = this.#world
     for (let sent = 0; sent < BATCH; sent++) cluster.put(this.#message())
@@ -47,7 +50,7 @@ class EnvelopeFuzzer {
     this.#a.log.append(set('k', value))
     clock.advance(100)
     const failures = [...this.#a.failures, ...this.#b.failures]
-    const strangers = failures.filter(error => /the node (?!a |b )/.test(String(error)))
+    const strangers = failures.filter(error => /the node (?!a |b )|this node has no key/.test(String(error)))
     if (this.#keys === undefined && strangers.length > 0) return false
     expect(failures).toEqual([])
     expect([valueAt(this.#a, 'k'), valueAt(this.#b, 'k')]).toEqual([value, value])
