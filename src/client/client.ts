@@ -43,6 +43,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
   /** Not a BehaviorSubject: a subscriber that comes after the end shall hear of it. */
   readonly #status$ = new ReplaySubject<Status>(1)
   #status: Status = { state: 'connecting' }
+  /** Those that came of what is being told, and are told behind it. */
+  #untold: Status[] | undefined
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #responseTopic: string
   readonly #notificationPrefix: string
@@ -129,6 +131,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   /** Leases are given back first, so that others need not wait until it runs out. */
   #sayFarewell(): void {
+    // No copy: a lease that leaves because of another's farewell has nothing to say, and none can come.
     const farewells = Array.from(this.#farewells, farewell => farewell())
     if (farewells.length === 0 || this.#status.state !== 'connected') this.#leave()
     else merge(...farewells).subscribe({ complete: () => this.#leave() })
@@ -149,8 +152,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   #ready(info: ConnectionInfo): void {
     if (this.#ending) return
-    this.#tell(this.#connectedStatus())
     this.#invoker.ready(info)
+    this.#tell(this.#connectedStatus())
   }
 
   #refused(what: 'answers' | 'changes', error: RequestRejectedError, forGood: boolean): void {
@@ -180,7 +183,15 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   #tell(status: Status): void {
     this.#status = status
-    this.#status$.next(status)
+    if (this.#untold) {
+      this.#untold.push(status)
+      return
+    }
+    const untold = [status]
+    this.#untold = untold
+    for (let next = untold.shift(); next; next = untold.shift()) this.#status$.next(next)
+    this.#untold = undefined
+    if (this.#status.state === 'closed') this.#status$.complete()
   }
 
   #connectedStatus(): Status {
@@ -207,7 +218,6 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#ending = true
     this.#release(cause)
     this.#tell({ state: 'closed', cause })
-    this.#status$.complete()
     this.#errors$.complete()
     this.#resolveClosed()
   }

@@ -48,14 +48,15 @@ export class Subscribing {
     const open = { answers: false, changes: false }
     const granted = (what: keyof typeof open): void => {
       open[what] = true
-      if (what === 'answers') this.#events.answers(info)
       this.#isOpen = open.answers && open.changes
+      if (what === 'answers') this.#events.answers(info)
+      // Who was told may have ended it.
       if (this.#isOpen) this.#events.changes(connection)
     }
     const wanted = [this.#wanted('answers', granted), this.#wanted('changes', granted)]
     // Some brokers end the connection of who asks for a wildcard nevertheless.
-    if (!info.wildcards) this.#events.refused('changes', withoutWildcards(), true)
     this.#granting.ask(subscriptionId, info.wildcards ? wanted : wanted.slice(0, 1))
+    if (!info.wildcards) this.#events.refused('changes', withoutWildcards(), true)
   }
 
   /**

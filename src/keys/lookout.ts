@@ -29,9 +29,8 @@ export class Lookout {
   seen(): void {
     if (this.#attempt === 0) return
     this.#rest()
-    const waiting = Array.from(this.#waiting)
-    this.#waiting.clear()
-    for (const again of waiting) again()
+    // One that tries again may make others leave, and come back to wait.
+    for (const again of Array.from(this.#waiting)) if (this.#waiting.delete(again)) again()
   }
 
   /** The connection is gone, and with it all that waited. */

@@ -100,7 +100,8 @@ export class Registry implements CoveredWatches {
     if (known === undefined) this.#begin(watch, arrival)
     else if (cover && arrival === 'appeared' && watch.isToldBy(cover)) this.#step(watch, { type: 'appeared' })
     else if (cover?.registered) this.covered(key, cover)
-    observer.signal(watch.state.entry, freshnessOf(watch.state, this.#lostAt))
+    // What came of that may have made it leave.
+    if (watch.has(observer)) observer.signal(watch.state.entry, freshnessOf(watch.state, this.#lostAt))
     return watch
   }
 
@@ -121,7 +122,8 @@ export class Registry implements CoveredWatches {
     const watch = this.#watches.get(key.id)
     if (watch?.cover !== cover) return
     watch.cover = other
-    if (this.#connection === undefined) return
+    // One whose turn on a new connection is still to come asks for itself then.
+    if (this.#connection === undefined || watch.state.phase === 'offline') return
     if (other?.registered) this.covered(key, other)
     else if (watch.state.phase !== 'registering') {
       // An answer to what was asked before would be taken for a later one.
@@ -152,8 +154,11 @@ export class Registry implements CoveredWatches {
     this.#connection = connection
     this.#stopped = connection.late
     this.#verifying.start()
-    for (const watch of this.#watches.values()) this.#step(watch, { type: 'connected', rejoined: connection.late })
-    this.#globs?.connected()
+    // A copy: listeners may begin a watch, which asks for itself at once, and end others, or the connection.
+    for (const watch of Array.from(this.#watches.values()))
+      if (this.#connection === connection && watch.state.phase === 'offline')
+        this.#step(watch, { type: 'connected', rejoined: connection.late })
+    if (this.#connection === connection) this.#globs?.connected()
   }
 
   /** The connection is gone, and with it all registrations at the store. */
@@ -163,7 +168,8 @@ export class Registry implements CoveredWatches {
     this.#forgetConnection()
     this.#lostAt = this.#options.clock.now()
     this.#globs?.disconnected(this.#lostAt)
-    for (const watch of this.#watches.values()) this.#step(watch, { type: 'disconnected' })
+    // A copy: listeners may begin and end others.
+    for (const watch of Array.from(this.#watches.values())) this.#step(watch, { type: 'disconnected' })
   }
 
   /** Ends all watches, with the error or as complete; with `stop` their registrations too, on a connection that goes on. */
@@ -202,22 +208,26 @@ export class Registry implements CoveredWatches {
 
   #begin(watch: Watch, arrival: Arrival): void {
     this.#watches.set(watch.key.id, watch)
+    const event: WatchEvent =
+      arrival === 'appeared'
+        ? { type: 'appeared' }
+        : { type: 'connected', rejoined: this.#stopped || arrival === 'heard' }
+    if (this.#connection) this.#step(watch, event)
+    // Last, for who is told may end it.
     this.#options.changed()
-    if (this.#connection === undefined) return
-    if (arrival === 'appeared') this.#step(watch, { type: 'appeared' })
-    else this.#step(watch, { type: 'connected', rejoined: this.#stopped || arrival === 'heard' })
   }
 
   #end(watch: Watch, error: StateStoreError | undefined, registered = true): void {
-    if (!this.#watches.delete(watch.key.id)) return
+    if (this.#watches.get(watch.key.id) !== watch) return
+    this.#watches.delete(watch.key.id)
     this.#endings.callOff(watch)
     this.#requests.leave(watch)
     this.#synced -= Number(watch.state.synced)
-    this.#options.changed()
     if (registered && this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
     const lostAt = watch.state.synced ? this.#options.clock.now() : this.#lostAt
-    watch.tell(watch.state.entry, endedFreshness(watch.state, lostAt))
-    watch.end(error)
+    watch.end(endedFreshness(watch.state, lostAt), error)
+    // Last, for who is told may watch the key once more: that is to come behind the end of the registration.
+    this.#options.changed()
   }
 
   #unregister(watch: Watch): void {
@@ -226,24 +236,26 @@ export class Registry implements CoveredWatches {
   }
 
   #step(watch: Watch, event: WatchEvent): void {
+    if (watch.isOver) return
     const before = freshnessOf(watch.state, this.#lostAt)
     const { state, emit, send } = reconcile(watch.state, event)
     const progress = Number(state.synced) - Number(watch.state.synced)
     this.#synced += progress
     watch.state = state
-    if (progress > 0 || (progress < 0 && event.type === 'unanswered')) this.#options.changed()
     const stoodIn = send === 'KEYNOTIFY' ? watch.cover : undefined
     if (send && !stoodIn) this.#requests.send(watch, send)
     const after = freshnessOf(state, this.#lostAt)
-    for (const entry of emit) watch.tell(entry, after)
-    if (emit.length === 0 && after.state !== before.state) watch.tell(state.entry, after)
+    if (emit.length > 0) watch.tell(emit, after)
+    else if (after.state !== before.state) watch.tell([state.entry], after)
     if (stoodIn?.registered) this.covered(watch.key, stoodIn)
+    if (progress > 0 || (progress < 0 && event.type === 'unanswered')) this.#options.changed()
   }
 
   #forgetConnection(): void {
     this.#connection = undefined
     this.#verifying.stop()
     this.#requests.clear()
+    // What is called off tells nobody.
     for (const watch of this.#watches.values()) watch.cancel()
   }
 }

@@ -9,8 +9,11 @@ export class Verifying<T> {
   readonly #every: number
   readonly #all: ReadonlyMap<string, T>
   readonly #look: (one: T) => void
-  /** Of a map, so that what comes and goes meanwhile does not disturb it. */
-  #rest: Iterator<T>
+  /**
+   * Names of those that have not had their turn in this round, the next one last. Not an iterator: one that is kept keeps
+   * every table that the map has outgrown since, with all that was in them.
+   */
+  #rest: string[] = []
   #cancel: (() => void) | undefined
 
   /** @param every - ms; 0 for never */
@@ -19,7 +22,6 @@ export class Verifying<T> {
     this.#every = every
     this.#all = all
     this.#look = look
-    this.#rest = all.values()
   }
 
   start(): void {
@@ -42,11 +44,21 @@ export class Verifying<T> {
   }
 
   #next(): void {
-    let next = this.#rest.next()
-    if (next.done) {
-      this.#rest = this.#all.values()
-      next = this.#rest.next()
+    const next = this.#take() ?? this.#begin()
+    if (next !== undefined) this.#look(next)
+  }
+
+  /** The next one of this round; what has gone meanwhile has no turn. */
+  #take(): T | undefined {
+    for (let name = this.#rest.pop(); name !== undefined; name = this.#rest.pop()) {
+      const next = this.#all.get(name)
+      if (next !== undefined) return next
     }
-    if (!next.done) this.#look(next.value)
+    return undefined
+  }
+
+  #begin(): T | undefined {
+    this.#rest = Array.from(this.#all.keys()).reverse()
+    return this.#take()
   }
 }

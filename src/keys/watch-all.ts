@@ -38,7 +38,10 @@ class Group<T> implements Unsubscribable {
   set(keys: readonly Key<T>[]): void {
     const number = ++this.#sets
     const wanted = new Map(keys.map(key => [key.id, key]))
-    for (const [id, member] of this.#members) if (!wanted.has(id)) this.#leave(member)
+    for (const [id, member] of Array.from(this.#members)) {
+      if (number !== this.#sets) return
+      if (!wanted.has(id)) this.#leave(member)
+    }
     for (const [id, key] of wanted) {
       if (number !== this.#sets || this.#subscriber.closed) return
       if (!this.#members.has(id)) this.#join(new Member(key[SOURCE], this))
@@ -65,7 +68,7 @@ class Group<T> implements Unsubscribable {
   }
 
   unsubscribe(): void {
-    for (const member of this.#members.values()) this.#leave(member)
+    for (const member of Array.from(this.#members.values())) this.#leave(member)
   }
 
   #join(member: Member<T>): void {

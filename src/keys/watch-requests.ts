@@ -75,6 +75,7 @@ export class WatchRequests {
     this.#window.clear()
     this.#lookout.clear()
     this.#attempts.clear()
+    // What is called off tells nobody.
     for (const stop of this.#stops) stop.unsubscribe()
     for (const cancel of this.#stopsAgain.values()) cancel()
     this.#stopsAgain.clear()
@@ -109,7 +110,6 @@ export class WatchRequests {
       this.#events.failed(watch, error, request !== 'KEYNOTIFY' || attempt > 1)
       return
     }
-    this.#events.report(error)
     this.#attempts.set(watch, attempt)
     const again = (): void => this.send(watch, request)
     if (error instanceof NoStoreError) watch.request = this.#lookout.wait(again)
@@ -118,6 +118,8 @@ export class WatchRequests {
       watch.request = { unsubscribe: this.#options.clock.schedule(backoff(attempt), again) }
     }
     this.#events.unanswered(watch)
+    // Last, for who is told may end the watch.
+    this.#events.report(error)
   }
 
   #stop(watch: Watch, attempt = 1): Subscription {

@@ -24,6 +24,7 @@ export interface Known {
 }
 
 const NONE: readonly WatchObserver[] = []
+const NOTHING: (() => void)[] = []
 
 /** One watched key of a client. There may be ten thousand, so it is lean. */
 export class Watch {
@@ -33,8 +34,13 @@ export class Watch {
   state: WatchState = INITIAL
   /** The request under way, or the pause before it is tried again. */
   request: { unsubscribe(): void } | undefined = undefined
+  /** It takes no part in anything any more. */
+  isOver = false
   // Replaced, never changed: listeners may come and go while they are told.
   #observers = NONE
+  #isTelling = false
+  /** What came of what is being told, and is told behind it. */
+  #untold: (() => void)[] = NOTHING
 
   constructor(key: KeyName, cover?: Cover) {
     this.key = key
@@ -72,6 +78,11 @@ export class Watch {
     this.#observers = this.#observers.concat(observer)
   }
 
+  /** Whether somebody listens. */
+  has(observer: WatchObserver): boolean {
+    return this.#observers.includes(observer)
+  }
+
   /** Whether it was there. */
   leave(observer: WatchObserver): boolean {
     const others = this.#observers.filter(other => other !== observer)
@@ -80,18 +91,54 @@ export class Watch {
     return left
   }
 
-  tell(entry: RawEntry | undefined, freshness: Freshness): void {
-    for (const observer of this.#observers) observer.signal(entry, freshness)
+  /**
+   * Tells all who listen now of entries, in their order. What comes of that meanwhile is told behind it; one who begins to
+   * listen meanwhile knows the last entry, and hears of none of these.
+   */
+  tell(entries: readonly (RawEntry | undefined)[], freshness: Freshness): void {
+    const observers = this.#observers
+    if (observers.length === 0) return
+    if (!this.#isTelling) this.#tellAtOnce(observers, entries, freshness)
+    else this.#untold = this.#untold.concat(() => this.#signal(observers, entries, freshness))
   }
 
-  /** Tells all that it is over, and forgets them. */
-  end(error: StateStoreError | undefined): void {
+  /** Tells all that it is over, also what is still to be told, and forgets them. */
+  end(freshness: Freshness, error: StateStoreError | undefined): void {
+    this.isOver = true
     const observers = this.#observers
     this.#observers = NONE
+    this.#untold = NOTHING
     for (const observer of observers) {
+      observer.signal(this.state.entry, freshness)
       if (error) observer.error(error)
       else observer.complete()
     }
+  }
+
+  #tellAtOnce(
+    observers: readonly WatchObserver[],
+    entries: readonly (RawEntry | undefined)[],
+    freshness: Freshness,
+  ): void {
+    this.#isTelling = true
+    try {
+      this.#signal(observers, entries, freshness)
+      while (this.#untold.length > 0) {
+        const [next, ...others] = this.#untold
+        this.#untold = others
+        next?.()
+      }
+    } finally {
+      this.#isTelling = false
+      this.#untold = NOTHING
+    }
+  }
+
+  #signal(observers: readonly WatchObserver[], entries: readonly (RawEntry | undefined)[], freshness: Freshness): void {
+    // It may have left meanwhile.
+    for (const entry of entries)
+      for (const observer of observers)
+        if (observers === this.#observers || this.has(observer)) observer.signal(entry, freshness)
   }
 
   /** Ends what is under way. */

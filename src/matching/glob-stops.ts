@@ -1,4 +1,4 @@
-import { defer, Observable, retry, Subject, type Subscription, takeUntil, throwError } from 'rxjs'
+import { defer, Observable, retry, Subject, Subscription, takeUntil, throwError } from 'rxjs'
 import { backoff } from '../base/backoff.js'
 import { toHex } from '../base/bytes.js'
 import type { StateStoreError } from '../base/errors.js'
@@ -43,17 +43,22 @@ export class GlobStops {
       }),
     )
     this.callOff(id)
-    const subscription = stop.subscribe({
-      error: error => {
-        // With the client all of its registrations end.
-        if (!this.#isOver) this.#report(error)
-      },
-    })
-    if (subscription.closed) return
-    this.#stops.set(id, subscription)
+    const subscription = new Subscription()
     subscription.add(() => {
       if (this.#stops.get(id) === subscription) this.#stops.delete(id)
     })
+    // First, for who is told that it failed at once may watch the glob again, and call it off.
+    this.#stops.set(id, subscription)
+    subscription.add(
+      stop.subscribe({
+        error: error => {
+          subscription.unsubscribe()
+          // With the client all of its registrations end.
+          if (!this.#isOver) this.#report(error)
+        },
+        complete: () => subscription.unsubscribe(),
+      }),
+    )
   }
 
   /** What is watched again must not be ended by an attempt from before. @param id - of the glob, in hex */
@@ -70,6 +75,7 @@ export class GlobStops {
   /** It is another connection, or none: no registration of before is left. */
   clear(): void {
     this.#isOver = false
+    // What is called off tells nobody.
     for (const stop of this.#stops.values()) stop.unsubscribe()
   }
 }

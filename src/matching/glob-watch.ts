@@ -46,6 +46,11 @@ export class GlobWatch implements Cover {
     this.#matcher = globOf(glob)
   }
 
+  /** Whether it asks on a connection. */
+  get isConnected(): boolean {
+    return this.#isConnected
+  }
+
   /** Whether the store may have a registration for it. */
   get mayBeRegistered(): boolean {
     return this.#isConnected && !this.#isRefused
@@ -79,7 +84,6 @@ export class GlobWatch implements Cover {
     this.#isConnected = true
     this.#isForeign = false
     this.#isRefused = false
-    this.#changed()
     this.#flow = globFlow(this.glob, this.#options, {
       registered: position => this.#registered(position),
       foreign: isUnheard => this.#foreign(isUnheard),
@@ -95,6 +99,8 @@ export class GlobWatch implements Cover {
     }).subscribe({ error: error => this.#host.failed(error) })
     // It may be over with the first answer, if that came at once.
     if (!this.#isConnected) this.#cancel()
+    // Last, for who is told may end it.
+    this.#changed()
   }
 
   disconnected(): void {
@@ -119,7 +125,7 @@ export class GlobWatch implements Cover {
     const ended = endedFreshness(this.#state, this.#options.clock.now(), this.#host.lostAt())
     this.#observers = []
     this.#cancel()
-    for (const member of this.#members.values()) this.#leave(member)
+    for (const member of Array.from(this.#members.values())) this.#leave(member)
     for (const observer of observers) {
       observer.freshness(ended)
       if (error) observer.error(error)
@@ -237,7 +243,12 @@ export class GlobWatch implements Cover {
     const state = this.#nextState()
     if (state === this.#state) return
     this.#state = state
-    for (const observer of this.#observers) observer.freshness(this.#freshness)
+    const freshness = this.#freshness
+    for (const observer of this.#observers) {
+      // What came of it meanwhile was told to all.
+      if (this.#state !== state) return
+      observer.freshness(freshness)
+    }
   }
 
   #nextState(): Freshness['state'] {

@@ -56,7 +56,8 @@ export class Granting {
     this.#session.subscribe(filters, subscriptionId, reasonCodes => {
       if (this.#wanted !== wanted) return
       const again = this.#answered(wanted, reasonCodes)
-      if (again.length === 0) return
+      // Who was told may have ended it.
+      if (again.length === 0 || this.#wanted !== wanted) return
       this.#cancel = this.#clock.schedule(backoff(attempt), () => this.ask(subscriptionId, again, attempt + 1))
     })
   }
@@ -71,6 +72,7 @@ export class Granting {
   #answered(wanted: readonly Wanted[], reasonCodes: readonly number[]): Wanted[] {
     const again: Wanted[] = []
     for (const [i, each] of wanted.entries()) {
+      if (this.#wanted !== wanted) return again
       const reasonCode = reasonCodes[i] ?? FIRST_REFUSAL
       if (reasonCode < FIRST_REFUSAL) each.granted()
       else {

@@ -64,7 +64,8 @@ export class Machine<T> implements WatchObserver {
       this.#rest()
     })
     subscriber.add(this.#teller.listen(subscriber))
-    this.#start()
+    // The first state may be enough.
+    if (!subscriber.closed) this.#start()
   })
 
   /** Writes a value; unsubscribing takes it back if it was not sent yet. */
@@ -82,6 +83,7 @@ export class Machine<T> implements WatchObserver {
   }
 
   signal(raw: RawEntry | undefined, freshness: Freshness): void {
+    if (this.#link === undefined) return
     const { raw: before, freshness: earlier } = this.#watched
     const [wasLive, isLive] = [earlier.state === 'live', freshness.state === 'live']
     this.#watched = { raw, freshness }
@@ -150,6 +152,8 @@ export class Machine<T> implements WatchObserver {
     const link = new Subscription()
     this.#link = link
     link.add(host.link$.subscribe(({ state }) => this.#linked(state === 'connected')))
+    // Who was told of that may have left, or written.
+    if (this.#link !== link) return
     host.registry.join(key, this)
     if (this.#link === link) this.#waiting.open()
   }

@@ -1,6 +1,7 @@
 import { distinctUntilChanged, filter, map, type Observable } from 'rxjs'
 import { Awaitable } from '../awaitable/awaitable.js'
 import { ArgumentError, shown } from '../base/errors.js'
+import { hasSameContent } from '../base/same-content.js'
 import type { Key } from '../keys/key.js'
 import { SOURCE } from '../keys/source.js'
 import { Machine } from './machine.js'
@@ -32,7 +33,8 @@ export class Optimistic<T> {
     this.value$ = this.state$.pipe(
       filter(({ state }) => state !== 'connecting'),
       map(({ value }) => value),
-      distinctUntilChanged(),
+      // A value that was written is decoded anew when it is confirmed.
+      distinctUntilChanged((before, now) => hasSameContent(before, now)),
     )
   }
 

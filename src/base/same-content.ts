@@ -1,0 +1,34 @@
+import { sameBytes } from './bytes.js'
+
+/** What is nested deeper is not compared: a value may lead back to itself. */
+const DEEPEST = 64
+
+/**
+ * Whether two values have the same content: plain objects by their fields in any order, arrays by their elements, bytes by
+ * their bytes, all else by itself.
+ *
+ * @example
+ * ```ts
+ * hasSameContent({ a: [1, 2] }, { a: [1, 2] }) // true
+ * hasSameContent(new Date(0), new Date(0))     // false
+ * ```
+ */
+export function hasSameContent(one: unknown, other: unknown, depth = 0): boolean {
+  if (Object.is(one, other)) return true
+  if (one instanceof Uint8Array && other instanceof Uint8Array) return sameBytes(one, other)
+  if (!isPlain(one) || !isPlain(other) || depth > DEEPEST) return false
+  const names = Object.keys(one)
+  return (
+    Array.isArray(one) === Array.isArray(other) &&
+    names.length === Object.keys(other).length &&
+    names.every(
+      name => Object.hasOwn(other, name) && hasSameContent(Reflect.get(one, name), Reflect.get(other, name), depth + 1),
+    )
+  )
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === Array.prototype || prototype === null
+}
