@@ -200,7 +200,8 @@ describe('an optimistic view', () => {
     store.connect()
     const view = optimistic(store.client.key('a', text))
     const pump = shadow<{ speed: number }>(store.client, 'pump')
-    await firstValueFrom(kind === 'optimistic' ? view.state$ : pump.state$)
+    if (kind === 'optimistic') await firstValueFrom(view.state$)
+    else await firstValueFrom(pump.state$)
     store.answer()
     store.disconnect()
     const from = store.requests.length
