@@ -17,6 +17,7 @@ export {
   type LoginRequest,
   type LoginResult,
   type Method,
+  type ProofOf,
 } from './identity/login.js'
 export { Passwords } from './identity/passwords.js'
 export type { Principal } from './identity/principal.js'

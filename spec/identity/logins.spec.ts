@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import type { LoginRequest } from '../../src/identity/login.js'
+import { certificates } from '../../src/identity/certificates.js'
+import {
+  type Authenticate,
+  inOrder,
+  type LoginRequest,
+  type LoginResult,
+  type ProofOf,
+} from '../../src/identity/login.js'
 import { Logins } from '../../src/identity/logins.js'
+import { Passwords } from '../../src/identity/passwords.js'
+import { Tokens } from '../../src/identity/tokens.js'
 import { ManualClock } from '../support/manual-clock.js'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -52,5 +61,53 @@ describe('Logins', () => {
     await login('panel')
     await guess('reader')
     expect(isKept('panel')).toBe(true)
+  })
+
+  it('keep no verifiable proof waiting, neither for guesses nor for their turn, and count none that fails', async () => {
+    let pending = 0
+    const look = async ({ password }: LoginRequest): Promise<LoginResult> => {
+      if (password === undefined) return { refused: 'credentials', reason: 'the token does not do' }
+      pending++
+      return new Promise(() => undefined)
+    }
+    const proofOf: ProofOf = ({ method }) => (method === undefined ? 'guessable' : 'verifiable')
+    const logins = new Logins(Object.assign(look, { proofOf }), new ManualClock())
+    const token = requestOf({ method: 'K8S-SAT' })
+    for (let n = 0; n < 10; n++) expect(await logins.ask(token)).toMatchObject({ refused: 'credentials' })
+    expect([...logins.failed.failures()]).toEqual([])
+    for (let n = 0; n < 100; n++) void logins.ask(requestOf({ username: `user-${n}`, password: utf8('guess') }))
+    await new Promise(resolve => setImmediate(resolve))
+    expect(pending).toBe(16)
+    expect(await logins.ask(token)).toMatchObject({ refused: 'credentials' })
+  })
+
+  it('judge by the method that decides whether a proof can be guessed', () => {
+    const password = new Passwords('').method
+    const { method: token } = new Tokens({ jwks: '{"keys":[]}', audiences: ['a'] })
+    const certificate = { trusted: false, subjects: [], commonNames: [], fingerprint: '', validTo: 0 }
+    const proofs = (authenticate: Authenticate) =>
+      [
+        requestOf({ username: 'panel', password: utf8('x') }),
+        requestOf({ username: 'K8S-SAT', password: utf8('x') }),
+        requestOf({ method: 'K8S-SAT', data: utf8('x') }),
+        requestOf({ username: 'panel', password: utf8('x'), certificate }),
+        requestOf({}),
+      ].map(request => authenticate.proofOf?.(request))
+    const [guessable, verifiable] = ['guessable', 'verifiable']
+    expect(proofs(inOrder([certificates(), token, password]))).toEqual([
+      guessable,
+      verifiable,
+      verifiable,
+      verifiable,
+      undefined,
+    ])
+    expect(proofs(inOrder([password, token, certificates()]))).toEqual([
+      guessable,
+      guessable,
+      verifiable,
+      guessable,
+      undefined,
+    ])
+    expect(proofs(inOrder([() => undefined, token]))).toEqual(Array(5).fill(guessable))
   })
 })

@@ -4,7 +4,14 @@ import { filter, type Observable, Subscription } from 'rxjs'
 import { reason } from '../base/errors.js'
 import { parsePolicy } from '../policy/parse-policy.js'
 import { isThisMachine } from '../standalone/security.js'
-import { type AuditEvent, inOrder, type Method, type RunningStore, type SecurityOptions } from '../standalone.js'
+import {
+  type AuditEvent,
+  inOrder,
+  type LoginRequest,
+  type Method,
+  type RunningStore,
+  type SecurityOptions,
+} from '../standalone.js'
 import { checkTls, type TlsMaterial } from '../tls/tls.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
@@ -103,7 +110,9 @@ export class ServeSecurity {
   }
 
   // The console starts after the store.
-  readonly #consoleLogin: Method = request => this.#console?.login(request)
+  readonly #consoleLogin: Method = Object.assign((request: LoginRequest) => this.#console?.login(request), {
+    proofOf: (request: LoginRequest) => this.#console?.login.proofOf?.(request),
+  })
 
   #reloads(store: RunningStore, console: Secured | undefined): ReadonlyMap<string, () => void> {
     const { policy, tlsCert, tlsKey } = this.#flags

@@ -8,7 +8,7 @@ import { randomBytes } from '../base/random.js'
 import type { AuditEvent } from '../listeners/audit.js'
 import { HEAD_TIMEOUTS } from '../listeners/head-timeouts.js'
 import { type GivenServer, isBelow, mountOn } from '../listeners/mount.js'
-import type { Method } from '../standalone.js'
+import type { LoginRequest, LoginResult, Method } from '../standalone.js'
 import { checkTls, type TlsMaterial, tlsOptions } from '../tls/tls.js'
 import { TlsHandshakes } from '../tls/tls-handshakes.js'
 import { Access } from './access.js'
@@ -111,10 +111,10 @@ export class ConsoleServer implements AsyncDisposable {
   }
 
   /** The way by which the page comes in at a store that asks who one is: as the user `console`, with the token. */
-  readonly login: Method = ({ username, password, method }) => {
-    if (username !== 'console' || password === undefined || method !== undefined) return undefined
-    return this.#access.knows(Buffer.from(password).toString()) ? { principal: { id: 'console', username } } : undefined
-  }
+  readonly login: Method = Object.assign((request: LoginRequest) => this.#login(request), {
+    // Of another `console` the other methods say who it is.
+    proofOf: (request: LoginRequest) => (this.#login(request) === undefined ? undefined : ('verifiable' as const)),
+  })
 
   /** Ends all connections and frees the port; a given server goes on without it. */
   close(): Promise<void> {
@@ -137,6 +137,11 @@ export class ConsoleServer implements AsyncDisposable {
     this.#http.closeAllConnections()
     this.#handshakes.destroy()
     await closed
+  }
+
+  #login({ username, password, method }: LoginRequest): LoginResult | undefined {
+    if (username !== 'console' || password === undefined || method !== undefined) return undefined
+    return this.#access.knows(Buffer.from(password).toString()) ? { principal: { id: 'console', username } } : undefined
   }
 
   #own(): GivenServer {

@@ -1,7 +1,7 @@
 import type { DetailedPeerCertificate, PeerCertificate } from 'node:tls'
 import { ArgumentError } from '../base/errors.js'
 import type { ClientCertificate, SubjectName } from './client-certificate.js'
-import type { Method } from './login.js'
+import type { LoginRequest, LoginResult, Method, ProofOf } from './login.js'
 
 /** Attributes of clients whose certificate, or that of an issuer, has a subject. */
 export interface CertificateAttributes {
@@ -25,7 +25,7 @@ const LONGEST_CHAIN = 10
  */
 export function certificates(known: readonly CertificateAttributes[] = []): Method {
   const bySubject = new Map(known.map(({ subject, attributes }) => [nameAs(parseSubject(subject)), attributes]))
-  return ({ certificate }) => {
+  const method = ({ certificate }: LoginRequest): LoginResult | undefined => {
     if (certificate === undefined) return undefined
     const { trusted, subjects, commonNames, validTo: expiresAt } = certificate
     const [own] = subjects
@@ -37,6 +37,8 @@ export function certificates(known: readonly CertificateAttributes[] = []): Meth
     const [username] = commonNames.length === 1 ? commonNames : []
     return { principal: { id: `x509 ${nameAs(own)}`, username, attributes, expiresAt } }
   }
+  const proofOf: ProofOf = ({ certificate }) => (certificate === undefined ? undefined : 'verifiable')
+  return Object.assign(method, { proofOf })
 }
 
 /** In which no two subjects are alike, whatever is in their values. */

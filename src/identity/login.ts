@@ -51,13 +51,30 @@ export type LoginResult =
   | { readonly challenge: Uint8Array; readonly state: unknown }
 
 /**
+ * What a request shows as a proof. `verifiable`: something signed, such as a token or a certificate, or a secret that is too
+ * long to be guessed. `guessable`: something of which some try thousands, such as a password. `undefined`: nothing.
+ */
+export type ProofOf = (request: LoginRequest) => 'verifiable' | 'guessable' | undefined
+
+/**
  * Finds out who somebody is. A function that throws or rejects lets nobody in: what it has thrown is told by `faults$` alone,
  * its name and code are on record as well, and the client hears of neither.
  */
-export type Authenticate = (request: LoginRequest) => LoginResult | Promise<LoginResult>
+export interface Authenticate {
+  (request: LoginRequest): LoginResult | Promise<LoginResult>
+  /**
+   * Which requests are not kept waiting when others from their address have failed, and do not count when they fail: those
+   * that show a `verifiable` proof. Without this function there are none. It must not throw.
+   */
+  readonly proofOf?: ProofOf
+}
 
 /** One way to prove who one is; `undefined` when nothing of that kind was shown. */
-export type Method = (request: LoginRequest) => LoginResult | undefined | Promise<LoginResult | undefined>
+export interface Method {
+  (request: LoginRequest): LoginResult | undefined | Promise<LoginResult | undefined>
+  /** `undefined` for a request of which the method returns `undefined`; without this function all are `guessable`. */
+  readonly proofOf?: ProofOf
+}
 
 /**
  * Asks one method after the other, until one has been shown what it is about; what that says counts. Who shows nothing is
@@ -65,17 +82,28 @@ export type Method = (request: LoginRequest) => LoginResult | undefined | Promis
  *
  * @example
  * ```ts
- * const authenticate = inOrder([certificates(), passwords(file)])
+ * const authenticate = inOrder([certificates(), passwords.method])
  * ```
  */
-export const inOrder =
-  (methods: readonly Method[]): Authenticate =>
-  async request => {
-    for (const method of methods) {
-      const result = await method(request)
-      if (result !== undefined) return result
-    }
-    return request.method === undefined
-      ? { refused: 'not-authorized', reason: 'no credentials that are asked for here' }
-      : { refused: 'method', reason: 'there is no such authentication method' }
-  }
+export const inOrder = (methods: readonly Method[]): Authenticate =>
+  Object.assign(
+    async (request: LoginRequest): Promise<LoginResult> => {
+      for (const method of methods) {
+        const result = await method(request)
+        if (result !== undefined) return result
+      }
+      return request.method === undefined
+        ? { refused: 'not-authorized', reason: 'no credentials that are asked for here' }
+        : { refused: 'method', reason: 'there is no such authentication method' }
+    },
+    {
+      // That of the method which decides.
+      proofOf: (request: LoginRequest) => {
+        for (const { proofOf } of methods) {
+          const proof = proofOf === undefined ? 'guessable' : proofOf(request)
+          if (proof !== undefined) return proof
+        }
+        return undefined
+      },
+    },
+  )

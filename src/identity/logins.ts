@@ -16,7 +16,7 @@ const NO_TURN: Readonly<Record<NoTurn, Refused>> = {
   gone: { refused: 'unavailable', reason: 'the client went before its turn came' },
 }
 
-/** Has logins looked at, each in its turn, and none from where too many have failed. */
+/** Has logins looked at, each in its turn, and no guess from where too many have failed. */
 export class Logins {
   readonly #authenticate: Authenticate
   readonly #throttle: LoginThrottle
@@ -34,14 +34,17 @@ export class Logins {
   }
 
   /** Why a login is not looked at now; one that has to wait all the same must not keep others waiting. */
-  objection({ remoteAddress = '', username }: LoginRequest): Refused | undefined {
+  objection(request: LoginRequest): Refused | undefined {
+    if (this.#isVerifiable(request)) return undefined
+    const { remoteAddress = '', username } = request
     const pause = this.#throttle.pause(remoteAddress, username)
     if (pause === 0) return undefined
     return { refused: 'rate', reason: `too many logins failed; wait ${Math.ceil(pause / 1_000)} s` }
   }
 
-  /** Looks at a login when its turn comes. */
+  /** Looks at a login when its turn comes; what need not be kept from guessing, at once. */
   async ask(request: LoginRequest): Promise<LoginOutcome> {
+    if (this.#isVerifiable(request)) return this.#outcomeOf(request)
     const { remoteAddress = '', username = request.clientId, signal } = request
     const look = async (): Promise<LoginOutcome> => {
       // Others may have failed meanwhile.
@@ -61,6 +64,10 @@ export class Logins {
    */
   succeeded({ remoteAddress = '', username }: LoginRequest, principal: Principal): void {
     if (username !== undefined && username === principal.username) this.#throttle.succeeded(remoteAddress, username)
+  }
+
+  #isVerifiable(request: LoginRequest): boolean {
+    return this.#authenticate.proofOf?.(request) === 'verifiable'
   }
 
   async #outcomeOf(request: LoginRequest): Promise<LoginOutcome> {

@@ -11,11 +11,15 @@ export interface User {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** A hash, taken apart. */
-interface Hash {
+/** What a hash costs to compute: N, r and p of scrypt. */
+export interface HashCost {
   readonly cost: number
   readonly blockSize: number
   readonly parallel: number
+}
+
+/** A hash, taken apart. */
+interface Hash extends HashCost {
   readonly salt: Buffer
   readonly digest: Buffer
 }
@@ -23,8 +27,9 @@ interface Hash {
 const derive = promisify<Buffer | string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
 /** scrypt: N = 2^14, r = 8, p = 1 takes 16 MiB and some 40 ms. (RFC 7914) */
-const [LOG_COST, BLOCK_SIZE, PARALLEL] = [14, 8, 1]
+const DEFAULT_COST: HashCost = { cost: 2 ** 14, blockSize: 8, parallel: 1 }
 const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{16,128})\$([A-Za-z0-9+/]{40,128})$/
+const SALT_BYTES = 16
 const DIGEST_BYTES = 32
 /** The author of the file may ask for as much, bytes. */
 const MOST_MEMORY = 256 * 1024 * 1024
@@ -63,11 +68,20 @@ export async function hashPassword(password: Uint8Array): Promise<string> {
   if (password.length === 0 || password.length > LONGEST_PASSWORD) {
     throw new ArgumentError(`Expected a password of 1 to ${LONGEST_PASSWORD} bytes, got ${password.length}`)
   }
-  const salt = Buffer.from(randomBytes(16))
-  const settings = { cost: 2 ** LOG_COST, blockSize: BLOCK_SIZE, parallel: PARALLEL }
-  const digest = await digestOf(password, { ...settings, salt, digest: Buffer.alloc(DIGEST_BYTES) })
-  return `$scrypt$ln=${LOG_COST},r=${BLOCK_SIZE},p=${PARALLEL}$${base64(salt)}$${base64(digest)}`
+  const salt = Buffer.from(randomBytes(SALT_BYTES))
+  const digest = await digestOf(password, { ...DEFAULT_COST, salt, digest: Buffer.alloc(DIGEST_BYTES) })
+  return format(DEFAULT_COST, salt, digest)
 }
+
+/** What a hash that {@link parsePasswordFile} has read costs to compute. */
+export function costOf(hash: string): HashCost {
+  const { cost, blockSize, parallel } = readHash(hash) ?? DEFAULT_COST
+  return { cost, blockSize, parallel }
+}
+
+/** A hash that no password matches. @param cost - default that of {@link hashPassword} */
+export const decoyHash = (cost: HashCost = DEFAULT_COST): string =>
+  format(cost, Buffer.from(randomBytes(SALT_BYTES)), Buffer.from(randomBytes(DIGEST_BYTES)))
 
 /** Whether it is the password of a hash that {@link parsePasswordFile} has read. */
 export async function matchesHash(password: Uint8Array, text: string): Promise<boolean> {
@@ -109,6 +123,9 @@ const digestOf = (password: Uint8Array, { salt, digest, cost, blockSize, paralle
     maxmem: MOST_MEMORY + 1024 * 1024,
   })
 
-const memoryOf = ({ cost, blockSize, parallel }: Hash): number => 128 * blockSize * (cost + parallel)
+const format = ({ cost, blockSize, parallel }: HashCost, salt: Buffer, digest: Buffer): string =>
+  `$scrypt$ln=${Math.log2(cost)},r=${blockSize},p=${parallel}$${base64(salt)}$${base64(digest)}`
+
+const memoryOf = ({ cost, blockSize, parallel }: HashCost): number => 128 * blockSize * (cost + parallel)
 
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')

@@ -1,9 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { networkOf } from '../base/network.js'
 import { randomBytes } from '../base/random.js'
+import { DecoyHashes } from './decoy-hashes.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 import { LoginLine, type Waiter } from './login-line.js'
-import { hashPassword, matchesHash, parsePasswordFile, type User } from './password-file.js'
+import { matchesHash, parsePasswordFile, type User } from './password-file.js'
 
 /** Hashes are made for so many at once, as each takes 16 MiB, and as many wait; then those give way of whom more do. */
 const MOST_AT_ONCE = 2
@@ -28,30 +29,37 @@ export class Passwords {
   readonly #line = new LoginLine<Place>()
   #busy = 0
   /** For users there are not, so that these take as long. */
-  #decoy: Promise<string> | undefined
+  #decoys: DecoyHashes
 
   /** @param text - the file; see {@link parsePasswordFile}. Throws {@link ArgumentError}. */
   constructor(text: string) {
     this.#users = parsePasswordFile(text)
+    this.#decoys = new DecoyHashes(this.#users.values(), this.#key)
   }
 
   /** Takes another file. Who is connected stays. Throws {@link ArgumentError}, and keeps the one before. */
   load(text: string): void {
     this.#users = parsePasswordFile(text)
+    this.#decoys = new DecoyHashes(this.#users.values(), this.#key)
     this.#known.clear()
   }
 
   /** The method: who shows a user name and a password, without enhanced authentication. */
-  readonly method: Method = async request => {
-    const { username, password, method } = request
-    if (username === undefined || password === undefined || method !== undefined) return undefined
+  readonly method: Method = Object.assign(async (request: LoginRequest) => this.#judge(request), {
+    proofOf: (request: LoginRequest) => (shownTo(request) === undefined ? undefined : ('guessable' as const)),
+  })
+
+  async #judge(request: LoginRequest): Promise<LoginResult | undefined> {
+    const shown = shownTo(request)
+    if (shown === undefined) return undefined
+    const { username, password } = shown
     const user = this.#users.get(username)
-    const hash = user?.hash ?? (await this.#decoyHash())
+    const hash = user?.hash ?? this.#decoys.of(username)
     const right = this.#isKnown(hash, password) ?? (await this.#inTurn(request, () => matchesHash(password, hash)))
     if (right === undefined) return BUSY
     // The file may have been loaded anew meanwhile: only what it says of this user counts.
     const now = this.#users.get(username)
-    if (now?.hash !== user?.hash) return this.method(request)
+    if (now?.hash !== user?.hash) return this.#judge(request)
     if (!right || now === undefined) return WRONG
     this.#known.set(hash, this.#mark(password))
     return { principal: { id: `password ${username}`, username, attributes: now.attributes } }
@@ -64,11 +72,6 @@ export class Passwords {
 
   #mark(password: Uint8Array): Buffer {
     return createHmac('sha256', this.#key).update(password).digest()
-  }
-
-  #decoyHash(): Promise<string> {
-    this.#decoy ??= hashPassword(randomBytes(16))
-    return this.#decoy
   }
 
   /** Runs a task when fewer than {@link MOST_AT_ONCE} run; `undefined` when it gets no turn. */
@@ -110,3 +113,7 @@ export class Passwords {
     })
   }
 }
+
+/** What the method is about, if it was shown. */
+const shownTo = ({ username, password, method }: LoginRequest) =>
+  username === undefined || password === undefined || method !== undefined ? undefined : { username, password }

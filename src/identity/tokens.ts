@@ -47,7 +47,11 @@ export class Tokens {
    * The method: who shows a token, by enhanced authentication `K8S-SAT`, or as a password without a user name or with that
    * one. The subject is the user name; it is over with the token, unless AUTH brings another.
    */
-  readonly method: Method = async request => {
+  readonly method: Method = Object.assign(async (request: LoginRequest) => this.#judge(request), {
+    proofOf: (request: LoginRequest) => (tokenOf(request) === undefined ? undefined : ('verifiable' as const)),
+  })
+
+  async #judge(request: LoginRequest): Promise<LoginResult | undefined> {
     const token = tokenOf(request)
     if (token === undefined) return undefined
     try {

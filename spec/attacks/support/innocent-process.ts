@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { connect as connectTls } from 'node:tls'
 import mqttPacket, { type IPublishPacket, type Packet } from 'mqtt-packet'
 import { as } from '../../support/backwards.js'
 import { command, textOf } from '../../support/words.js'
@@ -16,8 +17,11 @@ const PAUSE = 3
 const PATIENCE = 5_000
 const KEY = `innocent/${id}`
 
-const { hostname, port } = new URL(url)
-const socket = connectSocket({ host: hostname, port: Number(port), noDelay: true })
+const { protocol, hostname, port } = new URL(url)
+const address = { host: hostname, port: Number(port) }
+const secure = protocol === 'mqtts:'
+// Whose certificate it is, is not what this is about.
+const socket = secure ? connectTls({ ...address, rejectUnauthorized: false }) : connectSocket(address)
 const parser = mqttPacket.parser({ protocolVersion: 5 })
 parser.on('packet', receive)
 parser.on('error', error => complain(`what came is no MQTT: ${error.message}`))
@@ -102,7 +106,8 @@ function experience(): Experience {
   return told
 }
 
-await once(socket, 'connect')
+socket.setNoDelay(true)
+await once(socket, secure ? 'secureConnect' : 'connect')
 // Where nobody is asked it does no harm.
 const { username, password } = as('innocent')
 socket.write(connect(id, { username, password }))

@@ -14,3 +14,6 @@ export const NO_RIGHTS = `
 - principals: { usernames: [innocent] }
   brokerResources: [{ method: Connect }]
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["innocent/*"] }]`
+
+/** Of tokens. */
+export const AUDIENCE = 'attacks'

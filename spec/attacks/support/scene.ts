@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { bundle, type Program } from '../../support/bundle.js'
 import { Attacker } from './attacker.js'
-import { Innocent } from './innocent.js'
+import { type Experience, Innocent } from './innocent.js'
 import { connect } from './packets.js'
 import { type ChildOptions, type Memory, StoreChild } from './store-child.js'
 
@@ -11,6 +11,8 @@ const LONGEST_ROUND = 1_000
 const STEPS = 3
 /** So many before an attack in peace, and so many after it. */
 const ROUNDS = 20
+/** So many where it matters how long 99 of 100 take. */
+const QUIET_ROUNDS = 200
 /** What may be left of an attack when it is over, bytes: caches, pools, code. */
 const REMAINS = 32 * 1024 * 1024
 
@@ -22,6 +24,8 @@ export interface Bounds {
   readonly held?: number
   /** ms; default a second. */
   readonly longestRound?: number
+  /** How many times longer than in peace 99 of 100 rounds may take; default any, within `longestRound`. */
+  readonly slowdown?: number
   /** An attack that lasts longer has not been served, which is no fault, and is judged as it stands, ms. Default 6 s. */
   readonly longestAttack?: number
   /** Whether it has to come to its end, because it is to find out something itself. Default `false`. */
@@ -60,23 +64,26 @@ export async function openScene(options: ChildOptions = {}): Promise<Scene> {
   const innocent = await Innocent.start(programs.innocent, store.addresses.url)
   onTestFinished(async () => innocent[Symbol.asyncDispose]())
   expect((await innocent.experience(ROUNDS)).complaints).toEqual([])
+  const quiet = await innocent.experience(QUIET_ROUNDS)
   const before = await store.memory()
   // Collecting garbage took its time.
   await innocent.experience(1)
-  return new Scene(store, innocent, before)
+  return new Scene(store, innocent, quiet, before)
 }
 
 /** A store, beside it somebody innocent, and somebody else. */
 export class Scene {
   readonly store: StoreChild
   readonly #innocent: Innocent
+  readonly #quiet: Experience
   readonly #before: Memory
   readonly #attackers = new Set<Attacker>()
   #over = false
 
-  constructor(store: StoreChild, innocent: Innocent, before: Memory) {
+  constructor(store: StoreChild, innocent: Innocent, quiet: Experience, before: Memory) {
     this.store = store
     this.#innocent = innocent
+    this.#quiet = quiet
     this.#before = before
   }
 
@@ -112,7 +119,8 @@ export class Scene {
     expect(ended || bounds.toTheEnd !== true, 'it was served to its end').toBe(true)
     this.#over = true
     for (const attacker of this.#attackers) attacker.hangUp()
-    await expectUnharmed(this.store, this.#innocent, this.#before, bounds)
+    const experience = await this.#innocent.experience(ROUNDS)
+    await expectUnharmed(this.store, experience, this.#quiet, this.#before, bounds)
   }
 
   /** Settles when the memory is back that was taken since the scene began. */
@@ -121,15 +129,22 @@ export class Scene {
   }
 }
 
-async function expectUnharmed(store: StoreChild, innocent: Innocent, before: Memory, bounds: Bounds): Promise<void> {
-  const { growth = 256 * 1024 * 1024, held = growth, longestRound = LONGEST_ROUND } = bounds
+async function expectUnharmed(
+  store: StoreChild,
+  { rounds, p99, worst, noise, complaints }: Experience,
+  quiet: Experience,
+  before: Memory,
+  bounds: Bounds,
+): Promise<void> {
+  const { growth = 256 * 1024 * 1024, held = growth, longestRound = LONGEST_ROUND, slowdown = Infinity } = bounds
   expect(store.fate).toBe('running')
-  const { rounds, worst, noise, complaints } = await innocent.experience(ROUNDS)
-  const words = `${rounds} rounds, worst ${worst.toFixed(0)} ms, noise ${noise.toFixed(0)} ms`
+  const times = [quiet.p99, p99, worst].map(ms => ms.toFixed(1)).join(', ')
+  const words = `${rounds} rounds, p99 in peace, p99, worst ${times} ms, noise ${noise.toFixed(0)} ms`
   // A round goes back and forth between processes, and each may have to wait for the machine.
   const starved = worst > longestRound + STEPS * noise
+  const slowed = p99 > slowdown * quiet.p99 + STEPS * noise
   // Before the store is asked anything, which may not be able to answer.
-  expect({ complaints, starved }, words).toEqual({ complaints: [], starved: false })
+  expect({ complaints, starved, slowed }, words).toEqual({ complaints: [], starved: false, slowed: false })
   const after = await store.memory()
   const grown = megabytes(after.peak - before.rss)
   const kept = megabytes(after.held - before.held)

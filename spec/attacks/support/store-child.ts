@@ -23,8 +23,13 @@ export interface Memory {
 
 export interface ChildOptions extends Omit<ServeOptions, 'clock' | 'authenticate' | 'warn'> {
   readonly console?: boolean
-  /** A hub in the same process: `?user=` says who one is, `&may=all` that one may join and send to groups. */
-  readonly hub?: boolean
+  /**
+   * A hub in the same process, behind a proxy on this machine: `?user=` says who one is, `&may=all` that one may join and
+   * send to groups; or, with `key`, tokens that are signed with it.
+   */
+  readonly hub?: boolean | { readonly key: string }
+  /** Keys of tokens that are believed, besides names that are backwards; of a store with a policy. */
+  readonly jwks?: string
 }
 
 /** MB; as in a small container, so that an attack need not fill a large machine. */

@@ -2,18 +2,20 @@
 
 import { ConsoleServer } from '../../../src/console/console-server.js'
 import { servePubSub } from '../../../src/pubsub/server.js'
-import { inOrder, serve } from '../../../src/standalone.js'
+import { inOrder, serve, Tokens } from '../../../src/standalone.js'
 import { backwards } from '../../support/backwards.js'
+import { AUDIENCE } from './policies.js'
 import type { Memory, StoreAddresses } from './store-child.js'
 
-const { console: withConsole = false, hub: withHub = false, ...options } = JSON.parse(process.argv[2] ?? '{}')
+const { console: withConsole = false, hub: withHub = false, jwks, ...options } = JSON.parse(process.argv[2] ?? '{}')
 /** How far this process's wall clock was moved, ms. */
 let ahead = 0
 const { now } = Date
 Date.now = () => now() + ahead
 
 // A policy is about somebody.
-const asking = options.policy === undefined ? {} : { authenticate: inOrder([backwards()]) }
+const tokens = jwks === undefined ? [] : [new Tokens({ jwks, audiences: [AUDIENCE] }).method]
+const asking = options.policy === undefined ? {} : { authenticate: inOrder([...tokens, backwards()]) }
 const store = await serve({ port: 0, wsPort: 0, ...asking, ...options })
 const page = withConsole
   ? await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '' })
@@ -23,10 +25,14 @@ const hub = withHub
   ? await servePubSub({
       port: 0,
       maxWaitingBytes: 32 * 1024 * 1024,
-      authenticate: ({ query }) => ({
-        userId: query.get('user') ?? '',
-        roles: query.get('may') === 'all' ? GROUPS : [],
-      }),
+      publicUrl: 'ws://hub.example',
+      authenticate:
+        typeof withHub === 'object'
+          ? withHub
+          : ({ query }) => ({
+              userId: query.get('user') ?? '',
+              roles: query.get('may') === 'all' ? GROUPS : [],
+            }),
     })
   : undefined
 
@@ -47,5 +53,5 @@ process.send?.({
   url: store.url,
   wsUrl: store.wsUrl,
   console: page?.link ?? '',
-  hub: hub?.url ?? '',
+  hub: hub === undefined ? '' : `ws://127.0.0.1:${hub.port}`,
 } satisfies StoreAddresses)

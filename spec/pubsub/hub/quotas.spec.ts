@@ -18,6 +18,20 @@ async function open(options: Parameters<typeof openHub>[0] = {}) {
   return { ...all, come, events }
 }
 
+/** What a client from another machine is answered. */
+const knockAt =
+  ({ port }: { readonly port: number }) =>
+  async (query: string): Promise<number | undefined> => {
+    const url = `ws://127.0.0.1:${port}/client/hubs/chat${query}`
+    const socket = new WebSocket(url, [JSON_PROTOCOL], { headers: { 'x-forwarded-for': '192.0.2.1' } })
+    onTestFinished(() => socket.terminate())
+    return new Promise((resolve, reject) => {
+      socket.once('open', () => resolve(101))
+      socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode))
+      socket.once('error', reject)
+    })
+  }
+
 describe('A hub', () => {
   it('lets a user have so many sessions', async () => {
     const { come } = await open({ maxConnectionsPerUser: 2 })
@@ -50,16 +64,7 @@ describe('A hub', () => {
 
   it('puts on record who came, and lets who is refused again and again wait', async () => {
     const { server, events, clock } = await open({ publicUrl: 'wss://hub.example' })
-    const knock = async (query: string): Promise<number | undefined> => {
-      const url = `ws://127.0.0.1:${server.port}/client/hubs/chat${query}`
-      const socket = new WebSocket(url, [JSON_PROTOCOL], { headers: { 'x-forwarded-for': '192.0.2.1' } })
-      onTestFinished(() => socket.terminate())
-      return new Promise((resolve, reject) => {
-        socket.once('open', () => resolve(101))
-        socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode))
-        socket.once('error', reject)
-      })
-    }
+    const knock = knockAt(server)
     expect(await knock('?user=ann')).toBe(101)
     for (let i = 0; i < 5; i++) expect(await knock('')).toBe(401)
     expect(await knock('?user=bob')).toBe(429)
@@ -74,6 +79,18 @@ describe('A hub', () => {
       target: 'chat',
     })
     expect(events.filter(({ outcome }) => outcome === 'refused')).toHaveLength(6)
+  })
+
+  it.each(['key', 'verify'])('keeps nobody waiting for those who are refused by { %s }', async way => {
+    const key = 'a secret of no less than 32 bytes'
+    const { server, hub } = await open({
+      publicUrl: 'wss://hub.example',
+      authenticate: way === 'key' ? { key } : { verify: NAMED },
+    })
+    const good = way === 'key' ? new URL((await hub.token({ userId: 'ann' })).url).search : '?user=ann'
+    const knock = knockAt(server)
+    for (let i = 0; i < 10; i++) expect(await knock('?access_token=x')).toBe(401)
+    expect(await knock(good)).toBe(101)
   })
 
   it('lets nobody on this machine wait, whoever guesses there', async () => {

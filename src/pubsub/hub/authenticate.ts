@@ -17,14 +17,20 @@ export interface ConnectRequest {
   readonly accessToken: string | undefined
 }
 
+/** Who a client is, or `false` for one that may not connect. */
+export type Identify = (request: ConnectRequest) => Identity | false | Promise<Identity | false>
+
 /**
  * Who may connect. `{ key }`: clients with an access token signed with it. `'anonymous'`: every client, and it may do
- * everything; for development. A function: clients for which it returns an identity.
+ * everything; for development. A function: clients for which it returns an identity; an address of which it refuses many has
+ * to wait, as what it looks at may be guessed. `{ verify }`: the same for a function that looks at what cannot be guessed,
+ * such as tokens that somebody else has signed; nobody has to wait for it.
  */
 export type Authenticate =
   | 'anonymous'
   | { readonly key: string | Uint8Array }
-  | ((request: ConnectRequest) => Identity | false | Promise<Identity | false>)
+  | { readonly verify: Identify }
+  | Identify
 
 /** Finds out who a client is; never rejects. */
 export type Authenticator = (handshake: Handshake, headers: IncomingHttpHeaders) => Promise<Identity | HandshakeRefusal>
@@ -42,14 +48,19 @@ export function authenticatorOf(
 ): Authenticator {
   if (authenticate === 'anonymous') return async () => ({ roles: ALL_ROLES })
   if (authenticate instanceof AccessTokens) return byToken(authenticate, path, clock)
-  return byCallback(authenticate, failed)
+  return byCallback(typeof authenticate === 'function' ? authenticate : authenticate.verify, failed)
 }
 
-/** Throws {@link ArgumentError} for anything but these three. */
+/** Whether clients may come in by what can be guessed. */
+export const isGuessable = (authenticate: Authenticate): boolean => typeof authenticate === 'function'
+
+/** Throws {@link ArgumentError} for anything but these four. */
 export function checkAuthenticate(authenticate: Authenticate): void {
   if (authenticate === 'anonymous' || typeof authenticate === 'function') return
-  if (typeof authenticate === 'object' && authenticate !== null && 'key' in authenticate) return
-  throw new ArgumentError("Expected `authenticate` to be { key }, 'anonymous' or a function")
+  if (typeof authenticate === 'object' && authenticate !== null) {
+    if ('key' in authenticate || typeof authenticate.verify === 'function') return
+  }
+  throw new ArgumentError("Expected `authenticate` to be { key }, { verify }, 'anonymous' or a function")
 }
 
 const byToken =
@@ -64,7 +75,7 @@ const byToken =
   }
 
 const byCallback =
-  (callback: Extract<Authenticate, (...args: never[]) => unknown>, failed: (error: unknown) => void): Authenticator =>
+  (callback: Identify, failed: (error: unknown) => void): Authenticator =>
   async ({ hub, query, accessToken }, headers) => {
     try {
       const identity = await callback({ hub, query, headers, accessToken })

@@ -10,13 +10,17 @@ import type { Identity } from './identity.js'
 /** Keeps those from guessing who are refused again and again, and puts on record who came. */
 export class Doorman {
   readonly audit: Audit
-  readonly #throttle: LoginThrottle
+  /** Without one there is nothing to be guessed. */
+  readonly #throttle: LoginThrottle | undefined
   readonly #proxied: boolean
 
-  /** @param proxied - whether a proxy on this machine may stand before us */
-  constructor(clock: Clock, proxied: boolean) {
+  /**
+   * @param proxied - whether a proxy on this machine may stand before us
+   * @param guessable - whether somebody could come in by guessing
+   */
+  constructor(clock: Clock, proxied: boolean, guessable: boolean) {
     this.audit = new Audit(clock)
-    this.#throttle = new LoginThrottle(clock)
+    this.#throttle = guessable ? new LoginThrottle(clock) : undefined
     this.#proxied = proxied
   }
 
@@ -27,7 +31,7 @@ export class Doorman {
 
   /** Why nobody looks at a request at present: too many from its address were refused. */
   objection(request: IncomingMessage, hub: string): HandshakeRefusal | undefined {
-    const pause = this.#throttle.pause(this.addressOf(request))
+    const pause = this.#throttle?.pause(this.addressOf(request)) ?? 0
     if (pause === 0) return undefined
     const refusal = { status: 429, text: `Too many were refused; wait ${Math.ceil(pause / 1_000)} s` } as const
     this.#tell(request, hub, undefined, refusal.text)
@@ -39,7 +43,7 @@ export class Doorman {
     if ('status' in decision) {
       const address = this.addressOf(request)
       // A guesser on this machine must not keep out the others on it.
-      if (decision.status === 401 && !isThisMachine(address)) this.#throttle.failed(address)
+      if (decision.status === 401 && !isThisMachine(address)) this.#throttle?.failed(address)
       this.#tell(request, hub, undefined, decision.trouble ?? decision.text)
     } else this.#tell(request, hub, decision.userId, undefined)
   }

@@ -16,7 +16,7 @@ import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { TlsHandshakes } from '../../tls/tls-handshakes.js'
 import { checkHub, hubKey } from '../wire/names.js'
 import { type Admission, Admissions } from './admission.js'
-import { authenticatorOf } from './authenticate.js'
+import { authenticatorOf, isGuessable } from './authenticate.js'
 import { Doorman } from './doorman.js'
 import { type HandshakeRefusal, Handshakes, refuseHandshake } from './handshake.js'
 import { Hub } from './hub.js'
@@ -62,12 +62,13 @@ export class PubSubServer implements AsyncDisposable {
     const { authenticate, path, clock, hubs } = options
     this.#options = options
     this.#hubs = new Hubs(options, options.maxWaitingBytes, hubs)
-    const tokens = typeof authenticate === 'object' ? new AccessTokens(authenticate.key) : authenticate
+    const isKey = typeof authenticate === 'object' && 'key' in authenticate
+    const tokens = isKey ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
     const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT, autoPong: false }
     this.#webSockets = new WebSocketServer(settings)
     this.#handshakes = new Handshakes(clock)
-    this.#doorman = new Doorman(clock, options.publicUrl !== undefined)
+    this.#doorman = new Doorman(clock, options.publicUrl !== undefined, isGuessable(authenticate))
     this.#senders = new Senders(options, clock)
     const [doorman, senders] = [this.#doorman, this.#senders]
     const admission = { path, maxConnectionsPerUser: options.maxConnectionsPerUser, origins: originsOf(options) }
