@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { from, lastValueFrom } from 'rxjs'
+import { lastValueFrom } from 'rxjs'
 import { expect, it, onTestFinished } from 'vitest'
 import { type Clock, number, systemClock } from '../../src/index.js'
 import { type LateWrite, type OptimisticOptions, type OptimisticState, optimistic } from '../../src/optimistic/index.js'
@@ -62,8 +62,6 @@ async function afternoon(
   for (const value of [24, 25])
     view.set(value).subscribe({ next: ({ outcome }) => results.push(outcome), error: ({ code }) => results.push(code) })
   const shown = written.values.at(-1)
-  // What is kept is written by the time the storage has answered the next question.
-  if (terms.storage) await expect.poll(() => lastValueFrom(readable(terms.storage))).toBeDefined()
   await first.close()
 
   await store.restart({ keys: 'kept' })
@@ -83,9 +81,6 @@ async function afternoon(
   const stored = async (): Promise<number | undefined> => (await lastValueFrom(other.get())).value
   return { shown, results, becomes, ends, stored }
 }
-
-const readable = (storage: OptimisticOptions<number>['storage']) =>
-  from(storage?.load(Buffer.from('valve').toString('hex').toUpperCase()) ?? [])
 
 const isRestored = ({ late }: OptimisticState<number>): boolean => late?.restored === true
 

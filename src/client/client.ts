@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.js'
 import { ClosedError, type RequestRejectedError, type StateStoreError } from '../base/errors.js'
 import { Store } from '../commands/store.js'
 import { Registry } from '../keys/registry.js'
+import type { Farewell } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
 import { LIFE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../protocol/topics.js'
@@ -53,8 +54,11 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #life: Life
   readonly #closed: Promise<void>
   #resolveClosed: () => void = () => undefined
-  readonly #farewells = new Set<() => Observable<unknown>>()
+  readonly #farewells = new Set<Farewell>()
   #leaving = false
+  /** Settles when all farewells have been said. */
+  readonly #left: Promise<void>
+  #resolveLeft: () => void = () => undefined
   #ending = false
 
   /** Use {@link connect}. */
@@ -105,6 +109,9 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#closed = new Promise(resolve => {
       this.#resolveClosed = resolve
     })
+    this.#left = new Promise(resolve => {
+      this.#resolveLeft = resolve
+    })
     session.open({
       connected: info => this.#connected(info),
       disconnected: (cause, retry) => this.#disconnected(cause, retry?.attempt, retry?.at),
@@ -114,27 +121,34 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   /**
-   * Ends the connection: leases are released, watches complete, requests fail with `closed`, or `outcome-unknown` for a
-   * write whose answer had not come. Resolves when the connection is gone. May be called again.
+   * Ends the connection: leases are released, writes that wait for the connection are stored if they have a `storage`,
+   * watches complete, requests fail with `closed`, or `outcome-unknown` for a write whose answer had not come. Resolves
+   * when the connection is gone. A storage has 10 s; what it could not do by then is reported on {@link errors$}. May be
+   * called again.
    */
   close(): Promise<void> {
     if (!this.#leaving) {
       this.#leaving = true
       this.#sayFarewell()
     }
-    return this.#closed
+    return this.#left.then(() => this.#closed)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
-  /** Leases are given back first, so that others need not wait until it runs out. */
+  /** Leases are given back first, so that others need not wait until they run out, and writes are stored. */
   #sayFarewell(): void {
-    // No copy: a lease that leaves because of another's farewell has nothing to say, and none can come.
-    const farewells = Array.from(this.#farewells, farewell => farewell())
-    if (farewells.length === 0 || this.#status.state !== 'connected') this.#leave()
-    else merge(...farewells).subscribe({ complete: () => this.#leave() })
+    const isConnected = this.#status.state === 'connected'
+    // No copy: a lease that leaves because of another's farewell has nothing to say, and what it gives back comes in.
+    const farewells = Array.from(this.#farewells, farewell => farewell(isConnected))
+    merge(...farewells).subscribe({
+      complete: () => {
+        this.#leave()
+        this.#resolveLeft()
+      },
+    })
   }
 
   #leave(): void {

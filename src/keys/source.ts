@@ -19,7 +19,15 @@ export interface KeyHost {
   readonly link$: Observable<{ readonly state: string }>
   /** Carried by every write that brings none of its own. */
   readonly fencingToken?: Hlc | undefined
+  /** What has to be done before the client may close. */
+  readonly farewells: Set<Farewell>
 }
+
+/**
+ * Called when the client is closed on purpose, with whether it is connected; the client waits until the result completes.
+ * A farewell is bounded in time and never errors.
+ */
+export type Farewell = (isConnected: boolean) => Observable<unknown>
 
 /** Where the library finds what a key is made of; not for users. */
 export const SOURCE: unique symbol = Symbol('source')

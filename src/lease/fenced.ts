@@ -35,6 +35,7 @@ export function fenced(store: StoreView, token: Hlc | string): FencedStore {
     timeout: host.timeout,
     report: host.report,
     link$: host.link$,
+    farewells: host.farewells,
     fencingToken: checkToken(token),
   })
 }

@@ -11,7 +11,8 @@ const FAREWELL = 1_000
 /** Gives a lease back now; a client that is closed meanwhile waits for it. What goes wrong is reported. */
 export function release(host: ClientHost, key: KeyName, holder: string, timeout: number): void {
   const released$ = new AsyncSubject<unknown>()
-  const farewell = (): Observable<unknown> => released$.pipe(takeUntil(after(FAREWELL, host.clock)))
+  const farewell = (isConnected: boolean): Observable<unknown> =>
+    isConnected ? released$.pipe(takeUntil(after(FAREWELL, host.clock))) : EMPTY
   host.farewells.add(farewell)
   giveBack(host, key, holder, timeout)
     .pipe(

@@ -3,6 +3,7 @@ import {
   concatMap,
   defer,
   EMPTY,
+  finalize,
   from,
   Observable,
   type ObservableInput,
@@ -13,9 +14,10 @@ import {
   tap,
   throwError,
 } from 'rxjs'
-import type { Clock } from '../base/clock.js'
 import { ArgumentError, reason, StateStoreError } from '../base/errors.js'
 import { Hlc } from '../hlc/hlc.js'
+import type { KeyHost, KeySource } from '../keys/source.js'
+import type { KeyName } from '../protocol/key-name.js'
 import type { StoredWrite, WriteStorage } from './storage.js'
 import type { Seen, Write } from './write.js'
 
@@ -34,20 +36,20 @@ interface Listener<R> {
 /** The storage of a key's writes: one request after the other, in the order they were made. */
 export class Shelf {
   readonly #storage: WriteStorage | undefined
-  readonly #key: string
-  readonly #clock: Clock
-  readonly #failed: (error: StateStoreError) => void
+  readonly #key: KeyName
+  readonly #host: KeyHost
   /** Ids of the write that was kept last, and of the one that was to be. */
   #kept: string | undefined
   #newest: string | undefined
   readonly #requests = new Subject<Observable<unknown>>()
+  /** Requests without an answer. */
+  #unanswered = 0
+  readonly #idle$ = new Subject<void>()
 
-  /** @param failed - hears of requests that nobody waits for */
-  constructor(storage: WriteStorage | undefined, key: string, clock: Clock, failed: (error: StateStoreError) => void) {
-    this.#clock = clock
+  constructor(storage: WriteStorage | undefined, { key, host }: Pick<KeySource<unknown>, 'key' | 'host'>) {
     this.#storage = storage
     this.#key = key
-    this.#failed = failed
+    this.#host = host
     this.#requests.pipe(concatMap(request => request)).subscribe()
   }
 
@@ -62,7 +64,7 @@ export class Shelf {
       this.#kept = stored?.id
       listener.done?.(stored)
     }
-    this.#ask(storage => storage.load(this.#key), { ...listener, done })
+    this.#ask(storage => storage.load(this.#key.id), { ...listener, done })
   }
 
   /** Keeps a write, in the place of any other; where that fails, it lives as long as the page. @param isMerged - whether it will be */
@@ -73,7 +75,7 @@ export class Shelf {
     const { id, own: value, at, seen, base } = write
     const failed = (error: StateStoreError): void => {
       write.stored = false
-      this.#failed(error)
+      this.#host.report(error)
       if (this.#kept !== undefined) this.drop({ id: this.#kept, stored: true })
       // It may be kept yet, and would be found when it was sent long ago.
       if (isLate(error.cause)) this.drop({ id, stored: true })
@@ -85,7 +87,7 @@ export class Shelf {
       storage => {
         // A newer one waits to be kept: a page that is about to go has no time for this one.
         if (this.#newest !== id) return []
-        return storage.save(this.#key, { id, value, at, ...seenInWords(seen), ...(isMerged && base && { base }) })
+        return storage.save(this.#key.id, { id, value, at, ...seenInWords(seen), ...(isMerged && base && { base }) })
       },
       { done, failed },
     )
@@ -99,7 +101,7 @@ export class Shelf {
 
   /** A write is not to be sent any more. */
   drop({ id, stored }: Pick<Write<unknown>, 'id' | 'stored'>): void {
-    if (stored) this.#ask(storage => this.#removal(storage, id), { failed: this.#failed })
+    if (stored) this.#ask(storage => this.#removal(storage, id), { failed: error => this.#host.report(error) })
   }
 
   #ask<R>(request: (storage: WriteStorage) => ObservableInput<R>, { done, failed }: Listener<R>): void {
@@ -111,12 +113,32 @@ export class Shelf {
         failed(new StateStoreError('damaged', `The storage of writes failed: ${reason(cause)}`, { cause }))
         return EMPTY
       }),
+      finalize(() => this.#answered()),
     )
+    if (this.#unanswered++ === 0) this.#host.farewells.add(this.#farewell)
     this.#requests.next(answer$)
   }
 
+  #answered(): void {
+    if (--this.#unanswered > 0) return
+    this.#host.farewells.delete(this.#farewell)
+    this.#idle$.next()
+  }
+
+  /** A client that is closed waits for the storage: the process may end when it is closed. */
+  readonly #farewell = (): Observable<unknown> => {
+    const late$ = this.#in(LIMIT).pipe(
+      tap(() => {
+        const why = `it was still writing ${LIMIT} ms after the client was closed`
+        const what = `the newest write to key ${JSON.stringify(this.#key.text)} may not be kept`
+        this.#host.report(new StateStoreError('damaged', `The storage of writes failed: ${why}; ${what}`))
+      }),
+    )
+    return this.#idle$.pipe(take(1), takeUntil(late$))
+  }
+
   #removal(storage: WriteStorage, id: string): Observable<boolean> {
-    return this.#inTime(() => storage.remove(this.#key, id)).pipe(
+    return this.#inTime(() => storage.remove(this.#key.id, id)).pipe(
       retry({ count: RETRIES, delay: error => (isLate(error) ? throwError(() => error) : this.#in(PAUSE)) }),
     )
   }
@@ -132,7 +154,7 @@ export class Shelf {
   }
 
   #in(delay: number): Observable<number> {
-    return new Observable(subscriber => this.#clock.schedule(delay, () => subscriber.next(0)))
+    return new Observable(subscriber => this.#host.registry.clock.schedule(delay, () => subscriber.next(0)))
   }
 }
 

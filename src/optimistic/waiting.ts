@@ -48,7 +48,7 @@ export class Waiting<T> {
     this.#source = source
     this.#terms = terms
     this.#listener = listener
-    this.#shelf = new Shelf(terms.storage, source.key.id, this.#clock, error => source.host.report(error))
+    this.#shelf = new Shelf(terms.storage, source)
   }
 
   get write(): Write<T> | undefined {
