@@ -15,9 +15,11 @@ import type { Departures } from './departures.js'
 import { Desk, type DeskOutlets } from './desk.js'
 import { DropReporter } from './drop-reporter.js'
 import { Inward } from './inward.js'
+import { LifeAnnouncer } from './life-announcer.js'
 import type { Settings } from './options.js'
 import { Outgoing } from './outgoing.js'
 import { OwnLives } from './own-lives.js'
+import { RivalProbe } from './rival-probe.js'
 
 /** What it tells. After `ended` it is silent. */
 export interface ReignEvents extends DeskOutlets {
@@ -31,6 +33,8 @@ export interface ReignEvents extends DeskOutlets {
 const RETAINED_AFTER = 300
 /** How long the last answers may take, the farewell, and our own announcement to come back after its PUBACK, ms. */
 const PATIENCE = 1_000
+/** How long another store may take to come back for its client id, ms; see {@link Reign.contests}. */
+const CONTEST_TIMEOUT_MS = 2_500
 
 /** A store serves at a broker, from the moment at which nobody else did to the moment at which somebody else does. */
 export class Reign {
@@ -49,6 +53,8 @@ export class Reign {
   #hasServed = false
   #ended = false
   #isLeaving = false
+  /** Whether another store's life was retained when this one came back, and that one has not come for its client id yet. */
+  #isContested = false
   /** What is done when it is clear that nobody else serves. */
   #confirm: (() => void) | undefined
   #cancel: () => void = () => undefined
@@ -58,6 +64,8 @@ export class Reign {
   #retains = false
   #hearsItself = false
   readonly #lives = new OwnLives()
+  readonly #announcer: LifeAnnouncer
+  readonly #rivals: RivalProbe
 
   constructor(session: ServiceSession, opened: Opened, settings: Settings, clock: Clock, events: ReignEvents) {
     this.#session = session
@@ -79,6 +87,14 @@ export class Reign {
     this.#announcements = new Granting(session, clock)
     this.#departing = new Granting(session, clock)
     this.#departures = settings.departures
+    this.#announcer = new LifeAnnouncer(clock, () => this.#announce())
+    this.#rivals = new RivalProbe(
+      session,
+      clock,
+      (message, done) => this.#outgoing.push(message, done),
+      life => this.#lives.has(life),
+      { found: () => this.#stepDown(), alone: () => this.#announcer.repeat() },
+    )
     this.desk.server.resume()
     session.open({
       connected: info => this.#connected(info),
@@ -90,7 +106,7 @@ export class Reign {
 
   /** Whether to come back to a client id that was taken: of two that read the life that is retained, one steps back. */
   get contests(): boolean {
-    return this.#hearsItself && !this.#isLeaving && !this.#ended
+    return this.#hearsItself && !this.#isLeaving && !this.#ended && !this.#isContested
   }
 
   /** Answers what was asked, says that it goes, and goes. */
@@ -130,7 +146,7 @@ export class Reign {
     if (this.#hasServed && info.retain) this.#confirm = serve
     const confirmed = (): void => this.#confirmed()
     const wait = (): void => {
-      this.#cancel = this.#clock.schedule(RETAINED_AFTER, confirmed)
+      if (!this.#isContested) this.#cancel = this.#clock.schedule(RETAINED_AFTER, confirmed)
     }
     this.#announcements.ask(undefined, [{ filter: LIFE_TOPIC, granted: wait, refused: confirmed }])
     if (this.#confirm === undefined) serve()
@@ -138,6 +154,7 @@ export class Reign {
 
   #confirmed(): void {
     this.#cancel()
+    this.#isContested = false
     const confirm = this.#confirm
     this.#confirm = undefined
     confirm?.()
@@ -191,15 +208,21 @@ export class Reign {
   }
 
   #disconnected(cause: StateStoreError): void {
+    const isReplaced = this.#isContested
     this.#pause(cause)
-    if (!this.#ended) this.#events.reconnecting(cause)
+    if (this.#ended) return
+    if (isReplaced) this.#stepDown()
+    else this.#events.reconnecting(cause)
   }
 
   #pause(cause?: StateStoreError): void {
     this.#isOpen = false
     this.#cancel()
     this.#stopListening()
+    this.#announcer.stop()
+    this.#rivals.stop()
     this.#confirm = undefined
+    this.#isContested = false
     this.#invoking.cancel()
     this.#announcements.cancel()
     this.#departing.cancel()
@@ -210,6 +233,10 @@ export class Reign {
 
   #received(message: InboundMessage): void {
     if (this.#ended) return
+    if (this.#rivals.take(message)) {
+      this.#inward.skip(message)
+      return
+    }
     const gone = this.#departures?.clientOf(message.topic)
     if (message.topic !== LIFE_TOPIC && gone === undefined) {
       this.#inward.take(message)
@@ -225,8 +252,22 @@ export class Reign {
     const isOwn = life === this.desk.life
     this.#hearsItself ||= isOwn
     if (isOwn) this.#confirmed()
-    else if (life === '' || life === AWAY) this.#announce()
-    else if (this.#hasServed && !this.#lives.has(life) && (!isRetained || this.#confirm)) this.#stepDown()
+    else if (life === '' || life === AWAY) this.#announcer.repeat()
+    else if (this.#hasServed && !this.#lives.has(life)) this.#doubt(isRetained)
+  }
+
+  /** Another store serves, or somebody says so who is none. */
+  #doubt(isRetained: boolean): void {
+    // With our client id it serves again as soon as it has that back.
+    if (this.#confirm !== undefined) this.#awaitContest()
+    else if (this.#isOpen && !isRetained) this.#rivals.look()
+  }
+
+  #awaitContest(): void {
+    if (this.#isContested) return
+    this.#isContested = true
+    this.#cancel()
+    this.#cancel = this.#clock.schedule(CONTEST_TIMEOUT_MS, () => this.#confirmed())
   }
 
   /** What waits in the session is for the other store. */
@@ -257,5 +298,7 @@ export class Reign {
     this.desk.server.stop()
     this.#isOpen = false
     this.#stopListening()
+    this.#announcer.stop()
+    this.#rivals.stop()
   }
 }
