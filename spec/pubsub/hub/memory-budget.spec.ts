@@ -75,20 +75,34 @@ describe('What waits for all clients of a server together', () => {
     const other = server.hub('other')
     const there = await RawPubSubClient.connect(other.url)
     await there.join('a')
-    const asking = await glutton('a')
-    for (let ackId = 10; ackId < 16; ackId++) {
-      asking.send({ type: 'event', event: 'e', ackId, dataType: 'text', data: MEGABYTE.slice(100) })
+    const asking = await Promise.all(Array.from({ length: 6 }, async () => glutton('a')))
+    for (const client of asking) {
+      client.send({ type: 'event', event: 'e', ackId: 10, dataType: 'text', data: MEGABYTE.slice(1_000) })
+      await client.settled()
     }
-    await asking.settled()
     for (let i = 0; i < 5; i++) other.sendToGroup('a', MEGABYTE)
-    expect(await asking.closed).toMatchObject({ code: 1008 })
+    expect(await there.closed).toMatchObject({ code: 1008 })
     await chat()
-    expect([hub.connections.length, other.connections.length]).toEqual([1, 1])
-    expect(story.at(-1)).toBe('disconnected anonymous: overflow')
+    expect([hub.connections.length, other.connections.length, story.at(-1)]).toEqual([7, 0, 'connected anonymous'])
+  })
+
+  it('refuses a user more than an eighth for its undecided events and memberships', async () => {
+    const { hub, chat } = await openSmall()
+    hub.events$.subscribe()
+    const client = await RawPubSubClient.connect(hub.url)
+    const event = { type: 'event', event: 'e', dataType: 'text', data: MEGABYTE.slice(1_000) }
+    client.send({ ...event, ackId: 10 })
+    expect(await client.request(event)).toMatchObject({ success: false, error: { name: 'InternalServerError' } })
+    const names = Array.from({ length: 150 }, (_, n) => `${n}${'x'.repeat(1_000)}`)
+    for (const [n, group] of names.entries()) client.send({ type: 'joinGroup', group, ackId: 100 + n })
+    expect(await client.seen(({ ackId }) => ackId === 100)).toMatchObject({ success: true })
+    expect(await client.seen(({ ackId }) => ackId === 249)).toMatchObject({ error: { name: 'BadRequest' } })
+    await chat()
+    expect(hub.addToGroup('by the application', client.connectionId)).toBe(true)
   })
 
   it('is let go of when it is acknowledged, answered, or nobody is left to get it', () => {
-    const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => false)
+    const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)
     const settled: (() => void)[] = []
     const engine: HubEngine = new HubEngine({
       retention: 60_000,
@@ -125,7 +139,7 @@ describe('What waits for all clients of a server together', () => {
     note()
     engine.end(first, 'hub', 1000, '')
     engine.end(third, 'hub', 1000, '')
-    expect([used, budget.used]).toEqual([[4, 4, 4, 6, 5], 0])
+    expect([used, budget.used]).toEqual([[5, 5, 4, 7, 6], 0])
   })
 
   it('is counted right whoever keeps and lets go of what', () => {
@@ -133,7 +147,7 @@ describe('What waits for all clients of a server together', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(1_000), { minLength: 5, maxLength: 5 }), fc.array(anyStep), (sizes, steps) => {
         const kept: Kept[] = sizes.map(size => ({ size, holders: 0 }))
-        const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => false)
+        const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)
         for (const [i, isMore] of steps) {
           const one = kept[i]
           if (one === undefined || (!isMore && one.holders === 0)) continue
@@ -148,20 +162,51 @@ describe('What waits for all clients of a server together', () => {
 
   it('is looked at with every frame: events alone may be too much', () => {
     let calls = 0
+    let id = 0
     const engine = new HubEngine({
       retention: 60_000,
       idleTimeout: 100_000,
-      secret: bytes => 'x'.repeat(bytes),
-      budget: new MemoryBudget(2_000, () => ++calls < 0),
+      secret: () => String(id++),
+      budget: new MemoryBudget(16_000, () => calls++),
       listener: { connected: () => undefined, disconnected: () => undefined, event: () => true },
     })
-    const link = new VirtualLink()
-    const session = engine.connect(link, codec, {}, 0)
-    const told = [1, 2].map(ackId => {
-      engine.receive(session, link, JSON.stringify({ type: 'event', event: 'e', ackId, data: KILOBYTE }), 0)
+    const told = Array.from({ length: 11 }, () => {
+      const link = new VirtualLink()
+      const session = engine.connect(link, codec, {}, 0)
+      engine.receive(session, link, JSON.stringify({ type: 'event', event: 'e', ackId: 1, data: KILOBYTE }), 0)
       return calls
     })
-    expect(told).toEqual([0, 1])
+    expect(told).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+  })
+
+  it('is weighed by user: many sessions with little each are as heavy as one with all of it', async () => {
+    const named = {
+      authenticate: ({ query }: { readonly query: URLSearchParams }) => ({ userId: query.get('user') ?? '' }),
+    }
+    const { hub } = await openHub({ ...named, maxWaitingBytes: 10 * 1024 * 1024 })
+    const connect = async (user: string) => RawPubSubClient.connect(`${hub.url}?user=${user}`)
+    const [ann] = [
+      await connect('ann'),
+      ...(await Promise.all(Array.from({ length: 8 }, async () => connect('mallory')))),
+    ]
+    for (let i = 0; i < 3; i++) hub.sendToUser('ann', MEGABYTE)
+    for (const { connectionId, userId } of hub.connections) {
+      if (userId === 'mallory') hub.sendToConnection(connectionId, MEGABYTE)
+    }
+    await ann?.received(3)
+    expect(hub.connections.filter(({ userId }) => userId === 'ann')).toHaveLength(1)
+    expect(hub.connections.filter(({ userId }) => userId === 'mallory').length).toBeLessThan(8)
+  })
+
+  it('is weighed by holders: of what many wait for, each accounts for a part', async () => {
+    const { hub, glutton } = await openSmall()
+    const many = await Promise.all(Array.from({ length: 10 }, async () => glutton('many')))
+    const one = await glutton('one')
+    for (let i = 0; i < 6; i++) hub.sendToGroup('many', MEGABYTE)
+    for (let i = 0; i < 5; i++) hub.sendToGroup('one', MEGABYTE)
+    expect(await one.closed).toMatchObject({ code: 1008 })
+    await Promise.all(many.map(async client => client.received(6)))
+    expect(hub.connections).toHaveLength(11)
   })
 
   it('is 256 MiB unless told otherwise', () => {
@@ -169,7 +214,7 @@ describe('What waits for all clients of a server together', () => {
   })
 
   it('gives up when there is nobody to blame', () => {
-    const budget = new MemoryBudget(10, () => false)
+    const budget = new MemoryBudget(10, () => undefined)
     budget.keep({ size: 20, holders: 0 })
     expect(() => budget.enforce()).not.toThrow()
   })

@@ -8,12 +8,12 @@ import type { Doorman } from './doorman.js'
 import { type Handshake, type HandshakeRefusal, readHandshake } from './handshake.js'
 import { CLOSE } from './hub-link.js'
 import type { Hubs } from './hubs.js'
-import type { FrameMeter, Senders } from './senders.js'
+import { type FrameMeter, ownerOf, type Senders } from './senders.js'
+import { type PlaceQuotas, SessionPlaces } from './session-places.js'
 import { type Agreement, agree, SharedCodec } from './shared-codec.js'
 import type { WebSocketLink } from './websocket-link.js'
 
 const FOREIGN: HandshakeRefusal = { status: 403, text: 'Pages of other origins may not connect' }
-const BUSY_USER: HandshakeRefusal = { status: 503, text: 'There are too many connections of the same user' }
 
 /** What a client asks for, and in which subprotocol. */
 export interface Asked {
@@ -25,8 +25,8 @@ export interface Asked {
 export interface Admission {
   /** Subprotocol in the answer. */
   readonly name: string
-  /** Whether it begins another session. */
-  readonly fresh: boolean
+  /** Why there is no room for its session, if there is none; may end sessions that are away in its place. */
+  readonly admits: () => HandshakeRefusal | undefined
   /** For what it sends. */
   readonly meter: () => FrameMeter
   /** Begins or resumes a session, once the socket is there. */
@@ -34,10 +34,9 @@ export interface Admission {
 }
 
 /** Where clients come in, and how many. */
-export interface AdmissionOptions {
+export interface AdmissionOptions extends PlaceQuotas {
   /** Below which the hubs are. */
   readonly path: string
-  readonly maxConnectionsPerUser: number
   /** Whose pages may connect. */
   readonly origins: Origins
 }
@@ -48,6 +47,7 @@ export class Admissions {
   readonly #authenticate: Authenticator
   readonly #doorman: Doorman
   readonly #senders: Senders
+  readonly #places: SessionPlaces
   readonly #options: AdmissionOptions
   readonly #codecs = [jsonHubCodec, protobufHubCodec].map(codec => new SharedCodec(codec))
 
@@ -56,6 +56,7 @@ export class Admissions {
     this.#authenticate = authenticate
     this.#doorman = doorman
     this.#senders = senders
+    this.#places = new SessionPlaces(hubs, options)
     this.#options = options
   }
 
@@ -82,15 +83,15 @@ export class Admissions {
     this.#doorman.decided(request, handshake.hub, identity)
     if ('status' in identity) return identity
     const { userId } = identity
-    if (userId !== undefined && this.#hubs.sessionsOf(userId) >= this.#options.maxConnectionsPerUser) return BUSY_USER
     const address = this.#doorman.addressOf(request)
+    const owner = ownerOf(userId, address)
     return {
       name: agreement.name,
-      fresh: true,
+      admits: () => this.#places.admits(owner, userId !== undefined),
       meter: () => this.#senders.meterOf(userId, address),
       attach: link => {
         const hub = this.#hubs.open(handshake.hub)
-        bind(hub, hub.connect(link, agreement.codec, identity), link)
+        bind(hub, hub.connect(link, agreement.codec, { ...identity, owner }), link)
       },
     }
   }
@@ -106,7 +107,7 @@ export class Admissions {
     const address = this.#doorman.addressOf(request)
     return {
       name: (agreement ?? fallback).name,
-      fresh: false,
+      admits: () => undefined,
       meter: () => this.#senders.meterOf(wanted?.userId, address),
       attach: link => {
         const session = agreement && claim && driver?.recover(claim, link)

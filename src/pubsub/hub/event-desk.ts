@@ -2,13 +2,16 @@ import { type Deadline, DeadlineQueue } from '../../base/deadlines.js'
 import type { AckError, Payload, UpFrame } from '../wire/frames.js'
 import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
-import type { Kept, MemoryBudget } from './memory-budget.js'
+import type { MemoryBudget } from './memory-budget.js'
 
 /** How long the application may take to decide on an event, ms. */
 const EVENT_TIMEOUT = 30_000
 /** Most events of one connection that wait for the application to decide, and how large they are together, bytes. */
 const MOST_UNDECIDED = 1_000
 const MOST_UNDECIDED_BYTES = 16 * 1024 * 1024
+
+/** About what an event takes besides the bytes of its frame, bytes. */
+const OVERHEAD = 400
 
 /** Why an event was not processed, in the words of the wire. */
 const REFUSALS = {
@@ -18,14 +21,13 @@ const REFUSALS = {
 } as const satisfies Record<string, AckError>
 
 /** An event on its way to the application, which decides what is answered. */
-export class EventRequest implements Kept {
+export class EventRequest {
   readonly session: HubSession
   readonly event: string
   readonly payload: Payload
   readonly ackId: bigint | undefined
   /** Of its frame, bytes or characters. */
   readonly size: number
-  holders = 0
   /** When it is refused without the application; only if the client asked for an answer. */
   deadline: Deadline<EventRequest> | undefined
   /** The link over which its latest copy came. */
@@ -73,7 +75,8 @@ export class EventDesk {
 
   /** Bytes of the events of a session that wait. */
   bytesOf(session: HubSession): number {
-    return this.#undecided.get(session)?.bytes ?? 0
+    const undecided = this.#undecided.get(session)
+    return undecided === undefined ? 0 : undecided.bytes + OVERHEAD * undecided.count
   }
 
   /** Takes a copy of an event that waits; `false` if there is none. One answer serves all copies. */
@@ -90,7 +93,8 @@ export class EventDesk {
    */
   ask(session: HubSession, frame: Extract<UpFrame, { type: 'event' }>, size: number, now: number): void {
     const { event, payload, ackId } = frame
-    if (this.#undecided.get(session)?.full(size)) {
+    const isFull = this.#undecided.get(session)?.full(size) || !this.#budget.hasRoomFor(session.owner, size + OVERHEAD)
+    if (ackId !== undefined && isFull) {
       session.answer(ackId, REFUSALS.busy)
       return
     }
@@ -122,7 +126,7 @@ export class EventDesk {
   forget(session: HubSession): void {
     for (const request of this.#undecided.get(session)?.all ?? []) {
       request.settled = true
-      this.#budget.release(request)
+      this.#budget.hold(session.owner, -request.size - OVERHEAD)
       if (request.deadline) this.#waiting.remove(request.deadline)
     }
     this.#undecided.delete(session)
@@ -139,7 +143,7 @@ export class EventDesk {
     const undecided = this.#undecided.get(request.session) ?? new Undecided()
     this.#undecided.set(request.session, undecided)
     undecided.add(ackId, request)
-    this.#budget.keep(request)
+    this.#budget.hold(request.session.owner, request.size + OVERHEAD)
   }
 
   #settle(request: EventRequest, error?: AckError): void {
@@ -148,7 +152,7 @@ export class EventDesk {
     if (deadline) this.#waiting.remove(deadline)
     if (ackId !== undefined) {
       this.#undecided.get(session)?.remove(ackId)
-      this.#budget.release(request)
+      this.#budget.hold(session.owner, -request.size - OVERHEAD)
     }
     if (error === undefined || request.link === session.link) session.answer(ackId, error)
   }
@@ -161,6 +165,10 @@ class Undecided {
 
   get bytes(): number {
     return this.#bytes
+  }
+
+  get count(): number {
+    return this.#requests.size
   }
 
   get all(): Iterable<EventRequest> {

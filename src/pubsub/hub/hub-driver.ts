@@ -8,7 +8,7 @@ import { HubEngine } from './hub-engine.js'
 import { CLOSE, type HubLink } from './hub-link.js'
 import type { HubListener } from './hub-listener.js'
 import type { HubSession } from './hub-session.js'
-import type { Connection, EndReason, Identity, SessionClaim } from './identity.js'
+import type { Connection, EndReason, OwnedIdentity, SessionClaim } from './identity.js'
 import type { MemoryBudget } from './memory-budget.js'
 import { Pacing, type Source } from './pacing.js'
 import { type GroupAction, GroupGuards } from './permissions.js'
@@ -81,7 +81,7 @@ export class HubDriver implements HubListener {
     return true
   }
 
-  connect(link: HubLink, codec: SharedCodec, identity: Identity): HubSession {
+  connect(link: HubLink, codec: SharedCodec, identity: OwnedIdentity): HubSession {
     const session = this.engine.connect(link, codec, identity, this.#clock.monotonic())
     this.#arm()
     return session

@@ -5,11 +5,11 @@ import { EventDesk } from './event-desk.js'
 import { CLOSE, type CloseCode, type HubLink } from './hub-link.js'
 import type { HubEngineOptions, HubListener } from './hub-listener.js'
 import { HubSession } from './hub-session.js'
-import type { EndReason, Identity, SessionClaim } from './identity.js'
+import type { EndReason, OwnedIdentity, SessionClaim } from './identity.js'
 import { type MemoryBudget, unlimited } from './memory-budget.js'
 import { fanOut } from './messages.js'
 import { Requests, type Waits } from './requests.js'
-import { Roster } from './roster.js'
+import { membershipBytes, Roster } from './roster.js'
 import type { DataFrame, SharedCodec } from './shared-codec.js'
 
 const ID_BYTES = 16
@@ -29,7 +29,7 @@ const LONGEST_ACK = 100
  * ```
  */
 export class HubEngine {
-  readonly roster = new Roster()
+  readonly roster: Roster
   readonly events: EventDesk
   /** After {@link receive}: sessions that lag behind with what was sent, for which the sender should wait. */
   lagging: readonly HubSession[] = []
@@ -44,6 +44,7 @@ export class HubEngine {
     this.#options = options
     this.#listener = options.listener
     this.#budget = options.budget ?? unlimited()
+    this.roster = new Roster(this.#budget)
     this.events = new EventDesk(
       request => options.listener.event(request),
       (session, payload) => this.tell(session, payload),
@@ -51,7 +52,7 @@ export class HubEngine {
     )
     this.#requests = new Requests(this.roster, this.events, {
       deliver: (targets, frame, spared) => this.deliver(targets, frame, spared),
-      join: (session, group) => this.join(session, group),
+      join: (session, group) => this.#mayJoin(session, group) && this.join(session, group),
       leave: (session, group) => this.leave(session, group),
       allows: (session, action, group) => options.listener.allows?.(session, action, group),
     })
@@ -63,7 +64,7 @@ export class HubEngine {
   }
 
   /** Begins a session. */
-  connect(link: HubLink, codec: SharedCodec, identity: Identity, now: number): HubSession {
+  connect(link: HubLink, codec: SharedCodec, identity: OwnedIdentity, now: number): HubSession {
     const { secret } = this.#options
     const session = new HubSession(secret(ID_BYTES), secret(TOKEN_BYTES), codec, identity, this.#budget)
     this.roster.add(session)
@@ -72,6 +73,7 @@ export class HubEngine {
     for (const group of identity.groups ?? []) this.roster.join(session, group)
     this.#listener.connected(session)
     for (const group of session.groups) this.#tellJoined(session, group)
+    this.#budget.enforce()
     return session
   }
 
@@ -192,15 +194,20 @@ export class HubEngine {
     return deliveries
   }
 
-  /** Bytes that are kept for a session, shared or not. */
+  /** Bytes that a session accounts for: what is held for it alone, and its part of what others wait for as well. */
   weightOf(session: HubSession): number {
-    return session.bytes + this.events.bytesOf(session)
+    return session.keptShare + this.events.bytesOf(session)
   }
 
   /** Queues a message for one session; `false` when it has ended. */
   tell(session: HubSession, payload: Payload): boolean {
     if (this.roster.get(session.connectionId) !== session) return false
     return this.deliver(new Set([session]), { type: 'serverMessage', payload }) > 0
+  }
+
+  /** What the application or the token of a client decides is done in any case; what a client asks for needs room. */
+  #mayJoin(session: HubSession, group: string): boolean {
+    return session.joined.has(group) || this.#budget.hasRoomFor(session.owner, membershipBytes(group))
   }
 
   /** The listener may already have ended the session, or its membership. */

@@ -1,7 +1,7 @@
 import type { Deadline } from '../../base/deadlines.js'
 import type { AckError, DownFrame, RefusedCall } from '../wire/frames.js'
 import type { HubLink } from './hub-link.js'
-import type { Connection, Identity } from './identity.js'
+import type { Connection, OwnedIdentity } from './identity.js'
 import type { MemoryBudget } from './memory-budget.js'
 import { Permissions } from './permissions.js'
 import { RecentIds } from './recent-ids.js'
@@ -18,10 +18,14 @@ const MOST_RECENT_IDS = 1_000
 export class HubSession implements Connection {
   readonly connectionId: string
   readonly userId: string | undefined
+  /** Accounts for what is held: its user, or the address of a session without a user id. */
+  readonly owner: string
   readonly codec: SharedCodec
   readonly permissions: Permissions
   /** Names of its groups; the hub keeps the other side of it. */
   readonly joined = new Set<string>()
+  /** What its memberships take, bytes. */
+  membershipBytes = 0
   /** Ids of requests that succeeded. */
   readonly recent = new RecentIds(MOST_RECENT_IDS)
   /** When a frame came last, ms of the hub's clock. */
@@ -38,9 +42,10 @@ export class HubSession implements Connection {
   /** Senders have waited for it in vain. */
   #excused = false
 
-  constructor(connectionId: string, token: string, codec: SharedCodec, identity: Identity, budget: MemoryBudget) {
+  constructor(connectionId: string, token: string, codec: SharedCodec, identity: OwnedIdentity, budget: MemoryBudget) {
     this.#unacked = new Unacked(budget)
     this.connectionId = connectionId
+    this.owner = identity.owner ?? connectionId
     this.#token = token
     this.codec = codec
     this.userId = identity.userId
@@ -98,9 +103,9 @@ export class HubSession implements Connection {
     return this.#unacked.first > id
   }
 
-  /** Bytes it has not acknowledged. */
-  get bytes(): number {
-    return this.#unacked.bytes
+  /** Its part of what is kept for it, alone or with others, bytes. */
+  get keptShare(): number {
+    return this.#unacked.keptShare + this.membershipBytes
   }
 
   /** Senders have waited long enough, and do not wait again before it has caught up. */

@@ -1,10 +1,9 @@
 import { ArgumentError } from '../../base/errors.js'
 import { hubKey } from '../wire/names.js'
 import { HubDriver, type HubDriverOptions } from './hub-driver.js'
-import type { HubEngine } from './hub-engine.js'
 import { CLOSE } from './hub-link.js'
-import type { HubSession } from './hub-session.js'
 import { MemoryBudget } from './memory-budget.js'
+import { SessionWeights } from './session-weights.js'
 
 /** The hubs of a server, by name. A hub that the application has not asked for is forgotten with its last session. */
 export class Hubs {
@@ -20,7 +19,7 @@ export class Hubs {
    * @param allowed - names of the hubs there can be; any without it
    */
   constructor(options: Omit<HubDriverOptions, 'budget'>, mostBytes: number, allowed?: readonly string[]) {
-    this.#budget = new MemoryBudget(mostBytes, () => this.#endHeaviest())
+    this.#budget = new MemoryBudget(mostBytes, isEnough => this.#relieve(isEnough))
     this.#options = { ...options, budget: this.#budget }
     this.#allowed = allowed && new Set(allowed.map(hubKey))
   }
@@ -37,10 +36,10 @@ export class Hubs {
     return count
   }
 
-  /** Those of a user. */
-  sessionsOf(userId: string): number {
+  /** Those of an owner; see {@link HubSession.owner}. */
+  sessionsOf(owner: string): number {
     let count = 0
-    for (const hub of this.#hubs.values()) count += hub.engine.roster.ofUser(userId).size
+    for (const hub of this.#hubs.values()) count += hub.engine.roster.ofOwner(owner).size
     return count
   }
 
@@ -78,20 +77,15 @@ export class Hubs {
     return this.open(name)
   }
 
-  /** Ends the session for which most is kept, so that there is room for the others. */
-  #endHeaviest(): boolean {
-    let heaviest: { readonly engine: HubEngine; readonly session: HubSession } | undefined
-    let most = 0
-    for (const { engine } of this.#hubs.values()) {
-      for (const session of engine.roster.all) {
-        const weight = engine.weightOf(session)
-        if (weight <= most) continue
-        most = weight
-        heaviest = { engine, session }
-      }
+  /** Ends sessions of the users that account for most, of each the heaviest first, so that there is room for the others. */
+  #relieve(isEnough: () => boolean): void {
+    const weights = new SessionWeights(this.#hubs.values())
+    while (!isEnough()) {
+      const heaviest = weights.takeHeaviest()
+      if (heaviest === undefined) return
+      const { engine, session } = heaviest
+      engine.end(session, 'overflow', CLOSE.policy, 'the server keeps too much, most of it for you')
     }
-    heaviest?.engine.end(heaviest.session, 'overflow', CLOSE.policy, 'the server keeps too much, most of it for you')
-    return heaviest !== undefined
   }
 
   #forget(key: string, hub: HubDriver): void {

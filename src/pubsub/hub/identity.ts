@@ -11,6 +11,11 @@ export interface Identity {
   readonly groups?: readonly string[] | undefined
 }
 
+/** An identity, and who accounts for what its session makes the hub hold. Default for `owner` is the session alone. */
+export interface OwnedIdentity extends Identity {
+  readonly owner?: string | undefined
+}
+
 /** What a client presents to get its session back. */
 export interface SessionClaim {
   readonly connectionId: string

@@ -26,6 +26,7 @@ import { Hubs } from './hubs.js'
 import { ReadAheadRoom } from './read-ahead.js'
 import { Senders } from './senders.js'
 import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } from './serve-options.js'
+import { BUSY } from './session-places.js'
 import { AccessTokens } from './tokens.js'
 import { WebSocketLink } from './websocket-link.js'
 import { WriteScheduler } from './write-scheduler.js'
@@ -34,8 +35,6 @@ import { WriteScheduler } from './write-scheduler.js'
 const LARGEST_FRAME = 1024 * 1024
 /** How long a client may take to answer a close frame, ms. */
 const CLOSE_TIMEOUT = 2_000
-
-const BUSY: HandshakeRefusal = { status: 503, text: 'There are too many connections; try again later' }
 
 /** A running server; see {@link servePubSub}. */
 export class PubSubServer implements AsyncDisposable {
@@ -71,7 +70,7 @@ export class PubSubServer implements AsyncDisposable {
     this.#doorman = new Doorman(clock, options.publicUrl !== undefined, isGuessable(authenticate))
     this.#senders = new Senders(options, clock)
     const [doorman, senders] = [this.#doorman, this.#senders]
-    const admission = { path, maxConnectionsPerUser: options.maxConnectionsPerUser, origins: originsOf(options) }
+    const admission = { ...options, origins: originsOf(options) }
     const authenticator = authenticatorOf(tokens, path, clock, error => this.#faults$.next(error))
     this.#admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
     this.#visitors = visitorsOf(options)
@@ -209,10 +208,10 @@ export class PubSubServer implements AsyncDisposable {
     refuseHandshake(stream, refusal)
   }
 
-  #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, fresh, meter, attach }: Admission): void {
-    const full = fresh && this.#hubs.sessions >= this.#options.maxConnections
-    if (full || this.#closed !== undefined) {
-      this.#refuse(stream, BUSY)
+  #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, admits, meter, attach }: Admission): void {
+    const refusal = this.#closed === undefined ? admits() : BUSY
+    if (refusal !== undefined) {
+      this.#refuse(stream, refusal)
       return
     }
     // ws answers with the first subprotocol of the request.

@@ -11,7 +11,10 @@ import type { DataFrame } from './shared-codec.js'
 /** Why a request was not done, in the words of the wire. (JSON subprotocol reference, "Ack response".) */
 const REFUSALS = {
   duplicate: { name: 'Duplicate', message: 'A request with this ackId was processed already' },
-  tooManyGroups: { name: 'BadRequest', message: `A connection can be in ${MOST_GROUPS} groups` },
+  tooManyGroups: {
+    name: 'BadRequest',
+    message: `A connection can be in ${MOST_GROUPS} groups, and all connections of a user in a limited number`,
+  },
   join: { name: 'Forbidden', message: 'The connection may not join or leave this group' },
   send: { name: 'Forbidden', message: 'The connection may not send to this group' },
   newer: { name: 'NotSupported', message: 'This hub has no invocations, streams or states of groups' },

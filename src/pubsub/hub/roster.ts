@@ -1,12 +1,26 @@
 import type { HubSession } from './hub-session.js'
 import { MOST_GROUPS } from './identity.js'
+import type { MemoryBudget } from './memory-budget.js'
 
-/** The sessions of a hub, by connection, user and group. */
+/** About what a membership takes besides the name of the group, bytes. */
+const MEMBERSHIP_OVERHEAD = 400
+
+/** About what a membership takes, bytes: each session may have a copy of the name. */
+export const membershipBytes = (group: string): number => MEMBERSHIP_OVERHEAD + 2 * group.length
+
+/** The sessions of a hub, by connection, user, owner and group. */
 export class Roster {
+  readonly #budget: MemoryBudget
   readonly #sessions = new Map<string, HubSession>()
   readonly #everybody = new Set<HubSession>()
   readonly #users = new Members<HubSession>()
+  readonly #owners = new Members<HubSession>()
   readonly #groups = new Members<HubSession>()
+
+  /** @param budget - for memberships */
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget
+  }
 
   get all(): ReadonlySet<HubSession> {
     return this.#everybody
@@ -20,6 +34,11 @@ export class Roster {
     return this.#users.of(userId)
   }
 
+  /** Sessions by {@link HubSession.owner}, in the order they came. */
+  ofOwner(owner: string): ReadonlySet<HubSession> {
+    return this.#owners.of(owner)
+  }
+
   ofGroup(group: string): ReadonlySet<HubSession> {
     return this.#groups.of(group)
   }
@@ -27,11 +46,14 @@ export class Roster {
   add(session: HubSession): void {
     this.#sessions.set(session.connectionId, session)
     this.#everybody.add(session)
+    this.#owners.add(session.owner, session)
     if (session.userId !== undefined) this.#users.add(session.userId, session)
   }
 
   remove(session: HubSession): void {
     for (const group of session.joined) this.#groups.remove(group, session)
+    this.#hold(session, -session.membershipBytes)
+    this.#owners.remove(session.owner, session)
     if (session.userId !== undefined) this.#users.remove(session.userId, session)
     this.#everybody.delete(session)
     this.#sessions.delete(session.connectionId)
@@ -43,12 +65,18 @@ export class Roster {
     if (session.joined.size >= MOST_GROUPS) return false
     session.joined.add(group)
     this.#groups.add(group, session)
+    this.#hold(session, membershipBytes(group))
     return true
   }
 
   leave(session: HubSession, group: string): void {
-    session.joined.delete(group)
+    if (session.joined.delete(group)) this.#hold(session, -membershipBytes(group))
     this.#groups.remove(group, session)
+  }
+
+  #hold(session: HubSession, bytes: number): void {
+    session.membershipBytes += bytes
+    this.#budget.hold(session.owner, bytes)
   }
 }
 

@@ -11,6 +11,12 @@ const SMALL_BACKLOG = 1_000
 /** A user that sends too much waits at least that long, ms: fewer and longer pauses cost less time than many short ones. */
 const SHORTEST_WAIT = 20
 
+/** The owner of a connection: its user, or its address without a user id; `undefined` for one of this machine. */
+export function ownerOf(userId: string | undefined, address: string): string | undefined {
+  if (userId !== undefined) return `is ${userId}`
+  return isThisMachine(address) ? undefined : `at ${networkOf(address)}`
+}
+
 /** How much one user may send in a second. */
 export interface SenderQuotas {
   readonly maxFrameRatePerUser: number
@@ -64,8 +70,8 @@ export class Senders {
 
   /** The meter of a user's connections; senders on this machine without a user id are not limited. */
   meterOf(userId: string | undefined, address: string): FrameMeter {
-    if (userId === undefined && isThisMachine(address)) return UNLIMITED
-    const name = userId === undefined ? `at ${networkOf(address)}` : `is ${userId}`
+    const name = ownerOf(userId, address)
+    if (name === undefined) return UNLIMITED
     const known = this.#senders.get(name)
     if (known !== undefined) return known
     const sender = new Sender({

@@ -42,15 +42,18 @@ export interface ServePubSubOptions {
   /** Most sessions at all hubs, those without a network connection included. Default 10,000. */
   readonly maxConnections?: number | undefined
   /**
-   * Most bytes that wait for all clients together: messages not acknowledged, counted once however many get them, and
-   * events not answered. Beyond that sessions are ended, those first that most waits for. Default 256 MiB.
+   * Most bytes that are kept for all clients together: messages not acknowledged, counted once however many get them, events
+   * not answered, and memberships. Beyond that sessions end, those of the user for whom most is kept. Default 256 MiB.
    */
   readonly maxWaitingBytes?: number | undefined
   /** Listens with TLS 1.2 or later. Its `clientCa` does not count: access tokens do. Default: without. */
   readonly tls?: TlsMaterial | undefined
   /** Most sessions of one user; one more is refused (503). Default 1,000. */
   readonly maxConnectionsPerUser?: number | undefined
-  /** Most connections from one address, of a server of our own; this machine may have any number. Default 1,000. */
+  /**
+   * Most connections from one address, of a server of our own, and most sessions without a user id; this machine may have any
+   * number. Default 1,000.
+   */
   readonly maxConnectionsPerAddress?: number | undefined
   /**
    * Frames a second that one user may send with all its connections, or an address with those without a user id, but for

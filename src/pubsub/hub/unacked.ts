@@ -1,4 +1,4 @@
-import type { MemoryBudget } from './memory-budget.js'
+import { type MemoryBudget, shareOf } from './memory-budget.js'
 import type { NumberedFrame } from './shared-codec.js'
 
 /** Most messages and bytes that wait for one client's acknowledgement. (Client specification, "Buffer limit".) */
@@ -52,8 +52,11 @@ export class Unacked {
     return Math.max(this.#frames.length / MOST_UNACKED_MESSAGES, this.#bytes / MOST_UNACKED_BYTES)
   }
 
-  get bytes(): number {
-    return this.#bytes
+  /** Bytes that its client accounts for: of a message that several hold, a part. Takes time in proportion to their number. */
+  get keptShare(): number {
+    let bytes = 0
+    for (const frame of this.#frames) bytes += shareOf(frame)
+    return bytes
   }
 
   get lagging(): boolean {
