@@ -90,6 +90,18 @@ const AS_ERRORS: readonly Mistake[] = [
   ],
   ['json: set(new Map())', store => store.key('a', json()).set(new Map()), /JSON has no Map: write it as text/],
   ['json: NaN inside', store => store.key('a', json()).set({ t: [Number.NaN] }), /JSON has no NaN \(at t\[0\]\)/],
+  [
+    'set(21), without a codec',
+    // @ts-expect-error a key without a codec holds bytes
+    store => store.key('a').set(21),
+    /does not encode: Expected the value to be a Uint8Array, got `21` \(number\); for other values give the key a codec/,
+  ],
+  [
+    'set(promise)',
+    // @ts-expect-error a promise is no number
+    store => store.key('a', number).set(Promise.resolve(21)),
+    /does not encode: it is a promise: await it before the write; in a stream put `mergeMap\(value => value\)`/,
+  ],
   ["store.get('', number)", store => store.get('', number), /at least one/],
 ]
 

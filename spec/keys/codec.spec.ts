@@ -1,7 +1,8 @@
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ArgumentError, PayloadError } from '../../src/base/errors.js'
-import { boolean, bytes, number, text } from '../../src/keys/codec.js'
+import { boolean, bytes, encodeFor, number, text } from '../../src/keys/codec.js'
 import { anyCodePoint } from '../support/any-code-point.js'
 import { comesBack, encoding, NOT_UTF8, read, stored } from '../support/operator-codecs.js'
 
@@ -189,5 +190,31 @@ describe.each([
 ] as const)('%s', (_, codec) => {
   it('refuses an object without a prototype as any other wrong value', () => {
     expect(encoding(codec, Object.create(null))).toThrow(ArgumentError)
+  })
+})
+
+describe('encoding for a key', () => {
+  /** A codec that breaks its word. */
+  const returning = (encoded: unknown) => ({ encode: (): Uint8Array => Object({ encoded }).encoded })
+
+  it.each([
+    ['text', 'abc', '`abc` (string)'],
+    ['null', null, '`null` (object)'],
+    ['nothing', undefined, '`undefined` (undefined)'],
+    ['an ArrayBuffer', new ArrayBuffer(3), '`[object ArrayBuffer]` (object)'],
+    ['an array', [1, 2], '`1,2` (object)'],
+    ['a promise', Promise.resolve(), '`[object Promise]` (object)'],
+  ])('refuses what a codec encodes to %s', (_, encoded, words) => {
+    expect(() => encodeFor('k', returning(encoded), 'x')).toThrow(
+      expect.objectContaining({
+        code: 'argument',
+        message: `The value for key "k" does not encode: Expected \`encode\` of the codec to return a Uint8Array, got ${words}`,
+      }),
+    )
+  })
+
+  it('takes bytes of another realm, as test environments and frames make them', () => {
+    const foreign: unknown = runInNewContext('new Uint8Array([1, 2])')
+    expect(encodeFor('k', returning(foreign), 'x')).toBe(foreign)
   })
 })

@@ -167,7 +167,7 @@ describe('a connection of our own', () => {
     expect(() => connect(url)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it.each(['', 'a+b', 'a#', 'a\0b'])('is refused for the client id %j', clientId => {
+  it.each(['', 'a+b', 'a#', 'a\0b', 'a\ud800'])('is refused for the client id %j', clientId => {
     expect(() => connect('mqtt://127.0.0.1:1', { clientId })).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 })
@@ -305,6 +305,34 @@ describe("somebody else's MqttClient", () => {
     const second = connect(mqtt)
     await firstValueFrom(second.key('a', text).set('x'))
     await second.close()
+  })
+
+  it('is refused while it serves a state store of another copy of this package', async () => {
+    const { store } = await openStore(real)
+    const mqtt = await foreignClient(store.url)
+    const mark = Symbol.for('rx-statestore.shared')
+    const client = connect(mqtt)
+    expect(Reflect.has(mqtt, mark)).toBe(true)
+    await client.close()
+    expect(Reflect.has(mqtt, mark)).toBe(false)
+    Reflect.set(mqtt, mark, true)
+    expect(() => connect(mqtt)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it.each([
+    ['has no methods for events', { publish: () => undefined, on: () => undefined }, /to have a method `once`/],
+    [
+      'has no options',
+      Object.fromEntries(
+        ['on', 'once', 'off', 'publish', 'subscribe', 'unsubscribe', 'end'].map(name => [name, () => undefined]),
+      ),
+      /`options` of the MqttClient/,
+    ],
+  ])('is refused when it is none: it %s', (_, client, message) => {
+    // @ts-expect-error: it is no MqttClient
+    expect(() => connect(client)).toThrow(
+      expect.objectContaining({ code: 'argument', message: expect.stringMatching(message) }),
+    )
   })
 
   it('is refused when it was ended', async () => {

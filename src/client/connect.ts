@@ -1,5 +1,5 @@
 import type { BackoffOptions } from '../base/backoff.js'
-import { toHex, utf8 } from '../base/bytes.js'
+import { isWellFormed, toHex, utf8 } from '../base/bytes.js'
 import { checkFlag, checkFunction, checkPositiveInteger } from '../base/check.js'
 import { type Clock, systemClock } from '../base/clock.js'
 import { ArgumentError, reason, shown } from '../base/errors.js'
@@ -234,11 +234,11 @@ function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: nu
 // The id is part of topic names, in which wildcards and NUL are not allowed (MQTT 5.0, section 4.7) and which have room
 // for a key besides it.
 function checkClientId(clientId: string): void {
-  const fits = typeof clientId === 'string' && /^[^+#\0]+$/.test(clientId) && utf8(clientId).length <= LONGEST_CLIENT_ID
-  if (fits) return
+  const isText = typeof clientId === 'string' && isWellFormed(clientId) && /^[^+#\0]+$/.test(clientId)
+  if (isText && utf8(clientId).length <= LONGEST_CLIENT_ID) return
   const got = shown(clientId).slice(0, 80)
   throw new ArgumentError(
-    `Expected \`clientId\` to be a text of 1 to ${LONGEST_CLIENT_ID} bytes without +, # and NUL, got \`${got}\``,
+    `Expected \`clientId\` to be a text of 1 to ${LONGEST_CLIENT_ID} bytes without +, #, NUL and half characters, got \`${got}\``,
   )
 }
 

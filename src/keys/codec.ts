@@ -26,19 +26,40 @@ export function checkCodec<T>(codec: Codec<T>): Codec<T> {
   return codec
 }
 
-/** The bytes of a value. Throws {@link ArgumentError} that names the key for whatever the codec throws. */
+/**
+ * The bytes of a value. Throws {@link ArgumentError} that names the key for whatever the codec throws, and for a codec that
+ * returns anything but bytes.
+ */
 export function encodeFor<T>(key: string, codec: Pick<Codec<T>, 'encode'>, value: T): Uint8Array {
   try {
-    return codec.encode(value)
+    if (isPromise(value)) throw new ArgumentError(A_PROMISE)
+    const encoded: unknown = codec.encode(value)
+    if (isBytes(encoded)) return encoded
+    throw new ArgumentError(
+      `Expected \`encode\` of the codec to return a Uint8Array, got \`${shown(encoded)}\` (${typeof encoded})`,
+    )
   } catch (cause) {
     throw new ArgumentError(`The value for key ${JSON.stringify(key)} does not encode: ${reason(cause)}`, { cause })
   }
 }
 
+const A_PROMISE = 'it is a promise: await it before the write; in a stream put `mergeMap(value => value)` before `set`'
+
+const isPromise = (value: unknown): boolean => typeof Object(value).then === 'function'
+
+/** Whether it is a Uint8Array, of this realm or another: test environments and frames have classes of their own. */
+const isBytes = (value: unknown): value is Uint8Array =>
+  value instanceof Uint8Array || Object.prototype.toString.call(value) === '[object Uint8Array]'
+
 /** Bytes as they are. */
 export const bytes: Codec<Uint8Array> = {
   encode(value) {
-    if (!(value instanceof Uint8Array)) throw wrongType('a Uint8Array', value)
+    if (!isBytes(value))
+      throw wrongType(
+        'a Uint8Array',
+        value,
+        '; for other values give the key a codec, such as `store.key(name, number)`',
+      )
     return value
   },
   decode: value => value,
@@ -85,5 +106,5 @@ export const boolean: Codec<boolean> = {
 }
 
 /** For a value that is none of a codec's. */
-export const wrongType = (expected: string, value: unknown): ArgumentError =>
-  new ArgumentError(`Expected the value to be ${expected}, got \`${shown(value)}\` (${typeof value})`)
+export const wrongType = (expected: string, value: unknown, advice = ''): ArgumentError =>
+  new ArgumentError(`Expected the value to be ${expected}, got \`${shown(value)}\` (${typeof value})${advice}`)

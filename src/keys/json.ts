@@ -7,7 +7,9 @@ import { checkLossless } from './lossless.js'
 /**
  * JSON; with a schema that follows the Standard Schema specification (zod, valibot, arktype...) every value read is
  * validated, and is what the schema makes of it. Values written are not validated, but what JSON would lose or change
- * without a word is refused, with its path: NaN, a Map, `undefined` in an array. The schema must be synchronous.
+ * without a word is refused, with its path: NaN, an invalid Date, a Map, `undefined` in an array, symbols. -0 becomes 0,
+ * properties that are `undefined` are left out, and instances of classes become plain objects. Numbers too large for
+ * JavaScript are not read. The schema must be synchronous.
  *
  * @example
  * ```ts
@@ -26,7 +28,7 @@ export function json(schema?: StandardSchemaV1): Codec<unknown> {
       return utf8(encoded)
     },
     decode(stored) {
-      const parsed: unknown = JSON.parse(fromUtf8(stored))
+      const parsed = parse(fromUtf8(stored))
       return schema ? validated(schema, parsed) : parsed
     },
   }
@@ -37,6 +39,20 @@ const SCHEMA: unique symbol = Symbol('schema')
 
 /** What tells codecs apart: two codecs of JSON with the same schema, or with none, are as one. */
 export const identityOf = <T>(codec: Codec<T>): unknown => (SCHEMA in codec ? codec[SCHEMA] : codec)
+
+/** A number has to be long, or have a long exponent, to be too large. */
+const LARGE_NUMBER = /\d{200}|[eE]\+?\d{3}/
+
+function parse(text: string): unknown {
+  if (LARGE_NUMBER.test(text)) JSON.parse(text, refuseInfinity)
+  return JSON.parse(text)
+}
+
+function refuseInfinity(_name: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new PayloadError('A number is too large: it would become Infinity')
+  return value
+}
 
 function stringify(value: unknown): string | undefined {
   try {

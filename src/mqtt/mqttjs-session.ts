@@ -24,8 +24,11 @@ import { checkAlive, onWake } from './wake.js'
 /** How long a polite end may take before the connection is cut, ms. */
 const CLOSE_TIMEOUT = 1_000
 
-/** Clients of somebody else's that have a session; there is no room for two on one. */
-export const SHARED: WeakSet<MqttJsClient> = new WeakSet()
+/** Marks a client of somebody else's that has a session, for every copy of this package: there is no room for two on one. */
+const SHARED = Symbol.for('rx-statestore.shared')
+
+/** Whether a client of somebody else's has a session. */
+export const isShared = (client: MqttJsClient): boolean => Reflect.has(client, SHARED)
 
 /** A session as mqtt.js has it; what is known of its insides is in `mqttjs-insides.ts`. */
 export class MqttJsSession implements MqttSession, ServiceSession {
@@ -69,7 +72,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   open(listener: SessionListener): void {
     this.#listener = listener
     const client = this.#client
-    if (this.shared) SHARED.add(client)
+    if (this.shared) Reflect.defineProperty(client, SHARED, { value: true, configurable: true })
     const detach = listenTo(client, {
       connect: packet => this.#connected(packet.sessionPresent, packet.properties),
       packetreceive: packet => {
@@ -244,7 +247,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#stopChecking()
     this.#publisher.forget()
     this.#detach()
-    SHARED.delete(this.#client)
+    Reflect.deleteProperty(this.#client, SHARED)
     listener.closed(cause)
   }
 }

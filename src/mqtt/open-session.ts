@@ -1,13 +1,14 @@
 // By its default alone: the build for browsers exports nothing else.
 import mqtt, { type MqttClient } from 'mqtt'
 import { chanceOf } from '../base/backoff.js'
+import { checkHas, checkObject } from '../base/check.js'
 import type { Clock } from '../base/clock.js'
 import { ArgumentError } from '../base/errors.js'
 import type { Reconnecting } from './dialler.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { takeAuth } from './mqttjs-insides.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
-import { MqttJsSession, SHARED } from './mqttjs-session.js'
+import { isShared, MqttJsSession } from './mqttjs-session.js'
 import type { Own } from './own.js'
 import { Route } from './route.js'
 import type { MqttSession, ServiceSession } from './session.js'
@@ -55,8 +56,12 @@ function checkProtocol(url: string, made: string | undefined): void {
   )
 }
 
+const CLIENT_METHODS = ['on', 'once', 'off', 'publish', 'subscribe', 'unsubscribe', 'end']
+
 /** A session on somebody else's `MqttClient`, which is never closed by us. Throws {@link ArgumentError} before MQTT 5. */
 export function shareSession(client: MqttJsClient, clock: Clock): MqttSession {
+  checkHas('the MqttClient', client, CLIENT_METHODS)
+  checkObject('`options` of the MqttClient', client.options)
   if (client.disconnecting || client.disconnected) {
     throw new ArgumentError('Expected an MqttClient that is in use, got one that was ended')
   }
@@ -66,7 +71,7 @@ export function shareSession(client: MqttJsClient, clock: Clock): MqttSession {
         'connect it with { protocolVersion: 5 }',
     )
   }
-  if (SHARED.has(client)) {
+  if (isShared(client)) {
     throw new ArgumentError(
       'Expected an MqttClient that serves no other state store, for two would end each other’s subscriptions: ' +
         'use that one, or wait until its `close()` has settled',

@@ -91,8 +91,11 @@ describe('closing', () => {
     await Promise.all([setting.client.close(), setting.socket.drop(1006)])
     setting.client.group('line').messages$.subscribe(setting.observer('messages'))
     setting.client.group('line').send(1).subscribe(setting.observer('send'))
-    setting.client.status$.subscribe({ complete: () => setting.log.push('status: complete') })
-    expect(setting.log).toEqual(['messages: complete', 'send: closed', 'status: complete'])
+    setting.client.status$.subscribe({
+      next: ({ state }) => setting.log.push(`status: ${state}`),
+      complete: () => setting.log.push('status: complete'),
+    })
+    expect(setting.log).toEqual(['messages: complete', 'send: closed', 'status: stopped', 'status: complete'])
   })
 
   it('waits for the socket, but not for ever', async () => {

@@ -1,10 +1,10 @@
 import {
-  BehaviorSubject,
   defer,
   EMPTY,
   filter,
   finalize,
   type Observable,
+  ReplaySubject,
   Subject,
   type Subscriber,
   throwError,
@@ -47,7 +47,7 @@ export interface PubSubClientSettings extends Omit<MachineSettings, 'backlog'> {
  * {@link connectPubSub}.
  */
 export class PubSubClient implements AsyncDisposable {
-  /** State of the connection, the latest first; completes after `stopped`. */
+  /** State of the connection, the latest first; completes after `stopped`, which late subscribers get, too. */
   readonly status$: Observable<PubSubStatus>
   /** Faults that end no stream, such as malformed frames and refused rejoins. Hot; nothing is lost by not listening. */
   readonly errors$: Observable<StateStoreError>
@@ -60,7 +60,9 @@ export class PubSubClient implements AsyncDisposable {
   readonly #groupHost: GroupHost
   readonly #clock: Clock
   readonly #ready: (() => Promise<void>) | undefined
-  readonly #status$ = new BehaviorSubject<PubSubStatus>({ state: 'connecting' })
+  /** Not a BehaviorSubject: a subscriber that comes after the end gets the last state, too. */
+  readonly #status$ = new ReplaySubject<PubSubStatus>(1)
+  #status: PubSubStatus = { state: 'connecting' }
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #serverMessages$ = new Subject<ServerMessage>()
   readonly #gaps$ = new Subject<Gap>()
@@ -81,6 +83,7 @@ export class PubSubClient implements AsyncDisposable {
       messages: group => this.#messages(group),
       gaps: group => this.#gaps$.pipe(filter(gap => gap.group === group)),
     }
+    this.#status$.next(this.#status)
     this.status$ = this.#status$.asObservable()
     this.errors$ = this.#errors$.asObservable()
     this.serverMessages$ = this.#serverMessages$.asObservable()
@@ -153,7 +156,7 @@ export class PubSubClient implements AsyncDisposable {
 
   #messages(name: string): Observable<GroupMessage> {
     return defer(() => {
-      const status = this.#status$.value
+      const status = this.#status
       if (status.state === 'stopped') return status.cause ? throwError(() => closedBy(status.cause)) : EMPTY
       const messages = this.#groups.get(name) ?? this.#join(name)
       return messages.pipe(finalize(() => this.#leaveUnobserved(name, messages)))
@@ -219,6 +222,7 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   #show(status: PubSubStatus): void {
+    this.#status = status
     this.#status$.next(status)
     if (status.state !== 'stopped') return
     const { cause } = status
