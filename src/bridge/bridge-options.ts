@@ -15,7 +15,10 @@ export type WriteOperation = 'set' | 'delete'
 
 /** Options of `bridge`. */
 export interface BridgeOptions {
-  /** What the names of groups and events begin with. Default `key:`, as in `key:thermostat1/setPoint` and `key:set`. */
+  /**
+   * What the names of groups and events begin with. Default `key:`, as in `key:thermostat1/setPoint` and `key:set`. Of several
+   * bridges of a hub none may have a prefix that begins with another's.
+   */
   readonly prefix?: string | undefined
   /**
    * How values become JSON and come back: one codec for all keys, or one for each. Default `json()`, with which they go

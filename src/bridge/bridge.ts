@@ -13,6 +13,7 @@ import {
 import { KeyGroup, type KeyGroupHost } from './key-group.js'
 import { errorInfoOf } from './key-messages.js'
 import { KeyWriter } from './key-writer.js'
+import { takePrefix } from './prefixes.js'
 
 /** Keys of a store as groups of a hub; see {@link bridge}. */
 export class Bridge implements Disposable {
@@ -27,6 +28,7 @@ export class Bridge implements Disposable {
 
   /** Use {@link bridge}. */
   constructor(store: StoreView, hub: Hub, options: CheckedBridgeOptions) {
+    this.#running.add(takePrefix(hub, options.prefix))
     const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.errors$ = this.#errors$.asObservable()
     this.#store = store
@@ -141,7 +143,8 @@ export class Bridge implements Disposable {
  *   request, `NotApplied` for a condition that did not hold, `Forbidden` for a client that may not write.
  * - Only the bridge can send to these groups. Other events are left to the application.
  *
- * Throws `argument` for wrong options. Ends with the hub.
+ * Throws `argument` for wrong options, and for a prefix that overlaps with that of another bridge of the hub. Ends with the
+ * hub.
  *
  * @example
  * ```ts

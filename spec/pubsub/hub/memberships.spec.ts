@@ -76,9 +76,9 @@ describe('An application', () => {
     const end = hub.guard(({ userId }, action, group) => {
       asked.push(`${userId} ${action} ${group}`)
       if (group === 'broken') throw new Error('out of order')
-      return group === 'open' ? true : group === 'shut' ? false : undefined
+      return group === 'open' || group === 'late' ? true : group === 'shut' ? false : undefined
     })
-    hub.guard((_connection, _action, group) => (group === 'open' ? false : undefined))
+    hub.guard((_connection, _action, group) => (group === 'late' ? false : undefined))
     const ann = await connect('role=webpubsub.joinLeaveGroup.shut&role=webpubsub.joinLeaveGroup.mine')
     const tryTo = async (type: string, group: string) =>
       (await ann.request({ type, group, ...(type === 'sendToGroup' && { data: 1 }) }))['success']
@@ -86,6 +86,7 @@ describe('An application', () => {
     expect(await tryTo('sendToGroup', 'open')).toBe(true)
     expect(await tryTo('leaveGroup', 'open')).toBe(true)
     expect(await tryTo('joinGroup', 'shut')).toBe(false)
+    expect(await tryTo('joinGroup', 'late')).toBe(false)
     expect(await tryTo('joinGroup', 'mine')).toBe(true)
     expect(await tryTo('sendToGroup', 'mine')).toBe(false)
     expect(await tryTo('joinGroup', 'broken')).toBe(false)

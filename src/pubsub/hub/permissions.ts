@@ -79,12 +79,12 @@ export const PERMISSION_FOR: Record<GroupAction, Permission> = {
 }
 
 /**
- * Decides what clients may do with some groups: `true` and `false` are final, whatever the permissions of the connection
- * say; `undefined` leaves it to them. A guard that raises an error refuses.
+ * Decides what clients may do with some groups: `false` refuses, whatever other guards say; `true` allows,
+ * whatever the permissions of the connection say; `undefined` leaves it to the others. A guard that raises an error refuses.
  */
 export type GroupGuard = (connection: Connection, action: GroupAction, group: string) => boolean | undefined
 
-/** The guards of a hub. The first that decides counts. */
+/** The guards of a hub. All are asked until one refuses: no guard can allow what another refuses. */
 export class GroupGuards {
   readonly #guards = new Set<{ readonly decide: GroupGuard }>()
 
@@ -96,16 +96,18 @@ export class GroupGuards {
   }
 
   decide(connection: Connection, action: GroupAction, group: string): boolean | undefined {
+    let isAllowed: true | undefined
     for (const { decide } of this.#guards) {
       try {
         const decision = decide(connection, action, group)
         // A promise, which JavaScript may return, is not a permission.
-        if (decision !== undefined) return decision === true
+        if (decision !== undefined && decision !== true) return false
+        isAllowed ??= decision
       } catch {
         // A guard that fails to allow something does not allow it.
         return false
       }
     }
-    return undefined
+    return isAllowed
   }
 }
