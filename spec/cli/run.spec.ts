@@ -13,6 +13,7 @@ const COMMANDS = [
   'dump',
   'load',
   'check',
+  'recover',
   'watch',
   'bridge',
   'status',
@@ -33,7 +34,9 @@ describe('the command line', () => {
     const { code, stdout, stderr } = await execute(['--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'))
-    expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key, 4 lock lost.')
+    expect(stdout).toContain(
+      'Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key, 4 lock lost,\n5 not all',
+    )
     expect(await execute(['help'])).toMatchObject({ code: 0, stdout })
   })
 

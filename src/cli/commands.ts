@@ -16,6 +16,7 @@ const COMMANDS = {
   dump: async () => (await import('./dump.js')).addDump,
   load: async () => (await import('./load.js')).addLoad,
   check: async () => (await import('./check.js')).addCheck,
+  recover: async () => (await import('./recover.js')).addRecover,
   watch: async () => (await import('./watch.js')).addWatch,
   bridge: async () => (await import('./bridge.js')).addBridge,
   status: async () => (await import('./status.js')).addStatus,

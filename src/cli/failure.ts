@@ -11,6 +11,8 @@ export const EXIT = {
   notMet: 3,
   /** A lock was lost while a command ran under it. */
   lost: 4,
+  /** A damaged directory was recovered, but for something that had to be left out. */
+  incomplete: 5,
 } as const
 
 /** One of {@link EXIT}, or what a command that was run under a lock ended with. */

@@ -58,6 +58,9 @@ export async function keysOf(words: readonly string[], io: Io): Promise<readonly
   return keys
 }
 
+/** The key of bytes: text, where they are text. */
+export const keyOfBytes = (bytes: Uint8Array): KeyWord => textOf(bytes) ?? bytes
+
 /** How a key is called in a message: text as it is. */
 export const nameOf = (key: KeyWord): string => (typeof key === 'string' ? key : ansiQuoted(key))
 

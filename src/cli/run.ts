@@ -10,7 +10,8 @@ import { colorsFor, oneLine } from './text.js'
 const NAME = 'rx-statestore'
 
 const HELP = `
-Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key, 4 lock lost.
+Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key, 4 lock lost,
+5 not all was recovered.
 Data goes to stdout, talk to stderr. Run '${NAME} <command> --help' for options and examples.
 
 Example:

@@ -1,5 +1,6 @@
 import { Engine, type EngineOptions } from '../engine/engine.js'
 import type { Entry } from '../engine/entry.js'
+import type { State } from '../engine/state.js'
 import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
 import type { Files, OpenFile } from './files.js'
 import { FORMAT, HEAD_SIZE, MARK, nameOf, newHead } from './format.js'
@@ -59,6 +60,15 @@ export async function emptyLog(files: Files): Promise<void> {
   const log = await newLog(files, position)
   await log.file.close()
   await writeState(files, new Engine().capture(), position)
+}
+
+/** Makes a log that begins with a state, in a directory that is empty. Until it is whole, it is refused for want of a mark. */
+export async function createLog(files: Files, state: State, position: number): Promise<void> {
+  await writeState(files, state, position)
+  const { file } = await newLog(files, position)
+  await file.close()
+  const mark = await markFile(files, position)
+  await mark.close()
 }
 
 /**

@@ -74,6 +74,22 @@ export async function recover<C>(
   options: EngineOptions,
   progress: (progress: Progress) => void = () => undefined,
 ): Promise<Recovered<C>> {
+  try {
+    return await readAll(files, options, progress)
+  } catch (cause) {
+    if (!(cause instanceof StateStoreError) || cause.code !== 'damaged') throw cause
+    throw damaged(
+      `${cause.message}; nothing was changed: restore a backup, or save what is intact with \`rx-statestore recover\``,
+      { cause },
+    )
+  }
+}
+
+async function readAll<C>(
+  files: Files,
+  options: EngineOptions,
+  progress: (progress: Progress) => void,
+): Promise<Recovered<C>> {
   const { names, strays } = await namesIn(files)
   const marked = await readMarkOf(files, names)
   const sizes = await sizesOf(files, names)

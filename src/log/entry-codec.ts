@@ -28,6 +28,24 @@ export function decodeEntry(bytes: Uint8Array): Entry {
   return { ...room, commands }
 }
 
+/** The keys in the bytes of an entry, those of damaged ones as far as they can be read; raises `damaged` then. */
+export function* keysInEntry(bytes: Uint8Array): Generator<Uint8Array, void> {
+  const reader = new ByteReader(bytes)
+  for (let i = 0; i < 3; i++) reader.float64()
+  for (let count = reader.uint32(); count > 0; count--) {
+    const kind = reader.uint8()
+    if (kind === KIND.write) {
+      // The key comes first, and may be intact where the rest is not.
+      const command = writeCommandOf(new ByteReader(bytes, reader.place + 1).blob())
+      if (command !== undefined) yield command.key
+      decodeWrite(reader)
+    } else if (kind === KIND.load) {
+      reader.uint8()
+      for (let items = reader.uint32(); items > 0; items--) yield decodeItem(reader).key
+    }
+  }
+}
+
 function encodeCommand(writer: ByteWriter, command: EntryCommand): void {
   writer.uint8(KIND[command.type])
   if (command.type === 'write') encodeWrite(writer, command)

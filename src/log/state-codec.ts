@@ -1,7 +1,6 @@
 import { ByteReader } from '../base/byte-reader.js'
 import { ByteWriter } from '../base/byte-writer.js'
 import type { State, StateRecord, StateTaker } from '../engine/state.js'
-import type { Hlc } from '../hlc/hlc.js'
 import { readHlc, writeHlc } from '../hlc/hlc-codec.js'
 import { damaged } from './errors.js'
 
@@ -29,13 +28,40 @@ export function* encodeState(state: State, header = 0): Generator<Uint8Array, vo
   yield begin(BLOCK.end, header).done()
 }
 
+/** What a state is besides its records and answers. */
+export type StateHead = Pick<State, 'born' | 'version' | 'lastNumber' | 'size'>
+
+/** What a block holds. */
+export type StateBlock =
+  | ({ readonly kind: 'head' } & StateHead)
+  | { readonly kind: 'older' | 'younger'; readonly bytes: Uint8Array }
+  /** Read as they are asked for, which raises `damaged` at the first that cannot be one. */
+  | { readonly kind: 'records'; readonly records: Iterable<StateRecord> }
+  | { readonly kind: 'end' }
+
+/** Reads one block of a state. Raises `damaged` unless it is one. */
+export function decodeBlock(block: Uint8Array): StateBlock {
+  const reader = new ByteReader(block)
+  const kind = reader.uint8()
+  if (kind === BLOCK.head) return { kind: 'head', ...readHead(reader) }
+  if (kind === BLOCK.older) return { kind: 'older', bytes: new Uint8Array(reader.blob()) }
+  if (kind === BLOCK.younger) return { kind: 'younger', bytes: new Uint8Array(reader.blob()) }
+  if (kind === BLOCK.records) return { kind: 'records', records: recordsOf(reader) }
+  if (kind === BLOCK.end) return { kind: 'end' }
+  throw damaged(`it has a block of the unknown kind ${kind}`)
+}
+
+function* recordsOf(reader: ByteReader): Generator<StateRecord, void> {
+  while (!reader.ended) yield readRecord(reader)
+}
+
 /** Hands on what is in blocks, record by record. Raises `damaged` unless they make a state. */
 export class StateDecoder {
   readonly #taker: StateTaker
   #older = NOTHING
   #younger = NOTHING
   #keys = 0
-  #head: { born: number | undefined; version: Hlc; lastNumber: number; size: number } | undefined
+  #head: StateHead | undefined
   #ended = false
 
   /** @param taker - is of no use when a block is damaged */
@@ -54,28 +80,27 @@ export class StateDecoder {
   }
 
   take(block: Uint8Array): void {
-    const reader = new ByteReader(block)
-    const kind = reader.uint8()
-    if (this.#ended || (this.#head === undefined) !== (kind === BLOCK.head))
+    const part = decodeBlock(block)
+    if (this.#ended || (this.#head === undefined) !== (part.kind === 'head'))
       throw damaged('its blocks are out of order')
-    if (kind === BLOCK.head) this.#head = readHead(reader)
-    else if (kind === BLOCK.older) this.#older = new Uint8Array(reader.blob())
-    else if (kind === BLOCK.younger) this.#younger = new Uint8Array(reader.blob())
-    else if (kind === BLOCK.records) this.#takeRecords(reader)
-    else if (kind === BLOCK.end) this.#end()
-    else throw damaged(`it has a block of the unknown kind ${kind}`)
+    if (part.kind === 'head') this.#head = part
+    else if (part.kind === 'older') this.#older = part.bytes
+    else if (part.kind === 'younger') this.#younger = part.bytes
+    else if (part.kind === 'records') this.#takeRecords(part.records)
+    else this.#end()
   }
 
-  #takeRecords(reader: ByteReader): void {
-    while (!reader.ended) {
-      this.#taker.putBack(readRecord(reader))
+  #takeRecords(records: Iterable<StateRecord>): void {
+    for (const record of records) {
+      this.#taker.putBack(record)
       this.#keys++
     }
   }
 
   #end(): void {
     if (this.#head?.size !== this.#keys) throw damaged('it has not as many keys as it says')
-    this.#taker.resume({ ...this.#head, answered: [this.#older, this.#younger] })
+    const { born, version, lastNumber } = this.#head
+    this.#taker.resume({ born, version, lastNumber, answered: [this.#older, this.#younger] })
     this.#ended = true
   }
 }
@@ -110,7 +135,7 @@ function* blocks<T>(
   if (writer !== undefined) yield writer.done()
 }
 
-function readHead(reader: ByteReader) {
+function readHead(reader: ByteReader): StateHead {
   const [born, version] = [reader.optional(), readHlc(reader)]
   if (version === undefined) throw damaged('it has no version')
   return { born, version, lastNumber: reader.float64(), size: reader.float64() }

@@ -1,8 +1,13 @@
-import { access } from 'node:fs/promises'
-import { StateStoreError } from '../base/errors.js'
+import { access, readdir } from 'node:fs/promises'
+import { resolve, sep } from 'node:path'
+import { ArgumentError, StateStoreError } from '../base/errors.js'
 import { filesOf } from '../disk/files.js'
-import { holderOf } from '../disk/lock.js'
+import { guardedFiles } from '../disk/guarded-files.js'
+import { holderOf, lockDirectory } from '../disk/lock.js'
+import { createLog } from '../disk/open.js'
 import { type Progress, type Recovered, recover } from '../disk/recovery.js'
+import { type Salvaged, salvage } from '../disk/salvage.js'
+import { hasCode } from '../disk/system-error.js'
 import { toDumpLine } from '../dump/codec.js'
 import type { DumpLine } from '../dump/dump-line.js'
 
@@ -39,6 +44,53 @@ export async function checkDirectory(
 export async function readDirectory(directory: string): Promise<Iterable<DumpLine>> {
   const { engine } = await read(directory)
   return linesOf(engine)
+}
+
+export type { Omission } from '../disk/salvage.js'
+
+/** A directory that was recovered. */
+export type RecoveryReport = Omit<Salvaged, 'capture'>
+
+/**
+ * Writes all that can be proven of the directory of a store that does not run into another one, which must be empty or not
+ * be there. Changes nothing in the first. Rejects with `format` when it is none of a store or of another version, `in-use`
+ * when a store runs in one of them, and {@link ArgumentError} when the second has files or lies in the first.
+ *
+ * @param now - wall time, ms
+ */
+export async function recoverDirectory(
+  from: string,
+  to: string,
+  now: number,
+  progress?: (progress: Progress) => void,
+): Promise<RecoveryReport> {
+  const [source, target] = [resolve(from), resolve(to)]
+  await checkTarget(source, target)
+  await checkUnused(source)
+  const { capture, ...report } = await salvage(await filesOf(source), progress)
+  const lock = await lockDirectory(target)
+  try {
+    await createLog(guardedFiles(await filesOf(target), lock), capture(now), report.position)
+  } finally {
+    await lock.release()
+  }
+  return report
+}
+
+async function checkTarget(source: string, target: string): Promise<void> {
+  if (`${target}${sep}`.startsWith(`${source}${sep}`))
+    throw new ArgumentError(`Expected a new directory outside of ${source}, got ${target}`)
+  const names = await readdir(target).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  })
+  if (names.length > 0) throw new ArgumentError(`Expected a directory that is empty or not there, got ${target}`)
+}
+
+async function checkUnused(directory: string): Promise<void> {
+  await access(directory)
+  const holder = await holderOf(directory)
+  if (holder !== undefined) throw new StateStoreError('in-use', `the process ${holder} has the directory ${directory}`)
 }
 
 async function read(directory: string, progress?: (progress: Progress) => void): Promise<Recovered<never>> {

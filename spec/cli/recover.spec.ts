@@ -1,0 +1,124 @@
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { serve } from '../../src/standalone.js'
+import { scratch } from './open-console.js'
+import { execute } from './test-io.js'
+
+const LOG = 'log-0000000000000000'
+
+/** The directory of a store that was started, got one key per entry, and was closed. */
+async function written(...keys: readonly string[]): Promise<string> {
+  const data = await scratch('state')
+  const store = await serve({ port: 0, wsPort: 0, data })
+  for (const key of keys) await store.load([{ key, value: `value of ${key}` }])
+  await store.close()
+  return data
+}
+
+/** Flips a bit of the value of a key. */
+async function damage(data: string, key: string): Promise<void> {
+  const file = join(data, LOG)
+  const bytes = await readFile(file)
+  const at = bytes.indexOf(`value of ${key}`)
+  bytes[at] = (bytes[at] ?? 0) ^ 1
+  await writeFile(file, bytes)
+}
+
+const contentsOf = async (data: string): Promise<unknown> =>
+  Promise.all((await readdir(data)).map(async name => [name, await readFile(join(data, name), 'hex')]))
+
+describe('recover', () => {
+  it('writes what is intact to a new directory, lists what is left out, and exits with code 5', async () => {
+    const data = await written('a', 'b', 'c')
+    await damage(data, 'b')
+    const before = await contentsOf(data)
+    expect(await execute(['check', data])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('save what is intact with `rx-statestore recover`'),
+    })
+    const to = await scratch('recovered')
+    const { code, stdout, stderr } = await execute(['recover', data, '--to', to])
+    expect(stdout.replaceAll(to, 'NEW')).toBe(
+      [
+        'position  bytes  left out                                         keys',
+        `       3     80  damaged entry, ${LOG} at byte 173  b`,
+        '',
+        'recovered  2 keys in NEW, at position 4; 3 entries of the log',
+        'left out   1 entry',
+        '',
+      ].join('\n'),
+    )
+    expect([code, stderr]).toEqual([5, expect.stringContaining('has not all that')])
+    expect(await contentsOf(data)).toEqual(before)
+    const { stdout: lines } = await execute(['dump', '--data', to])
+    expect(lines.trim().split('\n')).toEqual([
+      expect.stringContaining('"key":"a","value":"value of a"'),
+      expect.stringContaining('"key":"c","value":"value of c"'),
+    ])
+    const store = await serve({ port: 0, wsPort: 0, data: to })
+    expect(store.stats.keys).toBe(2)
+    await store.close()
+  })
+
+  it('prints one JSON object per record with --json, and one with the totals', async () => {
+    const data = await written('a', 'b', 'c')
+    await damage(data, 'b')
+    const { stdout } = await execute(['recover', data, '--to', await scratch('recovered'), '--json'])
+    const [omission, totals] = stdout
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(omission).toEqual({
+      leftOut: 'entries',
+      first: 3,
+      last: 3,
+      file: LOG,
+      at: expect.any(Number),
+      bytes: expect.any(Number),
+      keys: [{ key: 'b' }],
+    })
+    expect(totals).toEqual({
+      keys: 2,
+      position: 4,
+      entries: 3,
+      lostKeys: 0,
+      torn: 0,
+      isEndKnown: true,
+      strays: [],
+      leftOut: 1,
+    })
+  })
+
+  it('exits with code 0 when nothing had to be left out', async () => {
+    const data = await written('a')
+    await writeFile(join(data, 'notes.txt'), '')
+    const { code, stdout } = await execute(['recover', data, '--to', await scratch('recovered')])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('left out   nothing\nignored    notes.txt')])
+  })
+
+  it('refuses a target that has files, or lies in the damaged directory', async () => {
+    const data = await written('a')
+    const to = await scratch('recovered')
+    await mkdir(to)
+    await writeFile(join(to, 'notes.txt'), '')
+    for (const target of [to, data, join(data, 'new')]) {
+      expect(await execute(['recover', data, '--to', target])).toMatchObject({ code: 2, stdout: '' })
+    }
+    expect(await execute(['recover', data])).toMatchObject({ code: 2 })
+  })
+
+  it('refuses a directory whose store runs, one of something else, and one that is not there', async () => {
+    const data = await written('a')
+    const to = await scratch('recovered')
+    const store = await serve({ port: 0, wsPort: 0, data })
+    expect(await execute(['recover', data, '--to', to])).toMatchObject({ code: 1 })
+    await store.close()
+    const other = await scratch('other')
+    await mkdir(other)
+    await cp(join(data, LOG), join(other, 'letter.txt'))
+    expect(await execute(['recover', other, '--to', to])).toMatchObject({ code: 1 })
+    expect(await execute(['recover', join(other, 'none'), '--to', to])).toMatchObject({ code: 1 })
+    await expect(readdir(to)).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+})
