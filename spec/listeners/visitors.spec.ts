@@ -1,16 +1,18 @@
 import { createServer, Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import type { Cut } from '../../src/listeners/cuts.js'
 import { Visitors } from '../../src/listeners/visitors.js'
 
 /** A connection from an address, without a network. */
 const visitFrom = (address: string): Socket => Object.defineProperty(new Socket(), 'remoteAddress', { value: address })
 
 function open(maxConnections: number, maxConnectionsPerAddress: number) {
-  const visitors = new Visitors({ maxConnections, maxConnectionsPerAddress })
+  const cuts: Cut[] = []
+  const visitors = new Visitors({ maxConnections, maxConnectionsPerAddress }, cut => cuts.push(cut))
   const server = createServer()
   const heard: Socket[] = []
   server.on('connection', socket => heard.push(socket))
-  visitors.guard(server)
+  visitors.guard(server, 'mqtt')
   const come = (address: string): Socket => {
     const visit = visitFrom(address)
     server.emit('connection', visit)
@@ -18,12 +20,12 @@ function open(maxConnections: number, maxConnectionsPerAddress: number) {
   }
   const leave = async (socket: Socket): Promise<void> =>
     new Promise(resolve => socket.once('close', () => resolve()).destroy())
-  return { visitors, heard, come, leave }
+  return { visitors, heard, cuts, come, leave }
 }
 
 describe('Visitors', () => {
   it('has room for so many, and nobody hears of one more', async () => {
-    const { visitors, heard, come, leave } = open(2, 2)
+    const { visitors, heard, cuts, come, leave } = open(2, 2)
     const first = come('192.0.2.1')
     come('192.0.2.2')
     expect(come('192.0.2.3').destroyed).toBe(true)
@@ -32,6 +34,7 @@ describe('Visitors', () => {
       count: 2,
       refused: 1,
     })
+    expect(cuts).toEqual([{ reason: 'there are 2 connections', address: '192.0.2.3', listener: 'mqtt' }])
     await leave(first)
     expect(come('192.0.2.3').destroyed).toBe(false)
   })
@@ -50,13 +53,14 @@ describe('Visitors', () => {
   })
 
   it('has room for so many of one address', async () => {
-    const { heard, come, leave } = open(10, 1)
+    const { heard, cuts, come, leave } = open(10, 1)
     const first = come('192.0.2.1')
     expect(come('192.0.2.1').destroyed).toBe(true)
     expect(come('192.0.2.2').destroyed).toBe(false)
     await leave(first)
     expect(come('192.0.2.1').destroyed).toBe(false)
     expect(heard).toHaveLength(3)
+    expect(cuts.map(({ reason }) => reason)).toEqual(['there are 1 connections from this address'])
   })
 
   it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('has room for this machine, as %s', address => {

@@ -35,7 +35,6 @@ describe('A client may not publish to', () => {
     ['topics of the broker', '$SYS/news'],
   ])('%s: PUBACK 135 with a reason, and it arrives nowhere', async (_, topic) => {
     const { alice, mallory } = await open()
-    await alice.subscribe(topic)
     await alice.subscribe('#')
     const { reasonCode, reasonString } = await mallory.publish(topic, FORGED)
     expect(reasonCode).toBe(NOT_AUTHORIZED)
@@ -73,6 +72,10 @@ describe('A client may not subscribe to', () => {
     ['the notifications of all', `${RESERVED}/+/command/notify/+`],
     ['everything below the reserved prefix', `${RESERVED}/#`],
     ['the requests', INVOKE_TOPIC],
+    ['the responses of another', responseTopicOf('alice')],
+    ['the responses of another, in Base16', 'clients/616C696365/services/statestore/#'],
+    ['the responses of another, in a group', `$share/g/${responseTopicOf('alice')}`],
+    ['the responses of all', 'clients/+/services/statestore/#'],
   ])('%s: SUBACK 135', async (_, filter) => {
     const { mallory } = await open()
     expect(await mallory.subscribe(filter)).toBe(NOT_AUTHORIZED)

@@ -61,7 +61,7 @@ export class Broker {
     this.#links = { clock, budget, accounts, timeouts, maximumPacketSize, turns: new Turns(options.clock) }
     const largestFrame = options.maximumPacketSize + LARGEST_FRAME_MARGIN
     const accept: Accept = (...connection) => this.#accept(...connection)
-    this.#listeners = new Listeners(options, largestFrame, this.#links, accept)
+    this.#listeners = new Listeners(options, largestFrame, this.#links, accept, cut => handler.cut?.(cut))
     this.gate = new SocketGate(this.#listeners.servers)
   }
 

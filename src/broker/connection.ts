@@ -13,9 +13,17 @@ import type { Accepted, Verdict } from './handler.js'
 import type { Host } from './host.js'
 import { KeepAlive } from './keep-alive.js'
 import { LIMIT } from './limits.js'
-import type { Link } from './link.js'
+import { type Link, listenerName } from './link.js'
 import type { Burden } from './relief.js'
 import { Tenancy } from './tenancy.js'
+
+/** Reason codes of connections that end for a limit. */
+const LIMITS: ReadonlySet<ReasonCode> = new Set([
+  REASON.receiveMaximumExceeded,
+  REASON.packetTooLarge,
+  REASON.messageRateTooHigh,
+  REASON.quotaExceeded,
+])
 
 /**
  * One client's connection, from CONNECT to its end: what it does with each packet, and what it sends. It knows no socket
@@ -125,6 +133,12 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
     this.lost()
   }
 
+  /** Cuts it as what has begun is not complete after the time it may take. @param what - what has begun */
+  overdue(what: string): void {
+    this.#reportCut(`${what} took too long`)
+    this.cut()
+  }
+
   /** Ends it with its session: too much is unacknowledged. */
   abandon(): void {
     if (this.#conversation) this.#conversation.session.expiry = 0
@@ -140,6 +154,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   /** Ends the connection, and says why. The last will is published, as the client did not say goodbye. */
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#ended) return
+    if (LIMITS.has(reasonCode)) this.#reportCut(reasonString)
     const farewell = farewellOf(this.#entrance.version, this.open, { reasonCode, reasonString, serverReference })
     if (farewell) this.send(farewell)
     this.#link.end()
@@ -224,9 +239,18 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   }
 
   #silent(): void {
-    if (this.#conversation === undefined) this.cut()
+    if (this.#conversation === undefined) this.overdue('the login')
     // It may have said something that was not read.
     else if (!this.stalled) this.disconnect(REASON.keepAliveTimeout, 'nothing came for one and a half keep-alives')
+  }
+
+  #reportCut(reason: string): void {
+    const { remoteAddress: address, transport, secure } = this.#link
+    const clientId = this.clientId === '' ? undefined : this.clientId
+    this.#host.handler.cut?.(
+      { reason, address, listener: listenerName(transport, secure !== undefined), clientId },
+      this,
+    )
   }
 
   #leave(will: Will | undefined): void {

@@ -1,3 +1,4 @@
+import type { Cut } from '../listeners/cuts.js'
 import type { Connect } from '../packet/packets.js'
 import type { Incoming } from '../packet/publish.js'
 import type { ReasonCode } from '../packet/reason-code.js'
@@ -77,6 +78,8 @@ export interface BrokerHandler {
   disconnected(client: Client): void
   /** What a client asked for would be more than there may be, and was refused. */
   exceeded?(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void
+  /** A network connection was ended for a limit. @param client - whose it was, if it was taken at all */
+  cut?(cut: Cut, client?: Client): void
   /** An error of ours in what a client asked for; its connection has ended. */
   failed(error: unknown, clientId: string): void
 }

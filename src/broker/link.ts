@@ -9,6 +9,12 @@ export interface SecureLink {
   getPeerCertificate(detailed: true): DetailedPeerCertificate | null
 }
 
+/** What a listener is called in the audit log. */
+export function listenerName(transport: Link['transport'], secure: boolean): 'mqtt' | 'mqtts' | 'ws' | 'wss' {
+  const plain = transport === 'tcp' ? 'mqtt' : 'ws'
+  return secure ? `${plain}s` : plain
+}
+
 /** The network side of a connection. */
 export interface Link {
   readonly remoteAddress: string | undefined

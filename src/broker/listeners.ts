@@ -10,6 +10,7 @@ import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
 import { callerOf } from '../listeners/caller.js'
+import type { Cut } from '../listeners/cuts.js'
 import { HEAD_TIMEOUTS } from '../listeners/head-timeouts.js'
 import { Origins } from '../listeners/origins.js'
 import { type ConnectionQuotas, Visitors } from '../listeners/visitors.js'
@@ -17,6 +18,7 @@ import { type TlsMaterial, tlsOptions } from '../tls/tls.js'
 import { TlsHandshakes } from '../tls/tls-handshakes.js'
 import type { Budget } from './budget.js'
 import { FrameMeter } from './frame-meter.js'
+import { listenerName } from './link.js'
 import { PacedSocket } from './paced-socket.js'
 import { connectionEvent } from './socket-gate.js'
 import type { Turns } from './turns.js'
@@ -85,6 +87,7 @@ export class Listeners {
     largestFrame: number,
     shared: Shared,
     accept: Accept,
+    cut: (cut: Cut) => void,
   ) {
     this.#shared = shared
     this.#accept = accept
@@ -97,9 +100,9 @@ export class Listeners {
     this.#http = tls
       ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOptions(tls) }, explain)
       : createHttpServer(HEAD_TIMEOUTS, explain)
-    this.#visitors = new Visitors(connections)
+    this.#visitors = new Visitors(connections, cut)
     for (const server of this.servers) {
-      this.#visitors.guard(server)
+      this.#visitors.guard(server, listenerName(server === this.#tcp ? 'tcp' : 'websocket', tls !== undefined))
       server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
       if (server instanceof TlsServer) this.#handshakes.watch(server)
     }

@@ -52,7 +52,7 @@ export class SocketLink implements Link {
     this.#stream = stream
     this.#host = host
     this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
-    this.#inflow = new Inflow(host, () => this.#connection?.cut())
+    this.#inflow = new Inflow(host, () => this.#connection?.overdue('a packet'))
     this.#unwrapping = upgraded?.unwrapping
     this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
     this.room = this.#outflow

@@ -17,6 +17,7 @@ import {
   checkConsoleFlags,
   startConsole,
 } from './console-flags.js'
+import { cutWords } from './cut-words.js'
 import { EXIT, Failure } from './failure.js'
 import { port } from './flags.js'
 import { type Io, print } from './io.js'
@@ -103,6 +104,7 @@ async function run(flags: Flags, io: Io): Promise<void> {
   store.storage$.subscribe(status => io.stderr.write(`${storageWords(status, flags.log !== undefined)}\n`))
   store.drift$.subscribe(drift => io.stderr.write(`${driftWords(drift)}\n`))
   store.faults$.subscribe(fault => io.stderr.write(`${faultWords(fault)}\n`))
+  cutWords(store.audit$).subscribe(words => io.stderr.write(`${words}\n`))
   let consoleServer: ConsoleServer | undefined
   try {
     if (seed !== undefined) await store.load(seed)
@@ -112,6 +114,7 @@ async function run(flags: Flags, io: Io): Promise<void> {
       brokerUrl: flags.wsUrl,
     })
     security.watch(store, consoleServer)
+    if (consoleServer) cutWords(consoleServer.audit$).subscribe(words => io.stderr.write(`${words}\n`))
     await print(io.stdout, greeting(store, consoleServer, seed ?? [], flags))
     await firstValueFrom(merge(interrupted, stoppedStore(store, flags)))
   } finally {

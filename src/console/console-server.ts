@@ -45,7 +45,9 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #api: Api
   readonly #http: GivenServer
   readonly #handshakes = new TlsHandshakes()
-  readonly #strangers = new Strangers(MOST_STRANGERS)
+  readonly #strangers = new Strangers(MOST_STRANGERS, ({ remoteAddress }) =>
+    this.#gate.cut(remoteAddress, `${MOST_STRANGERS} connections have not shown the token, and this is the oldest`),
+  )
   readonly #leave: () => void
   #closed: Promise<void> | undefined
 
@@ -137,6 +139,7 @@ export class ConsoleServer implements AsyncDisposable {
     this.#http.closeAllConnections()
     this.#handshakes.destroy()
     await closed
+    this.#gate.audit.close()
   }
 
   #login({ username, password, method }: LoginRequest): LoginResult | undefined {
@@ -151,6 +154,9 @@ export class ConsoleServer implements AsyncDisposable {
     const http = tls ? createHttpsServer({ ...settings, ...tlsOf(tls) }) : createServer(settings)
     http.timeout = idleTimeout
     http.maxConnections = MOST_CONNECTIONS
+    http.on('drop', ({ remoteAddress } = {}) =>
+      this.#gate.cut(remoteAddress, `there are ${MOST_CONNECTIONS} connections`),
+    )
     http.on('connection', (socket: Socket) => this.#strangers.meet(socket))
     if (http instanceof HttpsServer) this.#handshakes.watch(http)
     return http

@@ -63,6 +63,11 @@ export class Gate {
     this.#tell(request, { event: 'order', target: path })
   }
 
+  /** A connection was ended for a limit. @param reason - which */
+  cut(address: string | undefined, reason: string): void {
+    this.audit.cut({ address, reason, listener: 'console' })
+  }
+
   #tell(request: IncomingMessage, event: Omit<AuditEvent, 'time'>): void {
     this.audit.tell({ ...event, address: this.#addressOf(request), listener: 'console' })
   }

@@ -8,10 +8,13 @@ import { nameOf } from '../tls/tls-handshakes.js'
  */
 export class Strangers {
   readonly #most: number
+  readonly #cut: (socket: Socket) => void
   readonly #sockets = new Map<string, Socket>()
 
-  constructor(most: number) {
+  /** @param cut - is told of each that is ended */
+  constructor(most: number, cut: (socket: Socket) => void = () => undefined) {
     this.#most = most
+    this.#cut = cut
   }
 
   /** Takes in a connection, and ends the oldest if that is one too many. */
@@ -23,7 +26,9 @@ export class Strangers {
     })
     if (this.#sockets.size <= this.#most) return
     const [oldest] = this.#sockets.values()
-    oldest?.destroy()
+    if (oldest === undefined) return
+    this.#cut(oldest)
+    oldest.destroy()
   }
 
   /** The connection, below TLS or above, is of somebody who may ask; it stays as long as it likes. */

@@ -1,5 +1,6 @@
 import { type Observable, Subject } from 'rxjs'
 import type { Clock } from '../base/clock.js'
+import { type Cut, Cuts } from './cuts.js'
 
 /**
  * What those who answer for a store or hub want to know: a login, or a refusal. Without secrets and values; each text has
@@ -8,8 +9,11 @@ import type { Clock } from '../base/clock.js'
 export interface AuditEvent {
   /** When, as in `2026-01-02T12:15:16.017Z`. */
   readonly time: string
-  /** `order`: somebody with the token of the console had it do something. `suppressed`: so many more events came in the same second, which are not told one by one. */
-  readonly event: 'login' | 'refused' | 'order' | 'suppressed'
+  /**
+   * `order`: somebody with the token of the console had it do something. `cut`: `count` connections ended for a limit.
+   * `suppressed`: so many more events came in the same second, which are not told one by one.
+   */
+  readonly event: 'login' | 'refused' | 'order' | 'cut' | 'suppressed'
   readonly clientId?: string | undefined
   readonly username?: string | undefined
   readonly address?: string | undefined
@@ -21,7 +25,7 @@ export interface AuditEvent {
   readonly action?: 'connect' | 'publish' | 'subscribe' | 'read' | 'write' | undefined
   /** Topic, filter, key, name of the hub or path of an order, as text. */
   readonly target?: string | undefined
-  /** `quota` of what was refused though it is allowed, as it would be more than there may be. */
+  /** `quota` of what was refused though it is allowed, as it would be more than there may be; which limit, of what was cut. */
   readonly reason?: string | undefined
   readonly count?: number | undefined
 }
@@ -36,11 +40,13 @@ const LONGEST_TEXT = 256
 export class Audit {
   readonly #clock: Clock
   readonly #events$ = new Subject<AuditEvent>()
+  readonly #cuts: Cuts
   #second = Number.NEGATIVE_INFINITY
   #told = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
+    this.#cuts = new Cuts(clock, event => this.tell(event))
   }
 
   /** Hot. */
@@ -61,8 +67,14 @@ export class Audit {
     if (++this.#told <= MOST_PER_SECOND) this.#emit(event)
   }
 
+  /** Tells of a connection that was ended for a limit; of many that are alike only how many. */
+  cut(cut: Cut): void {
+    if (this.heard) this.#cuts.report(cut)
+  }
+
   /** Nothing is told any more. */
   close(): void {
+    this.#cuts.close()
     this.#events$.complete()
   }
 

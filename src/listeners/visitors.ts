@@ -1,5 +1,6 @@
 import { type Server, Socket } from 'node:net'
 import { isThisMachine, networkOf } from '../base/network.js'
+import type { Cut } from './cuts.js'
 
 /** How many may be connected, whether they have said who they are or not. */
 export interface ConnectionQuotas {
@@ -15,15 +16,20 @@ export interface Visits {
   readonly refused: number
 }
 
+type CutVisitor = (cut: Cut) => void
+
 /** Counts connections from the first moment, and cuts those that are too many before anything is done for them. */
 export class Visitors {
   readonly #quotas: ConnectionQuotas
+  readonly #cut: CutVisitor
   readonly #byAddress = new Map<string, { connections: number; refused: number }>()
   #count = 0
   #refused = 0
 
-  constructor(quotas: ConnectionQuotas) {
+  /** @param cut - is told of each connection that is cut */
+  constructor(quotas: ConnectionQuotas, cut: CutVisitor = () => undefined) {
     this.#quotas = quotas
+    this.#cut = cut
   }
 
   /** Connections, also of those who have not said CONNECT. */
@@ -41,20 +47,20 @@ export class Visitors {
     return this.#byAddress
   }
 
-  /** Lets a server hear only of connections for which there is room. */
-  guard(server: Server): void {
+  /** Lets a server hear only of connections for which there is room. @param listener - its name in the audit log */
+  guard(server: Server, listener: string): void {
     // A listener could not keep others from hearing of it.
     const { emit }: Pick<Server, 'emit'> = server
     Object.assign(server, {
       emit: (event: string, ...args: unknown[]): unknown => {
         const [socket] = args
-        if (event === 'connection' && socket instanceof Socket && !this.#admit(socket)) return true
+        if (event === 'connection' && socket instanceof Socket && !this.#admit(socket, listener)) return true
         return Reflect.apply(emit, server, [event, ...args])
       },
     })
   }
 
-  #admit(socket: Socket): boolean {
+  #admit(socket: Socket, listener: string): boolean {
     const { remoteAddress = '' } = socket
     const address = networkOf(remoteAddress)
     const { maxConnections, maxConnectionsPerAddress } = this.#quotas
@@ -64,6 +70,10 @@ export class Visitors {
       this.#refused++
       visits.refused++
       socket.on('error', () => undefined).destroy()
+      const reason = crowded
+        ? `there are ${maxConnectionsPerAddress} connections from this address`
+        : `there are ${maxConnections} connections`
+      this.#cut({ reason, address: remoteAddress, listener })
       return false
     }
     this.#count++

@@ -38,12 +38,13 @@ export class ResponseTopics {
   }
 }
 
-/** Whether a client may subscribe to a filter: to the store's notifications only to its own. */
+/** Whether a client may subscribe to a filter: to the store's answers and notifications only to its own. */
 export function maySubscribe(clientId: string, filter: string): boolean {
   if (filter === INVOKE_TOPIC) return false
   const prefix = `${RESERVED_RESPONSE_PREFIX}/`
   // The .NET client subscribes with its plain client id; that delivers nothing, but must not fail.
-  return !filter.startsWith(prefix) || isOwn(clientId, filter.slice(prefix.length), '/')
+  if (filter.startsWith(prefix)) return isOwn(clientId, filter.slice(prefix.length), '/')
+  return !isResponseTopic(filter) || isOwn(clientId, filter.slice('clients/'.length), RESPONSES)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { displayText } from '../base/bytes.js'
 import { commandOf } from '../engine/entry.js'
 import type { AuditEvent } from '../listeners/audit.js'
+import type { Cut } from '../listeners/cuts.js'
 import type { Client } from '../peer/client.js'
 import type { Door } from './door.js'
 
@@ -22,6 +23,12 @@ export class Exceeded {
   /** A topic or filter that is not for this client, whatever a policy says. */
   forbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
     this.#tell(client, action, target, '')
+  }
+
+  /** A network connection. @param client - whose it was, if it was taken at all */
+  connection(cut: Cut, client: Client | undefined): void {
+    const { audit, guard } = this.#door
+    audit.cut({ ...cut, username: client && guard?.usernameOf(client) })
   }
 
   /** A request to the store. */

@@ -2,6 +2,7 @@ import { displayText } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
 import { kindOf } from '../base/error-kind.js'
 import type { Credentials, Verdict } from '../broker/handler.js'
+import { listenerName } from '../broker/link.js'
 import type { Glob } from '../engine/glob.js'
 import type { KeyRights } from '../engine/rights.js'
 import { readCertificate } from '../identity/certificates.js'
@@ -204,7 +205,6 @@ function requestOf(clientId: string, { connect, link, data, state, signal }: Cre
   // Who has cut the connection by now has shown nothing that could still be seen.
   if (peer === null) throw new PacketError(REASON.serverUnavailable, 'the client went before it was asked who it is')
   const certificate = peer && readCertificate(peer, secure?.authorized ?? false)
-  const plain = transport === 'tcp' ? 'mqtt' : 'ws'
   return {
     clientId,
     username,
@@ -214,7 +214,7 @@ function requestOf(clientId: string, { connect, link, data, state, signal }: Cre
     state,
     certificate,
     remoteAddress,
-    listener: secure === undefined ? plain : `${plain}s`,
+    listener: listenerName(transport, secure !== undefined),
     signal,
   }
 }

@@ -1,6 +1,7 @@
 import type { Subject } from 'rxjs'
 import type { BrokerHandler } from '../broker/broker.js'
 import type { Credentials, Verdict } from '../broker/handler.js'
+import type { Cut } from '../listeners/cuts.js'
 import type { Incoming } from '../packet/publish.js'
 import * as REASON from '../packet/reason-codes.js'
 import type { Client, Refusal } from '../peer/client.js'
@@ -96,6 +97,10 @@ export class Handler implements BrokerHandler {
 
   exceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
     this.#exceeded.name(client, action, target)
+  }
+
+  cut(cut: Cut, client?: Client): void {
+    this.#exceeded.connection(cut, client)
   }
 
   failed(error: unknown, clientId: string): void {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
+import type { Audit } from '../../listeners/audit.js'
 import { HEAD_TIMEOUTS } from '../../listeners/head-timeouts.js'
 import type { GivenServer } from '../../listeners/mount.js'
 import { Visitors } from '../../listeners/visitors.js'
@@ -18,13 +19,13 @@ export interface OwnHttpOptions {
 }
 
 /** Counts those who connect to a server of our own. */
-export const visitorsOf = ({ maxConnections, maxConnectionsPerAddress }: OwnHttpOptions): Visitors =>
-  new Visitors({ maxConnections: maxConnections + SPARE_CONNECTIONS, maxConnectionsPerAddress })
+export const visitorsOf = ({ maxConnections, maxConnectionsPerAddress }: OwnHttpOptions, audit: Audit): Visitors =>
+  new Visitors({ maxConnections: maxConnections + SPARE_CONNECTIONS, maxConnectionsPerAddress }, cut => audit.cut(cut))
 
 /** A server of our own for a hub: it knows nothing but WebSocket. */
 export function ownHttp({ tls }: OwnHttpOptions, visitors: Visitors, handshakes: TlsHandshakes): GivenServer {
   const http = tls ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOf(tls) }) : createServer(HEAD_TIMEOUTS)
-  visitors.guard(http)
+  visitors.guard(http, 'hub')
   if (http instanceof HttpsServer) handshakes.watch(http)
   http.on('request', (_request, response) => {
     response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')

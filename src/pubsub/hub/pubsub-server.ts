@@ -73,7 +73,7 @@ export class PubSubServer implements AsyncDisposable {
     const admission = { ...options, origins: originsOf(options) }
     const authenticator = authenticatorOf(tokens, path, clock, error => this.#faults$.next(error))
     this.#admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
-    this.#visitors = visitorsOf(options)
+    this.#visitors = visitorsOf(options, this.#doorman.audit)
     this.#http = options.server ?? ownHttp(options, this.#visitors, this.#tlsHandshakes)
     this.#warned = options.authenticate === 'anonymous' ? warnWhereOpen(this.#http, options.warn) : () => undefined
     this.#leave = mountOn(this.#http, 'upgrade', {
@@ -182,6 +182,7 @@ export class PubSubServer implements AsyncDisposable {
     for (const socket of this.#webSockets.clients) socket.terminate()
     if (server === undefined) this.#http.closeAllConnections()
     await closed
+    this.#doorman.audit.close()
     this.#faults$.complete()
   }
 
