@@ -9,6 +9,11 @@ export interface Clock {
   monotonic(): number
   /** Runs `task` once after `delay` ms; the returned function cancels it. */
   schedule(delay: number, task: () => void): () => void
+  /**
+   * Runs `task` once what has arrived by now has been read, without which a deadline may be over though what it waits for
+   * is there: a loop that was blocked runs its timers before it reads. Missing where nothing waits to be read.
+   */
+  afterInput?(task: () => void): void
 }
 
 /** Runs a task as soon as what the event loop has read is worked off; without Node, after the task that runs now. */
@@ -16,6 +21,12 @@ export const afterIo: (task: () => void) => void = typeof setImmediate === 'func
 
 // Longer delays make setTimeout fire at once (32-bit overflow).
 const LONGEST_TIMEOUT = 2 ** 31 - 1
+
+/** See {@link Clock.afterInput}; at once where nothing waits to be read. */
+export function afterInput(clock: Clock, task: () => void): void {
+  if (clock.afterInput) clock.afterInput(task)
+  else task()
+}
 
 /** The machine's clock. Its timers keep a Node process alive until they fire or are cancelled. */
 export const systemClock: Clock = {
@@ -29,6 +40,18 @@ export const systemClock: Clock = {
     }
     arm(delay)
     return () => clearTimeout(timer)
+  },
+  afterInput(task) {
+    // Behind the turn in which sockets are read; browsers have a queue for it.
+    if (typeof setImmediate === 'function') setImmediate(task)
+    else {
+      const { port1, port2 } = new MessageChannel()
+      port1.onmessage = () => {
+        port1.close()
+        task()
+      }
+      port2.postMessage(undefined)
+    }
   },
 }
 

@@ -11,7 +11,7 @@ import { readConditional, readDeleted, readPage, readValue, readWatched } from '
 import type { Page } from '../protocol/replies.js'
 import { positionOf, versionOf } from '../protocol/version.js'
 import type { Invoker } from '../rpc/invoker.js'
-import type { RpcReply } from '../rpc/request.js'
+import type { RpcInquiry, RpcReply } from '../rpc/request.js'
 
 /** Commands that may be sent twice. */
 const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'GLOBNOTIFY', 'SCAN']
@@ -154,12 +154,15 @@ export class Store {
     options: WriteOptions,
     read: (payload: Uint8Array, version: Hlc | undefined, reply: RpcReply) => T,
   ): Observable<T> {
+    const repeatable = REPEATABLE.includes(command.verb)
     return new Observable<T>(subscriber =>
       this.#invoker.send({
         key: key?.text,
         payload: encodeCommand(command),
         timeout,
-        repeatable: REPEATABLE.includes(command.verb),
+        repeatable,
+        subject: key?.id,
+        inquiry: key && !repeatable ? () => this.#inquiryOf(key) : undefined,
         commonProperties: this.#commonProperties,
         userProperties: () => this.#properties(options),
         succeeded: reply => {
@@ -174,6 +177,10 @@ export class Store {
         failed: error => subscriber.error(error),
       }),
     )
+  }
+
+  #inquiryOf({ bytes }: KeyName): RpcInquiry {
+    return { payload: encodeCommand({ verb: 'GET', key: bytes }), userProperties: () => this.#properties({}) }
   }
 
   #properties({ fencingToken, persist }: WriteOptions): Record<string, string> {

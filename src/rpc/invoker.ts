@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.js'
+import { afterInput, type Clock } from '../base/clock.js'
 import {
   type ClosedError,
   type OutcomeUnknownError,
@@ -10,6 +10,7 @@ import { SlotMap } from '../base/slot-map.js'
 import { Timeouts } from '../base/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../mqtt/session.js'
 import { Correlation } from './correlation.js'
+import { EarlierWrites } from './earlier-writes.js'
 import { NoStoreError } from './errors.js'
 import { type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
 
@@ -39,7 +40,8 @@ const MOST_OVERHEAD = 1024 * 1024
  *
  * Requests wait for the connection until their timeout and are sent in the order they came, never more unacknowledged
  * than the broker takes. When the connection breaks, repeatable requests go back to the head of the queue, others keep
- * waiting for their answer in a resumed session and fail with {@link OutcomeUnknownError} when it is lost.
+ * waiting for their answer in a resumed session and fail with {@link OutcomeUnknownError} when it is lost, or as soon as
+ * something is answered that was sent later about the same thing. That is asked for at once, lest they wait in vain.
  */
 export class Invoker {
   readonly #session: MqttSession
@@ -50,6 +52,9 @@ export class Invoker {
   readonly #timeouts: Timeouts<Pending>
   #waiting = new Set<Pending>()
   readonly #sent = new SlotMap<Pending>()
+  readonly #earlier = new EarlierWrites()
+  /** Of ours, for the sake of those. */
+  readonly #inquiries = new Set<Pending>()
   #counter = 0
   #unacknowledged = 0
   #connection: ConnectionInfo | undefined
@@ -69,7 +74,7 @@ export class Invoker {
 
   /** Requests that have no answer yet. */
   get pending(): number {
-    return this.#waiting.size + this.#sent.size
+    return this.#waiting.size + this.#sent.size - this.#inquiries.size
   }
 
   /** Sends a request; the returned function forgets it, which cannot take back what is on the wire. */
@@ -82,9 +87,7 @@ export class Invoker {
       request.failed(new OverflowError('The queue of requests', this.#limit))
       return () => undefined
     }
-    const expiry = this.#clock.monotonic() + request.timeout
-    const pending: Pending = { request, expiry, place: 0, id: undefined, deadline: undefined }
-    pending.deadline = this.#timeouts.add(expiry, pending)
+    const pending = this.#pend(request, this.#clock.monotonic() + request.timeout)
     const connection = this.#waiting.size === 0 ? this.#freeConnection : undefined
     if (connection === undefined) this.#waiting.add(pending)
     else this.#dispatch(pending, connection)
@@ -93,8 +96,10 @@ export class Invoker {
 
   /** The connection is there. Answers of before can come only in a session that the broker kept. */
   connected(info: ConnectionInfo): void {
+    const sent = this.#onTheWire()
+    this.#earlier.begin(info.sessionPresent ? sent : [])
     if (info.sessionPresent) return
-    for (const pending of this.#onTheWire()) {
+    for (const pending of sent) {
       this.#fail(pending, unknown(pending, 'the connection broke and the broker lost the session'))
     }
   }
@@ -103,6 +108,7 @@ export class Invoker {
   ready(info: ConnectionInfo): void {
     this.#connection = info
     this.#cause = undefined
+    this.#inquire()
     this.#flush()
   }
 
@@ -112,6 +118,8 @@ export class Invoker {
     this.#cause = cause
     this.#epoch++
     this.#unacknowledged = 0
+    // They will be others.
+    for (const inquiry of Array.from(this.#inquiries)) this.#forget(inquiry)
     const again: Pending[] = []
     for (const pending of this.#onTheWire()) {
       if (!pending.request.repeatable) continue
@@ -137,10 +145,10 @@ export class Invoker {
     const place = this.#correlation.placeOf(message.correlationData)
     const pending = place === undefined ? undefined : this.#sent.get(place)
     if (pending?.id === undefined || !this.#correlation.isNumber(message.correlationData, pending.id)) return
+    if (pending.epoch === this.#epoch) this.#answeredLater(pending.request.subject)
     const status = message.userProperties[this.#topics.status] ?? OK
     if (status === OK) {
-      this.#forget(pending)
-      pending.request.succeeded(message)
+      if (this.#forget(pending)) pending.request.succeeded(message)
       return
     }
     const text = message.userProperties[this.#topics.statusMessage] ?? 'no explanation given'
@@ -148,10 +156,53 @@ export class Invoker {
     this.#fail(pending, new RequestRejectedError(Number(status), explanation, pending.request.key))
   }
 
-  /** Nobody has answered, or the broker does not deliver what they say. */
+  #pend(request: RpcRequest, expiry: number): Pending {
+    const pending: Pending = { request, expiry, place: 0, id: undefined, epoch: 0, deadline: undefined }
+    pending.deadline = this.#timeouts.add(expiry, pending)
+    return pending
+  }
+
+  /** Asks for all that writes of earlier connections are about, before anything else. */
+  #inquire(): void {
+    const inquiries: Pending[] = []
+    for (const [subject, writes] of this.#earlier.subjects) {
+      const expiry = Math.max(...writes.map(write => write.expiry))
+      const [first] = writes
+      const inquiry = first?.request.inquiry?.()
+      if (first === undefined || inquiry === undefined) continue
+      const { key, commonProperties } = first.request
+      const timeout = Math.max(1, expiry - this.#clock.monotonic())
+      const nothing = (): void => undefined
+      const told = { succeeded: nothing, failed: nothing }
+      inquiries.push(
+        this.#pend({ ...inquiry, ...told, key, commonProperties, subject, timeout, repeatable: true }, expiry),
+      )
+    }
+    for (const inquiry of inquiries) this.#inquiries.add(inquiry)
+    this.#waiting = new Set([...inquiries, ...this.#waiting])
+  }
+
+  /** Something was answered that was sent on this connection: what was sent earlier about the same thing will not be. */
+  #answeredLater(subject: string | undefined): void {
+    for (const write of this.#earlier.take(subject))
+      this.#fail(write, unknown(write, 'the connection broke, and what was asked later has been answered before it'))
+  }
+
+  /**
+   * Its time is over. The answer to what was sent may have arrived, and wait to be read: a loop that was blocked runs its
+   * timers first.
+   */
   #late(pending: Pending): void {
+    if (pending.id === undefined) this.#fail(pending, timedOut(pending, this.#cause))
+    else afterInput(this.#clock, () => this.#unanswered(pending))
+  }
+
+  /** Nobody has answered, or the broker does not deliver what they say. */
+  #unanswered(pending: Pending): void {
     const isSent = pending.id !== undefined
-    this.#fail(pending, timedOut(pending, this.#cause))
+    const error = timedOut(pending, this.#cause)
+    if (!this.#forget(pending)) return
+    pending.request.failed(error)
     if (isSent && this.#connection) this.#session.doubt()
   }
 
@@ -184,6 +235,7 @@ export class Invoker {
     const size = isSmall ? 0 : this.#session.sizeOf(message)
     pending.id = id
     pending.place = place
+    pending.epoch = this.#epoch
     if (size > maximumPacketSize) this.#fail(pending, tooLarge(request, size, maximumPacketSize))
     else this.#transmit(pending, message)
   }
@@ -222,6 +274,7 @@ export class Invoker {
     if (pending.deadline === undefined) return false
     this.#timeouts.remove(pending.deadline)
     pending.deadline = undefined
+    this.#inquiries.delete(pending)
     if (pending.id === undefined) this.#waiting.delete(pending)
     else this.#sent.delete(pending.place)
     return true

@@ -8,6 +8,9 @@ export interface RpcReply {
   readonly userProperties: InboundMessage['userProperties']
 }
 
+/** A request that changes nothing. */
+export type RpcInquiry = Pick<RpcRequest, 'payload' | 'userProperties'>
+
 /** A request and where its answer goes; exactly one of the two functions is called, unless it is cancelled. */
 export interface RpcRequest {
   /** The key, for messages to people; none when the request is not about one. */
@@ -17,6 +20,12 @@ export interface RpcRequest {
   readonly timeout: number
   /** Whether it may be sent again when the connection broke: reads may, writes may not. */
   readonly repeatable: boolean
+  /** What it is about: requests about one thing are answered in the order in which they were sent. */
+  readonly subject?: string | undefined
+  /**
+   * Asks for what it is about. The answer to that comes behind its own, if there is one; of a request that is not repeatable.
+   */
+  readonly inquiry?: (() => RpcInquiry) | undefined
   /** User properties that all requests have: one object, so that it is encoded once. */
   readonly commonProperties: Readonly<Record<string, string>>
   /** The others. Called when the request is sent, so that a timestamp is that of sending. */
@@ -34,6 +43,8 @@ export interface Pending {
   /** Once it is on the wire: its place among those that are, and its number, which no other had in this place. */
   place: number
   id: number | undefined
+  /** On which connection. */
+  epoch: number
 }
 
 /** Whether it was carried out is not known. */
