@@ -96,6 +96,7 @@ export function start(args: readonly string[], world: TestWorld = {}): Running {
     stderr,
     env,
     interrupt$: signal$.pipe(filter(signal => signal === 'SIGINT' || signal === 'SIGTERM')),
+    hangUp$: signal$.pipe(filter(signal => signal === 'SIGHUP')),
     signal$,
     clock: {
       now: () => NOW,

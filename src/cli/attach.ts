@@ -90,6 +90,16 @@ function onlyOne([url, ...others]: readonly string[]): string {
 }
 
 async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
+  // A store outlives the terminal, and whoever reloads services.
+  const hangUps = io.hangUp$.subscribe()
+  try {
+    await runAt(url, flags, io)
+  } finally {
+    hangUps.unsubscribe()
+  }
+}
+
+async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$)
   const place = brokerOfConsole(flags)
   const log = await logOf(flags, io)

@@ -2,6 +2,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { pipeline } from 'node:stream/promises'
 import type { Environment } from '../settings.js'
+import { contentOf } from './connection.js'
 import { readConsoleToken } from './console-token.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import type { ConsoleFlags } from './flags.js'
@@ -10,6 +11,8 @@ import type { ConsoleFlags } from './flags.js'
 export interface ConsoleAddress {
   readonly url: URL
   readonly token: string
+  /** Authority of its certificate, PEM; default those that Node knows. */
+  readonly ca?: string | undefined
 }
 
 /** Where the console is when no flag says so. */
@@ -22,7 +25,7 @@ const LONGEST_TEXT = 65_536
 
 /** The console to ask, by flag or environment. A broker that is named by a flag goes before the environment. */
 export function consoleOf(
-  { console: flag, consoleTokenFile, url }: ConsoleFlags & { readonly url?: string },
+  { console: flag, consoleTokenFile, url, ca }: ConsoleFlags & { readonly url?: string; readonly ca?: string },
   env: Environment,
 ): ConsoleAddress | undefined {
   const text = flag ?? (url === undefined ? env[CONSOLE_VARIABLE] : undefined)
@@ -34,7 +37,7 @@ export function consoleOf(
   const inFile = consoleTokenFile === undefined ? undefined : readConsoleToken(consoleTokenFile)
   const token = inFile ?? new URLSearchParams(address?.hash.slice(1)).get('token')
   if (address !== undefined && /^https?:$/.test(address.protocol) && token !== null && token !== '') {
-    return { url: address, token }
+    return { url: address, token, ca: contentOf('--ca', ca) }
   }
   // Not the text itself, which may have a token.
   const from = flag === undefined ? CONSOLE_VARIABLE : '--console'
@@ -50,14 +53,14 @@ export function consoleOf(
  * and with what the body raises.
  */
 export async function askConsole(
-  { url, token }: ConsoleAddress,
+  { url, token, ca }: ConsoleAddress,
   path: string,
   body?: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<IncomingMessage> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
   const headers = { authorization: `Bearer ${token}` }
   const method = body === undefined ? 'GET' : 'POST'
-  const asked = request(new URL(`api/${path}`, url), { method, headers, timeout: PATIENCE, agent: false })
+  const asked = request(new URL(`api/${path}`, url), { method, headers, timeout: PATIENCE, agent: false, ca })
   asked.once('timeout', () => asked.destroy(new Error(`it said nothing for ${PATIENCE} ms`)))
   const answered = new Promise<IncomingMessage>((resolve, reject) =>
     asked.once('response', resolve).on('error', reject),

@@ -20,6 +20,8 @@ export interface Io {
   readonly clock: Clock
   /** SIGINT and SIGTERM. Without a subscriber they end the process as usual. */
   readonly interrupt$: Observable<unknown>
+  /** SIGHUP. As usual without a subscriber. */
+  readonly hangUp$: Observable<unknown>
   /** All that a terminal or another process may want of a command that we run. As usual without a subscriber. */
   readonly signal$: Observable<NodeJS.Signals>
   /** What comes on stdin; to be read once. */
@@ -48,6 +50,7 @@ export function processIo(): Io {
     env: process.env,
     clock: systemClock,
     interrupt$: merge(fromEvent(process, 'SIGINT'), fromEvent(process, 'SIGTERM')),
+    hangUp$: fromEvent(process, 'SIGHUP'),
     signal$: merge(...SIGNALS.map(signal => fromEvent(process, signal).pipe(map(() => signal)))),
     // Looking at it opens it.
     get stdin() {

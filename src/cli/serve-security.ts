@@ -1,6 +1,6 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Command } from 'commander'
-import { filter, type Observable, Subscription } from 'rxjs'
+import { type Observable, Subscription } from 'rxjs'
 import { reason } from '../base/errors.js'
 import { parsePolicy } from '../policy/parse-policy.js'
 import { isThisMachine } from '../standalone/security.js'
@@ -91,9 +91,8 @@ export class ServeSecurity {
       if (audit !== undefined) this.#subscription.add(record(audit$, audit, this.#io))
     const reloads = this.#reloads(store, console)
     if (reloads.size === 0) return
-    const hangUps$ = this.#io.signal$.pipe(filter(signal => signal === 'SIGHUP'))
     this.#subscription.add(
-      hangUps$.subscribe(() => {
+      this.#io.hangUp$.subscribe(() => {
         for (const [path, reload] of reloads) this.#reload(path, reload)
       }),
     )

@@ -94,6 +94,16 @@ async function run(flags: Flags, io: Io): Promise<void> {
   const seed = flags.seed === undefined ? undefined : await readSeed(flags.seed)
   // From now on, so that an interrupt during the start ends it cleanly as well.
   const interrupted = firstValueFrom(io.interrupt$)
+  // A store outlives the terminal, and a reload that comes before there is anything to read again.
+  const hangUps = io.hangUp$.subscribe()
+  try {
+    await runUntil(interrupted, flags, seed, io)
+  } finally {
+    hangUps.unsubscribe()
+  }
+}
+
+async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed | undefined, io: Io): Promise<void> {
   const security = new ServeSecurity(flags, io)
   const store = await startUnless(interrupted, start(flags, security, io), flags)
   if (store === undefined) {
