@@ -35,6 +35,8 @@ export class FakeCluster {
   skew = 0
   first = 1
   last = 0
+  /** Servers that do not have all of it. */
+  behind: readonly string[] = []
   readonly #ids = new Map<string, number>()
   readonly #feeds = new Set<() => void>()
 
@@ -51,6 +53,12 @@ export class FakeCluster {
     this.messages.push({ position: this.last, time: this.clock.now() + this.skew, bytes: new Uint8Array(bytes) })
     for (const feed of Array.from(this.#feeds)) feed()
     return this.last
+  }
+
+  /** Loses what it had at some positions. */
+  lose(from: number, to: number): void {
+    const kept = this.messages.filter(({ position }) => position < from || position > to)
+    this.messages.splice(0, this.messages.length, ...kept)
   }
 
   /** Forgets messages up to a position. */
@@ -123,7 +131,8 @@ export class FakeStream implements Stream {
   }
 
   bounds(): Observable<StreamBounds> {
-    return this.#answer(() => ({ first: this.#cluster.first, last: this.#cluster.last }))
+    const { first, last, behind, messages } = this.#cluster
+    return this.#answer(() => ({ first, last, behind, missing: Math.max(0, last - first + 1 - messages.length) }))
   }
 
   trim(upTo: number): Observable<never> {

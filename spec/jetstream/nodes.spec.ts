@@ -126,6 +126,24 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(await client.key('x', text).get()).toMatchObject({ value: 'after' })
   })
 
+  it('go on, and say so, while a server is away that keeps the log, and when a message is gone from its middle', async () => {
+    const name = newName()
+    const a = await node(logOf(name, 'a'))
+    const states = record(a.storage$)
+    const client = openClient(a.url)
+    await client.key('x', text).set('before')
+    await nats.kill(2)
+    await states.until(({ values }) => values.at(-1)?.state === 'degraded')
+    expect(states.values.at(-1)?.error).toMatchObject({ message: expect.stringContaining('n2 cannot be reached') })
+    await client.key('x', text).set('meanwhile', { timeout: 20_000 })
+    await nats.run(2)
+    await states.until(({ values }) => values.at(-1)?.state === 'kept')
+    const { streams } = await managerOf(nats)
+    await streams.deleteMessage(`rxss_${name}`, 2)
+    await states.until(({ values }) => values.at(-1)?.state === 'degraded')
+    expect(states.values.at(-1)?.error).toMatchObject({ message: expect.stringContaining('lacks 1 of the messages') })
+  })
+
   it('go on when the leader of the stream is killed', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a'))

@@ -89,6 +89,7 @@ export class Keeper {
     const { clients, outdated, failed, faulted } = this.#host
     return {
       clients,
+      kept: concern => this.#tellKept(concern),
       unwanted$: this.#unwanted$,
       events: {
         outrun: outdated,
@@ -106,6 +107,12 @@ export class Keeper {
     this.#tell(availability === 'kept' ? KEPT : { state: 'waiting', error: cause })
     // Another one may reach it.
     if (availability === 'away') this.#host.outdated()
+  }
+
+  /** What is worse is said already. */
+  #tellKept(concern: unknown): void {
+    if (this.#status !== 'kept' && this.#status !== 'degraded') return
+    this.#tell(concern === undefined ? KEPT : { state: 'degraded', error: concern })
   }
 
   #tell(status: StorageStatus): void {

@@ -1,6 +1,7 @@
 import { reason, StateStoreError } from '../base/errors.js'
 import { damaged } from '../log/errors.js'
 import { LogFailure } from '../log/log.js'
+import type { Hole, StreamBounds } from './stream.js'
 
 declare module '../base/errors.js' {
   interface ErrorCodes {
@@ -85,6 +86,14 @@ export const signedOtherwise = (node: string, position: number): StateStoreError
       'with the same --log-key-file',
   )
 
+/** Messages are missing in the middle of the stream, for all that a node was told. */
+export const holeFound = ({ from, to }: Hole): StateStoreError =>
+  damaged(
+    `the messages from position ${from} to ${to} are missing where the stream was read, and it was not trimmed there: the ` +
+      'files of a NATS server are damaged. The node begins anew, at another server if one leads by then; a node that has ' +
+      'a later snapshot does not need them',
+  )
+
 /** A snapshot did not come to be. It is not one of a stream, as those are told once, and the log goes on the while. */
 export const notWritten = (cause: unknown): StateStoreError =>
   new StateStoreError(
@@ -100,3 +109,17 @@ export const tooLarge = (size: number, most: number): LogFailure =>
 /** The life in which an entry was sent is over, and it is not there. */
 export const givenUp = (): LogFailure =>
   new LogFailure('unavailable', 'the log was away for too long; the entry will never be in it')
+
+/** What is wrong with a stream that works: it is not kept as it should be. `undefined` for one that is. */
+export function degraded({ first, last, missing = 0, behind = [] }: StreamBounds): StateStoreError | undefined {
+  if (missing > 0)
+    return damaged(
+      `the stream lacks ${missing} of the messages between the positions ${first} and ${last}: nodes that run have all ` +
+        'keys, and one that begins may not get past them until a snapshot is written behind them; dump a node that runs',
+    )
+  if (behind.length === 0) return undefined
+  return new StateStoreError(
+    'connection-lost',
+    `the log is not kept on all its NATS servers: ${behind.join(', ')} cannot be reached or do not have all of it`,
+  )
+}

@@ -2,11 +2,12 @@ import { Observable, type Subscriber, type Subscription } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import { StateStoreError } from '../base/errors.js'
 import { Engine, type EngineOptions } from '../engine/engine.js'
+import { holeFound } from './errors.js'
 import { type Loaded, loadNewest } from './load-snapshot.js'
 import type { Replica } from './replica.js'
 import { ReplicatedLog } from './replicated-log.js'
 import type { LogEvents, LogSettings } from './settings.js'
-import { type Stream, StreamError } from './stream.js'
+import { type Hole, type Stream, StreamError } from './stream.js'
 
 /** A node that has caught up and takes part. */
 export interface OpenedNode<C> {
@@ -41,6 +42,8 @@ const MOST_TRIES = 10
 const RETRY = 500
 /** So often no snapshot that is good is found before that is believed. */
 const MOST_DAMAGES = 4
+/** So often a hole is met before it is believed to be in all copies. */
+const MOST_HOLES = 5
 
 /**
  * Opens a node: loads the newest snapshot that is good, follows the stream to where it ended, and takes part in a new life.
@@ -129,7 +132,7 @@ class Opening<C> {
       available: (availability, cause) => {
         if (this.#done) events.available(availability, cause)
       },
-      outrun: () => (this.#done ? events.outrun() : this.#again()),
+      outrun: hole => (this.#done ? events.outrun(hole) : this.#again(hole)),
       failed: error => (this.#done ? events.failed(error) : this.#fail(error)),
       troubled: error => events.troubled(error),
     })
@@ -154,9 +157,13 @@ class Opening<C> {
     this.#subscriber.complete()
   }
 
-  #again(): void {
+  #again(hole: Hole | undefined): void {
     this.#log = undefined
-    if (this.#tries < MOST_TRIES) this.begin()
+    // Another server may lead by then, or a snapshot be written behind it.
+    if (hole !== undefined && this.#tries < MOST_HOLES)
+      this.#cancelRetry = this.#options.clock.schedule(RETRY, () => this.begin())
+    else if (hole !== undefined) this.#fail(holeFound(hole))
+    else if (this.#tries < MOST_TRIES) this.begin()
     else this.#fail(new StateStoreError('timeout', 'the stream is trimmed faster than a snapshot of it is read'))
   }
 

@@ -1,8 +1,9 @@
+import { Subscription } from 'rxjs'
 import type { Entry } from '../engine/entry.js'
 import { encodeEntry } from '../log/entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log/log.js'
 import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope } from './envelope.js'
-import { givenUp, rolledBack, superseded, tooLarge, unreadable } from './errors.js'
+import { givenUp, holeFound, rolledBack, superseded, tooLarge, unreadable } from './errors.js'
 import { Farewell } from './farewell.js'
 import { Follower } from './follower.js'
 import { ForeignReports } from './foreign-reports.js'
@@ -14,10 +15,12 @@ import { entryOf, type Judged, type Replica } from './replica.js'
 import { type Parcel, Sender, WINDOW } from './sender.js'
 import type { LogSettings, ReplicatedHost } from './settings.js'
 import { SnapshotWriter } from './snapshot-writer.js'
-import type { Stream, StreamMessage } from './stream.js'
+import type { Hole, Stream, StreamMessage } from './stream.js'
 
 /** What is on its way is waited for when the log is closed, ms. */
 const FAREWELL = 3_000
+/** Whether the stream was trimmed is asked for so long, ms. */
+const ASKED = 2_000
 const NOTHING = new Uint8Array(0)
 
 /** The log of several nodes: an entry is committed when it comes back from the stream that they share. */
@@ -25,6 +28,7 @@ export class ReplicatedLog implements Log {
   readonly immediate = false
   readonly pause = 0
   readonly sharing: Sharing
+  readonly #stream: Stream
   readonly #nodeId: string
   readonly #largest: number
   readonly #replica: Replica
@@ -47,12 +51,15 @@ export class ReplicatedLog implements Log {
   /** When the last entry was applied, monotonic ms. */
   #appliedAt: number
   #moved: () => void = () => undefined
+  /** Asks why positions are missing. */
+  #jumping = Subscription.EMPTY
 
   /** @param replica - as a snapshot has left it */
   constructor(stream: Stream, replica: Replica, settings: LogSettings, host: ReplicatedHost) {
     const { nodeId, reads = 'linearizable', patience = 10_000, snapshots, keys } = settings
     const batch = Math.min(256 * 1024, stream.largest - 2 * ENVELOPE_OVERHEAD)
     this.sharing = { window: WINDOW, batch, waiting: 32 * 1024 * 1024, reads }
+    this.#stream = stream
     this.#nodeId = nodeId
     this.#largest = stream.largest - ENVELOPE_OVERHEAD
     this.#replica = replica
@@ -151,6 +158,7 @@ export class ReplicatedLog implements Log {
 
   /** Ends at once: of what is on its way nobody knows what becomes. */
   stop(): void {
+    this.#jumping.unsubscribe()
     if (this.#stopped) return
     this.#stopped = true
     this.#ended ??= new LogFailure('unavailable', 'this node is being opened anew')
@@ -181,8 +189,7 @@ export class ReplicatedLog implements Log {
     const { position } = this.#replica
     if (this.#stopped || message.position <= position) return
     if (message.position > position + 1) {
-      this.stop()
-      this.#host.outrun()
+      this.#jump({ from: position + 1, to: message.position - 1 })
       return
     }
     try {
@@ -192,6 +199,28 @@ export class ReplicatedLog implements Log {
       return
     }
     this.#moved()
+  }
+
+  /** Trimming is what happens to a node that was away; a hole is damage. */
+  #jump(hole: Hole): void {
+    this.stop()
+    this.#jumping = new Subscription()
+    const { clock } = this.#host
+    const go = (isHole: boolean): void => {
+      this.#jumping.unsubscribe()
+      if (isHole) this.#host.troubled(holeFound(hole))
+      this.#host.outrun(isHole ? hole : undefined)
+    }
+    this.#jumping.add(clock.schedule(ASKED, () => go(false)))
+    this.#jumping.add(
+      this.#stream.bounds().subscribe({
+        next: ({ first }) => go(first <= hole.from),
+        error: error => {
+          this.#host.troubled(error)
+          go(false)
+        },
+      }),
+    )
   }
 
   #apply(judged: Judged, position: number): void {

@@ -5,6 +5,7 @@ import type { Sharing } from '../log/log.js'
 import type { LogKeys } from './log-keys.js'
 import type { Availability } from './pulse.js'
 import type { SnapshotSizes } from './snapshot-writer.js'
+import type { Hole } from './stream.js'
 
 /** How a node goes about the log. */
 export interface LogSettings {
@@ -24,8 +25,8 @@ export interface LogSettings {
 export interface LogEvents {
   /** @param cause - what went wrong last */
   available(availability: Availability, cause: unknown): void
-  /** It has fallen behind what was trimmed, and must be opened anew. */
-  outrun(): void
+  /** It has fallen behind what was trimmed, or met a hole, and must be opened anew. */
+  outrun(hole?: Hole): void
   /** It has stopped for good: `diverged`, `superseded`, `format`, `log-key` or `damaged`. */
   failed(error: unknown): void
   /** Something went wrong that does not keep it from going on. */

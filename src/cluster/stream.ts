@@ -19,6 +19,16 @@ export interface StreamBounds {
   readonly last: number
   /** Who leads the stream, for those who look, if it is known. */
   readonly leader?: string | undefined
+  /** So many messages between the first and the last are not there: nobody removes any but the oldest. */
+  readonly missing?: number | undefined
+  /** Who keeps the stream as well, and does not have all of it, or cannot be reached, if it is known. */
+  readonly behind?: readonly string[] | undefined
+}
+
+/** Positions that are not there, the first and the last of them. */
+export interface Hole {
+  readonly from: number
+  readonly to: number
 }
 
 /** A snapshot that is there as a whole. */

@@ -69,6 +69,10 @@ export class NatsStream implements Stream {
         first: state.messages === 0 ? state.last_seq + 1 : state.first_seq,
         last: state.last_seq,
         leader: cluster?.leader,
+        missing: state.num_deleted ?? 0,
+        behind: (cluster?.replicas ?? [])
+          .filter(({ current, offline }) => !current || offline === true)
+          .map(({ name }) => name),
       })),
     )
   }

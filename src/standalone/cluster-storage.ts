@@ -3,6 +3,7 @@ import { toHex } from '../base/bytes.js'
 import type { Clock } from '../base/clock.js'
 import { ArgumentError, ClosedError, StateStoreError } from '../base/errors.js'
 import { randomBytes } from '../base/random.js'
+import { degraded } from '../cluster/errors.js'
 import { type OpenedNode, openNode } from '../cluster/open.js'
 import type { SharedLog } from '../cluster/shared-log.js'
 import type { Stream, StreamBounds } from '../cluster/stream.js'
@@ -23,7 +24,7 @@ export async function inCluster(
   log: SharedLog,
   { clock, opening }: StorageSettings,
   bounds: EngineOptions<Client>,
-  { events, clients, unwanted$ = NEVER }: NodeHost,
+  { events, kept, clients, unwanted$ = NEVER }: NodeHost,
 ): Promise<Storage> {
   const { settings } = log
   const unwanted = (): never => {
@@ -32,7 +33,7 @@ export async function inCluster(
   const first = <T>(source$: Observable<T>): Promise<T> => firstValueFrom(merge(source$, unwanted$.pipe(map(unwanted))))
   const stream = await first(log.connect())
   const answering = await claim(stream, settings.nodeId)
-  const onlooker = new Onlooker(stream, clock)
+  const onlooker = new Onlooker(stream, clock, kept)
   const open = async (): Promise<Opened> => {
     const options = { bounds, settings, clock, random, newLife, clients, events, progress: opening }
     const node = await first(openNode<Client>(stream, options))
@@ -91,10 +92,14 @@ class Onlooker {
   last: StreamBounds | undefined
   readonly #stream: Stream
   readonly #clock: Clock
+  readonly #kept: (concern: unknown) => void
+  /** Whether something was wrong at the last look: a server that begins again is behind for a moment. */
+  #wasDegraded = false
   #cancel: () => void
   #looking: Subscription | undefined
 
-  constructor(stream: Stream, clock: Clock) {
+  constructor(stream: Stream, clock: Clock, kept: (concern: unknown) => void) {
+    this.#kept = kept
     this.#stream = stream
     this.#clock = clock
     this.#cancel = clock.schedule(0, () => this.#look())
@@ -110,6 +115,9 @@ class Onlooker {
     this.#looking = this.#stream.bounds().subscribe({
       next: bounds => {
         this.last = bounds
+        const concern = degraded(bounds)
+        if (concern === undefined || this.#wasDegraded) this.#kept(concern)
+        this.#wasDegraded = concern !== undefined
       },
       // The log itself says when it cannot be reached.
       error: () => {

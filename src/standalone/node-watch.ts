@@ -1,5 +1,6 @@
 import type { Subscription } from 'rxjs'
 import { systemClock } from '../base/clock.js'
+import { reason } from '../base/errors.js'
 import type { Lives } from './lives.js'
 import { KEPT, type LogEvent, type Outlets } from './outlets.js'
 
@@ -19,6 +20,7 @@ export class NodeWatch {
     this.#subscription = outlets.log$.subscribe(event => {
       if (event !== undefined) this.#take(event)
     })
+    this.#subscription.add(outlets.concern$.subscribe(concern => this.#tellKept(concern)))
   }
 
   stop(): void {
@@ -37,6 +39,16 @@ export class NodeWatch {
       if (event.availability === 'away') this.#lives.life.away = 'the log of the store cannot be reached'
       if (storage$.value.state !== 'waiting') storage$.next({ state: 'waiting', error: event.cause })
     }
+  }
+
+  /** What is worse is said already. */
+  #tellKept(concern: unknown): void {
+    const { storage$ } = this.#outlets
+    const { state, error } = storage$.value
+    if (state !== 'kept' && state !== 'degraded') return
+    if (concern === undefined && state === 'degraded') storage$.next(KEPT)
+    if (concern !== undefined && (state === 'kept' || reason(concern) !== reason(error)))
+      storage$.next({ state: 'degraded', error: concern })
   }
 
   #open(): void {

@@ -30,6 +30,8 @@ export interface StorageSettings {
 /** Who hears of a log that nodes share, and what they have to know of this one. */
 export interface NodeHost {
   readonly events: LogEvents
+  /** Hears every few seconds how the log is kept: what is wrong with it, or `undefined`. */
+  readonly kept: (concern: unknown) => void
   /** Connections at this node. */
   readonly clients: () => number
   /** What is being opened is not wanted any more when this emits; default never. */

@@ -18,6 +18,8 @@ export interface Outlets {
   readonly storage$: BehaviorSubject<StorageStatus>
   /** The last that was said of a log that nodes share. */
   readonly log$: BehaviorSubject<LogEvent | undefined>
+  /** What is wrong with how that log is kept, though it goes on; `undefined` for nothing. */
+  readonly concern$: Subject<unknown>
 }
 
 /** What becomes of a log that nodes share. */
@@ -42,6 +44,7 @@ export const newOutlets = (): Outlets => ({
   faults$: new Subject(),
   storage$: new BehaviorSubject(KEPT),
   log$: new BehaviorSubject<LogEvent | undefined>(undefined),
+  concern$: new Subject(),
 })
 
 /** Starts a life of the store that is open; its log is closed again when it does not come to be. */
@@ -71,6 +74,12 @@ export const logEventsTo = ({ log$, faults$ }: Outlets): LogEvents => ({
     if (!(error instanceof StreamError)) faults$.next({ clientId: '', error })
   },
 })
+
+/** Where it is said how a log that nodes share is kept. */
+export const keptTo =
+  ({ concern$ }: Outlets) =>
+  (concern: unknown): void =>
+    concern$.next(concern)
 
 /** Where errors go that no client is to blame for. */
 export const faultsTo =

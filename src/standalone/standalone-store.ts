@@ -16,7 +16,7 @@ import type { Life } from './life.js'
 import { Lives } from './lives.js'
 import { NodeWatch } from './node-watch.js'
 import type { ServeOptions } from './options.js'
-import { begin, logEventsTo, newOutlets, type Outlets } from './outlets.js'
+import { begin, keptTo, logEventsTo, newOutlets, type Outlets } from './outlets.js'
 import type {
   ConnectedClient,
   Fault,
@@ -80,7 +80,7 @@ export class StandaloneStore implements RunningStore {
     const outlets = newOutlets()
     const door = doorOf(options, outlets.faults$)
     let store: StandaloneStore | undefined
-    const host = { events: logEventsTo(outlets), clients: () => store?.stats.connections ?? 0 }
+    const host = { events: logEventsTo(outlets), kept: keptTo(outlets), clients: () => store?.stats.connections ?? 0 }
     const storage = await storageOf(options, watchQuotas(options), rightsOf(door), host)
     try {
       const opened = await storage.open()

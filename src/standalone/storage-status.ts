@@ -4,9 +4,10 @@ export interface StorageStatus {
    * `kept`: as it should be. `full`: writes are refused with `quota-exceeded` until there is room on the disk. `broken`:
    * writes are refused (status 503) until the store is started again, as it is not known what the disk has. Of a node:
    * `waiting`: the log that the nodes share cannot be reached, or has no quorum; nothing is acknowledged, and clients are sent
-   * away when it takes too long. `broken`: it has stopped for good, and takes no clients.
+   * away when it takes too long. `degraded`: all goes on, and the log is not kept on all servers, or has a hole. `broken`: it
+   * has stopped for good, and takes no clients.
    */
-  readonly state: 'kept' | 'full' | 'broken' | 'waiting'
+  readonly state: 'kept' | 'full' | 'broken' | 'waiting' | 'degraded'
   /** The system's error, if it is not well. */
   readonly error: unknown
 }
