@@ -172,7 +172,7 @@ describe('A sender', () => {
     second.publish('h', 800)
     clock.advance(1_000)
     third.publish('g', 100)
-    expect([live.sequenceIds.length, live.end, dead.end]).toEqual([1_503, undefined, undefined])
+    expect([live.sequenceIds.length, live.end, dead.end]).toEqual([1_602, undefined, undefined])
   })
 
   it('waits again for one that came too late, once it has caught up', () => {
@@ -237,13 +237,63 @@ describe('A sender', () => {
       new PacedClient(hub, ['g', 's']),
       new PacedClient(hub),
     ]
-    tellGroup(hub, 'q', 760)
-    tellGroup(hub, 's', 900)
+    tellGroup(hub, 'g', 760)
+    tellGroup(hub, 's', 140)
     sender.publish('g', 2)
     quick.take({ type: 'sequenceAck', sequenceId: 761 })
     expect(sender.acks).toBe(1)
     slow.take({ type: 'sequenceAck', sequenceId: 901 })
     expect(sender.acks).toBe(2)
+  })
+
+  it('waits for no member that fills its own backlog with messages of another group', () => {
+    const { clock, hub } = build()
+    const [member, accomplice, sender] = [
+      new PacedClient(hub, ['g', 'own']),
+      new PacedClient(hub),
+      new PacedClient(hub),
+    ]
+    accomplice.publish('own', 751)
+    sender.publish('g', 180)
+    expect([sender.acks, member.end]).toEqual([180, undefined])
+    clock.advance(3_800)
+    member.take({ type: 'sequenceAck', sequenceId: 931 })
+    expect(member.end).toBeUndefined()
+  })
+
+  it('waits once for members that are dead and joined one message apart', () => {
+    const { clock, hub } = build()
+    const dead = Array.from({ length: 6 }, () => new PacedClient(hub))
+    const sender = new PacedClient(hub)
+    let ackId = 1
+    const publish = (): void => sender.take({ type: 'sendToGroup', group: 'g', data: 1, ackId: ackId++ })
+    for (const { session } of dead) {
+      hub.engine.join(session, 'g')
+      publish()
+    }
+    for (let i = 0; i < 2_000; i++) publish()
+    clock.advance(4_000)
+    expect(sender.acks).toBe(2_006)
+    expect(dead.every(({ end }) => end?.startsWith('close 1008'))).toBe(true)
+  })
+
+  it('waits for the members of a user for thirty seconds, and later for a quarter of the time', () => {
+    const { clock, hub } = build()
+    const [member, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
+    let ackId = 1
+    // It acknowledges as late as it may, and only what keeps it among those that senders wait for.
+    const round = (): number => {
+      const before = clock.monotonic()
+      for (let i = 0; i < 752; i++) sender.take({ type: 'sendToGroup', group: 'g', data: 1, ackId: ackId++ })
+      if (sender.acks < ackId - 1) clock.advance(3_900)
+      member.take({ type: 'sequenceAck', sequenceId: member.sequenceIds.length })
+      return clock.monotonic() - before
+    }
+    let waited = 0
+    for (let n = 0; n < 100; n++) waited += round()
+    expect([waited, sender.acks, member.end]).toEqual([39_000, 75_200, undefined])
+    clock.advance(16_000)
+    expect([round(), round(), round()]).toEqual([3_900, 3_900, 0])
   })
 
   it('does not wait for one that waits and has sent more than is read ahead', () => {

@@ -134,9 +134,9 @@ vi.mock('../../../src/pubsub/hub/hub-session.js', async importOriginal => {
   class HubSession extends original.HubSession {
     #delivered = 0
 
-    override deliver(...what: Parameters<InstanceType<typeof original.HubSession>['deliver']>): void {
+    override deliver(...what: Parameters<InstanceType<typeof original.HubSession>['deliver']>): boolean {
       this.#delivered++
-      super.deliver(...what)
+      return super.deliver(...what)
     }
 
     override resume(link: HubLink): void {

@@ -71,6 +71,10 @@ export class HubDriver implements HubListener {
     this.memberships$.next({ type: 'left', connection, group })
   }
 
+  behind(session: HubSession): void {
+    session.startBehind(this.#clock.monotonic())
+  }
+
   allows(connection: Connection, action: GroupAction, group: string): boolean | undefined {
     return this.guards.decide(connection, action, group)
   }

@@ -186,7 +186,8 @@ export class HubEngine {
    * @returns how many sessions it was queued for
    */
   deliver(targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>): number {
-    const { deliveries, overflowed, lagging } = fanOut(targets, frame, spared)
+    const { deliveries, overflowed, lagging, behind } = fanOut(targets, frame, spared)
+    for (const session of behind) this.#listener.behind?.(session)
     this.#deliveries += deliveries
     if (lagging.length > 0) this.lagging = lagging
     for (const session of overflowed) this.end(session, 'overflow', CLOSE.policy, 'too much is not acknowledged')

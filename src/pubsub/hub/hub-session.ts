@@ -41,6 +41,9 @@ export class HubSession implements Connection {
   #written = 0
   /** Senders have waited for it in vain. */
   #excused = false
+  /** Since when more is unacknowledged than with a client that has caught up; and when it acknowledged something last. */
+  #behindSince: number | undefined
+  #acknowledgedAt = Number.NEGATIVE_INFINITY
 
   constructor(connectionId: string, token: string, codec: SharedCodec, identity: OwnedIdentity, budget: MemoryBudget) {
     this.#unacked = new Unacked(budget)
@@ -83,24 +86,24 @@ export class HubSession implements Connection {
     return this.#unacked.hasRoomFor(frame)
   }
 
-  /** Whether senders should wait for it. A client that is away is not waited for. */
-  get lagging(): boolean {
-    return this.attached && !this.#excused && this.#unacked.lagging
+  /** Whether senders to a group should wait for it. A client that is away is not waited for. */
+  lagsIn(group: string): boolean {
+    return this.attached && !this.#excused && this.#unacked.lagsIn(group)
+  }
+
+  /** Whether it is behind, and has acknowledged nothing for so long, ms. */
+  isStalled(duration: number, now: number): boolean {
+    return this.#behindSince !== undefined && now - Math.max(this.#behindSince, this.#acknowledgedAt) >= duration
+  }
+
+  /** Begins to measure how long it is behind. */
+  startBehind(now: number): void {
+    this.#behindSince = now
   }
 
   /** Whether senders need not wait for it any longer. */
   get caughtUp(): boolean {
     return !this.attached || this.#unacked.caughtUp
-  }
-
-  /** The number of the message queued last. */
-  get last(): number {
-    return this.#unacked.last
-  }
-
-  /** Whether it has acknowledged everything up to a number. */
-  hasAcknowledged(id: number): boolean {
-    return this.#unacked.first > id
   }
 
   /** Its part of what is kept for it, alone or with others, bytes. */
@@ -147,10 +150,12 @@ export class HubSession implements Connection {
     return link
   }
 
-  /** Numbers a message and writes it as soon as the link takes it. */
-  deliver(frame: NumberedFrame): void {
+  /** Numbers a message and writes it as soon as the link takes it. Returns whether the client had caught up until now. */
+  deliver(frame: NumberedFrame): boolean {
+    const hadCaughtUp = this.#unacked.caughtUp
     this.#unacked.add(frame)
     this.pump()
+    return hadCaughtUp && !this.#unacked.caughtUp
   }
 
   /** Writes what waits, as far as the link takes it. */
@@ -168,7 +173,10 @@ export class HubSession implements Connection {
   /** What comes from the client: everything up to this id arrived. An id that was never written is a client's bug, and has no effect. */
   acknowledge(id: bigint): void {
     if (id > BigInt(this.#written)) return
+    const { first } = this.#unacked
     this.#unacked.acknowledge(Number(id))
+    if (this.#unacked.first > first) this.#acknowledgedAt = this.heardAt
+    if (this.#unacked.caughtUp) this.#behindSince = undefined
     // A client that recovers may acknowledge what the former link brought before it is repeated.
     this.#next = Math.max(this.#next, this.#unacked.first)
     if (this.caughtUp) this.#excused = false

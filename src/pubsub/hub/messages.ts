@@ -42,6 +42,8 @@ export interface FanOut {
   readonly overflowed: readonly HubSession[]
   /** Those that senders should wait for, before they overflow. */
   readonly lagging: readonly HubSession[]
+  /** Those that had caught up before. */
+  readonly behind: readonly HubSession[]
 }
 
 /**
@@ -54,16 +56,19 @@ export function fanOut(targets: ReadonlySet<HubSession>, frame: DataFrame, spare
   const encoded = new Map<SharedCodec, NumberedFrame>()
   for (const { codec } of targets) if (!encoded.has(codec)) encoded.set(codec, encode(codec, frame))
   let deliveries = 0
-  const [overflowed, lagging]: [HubSession[], HubSession[]] = [[], []]
+  const group = frame.type === 'groupMessage' ? frame.group : undefined
+  const overflowed: HubSession[] = []
+  const lagging: HubSession[] = []
+  const behind: HubSession[] = []
   for (const session of targets) {
     const message = encoded.get(session.codec)
     if (message === undefined || spared?.has(session.connectionId)) continue
-    session.deliver(message)
+    if (session.deliver(message)) behind.push(session)
     deliveries++
     if (session.overflowed) overflowed.push(session)
-    else if (session.lagging) lagging.push(session)
+    else if (group !== undefined && session.lagsIn(group)) lagging.push(session)
   }
-  return { deliveries, overflowed, lagging }
+  return { deliveries, overflowed, lagging, behind }
 }
 
 /**
@@ -73,13 +78,13 @@ export function fanOut(targets: ReadonlySet<HubSession>, frame: DataFrame, spare
  */
 export function withoutRoom(
   targets: ReadonlySet<HubSession>,
-  frame: DataFrame,
+  frame: Extract<DataFrame, { type: 'groupMessage' }>,
   spared?: ReadonlySet<string>,
 ): readonly HubSession[] {
   const encoded = new Map<SharedCodec, NumberedFrame>()
   const full: HubSession[] = []
   for (const session of targets) {
-    if (!session.lagging || spared?.has(session.connectionId)) continue
+    if (!session.lagsIn(frame.group) || spared?.has(session.connectionId)) continue
     const message = encoded.get(session.codec) ?? encode(session.codec, frame)
     encoded.set(session.codec, message)
     if (!session.hasRoomFor(message)) full.push(session)

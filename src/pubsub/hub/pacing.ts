@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.js'
 import type { Deadline } from '../../base/deadlines.js'
 import { Timeouts } from '../../base/timeouts.js'
 import type { HubSession } from './hub-session.js'
+import { PauseBudget } from './pause-budget.js'
 
 /** Longest pause for one member: the official clients acknowledge once a second, on busy machines later, ms. */
 export const LONGEST_PAUSE = 4_000
@@ -22,17 +23,27 @@ interface Pause {
   readonly member: HubSession
   /** Whether a frame of the sender was not taken. */
   readonly untaken: boolean
-  /** Who lagged behind when it began, and what was queued for each last. */
-  readonly lagged: readonly { readonly session: HubSession; readonly last: number }[]
+  /** ms */
+  readonly began: number
   deadline: Deadline<Pause> | undefined
 }
 
+/** How long senders may wait for the members of one owner, and one sender for all members, ms. */
+const MOST_WAITING = { member: 30_000, sender: 60_000 }
+/** The part of the time by which what was waited is forgiven. */
+const FORGIVEN = { member: 1 / 4, sender: 1 / 2 }
+
 /**
  * Lets senders wait for members that are about to have too much unacknowledged, so that a burst does not end sessions
- * that are only some way off. A pause ends when the member has caught up, or in {@link LONGEST_PAUSE} at the latest; then
- * the member is not waited for again until it has, nor is any other that lagged when the pause began and has not
- * acknowledged what it had then: however many are dead, they cost a sender one pause. A sender is held after a message
- * with which a member lags behind, and before one for which a member has no room; those go on first.
+ * that are only some way off. A sender is held after a message with which a member lags behind, and before one for which a
+ * member has no room; those go on first. A pause ends when the member has caught up, or in {@link LONGEST_PAUSE} at the
+ * latest; then the member is not waited for again until it has.
+ *
+ * Nor is a member waited for
+ * - that has been behind for {@link LONGEST_PAUSE} and has acknowledged nothing meanwhile: however many are dead, they cost
+ *   a sender one pause;
+ * - that lags behind with messages of other groups than that of the sender's message;
+ * - whose owner was waited for too much of the time, or by a sender that has waited too much of the time.
  */
 export class Pacing {
   readonly #clock: Clock
@@ -41,11 +52,15 @@ export class Pacing {
   readonly #held = new Map<HubSession, Pause>()
   /** By the member that is waited for. */
   readonly #pauses = new Map<HubSession, Set<Pause>>()
+  /** What was waited for members, by their owner, and by senders. */
+  readonly #waitedFor = new PauseBudget(MOST_WAITING.member, FORGIVEN.member)
+  readonly #waited = new PauseBudget(MOST_WAITING.sender, FORGIVEN.sender)
+  readonly #since = new Map<HubSession, number>()
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#timeouts = new Timeouts(clock, ({ lagged, member }) => {
-      excuse(lagged)
+    this.#timeouts = new Timeouts(clock, ({ member }) => {
+      member.excuse()
       this.#endAll(member)
     })
   }
@@ -57,15 +72,16 @@ export class Pacing {
    * @returns whether it waits from now on
    */
   hold(sender: HubSession, source: Source, lagging: readonly HubSession[], untaken = false): boolean {
-    const member = this.#slowest(lagging)
+    const now = this.#clock.monotonic()
+    const member = this.#slowest(lagging, now)
     const held = this.#held.get(sender)
-    if (member === undefined || held?.source === source) return false
+    if (member === undefined || held?.source === source || this.#waited.isSpent(sender.connectionId, now)) return false
     // It has recovered at another link.
     if (held) this.#end(held)
-    const lagged = lagging.map(session => ({ session, last: session.last }))
-    const pause: Pause = { sender, source, member, untaken, lagged, deadline: undefined }
-    pause.deadline = this.#timeouts.add(this.#clock.monotonic() + LONGEST_PAUSE, pause)
+    const pause: Pause = { sender, source, member, untaken, began: now, deadline: undefined }
+    pause.deadline = this.#timeouts.add(now + LONGEST_PAUSE, pause)
     const pauses = this.#pauses.get(member) ?? new Set()
+    if (pauses.size === 0) this.#since.set(member, now)
     this.#pauses.set(member, pauses.add(pause))
     this.#held.set(sender, pause)
     return source.hold()
@@ -82,10 +98,11 @@ export class Pacing {
   }
 
   // A member from which nothing more is read cannot acknowledge before it goes on itself: waiting for it is useless.
-  #slowest(lagging: readonly HubSession[]): HubSession | undefined {
+  #slowest(lagging: readonly HubSession[], now: number): HubSession | undefined {
     let slowest: HubSession | undefined
     for (const member of lagging) {
-      if (this.#held.get(member)?.source.deaf) continue
+      if (this.#held.get(member)?.source.deaf || member.isStalled(LONGEST_PAUSE, now)) continue
+      if (this.#waitedFor.isSpent(member.owner, now)) continue
       if (slowest === undefined || member.backlog > slowest.backlog) slowest = member
     }
     return slowest
@@ -104,13 +121,18 @@ export class Pacing {
     // A sender released before this one may have ended it: its sender may be in another pause by now.
     if (!pauses?.delete(pause)) return
     if (pauses.size === 0) this.#pauses.delete(pause.member)
+    this.#charge(pause, pauses.size === 0)
     this.#held.delete(pause.sender)
     if (pause.deadline) this.#timeouts.remove(pause.deadline)
     pause.source.release()
   }
-}
 
-/** A member that caught up meanwhile and lags behind anew was not waited for in vain. */
-function excuse(lagged: Pause['lagged']): void {
-  for (const { session, last } of lagged) if (!session.caughtUp && !session.hasAcknowledged(last)) session.excuse()
+  /** The time in which several senders wait for a member counts once for it. */
+  #charge({ sender, member, began }: Pause, isLast: boolean): void {
+    const now = this.#clock.monotonic()
+    this.#waited.charge(sender.connectionId, now - began, now)
+    if (!isLast) return
+    this.#waitedFor.charge(member.owner, now - (this.#since.get(member) ?? now), now)
+    this.#since.delete(member)
+  }
 }

@@ -130,7 +130,7 @@ export class Requests {
   ): AckError | typeof LATER | undefined {
     const targets = this.#roster.ofGroup(group)
     const spared = noEcho ? new Set([session.connectionId]) : undefined
-    const frame: DataFrame = { type: 'groupMessage', group, fromUserId: session.userId, payload }
+    const frame = { type: 'groupMessage', group, fromUserId: session.userId, payload } as const
     try {
       const full = withoutRoom(targets, frame, spared)
       if (full.length > 0 && waits(full)) return LATER

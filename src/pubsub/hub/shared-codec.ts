@@ -6,6 +6,8 @@ export type DataFrame = Extract<DownFrame, { type: 'groupMessage' | 'serverMessa
 
 /** A message encoded once for all receivers: only the sequence id differs between them. */
 export interface NumberedFrame extends Kept {
+  /** The group whose message it is, if it is one. */
+  readonly group: string | undefined
   /** Bytes of the frame with this id. */
   sizeAt(id: number): number
   /** The frame with this id; always the same for the same id. */
@@ -55,7 +57,8 @@ export class SharedCodec {
   /** Encodes a message that gets its sequence ids later. Raises the codec's error when it cannot be encoded. */
   encodeOnce(frame: DataFrame): NumberedFrame {
     const data = this.#codec.encode(frame)
-    return typeof data === 'string' ? new NumberedText(data) : new NumberedBytes(data)
+    const group = frame.type === 'groupMessage' ? frame.group : undefined
+    return typeof data === 'string' ? new NumberedText(data, group) : new NumberedBytes(data, group)
   }
 }
 
@@ -79,9 +82,11 @@ export function agree(offered: readonly string[], known: readonly SharedCodec[])
 class NumberedText implements NumberedFrame {
   readonly size: number
   holders = 0
+  readonly group: string | undefined
   readonly #head: string
 
-  constructor(object: string) {
+  constructor(object: string, group: string | undefined) {
+    this.group = group
     this.#head = `${object.slice(0, -1)},"sequenceId":`
     this.size = Buffer.byteLength(this.#head) + 1
   }
@@ -104,9 +109,11 @@ const SEQUENCE_ID = 0x20
 /** The only field of the outer message is the inner one, which gets a last field: the sequence id. */
 class NumberedBytes implements NumberedFrame {
   holders = 0
+  readonly group: string | undefined
   readonly #body: Uint8Array
 
-  constructor(message: Uint8Array) {
+  constructor(message: Uint8Array, group: string | undefined) {
+    this.group = group
     this.#body = message.subarray(1 + lengthOfVarint(message, 1))
   }
 

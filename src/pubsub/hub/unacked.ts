@@ -12,6 +12,16 @@ const LAGGING = { messages: 750, bytes: 8 * 1024 * 1024 }
 /** With no more than that it has caught up. */
 const CAUGHT_UP = { messages: 250, bytes: 4 * 1024 * 1024 }
 
+/** A group with no more than that, or with less than this part of what another has, is not what a client lags behind with. */
+const MINOR = { messages: LAGGING.messages / 16, bytes: LAGGING.bytes / 16 }
+const MINOR_PART = 1 / 4
+
+/** What waits of one group. */
+interface Amount {
+  messages: number
+  bytes: number
+}
+
 /**
  * The messages a client has not acknowledged, numbered 1, 2, 3, ... in the order they came. A message keeps its
  * number and its bytes, so that a repetition is recognised.
@@ -20,6 +30,8 @@ export class Unacked {
   #frames: NumberedFrame[] = []
   #last = 0
   #bytes = 0
+  /** By group; from the first call of `lagsIn` until the client has caught up. */
+  #groups: Map<string | undefined, Amount> | undefined
   readonly #budget: MemoryBudget
 
   constructor(budget: MemoryBudget) {
@@ -63,6 +75,18 @@ export class Unacked {
     return this.#frames.length > LAGGING.messages || this.#bytes > LAGGING.bytes
   }
 
+  /** Whether it lags behind with messages of a group, not only with those of others. */
+  lagsIn(group: string | undefined): boolean {
+    if (!this.lagging) return false
+    const { messages, bytes } = this.#amounts.get(group) ?? { messages: 0, bytes: 0 }
+    if (messages <= MINOR.messages && bytes <= MINOR.bytes) return false
+    const all = [...this.#amounts.values()]
+    return (
+      all.every(other => messages >= other.messages * MINOR_PART) ||
+      all.every(other => bytes >= other.bytes * MINOR_PART)
+    )
+  }
+
   get caughtUp(): boolean {
     return this.#frames.length <= CAUGHT_UP.messages && this.#bytes <= CAUGHT_UP.bytes
   }
@@ -71,6 +95,7 @@ export class Unacked {
   add(frame: NumberedFrame): void {
     this.#budget.keep(frame)
     this.#frames.push(frame)
+    if (this.#groups) count(this.#groups, frame, 1)
     this.#last++
     this.#bytes += frame.sizeAt(this.#last)
   }
@@ -88,12 +113,31 @@ export class Unacked {
     for (const [i, frame] of released.entries()) {
       this.#bytes -= frame.sizeAt(first + i)
       this.#budget.release(frame)
+      if (this.#groups) count(this.#groups, frame, -1)
     }
+    if (this.caughtUp) this.#groups = undefined
+  }
+
+  get #amounts(): ReadonlyMap<string | undefined, Amount> {
+    if (this.#groups !== undefined) return this.#groups
+    const groups = new Map<string | undefined, Amount>()
+    for (const frame of this.#frames) count(groups, frame, 1)
+    this.#groups = groups
+    return groups
   }
 
   clear(): void {
     for (const frame of this.#frames) this.#budget.release(frame)
     this.#frames = []
     this.#bytes = 0
+    this.#groups = undefined
   }
+}
+
+function count(groups: Map<string | undefined, Amount>, { group, size }: NumberedFrame, sign: 1 | -1): void {
+  const amount = groups.get(group) ?? { messages: 0, bytes: 0 }
+  amount.messages += sign
+  amount.bytes += sign * size
+  if (amount.messages === 0) groups.delete(group)
+  else groups.set(group, amount)
 }
