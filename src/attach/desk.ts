@@ -1,5 +1,5 @@
 import type { Subject } from 'rxjs'
-import type { InboundMessage } from '../mqtt/session.js'
+import type { Done, InboundMessage } from '../mqtt/session.js'
 import type { Content, Incoming } from '../packet/publish.js'
 import { INVOKE_TOPIC } from '../protocol/topics.js'
 import { StateStoreService } from '../server/service.js'
@@ -7,7 +7,7 @@ import { type RequestReport, StateStoreServer } from '../server/state-store-serv
 import { volatileRule } from '../standalone/persistence.js'
 import type { Opened } from '../standalone/storage.js'
 import { refusalOf, requestOf, Signature } from './asked.js'
-import { Guests } from './guests.js'
+import { type Guest, Guests } from './guests.js'
 import { identityOf } from './identity.js'
 import type { Settings } from './options.js'
 import type { Handling, Outgoing } from './outgoing.js'
@@ -26,6 +26,15 @@ export interface DeskOutlets {
   unanswered(clientId: string | undefined, responseTopic: string): void
 }
 
+/** A request as it came. */
+interface Asked {
+  readonly message: InboundMessage
+  readonly guest: Guest
+  /** How often its client had been heard by then. */
+  readonly heard: number
+  readonly done: () => void
+}
+
 /** Takes requests that came through a broker to the store, and answers and notifications to the broker. */
 export class Desk {
   readonly server: StateStoreServer
@@ -38,7 +47,7 @@ export class Desk {
   readonly #outgoing: Outgoing
   readonly #outlets: DeskOutlets
   /** As they came, by what was made of them, with how to say that they are done. */
-  readonly #asked = new Map<Incoming, { readonly message: InboundMessage; readonly done: () => void }>()
+  readonly #asked = new Map<Incoming, Asked>()
   #signature = new Signature('')
 
   constructor({ engine, log, clock: logClock }: Opened, settings: Settings, outgoing: Outgoing, outlets: DeskOutlets) {
@@ -97,7 +106,7 @@ export class Desk {
     }
     const guest = this.guests.heard(identity.clientId)
     const request = requestOf(message)
-    this.#asked.set(request, { message, done })
+    this.#asked.set(request, { message, guest, heard: guest.heard, done })
     this.server.take(guest, request)
   }
 
@@ -115,8 +124,12 @@ export class Desk {
     this.#asked.delete(request)
     const topic = asked?.message.responseTopic
     if (asked === undefined || topic === undefined) return
-    const { message, done } = asked
-    this.#outgoing.push(this.#signature.answerTo(message, topic, content), done, handlingOf(message))
+    const { message, guest, heard, done } = asked
+    const acknowledged: Done = refusal => {
+      this.guests.answered(guest, heard, topic, refusal)
+      done()
+    }
+    this.#outgoing.push(this.#signature.answerTo(message, topic, content), acknowledged, handlingOf(message))
   }
 }
 

@@ -24,6 +24,10 @@ export class Guest implements Client {
   /** How often it was heard, and when last, monotonic ms. */
   heard = 0
   heardAt = 0
+  /** Where it was found to subscribe, last; `undefined` for one that was never found anywhere. */
+  responseTopic: string | undefined
+  /** When that was, monotonic ms. */
+  foundAt = Number.NEGATIVE_INFINITY
   readonly #notify: (guest: Guest, message: Publish) => void
 
   constructor(clientId: string, since: number, notify: (guest: Guest, message: Publish) => void) {
@@ -97,6 +101,32 @@ export class Guests {
     if (guest === undefined || this.#clock.monotonic() - guest.heardAt < SURELY_GONE) return
     this.#watchers.drop(guest)
     guest.heardAt = Number.NEGATIVE_INFINITY
+  }
+
+  /**
+   * What was published for a client on its response topic was acknowledged. Anybody can ask in any name: a client that was
+   * never found watches nothing, and one that was found there and is not any more has left.
+   *
+   * @param heard - how often it had been heard when that was published: heard since, it may be there by now
+   */
+  answered(guest: Guest, heard: number, topic: string, refusal: Parameters<Done>[0]): void {
+    if (refusal === undefined) {
+      guest.responseTopic = topic
+      guest.foundAt = this.#clock.monotonic()
+      return
+    }
+    const isUnfound = guest.responseTopic === undefined || guest.responseTopic === topic
+    if (refusal.status === NO_MATCHING_SUBSCRIBERS && isUnfound && guest.heard === heard) this.#watchers.drop(guest)
+  }
+
+  /** Whether a client was neither heard nor found for so long, ms. */
+  isSilent({ heardAt, foundAt }: Guest, ms: number): boolean {
+    return this.#clock.monotonic() - Math.max(heardAt, foundAt) >= ms
+  }
+
+  /** Clients that watch something. */
+  *watching(): Generator<Guest, void> {
+    for (const guest of this.#byId.values()) if (this.#watchers.countOf(guest) > 0) yield guest
   }
 
   #of(clientId: string): Guest {

@@ -19,6 +19,7 @@ import { LifeAnnouncer } from './life-announcer.js'
 import type { Settings } from './options.js'
 import { Outgoing } from './outgoing.js'
 import { OwnLives } from './own-lives.js'
+import { PresenceSweep } from './presence-sweep.js'
 import { RivalProbe } from './rival-probe.js'
 
 /** What it tells. After `ended` it is silent. */
@@ -66,6 +67,7 @@ export class Reign {
   readonly #lives = new OwnLives()
   readonly #announcer: LifeAnnouncer
   readonly #rivals: RivalProbe
+  readonly #sweep: PresenceSweep
 
   constructor(session: ServiceSession, opened: Opened, settings: Settings, clock: Clock, events: ReignEvents) {
     this.#session = session
@@ -87,6 +89,12 @@ export class Reign {
     this.#announcements = new Granting(session, clock)
     this.#departing = new Granting(session, clock)
     this.#departures = settings.departures
+    this.#sweep = new PresenceSweep(
+      this.desk.guests,
+      () => this.#isOpen && 2 * opened.engine.watchers.count > settings.watches.most,
+      (message, done) => this.#outgoing.push(message, done),
+      clock,
+    )
     this.#announcer = new LifeAnnouncer(clock, () => this.#announce())
     this.#rivals = new RivalProbe(
       session,
@@ -186,6 +194,7 @@ export class Reign {
       this.#stopListening = this.#clock.schedule(PATIENCE, () => this.#session.doubt())
     })
     this.#askForDepartures()
+    this.#sweep.start()
     this.#events.serving(this.desk.life)
     this.#inward.resume()
   }
@@ -221,6 +230,7 @@ export class Reign {
     this.#stopListening()
     this.#announcer.stop()
     this.#rivals.stop()
+    this.#sweep.stop()
     this.#confirm = undefined
     this.#isContested = false
     this.#invoking.cancel()
@@ -300,5 +310,6 @@ export class Reign {
     this.#stopListening()
     this.#announcer.stop()
     this.#rivals.stop()
+    this.#sweep.stop()
   }
 }
