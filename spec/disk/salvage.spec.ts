@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { toBinaryString } from '../../src/base/bytes.js'
+import { concatBytes, toBinaryString } from '../../src/base/bytes.js'
 import { fileOf } from '../../src/disk/format.js'
+import { FRAME_HEADER, NO_SALT, seal } from '../../src/disk/frame.js'
 import { createLog } from '../../src/disk/open.js'
 import { recover } from '../../src/disk/recovery.js'
 import { type Salvaged, salvage } from '../../src/disk/salvage.js'
@@ -155,16 +156,29 @@ function lostAtMost(disk: MemoryDisk, { name, from, to }: { name: string; from: 
   const bytes = disk.contents.get(name) ?? new Uint8Array(0)
   if (fileOf(name)?.kind !== 'log') return 0
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  let [count, all, at] = [0, 0, 48]
+  let [count, at] = [0, 48]
   while (at + 16 < bytes.length && view.getUint32(at) > 0) {
     const end = at + 16 + view.getUint32(at)
     if (from < end && to > at) count++
-    all++
     at = end
   }
-  // With its head and its first frame a log loses what tells frames from values.
-  return from < 48 && to > 48 ? all : count
+  return count
 }
+
+describe('A log whose first sector is destroyed', () => {
+  it('loses the entries in it alone, though what tells frames from values was there, and values look like frames', async () => {
+    const frames = Array.from({ length: 20 }, (_, i) => seal(new Uint8Array(FRAME_HEADER + i), 1 + i, NO_SALT))
+    const value = toBinaryString(concatBytes(frames))
+    const keys = Array.from({ length: 10 }, (_, i) => `k${i}`)
+    const { disk } = await written([keys.map(key => entryOf(['SET', key, value]))], 1e6)
+    const [name, bytes] = [...disk.contents].find(([name]) => name.startsWith('log')) ?? expect.fail('no log')
+    const faulty = bytes.slice()
+    faulty.fill(0, 0, 512)
+    const salvaged = await salvage(disk.with(name, faulty))
+    expect(salvaged.omissions).toMatchObject([{ type: 'entries', first: 1, last: 2, extent: { file: name } }])
+    expect(Object.keys(valuesOf(await recovered(salvaged)))).toEqual(keys.slice(1))
+  })
+})
 
 describe('A snapshot with damage', () => {
   const KEYS = 3_000

@@ -11,6 +11,7 @@ import { FrameSource } from './frame-source.js'
 import { readMark } from './mark.js'
 import { namesIn, type Progress } from './recovery.js'
 import { type DependentWrite, Replay } from './replay.js'
+import { plainly, searchSalt } from './salt-search.js'
 import { SalvagedState } from './salvaged-state.js'
 
 /** Some bytes of a file. */
@@ -207,7 +208,7 @@ class Attempt {
   async #log(name: string, from: number, file: OpenFile): Promise<void> {
     this.#tail = undefined
     const written = await (await FrameSource.of(file, 0, NO_SALT)).end()
-    const salt = await saltIn(file, name, 'log', from)
+    const salt = (await saltIn(file, name, 'log', from)) ?? (await this.#searchedSalt(file, from, written))
     if (salt === undefined) {
       if (written > 0) this.#tail = { extent: { file: name, at: 0, bytes: written }, keys: [] }
       return
@@ -230,6 +231,12 @@ class Attempt {
       this.#skipTo(found - 1)
       this.#tail = undefined
     }
+  }
+
+  /** The mark is about the last log alone. */
+  async #searchedSalt(file: OpenFile, from: number, written: number): Promise<Salt | undefined> {
+    const { logs, marked } = this.#found
+    return from === logs.at(-1) && marked > from ? searchSalt(file, written, marked) : undefined
   }
 
   #entry(file: string, at: number, bytes: Uint8Array): void {
@@ -280,8 +287,7 @@ async function saltIn(file: OpenFile, name: string, kind: Kind, position: number
   if (plain === undefined || plain.length > (await file.size())) return undefined
   const frame = await file.read(HEAD_SIZE, FRAME_HEADER + plain.length)
   if (frame.length !== FRAME_HEADER + plain.length || !isIntact(frame)) return undefined
-  const salt = saltOf(header, kind === 'log' ? position + 1 : 0)
-  return salt.every(byte => byte === 0) ? NO_SALT : salt
+  return plainly(saltOf(header, kind === 'log' ? position + 1 : 0))
 }
 
 function entryOf(bytes: Uint8Array): Entry | undefined {
