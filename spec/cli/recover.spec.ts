@@ -41,7 +41,7 @@ describe('recover', () => {
     const { code, stdout, stderr } = await execute(['recover', data, '--to', to])
     expect(stdout.replaceAll(to, 'NEW')).toBe(
       [
-        'position  bytes  left out                                         keys',
+        'position  bytes  left out                                         keys, as far as they can be read',
         `       3     80  damaged entry, ${LOG} at byte 173  b`,
         '',
         'recovered  2 keys in NEW, at position 4; 3 entries of the log',

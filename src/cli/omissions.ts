@@ -8,7 +8,7 @@ import { colorsFor, counted, oneLine } from './text.js'
 /** More keys of one record are counted; `--json` prints all. */
 const MAX_KEYS = 5
 
-const HEADINGS = ['position', 'bytes', 'left out', 'keys'] as const
+const HEADINGS = ['position', 'bytes', 'left out', 'keys, as far as they can be read'] as const
 
 /** Why a write depends on what is missing. */
 const WHY: Record<Extract<Omission, { type: 'write' }>['why'], string> = {
@@ -20,13 +20,13 @@ const WHY: Record<Extract<Omission, { type: 'write' }>['why'], string> = {
 /** What was left out, as a table with a line for each record. */
 export function omissionTable(omissions: readonly Omission[], io: Io): string[] {
   if (omissions.length === 0) return []
-  const { bold, dim } = colorsFor(io.stdout, io.env)
+  const { bold } = colorsFor(io.stdout, io.env)
   const rows = omissions.map(rowOf)
   const width = (column: 0 | 1 | 2): number => Math.max(...[HEADINGS, ...rows].map(row => row[column].length))
   const [positions, sizes, words] = [width(0), width(1), width(2)]
   const line = ([position, bytes, what, keys]: Row): string =>
     [position.padStart(positions), bytes.padStart(sizes), what.padEnd(words), keys].join(GAP).trimEnd()
-  return [`${bold(line([...HEADINGS]))}\n`, ...rows.map(row => `${line(row)}\n`), dim('\n')]
+  return [`${bold(line([...HEADINGS]))}\n`, ...rows.map(row => `${line(row)}\n`), '\n']
 }
 
 type Row = [position: string, bytes: string, what: string, keys: string]
