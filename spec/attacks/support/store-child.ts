@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import type { HubStats } from '../../../src/pubsub/hub/hub-stats.js'
 import type { ServeOptions, StoreStats } from '../../../src/standalone.js'
 import type { Program } from '../../support/bundle.js'
 
@@ -25,7 +26,7 @@ export interface ChildOptions extends Omit<ServeOptions, 'clock' | 'authenticate
   readonly console?: boolean
   /**
    * A hub in the same process, behind a proxy on this machine: `?user=` says who one is, `&may=all` that one may join and
-   * send to groups; or, with `key`, tokens that are signed with it.
+   * send to groups, and `&slow` that it is never known; or, with `key`, tokens that are signed with it.
    */
   readonly hub?: boolean | { readonly key: string }
   /** Keys of tokens that are believed, besides names that are backwards; of a store with a policy. */
@@ -82,6 +83,10 @@ export class StoreChild implements AsyncDisposable {
 
   async stats(): Promise<StoreStats> {
     return this.#ask('stats')
+  }
+
+  async hubStats(): Promise<HubStats | undefined> {
+    return this.#ask('hub')
   }
 
   /** Moves its wall clock by so many ms. */

@@ -29,10 +29,10 @@ const hub = withHub
       authenticate:
         typeof withHub === 'object'
           ? withHub
-          : ({ query }) => ({
-              userId: query.get('user') ?? '',
-              roles: query.get('may') === 'all' ? GROUPS : [],
-            }),
+          : ({ query }) =>
+              query.has('slow')
+                ? new Promise(() => undefined)
+                : { userId: query.get('user') ?? '', roles: query.get('may') === 'all' ? GROUPS : [] },
     })
   : undefined
 
@@ -46,7 +46,7 @@ function memory(): Memory {
 
 process.on('message', question => {
   if (typeof question === 'number') ahead += question
-  process.send?.(question === 'memory' ? memory() : store.stats)
+  process.send?.(question === 'memory' ? memory() : question === 'hub' ? hub?.stats : store.stats)
 })
 process.on('disconnect', () => process.exit())
 process.send?.({

@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../base/clock.js'
 import { Timeouts } from '../../base/timeouts.js'
+import { Places } from '../../listeners/places.js'
 import { hubKey, isHubName } from '../wire/names.js'
 import type { SessionClaim } from './identity.js'
 
@@ -91,11 +92,14 @@ export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefus
   stream.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** Handshakes for which the application has not yet decided who the client is. */
+/**
+ * Handshakes for which the application has not yet decided who the client is. When there is no place left, one gives way of
+ * the address that has most: who makes the application slow keeps nobody out but itself.
+ */
 export class Handshakes {
-  readonly #clock: Clock
   readonly #timeouts: Timeouts<() => void>
-  readonly #waiting = new Map<Duplex, () => void>()
+  readonly #clock: Clock
+  readonly #places = new Places<Pending>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -104,35 +108,53 @@ export class Handshakes {
 
   /** How many wait. */
   get count(): number {
-    return this.#waiting.size
+    return this.#places.size
   }
 
-  /** Whether no more may wait. */
-  get full(): boolean {
-    return this.#waiting.size >= MOST_HANDSHAKES
+  /** Whether another one of this address may wait; one of another address may have to give way for it. */
+  admits(address: string): boolean {
+    return this.count < MOST_HANDSHAKES || this.#yielding(address) !== undefined
   }
 
-  /** What is decided about a connection, or `undefined` when that takes too long. */
-  async wait<T>(stream: Duplex, decision: Promise<T>): Promise<T | undefined> {
+  /** What is decided about a connection, or `undefined` when that takes too long, or the place is somebody else's. */
+  async wait<T>(stream: Duplex, address: string, decision: Promise<T>): Promise<T | undefined> {
     let giveUp = (): void => undefined
     const late = new Promise<undefined>(resolve => {
       giveUp = () => resolve(undefined)
     })
-    this.#waiting.set(stream, giveUp)
-    const deadline = this.#timeouts.add(this.#clock.monotonic() + HANDSHAKE_TIMEOUT, giveUp)
+    if (this.count >= MOST_HANDSHAKES) this.#yielding(address)?.leave()
+    const pending = {
+      stream,
+      leave: () => {
+        this.#places.delete(address, pending)
+        giveUp()
+      },
+    }
+    this.#places.add(address, pending)
+    const deadline = this.#timeouts.add(this.#clock.monotonic() + HANDSHAKE_TIMEOUT, pending.leave)
     try {
       return await Promise.race([decision, late])
     } finally {
       this.#timeouts.remove(deadline)
-      this.#waiting.delete(stream)
+      this.#places.delete(address, pending)
     }
   }
 
   /** Cuts the connections of all of them, whatever would be decided. */
   close(): void {
-    for (const [stream, giveUp] of this.#waiting) {
-      stream.destroy()
-      giveUp()
+    for (let next = this.#places.yielding(); next !== undefined; next = this.#places.yielding()) {
+      next.stream.destroy()
+      next.leave()
     }
   }
+
+  #yielding(address: string): Pending | undefined {
+    return this.#places.yielding(this.#places.countOf(address) + 1)
+  }
+}
+
+interface Pending {
+  readonly stream: Duplex
+  /** Gives its place up. */
+  readonly leave: () => void
 }

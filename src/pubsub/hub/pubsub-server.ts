@@ -194,13 +194,14 @@ export class PubSubServer implements AsyncDisposable {
       else this.#accept(request, stream, head, admission)
     }
     const asked = this.#admissions.read(request)
+    const address = this.#doorman.addressOf(request)
     if ('status' in asked) settle(asked)
     // A client that comes back is known already, and does not wait behind strangers.
     else if (asked.handshake.claim !== undefined) settle(this.#admissions.recovery(asked, request))
-    else if (this.#closed !== undefined || this.#handshakes.full) settle(BUSY)
+    else if (this.#closed !== undefined || !this.#handshakes.admits(address)) settle(BUSY)
     else
       void this.#handshakes
-        .wait(stream, this.#admissions.admit(asked, request))
+        .wait(stream, address, this.#admissions.admit(asked, request))
         .then((admission = BUSY) => settle(admission))
   }
 
