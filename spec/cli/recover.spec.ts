@@ -1,6 +1,8 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { processIo } from '../../src/cli/io.js'
+import { omissionTable } from '../../src/cli/omissions.js'
 import { serve } from '../../src/standalone.js'
 import { scratch } from './open-console.js'
 import { execute } from './test-io.js'
@@ -120,5 +122,22 @@ describe('recover', () => {
     expect(await execute(['recover', other, '--to', to])).toMatchObject({ code: 1 })
     expect(await execute(['recover', join(other, 'none'), '--to', to])).toMatchObject({ code: 1 })
     await expect(readdir(to)).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+})
+
+describe('The table of what is left out', () => {
+  it('has a line for each of 200,000 records', () => {
+    const omissions = Array.from({ length: 200_000 }, (_, i) => ({
+      type: 'write' as const,
+      position: i + 1,
+      bytes: 40,
+      verb: 'SET' as const,
+      key: Uint8Array.of(97),
+      why: 'condition' as const,
+    }))
+    const [heading = '', ...lines] = omissionTable(omissions, { ...processIo(), env: { NO_COLOR: '1' } })
+    expect(heading).toContain('position  bytes  left out')
+    expect(lines).toHaveLength(200_001)
+    expect(lines.at(-2)).toBe('  200000     40  SET: its condition depends on what is missing  a\n')
   })
 })

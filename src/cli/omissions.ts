@@ -22,7 +22,9 @@ export function omissionTable(omissions: readonly Omission[], io: Io): string[] 
   if (omissions.length === 0) return []
   const { bold } = colorsFor(io.stdout, io.env)
   const rows = omissions.map(rowOf)
-  const width = (column: 0 | 1 | 2): number => Math.max(...[HEADINGS, ...rows].map(row => row[column].length))
+  // Not spread: a call takes only so many arguments.
+  const width = (column: 0 | 1 | 2): number =>
+    rows.reduce((widest, row) => Math.max(widest, row[column].length), HEADINGS[column].length)
   const [positions, sizes, words] = [width(0), width(1), width(2)]
   const line = ([position, bytes, what, keys]: Row): string =>
     [position.padStart(positions), bytes.padStart(sizes), what.padEnd(words), keys].join(GAP).trimEnd()
