@@ -145,7 +145,7 @@ describe('A directory', () => {
     expect(await holderOf(directory)).toBe(`the process ${process.pid}`)
     await expect(lockDirectory(directory)).rejects.toMatchObject({ code: 'in-use' })
     await lock.release()
-    expect(await readdir(directory)).toEqual([])
+    expect(await readdir(directory)).toEqual(['lock.reserve'])
   })
 })
 

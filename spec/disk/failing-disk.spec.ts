@@ -98,3 +98,14 @@ describe('A snapshot that cannot be written', () => {
     }
   })
 })
+
+describe('A log that is being closed', () => {
+  it('refuses what comes as closed, not as if its disk had failed', async () => {
+    const run = await Run.open(new MemoryDisk(), undefined, slowly())
+    void run.append(entries.slice(0, 1))
+    const closing = run.close()
+    await run.append(entries.slice(1, 2))
+    await closing
+    expect([run.pictures.length, run.refusals.map(({ problem }) => problem)]).toEqual([2, ['closed']])
+  })
+})

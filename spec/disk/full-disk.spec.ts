@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { checkDirectory } from '../../src/standalone/directory.js'
 import { serve } from '../../src/standalone.js'
 import { RawClient } from '../support/raw-client.js'
@@ -12,6 +12,10 @@ const folder = mkdtempSync(join(tmpdir(), 'full-disk-'))
 const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder], { stdio: 'ignore' }).status === 0
 if (!mounted)
   console.info('left out: a full disk (needs the right to mount a tmpfs); spec/disk/failing-disk imitates one')
+
+afterEach(() => {
+  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true })
+})
 
 afterAll(() => {
   if (mounted) spawnSync('umount', [folder])
@@ -45,5 +49,34 @@ describe.runIf(mounted)('A small disk that is full', () => {
     expect(told).toEqual(['full', 'kept'])
     await store.close()
     expect(await checkDirectory(data)).toMatchObject({ keys: kept + 1, torn: 0 })
+  })
+
+  it('has a store start again without any room: it reads, watches, deletes, and writes when there is room', async () => {
+    const data = join(folder, 'again')
+    const one = await serve({ port: 0, wsPort: 0, data })
+    const alice = await RawClient.ready(one.url, 'alice')
+    const write = async (client: RawClient, words: string): Promise<string> =>
+      (await client.request(command(words), { timestamp: `${Date.now()}:0:alice` })).text
+    for (const key of ['a', 'b']) expect(await write(alice, `SET ${key} ${'v'.repeat(10_000)}`)).toBe('+OK\r\n')
+    await one.close()
+    const filler = join(folder, 'filler')
+    expect(() => writeFileSync(filler, new Uint8Array(2 * 1024 * 1024))).toThrow('ENOSPC')
+    const two = await serve({ port: 0, wsPort: 0, data })
+    const bob = await RawClient.ready(two.url, 'bob')
+    expect((await bob.request(command('GET a'))).text).toContain('vvv')
+    expect((await bob.request(command('KEYNOTIFY b'))).text).toBe('+OK\r\n')
+    // What is written ahead takes this, and then no more.
+    const large = `SET c ${'x'.repeat(1_000_000)}`
+    expect(await write(bob, large)).toBe('-ERR the quota has been exceeded\r\n')
+    expect(two.storage.state).toBe('full')
+    expect(await write(bob, 'DEL b')).toBe(':1\r\n')
+    await two.close()
+    const three = await serve({ port: 0, wsPort: 0, data })
+    const carol = await RawClient.ready(three.url, 'carol')
+    rmSync(filler)
+    expect(await write(carol, large)).toBe('+OK\r\n')
+    expect(three.storage.state).toBe('kept')
+    await three.close()
+    expect(await checkDirectory(data)).toMatchObject({ keys: 2 })
   })
 })

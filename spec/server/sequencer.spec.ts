@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { displayText } from '../../src/base/bytes.js'
 import type { Entry, EntryCommand } from '../../src/engine/entry.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../../src/log/log.js'
 import type { Job } from '../../src/server/batch.js'
@@ -55,6 +56,7 @@ function open() {
     now: () => 7,
     schedule: (delay: number, task: () => void) => clock.schedule(delay, task),
     room: () => ({ maxKeys: 1, maxBytes: 2 }),
+    frees: (command: EntryCommand) => command.type === 'write' && displayText(command.payload).startsWith('free'),
     apply: vi.fn<ConstructorParameters<typeof Sequencer>[1]['apply']>((entry, applier) => {
       for (const index of entry.commands.keys())
         applier.answered(index, { reply: { type: 'ok' }, version: undefined, changes: [] })
@@ -99,6 +101,27 @@ describe('What connections ask for', () => {
     log.commit()
     expect(said).toEqual(['1 on its way'])
     expect(log.entries[0]?.commands).toHaveLength(2)
+  })
+
+  it('is refused on a full disk, but for what frees room: that is appended once more, with the reads behind it', async () => {
+    const { log, sequencer, job, turn, said } = open()
+    const [alice, bob] = [{}, {}]
+    sequencer.write(alice, write('a'), 1, job('a'))
+    sequencer.read(alice, 1, job('after a'))
+    sequencer.write(bob, write('free b'), 1, job('free b'))
+    sequencer.read(bob, 1, job('after b'))
+    sequencer.write(alice, write('c'), 1, job('c'))
+    await turn()
+    log.refuse(new LogFailure('full', 'the disk is full'))
+    expect(said).toEqual(['full a', 'read after a', 'full c'])
+    expect(log.entries.map(({ commands }) => commands)).toEqual([[write('free b')]])
+    sequencer.read(bob, 1, job('later'))
+    log.commit()
+    expect(said.slice(3)).toEqual(['wrote free b', 'read after b', 'read later'])
+    sequencer.write(bob, write('free d'), 1, job('free d'))
+    await turn()
+    for (let i = 0; i < 2; i++) log.refuse(new LogFailure('full', 'the disk is full'))
+    expect([said.slice(6), log.entries]).toEqual([['full free d'], []])
   })
 
   describe('is held back when the log says that it pays', () => {

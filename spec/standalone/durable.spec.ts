@@ -142,7 +142,7 @@ describe('A store with a directory', () => {
     const { store, client } = await start(data)
     await client.request(command('SET secret v'), { timestamp: NOW })
     await store.close()
-    expect(readdirSync(data)).toEqual(['log-0000000000000000', 'mark'])
+    expect(readdirSync(data)).toEqual(['lock.reserve', 'log-0000000000000000', 'mark'])
     expect(readFileSync(join(data, 'log-0000000000000000')).includes('secret')).toBe(true)
   })
 

@@ -50,7 +50,12 @@ export class Desk {
   readonly #asked = new Map<Incoming, Asked>()
   #signature = new Signature('')
 
-  constructor({ engine, log, clock: logClock }: Opened, settings: Settings, outgoing: Outgoing, outlets: DeskOutlets) {
+  constructor(
+    { engine, log, failure, clock: logClock }: Opened,
+    settings: Settings,
+    outgoing: Outgoing,
+    outlets: DeskOutlets,
+  ) {
     const { dialect, clock } = settings.keeping
     const service = new StateStoreService(engine, dialect, volatileRule(settings.keeping))
     this.#settings = settings
@@ -69,6 +74,7 @@ export class Desk {
       stored: outlets.stored,
       faulted: outlets.faulted,
     })
+    if (failure !== undefined) this.server.settled(failure)
   }
 
   /** Of the store, named in every answer. */

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { filter, firstValueFrom, map, merge } from 'rxjs'
-import { ArgumentError, StateStoreError } from '../base/errors.js'
+import { ArgumentError, reason, StateStoreError } from '../base/errors.js'
 import type { ConsoleServer } from '../console/console-server.js'
 import {
   type Dialect,
@@ -111,6 +111,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
     io.stderr.write('stopped\n')
     return
   }
+  if (store.storage.state !== 'kept') io.stderr.write(`${storageWords(store.storage, flags.log !== undefined)}\n`)
   store.storage$.subscribe(status => io.stderr.write(`${storageWords(status, flags.log !== undefined)}\n`))
   store.drift$.subscribe(drift => io.stderr.write(`${driftWords(drift)}\n`))
   store.faults$.subscribe(fault => io.stderr.write(`${faultWords(fault)}\n`))
@@ -197,13 +198,17 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     return await serve(options)
   } catch (cause) {
     if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
-    if (cause instanceof StateStoreError)
-      throw new Failure(EXIT.failed, `cannot open ${what}: ${cause.message}`, { cause })
+    if (cause instanceof StateStoreError || isOfFiles(cause))
+      throw new Failure(EXIT.failed, `cannot open ${what}: ${reason(cause)}`, { cause })
     throw cannotListen(cause, taken => (taken === wsPort ? '--ws-port' : '--port'))
   } finally {
     endProgress()
   }
 }
+
+/** Whether an error of the system is one of the directory, and not one of listening. */
+const isOfFiles = (error: unknown): boolean =>
+  error instanceof Error && 'syscall' in error && !['listen', 'bind', 'getaddrinfo'].includes(String(error.syscall))
 
 const percent = ({ read, of }: OpeningProgress): string => `${of === 0 ? 0 : Math.floor((100 * read) / of)} %`
 

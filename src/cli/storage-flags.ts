@@ -42,7 +42,8 @@ export const storageOf = ({
 export function storageWords({ state, error }: StorageStatus, isNode: boolean): string {
   if (state === 'kept') return isNode ? 'the log of the store goes on' : 'writes are kept on the disk again'
   if (state === 'degraded') return `all goes on, but the log of the store is not kept as it should be: ${reason(error)}`
-  if (state === 'waiting') return `nothing is answered until the log of the store goes on: ${reason(error)}`
+  if (state === 'waiting')
+    return `nothing is answered until the log of the store goes on${error === undefined ? '' : `: ${reason(error)}`}`
   if (isNode) return `this node has stopped: ${reason(error)}`
   if (error instanceof StateStoreError && error.code === 'in-use') return error.message
   if (state === 'full') return `writes are refused, nothing that was answered is lost: ${reason(error)}`

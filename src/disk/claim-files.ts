@@ -18,8 +18,8 @@ export function claimFiles(directory: string, linked: typeof link = link): Claim
     read: async name => unless(async () => readFile(at(name), 'utf8'), undefined, 'ENOENT'),
     make: async (name, text) => {
       const draft = at(`${LOCK}.${randomUUID()}${UNFINISHED}`)
-      await writeFile(draft, text, { flag: 'wx', mode: MODE })
       try {
+        await writeFile(draft, text, { flag: 'wx', mode: MODE })
         return await unless(async () => linked(draft, at(name)).then(() => true), false, 'EEXIST')
       } catch (error) {
         if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS')) throw error

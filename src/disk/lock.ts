@@ -9,6 +9,7 @@ import { fence } from './fence.js'
 import { LOCK } from './format.js'
 import { makeDirectory } from './make-directory.js'
 import { claimText, currentPlace, livenessOf, ownerOf, ownerWords, type Place } from './owner.js'
+import { withReserve } from './reserve.js'
 import { hasCode } from './system-error.js'
 
 /** How a directory is locked; all of it for specs, but for the callbacks. */
@@ -65,7 +66,8 @@ export async function lockDirectory(directory: string, options: LockOptions = {}
   const own = claimText(place, isForced)
   OURS.add(own)
   try {
-    const other = await claim(files, own, text => !ended.has(text))
+    const claiming = async (): Promise<string | undefined> => claim(files, own, text => !ended.has(text))
+    const other = await withReserve(directory, claiming)
     if (other !== undefined) throw inUse(directory, other, place)
     if (isForced) await fence(directory)
     return new HeldLock(directory, own, await open(join(directory, LOCK), 'r+'), isForced, { ...options, clock })

@@ -1,6 +1,7 @@
 import { Engine, type EngineOptions } from '../engine/engine.js'
 import type { Entry } from '../engine/entry.js'
 import type { State } from '../engine/state.js'
+import type { LogFailure } from '../log/log.js'
 import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
 import type { Files, OpenFile } from './files.js'
 import { FORMAT, HEAD_SIZE, MARK, nameOf, newHead } from './format.js'
@@ -14,6 +15,8 @@ export interface OpenedLog<C> {
   readonly log: DiskLog
   /** Files in the directory that no store made. They are ignored. */
   readonly strays: readonly string[]
+  /** The disk has no room: reads are served, and what the start deletes stays until there is some. */
+  readonly failure: LogFailure | undefined
 }
 
 export interface OpenOptions extends EngineOptions {
@@ -41,13 +44,13 @@ export async function openLog<C>(files: Files, options: OpenOptions): Promise<Op
   const log = new DiskLog(
     files,
     { ...place, owed: place.owed || isForced },
-    { capture: () => engine.capture(), monotonic, troubled },
+    { capture: () => engine.capture(), stateSize: () => engine.stateSize, monotonic, troubled },
     sizes,
   )
   // Before anything can write a state, which removes them as well.
   for (const name of recovered.leftovers) await files.remove(name)
-  await begin(engine, log, options.now())
-  return { engine, log, strays }
+  const failure = await begin(engine, log, options.now())
+  return { engine, log, strays, failure }
 }
 
 /** Forgets all that a directory holds, in one step. */
@@ -118,17 +121,25 @@ async function markFile(files: Files, position: number): Promise<OpenFile> {
   return file
 }
 
-function begin<C>(engine: Engine<C>, log: DiskLog, now: number): Promise<void> {
+/** Has the start logged and applied; returns why not when the disk is full. Rejects with any other failure. */
+function begin<C>(engine: Engine<C>, log: DiskLog, now: number): Promise<LogFailure | undefined> {
   const silent = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
   const entry: Entry = { time: now, ...engine.room, commands: [{ type: 'start' }] }
   return new Promise((resolve, reject) => {
     log.listen({
       committed: () => {
         engine.apply(entry, silent)
-        resolve()
+        resolve(undefined)
       },
-      rejected: (_, failure) => reject(failure),
+      rejected: (_, failure) => {
+        if (failure.problem !== 'full') {
+          reject(failure)
+          return
+        }
+        log.precede(entry)
+        resolve(failure)
+      },
     })
-    log.append(entry)
+    log.append(entry, true)
   })
 }

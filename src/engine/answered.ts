@@ -43,6 +43,11 @@ export class AnsweredWrites {
     return this.#younger.find(origin, now) ?? this.#older.find(origin, now)
   }
 
+  /** What {@link capture} gives, bytes. */
+  get bytes(): number {
+    return this.#older.bytes + this.#younger.bytes
+  }
+
   /** Both generations, the older one first; they do not change any more. */
   capture(): readonly [Uint8Array, Uint8Array] {
     return [new Uint8Array(this.#older.all), new Uint8Array(this.#younger.all)]

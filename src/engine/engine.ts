@@ -4,7 +4,7 @@ import { CommandError, parseCommand } from '../protocol/parse-command.js'
 import type { Reply } from '../protocol/replies.js'
 import type { Answer, Applier, Change } from './answer.js'
 import { apply, type StoredRecord } from './apply.js'
-import { type Entry, isWrite, type Room } from './entry.js'
+import { type Entry, type EntryCommand, isWrite, type Room } from './entry.js'
 import { Ledger } from './ledger.js'
 import type { Records } from './records.js'
 import { NONE, refusal } from './refusal.js'
@@ -97,6 +97,16 @@ export class Engine<C> {
   /** What is kept, bytes; see {@link EngineOptions.maxBytes}. */
   get bytes(): number {
     return this.#records.bytes + this.watchers.bytes
+  }
+
+  /** What a captured state takes as bytes, roughly. */
+  get stateSize(): number {
+    return this.#ledger.stateSize
+  }
+
+  /** Returns whether a command would leave so much less that it pays for its place in a log. */
+  frees(command: EntryCommand): boolean {
+    return command.type === 'write' && this.#ledger.frees(command)
   }
 
   /** What of it is whose. */

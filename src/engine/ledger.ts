@@ -1,4 +1,4 @@
-import { toBinaryString } from '../base/bytes.js'
+import { sameBytes, toBinaryString } from '../base/bytes.js'
 import { CommandError } from '../protocol/parse-command.js'
 import type { Answer, Applier, Change, Restoration } from './answer.js'
 import { AnsweredWrites } from './answered.js'
@@ -11,6 +11,9 @@ import { deleteAll, restore } from './restore.js'
 import { checkRoom } from './room.js'
 import type { State, StateRecord, StateTaker } from './state.js'
 import { VersionClock } from './version-clock.js'
+
+/** What a write takes in a log besides its payload, bytes. */
+const ENTRY_OVERHEAD = 256
 
 /** What entries make: equal entries in equal order make equal ledgers, wherever they are applied. */
 export class Ledger implements StateTaker {
@@ -40,6 +43,20 @@ export class Ledger implements StateTaker {
   /** Time of the first entry, ms: tells this store from the one that had its place before. */
   get born(): number | undefined {
     return this.#born
+  }
+
+  /** What {@link capture} takes as bytes, roughly. */
+  get stateSize(): number {
+    return this.records.stateSize + this.#answered.bytes
+  }
+
+  /** Returns whether a write would leave so much less that it pays for its place in a log. */
+  frees({ command, payload }: Write): boolean {
+    const before = this.records.get(toBinaryString(command.key))
+    if (before === undefined) return false
+    if (command.verb === 'DEL') return true
+    if (command.verb === 'VDEL') return sameBytes(before.value, command.value)
+    return before.value.length - command.value.length > payload.length + ENTRY_OVERHEAD
   }
 
   /** The state as it is now. */

@@ -17,6 +17,8 @@ export interface Slot extends StoredRecord {
 
 /** What a record takes besides its key and its value, bytes, rounded up. */
 const OVERHEAD = 600
+/** What it takes besides them when it is written, bytes. */
+const STORED_OVERHEAD = 80
 
 /** What a record takes, bytes. */
 export const costOf = (id: string, { value, fencingToken }: Pick<StoredRecord, 'value' | 'fencingToken'>): number =>
@@ -130,6 +132,11 @@ export class Records {
   /** All keys as binary strings. */
   ids(): Iterable<string> {
     return this.#slots.keys()
+  }
+
+  /** What they take as bytes, roughly. */
+  get stateSize(): number {
+    return this.#bytes - this.size * (OVERHEAD - STORED_OVERHEAD)
   }
 
   /** All keys and their records. */

@@ -12,16 +12,16 @@ export interface LogListener {
    * within {@link Log.append} may come before others that are on their way.
    */
   rejected(entry: Entry, failure: LogFailure): void
-  /** An entry of somebody else is there; only of a log with a {@link Log.sharing}. */
+  /** An entry of somebody else is there: of a log with a {@link Log.sharing}, or of the start, which the disk had no room for. */
   foreign?(entry: Entry): void
 }
 
 /**
  * Why an entry was not taken. `full`: there is no room for it. `broken`: the log cannot tell any more what is there.
- * `unavailable`: a log of several nodes cannot be reached, and the entry will never be in it. `unknown`: the same, and nobody
+ * `closed`: the store is being stopped, and the entry will never be in the log. `unavailable`: a log of several nodes cannot be reached, and the entry will never be in it. `unknown`: the same, and nobody
  * can tell whether it will.
  */
-export type LogProblem = 'full' | 'broken' | 'unavailable' | 'unknown'
+export type LogProblem = 'full' | 'broken' | 'closed' | 'unavailable' | 'unknown'
 
 /** An entry was not taken, or nobody can tell. */
 export class LogFailure extends Error {
@@ -62,7 +62,8 @@ export interface Log {
   readonly sharing?: Sharing | undefined
   /** Takes the place of the listener before it. */
   listen(listener: LogListener): void
-  append(entry: Entry): void
+  /** @param frees - the store holds less when it is applied: it may use what a full disk has left for that */
+  append(entry: Entry, frees?: boolean): void
   /** Takes nothing any more; settles when nothing is on its way. */
   close(): Promise<void>
 }

@@ -21,7 +21,11 @@ export class Batch {
   readonly commands: EntryCommand[] = []
   /** Whether it is applied, or never will be. */
   done = false
-  readonly #jobs: { readonly job: Job; readonly isRead: boolean }[] = []
+  /** Whether it is there for the time as well: what is due expires. */
+  expires = false
+  /** Whether only what frees room is left in it. */
+  frees = false
+  #jobs: { readonly job: Job; readonly isRead: boolean }[] = []
   #bytes = 0
   /** How far it is applied. */
   #at = 0
@@ -75,7 +79,7 @@ export class Batch {
    */
   failing(failure: LogFailure, reads = true): (() => void)[] {
     const { problem } = failure
-    const isDone = problem === 'full' || problem === 'broken'
+    const isDone = problem === 'full' || problem === 'broken' || problem === 'closed'
     return this.#jobs
       .filter(({ isRead }) => reads || !isRead)
       .map(
@@ -83,6 +87,26 @@ export class Batch {
           () =>
             isRead && isDone ? job.read() : job.failed(failure),
       )
+  }
+
+  /**
+   * Leaves only commands that free room, and what came behind the first of them and only reads. Returns how each other job
+   * ends.
+   */
+  keepFreeing(failure: LogFailure, frees: (command: EntryCommand) => boolean): (() => void)[] {
+    this.frees = true
+    const kept: EntryCommand[] = []
+    const ends: (() => void)[] = []
+    let command = 0
+    this.#jobs = this.#jobs.filter(({ job, isRead }) => {
+      const own = isRead ? undefined : this.commands[command++]
+      const isKept = own === undefined ? this.expires || kept.length > 0 : frees(own)
+      if (isKept && own !== undefined) kept.push(own)
+      if (!isKept) ends.push(() => (isRead ? job.read() : job.failed(failure)))
+      return isKept
+    })
+    this.commands.splice(0, this.commands.length, ...kept)
+    return ends
   }
 
   /** Its jobs that only read. */

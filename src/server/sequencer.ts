@@ -16,6 +16,8 @@ export interface SequencerHost {
   /** Runs a task when what the event loop has read is worked off; default {@link afterIo}. */
   readonly afterIo?: ((task: () => void) => void) | undefined
   readonly room: () => Room
+  /** Returns whether a command would leave so much less that it pays for its place in a log; default no. */
+  frees?(command: EntryCommand): boolean
   apply(entry: Entry, applier: Applier): void
   /** Changes that nobody here asked for: keys are gone, as their time was over, or another node's clients have changed some. */
   expired(changes: readonly Change[]): void
@@ -111,6 +113,7 @@ export class Sequencer implements LogListener {
       this.#gathering = new Batch()
       this.#bytes += this.#gathering.hold(0)
     }
+    this.#gathering.expires = true
     if (owner !== undefined) this.#last.set(owner, this.#gathering)
     this.#schedule()
   }
@@ -148,6 +151,7 @@ export class Sequencer implements LogListener {
   rejected(entry: Entry, failure: LogFailure): void {
     const batch = this.#takeBack(entry)
     if (batch === undefined) return
+    if (this.#triesAgain(batch, failure)) return
     batch.done = true
     if (!this.#stopped) {
       // A write that was too large says nothing of what others have changed: the reads that came with it go with the next.
@@ -157,6 +161,19 @@ export class Sequencer implements LogListener {
     }
     this.#finish(batch, failure)
     this.#flush()
+  }
+
+  /** A full disk has a reserve for what frees room: the rest of a batch is refused, and that is appended once more. */
+  #triesAgain(batch: Batch, failure: LogFailure): boolean {
+    const { frees } = this.#host
+    if (failure.problem !== 'full' || this.#log.sharing || this.#stopped || batch.frees || frees === undefined)
+      return false
+    for (const end of batch.keepFreeing(failure, command => this.#host.frees?.(command) === true))
+      this.#performer.guard(end)
+    if (batch.commands.length === 0 && !batch.expires) return false
+    this.#onItsWay.push(batch)
+    this.#append(batch.commands, true)
+    return true
   }
 
   /** The batch of an entry: not the oldest one when the log refuses a new entry while others are on their way. */
@@ -183,9 +200,9 @@ export class Sequencer implements LogListener {
     return this.#log.sharing?.batch ?? LARGEST_ENTRY
   }
 
-  #append(commands: readonly EntryCommand[]): void {
+  #append(commands: readonly EntryCommand[], frees = false): void {
     const { maxKeys, maxBytes } = this.#host.room()
-    this.#log.append({ time: this.#host.now(), maxKeys, maxBytes, commands })
+    this.#log.append({ time: this.#host.now(), maxKeys, maxBytes, commands }, frees)
   }
 
   #finish(batch: Batch, failure: LogFailure | undefined): void {

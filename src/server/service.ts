@@ -86,6 +86,7 @@ export class StateStoreService<C> {
   /** The response when the log did not take a request. */
   failed({ problem }: Pick<LogFailure, 'problem'>): InvokeResponse {
     if (problem === 'broken') return UNAVAILABLE
+    if (problem === 'closed') return STOPPING
     if (problem === 'unavailable') return AWAY
     return this.respond({ reply: { type: 'error', code: 'quota-exceeded' }, version: undefined, changes: [] })
   }
@@ -117,6 +118,10 @@ const refusal = (status: number, properties: Record<string, string>): InvokeResp
 
 const UNAVAILABLE = refusal(STATUS.unavailable, {
   [PROPERTY.statusMessage]: 'the store cannot write to its disk; nothing was changed as far as it knows',
+})
+
+const STOPPING = refusal(STATUS.unavailable, {
+  [PROPERTY.statusMessage]: 'the store is being stopped; nothing was changed',
 })
 
 const AWAY = refusal(STATUS.unavailable, {

@@ -1,6 +1,6 @@
 import type { Subject } from 'rxjs'
 import type { Applier, Change, Engine, Restoration } from '../engine/engine.js'
-import { commandOf, type Entry, isWrite, type Restored } from '../engine/entry.js'
+import { commandOf, type Entry, type EntryCommand, isWrite, type Restored } from '../engine/entry.js'
 import type { Log, LogFailure, Sharing } from '../log/log.js'
 import type { Content, Incoming } from '../packet/publish.js'
 import type { Client } from '../peer/client.js'
@@ -133,6 +133,10 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
     return this.#engine.room
   }
 
+  frees(command: EntryCommand): boolean {
+    return this.#engine.frees(command)
+  }
+
   apply(entry: Entry, applier: Applier): void {
     this.#engine.apply(entry, applier)
     this.#driftWatch.look(this.#engine.drift(entry.time))
@@ -145,6 +149,8 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
   settled(outcome: LogFailure | undefined): void {
     // Of a log that nodes share they hear by itself.
     const failure = this.#reads === undefined ? outcome : undefined
+    // A store that is being stopped says nothing of its disk.
+    if (failure?.problem === 'closed') return
     const changed = failure?.problem !== this.#problem
     this.#problem = failure?.problem
     if (changed) this.#options.stored(failure)

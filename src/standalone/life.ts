@@ -41,7 +41,7 @@ export class Life {
   /** Starts; rejects with the system's error when a port is taken. */
   static async start(
     options: Required<ServeOptions>,
-    { engine, log, clock: logClock }: Opened,
+    { engine, log, failure, clock: logClock }: Opened,
     requests$: Subject<RequestReport>,
     drift$: Subject<number>,
     faults$: Subject<Fault>,
@@ -82,6 +82,7 @@ export class Life {
     )
     // Keys that were there before expire.
     server.resume()
+    if (failure !== undefined) server.settled(failure)
     return new Life(engine, handler, broker, log)
   }
 

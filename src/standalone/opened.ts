@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs'
 import type { Clock } from '../base/clock.js'
 import type { LogEvents } from '../cluster/settings.js'
 import type { Engine } from '../engine/engine.js'
-import type { Log } from '../log/log.js'
+import type { Log, LogFailure } from '../log/log.js'
 import type { Client } from '../peer/client.js'
 import type { ClusterStatus } from './cluster-status.js'
 import type { OpeningProgress } from './storage-options.js'
@@ -11,6 +11,8 @@ import type { OpeningProgress } from './storage-options.js'
 export interface Opened {
   readonly engine: Engine<Client>
   readonly log: Log
+  /** Why the log takes nothing as yet, if so: the disk is full. */
+  readonly failure?: LogFailure | undefined
   /** The clock of the log, if that has one of its own. */
   readonly clock?: Clock | undefined
   /** The nodes that share the log, as this one sees them. */
