@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../../base/clock.js'
 import type { Origins } from '../../listeners/origins.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
@@ -8,6 +9,7 @@ import type { Doorman } from './doorman.js'
 import { type Handshake, type HandshakeRefusal, readHandshake } from './handshake.js'
 import { CLOSE } from './hub-link.js'
 import type { Hubs } from './hubs.js'
+import { RecoveryGuard } from './recovery-guard.js'
 import { type FrameMeter, ownerOf, type Senders } from './senders.js'
 import { type PlaceQuotas, SessionPlaces } from './session-places.js'
 import { type Agreement, agree, SharedCodec } from './shared-codec.js'
@@ -37,6 +39,7 @@ export interface Admission {
 export interface AdmissionOptions extends PlaceQuotas {
   /** Below which the hubs are. */
   readonly path: string
+  readonly clock: Clock
   /** Whose pages may connect. */
   readonly origins: Origins
 }
@@ -48,6 +51,7 @@ export class Admissions {
   readonly #doorman: Doorman
   readonly #senders: Senders
   readonly #places: SessionPlaces
+  readonly #recoveries: RecoveryGuard
   readonly #options: AdmissionOptions
   readonly #codecs = [jsonHubCodec, protobufHubCodec].map(codec => new SharedCodec(codec))
 
@@ -57,6 +61,7 @@ export class Admissions {
     this.#doorman = doorman
     this.#senders = senders
     this.#places = new SessionPlaces(hubs, options)
+    this.#recoveries = new RecoveryGuard(options.clock, doorman)
     this.#options = options
   }
 
@@ -91,7 +96,9 @@ export class Admissions {
       meter: () => this.#senders.meterOf(userId, address),
       attach: link => {
         const hub = this.#hubs.open(handshake.hub)
-        bind(hub, hub.connect(link, agreement.codec, { ...identity, owner }), link)
+        const session = hub.connect(link, agreement.codec, { ...identity, owner })
+        session.address = address
+        bind(hub, session, link)
       },
     }
   }
@@ -100,9 +107,14 @@ export class Admissions {
   recovery(
     { handshake: { hub, claim, subprotocols }, agreement: fallback }: Asked,
     request: IncomingMessage,
-  ): Admission {
+  ): Admission | HandshakeRefusal {
     const driver = this.#hubs.find(hub)
     const wanted = claim && driver?.engine.find(claim)
+    if (wanted === undefined) {
+      const isThere = claim !== undefined && driver?.engine.roster.get(claim.connectionId) !== undefined
+      const refusal = this.#recoveries.failed(request, hub, isThere)
+      if (refusal !== undefined) return refusal
+    }
     const agreement = wanted && agree(subprotocols, [wanted.codec])
     const address = this.#doorman.addressOf(request)
     return {
@@ -110,9 +122,13 @@ export class Admissions {
       admits: () => undefined,
       meter: () => this.#senders.meterOf(wanted?.userId, address),
       attach: link => {
+        const isAttached = wanted?.attached ?? false
         const session = agreement && claim && driver?.recover(claim, link)
-        if (driver && session) bind(driver, session, link)
-        else link.close(CLOSE.policy, 'there is no such session')
+        if (driver && session) {
+          this.#recoveries.recovered(request, hub, { userId: session.userId, address: session.address, isAttached })
+          session.address = address
+          bind(driver, session, link)
+        } else link.close(CLOSE.policy, 'there is no such session')
       },
     }
   }

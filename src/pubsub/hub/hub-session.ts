@@ -28,6 +28,8 @@ export class HubSession implements Connection {
   membershipBytes = 0
   /** Ids of requests that succeeded. */
   readonly recent = new RecentIds(MOST_RECENT_IDS)
+  /** From which its client connected last. */
+  address: string | undefined
   /** When a frame came last, ms of the hub's clock. */
   heardAt = 0
   /** When the hub looks at it next. */

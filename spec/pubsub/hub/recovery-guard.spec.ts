@@ -1,0 +1,33 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
+import { openHub } from '../support/open-hub.js'
+import { JSON_PROTOCOL, RawPubSubClient, recoveryUrl } from '../support/raw-pubsub-client.js'
+
+it('Recoveries that fail are limited to 100 of an address in a second; right ones are not', async () => {
+  const { hub, server, clock } = await openHub({ publicUrl: 'wss://hub.example' })
+  const local = hub.url.replace('wss://hub.example', `ws://127.0.0.1:${server.port}`)
+  const reasons: (string | undefined)[] = []
+  server.audit$.subscribe(({ outcome, reason }) => reasons.push(`${outcome} ${reason}`))
+  const client = await RawPubSubClient.connect(local)
+  const claim = async (token: string): Promise<number | undefined> => {
+    const url = recoveryUrl(local, client.connectionId, token)
+    const socket = new WebSocket(url, [JSON_PROTOCOL], { headers: { 'x-forwarded-for': '192.0.2.1' } })
+    onTestFinished(() => socket.terminate())
+    return new Promise((resolve, reject) => {
+      socket.once('open', () => resolve(101))
+      socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode))
+      socket.once('error', reject)
+    })
+  }
+  // A second's worth, and one more that the next has to wait for.
+  for (let n = 0; n < 101; n++) expect(await claim(`wrong ${n}`)).toBe(101)
+  expect(await claim('wrong')).toBe(429)
+  expect(await claim(client.reconnectionToken)).toBe(101)
+  clock.advance(1_000)
+  expect(await claim('wrong')).toBe(101)
+  expect(reasons.slice(-3)).toEqual([
+    'refused recovery with a wrong token',
+    'accepted recovery from another address than 127.0.0.1 while it was connected',
+    'refused recovery with a wrong token',
+  ])
+})
