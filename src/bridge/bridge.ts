@@ -10,6 +10,7 @@ import {
   type CheckedBridgeOptions,
   checkBridgeOptions,
 } from './bridge-options.js'
+import { FollowedKeys } from './followed-keys.js'
 import { KeyGroup, type KeyGroupHost } from './key-group.js'
 import { errorInfoOf } from './key-messages.js'
 import { KeyWriter } from './key-writer.js'
@@ -23,6 +24,7 @@ export class Bridge implements Disposable {
   readonly #options: CheckedBridgeOptions
   readonly #host: KeyGroupHost
   readonly #keyGroups = new Map<string, KeyGroup>()
+  readonly #followed = new FollowedKeys()
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #running = new Subscription()
 
@@ -63,11 +65,17 @@ export class Bridge implements Disposable {
     this.close()
   }
 
-  #changed({ type, connection: { connectionId }, group }: MembershipEvent): void {
+  #changed({ type, connection, group }: MembershipEvent): void {
+    const { connectionId } = connection
     const key = this.#keyOf(group)
     if (!group.startsWith(this.#options.prefix) || key === '') return
-    if (type === 'joined') this.#joined(group, key, connectionId)
-    else this.#left(group, connectionId)
+    if (type === 'joined') {
+      this.#followed.add(connection)
+      this.#joined(group, key, connectionId)
+    } else {
+      this.#followed.remove(connection)
+      this.#left(group, connectionId)
+    }
   }
 
   #joined(group: string, key: string, connectionId: string): void {
@@ -112,7 +120,7 @@ export class Bridge implements Disposable {
     if (!group.startsWith(prefix)) return undefined
     const key = this.#keyOf(group)
     if (action === 'leave') return true
-    if (action === 'send' || key === '') return false
+    if (action === 'send' || key === '' || this.#followed.isFullFor(client)) return false
     return read && this.#mayRead(read, client, key)
   }
 
