@@ -104,9 +104,18 @@ describe('an end for good', () => {
     const status = record(client.status$)
     const cause = new ConnectionRefusedError('bad password', 134)
     session.end(cause)
-    expect(seen.error).toMatchObject({ code: 'closed', cause })
+    expect(seen.error).toBe(cause)
     expect(status.values.at(-1)).toEqual({ state: 'closed', cause })
-    expect(record(client.key('a', text).entries$).error).toMatchObject({ code: 'closed' })
+    expect(record(client.key('a', text).entries$).error).toBe(cause)
+  })
+
+  it('is `closed` for a client that was connected, with the cause', () => {
+    const { session, client } = scripted()
+    session.connect()
+    const seen = record(client.key('a', text).entries$)
+    const cause = new ConnectionRefusedError('another client took the id', 142)
+    session.end(cause)
+    expect(seen.error).toMatchObject({ code: 'closed', cause })
   })
 
   it('comes when the broker refuses the response topic', () => {

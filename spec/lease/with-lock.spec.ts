@@ -6,6 +6,7 @@ import { Hlc } from '../../src/hlc/hlc.js'
 import { LeaseLostError } from '../../src/lease/errors.js'
 import type { LeaseState } from '../../src/lease/lease-state.js'
 import { withLock } from '../../src/lease/with-lock.js'
+import { fakeStore } from '../support/operator-session.js'
 
 const LOST = new LeaseLostError('expired', 'line')
 const [ONE, TWO] = [new Hlc(1, 0, 'S'), new Hlc(2, 0, 'S')]
@@ -31,6 +32,17 @@ function unhandledError(): Promise<unknown> {
 }
 
 describe('withLock', () => {
+  it.each([
+    ['a key', fakeStore(() => NEVER).store.key('line'), 'got a key'],
+    ['a name', 'line', 'got `line`'],
+    ['nothing', undefined, 'got `undefined`'],
+  ])('is refused for %s in place of a lease', (_, given, words) => {
+    // @ts-expect-error no lease
+    expect(() => withLock(given, () => of(1))).toThrow(
+      expect.objectContaining({ code: 'argument', message: expect.stringMatching(`^Expected a lease, .*${words}$`) }),
+    )
+  })
+
   it(
     'does the work from when the lease is held until it completes, and then gives the lease back',
     marbles(m => {

@@ -90,12 +90,13 @@ export class TimeoutError extends StateStoreError {
   /**
    * @param timeout - ms
    * @param connection - why there was no connection, if there was none
+   * @param question - what to look at, if there was one
    */
-  constructor(timeout: number, key?: string, connection?: StateStoreError) {
-    const why = connection === undefined ? '' : ` (not connected: ${connection.message})`
+  constructor(timeout: number, key?: string, connection?: StateStoreError, question?: string) {
+    const why = connection === undefined ? question : `not connected: ${connection.message}`
     super(
       'timeout',
-      `No answer within ${timeout} ms${forKey(key)}${why}; the request changed nothing and may be repeated`,
+      `No answer within ${timeout} ms${forKey(key)}${why === undefined ? '' : ` (${why})`}; the request changed nothing and may be repeated`,
       connection && { cause: connection },
     )
     this.key = key

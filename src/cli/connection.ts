@@ -2,7 +2,16 @@ import { readFileSync } from 'node:fs'
 import { firstValueFrom, type Observable } from 'rxjs'
 import { type Clock, systemClock } from '../base/clock.js'
 import { reason } from '../base/errors.js'
-import { ClosedError, type ConnectOptions, connect, type StateStore, type Status, TimeoutError } from '../index.js'
+import {
+  ClosedError,
+  ConnectionRefusedError,
+  type ConnectOptions,
+  connect,
+  type StateStore,
+  type StateStoreError,
+  type Status,
+  TimeoutError,
+} from '../index.js'
 import { optionsFromEnv, urlsFromEnv } from '../settings.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL, URL_VARIABLE } from './flags.js'
@@ -78,14 +87,18 @@ export async function once<T>(
 }
 
 function explained(error: unknown, status: Status | undefined, { broker, timeout }: Connection): unknown {
-  if (error instanceof ClosedError && error.cause !== undefined) return refused(broker, error)
+  if (isEndForGood(error)) return refused(broker, error)
   if (!(error instanceof TimeoutError) || status?.state === 'connected') return error
   const cause = status?.state === 'reconnecting' ? rootCause(status.cause) : 'no answer'
   return new Failure(EXIT.failed, `cannot reach ${broker} within ${timeout} ms: ${cause}`, { cause: error })
 }
 
+/** Whether the broker does not take the client, or has closed its connection for good. */
+export const isEndForGood = (error: unknown): error is StateStoreError =>
+  error instanceof ConnectionRefusedError || (error instanceof ClosedError && error.cause !== undefined)
+
 /** The failure that a connection was closed for good. */
-export const refused = (broker: string, error: ClosedError): Failure =>
+export const refused = (broker: string, error: StateStoreError): Failure =>
   new Failure(EXIT.failed, `${broker}: ${rootCause(error)}`, { cause: error })
 
 // A name or password of the command line is meant for a broker without service account tokens.

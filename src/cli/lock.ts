@@ -2,9 +2,8 @@ import { hostname } from 'node:os'
 import type { Command } from 'commander'
 import { toHex } from '../base/bytes.js'
 import { randomBytes } from '../base/random.js'
-import { ClosedError } from '../index.js'
 import { lease } from '../lease/index.js'
-import { open, refused } from './connection.js'
+import { isEndForGood, open, refused } from './connection.js'
 import { duration } from './duration.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags } from './flags.js'
@@ -74,7 +73,7 @@ async function lock(name: string, words: readonly [string, ...string[]], flags: 
     const code = await runLocked(line, words, termsOf(flags, connection.timeout), { connection, io })
     if (code !== EXIT.done) throw new Failure(code, '')
   } catch (error) {
-    throw error instanceof ClosedError && error.cause !== undefined ? refused(connection.broker, error) : error
+    throw isEndForGood(error) ? refused(connection.broker, error) : error
   } finally {
     await connection.store.close()
   }

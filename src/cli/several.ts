@@ -10,7 +10,7 @@ export type Answer<T, K = KeyWord> = { readonly key: K } & ({ readonly result: T
 /** Requests that are under way at a time. */
 const CONCURRENCY = 64
 /** What tells of the broker, whatever key it was said of. */
-const AWAY: ReadonlySet<ErrorCode> = new Set(['timeout', 'closed', 'no-store'])
+const AWAY: ReadonlySet<ErrorCode> = new Set(['timeout', 'closed', 'connection-refused', 'no-store'])
 /** Keys that a message names before it counts. */
 const MOST_NAMED = 5
 

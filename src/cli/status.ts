@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { filter, firstValueFrom, lastValueFrom, tap, timeout as within } from 'rxjs'
 import { reason } from '../base/errors.js'
 import { bytes, ClosedError, NoStoreError, ServiceError, type StateStore, TimeoutError } from '../index.js'
-import { type Connection, open, refused } from './connection.js'
+import { type Connection, isEndForGood, open, refused } from './connection.js'
 import { besideConsole, pulseOf, type StorePulse } from './console-facts.js'
 import { inUnits } from './duration.js'
 import { EXIT, Failure, rootCause } from './failure.js'
@@ -71,7 +71,7 @@ async function look(flags: StatusFlags, io: Io): Promise<Report> {
     const pulse = console && (await pulseOf(console))
     return { broker: address, clientId: store.clientId, connected, answered, keys, clock, console: pulse }
   } catch (error) {
-    throw error instanceof ClosedError && error.cause !== undefined ? refused(broker, error) : error
+    throw isEndForGood(error) ? refused(broker, error) : error
   } finally {
     await store.close()
   }

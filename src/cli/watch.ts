@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { concatMap, identity, lastValueFrom, merge, Subscription, take, takeUntil } from 'rxjs'
 import { toHex } from '../base/bytes.js'
-import { bytes, ClosedError, type Entry } from '../index.js'
+import { bytes, type Entry } from '../index.js'
 import { matching } from '../matching/index.js'
-import { open, refused } from './connection.js'
+import { isEndForGood, open, refused } from './connection.js'
 import { entryLines } from './entry-line.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
@@ -101,7 +101,7 @@ async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promi
     )
     await done
   } catch (error) {
-    throw error instanceof ClosedError && error.cause !== undefined ? refused(broker, error) : error
+    throw isEndForGood(error) ? refused(broker, error) : error
   } finally {
     // Before the client ends: what that does to the connection is not news.
     talk.unsubscribe()

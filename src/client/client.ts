@@ -1,10 +1,11 @@
 import { merge, type Observable, ReplaySubject, Subject } from 'rxjs'
 import type { Clock } from '../base/clock.js'
-import { ClosedError, type RequestRejectedError, type StateStoreError } from '../base/errors.js'
+import { ClosedError, ConnectionRefusedError, type RequestRejectedError, type StateStoreError } from '../base/errors.js'
 import { Store } from '../commands/store.js'
 import { Registry } from '../keys/registry.js'
 import type { Farewell } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
+import { Warnings } from '../keys/warnings.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../mqtt/session.js'
 import { LIFE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../protocol/topics.js'
 import { Invoker } from '../rpc/invoker.js'
@@ -91,6 +92,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       registry: this.#registry,
       timeout,
       report,
+      warn: new Warnings().warn,
       link$: this.status$,
       clock,
       clientId,
@@ -236,11 +238,16 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#resolveClosed()
   }
 
+  /** A broker that does not take the client is an error of its own: its remedy is another than to connect again. */
+  #endOf(cause: StateStoreError | undefined): StateStoreError {
+    if (cause === undefined) return new ClosedError()
+    if (cause instanceof ConnectionRefusedError && this.#status.state !== 'connected') return cause
+    return new ClosedError(`The connection was closed for good: ${cause.message}`, { cause })
+  }
+
   /** Ends all streams: first the watches, which complete, then the requests, which fail. */
   #release(cause: StateStoreError | undefined): void {
-    const error = cause
-      ? new ClosedError(`The connection was closed for good: ${cause.message}`, { cause })
-      : new ClosedError()
+    const error = this.#endOf(cause)
     if (cause) this.#errors$.next(error)
     this.#subscribing.cancel()
     this.#life.disconnected()

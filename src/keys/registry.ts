@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.js'
-import { type ClosedError, StateStoreError } from '../base/errors.js'
+import { StateStoreError } from '../base/errors.js'
 import type { Hlc } from '../hlc/hlc.js'
 import type { InboundMessage } from '../mqtt/session.js'
 import type { KeyName } from '../protocol/key-name.js'
@@ -36,7 +36,7 @@ export class Registry implements CoveredWatches {
   #stopped = false
   /** Why there are no notifications on this connection. */
   #refusal: StateStoreError | undefined
-  #closed: { readonly error: ClosedError | undefined } | undefined
+  #closed: { readonly error: StateStoreError | undefined } | undefined
 
   constructor(options: RegistryOptions) {
     this.#options = options
@@ -173,7 +173,7 @@ export class Registry implements CoveredWatches {
   }
 
   /** Ends all watches, with the error or as complete; with `stop` their registrations too, on a connection that goes on. */
-  close(error: ClosedError | undefined, stop: boolean): void {
+  close(error: StateStoreError | undefined, stop: boolean): void {
     if (!stop) this.#forgetConnection()
     this.#closed = { error }
     this.#globs?.close(error, stop)

@@ -8,6 +8,7 @@ import { Key } from './key.js'
 import { toKeyName } from './key-name.js'
 import { checkTimeout, GET_NAMES, LOOP_NAMES, type RequestOptions } from './options.js'
 import { type KeyHost, KeySource } from './source.js'
+import { doubtOf } from './warnings.js'
 
 /**
  * The keys of the store that fit a glob, as handles: made by {@link StoreView.scan}. Cold: every subscriber scans anew,
@@ -34,6 +35,8 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
     this.#codec = checkCodec(codec)
     this.#options = options
     this.#host = host
+    const doubt = doubtOf(glob)
+    if (doubt) host.warn('glob', doubt)
   }
 
   /** Rejects with what the observable would error with. */

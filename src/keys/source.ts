@@ -6,6 +6,7 @@ import type { KeyName } from '../protocol/key-name.js'
 import type { Codec } from './codec.js'
 import type { Entry } from './entry.js'
 import type { Registry } from './registry.js'
+import type { Warnings } from './warnings.js'
 import type { RawEntry } from './watch-state.js'
 
 /** What keys need of their client. */
@@ -15,6 +16,8 @@ export interface KeyHost {
   /** Default of a request, ms. */
   readonly timeout: number
   readonly report: (error: StateStoreError) => void
+  /** Tells developers once of what they hardly mean. */
+  readonly warn: Warnings['warn']
   /** The state of the connection, at once and then with every change; completes when the client is closed. */
   readonly link$: Observable<{ readonly state: string }>
   /** Carried by every write that brings none of its own. */

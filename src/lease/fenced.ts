@@ -34,6 +34,7 @@ export function fenced(store: StoreView, token: Hlc | string): FencedStore {
     registry: host.registry,
     timeout: host.timeout,
     report: host.report,
+    warn: host.warn,
     link$: host.link$,
     farewells: host.farewells,
     fencingToken: checkToken(token),

@@ -19,6 +19,9 @@ import { checkLeaseOptions, type LeaseOptions, type LeaseTerms, uniqueHolder } f
 import type { Acquisition, LeaseState } from './lease-state.js'
 import { release } from './release.js'
 
+/** ms; there is hardly time to renew a shorter one. */
+const SHORTEST_DURATION = 100
+
 /**
  * A lease on a lock key: an observable of where it stands. A subscriber asks for it, waits for it, holds it and
  * renews it; unsubscribing gives it back. Cold: every subscriber is a holder of its own, so share it with those who only
@@ -45,6 +48,10 @@ export class Lease extends Observable<LeaseState> {
   /** Use {@link lease}. */
   constructor(key: KeyName, options: LeaseOptions, host: ClientHost) {
     const terms = checkLeaseOptions(options)
+    if (terms.duration < SHORTEST_DURATION) {
+      const what = `a lease of ${terms.duration} ms is lost with any pause of the network or of the program`
+      host.warn('lease', `${what}: \`duration\` is in ms, and a few thousand are usual`)
+    }
     super(subscriber => new Contender(key, terms, host, subscriber).start())
     this.name = key.text
     this.#key = key
@@ -118,5 +125,7 @@ const acquired = ({ version, expiry }: Claim, holder: string): Acquisition => ({
 export function lease(store: StateStore, name: string | Uint8Array, options: LeaseOptions): Lease {
   if (!(store instanceof StateStore))
     throw new ArgumentError(`Expected a store of \`connect\`, got \`${shown(store)}\``)
+  if (options === undefined)
+    throw new ArgumentError('Expected the duration of the lease, such as `lease(store, name, { duration: 10_000 })`')
   return new Lease(toKeyName(name), options, store[HOST])
 }

@@ -1,5 +1,6 @@
 import {
   defer,
+  isObservable,
   Observable,
   type ObservableInput,
   type ObservedValueOf,
@@ -8,10 +9,11 @@ import {
   type Unsubscribable,
 } from 'rxjs'
 import { checkFunction } from '../base/check.js'
-import { AbortError, type StateStoreError } from '../base/errors.js'
+import { AbortError, ArgumentError, type StateStoreError, shown } from '../base/errors.js'
 import { checkOptionNames, type OptionNames } from '../base/option-names.js'
 import type { Hlc } from '../hlc/hlc.js'
 import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
+import { Key } from '../keys/key.js'
 import type { LeaseState } from './lease-state.js'
 
 /** Options of {@link withLock}. */
@@ -44,6 +46,10 @@ export function withLock<O extends ObservableInput<unknown>>(
   work: (token: Hlc, signal: AbortSignal) => O,
   options: LockOptions = {},
 ): Observable<ObservedValueOf<O>> {
+  if (!isObservable(lease)) {
+    const got = Object(lease) instanceof Key ? 'a key' : `\`${shown(lease)}\``
+    throw new ArgumentError(`Expected a lease, such as \`lease(store, name, { duration: 10_000 })\`, got ${got}`)
+  }
   checkFunction('work', work)
   checkOptionNames('withLock', options, LOCK_NAMES)
   const { resume = false, signal } = options

@@ -10,6 +10,7 @@ import type { Freshness } from '../keys/freshness.js'
 import { toGlob } from '../keys/scan.js'
 import { GLOB, type KeyHost, KeySource } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
+import { doubtOf } from '../keys/warnings.js'
 import type { RawEntry } from '../keys/watch-state.js'
 import type { KeyName } from '../protocol/key-name.js'
 import type { Terms } from './glob-host.js'
@@ -53,6 +54,8 @@ export class Matching<T> {
     this.#codec = checkCodec(codec)
     this.#terms = { maxKeys, scanInterval }
     this.#host = host
+    const doubt = doubtOf(glob)
+    if (doubt) host.warn('glob', doubt)
   }
 
   /** What tells it from others. */

@@ -5,6 +5,7 @@ import { PacketError } from '../packet/packet-error.js'
 import * as PACKET from '../packet/packet-types.js'
 import type { InboundPublish } from '../packet/publish.js'
 import { PublishDecoder } from '../packet/publish-decoder.js'
+import { foreignProtocol } from './foreign-protocol.js'
 import { hasStreamBuilder, onStream, tapStream } from './mqttjs-insides.js'
 
 /**
@@ -21,6 +22,11 @@ export interface InboxEvents {
   acknowledged(packetId: number, reasonCode: number): boolean
   /** What came is more than was agreed, or no MQTT; nothing more is read from this stream. */
   unreadable(error: StateStoreError): void
+}
+
+function refuseForeign(first: Uint8Array): void {
+  const foreign = foreignProtocol(first)
+  if (foreign !== undefined) throw new PayloadError(foreign)
 }
 
 /** Reads what all streams of a client bring; `undefined` where they {@link hasStreamBuilder cannot be seen}. */
@@ -55,6 +61,7 @@ export class Inbox {
   attach(stream: unknown): void {
     const cutter = new FrameCutter(this.#largest)
     let readable = true
+    let hasBegun = false
     this.#stream = stream
     this.#decoder = new PublishDecoder(5, 'server')
     this.#held = undefined
@@ -63,6 +70,8 @@ export class Inbox {
       if (!readable) return false
       let more = true
       try {
+        if (!hasBegun) refuseForeign(chunk)
+        hasBegun = true
         cutter.push(chunk)
         for (let frame = this.#next(cutter); frame; frame = this.#next(cutter))
           if (!this.#take(frame)) more = pass(frame)

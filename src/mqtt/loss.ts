@@ -85,8 +85,14 @@ const ODD_PORTS: Readonly<Record<string, string>> = { 'mqtt:8083': 'ws', 'tcp:80
 const mayBeThere = (cause: Cause | undefined): boolean =>
   cause === undefined || (cause.reasonCode === undefined ? 'code' in cause.error : !SENT_AWAY.has(cause.reasonCode))
 
+/** Unacceptable protocol version, as brokers before MQTT 5 and those of MQTT 5 say it. */
+const OLD_PROTOCOL: ReadonlySet<number | undefined> = new Set([1, 132])
+
 function refusalOf(cause: Cause | undefined): ConnectionRefusedError {
-  const message = `The broker refused the connection: ${reason(cause?.error)}`
+  const hint = OLD_PROTOCOL.has(cause?.reasonCode)
+    ? ': it speaks MQTT 3.1.1 at most, and a state store needs MQTT 5'
+    : ''
+  const message = `The broker refused the connection: ${reason(cause?.error)}${hint}`
   return new ConnectionRefusedError(message, cause?.reasonCode, cause && { cause: cause.error })
 }
 
@@ -96,12 +102,29 @@ function lossOf(cause: Cause | undefined, unreached: string | undefined): Connec
   const why = cause && reason(cause.error)
   if (unreached === undefined)
     return new ConnectionLostError(why && `The connection to the broker was lost: ${why}`, options, cause?.reasonCode)
-  const words = `Cannot reach ${unreached}: ${why ?? 'the connection ended before the broker took it'}`
-  return new ConnectionLostError(words + hintFor(unreached), options)
+  const words = why?.trim() ?? 'the connection ended before the broker took it'
+  return new ConnectionLostError(`Cannot reach ${unreached}: ${words}${hintFor(unreached, words)}`, options)
 }
 
-function hintFor(url: string): string {
+/** What the words of a failed connection mean where another protocol answers; for TCP see `foreign-protocol.ts`. */
+const FOREIGN: readonly (readonly [words: RegExp, hint: string])[] = [
+  [
+    /wrong version number|packet length too long|EPROTO|before secure TLS/,
+    'what answers there does not speak TLS: write mqtt:// or ws://',
+  ],
+  [/^Parse Error/, 'what answers there does not speak HTTP: for MQTT over TCP write mqtt:// or mqtts://'],
+  [/connack timeout/, 'something listens there that does not answer as an MQTT broker does'],
+]
+const NO_MQTT = 'is there an MQTT broker at this address, and does it expect TLS, mqtts://?'
+const NO_WEB_SOCKET = 'is there MQTT over WebSocket at this address and path, and is it ws:// or wss://?'
+
+function hintFor(url: string, words: string): string {
   const { protocol, host, port } = new URL(url)
   const usual = ODD_PORTS[protocol + port]
-  return usual === undefined ? '' : ` (port ${port} is usually one for ${usual}://${host})`
+  if (usual !== undefined) return ` (port ${port} is usually one for ${usual}://${host})`
+  const [, foreign] = FOREIGN.find(([fits]) => fits.test(words)) ?? []
+  if (foreign !== undefined) return ` (${foreign})`
+  const isUnclear = /socket hang up|ended before|Unexpected server response/.test(words)
+  if (!isUnclear) return ''
+  return ` (${protocol.startsWith('ws') ? NO_WEB_SOCKET : NO_MQTT})`
 }

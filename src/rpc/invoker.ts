@@ -1,11 +1,5 @@
 import { afterInput, type Clock } from '../base/clock.js'
-import {
-  type ClosedError,
-  type OutcomeUnknownError,
-  OverflowError,
-  RequestRejectedError,
-  type StateStoreError,
-} from '../base/errors.js'
+import { type OutcomeUnknownError, OverflowError, RequestRejectedError, type StateStoreError } from '../base/errors.js'
 import { SlotMap } from '../base/slot-map.js'
 import { Timeouts } from '../base/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../mqtt/session.js'
@@ -61,7 +55,7 @@ export class Invoker {
   #epoch = 0
   /** Why there is no connection. */
   #cause: StateStoreError | undefined
-  #closed: ClosedError | undefined
+  #closed: StateStoreError | undefined
 
   /** @param limit - most requests held at a time; one more fails with {@link OverflowError} */
   constructor(session: MqttSession, topics: RpcTopics, clock: Clock, limit: number) {
@@ -131,7 +125,7 @@ export class Invoker {
   }
 
   /** Fails everything: what was not sent with `error`, a write on the wire with an unknown outcome. */
-  close(error: ClosedError): void {
+  close(error: StateStoreError): void {
     this.#closed = error
     this.#connection = undefined
     for (const pending of [...this.#onTheWire(), ...this.#waiting]) {

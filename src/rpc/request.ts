@@ -51,11 +51,19 @@ export interface Pending {
 export const unknown = ({ request }: Pending, why: string): OutcomeUnknownError =>
   new OutcomeUnknownError(why, request.key)
 
+const IS_THERE_A_STORE = 'is a state store running at this broker?'
+
 /** Its time is over. */
 export function timedOut(pending: Pending, connection: StateStoreError | undefined): StateStoreError {
   const { request, id } = pending
-  if (id === undefined || request.repeatable) return new TimeoutError(request.timeout, request.key, connection)
-  return unknown(pending, `no answer came within ${request.timeout} ms`)
+  const { timeout, key } = request
+  if (id === undefined || connection) {
+    if (id === undefined || request.repeatable) return new TimeoutError(timeout, key, connection)
+    return unknown(pending, `no answer came within ${timeout} ms`)
+  }
+  // Not all brokers say that nobody listens.
+  if (request.repeatable) return new TimeoutError(timeout, key, undefined, IS_THERE_A_STORE)
+  return unknown(pending, `no answer came within ${timeout} ms (${IS_THERE_A_STORE})`)
 }
 
 /** The broker would not take it. @param size - of its packet, bytes */
