@@ -8,6 +8,7 @@ import { randomBytes } from '../base/random.js'
 import type { AuditEvent } from '../listeners/audit.js'
 import { HEAD_TIMEOUTS } from '../listeners/head-timeouts.js'
 import { type GivenServer, isBelow, mountOn } from '../listeners/mount.js'
+import { UnauthenticatedConnections } from '../listeners/unauthenticated-connections.js'
 import type { LoginRequest, LoginResult, Method } from '../standalone.js'
 import { checkTls, type TlsMaterial, tlsOptions } from '../tls/tls.js'
 import { TlsHandshakes } from '../tls/tls-handshakes.js'
@@ -19,7 +20,6 @@ import { Gate } from './gate.js'
 import { reachableBy, securityHeaders } from './headers.js'
 import { Page } from './page.js'
 import { refuse } from './refusal.js'
-import { Strangers } from './strangers.js'
 
 export type { ConsoleOptions } from './console-options.js'
 
@@ -45,8 +45,8 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #api: Api
   readonly #http: GivenServer
   readonly #handshakes = new TlsHandshakes()
-  readonly #strangers = new Strangers(MOST_STRANGERS, ({ remoteAddress }) =>
-    this.#gate.cut(remoteAddress, `${MOST_STRANGERS} connections have not shown the token, and this is the oldest`),
+  readonly #unauthenticated = new UnauthenticatedConnections(MOST_STRANGERS, ({ remoteAddress }) =>
+    this.#gate.cut(remoteAddress, `${MOST_STRANGERS} connections have not shown the token`),
   )
   readonly #leave: () => void
   #closed: Promise<void> | undefined
@@ -157,7 +157,7 @@ export class ConsoleServer implements AsyncDisposable {
     http.on('drop', ({ remoteAddress } = {}) =>
       this.#gate.cut(remoteAddress, `there are ${MOST_CONNECTIONS} connections`),
     )
-    http.on('connection', (socket: Socket) => this.#strangers.meet(socket))
+    http.on('connection', (socket: Socket) => this.#unauthenticated.add(socket))
     if (http instanceof HttpsServer) this.#handshakes.watch(http)
     return http
   }
@@ -186,7 +186,7 @@ export class ConsoleServer implements AsyncDisposable {
       this.#gate.refused(request)
       throw this.#access.refusal
     }
-    this.#strangers.know(request.socket)
+    this.#unauthenticated.authenticated(request.socket)
     this.#gate.accepted(request)
     if (this.#api.isOrder(request, path)) this.#gate.order(request, path)
     await this.#api.answer({ request, response, path, hostName })

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Server, TLSSocket } from 'node:tls'
+import { connectionName } from '../base/connection-name.js'
 
 /** Sockets whose TLS handshake is under way: they are known here alone. One that fails is closed. */
 export class TlsHandshakes {
@@ -8,11 +9,11 @@ export class TlsHandshakes {
   /** Keeps the handshakes of a server in mind. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
-      const name = nameOf(socket)
+      const name = connectionName(socket)
       this.#sockets.set(name, socket)
       socket.once('close', () => this.#forget(name, socket))
     })
-    server.on('secureConnection', (socket: TLSSocket) => this.#sockets.delete(nameOf(socket)))
+    server.on('secureConnection', (socket: TLSSocket) => this.#sockets.delete(connectionName(socket)))
     // Node leaves that to whoever listens, also when the handshake takes longer than it may.
     server.on('tlsClientError', (_error: Error, socket: TLSSocket) => void socket.destroy())
   }
@@ -26,7 +27,3 @@ export class TlsHandshakes {
     if (this.#sockets.get(name) === socket) this.#sockets.delete(name)
   }
 }
-
-/** Names a connection: the socket that is encrypted is another object than the one below it. */
-export const nameOf = ({ localPort, remoteAddress, remotePort }: Socket): string =>
-  `${localPort} ${remoteAddress} ${remotePort}`

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import type { AuditEvent } from '../../../src/pubsub/server.js'
+import { eventually } from '../../support/eventually.js'
+import { UPGRADE } from '../../support/upgrade.js'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
 
@@ -17,6 +21,8 @@ async function open(options: Parameters<typeof openHub>[0] = {}) {
     RawPubSubClient.connect(`${all.hub.url}${user === undefined ? '' : `?user=${user}`}`)
   return { ...all, come, events }
 }
+
+const upgradeTo = (path: string): string => UPGRADE.replace('GET / ', `GET ${path} `).replace('mqtt', JSON_PROTOCOL)
 
 /** What a client from another machine is answered. */
 const knockAt =
@@ -98,6 +104,29 @@ describe('A hub', () => {
     for (let i = 0; i < 10; i++) await expect(come()).rejects.toThrow('401')
     await come('ann')
   })
+
+  it.each(['silent', 'that come back to no session', 'that begin a request'])(
+    'holds few sockets besides its sessions: those %s make room for clients',
+    async kind => {
+      const { come, server, events } = await open({ maxConnections: 10 })
+      const ann = await come('ann')
+      const { port } = server
+      const lost = '&awps_connection_id=c&awps_reconnection_token=t'
+      const sockets = Array.from({ length: 500 }, async () => {
+        const socket = connectTcp(port, '127.0.0.1').on('error', () => undefined)
+        onTestFinished(() => void socket.destroy())
+        await once(socket, 'connect')
+        if (kind === 'that begin a request') socket.write('GET /client/hubs/chat HTTP/1.1\r\nHost: ')
+        if (kind === 'that come back to no session') socket.write(upgradeTo(`/client/hubs/chat?user=bob${lost}`))
+        return socket
+      })
+      await Promise.all(sockets)
+      await eventually(() => server.stats.networkConnections <= 101)
+      await come('bob')
+      await ann.join('still-here')
+      expect(events.filter(({ event }) => event === 'cut').length).toBeGreaterThan(0)
+    },
+  )
 
   it('counts what there is, and what it refused', async () => {
     const { come, server, hub } = await open({ maxConnectionsPerUser: 1 })

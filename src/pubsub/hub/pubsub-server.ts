@@ -11,6 +11,7 @@ import type { AuditEvent } from '../../listeners/audit.js'
 import { type GivenServer, isBelow, mountOn } from '../../listeners/mount.js'
 import { Origins } from '../../listeners/origins.js'
 import { warnWhereOpen } from '../../listeners/strangers.js'
+import type { UnauthenticatedConnections } from '../../listeners/unauthenticated-connections.js'
 import type { Visitors } from '../../listeners/visitors.js'
 import { checkTls, type TlsMaterial } from '../../tls/tls.js'
 import { TlsHandshakes } from '../../tls/tls-handshakes.js'
@@ -20,7 +21,7 @@ import { authenticatorOf, isGuessable } from './authenticate.js'
 import { Doorman } from './doorman.js'
 import { type HandshakeRefusal, Handshakes, refuseHandshake } from './handshake.js'
 import { Hub } from './hub.js'
-import { ownHttp, setTls, visitorsOf } from './hub-http.js'
+import { ownHttp, setTls, visitorsOf, withoutSession } from './hub-http.js'
 import type { HubStats } from './hub-stats.js'
 import { Hubs } from './hubs.js'
 import { ReadAheadRoom } from './read-ahead.js'
@@ -54,6 +55,7 @@ export class PubSubServer implements AsyncDisposable {
   readonly #tlsHandshakes = new TlsHandshakes()
   readonly #faults$ = new Subject<unknown>()
   readonly #visitors: Visitors
+  readonly #withoutSession: UnauthenticatedConnections
   #refused = 0
   #closed: Promise<void> | undefined
 
@@ -74,7 +76,8 @@ export class PubSubServer implements AsyncDisposable {
     const authenticator = authenticatorOf(tokens, path, clock, error => this.#faults$.next(error))
     this.#admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
     this.#visitors = visitorsOf(options, this.#doorman.audit)
-    this.#http = options.server ?? ownHttp(options, this.#visitors, this.#tlsHandshakes)
+    this.#withoutSession = withoutSession(options, this.#doorman.audit)
+    this.#http = options.server ?? ownHttp(options, this.#visitors, this.#tlsHandshakes, this.#withoutSession)
     this.#warned = options.authenticate === 'anonymous' ? warnWhereOpen(this.#http, options.warn) : () => undefined
     this.#leave = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
@@ -219,7 +222,12 @@ export class PubSubServer implements AsyncDisposable {
     // ws answers with the first subprotocol of the request.
     request.headers['sec-websocket-protocol'] = name
     this.#webSockets.handleUpgrade(request, stream, head, (socket: WebSocket) => {
-      attach(new WebSocketLink(socket, stream, this.#writes, this.#room, meter()))
+      const below = request.socket
+      const closing = (): void => this.#withoutSession.add(below)
+      const link = new WebSocketLink(socket, stream, this.#writes, this.#room, meter(), closing)
+      this.#withoutSession.authenticated(below)
+      attach(link)
+      if (!link.isBound) closing()
     })
   }
 }

@@ -49,6 +49,7 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
   /** Frames that came before them and have to wait: acknowledgements go ahead of these. */
   readonly #waiting: ReadAhead
   readonly #meter: FrameMeter
+  readonly #closing: () => void
   /** Received bytes that belong to no message so far. */
   #unassigned = 0
   #listener: SocketListener | undefined
@@ -68,11 +69,20 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
    * @param stream - the connection below the socket
    * @param room - shared by all links for frames that wait
    * @param meter - of the client's user
+   * @param closing - is told that the hub closes it, which the client may take its time to answer
    */
-  constructor(socket: WebSocket, stream: Duplex, writes: WriteScheduler, room: ReadAheadRoom, meter: FrameMeter) {
+  constructor(
+    socket: WebSocket,
+    stream: Duplex,
+    writes: WriteScheduler,
+    room: ReadAheadRoom,
+    meter: FrameMeter,
+    closing: () => void = () => undefined,
+  ) {
     this.#arrived = new ReadAhead(room)
     this.#waiting = new ReadAhead(room)
     this.#meter = meter
+    this.#closing = closing
     meter.add(this)
     this.#socket = socket
     this.#stream = stream
@@ -81,6 +91,11 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
     socket.on('error', error => {
       if ('code' in error && String(error.code).startsWith('WS_ERR_')) this.#listener?.violated()
     })
+  }
+
+  /** Whether it belongs to a session. */
+  get isBound(): boolean {
+    return this.#listener !== undefined
   }
 
   takes(bytes: number): boolean {
@@ -136,6 +151,7 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
     if (this.#listener === undefined) this.#meter.remove(this)
     this.#enterTurn()
     this.#socket.close(code, fitting(reason))
+    this.#closing()
     // Its answer has to be read.
     this.#socket.resume()
   }
