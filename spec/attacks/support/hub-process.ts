@@ -3,6 +3,7 @@
 import { servePubSub } from '../../../src/pubsub/server.js'
 import type { HubMemory } from './hub-scene.js'
 
+const MAX_AUDIT_LINES = 1_000
 const options = JSON.parse(process.argv[2] ?? '{}')
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 
@@ -16,7 +17,10 @@ const server = await servePubSub({
   ...options,
 })
 const audit: string[] = []
-server.audit$.subscribe(({ event, outcome, reason }) => audit.push([event, outcome, reason].join(' ').trim()))
+server.audit$.subscribe(({ event, outcome, reason }) => {
+  audit.push([event, outcome, reason].join(' ').trim())
+  if (audit.length > MAX_AUDIT_LINES) audit.shift()
+})
 // Events are received, and those without an id never answered.
 server.hub('chat').events$.subscribe(event => {
   if (event.event === 'accept') event.accept()
