@@ -47,6 +47,7 @@ async function onMemoryDisk(): Promise<LogTarget> {
 
 async function inCluster(): Promise<LogTarget> {
   const cluster = new FakeCluster(systemClock)
+  let lives = 0
   const nothing = { available: raise, outrun: raise, failed: raise, troubled: raise }
   return {
     open: async () =>
@@ -55,8 +56,8 @@ async function inCluster(): Promise<LogTarget> {
           bounds: {},
           settings: { nodeId: 'a' },
           clock: systemClock,
-          random: Math.random,
-          newLife: () => String(Math.random()),
+          random: () => 0.5,
+          newLife: () => `life-${++lives}`,
           clients: () => 0,
           events: { ...nothing, outrun: () => raise('outrun') },
         }),
