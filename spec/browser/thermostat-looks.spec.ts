@@ -57,6 +57,27 @@ describeInBrowser('The looks of the thermostat', open => {
     await takePictures(page, 'thermostat-resyncing')
   })
 
+  it('show changes in the order of time, as many whole rows as there is room for', async () => {
+    const { url, client } = await startThermostat(builtPackage())
+    for (const value of [20, 22, 23]) await client.key(SET_POINT, number).set(value)
+    const { page } = await open(url)
+    await reads(words(page), LIVE)
+    await client.key(SET_POINT, number).set(24)
+    await reads(page.locator('#log li').first(), '24.0°')
+    const times = (await page.locator('#log .version').allInnerTexts()).map(version => Number(version.split(':')[0]))
+    expect(times).toEqual([...times].sort((a, b) => b - a))
+    const [list, row] = await Promise.all(
+      ['#log', '#log li'].map(selector =>
+        page
+          .locator(selector)
+          .first()
+          .evaluate(({ clientHeight }) => clientHeight),
+      ),
+    )
+    // A row has its line besides.
+    expect((list ?? 0) % ((row ?? 0) + 1)).toBe(0)
+  })
+
   it('let a finger turn the dial, and scroll the page everywhere else', async () => {
     const { url } = await startThermostat(builtPackage())
     const { page } = await open(url, { size: 'phone', touch: true })

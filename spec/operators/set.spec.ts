@@ -162,7 +162,17 @@ describe('set(store)', () => {
         ),
       )
       .subscribe()
-    expect(session.requests.map(({ rest }) => rest[0])).toEqual(['21', '19.5', '\0\xff', '\0\xff'])
+    from(READINGS)
+      .pipe(
+        set(
+          store,
+          ({ sensor }) => sensor,
+          ({ celsius }) => number.encode(celsius),
+        ),
+      )
+      .subscribe()
+    const values = session.requests.map(({ rest }) => rest[0])
+    expect(values).toEqual(['21', '19.5', '\0\xff', '\0\xff', '21', '19.5'])
   })
 
   it('emits the key of every item, binary ones in Base16', () => {

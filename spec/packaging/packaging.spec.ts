@@ -40,6 +40,7 @@ const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const manifest: {
   version: string
   bin: { 'rx-statestore': string }
+  scripts: Record<string, string>
   exports: Record<string, string | { types: string; default: string }>
 } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const ENTRIES = {
@@ -74,7 +75,7 @@ const DOCUMENTS: readonly Document[] = [
     file: 'README.md',
     outputs: [
       /written \d+:\d+:StateStore\n[\s\S]*set point 22\n$/,
-      /^connecting\n/,
+      /^connecting\n[\s\S]*set \{ name: 'pump' \} \d+:\d+:StateStore/,
       /\[ true, true \]/,
       /^undefined connecting undefined\n21 pending undefined\n22 pending undefined\n[\s\S]*22 confirmed undefined\n(22 confirmed undefined\n)*applied\n[\s\S]*$/,
       /^\[ 'pump' \]\nthermostat1\/setPoint\n$/,
@@ -134,19 +135,16 @@ let files: string[]
 const node = async (...args: string[]): Promise<string> => (await run(process.execPath, args, { cwd: home })).stdout
 
 /** Type-checks and translates a project's TypeScript as a strict user would; the compiler's complaints are the result. */
-async function compile(folder: string, moduleOptions: readonly string[]): Promise<string> {
+async function compile(
+  folder: string,
+  moduleOptions: readonly string[],
+  libraries: readonly string[] = ['--lib', 'es2022,esnext.disposable,dom', '--types', 'node'],
+): Promise<string> {
   const names = readdirSync(join(home, folder), { recursive: true, encoding: 'utf8' }).filter(name =>
     name.endsWith('.ts'),
   )
-  const options = [
-    '--strict',
-    '--exactOptionalPropertyTypes',
-    '--target',
-    'es2022',
-    '--lib',
-    'es2022,esnext.disposable,dom',
-  ]
-  const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')]
+  const options = ['--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', ...libraries]
+  const types = ['--typeRoots', join(ROOT, 'node_modules/@types')]
   const paths = names.map(name => join(folder, name))
   return run(process.execPath, [TSC, ...options, ...types, ...moduleOptions, '--rootDir', folder, ...paths], {
     cwd: home,
@@ -274,6 +272,23 @@ describe('the package', () => {
     expect(await compile('common', ['--module', 'node16', '--noEmit'])).toBe('')
   })
 
+  it('runs nothing when it is installed, of which package managers warn', () => {
+    for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
+      expect(manifest.scripts).not.toHaveProperty(name)
+  })
+
+  it('needs no newer library of TypeScript than ES2022 and that of pages', async () => {
+    mkdirSync(join(home, 'oldest'), { recursive: true })
+    writeFileSync(
+      join(home, 'oldest/user.ts'),
+      `import { connect, number } from 'rx-statestore'
+       export const value$ = connect('mqtt://localhost').key('a', number).value$`,
+    )
+    expect(await compile('oldest', ['--module', 'nodenext', '--noEmit'], ['--lib', 'es2022,dom', '--types', ''])).toBe(
+      '',
+    )
+  })
+
   it('brings the command', async () => {
     const { stdout } = await run(join(home, 'node_modules/.bin/rx-statestore'), ['--version'], { cwd: home })
     expect(stdout.trim()).toBe(manifest.version)
@@ -336,11 +351,16 @@ describe('The snippets of the documents', () => {
     expect(complaints).toBe('')
   })
 
-  it('begin with one that plain JavaScript runs, on the oldest Node there is', async () => {
+  it('of the README run as they stand without a compiler, unless they have types', { timeout: 60_000 }, async () => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
-    const [first = ''] = snippetsOf({ file: 'README.md', outputs: [] })
-    writeFileSync(join(home, 'first.js'), first.replace('mqtt://localhost:1883', store.url))
-    expect(await node('first.js')).toMatch(/set point 22\n$/)
+    const [readme] = DOCUMENTS
+    const plain = (readme ? snippetsOf(readme) : []).map((code, at) => ({ code, output: readme?.outputs[at] ?? /$^/ }))
+    const untyped = plain.filter(({ code }) => !/<[{A-Z]/.test(code))
+    expect(untyped.length).toBeGreaterThan(3)
+    for (const { code, output } of untyped) {
+      writeFileSync(join(home, 'plain.js'), code.replace('mqtt://localhost:1883', store.url))
+      expect(await node('plain.js')).toMatch(output)
+    }
   })
 
   it.each(some(DOCUMENTS, 1))('run as they stand: $file', async document => {

@@ -1,4 +1,4 @@
-import { combineLatest, map, merge, Observable } from 'rxjs'
+import { combineLatest, map, merge, NEVER, Observable, startWith } from 'rxjs'
 import { afterIo } from '../base/clock.js'
 import { ClosedError } from '../base/errors.js'
 import type { Freshness } from '../keys/freshness.js'
@@ -76,8 +76,12 @@ const gathered = <T>(keys: readonly Key<T>[]): Observable<ReadonlyMap<string, T>
     )
   })
 
-const freshnessOf = <T>(source: KeysSource<T>): Observable<Freshness> =>
-  isMatching(source) ? source.freshness$ : combineLatest(source.map(key => key.freshness$)).pipe(map(leastOf))
+function freshnessOf<T>(source: KeysSource<T>): Observable<Freshness> {
+  if (isMatching(source)) return source.freshness$
+  // Of no keys all are current, and no end of a watch is to be waited for.
+  if (source.length === 0) return NEVER.pipe(startWith<Freshness>({ state: 'live' }))
+  return combineLatest(source.map(key => key.freshness$)).pipe(map(leastOf))
+}
 
 const ORDER: readonly Freshness['state'][] = ['connecting', 'stale', 'resyncing', 'live']
 

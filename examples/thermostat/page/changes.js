@@ -7,8 +7,11 @@ const MOST = 60
 
 const SOURCES = { snapshot: 'first read', notification: 'change', resync: 'resync' }
 
+/** Versions of the rows that have one. @type {WeakMap<Element, import('rx-statestore').Hlc>} */
+const versions = new WeakMap()
+
 /**
- * What changed, with its version, the latest on top; of readings only those that were read, as the chart has the others.
+ * What changed, with its version, the newest on top; of readings only those that were read, as the chart has the others.
  *
  * @param {import('../keys.js').Keys} keys
  */
@@ -28,11 +31,27 @@ export function showChanges({ setPoint, mode, temperature, humidity, heating }) 
     ),
   ).pipe(
     tap(row => {
-      list.prepend(row)
+      insert(list, row)
       while (list.childElementCount > MOST) list.lastElementChild?.remove()
     }),
   )
 }
+
+/**
+ * Puts a row below all newer ones: what is read first comes key by key, and not in the order of time. Only a key that
+ * there is not has no version; it is so now.
+ *
+ * @param {Element} list
+ * @param {Element} row
+ */
+function insert(list, row) {
+  const version = versions.get(row)
+  const isOlder = (/** @type {Element} */ other) => version === undefined || !isNewer(versions.get(other), version)
+  list.insertBefore(row, Array.from(list.children).find(isOlder) ?? null)
+}
+
+/** @param {import('rx-statestore').Hlc | undefined} one @param {import('rx-statestore').Hlc} other */
+const isNewer = (one, other) => one !== undefined && one.compareTo(other) > 0
 
 /**
  * @template T
@@ -44,6 +63,7 @@ function rowOf(name, entry, inWords) {
   const { op, version, source } = entry
   const row = document.createElement('li')
   row.dataset['source'] = source
+  if (version !== undefined) versions.set(row, version)
   row.append(
     cell('when', version === undefined ? '' : timeOf(version.wallClock)),
     cell('what', `${name} `, cell('value', op === 'set' ? inWords(entry.value) : op)),

@@ -107,14 +107,18 @@ export class Chart {
     if (this.#staleSince === undefined) return
     const { left, top, width, height } = plot.bbox
     const from = Math.max(left, plot.valToPos(this.#staleSince / 1000, 'x', true))
+    plot.ctx.save()
     plot.ctx.fillStyle = this.#colour('--stale-shade')
     plot.ctx.fillRect(from, top, left + width - from, height)
+    plot.ctx.restore()
   }
 
   /** A strip at the bottom, where it was heated. @param {uPlot} plot */
   #drawHeated(plot) {
     const { left, top, width, height } = plot.bbox
     const y = top + height - (STRIP / 2) * devicePixelRatio
+    // uPlot remembers what it has set, and would draw its lines like ours.
+    plot.ctx.save()
     plot.ctx.strokeStyle = this.#colour('--warm')
     plot.ctx.lineWidth = STRIP * devicePixelRatio
     plot.ctx.setLineDash([])
@@ -125,6 +129,7 @@ export class Chart {
       plot.ctx.lineTo(Math.min(left + width, x(to)), y)
     }
     plot.ctx.stroke()
+    plot.ctx.restore()
   }
 
   /** @param {string} name */
