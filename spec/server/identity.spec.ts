@@ -266,7 +266,7 @@ describe('Our client', () => {
   it('ends, and says why, with a wrong one', async () => {
     const { store } = await openSecured()
     await using client = connect(store.url, { username: 'alice', password: 'wrong' })
-    await expect(firstValueFrom(client.key('k').get())).rejects.toMatchObject({ code: 'closed' })
+    await expect(firstValueFrom(client.key('k').get())).rejects.toMatchObject({ code: 'connection-refused' })
   })
 })
 

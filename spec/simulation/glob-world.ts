@@ -28,7 +28,7 @@ const SETTLE = 90_000
 /** Long enough for what has to be ended. */
 const LEAVE = 5_000
 const TERMS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
-const EXPECTED = ['timeout', 'outcome-unknown', 'closed']
+const EXPECTED = ['timeout', 'outcome-unknown', 'closed', 'connection-refused']
 /** What answers that make no sense are called. */
 const ODD = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']
 

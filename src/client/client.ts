@@ -238,10 +238,10 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#resolveClosed()
   }
 
-  /** A broker that does not take the client is an error of its own: its remedy is another than to connect again. */
+  /** A broker that refuses the first connection is an error of its own: the remedy is in the options of `connect`. */
   #endOf(cause: StateStoreError | undefined): StateStoreError {
     if (cause === undefined) return new ClosedError()
-    if (cause instanceof ConnectionRefusedError && this.#status.state !== 'connected') return cause
+    if (cause instanceof ConnectionRefusedError && this.#status.state === 'connecting') return cause
     return new ClosedError(`The connection was closed for good: ${cause.message}`, { cause })
   }
 
