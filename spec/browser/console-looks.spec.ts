@@ -20,7 +20,7 @@ const SEED = [
   { keyBytes: '/wCKFw==', bytes: Buffer.from(Array.from({ length: 48 }, (_, i) => i * 5)).toString('base64') },
   { key: 'empty', value: '' },
 ]
-const FIRST_LOAD = 157 * 1_024
+const FIRST_LOAD = 160 * 1_024
 
 /** Somebody who works with the store while it is looked at. */
 async function busy(store: RunningStore): Promise<void> {
@@ -137,6 +137,27 @@ describeInBrowser('The looks of the console', open => {
     await reads(hand.health, 'frozen')
     await reads(hand.health, 'live')
     expect(await page.evaluate('shifted')).toBeLessThan(0.01)
+  })
+
+  it('keep the tabs in their places, and the page in the window, in every view', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link, { calm: true })
+    const hand = new ConsoleHand(page)
+    const places = () =>
+      page
+        .locator('.nav a')
+        .evaluateAll(tabs =>
+          tabs.map(tab => `${Math.round(tab.getBoundingClientRect().left)} ${document.documentElement.scrollHeight}`),
+        )
+    await reads(page.locator('.nav'), 'Keys')
+    await expect.poll(() => page.locator('.nav-amount').count()).toBe(2)
+    const before = await places()
+    expect(before[0]).toMatch(new RegExp(` ${SIZES.desktop.height}$`))
+    for (const view of ['Clients', 'Store'] as const) {
+      await hand.goTo(view)
+      await has(page.getByRole('link', { name: view }), 'aria-current', 'page')
+      expect(await places()).toEqual(before)
+    }
   })
 
   it('have room for fingers on a phone', async () => {

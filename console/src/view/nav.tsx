@@ -22,7 +22,9 @@ export function Nav({ children }: { readonly children?: ComponentChildren }): JS
       <nav class="nav" aria-label="Views">
         {views.map(item => (
           <a key={item.view} href={`#/${item.view}`} aria-current={item.view === view ? 'page' : undefined}>
-            {item.name}
+            <span class="nav-name" data-name={item.name}>
+              {item.name}
+            </span>
             {item.amount !== undefined && <span class="nav-amount">{shortCount(item.amount)}</span>}
           </a>
         ))}
