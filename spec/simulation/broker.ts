@@ -94,6 +94,7 @@ export class SimBroker {
     const connection = this.#current(end)
     if (connection === undefined) return
     end.wire.down(acknowledged)
+    connection.asked(request)
     if (this.isAway) return
     const { random, conditions } = this.setting
     if (random.might(conditions.oddReply)) {

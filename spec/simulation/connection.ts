@@ -1,6 +1,8 @@
-import type { InboundMessage } from '../../src/mqtt/session.js'
+import { toHex } from '../../src/base/bytes.js'
+import type { InboundMessage, OutboundRequest } from '../../src/mqtt/session.js'
 import type { Content } from '../../src/packet/publish.js'
 import type { Client } from '../../src/peer/client.js'
+import { parseCommand } from '../../src/protocol/parse-command.js'
 import { PROPERTY } from '../../src/protocol/properties.js'
 import type { History } from './history.js'
 import type { Conditions, Wire } from './network.js'
@@ -13,6 +15,8 @@ import type { VirtualTime } from './virtual-time.js'
 export interface Delivered {
   readonly message: InboundMessage
   readonly place: number
+  /** What it answers is about, where that has an order of its own. */
+  readonly subject?: string | undefined
 }
 
 /** What a client's end of a connection takes. */
@@ -62,6 +66,8 @@ export class SimConnection implements Client {
   readonly #setting: Setting
   readonly #nextId: () => number
   readonly #place: () => number
+  /** What requests are about, by correlation data; where answers have an order of their own by that. */
+  readonly #subjects = new Map<string, string>()
   /** When the last message of an order goes out. */
   readonly #last = new Map<string, number>()
   open = true
@@ -80,6 +86,14 @@ export class SimConnection implements Client {
     return this.#filterOf(topic) !== undefined
   }
 
+  /** A request has come. */
+  asked(request: OutboundRequest): void {
+    if (this.#setting.kind.order !== 'key') return
+    const command = parseCommand(request.payload)
+    const subject = 'key' in command ? toHex(command.key) : 'others'
+    this.#subjects.set(String(request.correlationData), subject)
+  }
+
   deliver(topic: string, content: Content): void {
     const { random, conditions, kind, life } = this.#setting
     if (content.correlationData && random.chance(conditions.lostReply)) return
@@ -95,7 +109,8 @@ export class SimConnection implements Client {
       userProperties: life && correlationData ? { ...own, [PROPERTY.life]: life.name } : own,
       subscriptionIds: this.#identifiersOf(topic),
     }
-    const delivered = { message, place: this.#place() }
+    const subject = this.#subjects.get(String(correlationData))
+    const delivered = { message, place: this.#place(), subject }
     const id = this.#nextId()
     this.session.unacknowledged.set(id, delivered)
     const late = correlationData && random.chance(conditions.lateReply) ? 3_000 : 0
@@ -117,7 +132,7 @@ export class SimConnection implements Client {
 
   /** Sends a message after a delay, unless it was acknowledged by then. */
   transmit(id: number, delivered: Delivered, delay: number): void {
-    this.#after(this.#orderOf(delivered.message), delay, () => {
+    this.#after(this.#orderOf(delivered), delay, () => {
       this.end.wire.down(() => {
         this.end.deliver(delivered)
         this.end.wire.up(() => this.session.unacknowledged.delete(id))
@@ -140,9 +155,10 @@ export class SimConnection implements Client {
     })
   }
 
-  #orderOf({ topic, correlationData }: InboundMessage): string {
+  #orderOf({ message: { topic, correlationData }, subject }: Delivered): string {
     const { order } = this.#setting.kind
-    if (order === 'topic') return topic
+    if (order === 'key' && correlationData) return `answers ${subject}`
+    if (order === 'topic' || order === 'key') return topic
     return order === 'kind' && correlationData ? 'answers' : 'messages'
   }
 

@@ -9,7 +9,7 @@ const FEW_KEYS = 2
  * Generators of schedules, by number from 1. What a seed means must not change, or the seeds that once failed would be forgotten:
  * a generator that draws anything else gets a new number, and the older ones stay.
  */
-const GENERATORS = [first, second, third]
+const GENERATORS = [first, second, third, fourth]
 
 /** The schedule of a seed, by the latest generator if none is given. */
 export function scheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
@@ -132,6 +132,19 @@ function third(seed: number): Schedule {
   for (const scene of [returning, forgetting]) if (random.chance(0.25)) actions.push(...scene(random, clients.length))
   const watches = clients.map((_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, KEYS - 1) }))
   return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
+}
+
+/** In every second world of those before, handlers call back in; in some the store keeps the order of keys alone. */
+function fourth(seed: number): Schedule {
+  const schedule = third(seed)
+  const random = new Random(seed ^ 0xca11)
+  if (random.chance(0.5)) return schedule
+  const { kind } = schedule
+  return {
+    ...schedule,
+    kind: random.chance(0.3) ? { ...kind, order: 'key' } : kind,
+    callingBack: random.pick([0.05, 0.2, 0.5]),
+  }
 }
 
 function thirdAction(random: Random, at: number, clients: number): Action {

@@ -66,8 +66,11 @@ export interface Kind {
   readonly identifiers: boolean
   /** The store says the place of an answer that there is no such key. */
   readonly positions: boolean
-  /** What the broker keeps in order: all messages of a connection, answers and notifications each, or topics. */
-  readonly order: 'connection' | 'kind' | 'topic'
+  /**
+   * What the broker keeps in order: all messages of a connection, answers and notifications each, or topics; or it has a
+   * store that answers in order what is about one key alone.
+   */
+  readonly order: 'connection' | 'kind' | 'topic' | 'key'
 }
 
 /** Everything that happens in a simulation. */
@@ -80,6 +83,8 @@ export interface Schedule {
   readonly nodes?: number
   /** The store is beside its broker; default within. */
   readonly beside?: true
+  /** How often a handler of a subscriber calls back in. */
+  readonly callingBack?: number
   readonly actions: readonly Action[]
 }
 

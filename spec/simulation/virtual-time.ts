@@ -42,3 +42,39 @@ export class VirtualTime {
     this.#now = end
   }
 }
+
+/** A clock that knows how many of its timers have neither run nor been cancelled. */
+export class CountedClock implements Clock {
+  readonly #clock: Clock
+  pending = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  now(): number {
+    return this.#clock.now()
+  }
+
+  monotonic(): number {
+    return this.#clock.monotonic()
+  }
+
+  schedule(delay: number, task: () => void): () => void {
+    let isPending = true
+    const end = (): boolean => {
+      const wasPending = isPending
+      this.pending -= Number(wasPending)
+      isPending = false
+      return wasPending
+    }
+    this.pending++
+    const cancel = this.#clock.schedule(delay, () => {
+      if (end()) task()
+    })
+    return () => {
+      end()
+      cancel()
+    }
+  }
+}

@@ -1,8 +1,10 @@
 import { type Observer, Subject, Subscription } from 'rxjs'
 import { StateStore } from '../../src/client/client.js'
 import { type Entry, type Freshness, type Key, StateStoreError, text } from '../../src/index.js'
+import { HOST } from '../../src/keys/store-view.js'
 import { BesideBroker } from './beside.js'
 import { SimBroker } from './broker.js'
+import { CallingBack } from './calling-back.js'
 import type { Sabotage, Setting } from './connection.js'
 import { History } from './history.js'
 import { CALM } from './network.js'
@@ -10,8 +12,8 @@ import { Cluster, SimNode } from './node.js'
 import { Oracle } from './oracle.js'
 import { Random } from './random.js'
 import { type Action, type ClientPlan, KEYS, type KeyAction, type Reign, type Schedule, TROUBLE } from './schedule.js'
-import { SimSession } from './sim-session.js'
-import { VirtualTime } from './virtual-time.js'
+import { CountedClock, VirtualTime } from './virtual-time.js'
+import { WatchSession } from './watch-session.js'
 
 /** What came of a simulation. */
 export interface Verdict {
@@ -35,7 +37,10 @@ interface Group {
 
 interface Client {
   readonly store: StateStore
-  readonly session: SimSession
+  readonly session: WatchSession
+  readonly clock: CountedClock
+  readonly plan: ClientPlan
+  readonly index: number
   readonly keys: readonly Key<string>[]
   readonly watchers: Set<Watcher>
   group: Group | undefined
@@ -44,12 +49,18 @@ interface Client {
 
 interface Write {
   readonly value: string
+  readonly key: string
+  readonly client: Client
+  /** ms */
+  readonly at: number
   outcome: string
   version: string | undefined
 }
 
 /** Long enough for every timeout, backoff and expiry of the troubled time. */
 const SETTLE = 90_000
+/** Long enough for what has to be ended. */
+const LEAVE = 60_000
 const TIMEOUT = 1_000
 /** A client whose id is taken over before its first connection is refused. */
 const EXPECTED = new Set(['timeout', 'outcome-unknown', 'closed', 'connection-refused'])
@@ -77,11 +88,13 @@ export class World {
   readonly #violations: string[] = []
   /** Clients that were closed while answers made no sense, on connections that go on: who asks once cannot know that it was heard. */
   readonly #closedAmidNonsense = new Set<string>()
+  readonly #handlers: CallingBack
   #entries = 0
 
   constructor(schedule: Schedule, sabotage?: Sabotage) {
     this.#schedule = schedule
     const random = new Random(schedule.seed ^ 0x5eed)
+    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     this.#setting = {
       sabotage,
       kind: schedule.kind,
@@ -103,15 +116,23 @@ export class World {
     time.runUntil(TROUBLE + SETTLE)
     this.#judgeConvergence()
     this.#judgeWrites()
+    if (this.#schedule.callingBack) this.#judgeRest()
     for (const { store } of this.#everyone) void store.close()
     const writes: Record<string, number> = {}
     for (const { outcome } of this.#writes) writes[outcome] = (writes[outcome] ?? 0) + 1
     return { violations: this.#violations, entries: this.#entries, writes, changes: history.all.length }
   }
 
-  #open(i: number, plan: ClientPlan, connection?: SimSession): Client {
-    const session = connection ?? new SimSession(this.#brokers, this.#setting, { clientId: `client${i}`, ...plan })
-    const clock = this.#setting.time.clock(plan.clockOffset, plan.clockRate)
+  #open(index: number, plan: ClientPlan, connection?: WatchSession): Client {
+    const options = { clientId: `client${index}`, ...plan }
+    const court = {
+      timeout: TIMEOUT,
+      isOdd: (this.#schedule.conditions.oddReply ?? 0) > 0,
+      complain: (what: string) => this.#complain(what),
+      answered: (value: string) => this.#answered(value),
+    }
+    const session = connection ?? new WatchSession(this.#brokers, this.#setting, options, court)
+    const clock = new CountedClock(this.#setting.time.clock(plan.clockOffset, plan.clockRate))
     const store = new StateStore(session, {
       clock,
       timeout: TIMEOUT,
@@ -119,12 +140,15 @@ export class World {
       stopDelay: plan.stopDelay ?? 0,
     })
     const keys = KEY_NAMES.map(name => store.key(name, text))
-    const client: Client = { store, session, keys, watchers: new Set(), group: undefined, closed: false }
+    const watchers = new Set<Watcher>()
+    const client: Client = { store, session, clock, plan, index, keys, watchers, group: undefined, closed: false }
     store.status$.subscribe({
+      next: () => this.#handled(client),
       complete: () => {
         client.closed = true
       },
     })
+    store.errors$.subscribe(() => this.#handled(client))
     this.#everyone.push(client)
     return client
   }
@@ -176,7 +200,7 @@ export class World {
     if (action.type === 'watch') this.#watch(client, key)
     else if (action.type === 'unwatch') this.#unwatch(client, key)
     else if (action.type === 'remount') this.#remount(client, key, action.pause)
-    else if (action.type === 'set') this.#write(key, action.how)
+    else if (action.type === 'set') this.#write(client, key, action.how)
     else if (action.type === 'delete') key.delete().subscribe({ error })
     else key.deleteIf(this.#lastValue()).subscribe({ error })
   }
@@ -252,12 +276,19 @@ export class World {
     }
   }
 
-  #observe({ session, watchers }: Client, watcher: Watcher, key: Key<string>): void {
+  #observe(client: Client, watcher: Watcher, key: Key<string>): void {
+    const { session, watchers } = client
     const { oracle, subscription } = watcher
-    const fresh = ({ state }: Freshness): void => oracle.live(state === 'live', session.delivering?.place)
+    const fresh = ({ state }: Freshness): void => {
+      oracle.live(state === 'live', this.#handlers.isWithin ? undefined : session.delivering?.place)
+      if (state === 'live') this.#judgePatience(client, key.name)
+      this.#handled(client)
+    }
     subscription.add(key.freshness$.subscribe({ next: fresh, error: () => undefined }))
     const others = Array.from(watchers).filter(other => other.key === key.name && other !== watcher)
-    if (oracle.shown || others.length > 0) oracle.joins(others[0]?.oracle)
+    // The others may not have been told yet what this one was shown.
+    const [other] = this.#handlers.isWithin ? [] : others
+    if (oracle.shown || others.length > 0) oracle.joins(other?.oracle)
   }
 
   /** How many have left; those of a `watchAll` stay. */
@@ -277,23 +308,92 @@ export class World {
     else this.#setting.time.after(pause, back)
   }
 
-  #hear({ store, session }: Client, { key, oracle }: Watcher, entry: Entry<string>): void {
+  #hear(client: Client, { key, oracle }: Watcher, entry: Entry<string>): void {
+    const { store, session } = client
     this.#entries++
     const { delivering } = session
     if (delivering === undefined && oracle.shown !== undefined) this.#complain(`${key} said something out of nothing`)
     const complaint = oracle.judge(entry, {
-      place: delivering?.place,
+      // What is shown to one who subscribes in a handler was known before.
+      place: this.#handlers.isWithin ? undefined : delivering?.place,
       // Where some messages have lost it, it is as with a broker that has none: a read decides, and may merge.
       certain: session.fresh || (this.#setting.kind.identifiers && !session.anonymous),
       notified: session.notified.has(String(entry.version)),
     })
-    if (complaint === undefined) return
     const what = `${entry.op} ${String(entry.version)} (${entry.source})`
-    this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${key} ${what}: ${complaint}`)
+    if (complaint) this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${key} ${what}: ${complaint}`)
+    this.#handled(client)
   }
 
-  #write(key: Key<string>, how: 'plain' | 'NX' | 'NEX' | 'PX'): void {
-    const write: Write = { value: `v${this.#writes.length}`, outcome: 'pending', version: undefined }
+  /** What a subscriber does before its handler returns, if it does. */
+  #handled(client: Client): void {
+    const key = (): Key<string> | undefined => client.keys[this.#setting.time.now % 2]
+    const touch = (act: (key: Key<string>) => void) => (): void => {
+      const one = key()
+      if (one) act(one)
+    }
+    this.#handlers.handle(
+      touch(one => this.#watch(client, one)),
+      touch(one => this.#watch(client, one)),
+      touch(one => void this.#unwatch(client, one)),
+      touch(one => void this.#unwatch(client, one)),
+      touch(one => this.#remount(client, one, 0)),
+      touch(one => this.#write(client, one, 'plain')),
+      touch(one => one.delete().subscribe({ error: error => void this.#expectError(error) })),
+      () => this.#watchAll(client, this.#setting.time.now % 2 ** KEYS),
+      () => this.#leaveAndReturn(client),
+    )
+  }
+
+  /** A handler closes its client; another one comes after a while. */
+  #leaveAndReturn(client: Client): void {
+    const { store, plan, index, session } = client
+    if (session.shared || this.#clients[index] !== client || this.#setting.time.now > TROUBLE) return
+    void store.close()
+    this.#setting.time.after(50, () => {
+      if (this.#clients[index] === client) this.#clients[index] = this.#open(index, plan)
+    })
+  }
+
+  /** An answer came for which nobody waits any more, though there was time. */
+  #answered(value: string): void {
+    const write = this.#writes.find(one => one.value === value)
+    if (write === undefined || write.client.closed || write.outcome !== 'outcome-unknown') return
+    if (this.#setting.time.now - write.at < TIMEOUT * 0.9)
+      this.#complain(`the answer of ${value} was given up before it came`)
+  }
+
+  /** Whoever has read a key on a connection cannot hear any more what became of writes on the one before. */
+  #judgePatience(client: Client, key: string): void {
+    if (client.session.delivering === undefined) return
+    for (const { value, outcome, client: writer, key: written } of this.#writes)
+      if (outcome === 'pending' && writer === client && written === key && client.session.wasSentEarlier(value))
+        this.#complain(`${client.store.clientId} waits for ${value}, though ${key} was read on a later connection`)
+  }
+
+  /** When everybody has left nothing is left of them. */
+  #judgeRest(): void {
+    const { time } = this.#setting
+    this.#handlers.stop()
+    for (const { watchers } of this.#everyone)
+      for (const { subscription } of Array.from(watchers)) subscription.unsubscribe()
+    for (const { group } of this.#everyone) {
+      group?.keys$.next([])
+      group?.keys$.complete()
+    }
+    time.runUntil(time.now + LEAVE)
+    for (const { store, clock, closed } of this.#everyone) {
+      const { size } = store[HOST].registry
+      if (size > 0) this.#complain(`${store.clientId} has ${size} watches left`)
+      if (clock.pending > 0) this.#complain(`${store.clientId} has ${clock.pending} timers left`)
+      if (!closed) this.#judgeRegistrations(store.clientId)
+    }
+  }
+
+  #write(client: Client, key: Key<string>, how: 'plain' | 'NX' | 'NEX' | 'PX'): void {
+    const value = `v${this.#writes.length}`
+    const at = this.#setting.time.now
+    const write: Write = { value, key: key.name, client, at, outcome: 'pending', version: undefined }
     this.#writes.push(write)
     const options = {
       plain: {},
@@ -305,9 +405,11 @@ export class World {
       next: ({ applied, version }) => {
         write.outcome = applied ? 'applied' : 'refused'
         write.version = String(version)
+        this.#handled(client)
       },
       error: error => {
         write.outcome = this.#expectError(error)
+        this.#handled(client)
       },
     })
   }

@@ -1,0 +1,89 @@
+import type { OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
+import { parseCommand } from '../../src/protocol/parse-command.js'
+import type { SimBroker } from './broker.js'
+import type { Setting } from './connection.js'
+import { type SessionOptions, SimSession } from './sim-session.js'
+
+/** What a session is judged by. */
+export interface SessionCourt {
+  /** ms a request may take. */
+  readonly timeout: number
+  /** Some answers make no sense: what they answer is asked for again. */
+  readonly isOdd: boolean
+  readonly complain: (what: string) => void
+  /** The store's answer to the SET of a value has come to the client that sent it. */
+  readonly answered: (value: string) => void
+}
+
+/** A write that was sent by the client that has the session now. */
+interface Sent {
+  readonly value: string
+  readonly connection: number
+}
+
+/** Knows what is sent: that a key is registered once on a connection, and on which one a write was sent. */
+export class WatchSession extends SimSession {
+  readonly #setting: Setting
+  readonly #court: SessionCourt
+  /** Registrations that were asked for on this connection, and when. */
+  readonly #registered = new Map<string, number>()
+  readonly #writes = new Map<string, Sent>()
+  readonly #connectionOf = new Map<string, number>()
+  #connection = 0
+
+  constructor(brokers: readonly SimBroker[], setting: Setting, options: SessionOptions, court: SessionCourt) {
+    super(brokers, setting, options)
+    this.#setting = setting
+    this.#court = court
+  }
+
+  /** Whether the write of a value was sent on a connection before this one, by the client that has the session now. */
+  wasSentEarlier(value: string): boolean {
+    const connection = this.#connectionOf.get(value)
+    return connection !== undefined && connection < this.#connection
+  }
+
+  override open(listener: SessionListener): void {
+    this.#writes.clear()
+    this.#connectionOf.clear()
+    super.open({
+      ...listener,
+      connected: info => {
+        this.#registered.clear()
+        this.#connection++
+        listener.connected(info)
+      },
+      message: message => {
+        const sent = message.correlationData && this.#writes.get(String(message.correlationData))
+        if (sent) this.#court.answered(sent.value)
+        listener.message(message)
+      },
+    })
+  }
+
+  override publish(request: OutboundRequest, done: Parameters<SimSession['publish']>[1]): void {
+    const command = parseCommand(request.payload)
+    if (command.verb === 'KEYNOTIFY') this.#register(decoder.decode(command.key), command.stop)
+    if (command.verb === 'SET') {
+      const value = decoder.decode(command.value)
+      this.#writes.set(String(request.correlationData), { value, connection: this.#connection })
+      this.#connectionOf.set(value, this.#connection)
+    }
+    super.publish(request, done)
+  }
+
+  /** One that is not answered is asked for again when its time is over, and one whose answer makes no sense at once. */
+  #register(key: string, stop: boolean): void {
+    const { time } = this.#setting
+    const { timeout, isOdd, complain } = this.#court
+    const before = this.#registered.get(key)
+    if (stop) this.#registered.delete(key)
+    else this.#registered.set(key, time.now)
+    if (stop || before === undefined || isOdd) return
+    if (time.now - before < timeout * SLACK) complain(`${time.now} ms ${this.clientId} ${key} is registered twice`)
+  }
+}
+
+/** Clocks of clients run at rates of their own. */
+const SLACK = 0.9
+const decoder = new TextDecoder()
