@@ -8,8 +8,8 @@ import { type SessionOptions, SimSession } from './sim-session.js'
 export interface SessionCourt {
   /** ms a request may take. */
   readonly timeout: number
-  /** Some answers make no sense: what they answer is asked for again. */
-  readonly isOdd: boolean
+  /** What was answered may be asked for again, for example as some answers make no sense. */
+  readonly isAskedAgain: boolean
   readonly complain: (what: string) => void
   /** The store's answer to the SET of a value has come to the client that sent it. */
   readonly answered: (value: string) => void
@@ -75,11 +75,11 @@ export class WatchSession extends SimSession {
   /** One that is not answered is asked for again when its time is over, and one whose answer makes no sense at once. */
   #register(key: string, stop: boolean): void {
     const { time } = this.#setting
-    const { timeout, isOdd, complain } = this.#court
+    const { timeout, isAskedAgain, complain } = this.#court
     const before = this.#registered.get(key)
     if (stop) this.#registered.delete(key)
     else this.#registered.set(key, time.now)
-    if (stop || before === undefined || isOdd) return
+    if (stop || before === undefined || isAskedAgain) return
     if (time.now - before < timeout * SLACK) complain(`${time.now} ms ${this.clientId} ${key} is registered twice`)
   }
 }

@@ -89,6 +89,7 @@ export class World {
   /** Clients that were closed while answers made no sense, on connections that go on: who asks once cannot know that it was heard. */
   readonly #closedAmidNonsense = new Set<string>()
   readonly #handlers: CallingBack
+  #isSettingKeys = false
   #entries = 0
 
   constructor(schedule: Schedule, sabotage?: Sabotage) {
@@ -127,7 +128,8 @@ export class World {
     const options = { clientId: `client${index}`, ...plan }
     const court = {
       timeout: TIMEOUT,
-      isOdd: (this.#schedule.conditions.oddReply ?? 0) > 0,
+      // A store that was away knows no registrations.
+      isAskedAgain: (this.#schedule.conditions.oddReply ?? 0) > 0 || this.#schedule.beside === true,
       complain: (what: string) => this.#complain(what),
       answered: (value: string) => this.#answered(value),
     }
@@ -217,7 +219,9 @@ export class World {
 
   /** Subscribes first and asks for keys then: whoever hears of freshness comes after the entries. */
   #watchAll(client: Client, keys: number): void {
-    if (client.closed) return
+    // A handler that hears of the change of a set changes it no more.
+    if (client.closed || this.#isSettingKeys) return
+    this.#isSettingKeys = true
     const group = client.group ?? this.#group(client)
     client.group = group
     const names = KEY_NAMES.filter((_, i) => (keys >> i) & 1)
@@ -233,6 +237,7 @@ export class World {
       const [watcher, key] = [group.members.get(name), client.keys.find(one => one.name === name)]
       if (watcher && key) this.#observe(client, watcher, key)
     }
+    this.#isSettingKeys = false
   }
 
   #group(client: Client): Group {

@@ -5,7 +5,10 @@ import { INITIAL, type RawEntry, type WatchState } from './watch-state.js'
 
 /** Who listens to a watch. */
 export interface WatchObserver {
-  /** What was emitted last, or is emitted now, and whether it can be relied on; at once for a new listener. */
+  /**
+   * What was emitted last, or is emitted now, and whether it can be relied on; at once for a new listener. No entry for a key
+   * that is not known yet, and at the end: then it is what it was.
+   */
   signal(entry: RawEntry | undefined, freshness: Freshness): void
   error(error: StateStoreError): void
   complete(): void
@@ -102,14 +105,15 @@ export class Watch {
     else this.#untold = this.#untold.concat(() => this.#signal(observers, entries, freshness))
   }
 
-  /** Tells all that it is over, also what is still to be told, and forgets them. */
+  /** Tells all that it is over, and forgets them, at once: of what is being told they hear nothing more. */
   end(freshness: Freshness, error: StateStoreError | undefined): void {
     this.isOver = true
     const observers = this.#observers
     this.#observers = NONE
     this.#untold = NOTHING
     for (const observer of observers) {
-      observer.signal(this.state.entry, freshness)
+      // No entry, for there may be some in between that were not told.
+      observer.signal(undefined, freshness)
       if (error) observer.error(error)
       else observer.complete()
     }

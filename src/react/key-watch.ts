@@ -37,7 +37,8 @@ export class KeyWatch {
   readonly subscribe = (changed: () => void): (() => void) => {
     let isListening = true
     const tell = (raw: RawEntry | undefined, freshness: Freshness, error: StateStoreError | undefined): void => {
-      if (isListening && this.#set(raw, freshness, error)) changed()
+      // At the end there is none, and the last one stays.
+      if (isListening && this.#set(raw ?? this.#state.raw, freshness, error)) changed()
     }
     const end = (error: StateStoreError): void => {
       tell(this.#state.raw, this.#state.freshness, error)
