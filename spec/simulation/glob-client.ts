@@ -3,6 +3,7 @@ import type { StateStore } from '../../src/client/client.js'
 import type { Entry } from '../../src/index.js'
 import type { GlobOracle } from './glob-oracle.js'
 import type { GlobSession } from './glob-session.js'
+import type { CountedClock } from './virtual-time.js'
 
 /** One who watches a glob. */
 export interface Watcher {
@@ -22,6 +23,7 @@ export interface KeyWatcher {
 export interface Client {
   readonly store: StateStore
   readonly session: GlobSession
+  readonly clock: CountedClock
   readonly watchers: Set<Watcher>
   readonly keys: Map<string, KeyWatcher>
 }

@@ -36,17 +36,25 @@ export interface GlobSchedule {
   readonly native: boolean
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
+  /** How often a handler of a subscriber calls back in. */
+  readonly callingBack?: number
   readonly actions: readonly GlobAction[]
 }
 
 /** By number from 1. What a seed means must not change: a generator that draws anything else gets a new number. */
-const GENERATORS = [first, second, third]
+const GENERATORS = [first, second, third, fourth]
 
 /** The schedule of a seed, by the latest generator if none is given. */
 export function globScheduleOf(seed: number, generator: number = GENERATORS.length): GlobSchedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
   return generate(seed)
+}
+
+/** In every second world of those before, handlers call back in. */
+function fourth(seed: number): GlobSchedule {
+  const random = new Random(seed ^ 0xca11)
+  return random.chance(0.5) ? third(seed) : { ...third(seed), callingBack: random.pick([0.05, 0.2, 0.5]) }
 }
 
 /** In every third world few keys come and go all the time, while globs that overlap are asked for in vain, and after that. */

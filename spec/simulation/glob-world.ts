@@ -1,7 +1,9 @@
 import { Subscription } from 'rxjs'
 import { StateStore } from '../../src/client/client.js'
 import { type Entry, StateStoreError, text } from '../../src/index.js'
+import { HOST } from '../../src/keys/store-view.js'
 import { matching } from '../../src/matching/index.js'
+import { CallingBack } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { GlobBroker } from './glob-broker.js'
 import type { Client, KeyWatcher, Watcher } from './glob-client.js'
@@ -13,7 +15,7 @@ import { CALM } from './network.js'
 import { Random } from './random.js'
 import { type ClientPlan, TROUBLE } from './schedule.js'
 import { seeded } from './simulate.js'
-import { VirtualTime } from './virtual-time.js'
+import { CountedClock, VirtualTime } from './virtual-time.js'
 
 /** What came of a simulation. */
 export interface GlobVerdict {
@@ -27,6 +29,8 @@ const TIMEOUT = 1_000
 const SETTLE = 90_000
 /** Long enough for what has to be ended. */
 const LEAVE = 5_000
+/** Long enough to give up asking a store that does not understand it. */
+const GIVE_UP = 300_000
 const TERMS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
 const EXPECTED = ['timeout', 'outcome-unknown', 'closed', 'connection-refused']
 /** What answers that make no sense are called. */
@@ -39,6 +43,7 @@ export class GlobWorld {
   readonly #broker: GlobBroker
   readonly #clients: Client[] = []
   readonly #violations: string[] = []
+  readonly #handlers: CallingBack
   /** Clients and keys: a read for a watch of its own may be under way when that has ended. */
   readonly #watchedByThemselves = new Set<string>()
   /** Clients that were closed while answers made no sense, on connections that go on: who asks once cannot know that it was heard. */
@@ -48,6 +53,7 @@ export class GlobWorld {
 
   constructor(schedule: GlobSchedule) {
     this.#schedule = schedule
+    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     this.#setting = {
       sabotage: undefined,
       kind: schedule.kind,
@@ -68,12 +74,17 @@ export class GlobWorld {
     time.runUntil(TROUBLE + SETTLE)
     for (const client of this.#clients) this.#judgeConvergence(client)
     for (const [i, client] of this.#clients.entries()) this.#judgeRegistrations(client, i)
+    this.#handlers.stop()
     this.#leaveAll()
     time.runUntil(TROUBLE + SETTLE + LEAVE)
     for (const [i, { session }] of this.#clients.entries()) {
       const left = this.#broker.watchesOf(`client${i}`)
       const isKnown = !session.hasRefused && !this.#closedAmidNonsense.has(i)
       if (left > 0 && isKnown) this.#complain(`client${i} left ${left} registrations`)
+    }
+    if (this.#schedule.callingBack) {
+      time.runUntil(TROUBLE + SETTLE + GIVE_UP)
+      for (const client of this.#clients) this.#judgeRest(client)
     }
     for (const { store } of this.#clients) void store.close()
     return { violations: this.#violations, entries: this.#entries }
@@ -82,9 +93,13 @@ export class GlobWorld {
   #open(i: number, plan: ClientPlan, connection?: GlobSession): Client {
     const session =
       connection ?? new GlobSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan }, TIMEOUT)
-    const clock = this.#setting.time.clock(plan.clockOffset)
+    const clock = new CountedClock(this.#setting.time.clock(plan.clockOffset))
     const options = { clock, timeout: TIMEOUT, queueLimit: 1_000, stopDelay: plan.stopDelay ?? 0 }
-    return { store: new StateStore(session, options), session, watchers: new Set(), keys: new Map() }
+    const store = new StateStore(session, options)
+    const client: Client = { store, session, clock, watchers: new Set(), keys: new Map() }
+    store.status$.subscribe(() => this.#handled(client))
+    store.errors$.subscribe(() => this.#handled(client))
+    return client
   }
 
   #do(action: GlobAction): void {
@@ -116,7 +131,32 @@ export class GlobWorld {
       for (const watcher of Array.from(client.watchers)) if (watcher.glob === glob) watcher.subscription.unsubscribe()
   }
 
-  #touch({ store, keys }: Client, type: 'set' | 'delete' | 'expire' | 'watchKey' | 'unwatchKey', name: string): void {
+  /** What a subscriber does before its handler returns, if it does. */
+  #handled(client: Client): void {
+    const { now } = this.#setting.time
+    const glob = GLOBS[now % GLOBS.length] ?? '*'
+    const key = GLOB_KEYS[now % GLOB_KEYS.length] ?? ''
+    this.#handlers.handle(
+      () => this.#watch(client, glob),
+      () => this.#watch(client, glob),
+      () => this.#glob(client, 'unwatch', glob),
+      () => this.#glob(client, 'unwatch', glob),
+      () => this.#touch(client, 'watchKey', key),
+      () => this.#touch(client, 'unwatchKey', key),
+      () => this.#touch(client, 'set', key),
+      () => this.#touch(client, 'delete', key),
+    )
+  }
+
+  /** When everybody has left nothing is left of them. */
+  #judgeRest({ store, clock }: Client): void {
+    const { size } = store[HOST].registry
+    if (size > 0) this.#complain(`${store.clientId} has ${size} watches left`)
+    if (clock.pending > 0) this.#complain(`${store.clientId} has ${clock.pending} timers left`)
+  }
+
+  #touch(client: Client, type: 'set' | 'delete' | 'expire' | 'watchKey' | 'unwatchKey', name: string): void {
+    const { store, keys } = client
     const key = store.key(name, text)
     const error = (cause: unknown): void => this.#expect(cause)
     if (type === 'watchKey') {
@@ -126,8 +166,11 @@ export class GlobWorld {
       keys.set(name, watcher)
       const next = (entry: Entry<string>): void => {
         watcher.shown = entry
+        this.#handled(client)
       }
       watcher.subscription.add(key.entries$.subscribe({ next, error }))
+      const fresh = key.freshness$.subscribe({ next: () => this.#handled(client), error: () => undefined })
+      watcher.subscription.add(fresh)
     } else if (type === 'unwatchKey') {
       keys.get(name)?.subscription.unsubscribe()
       keys.delete(name)
@@ -158,7 +201,10 @@ export class GlobWorld {
     watcher.subscription.add(keys.entries$.subscribe({ next, error, complete }))
     watcher.subscription.add(
       keys.freshness$.subscribe({
-        next: ({ state }) => oracle.live(state === 'live', client.session.delivering?.place),
+        next: ({ state }) => {
+          oracle.live(state === 'live', this.#handlers.isWithin ? undefined : client.session.delivering?.place)
+          this.#handled(client)
+        },
         error: () => undefined,
       }),
     )
@@ -166,25 +212,28 @@ export class GlobWorld {
       keys.map$.subscribe({
         next: map => {
           watcher.map = map
+          this.#handled(client)
         },
         error: () => undefined,
       }),
     )
   }
 
-  #hear({ store, session }: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
+  #hear(client: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
+    const { store, session } = client
     this.#entries++
     const complaint = oracle.judge(entry, {
-      place: session.delivering?.place,
+      // What is shown to one who subscribes in a handler was known before.
+      place: this.#handlers.isWithin ? undefined : session.delivering?.place,
       certain: session.fresh || this.#setting.kind.identifiers,
       notified: session.notified.has(String(entry.version)),
       told: !session.despairs(glob),
       begun: session.begun(entry.key),
       alone: !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
     })
-    if (complaint === undefined) return
     const what = `${entry.key} ${entry.op} ${String(entry.version)} (${entry.source})`
-    this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${glob} ${what}: ${complaint}`)
+    if (complaint) this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${glob} ${what}: ${complaint}`)
+    this.#handled(client)
   }
 
   #judgeConvergence({ store, watchers, keys }: Client): void {

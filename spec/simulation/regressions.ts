@@ -243,4 +243,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 1,
     seeds: [3_270_097_344],
   },
+  {
+    story: 'a client that a handler closes shows the others no entry before those that they have not been told',
+    suite: 'watch',
+    generator: 4,
+    seeds: [1_756_627_366, 1_756_645_855, 1_756_683_597, 1_756_741_671, 1_756_758_507],
+  },
 ]
