@@ -13,7 +13,9 @@ import { Oracle } from './oracle.js'
 import { Random } from './random.js'
 import { type Action, type ClientPlan, KEYS, type KeyAction, type Reign, type Schedule, TROUBLE } from './schedule.js'
 import { CountedClock, VirtualTime } from './virtual-time.js'
+import type { Client, Group, Watcher, Write } from './watch-client.js'
 import { WatchSession } from './watch-session.js'
+import { judgeWrites, ODD } from './watch-writes.js'
 
 /** What came of a simulation. */
 export interface Verdict {
@@ -23,40 +25,6 @@ export interface Verdict {
   readonly changes: number
 }
 
-interface Watcher {
-  readonly key: string
-  readonly oracle: Oracle
-  readonly subscription: Subscription
-}
-
-/** A `watchAll` with the set of its keys. */
-interface Group {
-  readonly keys$: Subject<readonly string[]>
-  readonly members: Map<string, Watcher>
-}
-
-interface Client {
-  readonly store: StateStore
-  readonly session: WatchSession
-  readonly clock: CountedClock
-  readonly plan: ClientPlan
-  readonly index: number
-  readonly keys: readonly Key<string>[]
-  readonly watchers: Set<Watcher>
-  group: Group | undefined
-  closed: boolean
-}
-
-interface Write {
-  readonly value: string
-  readonly key: string
-  readonly client: Client
-  /** ms */
-  readonly at: number
-  outcome: string
-  version: string | undefined
-}
-
 /** Long enough for every timeout, backoff and expiry of the troubled time. */
 const SETTLE = 90_000
 /** Long enough for what has to be ended. */
@@ -64,8 +32,6 @@ const LEAVE = 60_000
 const TIMEOUT = 1_000
 /** A client whose id is taken over before its first connection is refused. */
 const EXPECTED = new Set(['timeout', 'outcome-unknown', 'closed', 'connection-refused'])
-/** What answers that make no sense are called. */
-const ODD = new Set(['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error'])
 const KEY_NAMES = Array.from({ length: KEYS }, (_, i) => `key${i}`)
 
 /** One broker, or several nodes that share a store. */
@@ -116,7 +82,7 @@ export class World {
     Object.assign(conditions, CALM)
     time.runUntil(TROUBLE + SETTLE)
     this.#judgeConvergence()
-    this.#judgeWrites()
+    this.#violations.push(...judgeWrites(this.#writes, history))
     if (this.#schedule.callingBack) this.#judgeRest()
     for (const { store } of this.#everyone) void store.close()
     const writes: Record<string, number> = {}
@@ -449,19 +415,6 @@ export class World {
     // A watch that ends while the store is away has nobody to tell; what it had asked for may be heard by the next one.
     if (registered > watched && this.#schedule.beside) return
     if (watched !== registered) this.#complain(`${clientId} watches ${watched} keys, but ${registered} are registered`)
-  }
-
-  #judgeWrites(): void {
-    const { all } = this.#setting.history
-    for (const { value, outcome, version } of this.#writes) {
-      const applied = all.filter(change => change.value === value)
-      const most = outcome === 'applied' || outcome === 'outcome-unknown' || ODD.has(outcome) ? 1 : 0
-      const least = outcome === 'applied' ? 1 : 0
-      const right =
-        applied.length >= least && applied.length <= most && (least === 0 || applied[0]?.version === version)
-      if (outcome === 'pending') this.#complain(`write ${value} has not ended`)
-      if (!right) this.#complain(`write ${value} ended as ${outcome}, but was applied ${applied.length} times`)
-    }
   }
 
   #complain(what: string): void {

@@ -1,0 +1,44 @@
+import type { Subject, Subscription } from 'rxjs'
+import type { StateStore } from '../../src/client/client.js'
+import type { Key } from '../../src/index.js'
+import type { Oracle } from './oracle.js'
+import type { ClientPlan } from './schedule.js'
+import type { CountedClock } from './virtual-time.js'
+import type { WatchSession } from './watch-session.js'
+
+/** A subscriber of a key, and what it is held to. */
+export interface Watcher {
+  readonly key: string
+  readonly oracle: Oracle
+  readonly subscription: Subscription
+}
+
+/** A `watchAll` with the set of its keys. */
+export interface Group {
+  readonly keys$: Subject<readonly string[]>
+  readonly members: Map<string, Watcher>
+}
+
+/** A client with all who watch by it. */
+export interface Client {
+  readonly store: StateStore
+  readonly session: WatchSession
+  readonly clock: CountedClock
+  readonly plan: ClientPlan
+  readonly index: number
+  readonly keys: readonly Key<string>[]
+  readonly watchers: Set<Watcher>
+  group: Group | undefined
+  closed: boolean
+}
+
+/** A write, and what its writer was told of it. */
+export interface Write {
+  readonly value: string
+  readonly key: string
+  readonly client: Client
+  /** ms */
+  readonly at: number
+  outcome: string
+  version: string | undefined
+}
