@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const [directory = '', data = ''] = process.argv.slice(2)
-const entry = directory === '' ? 'rx-statestore/server' : pathToFileURL(resolve(directory, 'dist/standalone.js')).href
+const entry = directory === '' ? 'rx-statestore/server' : pathToFileURL(resolve(directory, 'dist/server/index.js')).href
 /** @type {typeof import('rx-statestore/server')} */
 const { serve } = await import(entry)
 

@@ -19,7 +19,7 @@ export default defineConfig({
   resolve: {
     // RxJS is smaller in the language of today.
     conditions: ['es2015', ...defaultClientConditions],
-    alias: { 'rx-statestore': at('../src/index.ts') },
+    alias: { 'rx-statestore': at('../src/client/index.ts') },
   },
   // The same whatever NODE_ENV is, such as `test` where specs build.
   define: { 'process.env.NODE_ENV': '"production"' },

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ArgumentError } from '../src/base/errors.js'
-import { type Environment, settingsFromEnv } from '../src/settings.js'
+import { ArgumentError } from '../src/core/util/errors.js'
+import { type Environment, settingsFromEnv } from '../src/node/settings.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
 const file = (name: string, content: string | Uint8Array): string => {

@@ -1,6 +1,6 @@
 import { jetStreamLog } from 'rx-statestore/jetstream'
 import { firstValueFrom } from 'rxjs'
-import { Follower } from '../../dist/cluster/follower.js'
+import { Follower } from '../../dist/server/log/cluster/follower.js'
 import { now } from '../now.js'
 import { until } from '../pace.js'
 import { Recorder } from '../recorder.js'
@@ -19,7 +19,7 @@ export class Audit {
   #recorder
   #complaints
   #position = 0
-  /** @type {import('../../dist/cluster/stream.js').Stream | undefined} */
+  /** @type {import('../../dist/server/log/cluster/stream.js').Stream | undefined} */
   #stream
   /** @type {Follower | undefined} */
   #follower
@@ -89,7 +89,7 @@ export class Audit {
     this.#recorder.close()
   }
 
-  /** @param {import('../../dist/cluster/stream.js').StreamMessage} message */
+  /** @param {import('../../dist/server/log/cluster/stream.js').StreamMessage} message */
   #take({ position, time, bytes }) {
     if (position <= this.#position) return
     if (position > this.#position + 1)

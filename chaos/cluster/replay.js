@@ -1,6 +1,6 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
-import { entryOf, Replica } from '../../dist/cluster/replica.js'
-import { Engine } from '../../dist/engine/engine.js'
+import { Engine } from '../../dist/server/engine/engine.js'
+import { entryOf, Replica } from '../../dist/server/log/cluster/replica.js'
 import { recordOf } from '../journal.js'
 import { recordsOf } from '../recorder.js'
 
@@ -55,7 +55,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   return { messages: latest.length, requests, versions }
 
   /**
-   * @param {import('../../dist/engine/entry.js').Entry} entry
+   * @param {import('../../dist/server/engine/entry.js').Entry} entry
    * @param {number} position
    * @param {number} from
    */

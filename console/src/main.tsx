@@ -1,6 +1,6 @@
 import { render } from 'preact'
-import { toHex } from '../../src/base/bytes.js'
-import { randomBytes } from '../../src/base/random.js'
+import { toHex } from '../../src/core/util/bytes.js'
+import { randomBytes } from '../../src/core/util/random.js'
 import { keepToken, takeToken } from './api/token.js'
 import { type Console, openConsole } from './state/console.js'
 import { themes } from './state/theme.js'

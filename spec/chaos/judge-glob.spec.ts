@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Complaints } from '../../chaos/complaints.js'
 import { History } from '../../chaos/history.js'
 import { GlobJudge, judgeGlobAtEnd, type SeenOfGlob } from '../../chaos/judge-glob.js'
-import { type Entry, Hlc } from '../../src/index.js'
+import { type Entry, Hlc } from '../../src/client/index.js'
 
 const GLOB = 'chaos/1*'
 const KEY = 'chaos/1'

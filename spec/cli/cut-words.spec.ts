@@ -1,7 +1,7 @@
 import { Subject, VirtualTimeScheduler } from 'rxjs'
 import { expect, it } from 'vitest'
 import { cutWords } from '../../src/cli/cut-words.js'
-import type { AuditEvent } from '../../src/standalone.js'
+import type { AuditEvent } from '../../src/server/index.js'
 
 it('One line in ten seconds reports how many connections were cut, and most of whom', () => {
   const [events$, scheduler, lines] = [new Subject<AuditEvent>(), new VirtualTimeScheduler(), [] as string[]]

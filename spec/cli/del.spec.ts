@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../src/standalone.js'
+import type { RunningStore } from '../../src/server/index.js'
 import { execute, jsonOf, NOW, type Outcome, openStore, type TestWorld, VERSION } from './test-io.js'
 
 const time = new Date(NOW).toISOString()

@@ -1,7 +1,7 @@
 import { mkdir, readdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { serve } from '../../src/standalone.js'
+import { serve } from '../../src/server/index.js'
 import { scratch } from './open-console.js'
 import { execute } from './test-io.js'
 

@@ -1,8 +1,8 @@
 import { createColors } from 'picocolors'
 import { describe, expect, it } from 'vitest'
-import { utf8 } from '../../src/base/bytes.js'
 import { entryLines, shortened } from '../../src/cli/entry-line.js'
-import { type Entry, Hlc } from '../../src/index.js'
+import { type Entry, Hlc } from '../../src/client/index.js'
+import { utf8 } from '../../src/core/util/bytes.js'
 
 const NOW = new Date(2026, 0, 2, 3, 4, 5, 6).getTime()
 const version = Hlc.parse('1696374425000:0:StateStore')

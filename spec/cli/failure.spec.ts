@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ArgumentError, ConnectionLostError, StateStoreError } from '../../src/base/errors.js'
 import { exitCodeOf, Failure, rootCause } from '../../src/cli/failure.js'
+import { ArgumentError, ConnectionLostError, StateStoreError } from '../../src/core/util/errors.js'
 
 describe('exitCodeOf', () => {
   it('is that of the failure, 2 for wrong arguments and 1 for all the rest', () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../src/standalone.js'
+import type { RunningStore } from '../../src/server/index.js'
 import { openConsole } from './open-console.js'
 import { execute, NOW, VERSION } from './test-io.js'
 

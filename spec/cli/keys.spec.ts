@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../src/standalone.js'
+import type { RunningStore } from '../../src/server/index.js'
 import { eventually } from '../support/eventually.js'
 import { layLink } from '../support/link.js'
 import { ManualClock } from '../support/manual-clock.js'

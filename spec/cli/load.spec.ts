@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import type { DumpLine } from '../../src/standalone.js'
+import type { DumpLine } from '../../src/server/index.js'
 import { layLink } from '../support/link.js'
 import { openConsole, scratch } from './open-console.js'
 import { execute, NOW, openStore, start } from './test-io.js'

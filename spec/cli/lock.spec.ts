@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { text } from '../../src/index.js'
+import { text } from '../../src/client/index.js'
 import { eventually } from '../support/eventually.js'
 import { ManualClock } from '../support/manual-clock.js'
 import { FOREVER, lockOf, node, openOther, pidOf, runs, STUBBORN } from './locked-command.js'

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { firstValueFrom } from 'rxjs'
 import { onTestFinished } from 'vitest'
-import { connect, type Entry, type StateStore, text } from '../../src/index.js'
+import { connect, type Entry, type StateStore, text } from '../../src/client/index.js'
 import type { Running } from './test-io.js'
 
 /** Not for ever: should a test fail, nothing of it must stay. */

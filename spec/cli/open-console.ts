@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { ConsoleServer } from '../../src/console/console-server.js'
-import type { RunningStore, ServeOptions } from '../../src/standalone.js'
+import { ConsoleServer } from '../../src/server/console/console-server.js'
+import type { RunningStore, ServeOptions } from '../../src/server/index.js'
 import { openStore } from './test-io.js'
 
 /** A store with a console; both closed at the end of the test. */

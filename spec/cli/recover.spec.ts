@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { processIo } from '../../src/cli/io.js'
 import { omissionTable } from '../../src/cli/omissions.js'
-import { serve } from '../../src/standalone.js'
+import { serve } from '../../src/server/index.js'
 import { scratch } from './open-console.js'
 import { execute } from './test-io.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/base/clock.js'
+import { systemClock } from '../../src/core/util/clock.js'
 import { openBroker } from '../support/open-broker.js'
 import { CONNACK, grant, scriptedBroker } from '../support/scripted-broker.js'
 import { openConsole } from './open-console.js'

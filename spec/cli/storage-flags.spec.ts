@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { StateStoreError } from '../../src/base/errors.js'
 import { storageWords } from '../../src/cli/storage-flags.js'
+import { StateStoreError } from '../../src/core/util/errors.js'
 
 describe('A line about what is kept', () => {
   it.each([

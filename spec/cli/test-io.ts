@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { filter, Subject } from 'rxjs'
 import { onTestFinished } from 'vitest'
-import { utf8 } from '../../src/base/bytes.js'
-import { type Clock, systemClock } from '../../src/base/clock.js'
 import type { ExitCode } from '../../src/cli/failure.js'
 import type { Io, Sink, SpawnOptions } from '../../src/cli/io.js'
 import { run } from '../../src/cli/run.js'
-import type { Environment } from '../../src/settings.js'
-import { type RunningStore, type ServeOptions, serve } from '../../src/standalone.js'
+import { utf8 } from '../../src/core/util/bytes.js'
+import { type Clock, systemClock } from '../../src/core/util/clock.js'
+import type { Environment } from '../../src/node/settings.js'
+import { type RunningStore, type ServeOptions, serve } from '../../src/server/index.js'
 
 /** What lines are stamped with: a quarter past noon in every time zone of the tests. */
 export const NOW = new Date(2026, 0, 2, 12, 15, 16, 17).getTime()

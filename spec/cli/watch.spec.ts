@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { utf8 } from '../../src/base/bytes.js'
+import { utf8 } from '../../src/core/util/bytes.js'
 import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { InboundMessage } from '../../src/mqtt/session.js'
+import type { InboundMessage } from '../../src/client/session/session.js'
 import { besideScheduleOf } from './beside-schedule.js'
 import { simulate } from './simulate.js'
 
 const switchedOff = vi.hoisted(() => ({ life: false, isBack: false }))
 
-vi.mock('../../src/client/life.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/client/life.js')>()
+vi.mock('../../src/client/connect/life.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/connect/life.js')>()
   class Life extends original.Life {
     override answered(message: InboundMessage): void {
       if (!switchedOff.life) super.answered(message)
@@ -15,8 +15,8 @@ vi.mock('../../src/client/life.js', async importOriginal => {
   return { ...original, Life }
 })
 
-vi.mock('../../src/client/subscribing.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/client/subscribing.js')>()
+vi.mock('../../src/client/connect/subscribing.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/connect/subscribing.js')>()
   class Subscribing extends original.Subscribing {
     override renew(): void {
       if (!switchedOff.isBack) super.renew()

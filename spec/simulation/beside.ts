@@ -1,5 +1,5 @@
-import { utf8 } from '../../src/base/bytes.js'
-import { AWAY, LIFE_TOPIC } from '../../src/protocol/topics.js'
+import { AWAY, LIFE_TOPIC } from '../../src/core/protocol/topics.js'
+import { utf8 } from '../../src/core/util/bytes.js'
 import { SimBroker } from './broker.js'
 import type { SimConnection } from './connection.js'
 import type { Reign } from './schedule.js'

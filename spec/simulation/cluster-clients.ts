@@ -1,8 +1,8 @@
-import type { Hlc } from '../../src/hlc/hlc.js'
-import type { Content, Incoming } from '../../src/packet/publish.js'
-import type { Client } from '../../src/peer/client.js'
-import { PROPERTY, STATUS } from '../../src/protocol/properties.js'
-import { notificationPrefix } from '../../src/protocol/topics.js'
+import type { Hlc } from '../../src/core/hlc/hlc.js'
+import type { Client } from '../../src/core/mqtt5/peer.js'
+import type { Content, Incoming } from '../../src/core/mqtt5/publish.js'
+import { PROPERTY, STATUS } from '../../src/core/protocol/properties.js'
+import { notificationPrefix } from '../../src/core/protocol/topics.js'
 import { bytes, resp3, textOf } from '../support/words.js'
 import type { Asked } from './cluster-schedule.js'
 

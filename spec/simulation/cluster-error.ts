@@ -1,6 +1,6 @@
-import type { Engine } from '../../src/engine/engine.js'
-import { type Entry, writeCommandOf } from '../../src/engine/entry.js'
-import type { Client } from '../../src/peer/client.js'
+import type { Client } from '../../src/core/mqtt5/peer.js'
+import type { Engine } from '../../src/server/engine/engine.js'
+import { type Entry, writeCommandOf } from '../../src/server/engine/entry.js'
 import { resp3 } from '../support/words.js'
 
 /** From now on an engine does something that others do not, once in all its lives. */

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Envelope } from '../../src/cluster/envelope.js'
-import type { Arrival } from '../../src/cluster/members.js'
-import type { Replica } from '../../src/cluster/replica.js'
-import type { LogSettings, ReplicatedHost } from '../../src/cluster/settings.js'
-import type { Stream } from '../../src/cluster/stream.js'
-import type { Entry } from '../../src/engine/entry.js'
-import type { Log, LogListener } from '../../src/log/log.js'
-import type { SequencerHost } from '../../src/server/sequencer.js'
+import type { Entry } from '../../src/server/engine/entry.js'
+import type { Envelope } from '../../src/server/log/cluster/envelope.js'
+import type { Arrival } from '../../src/server/log/cluster/members.js'
+import type { Replica } from '../../src/server/log/cluster/replica.js'
+import type { LogSettings, ReplicatedHost } from '../../src/server/log/cluster/settings.js'
+import type { Stream } from '../../src/server/log/cluster/stream.js'
+import type { Log, LogListener } from '../../src/server/log/log.js'
+import type { SequencerHost } from '../../src/server/service/sequencer.js'
 import type { ClusterSabotage } from './cluster-node.js'
 import { clusterScheduleOf } from './cluster-schedule.js'
 import { simulateCluster } from './cluster-world.js'
@@ -28,8 +28,8 @@ type Safeguard =
 const off = vi.hoisted(() => ({ safeguard: undefined as string | undefined }))
 const without = (safeguard: Safeguard): boolean => off.safeguard === safeguard
 
-vi.mock('../../src/cluster/members.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/cluster/members.js')>()
+vi.mock('../../src/server/log/cluster/members.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/server/log/cluster/members.js')>()
   class Members extends original.Members {
     override take(envelope: Envelope, arrival: Arrival): boolean {
       const row = this.get(envelope.node)
@@ -48,8 +48,8 @@ vi.mock('../../src/cluster/members.js', async importOriginal => {
   return { ...original, Members }
 })
 
-vi.mock('../../src/cluster/replica.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/cluster/replica.js')>()
+vi.mock('../../src/server/log/cluster/replica.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/server/log/cluster/replica.js')>()
   class Replica extends original.Replica {
     override judge(message: Parameters<typeof original.Replica.prototype.judge>[0]) {
       if (without('digest')) this.digest.at = () => undefined
@@ -68,8 +68,8 @@ vi.mock('../../src/cluster/replica.js', async importOriginal => {
   return { ...original, Replica }
 })
 
-vi.mock('../../src/cluster/replicated-log.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/cluster/replicated-log.js')>()
+vi.mock('../../src/server/log/cluster/replicated-log.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/server/log/cluster/replicated-log.js')>()
   class ReplicatedLog extends original.ReplicatedLog {
     readonly #clock: ReplicatedHost['clock']
     #told: LogListener | undefined
@@ -100,8 +100,8 @@ vi.mock('../../src/cluster/replicated-log.js', async importOriginal => {
   return { ...original, ReplicatedLog }
 })
 
-vi.mock('../../src/cluster/follower.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/cluster/follower.js')>()
+vi.mock('../../src/server/log/cluster/follower.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/server/log/cluster/follower.js')>()
   class Follower extends original.Follower {
     constructor(...[stream, host]: ConstructorParameters<typeof original.Follower>) {
       super(stream, {
@@ -128,8 +128,8 @@ vi.mock('node:zlib', async importOriginal => {
   }
 })
 
-vi.mock('../../src/server/sequencer.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/server/sequencer.js')>()
+vi.mock('../../src/server/service/sequencer.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/server/service/sequencer.js')>()
   class Sequencer extends original.Sequencer {
     readonly #host: SequencerHost
 

@@ -1,4 +1,4 @@
-import type { StreamMessage } from '../../src/cluster/stream.js'
+import type { StreamMessage } from '../../src/server/log/cluster/stream.js'
 import type { Random } from './random.js'
 import type { VirtualTime } from './virtual-time.js'
 

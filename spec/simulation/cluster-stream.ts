@@ -5,7 +5,7 @@ import {
   type StreamBounds,
   StreamError,
   type StreamMessage,
-} from '../../src/cluster/stream.js'
+} from '../../src/server/log/cluster/stream.js'
 import type { Trouble } from './cluster-schedule.js'
 import type { SimCluster } from './cluster-shared.js'
 

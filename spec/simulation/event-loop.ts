@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/base/clock.js'
+import type { Clock } from '../../src/core/util/clock.js'
 import type { VirtualTime } from './virtual-time.js'
 
 /** What a process that was frozen works off first when it goes on. */

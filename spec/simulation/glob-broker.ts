@@ -1,5 +1,5 @@
-import type { OutboundRequest } from '../../src/mqtt/session.js'
-import { encodeArray } from '../../src/resp3/encode.js'
+import type { OutboundRequest } from '../../src/client/session/session.js'
+import { encodeArray } from '../../src/core/resp3/encode.js'
 import { SimBroker } from './broker.js'
 import type { ClientEnd, Setting } from './connection.js'
 

@@ -1,6 +1,6 @@
 import type { Subscription } from 'rxjs'
-import type { StateStore } from '../../src/client/client.js'
-import type { Entry } from '../../src/index.js'
+import type { StateStore } from '../../src/client/connect/client.js'
+import type { Entry } from '../../src/client/index.js'
 import type { GlobOracle } from './glob-oracle.js'
 import type { GlobSession } from './glob-session.js'
 import type { CountedClock } from './virtual-time.js'

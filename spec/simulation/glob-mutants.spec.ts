@@ -1,14 +1,14 @@
 import { catchError, concat, defer, EMPTY, ignoreElements, NEVER, type Observable, of, tap } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Store } from '../../src/commands/store.js'
-import { Hlc } from '../../src/index.js'
-import { Registry } from '../../src/keys/registry.js'
-import type { RegistryOptions } from '../../src/keys/registry-options.js'
-import { Watch } from '../../src/keys/watch.js'
-import type { GlobEvents } from '../../src/matching/glob-flow.js'
-import { GlobMember } from '../../src/matching/glob-member.js'
-import { GlobStops } from '../../src/matching/glob-stops.js'
-import { GlobWatch } from '../../src/matching/glob-watch.js'
+import { Hlc } from '../../src/client/index.js'
+import type { GlobEvents } from '../../src/client/matching/glob-flow.js'
+import { GlobMember } from '../../src/client/matching/glob-member.js'
+import { GlobStops } from '../../src/client/matching/glob-stops.js'
+import { GlobWatch } from '../../src/client/matching/glob-watch.js'
+import { Store } from '../../src/client/requests/commands.js'
+import { Registry } from '../../src/client/watch/registry.js'
+import type { RegistryOptions } from '../../src/client/watch/registry-options.js'
+import { Watch } from '../../src/client/watch/watch.js'
 import { some } from '../support/effort.js'
 import { globScheduleOf } from './glob-schedule.js'
 import { simulateGlobs } from './glob-world.js'
@@ -18,8 +18,8 @@ type Flow = (glob: Uint8Array, options: RegistryOptions, events: GlobEvents) => 
 
 const switchedOff = vi.hoisted((): { flow: ((original: Flow) => Flow) | undefined } => ({ flow: undefined }))
 
-vi.mock('../../src/matching/glob-flow.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/matching/glob-flow.js')>()
+vi.mock('../../src/client/matching/glob-flow.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/matching/glob-flow.js')>()
   const globFlow: Flow = (...args) => (switchedOff.flow?.(original.globFlow) ?? original.globFlow)(...args)
   return { ...original, globFlow }
 })

@@ -1,4 +1,4 @@
-import type { Entry } from '../../src/index.js'
+import type { Entry } from '../../src/client/index.js'
 import type { Begun } from './glob-session.js'
 import type { History } from './history.js'
 import { type Circumstances, Oracle, type Terms } from './oracle.js'

@@ -1,5 +1,5 @@
-import type { OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
-import { parseCommand } from '../../src/protocol/parse-command.js'
+import type { OutboundRequest, SessionListener } from '../../src/client/session/session.js'
+import { parseCommand } from '../../src/core/protocol/parse-command.js'
 import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { fitsOf } from './glob-schedule.js'

@@ -1,5 +1,5 @@
-import { type Applier, type Change, Engine } from '../../src/engine/engine.js'
-import type { Entry } from '../../src/engine/entry.js'
+import { type Applier, type Change, Engine } from '../../src/server/engine/engine.js'
+import type { Entry } from '../../src/server/engine/entry.js'
 
 /** A change the store made: what watchers may see. */
 export interface Happened {

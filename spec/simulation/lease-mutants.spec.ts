@@ -1,12 +1,12 @@
 import { EMPTY, map } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Claim } from '../../src/lease/claim.js'
-import type { TenurePort } from '../../src/lease/tenure.js'
+import type { Claim } from '../../src/client/lease/claim.js'
+import type { TenurePort } from '../../src/client/lease/tenure.js'
 import { some } from '../support/effort.js'
 import { leaseScheduleOf } from './lease-schedule.js'
 import { simulateLeases } from './lease-simulate.js'
 
-type ClaimModule = typeof import('../../src/lease/claim.js')
+type ClaimModule = typeof import('../../src/client/lease/claim.js')
 
 /** What is different from the shipped leases. */
 interface Mutation {
@@ -21,7 +21,7 @@ interface Mutation {
 
 const switchedOff = vi.hoisted((): { mutation: Mutation } => ({ mutation: {} }))
 
-vi.mock('../../src/lease/claim.js', async importOriginal => {
+vi.mock('../../src/client/lease/claim.js', async importOriginal => {
   const original = await importOriginal<ClaimModule>()
   const { claim, giveBack, isOver } = original
   const mutant: Pick<ClaimModule, 'claim' | 'giveBack' | 'isOver'> = {
@@ -32,8 +32,8 @@ vi.mock('../../src/lease/claim.js', async importOriginal => {
   return { ...original, ...mutant }
 })
 
-vi.mock('../../src/lease/tenure.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/lease/tenure.js')>()
+vi.mock('../../src/client/lease/tenure.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/lease/tenure.js')>()
   class Tenure extends original.Tenure {
     constructor(first: Claim, port: TenurePort) {
       const { mutation } = switchedOff

@@ -1,5 +1,5 @@
-import { Hlc } from '../../src/index.js'
-import type { LeaseState } from '../../src/lease/index.js'
+import { Hlc } from '../../src/client/index.js'
+import type { LeaseState } from '../../src/client/lease/index.js'
 import type { History } from './history.js'
 import type { VirtualTime } from './virtual-time.js'
 

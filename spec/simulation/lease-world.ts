@@ -1,5 +1,5 @@
-import { StateStore } from '../../src/client/client.js'
-import { HOST } from '../../src/keys/store-view.js'
+import { StateStore } from '../../src/client/connect/client.js'
+import { HOST } from '../../src/client/keys/store-view.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { EventLoop } from './event-loop.js'

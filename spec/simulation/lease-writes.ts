@@ -1,5 +1,5 @@
-import { type Hlc, type StateStore, StateStoreError, text } from '../../src/index.js'
-import { fenced } from '../../src/lease/index.js'
+import { type Hlc, type StateStore, StateStoreError, text } from '../../src/client/index.js'
+import { fenced } from '../../src/client/lease/index.js'
 import type { History } from './history.js'
 import { type Believer, type Referee, tokenOf } from './lease-referee.js'
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Step } from '../../src/keys/reconcile.js'
-import type { WatchEvent, WatchState } from '../../src/keys/watch-state.js'
+import type { Step } from '../../src/client/watch/reconcile.js'
+import type { WatchEvent, WatchState } from '../../src/client/watch/watch-state.js'
 import { some } from '../support/effort.js'
 import type { Sabotage } from './connection.js'
 import { scheduleOf } from './generators.js'
@@ -17,15 +17,15 @@ interface SwitchedOff {
 
 const switchedOff = vi.hoisted((): SwitchedOff => ({ mutation: undefined, newIdentifiers: false }))
 
-vi.mock('../../src/keys/reconcile.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/keys/reconcile.js')>()
+vi.mock('../../src/client/watch/reconcile.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/watch/reconcile.js')>()
   const reconcile: Reconcile = (state, event) =>
     switchedOff.mutation ? switchedOff.mutation(original.reconcile, state, event) : original.reconcile(state, event)
   return { ...original, reconcile }
 })
 
-vi.mock('../../src/mqtt/subscription-ids.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/mqtt/subscription-ids.js')>()
+vi.mock('../../src/client/session/subscription-ids.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/session/subscription-ids.js')>()
   class SubscriptionIds extends original.SubscriptionIds {
     override next(): number {
       return switchedOff.newIdentifiers ? 1 : super.next()

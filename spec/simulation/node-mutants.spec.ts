@@ -1,21 +1,21 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Step } from '../../src/keys/reconcile.js'
-import type { WatchEvent, WatchState } from '../../src/keys/watch-state.js'
+import type { Step } from '../../src/client/watch/reconcile.js'
+import type { WatchEvent, WatchState } from '../../src/client/watch/watch-state.js'
 import type { Sabotage } from './connection.js'
 import { nodeScheduleOf } from './node-schedule.js'
 import { simulate } from './simulate.js'
 
 const switchedOff = vi.hoisted(() => ({ doubt: false, newIdentifiers: false }))
 
-vi.mock('../../src/keys/reconcile.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/keys/reconcile.js')>()
+vi.mock('../../src/client/watch/reconcile.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/watch/reconcile.js')>()
   const reconcile = (state: WatchState, event: WatchEvent): Step =>
     original.reconcile(state, switchedOff.doubt && event.type === 'notified' ? { ...event, certain: true } : event)
   return { ...original, reconcile }
 })
 
-vi.mock('../../src/mqtt/subscription-ids.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/mqtt/subscription-ids.js')>()
+vi.mock('../../src/client/session/subscription-ids.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/session/subscription-ids.js')>()
   class SubscriptionIds extends original.SubscriptionIds {
     override next(): number {
       return switchedOff.newIdentifiers ? 1 : super.next()

@@ -1,6 +1,6 @@
-import type { Entry } from '../../src/engine/entry.js'
-import type { Log } from '../../src/log/log.js'
-import { MemoryLog } from '../../src/log/memory-log.js'
+import type { Entry } from '../../src/server/engine/entry.js'
+import type { Log } from '../../src/server/log/log.js'
+import { MemoryLog } from '../../src/server/log/memory-log.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Fate } from '../../src/optimistic/aftermath.js'
-import type { Content } from '../../src/optimistic/condition.js'
-import type { Fact, Lesson, Truth } from '../../src/optimistic/truth.js'
-import type { Chances } from '../../src/optimistic/waiting.js'
-import type { Write } from '../../src/optimistic/write.js'
+import type { Fate } from '../../src/client/optimistic/aftermath.js'
+import type { Content } from '../../src/client/optimistic/condition.js'
+import type { Fact, Lesson, Truth } from '../../src/client/optimistic/truth.js'
+import type { Chances } from '../../src/client/optimistic/waiting.js'
+import type { Write } from '../../src/client/optimistic/write.js'
 import { some } from '../support/effort.js'
 import { optimisticScheduleOf } from './optimistic-schedule.js'
 import { simulateOptimistic } from './optimistic-world.js'
@@ -22,15 +22,15 @@ interface Mutation {
 
 const switchedOff = vi.hoisted((): { mutation: Mutation } => ({ mutation: {} }))
 
-vi.mock('../../src/optimistic/truth.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/optimistic/truth.js')>()
+vi.mock('../../src/client/optimistic/truth.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/optimistic/truth.js')>()
   const learn: Learn = (truth, fact) =>
     switchedOff.mutation.learn?.(original.learn, truth, fact) ?? original.learn(truth, fact)
   return { ...original, learn }
 })
 
-vi.mock('../../src/optimistic/aftermath.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/optimistic/aftermath.js')>()
+vi.mock('../../src/client/optimistic/aftermath.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/optimistic/aftermath.js')>()
   const fateOf: typeof original.fateOf = (write, truth, isOver) => {
     const fate = original.fateOf(write, truth, isOver)
     return switchedOff.mutation.fateOf ? switchedOff.mutation.fateOf(fate, isOver) : fate
@@ -38,8 +38,8 @@ vi.mock('../../src/optimistic/aftermath.js', async importOriginal => {
   return { ...original, fateOf }
 })
 
-vi.mock('../../src/optimistic/condition.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/optimistic/condition.js')>()
+vi.mock('../../src/client/optimistic/condition.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/optimistic/condition.js')>()
   const contentOf: typeof original.contentOf = (...parts) => {
     const content = original.contentOf(...parts)
     const mutated = switchedOff.mutation.contentOf?.(content)
@@ -48,8 +48,8 @@ vi.mock('../../src/optimistic/condition.js', async importOriginal => {
   return { ...original, contentOf }
 })
 
-vi.mock('../../src/optimistic/write.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/optimistic/write.js')>()
+vi.mock('../../src/client/optimistic/write.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/optimistic/write.js')>()
   class Mutant<T> extends original.Write<T> {
     override age(clock: Parameters<Write<T>['age']>[0]): number {
       const age = super.age(clock)
@@ -63,8 +63,8 @@ vi.mock('../../src/optimistic/write.js', async importOriginal => {
   return { ...original, Write: Mutant, writeOf }
 })
 
-vi.mock('../../src/optimistic/waiting.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/optimistic/waiting.js')>()
+vi.mock('../../src/client/optimistic/waiting.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/optimistic/waiting.js')>()
   class Waiting<T> extends original.Waiting<T> {
     override next(chances: Chances<T>): Write<T> | undefined {
       const { mutation } = switchedOff

@@ -1,4 +1,4 @@
-import type { OptimisticState } from '../../src/optimistic/index.js'
+import type { OptimisticState } from '../../src/client/optimistic/index.js'
 import type { History } from './history.js'
 
 export const KEY = 'setPoint'

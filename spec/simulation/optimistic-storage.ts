@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs'
-import type { StoredWrite, WriteStorage } from '../../src/optimistic/index.js'
+import type { StoredWrite, WriteStorage } from '../../src/client/optimistic/index.js'
 import type { Random } from './random.js'
 import type { VirtualTime } from './virtual-time.js'
 

@@ -1,4 +1,4 @@
-import { text } from '../../src/index.js'
+import { text } from '../../src/client/index.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { History } from './history.js'

@@ -1,4 +1,4 @@
-import type { Entry } from '../../src/index.js'
+import type { Entry } from '../../src/client/index.js'
 import type { History } from './history.js'
 
 /** What is known of a watch when it says something. */

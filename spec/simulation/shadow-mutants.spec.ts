@@ -1,7 +1,7 @@
 import { EMPTY, mergeMap, type Observable, type ObservableInput } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Content } from '../../src/optimistic/condition.js'
-import type { Delta } from '../../src/shadow/delta.js'
+import type { Content } from '../../src/client/optimistic/condition.js'
+import type { Delta } from '../../src/client/shadow/delta.js'
 import { some } from '../support/effort.js'
 import { shadowScheduleOf } from './shadow-schedule.js'
 import { simulateShadows } from './shadow-world.js'
@@ -17,15 +17,15 @@ interface Mutation {
 
 const switchedOff = vi.hoisted((): { mutation: Mutation } => ({ mutation: {} }))
 
-vi.mock('../../src/shadow/fields.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/shadow/fields.js')>()
+vi.mock('../../src/client/shadow/fields.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/shadow/fields.js')>()
   const merge: Merge = (...parts) => original.mergedFields(...parts)
   const mergedFields: Merge = (...parts) => switchedOff.mutation.merged?.(merge, ...parts) ?? merge(...parts)
   return { ...original, mergedFields }
 })
 
-vi.mock('../../src/optimistic/condition.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/optimistic/condition.js')>()
+vi.mock('../../src/client/optimistic/condition.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/optimistic/condition.js')>()
   const contentOf: typeof original.contentOf = (...parts) => {
     const content = original.contentOf(...parts)
     const mutated = switchedOff.mutation.contentOf?.(content)
@@ -34,15 +34,15 @@ vi.mock('../../src/optimistic/condition.js', async importOriginal => {
   return { ...original, contentOf }
 })
 
-vi.mock('../../src/shadow/delta.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/shadow/delta.js')>()
+vi.mock('../../src/client/shadow/delta.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/shadow/delta.js')>()
   const deltas: typeof original.deltas = (both$, reported$) =>
     original.deltas(both$, switchedOff.mutation.isDeafToAnswers ? EMPTY : reported$)
   return { ...original, deltas }
 })
 
-vi.mock('../../src/shadow/follow.js', async importOriginal => {
-  const original = await importOriginal<typeof import('../../src/shadow/follow.js')>()
+vi.mock('../../src/client/shadow/follow.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/client/shadow/follow.js')>()
   function follow<T extends object, R>(
     delta$: Observable<Delta<T>>,
     apply: (delta: Delta<T>) => ObservableInput<Partial<T>>,

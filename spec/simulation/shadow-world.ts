@@ -1,4 +1,4 @@
-import { isSame } from '../../src/shadow/fields.js'
+import { isSame } from '../../src/client/shadow/fields.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { History } from './history.js'

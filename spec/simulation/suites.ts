@@ -1,6 +1,6 @@
-import { reportOf as brokerReportOf, violationsOf as brokerViolationsOf } from '../broker/simulation/simulate.js'
 import { scheduleOf as pubSubScheduleOf } from '../pubsub/simulation/schedule.js'
 import { simulate as simulatePubSub } from '../pubsub/simulation/simulate.js'
+import { reportOf as brokerReportOf, violationsOf as brokerViolationsOf } from '../server/broker/simulation/simulate.js'
 import { besideScheduleOf } from './beside-schedule.js'
 import { clusterScheduleOf } from './cluster-schedule.js'
 import { simulateCluster } from './cluster-world.js'

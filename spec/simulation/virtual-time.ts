@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/base/clock.js'
-import { type Deadline, DeadlineQueue } from '../../src/base/deadlines.js'
+import type { Clock } from '../../src/core/util/clock.js'
+import { type Deadline, DeadlineQueue } from '../../src/core/util/deadlines.js'
 
 /** Wall time at which every simulation starts. */
 const START = 1_800_000_000_000

@@ -1,6 +1,6 @@
 import type { Subject, Subscription } from 'rxjs'
-import type { StateStore } from '../../src/client/client.js'
-import type { Key } from '../../src/index.js'
+import type { StateStore } from '../../src/client/connect/client.js'
+import type { Key } from '../../src/client/index.js'
 import type { Oracle } from './oracle.js'
 import type { ClientPlan } from './schedule.js'
 import type { CountedClock } from './virtual-time.js'

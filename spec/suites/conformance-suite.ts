@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Dialect } from '../../src/protocol/replies.js'
+import type { Dialect } from '../../src/core/protocol/replies.js'
 import type {
   Bounds,
   ClientName,

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
-import type { JetStreamOptions } from '../../src/jetstream/index.js'
+import type { JetStreamOptions } from '../../src/server/log/jetstream/index.js'
 
 const dist = (file: string): string => JSON.stringify(new URL(`../../dist/${file}`, import.meta.url).href)
 

@@ -1,4 +1,4 @@
-import type { Method } from '../../src/standalone.js'
+import type { Method } from '../../src/server/index.js'
 
 /** Everybody is whom they call themselves, if the password is that name backwards; `attributes` by name. */
 export const backwards =

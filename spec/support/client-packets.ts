@@ -1,8 +1,8 @@
-import { FIXED_FLAGS, LONGEST_HEADER, putVarint, sizeOfVarint } from '../../src/packet/layout.js'
-import { TYPES } from '../../src/packet/packet-type.js'
-import type { ClientPacket, Connect, Version, Will } from '../../src/packet/packets.js'
-import { writeProperties } from '../../src/packet/write-properties.js'
-import { Writer } from '../../src/packet/writer.js'
+import { FIXED_FLAGS, LONGEST_HEADER, putVarint, sizeOfVarint } from '../../src/core/mqtt5/layout.js'
+import { TYPES } from '../../src/core/mqtt5/packet-type.js'
+import type { ClientPacket, Connect, Version, Will } from '../../src/core/mqtt5/packets.js'
+import { writeProperties } from '../../src/core/mqtt5/write-properties.js'
+import { Writer } from '../../src/core/mqtt5/writer.js'
 
 /** Writes a packet of a client, all of it: what `decodePacket` reads. */
 export function encodeClientPacket(packet: ClientPacket, version: Version): Uint8Array {

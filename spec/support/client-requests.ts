@@ -1,4 +1,4 @@
-import type { RunningStore } from '../../src/standalone.js'
+import type { RunningStore } from '../../src/server/index.js'
 import { record } from './open-client.js'
 
 /** Requests that clients have sent since now, in words such as `KEYNOTIFY setPoint STOP`. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type Entry, number, type StateStore } from '../../src/index.js'
+import { type Entry, number, type StateStore } from '../../src/client/index.js'
 import { openClient, type Recording, record } from './open-client.js'
 
 /** Counts one key up, as fast as the store answers. */

@@ -1,7 +1,7 @@
-import type { Answer, Applier, Change, Engine, Restoration } from '../../src/engine/engine.js'
-import type { Restored } from '../../src/engine/entry.js'
-import { writeCommandOf } from '../../src/engine/entry.js'
-import type { RawRequest } from '../../src/engine/request.js'
+import type { Answer, Applier, Change, Engine, Restoration } from '../../src/server/engine/engine.js'
+import type { Restored } from '../../src/server/engine/entry.js'
+import { writeCommandOf } from '../../src/server/engine/entry.js'
+import type { RawRequest } from '../../src/server/engine/request.js'
 
 const IGNORE: Applier = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 

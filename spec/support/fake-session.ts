@@ -1,6 +1,6 @@
-import type { RequestRejectedError, StateStoreError } from '../../src/base/errors.js'
-import type { ConnectionInfo, MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
-import { envelopeOf, PublishEncoder } from '../../src/packet/publish-encoder.js'
+import type { ConnectionInfo, MqttSession, OutboundRequest, SessionListener } from '../../src/client/session/session.js'
+import { envelopeOf, PublishEncoder } from '../../src/core/mqtt5/publish-encoder.js'
+import type { RequestRejectedError, StateStoreError } from '../../src/core/util/errors.js'
 
 export interface Published {
   readonly request: OutboundRequest

@@ -1,9 +1,9 @@
 import type { Observable } from 'rxjs'
 import type { Context } from 'rxjs-marbles'
 import { onTestFinished, vi } from 'vitest'
-import type { Clock } from '../../src/base/clock.js'
-import { ConnectionLostError } from '../../src/base/errors.js'
-import { StateStore } from '../../src/client/client.js'
+import { StateStore } from '../../src/client/connect/client.js'
+import type { Clock } from '../../src/core/util/clock.js'
+import { ConnectionLostError } from '../../src/core/util/errors.js'
 import { START } from './manual-clock.js'
 import { type Answer, FakeSession, type WireRequest } from './operator-session.js'
 

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { freePort } from './free-port.js'
 
 const run = promisify(execFile)
-const FOLDER = new URL('../interop/hivemq/', import.meta.url).pathname
+const FOLDER = new URL('../system/interop/hivemq/', import.meta.url).pathname
 const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'rx-statestore')
 const PROGRAM = join(CACHE, 'hivemq-2024.3')
 /** It is started and killed again and again: what it takes to begin counts, not what it does in an hour. */

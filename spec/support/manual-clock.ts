@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/base/clock.js'
+import type { Clock } from '../../src/core/util/clock.js'
 
 interface Task {
   readonly at: number

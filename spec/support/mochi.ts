@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 
-const FOLDER = new URL('../interop/mochi/', import.meta.url).pathname
+const FOLDER = new URL('../system/interop/mochi/', import.meta.url).pathname
 const PROGRAM = join(FOLDER, 'target/mochi-broker')
 
 /** Builds it, if that was not done before. */

@@ -1,6 +1,6 @@
 import { filter, firstValueFrom } from 'rxjs'
 import { onTestFinished } from 'vitest'
-import { type AttachedStore, type AttachOptions, attach } from '../../src/standalone.js'
+import { type AttachedStore, type AttachOptions, attach } from '../../src/server/index.js'
 
 /** Settles when an attached store says that of itself. */
 export const untilState = async (store: AttachedStore, wanted: AttachedStore['state']['state']): Promise<void> => {

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { systemClock } from '../../src/base/clock.js'
-import { Broker, type BrokerHandler, type BrokerOptions } from '../../src/broker/broker.js'
+import { systemClock } from '../../src/core/util/clock.js'
+import { Broker, type BrokerHandler, type BrokerOptions } from '../../src/server/broker/broker.js'
 
 /** Works for nobody: everybody is let in, and may do everything. */
 export const openHandler: BrokerHandler = {

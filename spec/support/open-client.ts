@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
 import { onTestFinished } from 'vitest'
-import { type ConnectOptions, connect, type Entry, type StateStore } from '../../src/index.js'
+import { type ConnectOptions, connect, type Entry, type StateStore } from '../../src/client/index.js'
 
 /** A client that comes back quickly, closed at the end of the test. */
 export function openClient(url: string | readonly string[], options: ConnectOptions = {}): StateStore {

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { type RunningStore, type ServeOptions, serve } from '../../src/standalone.js'
+import { type RunningStore, type ServeOptions, serve } from '../../src/server/index.js'
 import { ManualClock } from './manual-clock.js'
 
 /** A store on free ports whose time stands still; closed at the end of the test. */

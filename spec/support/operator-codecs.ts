@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import type { Codec } from '../../src/keys/codec.js'
+import type { Codec } from '../../src/client/keys/codec.js'
 
 /** Bytes as they are stored, of a text of which every character stands for one byte. */
 export const stored = (latin1: string): Uint8Array => Uint8Array.from(latin1, character => character.charCodeAt(0))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { Observable, Subject, VirtualTimeScheduler } from 'rxjs'
-import { type PipelineOptions, pipeline } from '../../src/operators/pipeline.js'
+import { type PipelineOptions, pipeline } from '../../src/client/keys/operators/pipeline.js'
 
 /** An item of a random run: when it comes, to which key it belongs, and how long its request takes (0: not at all). */
 export interface Job {

@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs'
-import type { StateStoreError } from '../../src/base/errors.js'
-import { StateStore } from '../../src/client/client.js'
-import type { InboundMessage, MqttSession, OutboundRequest, SessionListener } from '../../src/mqtt/session.js'
-import { notificationPrefix } from '../../src/protocol/topics.js'
+import { StateStore } from '../../src/client/connect/client.js'
+import type { InboundMessage, MqttSession, OutboundRequest, SessionListener } from '../../src/client/session/session.js'
+import { notificationPrefix } from '../../src/core/protocol/topics.js'
+import type { StateStoreError } from '../../src/core/util/errors.js'
 import { ManualClock } from './manual-clock.js'
 import { bytes, resp3, textOf } from './words.js'
 

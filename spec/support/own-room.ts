@@ -1,5 +1,5 @@
-import type { Publish } from '../../src/packet/publish.js'
-import { envelopeOf, PublishEncoder, type Room } from '../../src/packet/publish-encoder.js'
+import type { Publish } from '../../src/core/mqtt5/publish.js'
+import { envelopeOf, PublishEncoder, type Room } from '../../src/core/mqtt5/publish-encoder.js'
 
 /** A PUBLISH of MQTT 5 in memory of its own; packet id 0 stands for QoS 0. */
 export const publishPacket = (publish: Publish, packetId: number, encoder = new PublishEncoder()): Uint8Array =>

@@ -1,4 +1,4 @@
-import type { Connect } from '../../src/packet/packets.js'
+import type { Connect } from '../../src/core/mqtt5/packets.js'
 
 /** CONNECT of somebody who asks for nothing in particular, as it is read; without properties, so also with MQTT 3.1.1. */
 export const PLAIN_CONNECT: Connect = {

@@ -1,4 +1,4 @@
-import { inOrder, type ServeOptions } from '../../src/standalone.js'
+import { inOrder, type ServeOptions } from '../../src/server/index.js'
 import { backwards } from './backwards.js'
 import type { ManualClock } from './manual-clock.js'
 import { openStore } from './open-store.js'

@@ -5,10 +5,10 @@ import { onTestFinished } from 'vitest'
 const at = (path: string): string => new URL(`../../${path}`, import.meta.url).pathname
 
 const PACKAGE = [
-  { find: /^rx-statestore$/, replacement: at('src/index.ts') },
-  { find: /^rx-statestore\/optimistic$/, replacement: at('src/optimistic/index.ts') },
-  { find: /^rx-statestore\/optimistic\/react$/, replacement: at('src/react/writable.ts') },
-  { find: /^rx-statestore\/react$/, replacement: at('src/react/index.ts') },
+  { find: /^rx-statestore$/, replacement: at('src/client/index.ts') },
+  { find: /^rx-statestore\/optimistic$/, replacement: at('src/client/optimistic/index.ts') },
+  { find: /^rx-statestore\/optimistic\/react$/, replacement: at('src/client/react/writable.ts') },
+  { find: /^rx-statestore\/react$/, replacement: at('src/client/react/index.ts') },
 ]
 /** What bundlers take for a browser. */
 const MQTT = { find: /^mqtt$/, replacement: at('node_modules/mqtt/dist/mqtt.esm.js') }

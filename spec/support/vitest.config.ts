@@ -13,35 +13,38 @@ const WORKERS = GATE ? '100%' : Math.ceil(1.5 * availableParallelism())
 
 /** What needs a page, a package or a browser of its own making, which are made once for all of it. */
 const PAGES = [
-  'spec/browser/**/*.spec.ts',
-  'spec/frameworks/*.spec.ts',
-  'spec/react/browser.spec.ts',
-  'spec/optimistic/browser/*.spec.ts',
+  'spec/system/browser/**/*.spec.ts',
+  'spec/system/frameworks/*.spec.ts',
+  'spec/system/react/browser.spec.ts',
+  'spec/system/optimistic/*.spec.ts',
 ]
 /** What takes the time of an innocent client beside an attack: nothing else may keep the machine busy. */
-const ATTACKS = filesIn(['spec/attacks'], '.spec.ts')
+const ATTACKS = filesIn(['spec/system/attacks'], '.spec.ts')
 /** What switches off the safeguards one by one, to see whether the simulations notice. */
-const MUTANTS = filesIn(['spec/broker/simulation', 'spec/pubsub/simulation', 'spec/simulation'], 'mutants.spec.ts')
+const MUTANTS = filesIn(
+  ['spec/server/broker/simulation', 'spec/pubsub/simulation', 'spec/simulation'],
+  'mutants.spec.ts',
+)
 const SIMULATIONS = ['spec/**/*simulation*.spec.ts']
 /** What mocks modules, changes or counts what a whole process has, or fills its memory: each file in a process of its own. */
 const APART = [
   'spec/**/*mutants.spec.ts',
   // In small numbers they fill no memory.
   ...(GATE ? SIMULATIONS : []),
-  'spec/attacks/fuzz/*.spec.ts',
-  'spec/broker/differential/*.spec.ts',
-  'spec/mqtt/plain-events.spec.ts',
-  'spec/interop/*.spec.ts',
-  'spec/packaging/*.spec.ts',
-  'spec/pubsub/runtimes.spec.ts',
-  'spec/server/close.spec.ts',
+  'spec/system/attacks/fuzz/*.spec.ts',
+  'spec/server/broker/differential/*.spec.ts',
+  'spec/client/session/plain-events.spec.ts',
+  'spec/system/interop/*.spec.ts',
+  'spec/system/packaging/*.spec.ts',
+  'spec/system/pubsub/runtimes.spec.ts',
+  'spec/server/host/close.spec.ts',
 ]
 /** The second half of simulations that the gate runs on two cores at once, and what Node has shown before. */
-const FOR_THE_GATE = ['spec/**/*simulation-2.spec.ts', 'spec/browser/pubsub-behaviours.spec.ts']
+const FOR_THE_GATE = ['spec/**/*simulation-2.spec.ts', 'spec/system/browser/pubsub-behaviours.spec.ts']
 const NOT_OURS = [
   '**/node_modules/**',
   ...Object.values(SERVICES).flatMap(({ present, files }) => (present ? [] : files)),
-  ...(process.env['HIVEMQ'] ? [] : ['spec/interop/hivemq.spec.ts']),
+  ...(process.env['HIVEMQ'] ? [] : ['spec/system/interop/hivemq.spec.ts']),
   ...(GATE ? [] : FOR_THE_GATE),
   ...leftOut('attacks', ATTACKS, 1),
   ...leftOut('mutants', MUTANTS, 2),
@@ -56,7 +59,7 @@ const project = (name: string, include: readonly string[], exclude: readonly str
 })
 /** The client's connections, on the oldest mqtt.js of the range; all else runs on the newest. */
 const oldest = {
-  ...project('oldest mqtt.js', ['spec/mqtt/*.spec.ts', 'spec/client/*.spec.ts'], APART, false),
+  ...project('oldest mqtt.js', ['spec/client/session/*.spec.ts', 'spec/client/connect/*.spec.ts'], APART, false),
   resolve: { alias: [{ find: /^mqtt$/, replacement: 'mqtt-oldest' }] },
 }
 const pages = project('pages', PAGES, [], false)
@@ -74,7 +77,7 @@ export default defineConfig({
     root: new URL('../..', import.meta.url).pathname,
     projects: [
       project('apart', APART, PAGES, true),
-      { test: { ...pages.test, globalSetup: 'spec/browser/support/setup.ts' } },
+      { test: { ...pages.test, globalSetup: 'spec/system/browser/support/setup.ts' } },
       // Imported once in a worker, not once for each file: that took as long as all these specs together.
       project('together', ['spec/**/*.spec.ts'], [...APART, ...PAGES, ...ATTACKS], false),
       ...(GATE ? [oldest] : []),

@@ -24,7 +24,7 @@ import {
   type StoreRequest,
   set,
   text,
-} from '../../src/index.js'
+} from '../../src/client/index.js'
 
 declare const store: StateStore
 declare const asset: StandardSchemaV1<unknown, { name: string }>

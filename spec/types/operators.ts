@@ -18,7 +18,7 @@ import {
   set,
   text,
   vdel,
-} from '../../src/index.js'
+} from '../../src/client/index.js'
 
 interface Reading {
   readonly id: string

@@ -9,9 +9,9 @@ import {
   type StateStore,
   type StateStoreError,
   type Status,
-} from '../../src/index.js'
-import { matching } from '../../src/matching/index.js'
-import { type KeySnapshot, type KeysSnapshot, useKey, useKeys, useStatus } from '../../src/react/index.js'
+} from '../../src/client/index.js'
+import { matching } from '../../src/client/matching/index.js'
+import { type KeySnapshot, type KeysSnapshot, useKey, useKeys, useStatus } from '../../src/client/react/index.js'
 
 declare const store: StateStore
 declare const later: StateStore | undefined

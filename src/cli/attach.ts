@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import { defaultIfEmpty, distinctUntilChanged, firstValueFrom, ignoreElements, lastValueFrom, merge, tap } from 'rxjs'
-import { StateStoreError } from '../base/errors.js'
-import type { ConsoleServer } from '../console/console-server.js'
-import type { ConnectOptions } from '../index.js'
+import type { ConnectOptions } from '../client/index.js'
+import { StateStoreError } from '../core/util/errors.js'
+import type { ConsoleServer } from '../server/console/console-server.js'
 import {
   type AttachedState,
   type AttachedStore,
@@ -11,7 +11,7 @@ import {
   type Dialect,
   type Fault,
   type StorageStatus,
-} from '../standalone.js'
+} from '../server/index.js'
 import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
 import { addConsoleBroker, type BrokerOfConsole, brokerOfConsole, type ConsoleBrokerFlags } from './console-broker.js'
 import { addConsoleFlags, type ConsoleServerFlags, startConsole } from './console-flags.js'

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { ArgumentError } from '../base/errors.js'
-import { type CertificateAttributes, parseSubject } from '../identity/certificates.js'
-import { type Place, YamlFile } from '../policy/document.js'
+import { ArgumentError } from '../core/util/errors.js'
+import { type CertificateAttributes, parseSubject } from '../server/access/certificates.js'
+import { type Place, YamlFile } from '../server/access/document.js'
 
 /** One of the `authenticationMethods` of a file; paths are absolute. */
 export type MethodSettings =

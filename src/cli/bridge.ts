@@ -13,8 +13,8 @@ import {
   skipWhile,
   take,
 } from 'rxjs'
-import type { StateStoreError } from '../index.js'
-import { type RetainedBridge, type RetainedOptions, retained } from '../retained/index.js'
+import type { StateStoreError } from '../client/index.js'
+import { type RetainedBridge, type RetainedOptions, retained } from '../client/retained/index.js'
 import { brokerOf, type Connection, open, optionsOf, urlsOf } from './connection.js'
 import { duration } from './duration.js'
 import { EXIT, Failure, rootCause } from './failure.js'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { reason } from '../base/errors.js'
-import { checkDirectory } from '../standalone/directory.js'
+import { reason } from '../core/util/errors.js'
+import { checkDirectory } from '../server/storage/directory.js'
 import { EXIT, Failure } from './failure.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'

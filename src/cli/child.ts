@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
-import type { Clock } from '../base/clock.js'
-import { reason } from '../base/errors.js'
+import type { Clock } from '../core/util/clock.js'
+import { reason } from '../core/util/errors.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
 

@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { firstValueFrom, type Observable } from 'rxjs'
-import { type Clock, systemClock } from '../base/clock.js'
-import { reason } from '../base/errors.js'
 import {
   ClosedError,
   ConnectionRefusedError,
@@ -11,8 +9,10 @@ import {
   type StateStoreError,
   type Status,
   TimeoutError,
-} from '../index.js'
-import { optionsFromEnv, urlsFromEnv } from '../settings.js'
+} from '../client/index.js'
+import { type Clock, systemClock } from '../core/util/clock.js'
+import { reason } from '../core/util/errors.js'
+import { optionsFromEnv, urlsFromEnv } from '../node/settings.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'

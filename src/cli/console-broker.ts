@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { ServeConsoleOptions } from '../console/index.js'
+import type { ServeConsoleOptions } from '../server/console/index.js'
 import { contentOf } from './connection.js'
 import { type ConsoleServerFlags, checkConsoleFlags } from './console-flags.js'
 import { EXIT, Failure } from './failure.js'

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { pipeline } from 'node:stream/promises'
-import type { Environment } from '../settings.js'
+import type { Environment } from '../node/settings.js'
 import { contentOf } from './connection.js'
 import { readConsoleToken } from './console-token.js'
 import { EXIT, Failure, rootCause } from './failure.js'

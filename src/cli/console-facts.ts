@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { AttachedFacts, Pulse, StoreFacts } from '../console/contract.js'
-import { urlsFromEnv } from '../settings.js'
+import { urlsFromEnv } from '../node/settings.js'
+import type { AttachedFacts, Pulse, StoreFacts } from '../server/console/contract.js'
 import { askConsole, type ConsoleAddress, consoleOf, textOf } from './console-client.js'
 import { EXIT, Failure } from './failure.js'
 import { type ConnectionFlags, type ConsoleFlags, URL_VARIABLE } from './flags.js'

@@ -1,5 +1,5 @@
 import { asyncScheduler, bufferTime, filter, map, type Observable, type SchedulerLike } from 'rxjs'
-import type { AuditEvent } from '../standalone.js'
+import type { AuditEvent } from '../server/index.js'
 
 /** At most one line in so long, ms. */
 const INTERVAL = 10_000

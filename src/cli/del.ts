@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { DeleteOptions, DeleteResult, Hlc } from '../index.js'
+import type { DeleteOptions, DeleteResult, Hlc } from '../client/index.js'
 import { once } from './connection.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, fencingToken } from './flags.js'

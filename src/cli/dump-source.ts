@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { from, lastValueFrom, map, mergeMap, toArray } from 'rxjs'
-import { toDumpLine } from '../dump/codec.js'
-import { bytes, type Entry, type Key, type StateStore } from '../index.js'
-import { readDirectory } from '../standalone/directory.js'
+import { bytes, type Entry, type Key, type StateStore } from '../client/index.js'
+import { toDumpLine } from '../node/dump/codec.js'
+import { readDirectory } from '../server/storage/directory.js'
 
 /** Some lines of a dump. */
 export interface DumpPiece {

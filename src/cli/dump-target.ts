@@ -1,7 +1,7 @@
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
-import { toHex } from '../base/bytes.js'
-import { reason } from '../base/errors.js'
-import { randomBytes } from '../base/random.js'
+import { toHex } from '../core/util/bytes.js'
+import { reason } from '../core/util/errors.js'
+import { randomBytes } from '../core/util/random.js'
 import { EXIT, Failure } from './failure.js'
 import { type Io, print } from './io.js'
 

@@ -1,5 +1,5 @@
-import { displayText, fromUtf8, toHex } from '../base/bytes.js'
-import type { Entry } from '../index.js'
+import type { Entry } from '../client/index.js'
+import { displayText, fromUtf8, toHex } from '../core/util/bytes.js'
 import { fitting, GAP } from './fitting.js'
 import { type KeyWord, shellWord } from './key-text.js'
 import { type Colors, oneLine, timeOfDay } from './text.js'

@@ -1,6 +1,6 @@
-import { ArgumentError } from '../base/errors.js'
+import { ArgumentError } from '../core/util/errors.js'
 
-export { rootCause } from '../base/root-cause.js'
+export { rootCause } from '../core/util/root-cause.js'
 
 /** Exit codes: a part of the interface, as scripts branch on them. */
 export const EXIT = {

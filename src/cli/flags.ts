@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { Hlc } from '../index.js'
+import { Hlc } from '../client/index.js'
 import { duration } from './duration.js'
 
 /** Flags of every command that talks to a store. */

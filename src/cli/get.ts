@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { bytes, type Entry } from '../index.js'
+import { bytes, type Entry } from '../client/index.js'
 import { once } from './connection.js'
 import { shortened } from './entry-line.js'
 import { EXIT, Failure } from './failure.js'

@@ -1,5 +1,5 @@
-import { fromUtf8, toHex } from '../base/bytes.js'
-import type { Entry } from '../index.js'
+import type { Entry } from '../client/index.js'
+import { fromUtf8, toHex } from '../core/util/bytes.js'
 
 /** What a terminal takes for orders, and what makes a text look like another, besides what JSON escapes. */
 const TREACHEROUS = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g

@@ -1,4 +1,4 @@
-import { fromUtf8, isWellFormed, utf8 } from '../base/bytes.js'
+import { fromUtf8, isWellFormed, utf8 } from '../core/util/bytes.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
 import { isUnsafe } from './text.js'

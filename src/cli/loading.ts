@@ -1,6 +1,6 @@
 import { EMPTY, from, lastValueFrom, mergeMap, type Observable, tap } from 'rxjs'
-import { type DumpRecord, readDumpLine } from '../dump/codec.js'
-import { bytes, type SetOptions, type SetResult, type StateStore } from '../index.js'
+import { bytes, type SetOptions, type SetResult, type StateStore } from '../client/index.js'
+import { type DumpRecord, readDumpLine } from '../node/dump/codec.js'
 
 /** Keys and bytes that are gathered before they are set. */
 const BATCH = 256

@@ -13,8 +13,8 @@ import {
   type Subscription,
   startWith,
 } from 'rxjs'
-import type { Hlc } from '../index.js'
-import type { Lease, LeaseLostError, LeaseState } from '../lease/index.js'
+import type { Hlc } from '../client/index.js'
+import type { Lease, LeaseLostError, LeaseState } from '../client/lease/index.js'
 import { Child, exitCodeOfSignal } from './child.js'
 import type { Connection } from './connection.js'
 import { EXIT, Failure, rootCause } from './failure.js'

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { utf8 } from '../base/bytes.js'
-import { ArgumentError, reason } from '../base/errors.js'
-import type { JetStreamOptions, SharedLog } from '../jetstream/index.js'
+import { utf8 } from '../core/util/bytes.js'
+import { ArgumentError, reason } from '../core/util/errors.js'
+import type { JetStreamOptions, SharedLog } from '../server/log/jetstream/index.js'
 import { EXIT, Failure } from './failure.js'
 import { positiveInteger } from './flags.js'
 import type { Io } from './io.js'
@@ -71,7 +71,7 @@ export async function logOf(flags: LogFlags, io: Io): Promise<SharedLog | undefi
     return undefined
   }
   const options = optionsOf(flags.log, flags)
-  const { jetStreamLog } = await import('../jetstream/index.js')
+  const { jetStreamLog } = await import('../server/log/jetstream/index.js')
   try {
     const log = jetStreamLog(options)
     if (flags.logKeyFile === undefined) io.stderr.write(`${withoutKey(log.name)}\n`)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { reason } from '../base/errors.js'
-import { certificates, type Method, Passwords, Tokens } from '../standalone.js'
+import { reason } from '../core/util/errors.js'
+import { certificates, type Method, Passwords, Tokens } from '../server/index.js'
 import { clientCaOf, type MethodSettings, readAuthenticationFile } from './authentication-file.js'
 import { EXIT, Failure } from './failure.js'
 

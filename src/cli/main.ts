@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { unlessDone } from '../base/clock.js'
+import { unlessDone } from '../core/util/clock.js'
 import { processIo } from './io.js'
 import { run } from './run.js'
 

@@ -1,4 +1,4 @@
-import type { Omission, RecoveryReport } from '../standalone/directory.js'
+import type { Omission, RecoveryReport } from '../server/storage/directory.js'
 import { GAP } from './fitting.js'
 import type { Io } from './io.js'
 import { jsonLine, keyMember } from './json.js'

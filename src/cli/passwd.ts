@@ -1,13 +1,13 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { reason } from '../base/errors.js'
+import { reason } from '../core/util/errors.js'
 import {
   checkUserName,
   formatPasswordFile,
   hashPassword,
   parsePasswordFile,
   type User,
-} from '../identity/password-file.js'
+} from '../server/access/password-file.js'
 import { EXIT, Failure } from './failure.js'
 import { attribute } from './flags.js'
 import type { Io } from './io.js'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { QuotaOptions } from '../standalone.js'
+import type { QuotaOptions } from '../server/index.js'
 import { positiveInteger } from './flags.js'
 
 /** Flags of `serve` about how much there may be; `maximumBufferedBytes` is what `--max-memory` leaves. */

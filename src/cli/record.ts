@@ -1,7 +1,7 @@
 import { appendFileSync, chmodSync, statSync } from 'node:fs'
 import type { Observable, Subscription } from 'rxjs'
-import { reason } from '../base/errors.js'
-import type { AuditEvent } from '../standalone.js'
+import { reason } from '../core/util/errors.js'
+import type { AuditEvent } from '../server/index.js'
 import type { Io } from './io.js'
 import { jsonLine } from './json.js'
 

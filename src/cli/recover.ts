@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { ArgumentError, reason } from '../base/errors.js'
-import { recoverDirectory } from '../standalone/directory.js'
+import { ArgumentError, reason } from '../core/util/errors.js'
+import { recoverDirectory } from '../server/storage/directory.js'
 import { EXIT, Failure } from './failure.js'
 import { type Io, print } from './io.js'
 import { omissionJson, omissionTable, summaryJson, summaryLines } from './omissions.js'

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
-import { reason } from '../base/errors.js'
-import { packageVersion } from '../console/version.js'
+import { reason } from '../core/util/errors.js'
+import { packageVersion } from '../server/console/version.js'
 import { type Add, commandsFor } from './commands.js'
 import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { reason } from '../base/errors.js'
-import type { DumpLine } from '../standalone.js'
+import { reason } from '../core/util/errors.js'
+import type { DumpLine } from '../server/index.js'
 import { EXIT, Failure } from './failure.js'
 
 /** Keys to begin with, and their values as text. */

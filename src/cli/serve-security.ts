@@ -1,9 +1,10 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Command } from 'commander'
 import { type Observable, Subscription } from 'rxjs'
-import { reason } from '../base/errors.js'
-import { parsePolicy } from '../policy/parse-policy.js'
-import { isThisMachine } from '../standalone/security.js'
+import { reason } from '../core/util/errors.js'
+import { checkTls, type TlsMaterial } from '../node/net/tls.js'
+import { parsePolicy } from '../server/access/parse-policy.js'
+import { isThisMachine } from '../server/host/security.js'
 import {
   type AuditEvent,
   inOrder,
@@ -11,8 +12,7 @@ import {
   type Method,
   type RunningStore,
   type SecurityOptions,
-} from '../standalone.js'
-import { checkTls, type TlsMaterial } from '../tls/tls.js'
+} from '../server/index.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
 import { type LoginFlags, type LoginMethods, loginMethods, named, read } from './login-methods.js'

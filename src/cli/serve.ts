@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { filter, firstValueFrom, map, merge } from 'rxjs'
-import { ArgumentError, reason, StateStoreError } from '../base/errors.js'
-import type { ConsoleServer } from '../console/console-server.js'
+import { ArgumentError, reason, StateStoreError } from '../core/util/errors.js'
+import type { ConsoleServer } from '../server/console/console-server.js'
 import {
   type Dialect,
   type Fault,
@@ -9,7 +9,7 @@ import {
   type RunningStore,
   type ServeOptions,
   serve,
-} from '../standalone.js'
+} from '../server/index.js'
 import {
   addConsoleFlags,
   type ConsoleServerFlags,

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { bytes, type Hlc, type SetOptions, type SetResult } from '../index.js'
+import { bytes, type Hlc, type SetOptions, type SetResult } from '../client/index.js'
 import { once } from './connection.js'
 import { duration } from './duration.js'
 import { EXIT, Failure } from './failure.js'

@@ -1,6 +1,6 @@
 import { catchError, from, map, mergeMap, type Observable, of, toArray } from 'rxjs'
-import { reason } from '../base/errors.js'
-import { type ErrorCode, StateStoreError } from '../index.js'
+import { type ErrorCode, StateStoreError } from '../client/index.js'
+import { reason } from '../core/util/errors.js'
 import { EXIT, Failure } from './failure.js'
 import { type KeyWord, nameOf } from './key-text.js'
 

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import { reason, StateStoreError } from '../base/errors.js'
-import type { ServeOptions, StorageStatus } from '../standalone.js'
+import { reason, StateStoreError } from '../core/util/errors.js'
+import type { ServeOptions, StorageStatus } from '../server/index.js'
 
 /** Flags about what is kept on the disk. */
 export interface StorageFlags {

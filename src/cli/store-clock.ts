@@ -1,8 +1,8 @@
 import { firstValueFrom } from 'rxjs'
-import { toHex } from '../base/bytes.js'
-import type { Clock } from '../base/clock.js'
-import { randomBytes } from '../base/random.js'
-import { bytes, type StateStore } from '../index.js'
+import { bytes, type StateStore } from '../client/index.js'
+import { toHex } from '../core/util/bytes.js'
+import type { Clock } from '../core/util/clock.js'
+import { randomBytes } from '../core/util/random.js'
 
 /** How far the clock of a store is from ours, ms. */
 export interface ClockOffset {

@@ -13,7 +13,7 @@ import {
   tap,
   timer,
 } from 'rxjs'
-import type { Key, StateStoreError, Status } from '../index.js'
+import type { Key, StateStoreError, Status } from '../client/index.js'
 import type { Connection } from './connection.js'
 import { rootCause } from './failure.js'
 import type { Io } from './io.js'

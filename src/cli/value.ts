@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { concatBytes, fromHex, fromUtf8, toHex, utf8 } from '../base/bytes.js'
-import { reason } from '../base/errors.js'
+import { concatBytes, fromHex, fromUtf8, toHex, utf8 } from '../core/util/bytes.js'
+import { reason } from '../core/util/errors.js'
 import { EXIT, Failure } from './failure.js'
 import type { ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'

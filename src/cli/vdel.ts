@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { bytes } from '../index.js'
+import { bytes } from '../client/index.js'
 import { once } from './connection.js'
 import { addFencingToken, type DeleteFlags, deleteOptions, printDeleted } from './del.js'
 import { addConnectionFlags, type ValueFlags } from './flags.js'

@@ -8,7 +8,7 @@ import type {
   RestartRequest,
   StoreFacts,
   StreamLine,
-} from '../../../src/console/contract.js'
+} from '../../../src/server/console/contract.js'
 import { NdjsonReader } from './ndjson.js'
 
 /** The server refused a request. */

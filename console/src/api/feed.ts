@@ -13,8 +13,8 @@ import {
   timeout,
   timer,
 } from 'rxjs'
-import { backoff } from '../../../src/base/backoff.js'
-import type { StoreFacts, StreamLine } from '../../../src/console/contract.js'
+import { backoff } from '../../../src/core/util/backoff.js'
+import type { StoreFacts, StreamLine } from '../../../src/server/console/contract.js'
 import { type Api, ApiError } from './api.js'
 
 /** What is heard from the server; `refused` is the last word. */

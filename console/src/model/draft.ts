@@ -1,4 +1,4 @@
-import { displayText, utf8 } from '../../../src/base/bytes.js'
+import { displayText, utf8 } from '../../../src/core/util/bytes.js'
 import { compactJson, isCompact, spreadJson } from './json-layout.js'
 import { type Typed, typedSeconds, typedValue, type ValueType } from './typed-value.js'
 import { hexPairs, readable, show } from './value.js'

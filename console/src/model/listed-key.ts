@@ -1,4 +1,4 @@
-import { fromHex, fromUtf8 } from '../../../src/base/bytes.js'
+import { fromHex, fromUtf8 } from '../../../src/core/util/bytes.js'
 
 /** A key of the list. */
 export interface ListedKey {

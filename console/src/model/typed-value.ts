@@ -1,4 +1,4 @@
-import { fromHex, isWellFormed, utf8 } from '../../../src/base/bytes.js'
+import { fromHex, isWellFormed, utf8 } from '../../../src/core/util/bytes.js'
 
 /** How what is typed becomes bytes. */
 export const TYPES = ['text', 'number', 'json', 'hex'] as const

@@ -1,4 +1,4 @@
-import { fromUtf8, toHex } from '../../../src/base/bytes.js'
+import { fromUtf8, toHex } from '../../../src/core/util/bytes.js'
 
 /** What a value looks like to people. */
 export type Kind = 'empty' | 'number' | 'boolean' | 'json' | 'text' | 'binary'

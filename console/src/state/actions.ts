@@ -1,6 +1,6 @@
 import { bytes, type Entry, type SetOptions, type SetResult, type StateStore } from 'rx-statestore'
 import { first, map, type Observable, switchMap, tap } from 'rxjs'
-import type { RestartRequest } from '../../../src/console/contract.js'
+import type { RestartRequest } from '../../../src/server/console/contract.js'
 import { count, counted } from '../model/amount.js'
 import { keyLine } from '../model/key-signs.js'
 import { type ListedKey, nameFor } from '../model/listed-key.js'

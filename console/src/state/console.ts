@@ -18,7 +18,7 @@ import {
   tap,
   timer,
 } from 'rxjs'
-import type { ClientFacts, StoreFacts } from '../../../src/console/contract.js'
+import type { ClientFacts, StoreFacts } from '../../../src/server/console/contract.js'
 import { Api } from '../api/api.js'
 import { feed } from '../api/feed.js'
 import { toGlob } from '../model/glob.js'

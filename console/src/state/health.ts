@@ -1,6 +1,6 @@
 import type { Status } from 'rx-statestore'
 import { combineLatest, distinctUntilChanged, type Observable, scan, startWith } from 'rxjs'
-import type { Pulse } from '../../../src/console/contract.js'
+import type { Pulse } from '../../../src/server/console/contract.js'
 import type { FeedEvent } from '../api/feed.js'
 import { inWords } from '../model/words.js'
 

@@ -1,4 +1,4 @@
-import type { Pulse } from '../../../src/console/contract.js'
+import type { Pulse } from '../../../src/server/console/contract.js'
 
 /** The last pulses of the store, the newest at the end. */
 export interface Pulses {

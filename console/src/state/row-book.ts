@@ -1,5 +1,5 @@
 import type { Entry } from 'rx-statestore'
-import type { KeyFacts } from '../../../src/console/contract.js'
+import type { KeyFacts } from '../../../src/server/console/contract.js'
 import { type Beats, NO_BEATS, withBeat } from '../model/beats.js'
 import type { ListedKey } from '../model/listed-key.js'
 import { type Shown, show } from '../model/value.js'

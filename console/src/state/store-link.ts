@@ -1,6 +1,6 @@
 import { connect, type StateStore, type Status } from 'rx-statestore'
 import { distinctUntilChanged, Observable, repeat, shareReplay, startWith, switchMap, timer } from 'rxjs'
-import type { StoreFacts } from '../../../src/console/contract.js'
+import type { StoreFacts } from '../../../src/server/console/contract.js'
 
 /** How long the broker keeps answers for a page that lost its connection, ms; a page that is closed does not come back. */
 const SESSION_EXPIRY = 10_000

@@ -1,6 +1,6 @@
 import { lastValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { PubSubRefusedError } from '../../../src/pubsub/index.js'
+import { PubSubRefusedError } from '../../../src/pubsub/client/index.js'
 import { eventually } from '../../support/eventually.js'
 import { record } from '../../support/open-client.js'
 import { atScriptedHub, atShippedHub, texts, upTo, watch } from '../support/behaviour.js'

@@ -1,6 +1,6 @@
 import { from, Observable } from 'rxjs'
 import { beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
-import { Awaitable, type SendResult } from '../../../src/pubsub/index.js'
+import { Awaitable, type SendResult } from '../../../src/pubsub/client/index.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
 let setting: FakeSetting

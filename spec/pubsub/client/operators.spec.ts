@@ -1,7 +1,7 @@
 import { map, NEVER, type Observable, type OperatorFunction, of, Subject } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Awaitable } from '../../../src/awaitable/awaitable.js'
+import { Awaitable } from '../../../src/core/util/awaitable.js'
 import { Group, type GroupHost } from '../../../src/pubsub/client/group.js'
 import { type SendingOptions, sendEvent, sendToGroup } from '../../../src/pubsub/client/operators.js'
 import type { GroupSendOptions } from '../../../src/pubsub/client/send.js'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { OutcomeUnknownError } from '../../../src/base/errors.js'
+import { OutcomeUnknownError } from '../../../src/core/util/errors.js'
 import { PubSubRefusedError } from '../../../src/pubsub/client/pubsub-errors.js'
 import type { SendOptions } from '../../../src/pubsub/client/send.js'
 import { FakeSetting } from '../support/fake-socket-client.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { servePubSub } from '../../../src/pubsub/server.js'
+import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { openHub } from '../support/open-hub.js'
 import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 

@@ -1,6 +1,6 @@
 import { SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
-import type { Identity } from '../../../src/pubsub/server.js'
+import type { Identity } from '../../../src/pubsub/hub/index.js'
 import { eventually } from '../../support/eventually.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { openHub } from '../support/open-hub.js'

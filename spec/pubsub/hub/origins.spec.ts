@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
-import { type ServePubSubOptions, servePubSub } from '../../../src/pubsub/server.js'
+import { type ServePubSubOptions, servePubSub } from '../../../src/pubsub/hub/index.js'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL } from '../support/raw-pubsub-client.js'
 

@@ -1,6 +1,11 @@
 import { onTestFinished } from 'vitest'
-import { connectPubSub, type PubSubClient, type PubSubOptions, type PubSubStatus } from '../../../src/pubsub/index.js'
-import type { ServePubSubOptions } from '../../../src/pubsub/server.js'
+import {
+  connectPubSub,
+  type PubSubClient,
+  type PubSubOptions,
+  type PubSubStatus,
+} from '../../../src/pubsub/client/index.js'
+import type { ServePubSubOptions } from '../../../src/pubsub/hub/index.js'
 import { eventually } from '../../support/eventually.js'
 import { type Link, layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'

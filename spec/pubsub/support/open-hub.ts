@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { type Hub, type PubSubServer, type ServePubSubOptions, servePubSub } from '../../../src/pubsub/server.js'
+import { type Hub, type PubSubServer, type ServePubSubOptions, servePubSub } from '../../../src/pubsub/hub/index.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
 /** What was said of the sessions of a hub, such as `connected ann` and `disconnected ann: expired`. */

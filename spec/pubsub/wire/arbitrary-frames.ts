@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { isWellFormed, utf8 } from '../../../src/base/bytes.js'
+import { isWellFormed, utf8 } from '../../../src/core/util/bytes.js'
 import type { DownFrame, Payload, UpFrame } from '../../../src/pubsub/wire/frames.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 import { BEYOND_DOUBLES, hex, MAXIMUM } from './protobuf-vectors.js'

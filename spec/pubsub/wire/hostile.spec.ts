@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { concatBytes, displayText, toHex, utf8 } from '../../../src/base/bytes.js'
-import { PayloadError, shown } from '../../../src/base/errors.js'
+import { concatBytes, displayText, toHex, utf8 } from '../../../src/core/util/bytes.js'
+import { PayloadError, shown } from '../../../src/core/util/errors.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'

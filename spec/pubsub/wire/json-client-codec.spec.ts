@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ArgumentError, PayloadError } from '../../../src/base/errors.js'
+import { ArgumentError, PayloadError } from '../../../src/core/util/errors.js'
 import type { DownFrame, UnknownFrame, UpFrame } from '../../../src/pubsub/wire/frames.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PayloadError } from '../../../src/base/errors.js'
+import { PayloadError } from '../../../src/core/util/errors.js'
 import type { UnknownFrame, UpFrame } from '../../../src/pubsub/wire/frames.js'
 import { MAXIMUM_NESTING } from '../../../src/pubsub/wire/hub-rules.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { PayloadError } from '../../../src/base/errors.js'
+import { PayloadError } from '../../../src/core/util/errors.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { isNestedWithin, memberText } from '../../../src/pubsub/wire/json-scan.js'

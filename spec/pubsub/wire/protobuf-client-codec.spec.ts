@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { concatBytes, utf8 } from '../../../src/base/bytes.js'
-import { ArgumentError, PayloadError } from '../../../src/base/errors.js'
+import { concatBytes, utf8 } from '../../../src/core/util/bytes.js'
+import { ArgumentError, PayloadError } from '../../../src/core/util/errors.js'
 import type { FrameData, UpFrame } from '../../../src/pubsub/wire/frames.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'

@@ -1,4 +1,4 @@
-import { concatBytes, fromHex } from '../../../src/base/bytes.js'
+import { concatBytes, fromHex } from '../../../src/core/util/bytes.js'
 import type { DownFrame, FrameData, UnknownFrame, UpFrame } from '../../../src/pubsub/wire/frames.js'
 
 export const MAXIMUM = 2n ** 64n - 1n

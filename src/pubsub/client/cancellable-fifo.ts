@@ -1,4 +1,4 @@
-import { Fifo } from '../../base/fifo.js'
+import { Fifo } from '../../core/util/fifo.js'
 
 /** Something that may stop waiting in the middle of a queue. */
 export interface Waiting {

@@ -1,4 +1,4 @@
-import type { StateStoreError } from '../../base/errors.js'
+import type { StateStoreError } from '../../core/util/errors.js'
 import type { ClientCodec, FrameData, Payload } from '../wire/frames.js'
 import type { PubSubStatus } from './pubsub-status.js'
 

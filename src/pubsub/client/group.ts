@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs'
-import type { Awaitable } from '../../awaitable/awaitable.js'
+import type { Awaitable } from '../../core/util/awaitable.js'
 import type { GroupMessage, SendRequest, SendResult } from './events.js'
 import { toPayload } from './payload.js'
 import { type GroupSendOptions, noEchoOf, sendingOf } from './send.js'

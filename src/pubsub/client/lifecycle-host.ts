@@ -1,4 +1,4 @@
-import type { ClosedError } from '../../base/errors.js'
+import type { ClosedError } from '../../core/util/errors.js'
 import type { DownFrame } from '../wire/frames.js'
 import type { Action } from './events.js'
 

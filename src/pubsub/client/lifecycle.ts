@@ -1,4 +1,4 @@
-import { reason, type StateStoreError, shown } from '../../base/errors.js'
+import { reason, type StateStoreError, shown } from '../../core/util/errors.js'
 import { ClientLink } from './client-link.js'
 import type { MachineSettings } from './events.js'
 import type { Connected, LifecycleHost, Recovery } from './lifecycle-host.js'

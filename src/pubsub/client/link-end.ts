@@ -1,4 +1,4 @@
-import { ConnectionLostError, type StateStoreError } from '../../base/errors.js'
+import { ConnectionLostError, type StateStoreError } from '../../core/util/errors.js'
 
 /** Why a link ended, or was not made. */
 export interface LinkEnd {

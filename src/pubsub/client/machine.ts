@@ -1,4 +1,4 @@
-import { type ClosedError, PayloadError, reason, StateStoreError } from '../../base/errors.js'
+import { type ClosedError, PayloadError, reason, StateStoreError } from '../../core/util/errors.js'
 import type { DownFrame, FrameData, UnknownFrame, UpFrame } from '../wire/frames.js'
 import type { UnreadableMessageError } from '../wire/unreadable-message.js'
 import type { Action, MachineEvent, MachineSettings, RequestOutcome, SendRequest } from './events.js'

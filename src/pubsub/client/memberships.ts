@@ -1,4 +1,4 @@
-import type { StateStoreError } from '../../base/errors.js'
+import type { StateStoreError } from '../../core/util/errors.js'
 import type { Action, RequestOutcome } from './events.js'
 import type { Posting } from './posting.js'
 import type { SendQueue } from './send-queue.js'

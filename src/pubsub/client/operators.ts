@@ -1,6 +1,6 @@
 import { defer, map, mergeMap, type Observable, type OperatorFunction, tap } from 'rxjs'
-import { checkHas, checkPositiveInteger } from '../../base/check.js'
-import { OverflowError } from '../../base/errors.js'
+import { checkHas, checkPositiveInteger } from '../../core/util/check.js'
+import { OverflowError } from '../../core/util/errors.js'
 import { checkName } from '../wire/names.js'
 import type { SendResult } from './events.js'
 import type { Group } from './group.js'

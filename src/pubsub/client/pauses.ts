@@ -1,4 +1,4 @@
-import { type BackoffOptions, backoff } from '../../base/backoff.js'
+import { type BackoffOptions, backoff } from '../../core/util/backoff.js'
 
 /** With the jitter of the backoff a pause of 1 to 2 s, ms. */
 const LONGEST_RECOVERY_PAUSE = 2_000

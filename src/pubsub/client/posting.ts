@@ -1,5 +1,5 @@
-import type { Deadline } from '../../base/deadlines.js'
-import { OutcomeUnknownError, type StateStoreError, TimeoutError } from '../../base/errors.js'
+import type { Deadline } from '../../core/util/deadlines.js'
+import { OutcomeUnknownError, type StateStoreError, TimeoutError } from '../../core/util/errors.js'
 import type { FrameData } from '../wire/frames.js'
 import type { CancellableFifo } from './cancellable-fifo.js'
 import type { OutgoingFrame, RequestOutcome } from './events.js'

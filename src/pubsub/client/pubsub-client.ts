@@ -9,9 +9,9 @@ import {
   type Subscriber,
   throwError,
 } from 'rxjs'
-import { Awaitable } from '../../awaitable/awaitable.js'
-import type { Clock } from '../../base/clock.js'
-import { ArgumentError, ConnectionLostError, type StateStoreError } from '../../base/errors.js'
+import { Awaitable } from '../../core/util/awaitable.js'
+import type { Clock } from '../../core/util/clock.js'
+import { ArgumentError, ConnectionLostError, type StateStoreError } from '../../core/util/errors.js'
 import { checkName } from '../wire/names.js'
 import { ALIVE_GROUP } from './client-link.js'
 import { Driver, type UrlSource } from './driver.js'

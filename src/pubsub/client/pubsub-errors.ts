@@ -1,7 +1,7 @@
-import { ClosedError, StateStoreError } from '../../base/errors.js'
+import { ClosedError, StateStoreError } from '../../core/util/errors.js'
 import type { AckError } from '../wire/frames.js'
 
-declare module '../../base/errors.js' {
+declare module '../../core/util/errors.js' {
   interface ErrorCodes {
     'pubsub-refused': true
   }

@@ -1,4 +1,4 @@
-import type { StateStoreError } from '../../base/errors.js'
+import type { StateStoreError } from '../../core/util/errors.js'
 
 /** State of the connection to a hub. Times are wall times, ms since the Unix epoch. */
 export type PubSubStatus =

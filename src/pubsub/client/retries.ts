@@ -1,4 +1,4 @@
-import { ArgumentError, reason, type StateStoreError, shown } from '../../base/errors.js'
+import { ArgumentError, reason, type StateStoreError, shown } from '../../core/util/errors.js'
 import type { MachineSettings } from './events.js'
 
 /** A connection that held for so long resets the count of attempts, ms. */

@@ -1,5 +1,5 @@
-import { checkFlag, checkObject, checkPositiveInteger } from '../../base/check.js'
-import { ArgumentError } from '../../base/errors.js'
+import { checkFlag, checkObject, checkPositiveInteger } from '../../core/util/check.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import type { Payload } from '../wire/frames.js'
 import type { SendRequest } from './events.js'
 

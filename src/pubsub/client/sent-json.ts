@@ -1,4 +1,4 @@
-import { ArgumentError } from '../../base/errors.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import { isNestedWithin } from '../wire/json-scan.js'
 import { MAXIMUM_NESTING } from '../wire/nesting.js'
 import { toJson } from '../wire/outgoing.js'

@@ -1,5 +1,5 @@
 import type { WebSocket as PackagedSocket } from 'ws'
-import { reason } from '../../base/errors.js'
+import { reason } from '../../core/util/errors.js'
 import type { FrameData } from '../wire/frames.js'
 import type { OpenSocket, Socket, SocketHandlers } from './socket.js'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../../base/clock.js'
-import type { Origins } from '../../listeners/origins.js'
+import type { Clock } from '../../core/util/clock.js'
+import type { Origins } from '../../node/net/origins.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
 import type { Authenticator } from './authenticate.js'

@@ -1,4 +1,4 @@
-import { type Deadline, DeadlineQueue } from '../../base/deadlines.js'
+import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
 import type { AckError, Payload, UpFrame } from '../wire/frames.js'
 import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'

@@ -1,8 +1,8 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Clock } from '../../base/clock.js'
-import { Timeouts } from '../../base/timeouts.js'
-import { Places } from '../../listeners/places.js'
+import type { Clock } from '../../core/util/clock.js'
+import { Timeouts } from '../../core/util/timeouts.js'
+import { Places } from '../../node/net/places.js'
 import { hubKey, isHubName } from '../wire/names.js'
 import type { SessionClaim } from './identity.js'
 

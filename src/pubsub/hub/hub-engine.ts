@@ -1,5 +1,5 @@
-import { DeadlineQueue } from '../../base/deadlines.js'
-import { reason as words } from '../../base/errors.js'
+import { DeadlineQueue } from '../../core/util/deadlines.js'
+import { reason as words } from '../../core/util/errors.js'
 import type { FrameData, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { EventDesk } from './event-desk.js'
 import { CLOSE, type CloseCode, type HubLink } from './hub-link.js'

@@ -1,4 +1,4 @@
-import type { Deadline } from '../../base/deadlines.js'
+import type { Deadline } from '../../core/util/deadlines.js'
 import type { AckError, DownFrame, RefusedCall } from '../wire/frames.js'
 import type { HubLink } from './hub-link.js'
 import type { Connection, OwnedIdentity } from './identity.js'

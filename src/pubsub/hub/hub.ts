@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
-import { checkFunction } from '../../base/check.js'
-import { ArgumentError, StateStoreError, shown, reason as words } from '../../base/errors.js'
+import { checkFunction } from '../../core/util/check.js'
+import { ArgumentError, StateStoreError, shown, reason as words } from '../../core/util/errors.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { checkName } from '../wire/names.js'
 import type { ConnectionEvent, HubDriver, MembershipEvent } from './hub-driver.js'

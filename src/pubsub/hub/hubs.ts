@@ -1,4 +1,4 @@
-import { ArgumentError } from '../../base/errors.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import { hubKey } from '../wire/names.js'
 import { HubDriver, type HubDriverOptions } from './hub-driver.js'
 import { CLOSE } from './hub-link.js'

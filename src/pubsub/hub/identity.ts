@@ -1,4 +1,4 @@
-import { isWellFormed } from '../../base/bytes.js'
+import { isWellFormed } from '../../core/util/bytes.js'
 import { isName, LONGEST_NAME } from '../wire/names.js'
 
 /** Who a connection is and what it may do. */

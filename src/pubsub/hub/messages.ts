@@ -1,5 +1,5 @@
-import { checkObject } from '../../base/check.js'
-import { ArgumentError, PayloadError, shown } from '../../base/errors.js'
+import { checkObject } from '../../core/util/check.js'
+import { ArgumentError, PayloadError, shown } from '../../core/util/errors.js'
 import type { Payload } from '../wire/frames.js'
 import type { HubSession } from './hub-session.js'
 import type { DataFrame, NumberedFrame, SharedCodec } from './shared-codec.js'

@@ -1,6 +1,6 @@
-import type { Clock } from '../../base/clock.js'
-import type { Deadline } from '../../base/deadlines.js'
-import { Timeouts } from '../../base/timeouts.js'
+import type { Clock } from '../../core/util/clock.js'
+import type { Deadline } from '../../core/util/deadlines.js'
+import { Timeouts } from '../../core/util/timeouts.js'
 import type { HubSession } from './hub-session.js'
 import { PauseBudget } from './pause-budget.js'
 

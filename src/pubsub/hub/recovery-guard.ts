@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../../base/clock.js'
-import { isThisMachine, networkOf } from '../../base/network.js'
-import { Rates } from '../../base/rates.js'
+import type { Clock } from '../../core/util/clock.js'
+import { isThisMachine, networkOf } from '../../node/limits/network.js'
+import { Rates } from '../../node/limits/rates.js'
 import type { Doorman } from './doorman.js'
 import type { HandshakeRefusal } from './handshake.js'
 

@@ -1,4 +1,4 @@
-import { reason } from '../../base/errors.js'
+import { reason } from '../../core/util/errors.js'
 import type { AckError, NewerCall, UnknownFrame, UpFrame } from '../wire/frames.js'
 import type { EventDesk } from './event-desk.js'
 import type { HubSession } from './hub-session.js'

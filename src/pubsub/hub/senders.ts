@@ -1,8 +1,8 @@
-import type { Clock } from '../../base/clock.js'
-import { Fifo } from '../../base/fifo.js'
-import { isThisMachine, networkOf } from '../../base/network.js'
-import { Rates } from '../../base/rates.js'
-import { Timeouts } from '../../base/timeouts.js'
+import type { Clock } from '../../core/util/clock.js'
+import { Fifo } from '../../core/util/fifo.js'
+import { Timeouts } from '../../core/util/timeouts.js'
+import { isThisMachine, networkOf } from '../../node/limits/network.js'
+import { Rates } from '../../node/limits/rates.js'
 
 /** Frames of one user that may wait in the hub before none of its connections is read, and when they are read again. */
 const MAX_BACKLOG = 4_000

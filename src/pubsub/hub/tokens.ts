@@ -1,7 +1,7 @@
 import { jwtVerify, SignJWT } from 'jose'
-import { utf8 } from '../../base/bytes.js'
-import { checkObject } from '../../base/check.js'
-import { ArgumentError, PayloadError, reason } from '../../base/errors.js'
+import { utf8 } from '../../core/util/bytes.js'
+import { checkObject } from '../../core/util/check.js'
+import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
 import { type Identity, identityProblem } from './identity.js'
 
 /** Who a token is for; see {@link Identity}. */

@@ -1,4 +1,4 @@
-import { ArgumentError } from '../../base/errors.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import type { Payload } from '../wire/frames.js'
 import { JsonText } from '../wire/json-text.js'
 import type { EventDesk, EventRequest } from './event-desk.js'

@@ -1,5 +1,5 @@
-import { afterIo } from '../../base/clock.js'
-import { Fifo } from '../../base/fifo.js'
+import { afterIo } from '../../core/util/clock.js'
+import { Fifo } from '../../core/util/fifo.js'
 
 /** Bytes of larger messages that all sockets together are given in a turn of the event loop: about 2 ms of copying. */
 export const BYTES_PER_TURN = 512 * 1024

@@ -1,4 +1,4 @@
-import { fromUtf8 } from '../../base/bytes.js'
+import { fromUtf8 } from '../../core/util/bytes.js'
 
 /** Groups nested deeper than this are taken for an attack, as protobuf readers do. */
 const MAXIMUM_GROUPS = 100

@@ -1,4 +1,4 @@
-import { fromBinaryString, toBinaryString } from '../../base/bytes.js'
+import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 
 /**
  * Base64 with padding (RFC 4648, section 4), as the JSON subprotocol carries bytes.

@@ -1,4 +1,4 @@
-import { isWellFormed } from '../../base/bytes.js'
+import { isWellFormed } from '../../core/util/bytes.js'
 import { isAny } from './any.js'
 import type { Payload } from './frames.js'
 import { isName, LONGEST_NAME } from './names.js'

@@ -1,4 +1,4 @@
-import { PayloadError, reason } from '../../base/errors.js'
+import { PayloadError, reason } from '../../core/util/errors.js'
 import { fromBase64, toBase64 } from './base64.js'
 import type { FrameData, JsonWriter, Payload } from './frames.js'
 import { memberText } from './json-scan.js'

@@ -1,4 +1,4 @@
-import { ClosedError } from '../../base/errors.js'
+import { ClosedError } from '../../core/util/errors.js'
 import type { ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
 
 /**

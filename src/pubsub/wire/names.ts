@@ -1,5 +1,5 @@
-import { isWellFormed } from '../../base/bytes.js'
-import { ArgumentError, shown } from '../../base/errors.js'
+import { isWellFormed } from '../../core/util/bytes.js'
+import { ArgumentError, shown } from '../../core/util/errors.js'
 
 /** Most characters (UTF-16 code units) of the name of a group or an event. */
 export const LONGEST_NAME = 1024

@@ -1,5 +1,5 @@
-import { isWellFormed } from '../../base/bytes.js'
-import { ArgumentError, reason, shown } from '../../base/errors.js'
+import { isWellFormed } from '../../core/util/bytes.js'
+import { ArgumentError, reason, shown } from '../../core/util/errors.js'
 import type { Payload } from './frames.js'
 
 /** The largest id: ids are unsigned 64-bit integers. */

@@ -1,5 +1,5 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
-import { PayloadError } from '../../base/errors.js'
+import { PayloadError } from '../../core/util/errors.js'
 import type { AckError, ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
 import { checkedName, toJson } from './outgoing.js'
 import {

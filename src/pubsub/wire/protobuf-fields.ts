@@ -1,6 +1,6 @@
 import { BinaryReader, BinaryWriter, type WireType } from '@bufbuild/protobuf/wire'
-import { fromUtf8 } from '../../base/bytes.js'
-import { PayloadError, reason } from '../../base/errors.js'
+import { fromUtf8 } from '../../core/util/bytes.js'
+import { PayloadError, reason } from '../../core/util/errors.js'
 import { MAX_FIELDS } from './any.js'
 import type { FrameData, JsonWriter, Payload } from './frames.js'
 import { checkedId, payloadOf } from './outgoing.js'

@@ -1,6 +1,6 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
-import { toHex } from '../../base/bytes.js'
-import { PayloadError } from '../../base/errors.js'
+import { toHex } from '../../core/util/bytes.js'
+import { PayloadError } from '../../core/util/errors.js'
 import { checkedJson } from './checked-json.js'
 import type {
   AckError,

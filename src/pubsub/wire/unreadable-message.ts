@@ -1,4 +1,4 @@
-import { PayloadError, reason } from '../../base/errors.js'
+import { PayloadError, reason } from '../../core/util/errors.js'
 
 /**
  * A message from the hub that cannot be read, though its number can. It has to be acknowledged all the same: the hub would

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { ClientAnswer, ClientFacts } from '../../../../src/console/contract.js'
+import type { ClientAnswer, ClientFacts } from '../../../../src/server/console/contract.js'
 import { count } from '../../model/amount.js'
 import { inOrder, listed } from '../../model/listed-key.js'
 import { span } from '../../model/time.js'

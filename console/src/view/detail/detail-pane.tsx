@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { displayText, toHex } from '../../../../src/base/bytes.js'
+import { displayText, toHex } from '../../../../src/core/util/bytes.js'
 import type { ListedKey } from '../../model/listed-key.js'
 import { show } from '../../model/value.js'
 import { type Detail, UNREAD, watchDetail } from '../../state/detail.js'

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { sameBytes } from '../../../../src/base/bytes.js'
+import { sameBytes } from '../../../../src/core/util/bytes.js'
 import type { ListedKey } from '../../model/listed-key.js'
 import { show } from '../../model/value.js'
 import { useConsole } from '../context.js'

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import type { ClusterFacts } from '../../../../src/console/contract.js'
+import type { ClusterFacts } from '../../../../src/server/console/contract.js'
 import { count, counted } from '../../model/amount.js'
 import { span } from '../../model/time.js'
 

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import type { AttachedFacts } from '../../../../src/console/contract.js'
+import type { AttachedFacts } from '../../../../src/server/console/contract.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 import { Card, Deed } from './card.js'

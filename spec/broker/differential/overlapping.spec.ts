@@ -1,3 +1,0 @@
-import { besideMosquitto } from './beside-mosquitto.js'
-
-besideMosquitto('overlapping', [['a will that looks like a message was not counted', 650_709_358]])

@@ -1,3 +1,0 @@
-import { besideMosquitto } from './beside-mosquitto.js'
-
-besideMosquitto('shared')

@@ -1,0 +1,226 @@
+import { createServer } from 'node:net'
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { connect, type Status, systemClock, text } from '../../../src/client/index.js'
+import { layLink } from '../../support/link.js'
+import { openClient, type Recording, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
+
+const real = { clock: systemClock }
+const NOWHERE = 'mqtt://127.0.0.1:1'
+/** So long a node's clients may be without one, ms. */
+const FAILOVER = 2_000
+
+const at = (status: Recording<Status>, url: string): Promise<void> =>
+  status.until(({ values }) => {
+    const last = values.at(-1)
+    return last?.state === 'connected' && last.url === url
+  })
+
+const refusing =
+  (reasonCode: number, serverReference?: string) =>
+  (side: BrokerSide): void => {
+    side.send({ ...CONNACK, reasonCode, properties: serverReference === undefined ? {} : { serverReference } })
+    side.socket.end()
+  }
+
+/** Takes whoever comes, and sends them away a moment later. */
+const sendingAway =
+  (reasonCode: number, serverReference?: string) =>
+  (side: BrokerSide): void => {
+    side.send(CONNACK)
+    side.send({
+      cmd: 'disconnect',
+      reasonCode,
+      properties: serverReference === undefined ? {} : { serverReference },
+    })
+  }
+
+/** A host that takes connections and never says a word. */
+async function blackHole(): Promise<string> {
+  const server = createServer(socket => {
+    socket.on('error', () => undefined)
+    onTestFinished(() => void socket.destroy())
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`
+}
+
+const hostOf = (url: string): string => new URL(url).host
+
+describe('a client of several brokers', () => {
+  it('goes to another one when its own ends, shows what that has, and stays there', async () => {
+    const [{ store: one }, { store: other }] = [await openStore(real), await openStore(real)]
+    const urls = [one.url, other.wsUrl]
+    for (const url of urls) await firstValueFrom(openClient(url).key('a', text).set(url))
+    const client = openClient(urls)
+    const [status, seen] = [record(client.status$), record(client.key('a', text).value$)]
+    await seen.until(({ values }) => values.length === 1)
+    const home = seen.values[0]
+    const [dead, next] = home === one.url ? [one, other.wsUrl] : [other, one.url]
+    const started = performance.now()
+    await dead.close()
+    await seen.until(({ values }) => values.at(-1) === next)
+    expect(performance.now() - started).toBeLessThan(FAILOVER)
+    await at(status, next)
+    expect(status.values.some(each => each.state === 'reconnecting' && each.url === next)).toBe(true)
+  })
+
+  it('comes back to the one it had after a break, to its session', async () => {
+    const [{ store: one }, { store: other }] = [await openStore(real), await openStore(real)]
+    const links = [await layLink(one.url), await layLink(other.url)]
+    let later = 0
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + later }
+    const client = openClient(
+      links.map(({ url }) => url),
+      { clock },
+    )
+    const status = record(client.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    const home = status.values.at(-1)
+    const link = links.find(({ url }) => home?.state === 'connected' && url === home.url)
+    // What breaks sooner is taken for a broker that does not hold.
+    later = 6_000
+    link?.hangUp()
+    await status.until(({ values }) => values.filter(({ state }) => state === 'connected').length > 1)
+    await at(status, link?.url ?? '')
+    expect(links.map(({ connections }) => connections).sort()).toEqual([0, 2])
+  })
+
+  it('does not wait for one that swallows everything', { timeout: 20_000 }, async () => {
+    const { store } = await openStore(real)
+    const hole = await blackHole()
+    for (const random of [() => 0, () => 0.999]) {
+      const started = performance.now()
+      const client = openClient([hole, store.url], { reconnect: { initial: 5, maximum: 20, random } })
+      await at(record(client.status$), store.url)
+      expect(performance.now() - started).toBeLessThan(FAILOVER)
+    }
+  })
+
+  it.each([136, 137, 139, 151, 156, 157])('leaves one that refuses with %d, and one that says so later', async code => {
+    const { store } = await openStore(real)
+    const brokers = [await scriptedBroker(refusing(code)), await scriptedBroker(sendingAway(code), grant)]
+    const status = record(openClient([...brokers.map(({ url }) => url), store.url]).status$)
+    await at(status, store.url)
+    expect(brokers.every(({ sides }) => sides.length <= 1)).toBe(true)
+  })
+
+  it.each([134, 135, 138])('ends when one refuses with %d: all have the same users', async code => {
+    const broker = await scriptedBroker(refusing(code))
+    const status = record(openClient([broker.url, NOWHERE]).status$)
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({
+      state: 'closed',
+      cause: { code: 'connection-refused', reasonCode: code },
+    })
+  })
+
+  it('goes where a broker of ours says, if that is one of ours', async () => {
+    const { store } = await openStore(real)
+    const broker = await scriptedBroker(refusing(156, `elsewhere.invalid:1 ${hostOf(store.url)}`))
+    const inOrder = { reconnect: { initial: 5, maximum: 20, random: () => 0 } }
+    const status = record(openClient([broker.url, NOWHERE, store.url], inOrder).status$)
+    await at(status, store.url)
+    const tried = status.values.flatMap(each => (each.state === 'reconnecting' ? [each.url] : []))
+    expect(tried).toEqual([store.url])
+  })
+
+  it('sends user and password of the address it goes to, and credentials before those', async () => {
+    const names: (string | undefined)[] = []
+    const note = (side: BrokerSide): void => {
+      names.push(`${side.connect.username} ${side.connect.password}`)
+      refusing(136)(side)
+    }
+    const brokers = [await scriptedBroker(note), await scriptedBroker(note)]
+    const urls = brokers.map(({ url }, i) => url.replace('//', `//user${i}:p${i}@`))
+    const status = record(openClient(urls, { reconnectStrategy: () => false }).status$)
+    await status.until(({ completed }) => completed)
+    expect(names.sort()).toEqual(['user0 p0', 'user1 p1'])
+    expect(JSON.stringify(status.values)).not.toContain('p0')
+  })
+})
+
+describe('a client of one broker that is sent elsewhere', () => {
+  it('ends, unless it may follow', async () => {
+    const { store } = await openStore(real)
+    const broker = await scriptedBroker(refusing(157, hostOf(store.url)))
+    const ended = record(openClient(broker.url).status$)
+    await ended.until(({ completed }) => completed)
+    expect(ended.values.at(-1)).toMatchObject({ cause: { code: 'connection-refused', reasonCode: 157 } })
+    const status = record(openClient(broker.url, { followReferences: true }).status$)
+    await at(status, store.url)
+  })
+
+  it.each(['', ' ', 'not a host', '[::', 'h:0', 'x'.repeat(60_000)])(
+    'ends when that is nowhere: %#',
+    async reference => {
+      const broker = await scriptedBroker(refusing(156, reference))
+      const status = record(openClient(broker.url, { followReferences: true, reconnectStrategy: () => false }).status$)
+      await status.until(({ completed }) => completed)
+      expect(status.values.at(-1)).toMatchObject({ state: 'closed' })
+    },
+  )
+
+  it('pauses when two send it back and forth', async () => {
+    const urls: string[] = []
+    const brokers = [0, 1].map(i => scriptedBroker(side => refusing(156, hostOf(urls[1 - i] ?? ''))(side)))
+    urls.push(...(await Promise.all(brokers)).map(({ url }) => url))
+    const rounds: number[] = []
+    const reconnectStrategy = (round: number): number | false => {
+      rounds.push(round)
+      return round < 3 ? 1 : false
+    }
+    const status = record(openClient(urls[0] ?? '', { followReferences: true, reconnectStrategy }).status$)
+    await status.until(({ completed }) => completed)
+    expect(rounds).toEqual([1, 2, 3])
+    const attempts = (await Promise.all(brokers)).map(({ sides }) => sides.length)
+    expect(attempts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(7)
+  })
+})
+
+describe('addresses', () => {
+  it.each([
+    [[], 'Expected 1 to 32 broker URLs, got 0'],
+    [Array.from({ length: 33 }, (_, i) => `mqtt://h${i}`), 'Expected 1 to 32 broker URLs, got 33'],
+    [['mqtt://a', 'b'], 'got `b`'],
+    ['mqtt://a,mqtt://b', 'several are an array'],
+    ['mqtt://a,b:1884', 'several are an array'],
+  ])('that are wrong are refused at the call: %j', (url, message) => {
+    expect(() => connect(url)).toThrow(message)
+    expect(() => connect({ url })).toThrow(message)
+  })
+
+  it('may be given with the options', async () => {
+    const { store } = await openStore(real)
+    const client = connect({ url: [store.url, store.wsUrl] })
+    onTestFinished(async () => client.close())
+    expect(await firstValueFrom(client.key('a', text).get())).toMatchObject({ op: 'absent' })
+  })
+})
+
+describe('a broker that was never reached', () => {
+  it('is named, and is not said to be lost', async () => {
+    const status = record(openClient('mqtt://ann:secret@127.0.0.1:1', { reconnectStrategy: () => false }).status$)
+    await status.until(({ completed }) => completed)
+    const message = 'Cannot reach mqtt://127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1'
+    expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { message } })
+  })
+
+  it('at the port of another protocol may be meant with that', async () => {
+    const message = expect.stringContaining('(port 8083 is usually one for ws://127.0.0.1:8083)')
+    const status = record(openClient('mqtt://127.0.0.1:8083', { reconnectStrategy: () => false }).status$)
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({ cause: { message } })
+  })
+
+  it('that takes no retained messages, as a will is, is not tried again', async () => {
+    const broker = await scriptedBroker(refusing(154))
+    const status = record(openClient(broker.url).status$)
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({ cause: { code: 'connection-refused', reasonCode: 154 } })
+  })
+})

@@ -1,0 +1,194 @@
+import { from } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { connect, json, number, type StateStore, set, systemClock } from '../../../src/client/index.js'
+import { connectPubSub } from '../../../src/pubsub/client/index.js'
+import { servePubSub } from '../../../src/pubsub/hub/index.js'
+import { serve } from '../../../src/server/index.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
+
+/** What people write at first, without types to help them, and what it is answered. */
+type Mistake = readonly [written: string, run: (store: StateStore) => unknown, words: string | RegExp]
+
+const AT_ONCE: readonly Mistake[] = [
+  ["key('')", store => store.key(''), /at least one/],
+  [
+    "key('a', json)",
+    // @ts-expect-error json is called
+    store => store.key('a', json),
+    'Expected a codec, got a function: call it, such as `json()`',
+  ],
+  [
+    "key('a', 'number')",
+    // @ts-expect-error a codec, not its name
+    store => store.key('a', 'number'),
+    'Expected `the codec (as text or json())` to be an object, got `number` (string)',
+  ],
+  [
+    "key('a', {})",
+    // @ts-expect-error a codec has two methods
+    store => store.key('a', {}),
+    'Expected `the codec (as text or json())` to have a method `encode`',
+  ],
+  [
+    "connect('mqtt://localhost', { clientID: 'a' })",
+    // @ts-expect-error it is clientId
+    () => connect('mqtt://localhost', { clientID: 'a' }),
+    'Unknown option `clientID` of connect: did you mean `clientId`?',
+  ],
+  [
+    "connect({ url: 'mqtt://localhost', keepalive: 5 })",
+    // @ts-expect-error it is keepAlive
+    () => connect({ url: 'mqtt://localhost', keepalive: 5 }),
+    'Unknown option `keepalive` of connect: did you mean `keepAlive`?',
+  ],
+  [
+    "connect('mqtt://localhost', { reconnect: { max: 5 } })",
+    // @ts-expect-error it is maximum
+    () => connect('mqtt://localhost', { reconnect: { max: 5 } }),
+    /^Unknown option `max` of connect, in `reconnect`/,
+  ],
+  [
+    "connectPubSub('ws://localhost', { keepalive: 5 })",
+    // @ts-expect-error it is keepAlive
+    () => connectPubSub('ws://localhost', { keepalive: 5 }),
+    'Unknown option `keepalive` of connectPubSub: did you mean `keepAlive`?',
+  ],
+  [
+    'set(key, { concurency: 1 })',
+    // @ts-expect-error a letter is missing
+    store => from([1]).pipe(set(store.key('a', number), { concurency: 1 })),
+    'Unknown option `concurency` of the operator set: did you mean `concurrency`?',
+  ],
+]
+
+const AS_ERRORS: readonly Mistake[] = [
+  [
+    'set(1, { ifabsent: true })',
+    // @ts-expect-error it is ifAbsent
+    store => store.key('a', number).set(1, { ifabsent: true }),
+    'Unknown option `ifabsent` of set: did you mean `ifAbsent`?',
+  ],
+  [
+    'set(1, { ttl: 5 })',
+    // @ts-expect-error it is expiresIn
+    store => store.key('a', number).set(1, { ttl: 5 }),
+    'Unknown option `ttl` of set: did you mean `expiresIn`?',
+  ],
+  [
+    'set(1, 5000)',
+    // @ts-expect-error options are an object
+    store => store.key('a', number).set(1, 5000),
+    /^Expected `the options of set` to be an object/,
+  ],
+  [
+    "number: set('1')",
+    // @ts-expect-error it is text
+    store => store.key('a', number).set('1'),
+    /does not encode: Expected the value to be a finite number, got `1` \(string\)/,
+  ],
+  ['json: set(new Map())', store => store.key('a', json()).set(new Map()), /JSON has no Map: write it as text/],
+  ['json: NaN inside', store => store.key('a', json()).set({ t: [Number.NaN] }), /JSON has no NaN \(at t\[0\]\)/],
+  [
+    'set(21), without a codec',
+    // @ts-expect-error a key without a codec holds bytes
+    store => store.key('a').set(21),
+    /does not encode: Expected the value to be a Uint8Array, got `21` \(number\); for other values give the key a codec/,
+  ],
+  [
+    'set(promise)',
+    // @ts-expect-error a promise is no number
+    store => store.key('a', number).set(Promise.resolve(21)),
+    /does not encode: it is a promise: await it before the write; in a stream put `mergeMap\(value => value\)`/,
+  ],
+  ["store.get('', number)", store => store.get('', number), /at least one/],
+]
+
+const saying = (words: string | RegExp): unknown =>
+  typeof words === 'string' ? expect.stringContaining(words) : expect.stringMatching(words)
+
+describe('A first mistake', () => {
+  it.each(AT_ONCE)('is answered at once: %s', async (_, run, words) => {
+    const { store } = await openStore({ clock: systemClock })
+    const client = openClient(store.url)
+    expect(() => run(client)).toThrow(expect.objectContaining({ code: 'argument', message: saying(words) }))
+  })
+
+  it.each(AS_ERRORS)('is the error of the request: %s', async (_, run, words) => {
+    const { store } = await openStore({ clock: systemClock })
+    await expect(run(openClient(store.url))).rejects.toMatchObject({
+      code: 'argument',
+      message: saying(words),
+    })
+  })
+
+  it.each([
+    ['polcy', 'policy'],
+    ['authentification', 'authenticate'],
+    ['Data', 'data'],
+    ['maxkeys', 'maxKeys'],
+  ])('starts no store that is open because `%s` was ignored', async (written, meant) => {
+    await expect(serve({ port: 0, wsPort: 0, [written]: 'x' })).rejects.toMatchObject({
+      code: 'argument',
+      message: expect.stringMatching(`Unknown option \`${written}\` of serve: (did you mean \`${meant}\`|known are)`),
+    })
+  })
+
+  it('starts no hub that is open for the same reason', async () => {
+    const options = { port: 0, authenticate: () => ({}), maxConnection: 5 }
+    await expect(servePubSub(options)).rejects.toMatchObject({
+      message: 'Unknown option `maxConnection` of servePubSub: did you mean `maxConnections`?',
+    })
+  })
+
+  it('is none: a write that is awaited', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const key = openClient(store.url).key('a', number)
+    expect(await key.set(21)).toMatchObject({ applied: true })
+    expect(await key.get()).toMatchObject({ value: 21 })
+  })
+
+  it('is a broker that is not there', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    await store.close()
+    const client = openClient(store.url)
+    await expect(client.key('a', number).get({ timeout: 200 })).rejects.toMatchObject({
+      code: 'timeout',
+      message: expect.stringMatching(/not connected: .*ECONNREFUSED 127\.0\.0\.1:\d+/),
+      cause: { code: 'connection-lost' },
+    })
+  })
+
+  it('is a broker without a store', async () => {
+    const broker = await scriptedBroker(
+      (side: BrokerSide) => side.send(CONNACK),
+      (side, packet) => {
+        if (packet.cmd !== 'publish') grant(side, packet)
+        else side.send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: 16 })
+      },
+    )
+    const key = openClient(broker.url).key('a', number)
+    await expect(key.set(1)).rejects.toMatchObject({
+      code: 'no-store',
+      message: expect.stringContaining('No state store listens at this broker for key "a"'),
+    })
+  })
+
+  it('is a client id that another client has', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const first = openClient(store.url, { clientId: 'panel-7' })
+    await first.key('a', number).get()
+    const [status, errors] = [record(first.status$), record(first.errors$)]
+    first.key('a', number).value$.subscribe({ error: () => undefined })
+    await openClient(store.url, { clientId: 'panel-7' }).key('a', number).get()
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({
+      state: 'closed',
+      cause: { message: expect.stringContaining('another client took the id "panel-7"') },
+    })
+    expect(errors.values.map(({ code, message }) => [code, message])).toEqual([
+      ['closed', expect.stringContaining('another client took the id "panel-7"')],
+    ])
+  })
+})

@@ -1,0 +1,360 @@
+import { connect as connectMqtt } from 'mqtt'
+import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt-packet'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { StateStore } from '../../../src/client/connect/client.js'
+import { ConnectionLostError, connect, RequestRejectedError, text } from '../../../src/client/index.js'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import { FakeSession } from '../../support/fake-session.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openClient, record, words } from '../../support/open-client.js'
+import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
+
+const OK = utf8('+OK\r\n')
+const LIFE_TOPIC = 'rx-statestore/v1/life'
+const CHANGES_OF_A = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/636C69656E742D696431/command/notify/61'
+const setTo = (value: string): Uint8Array =>
+  utf8(`*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$${value.length}\r\n${value}\r\n`)
+const holding = (value: string): Uint8Array => utf8(`$${value.length}\r\n${value}\r\n`)
+
+/** Grants subscriptions and answers requests with `v`, as a store behind a broker would. */
+function answering(change: (answer: IPublishPacket, nth: number) => IPublishPacket = answer => answer) {
+  let count = 0
+  return (side: BrokerSide, packet: Packet): void => {
+    grant(side, packet)
+    if (packet.cmd !== 'publish') return
+    const { responseTopic: topic = '', correlationData } = packet.properties ?? {}
+    const payload = packet.payload.includes('GET') ? '$1\r\nv\r\n' : '+OK\r\n'
+    side.send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: 0 })
+    const properties = { userProperties: { __stat: '200', __ts: '1:0:S' }, ...(correlationData && { correlationData }) }
+    const answer: IPublishPacket = {
+      cmd: 'publish',
+      topic,
+      payload,
+      qos: 1,
+      dup: false,
+      retain: false,
+      messageId: (count % 60_000) + 1,
+      properties,
+    }
+    side.send(change(answer, count++))
+  }
+}
+
+const accept =
+  (properties: NonNullable<IConnackPacket['properties']> = {}) =>
+  (side: BrokerSide): void =>
+    side.send({ ...CONNACK, properties })
+
+describe('a broker that uses topic aliases', () => {
+  it('is understood over an MqttClient that allows them', async () => {
+    const aliased = (answer: IPublishPacket, nth: number): IPublishPacket => ({
+      ...answer,
+      topic: nth === 0 ? answer.topic : '',
+      properties: { ...answer.properties, topicAlias: 1 },
+    })
+    const broker = await scriptedBroker(accept(), answering(aliased))
+    const mqtt = connectMqtt(broker.url, { protocolVersion: 5, properties: { topicAliasMaximum: 10 } })
+    onTestFinished(async () => {
+      await mqtt.endAsync(true)
+    })
+    const store = connect(mqtt, { timeout: 2_000 })
+    onTestFinished(async () => store.close())
+    const seen = record(store.key('a', text).entries$)
+    await seen.until(({ values }) => values.length > 0)
+    expect(words(seen)).toEqual(['set v (snapshot)'])
+  })
+})
+
+describe('a broker with a largest packet', () => {
+  const requests = async (maximumPacketSize: number, clientId: string) => {
+    const sizes: number[] = []
+    const respond = answering()
+    const broker = await scriptedBroker(accept({ maximumPacketSize }), (side, packet) => {
+      if (packet.cmd === 'publish') sizes.push(packet.length ?? 0)
+      respond(side, packet)
+    })
+    return { store: openClient(broker.url, { clientId }), sizes }
+  }
+
+  it('gets a small request though the limit is small', async () => {
+    const { store, sizes } = await requests(1_000, 'me')
+    await store.key('a').get()
+    expect(sizes).toHaveLength(1)
+  })
+
+  it('gets none that is larger because of a long client id', async () => {
+    const { store, sizes } = await requests(3_000, 'x'.repeat(1_500))
+    await expect(store.key('a').get()).rejects.toMatchObject({
+      code: 'argument',
+      message: expect.stringMatching(/with a packet of \d{4} bytes is too large.*at most 3000 bytes/),
+    })
+    expect(sizes).toEqual([])
+  })
+})
+
+describe('a broker that says in CONNACK what it lacks', () => {
+  it('is left for good when that is QoS 1, with the reason', async () => {
+    const broker = await scriptedBroker(accept({ maximumQoS: 0 }), grant)
+    const status = record(openClient(broker.url).status$)
+    await status.until(({ completed }) => completed)
+    expect([status.values.at(-1), broker.sides.length]).toMatchObject([
+      { state: 'closed', cause: { code: 'connection-refused', reasonCode: 155, message: /QoS 0 alone/ } },
+      1,
+    ])
+  })
+
+  it('is asked for no wildcard where there are none: requests work, watches say why not', async () => {
+    const filters: string[] = []
+    const respond = answering()
+    const broker = await scriptedBroker(accept({ wildcardSubscriptionAvailable: false }), (side, packet) => {
+      if (packet.cmd === 'subscribe') filters.push(...packet.subscriptions.map(({ topic }) => topic))
+      respond(side, packet)
+    })
+    const store = openClient(broker.url)
+    expect(await store.key('a', text).get()).toMatchObject({ value: 'v' })
+    const seen = record(store.key('a', text).entries$)
+    expect(seen.error).toMatchObject({ code: 'request-rejected', status: 162, message: /wildcards/ })
+    expect(filters).toEqual([expect.not.stringContaining('+')])
+  })
+
+  it('gets no subscription identifiers where there are none', async () => {
+    const identifiers: unknown[] = []
+    const respond = answering()
+    const broker = await scriptedBroker(accept({ subscriptionIdentifiersAvailable: false }), (side, packet) => {
+      if (packet.cmd === 'subscribe') identifiers.push(packet.properties?.subscriptionIdentifier)
+      respond(side, packet)
+    })
+    await openClient(broker.url).key('a').get()
+    expect(identifiers).toEqual([undefined])
+  })
+})
+
+/** Beside a store of which the spec says what it answers. */
+function beside(options: { readonly verifyEvery?: number } = {}) {
+  const session = new FakeSession()
+  const clock = new ManualClock()
+  const client = new StateStore(session, { clock, timeout: 1_000, queueLimit: 20_000, stopDelay: 0, ...options })
+  session.connect()
+  const commandOf = (index: number): string =>
+    new TextDecoder()
+      .decode(session.at(index).request.payload)
+      .split('\r\n')
+      .filter(line => /^[A-Z]/i.test(line))
+      .join(' ')
+  const answer = (index: number, payload: Uint8Array, life?: string): void =>
+    session.reply(session.at(index), payload, { __stat: '200', __ts: '5:0:S', ...(life && { __life: life }) })
+  const watch = (key: string) => ({
+    entries: record(client.key(key, text).entries$),
+    freshness: record(client.key(key, text).freshness$),
+  })
+  return { session, clock, client, commandOf, answer, watch }
+}
+
+const noStore = (): RequestRejectedError => new RequestRejectedError(16, 'No matching subscribers')
+
+describe('a request', () => {
+  it('says by which client it is to be partitioned, and that it goes first', () => {
+    const { session, client } = beside()
+    record(client.key('a').get())
+    expect(session.at(0).request.commonProperties).toMatchObject({ $partition: 'client-id1', $high_priority: '' })
+  })
+})
+
+describe('a broker without a store', () => {
+  it('is asked by one watch of ten thousand at a time, and all are back within a second of the store', () => {
+    const { session, clock, watch } = beside()
+    const seen = Array.from({ length: 500 }, (_, i) => watch(`k${i}`).entries)
+    for (let i = 0; i < session.published.length; i++) session.at(i).acknowledge(noStore())
+    const before = session.published.length
+    for (let second = 0; second < 60; second++) {
+      const from = session.published.length
+      clock.advance(1_000)
+      for (let i = from; i < session.published.length; i++) session.at(i).acknowledge(noStore())
+    }
+    const asked = session.published.length - before
+    expect(asked).toBeGreaterThan(60)
+    expect(asked).toBeLessThan(60 * 4)
+    const from = session.published.length
+    clock.advance(700)
+    for (let i = from; i < session.published.length; i++) {
+      const isRead = new TextDecoder().decode(session.at(i).request.payload).includes('GET')
+      session.reply(session.at(i), isRead ? holding('v') : OK, { __stat: '200', __ts: '5:0:S' })
+    }
+    expect(seen.filter(entries => words(entries).join() === 'set v (snapshot)')).toHaveLength(500)
+  })
+})
+
+describe('a watch whose registration was refused', () => {
+  it('sends no STOP for what was never registered', () => {
+    const { session, watch } = beside()
+    const { entries } = watch('a')
+    session.reply(session.at(0), utf8('-ERR not authorized\r\n'))
+    expect([entries.error, session.published.length]).toMatchObject([{ code: 'not-authorized' }, 1])
+  })
+
+  it('sends it when an attempt before may have been heard', () => {
+    const { session, clock, watch, commandOf } = beside()
+    watch('a')
+    clock.advance(1_100)
+    session.reply(session.at(1), utf8('-ERR not authorized\r\n'))
+    expect(commandOf(-1)).toBe('KEYNOTIFY a STOP')
+  })
+})
+
+describe('a store beside its broker', () => {
+  const LIVE = { state: 'live' }
+  const asked = (session: FakeSession): number =>
+    session.subscribed.filter(filters => filters.includes(LIFE_TOPIC)).length
+
+  const live = () => {
+    const world = beside()
+    const { entries, freshness } = world.watch('a')
+    world.answer(0, OK, 'one')
+    world.answer(1, holding('v'), 'one')
+    expect(freshness.values.at(-1)).toEqual(LIVE)
+    const announce = (life: string): void => world.session.receive(LIFE_TOPIC, utf8(life))
+    return { ...world, entries, freshness, announce }
+  }
+
+  it('that says nothing of its life costs nothing', () => {
+    const { session, watch, answer } = beside()
+    watch('a')
+    answer(0, OK)
+    answer(1, holding('v'))
+    expect(asked(session)).toBe(0)
+  })
+
+  it('is asked once a connection for its announcements', () => {
+    const { session } = live()
+    expect(asked(session)).toBe(1)
+  })
+
+  it('that is away makes values stale, and live again when it is back', () => {
+    const { session, announce, freshness, entries, answer } = live()
+    announce('')
+    announce('')
+    expect(freshness.values.at(-1)).toMatchObject({ state: 'stale' })
+    announce('one')
+    expect(freshness.values.at(-1)).toMatchObject({ state: 'resyncing' })
+    answer(2, OK, 'one')
+    answer(3, holding('w'), 'one')
+    expect([freshness.values.at(-1), words(entries)]).toEqual([LIVE, ['set v (snapshot)', 'set w (resync)']])
+    expect(session.published).toHaveLength(4)
+  })
+
+  it('that was restarted is asked anew, though the connection never broke', () => {
+    const { session, announce, entries, answer, commandOf } = live()
+    announce('one')
+    expect(session.published).toHaveLength(2)
+    announce('two')
+    expect(commandOf(2)).toBe('KEYNOTIFY a')
+    answer(2, OK, 'two')
+    answer(3, holding('w'), 'two')
+    expect(words(entries)).toEqual(['set v (snapshot)', 'set w (resync)'])
+  })
+
+  it('may tell once more, on another connection, what it told before: that is not believed before it was read', () => {
+    const { session, entries, answer } = live()
+    const tell = (value: string, version: number): void => {
+      const ids = session.subscriptionId === undefined ? [] : [session.subscriptionId]
+      session.receive(CHANGES_OF_A, setTo(value), { __ts: `${version}:0:S` }, undefined, ids)
+    }
+    session.disconnect(new ConnectionLostError())
+    session.connect()
+    tell('u', 3)
+    tell('v', 5)
+    answer(2, OK, 'one')
+    tell('u', 3)
+    answer(3, holding('v'), 'one')
+    tell('v', 5)
+    expect(words(entries)).toEqual(['set v (snapshot)'])
+    tell('w', 6)
+    expect(words(entries)).toEqual(['set v (snapshot)', 'set w (notification)'])
+    expect(session.published).toHaveLength(4)
+  })
+
+  it('that was restarted is believed every step, as what the one before told came for another subscription', () => {
+    const { session, announce, entries, answer } = live()
+    const tell = (value: string, version: number, id: number): void =>
+      session.receive(CHANGES_OF_A, setTo(value), { __ts: `${version}:0:S` }, undefined, [id])
+    announce('two')
+    const id = session.subscriptionId ?? 0
+    expect([id > 0, session.subscribed.at(-1)]).toEqual([true, [CHANGES_OF_A.replace(/61$/, '+')]])
+    tell('of the first', 9, id - 1)
+    answer(2, OK, 'two')
+    answer(3, holding('w'), 'two')
+    for (const version of [6, 7, 8]) tell(`w${version}`, version, id)
+    expect(words(entries).slice(1)).toEqual([
+      'set w (resync)',
+      'set w6 (notification)',
+      'set w7 (notification)',
+      'set w8 (notification)',
+    ])
+    expect(session.published).toHaveLength(4)
+  })
+
+  it('that is away before it ever answered is listened for', () => {
+    const { session, watch, commandOf } = beside()
+    const announce = (life: string): void => session.receive(LIFE_TOPIC, utf8(life))
+    watch('a')
+    announce('')
+    expect(asked(session)).toBe(1)
+    announce('one')
+    expect([commandOf(-1), session.published.length]).toEqual(['KEYNOTIFY a', 2])
+  })
+
+  it('is found out by any answer where announcements are not allowed', () => {
+    const { client, session, answer, commandOf } = live()
+    record(client.key('b', text).set('x'))
+    answer(2, OK, 'two')
+    expect([commandOf(3), session.published.length]).toEqual(['KEYNOTIFY a', 4])
+  })
+
+  it('cannot be brought down by an announcement that is no text', () => {
+    const { session, freshness } = live()
+    session.receive(LIFE_TOPIC, Uint8Array.of(255, 0))
+    expect(freshness.values.at(-1)).toMatchObject({ state: 'resyncing' })
+  })
+})
+
+describe('verifyEvery', () => {
+  it('registers and reads each watched key again in that time, in turn', () => {
+    const { session, clock, watch, answer, commandOf } = beside({ verifyEvery: 10_000 })
+    const [a, b] = [watch('a'), watch('b')]
+    for (let i = 0; i < 4; i++) answer(i, i < 2 ? OK : holding('v'))
+    clock.advance(4_999)
+    expect(session.published).toHaveLength(4)
+    clock.advance(5_001)
+    expect([4, 5].map(commandOf)).toEqual(['KEYNOTIFY a', 'KEYNOTIFY b'])
+    answer(4, OK)
+    answer(5, OK)
+    session.reply(session.at(6), holding('w'), { __stat: '200', __ts: '6:0:S' })
+    answer(7, holding('v'))
+    expect([words(a.entries), words(b.entries)]).toEqual([
+      ['set v (snapshot)', 'set w (notification)'],
+      ['set v (snapshot)'],
+    ])
+    expect(a.freshness.values.map(({ state }) => state)).toEqual(['connecting', 'live'])
+  })
+
+  it('says that a value is not live for sure when the store does not answer', () => {
+    const { clock, watch, answer } = beside({ verifyEvery: 10_000 })
+    const { freshness } = watch('a')
+    answer(0, OK)
+    answer(1, holding('v'))
+    clock.advance(11_000)
+    expect(freshness.values.at(-1)).toEqual({ state: 'resyncing' })
+  })
+
+  it('is off unless it is asked for, and leaves no timer', () => {
+    const off = beside()
+    off.watch('a')
+    off.answer(0, OK)
+    off.answer(1, holding('v'))
+    expect(off.clock.pending).toBe(0)
+    const on = beside({ verifyEvery: 1_000 })
+    on.watch('a')
+    void on.client.close()
+    expect(on.clock.pending).toBe(0)
+  })
+})

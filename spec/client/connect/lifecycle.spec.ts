@@ -1,0 +1,353 @@
+import { config, firstValueFrom } from 'rxjs'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { StateStore } from '../../../src/client/connect/client.js'
+import { ConnectionLostError, ConnectionRefusedError, connect, systemClock, text } from '../../../src/client/index.js'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import { FakeSession } from '../../support/fake-session.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const real = { clock: systemClock }
+const NOTIFY = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/636C69656E742D696431/command/notify/'
+const OK = utf8('+OK\r\n')
+
+/** A client on a session in the hands of the spec. */
+function scripted(stopDelay = 0): { session: FakeSession; clock: ManualClock; client: StateStore } {
+  const session = new FakeSession()
+  const clock = new ManualClock()
+  const client = new StateStore(session, { clock, timeout: 10_000, queueLimit: 1_000, stopDelay })
+  return { session, clock, client }
+}
+
+const commands = (session: FakeSession): string[] =>
+  session.published.map(({ request }) => {
+    const items = new TextDecoder().decode(request.payload).split('\r\n')
+    return [items[2], items[6]].filter(Boolean).join(' ')
+  })
+
+describe('closing', () => {
+  it('completes watches, ends registrations, fails what follows, and may be done twice', async () => {
+    const { store } = await openStore(real)
+    const client = openClient(store.url)
+    const key = client.key('a', text)
+    const seen = record(key.entries$)
+    const status = record(client.status$)
+    const errors = record(client.errors$)
+    await seen.until(({ values }) => values.length === 1)
+    await client.close()
+    await client.close()
+    expect({ seen: seen.completed, status: status.values.at(-1), ended: status.completed && errors.completed }).toEqual(
+      {
+        seen: true,
+        status: { state: 'closed', cause: undefined },
+        ended: true,
+      },
+    )
+    expect(store.stats).toMatchObject({ watches: 0 })
+    expect(record(key.entries$).completed).toBe(true)
+    await expect(firstValueFrom(key.get())).rejects.toMatchObject({ code: 'closed' })
+  })
+
+  it('is told to those who ask for the status afterwards', async () => {
+    const { session, client } = scripted()
+    session.connect()
+    await client.close()
+    expect(record(client.status$)).toMatchObject({ values: [{ state: 'closed', cause: undefined }], completed: true })
+  })
+
+  it('leaves no value that would pass for live', async () => {
+    const { store } = await openStore(real)
+    const clock = new ManualClock()
+    const client = openClient(store.url, { clock })
+    const known = record(client.key('a', text).freshness$)
+    await known.until(({ values }) => values.at(-1)?.state === 'live')
+    const read = record(client.key('a', text).freshness$)
+    await client.close()
+    expect(known.values.at(-1)).toEqual({ state: 'stale', since: clock.now() })
+    expect(read).toMatchObject({ values: [{ state: 'live' }, { state: 'stale' }], completed: true })
+  })
+
+  it('happens at the end of a block', async () => {
+    const { store } = await openStore(real)
+    const status: string[] = []
+    {
+      await using client = connect(store.url)
+      client.status$.subscribe(({ state }) => status.push(state))
+      await firstValueFrom(client.key('a', text).get())
+    }
+    expect(status).toEqual(['connecting', 'connected', 'closed'])
+  })
+
+  it('works before there is a connection', async () => {
+    const client = connect('mqtt://127.0.0.1:1', { reconnect: { initial: 60_000 } })
+    const read = firstValueFrom(client.key('a', text).get())
+    await client.close()
+    await expect(read).rejects.toMatchObject({ code: 'closed' })
+  })
+
+  it('leaves nothing running', async () => {
+    const { store } = await openStore(real)
+    const clock = new ManualClock(Date.now())
+    const client = openClient(store.url, { clock })
+    const seen = record(client.key('a', text).entries$)
+    await seen.until(({ values }) => values.length === 1)
+    await client.close()
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('an end for good', () => {
+  it('is told by the watches and by the status, with its cause', () => {
+    const { session, client } = scripted()
+    const seen = record(client.key('a', text).entries$)
+    const status = record(client.status$)
+    const cause = new ConnectionRefusedError('bad password', 134)
+    session.end(cause)
+    expect(seen.error).toBe(cause)
+    expect(status.values.at(-1)).toEqual({ state: 'closed', cause })
+    expect(record(client.key('a', text).entries$).error).toBe(cause)
+  })
+
+  it('is `closed` for a client that was connected, with the cause', () => {
+    const { session, client } = scripted()
+    session.connect()
+    const seen = record(client.key('a', text).entries$)
+    const cause = new ConnectionRefusedError('another client took the id', 142)
+    session.end(cause)
+    expect(seen.error).toMatchObject({ code: 'closed', cause })
+  })
+
+  it('comes when the broker refuses the response topic', () => {
+    const { session, client } = scripted()
+    const status = record(client.status$)
+    session.granted = [135, 1]
+    session.connect()
+    expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'request-rejected', status: 135 } })
+    expect(session.closed).toBe(1)
+  })
+})
+
+describe('the order on a connection', () => {
+  it('is SUBACK, then KEYNOTIFY, then its answer, then GET', () => {
+    const { session, client } = scripted()
+    session.granted = undefined
+    const seen = record(client.key('a', text).entries$)
+    session.connect()
+    expect(session.subscribed).toEqual([
+      ['clients/client-id1/services/statestore/_any_/command/invoke/response', `${NOTIFY}+`],
+    ])
+    expect(commands(session)).toEqual([])
+    session.suback()
+    expect(commands(session)).toEqual(['KEYNOTIFY'])
+    session.reply(session.at(0), OK)
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'GET'])
+    session.reply(session.at(1), utf8('$1\r\n1\r\n'), { __stat: '200', __ts: '5:0:S' })
+    expect(seen.values).toMatchObject([{ op: 'set', value: '1', source: 'snapshot' }])
+  })
+
+  it('is the same on the next one, also in a session that the broker kept', () => {
+    const { session, client } = scripted()
+    record(client.key('a', text).entries$)
+    session.connect()
+    session.disconnect(new ConnectionLostError())
+    session.connect({ sessionPresent: true })
+    expect(session.subscribed).toHaveLength(2)
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY'])
+  })
+
+  it('keeps reads and writes working where notifications are refused, and fails watches', () => {
+    const { session, client } = scripted()
+    session.granted = [1, 135]
+    const seen = record(client.key('a', text).entries$)
+    session.connect()
+    expect(seen.error).toMatchObject({ code: 'request-rejected', status: 135 })
+    record(client.key('a', text).get())
+    expect(commands(session)).toEqual(['GET'])
+  })
+})
+
+describe('a watch', () => {
+  it('outlives its last subscriber by the stop delay, and nobody notices who comes and goes', () => {
+    const { session, clock, client } = scripted(1_000)
+    session.connect()
+    const key = client.key('a', text)
+    record(key.entries$).unsubscribe()
+    clock.advance(999)
+    const again = record(key.entries$)
+    clock.advance(5_000)
+    expect(commands(session)).toEqual(['KEYNOTIFY'])
+    again.unsubscribe()
+    clock.advance(1_000)
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY STOP'])
+  })
+
+  it('does not send the STOP of one connection on the next', () => {
+    const { session, client } = scripted()
+    session.connect({ receiveMaximum: 1 })
+    const key = client.key('a', text)
+    record(key.entries$).unsubscribe()
+    session.disconnect(new ConnectionLostError())
+    record(key.entries$)
+    session.connect()
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY'])
+  })
+
+  it('asks again for the end of a registration when the answer makes no sense, eight times at most', () => {
+    const { session, clock, client } = scripted()
+    session.connect()
+    record(client.key('a', text).entries$).unsubscribe()
+    for (let attempt = 1; attempt < 20; attempt++) {
+      session.reply(session.at(-1), utf8('!'))
+      clock.advance(30_000)
+    }
+    expect(commands(session)).toEqual(['KEYNOTIFY', ...Array.from({ length: 8 }, () => 'KEYNOTIFY STOP')])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('does not ask again for the end of a registration that somebody needs', () => {
+    const { session, clock, client } = scripted()
+    session.connect()
+    const key = client.key('a', text)
+    record(key.entries$).unsubscribe()
+    session.reply(session.at(-1), utf8('!'))
+    const again = record(key.entries$)
+    session.reply(session.at(-1), OK)
+    clock.advance(9_000)
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY STOP', 'KEYNOTIFY', 'GET'])
+    again.unsubscribe()
+    record(key.entries$)
+    session.reply(session.at(-2), utf8('!'))
+    clock.advance(9_000)
+    expect(commands(session).slice(4)).toEqual(['KEYNOTIFY STOP', 'KEYNOTIFY'])
+  })
+
+  it('does not end the registration that somebody needs, though two were asked to end before and both failed', () => {
+    const { session, clock, client } = scripted()
+    session.connect()
+    const key = client.key('a', text)
+    record(key.entries$).unsubscribe()
+    record(key.entries$).unsubscribe()
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY STOP', 'KEYNOTIFY', 'KEYNOTIFY STOP'])
+    for (const place of [1, 3]) session.reply(session.at(place), utf8('!'))
+    record(key.entries$)
+    clock.advance(9_000)
+    expect(commands(session).slice(4)).toEqual(['KEYNOTIFY'])
+  })
+
+  it('tries again after a timeout, and asks once more for what it still needs', () => {
+    const { session, clock, client } = scripted()
+    const seen = record(client.key('a', text).entries$)
+    session.connect()
+    clock.advance(10_000)
+    clock.advance(200)
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY'])
+    session.reply(session.at(1), OK)
+    clock.advance(10_000)
+    clock.advance(200)
+    expect(commands(session).slice(2)).toEqual(['GET', 'GET'])
+    session.reply(session.at(3), utf8('$-1\r\n'))
+    expect(seen.values).toMatchObject([{ op: 'absent' }])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('survives a clock that is ahead, and reports it', () => {
+    const { session, clock, client } = scripted()
+    const errors = record(client.errors$)
+    const seen = record(client.key('a', text).entries$)
+    session.connect()
+    session.reply(
+      session.at(0),
+      utf8(
+        '-ERR the request timestamp is too far in the future; ensure that the client and broker system clocks are synchronized\r\n',
+      ),
+    )
+    clock.advance(200)
+    expect({ commands: commands(session), error: seen.error }).toEqual({
+      commands: ['KEYNOTIFY', 'KEYNOTIFY'],
+      error: undefined,
+    })
+    expect(errors.values).toMatchObject([{ code: 'clock-skew' }])
+  })
+
+  it('errors with what the caller must know, and can be started anew', () => {
+    const { session, client } = scripted()
+    const key = client.key('a', text)
+    const seen = record(key.entries$)
+    session.connect()
+    session.reply(session.at(0), utf8('-ERR not authorized\r\n'))
+    expect(seen.error).toMatchObject({ code: 'not-authorized', key: 'a' })
+    record(key.entries$)
+    expect(commands(session).slice(-1)).toEqual(['KEYNOTIFY'])
+  })
+
+  it('asks at most for 256 keys at a time', () => {
+    const { session, client } = scripted()
+    for (let i = 0; i < 300; i++) record(client.key(`k${i}`, text).entries$)
+    session.connect()
+    expect(session.published).toHaveLength(256)
+    session.reply(session.at(0), OK)
+    expect(session.published).toHaveLength(257)
+  })
+})
+
+describe('malformed notifications', () => {
+  it('are reported, and nothing else is lost', () => {
+    const { session, client } = scripted()
+    const errors = record(client.errors$)
+    const seen = record(client.key('a', text).entries$)
+    session.connect()
+    session.reply(session.at(0), OK)
+    session.reply(session.at(1), utf8('$-1\r\n'), { __stat: '200', __pos: '4:0:S' })
+    session.receive(`${NOTIFY}61`, utf8('*2\r\n$6\r\nNOTIFY\r\n'), { __ts: '5:0:S' })
+    session.receive(`${NOTIFY}61`, utf8('*2\r\n$6\r\nNOTIFY\r\n$6\r\nRENAME\r\n'), { __ts: '5:0:S' })
+    session.receive(`${NOTIFY}61`, utf8('*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$1\r\nx\r\n'), {
+      __ts: 'now',
+    })
+    session.receive(`${NOTIFY}nothex`, utf8('*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n'))
+    session.receive(`${NOTIFY}62`, utf8('*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n'))
+    session.receive('something/else', utf8('x'))
+    session.receive(`${NOTIFY}61`, utf8('*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$1\r\ny\r\n'), {
+      __ts: '6:0:S',
+    })
+    expect(errors.values.map(({ code }) => code)).toEqual(['payload', 'payload', 'payload', 'payload'])
+    expect(seen.values.map(({ value }) => value)).toEqual([undefined, 'y'])
+  })
+})
+
+describe('a malformed notification', () => {
+  it('has the key read: something changed, whatever it was', () => {
+    const { session, client } = scripted()
+    const seen = record(client.key('a', text).entries$)
+    session.connect()
+    session.reply(session.at(0), OK)
+    session.reply(session.at(1), utf8('$1\r\nx\r\n'), { __stat: '200', __ts: '4:0:S' })
+    session.receive(`${NOTIFY}61`, utf8('*2\r\n$6\r\nNOTIFY\r\n'), { __ts: '5:0:S' })
+    expect(commands(session)).toEqual(['KEYNOTIFY', 'GET', 'GET'])
+    session.reply(session.at(2), utf8('$1\r\ny\r\n'), { __stat: '200', __ts: '5:0:S' })
+    expect(seen.values.map(({ value }) => value)).toEqual(['x', 'y'])
+  })
+})
+
+describe('a subscriber that throws', () => {
+  const uncaught: unknown[] = []
+  afterEach(() => {
+    config.onUnhandledError = null
+    uncaught.length = 0
+  })
+
+  it('harms neither the connection nor the other subscribers', async () => {
+    config.onUnhandledError = error => uncaught.push(error)
+    const { store } = await openStore(real)
+    const key = openClient(store.url).key('a', text)
+    key.value$.subscribe(() => {
+      throw new Error('of the subscriber')
+    })
+    const seen = record(key.value$)
+    await seen.until(({ values }) => values.length === 1)
+    await firstValueFrom(key.set('x'))
+    await seen.until(({ values }) => values.length === 2)
+    expect(seen.values).toEqual([undefined, 'x'])
+    await vi.waitFor(() => expect(uncaught).toHaveLength(2))
+  })
+})

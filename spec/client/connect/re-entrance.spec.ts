@@ -1,0 +1,267 @@
+import { firstValueFrom, Subject, Subscription } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { ClientSettings } from '../../../src/client/connect/client.js'
+import { json, text } from '../../../src/client/index.js'
+import { matching } from '../../../src/client/matching/index.js'
+import { optimistic } from '../../../src/client/optimistic/index.js'
+import { shadow } from '../../../src/client/shadow/index.js'
+import { ObedientStore } from '../../support/obedient-store.js'
+
+function open(settings: Partial<ClientSettings> = {}): ObedientStore {
+  const store = new ObedientStore(settings)
+  onTestFinished(() => void store.client.close())
+  return store
+}
+
+/** Requests for a registration, from the end of the connection before. */
+const since = (store: ObedientStore, from: number, verb: string): string[] =>
+  store.requests.slice(from).filter(request => request.startsWith(verb))
+
+describe('a handler that subscribes during a reconnect', () => {
+  it('a key first subscribed in the freshness$ handler of another key is registered once', () => {
+    const store = open()
+    store.connect()
+    const key = store.client.key('a', text)
+    key.freshness$.subscribe(({ state }) => {
+      if (state === 'resyncing') store.client.key('b', text).entries$.subscribe()
+    })
+    store.answer()
+    store.disconnect()
+    const from = store.requests.length
+    store.connect()
+    store.answer()
+    expect(since(store, from, 'KEYNOTIFY')).toEqual(['KEYNOTIFY a', 'KEYNOTIFY b'])
+  })
+
+  it('a glob first subscribed in the freshness$ handler of another glob is registered once, and leaves nothing behind', () => {
+    const store = open({ verifyEvery: 60_000 })
+    store.connect()
+    const others: { unsubscribe(): void }[] = []
+    const glob = matching(store.client, 'a/*', text).freshness$.subscribe(({ state }) => {
+      if (state === 'resyncing') others.push(matching(store.client, 'b/*', text).entries$.subscribe())
+    })
+    store.answer()
+    store.disconnect()
+    const from = store.requests.length
+    store.connect()
+    store.answer()
+    expect(since(store, from, 'GLOBNOTIFY')).toEqual(['GLOBNOTIFY a/*', 'GLOBNOTIFY b/*'])
+    for (const each of [glob, ...others]) each.unsubscribe()
+    store.answer()
+    const left = store.requests.length
+    store.clock.advance(600_000)
+    expect(store.requests.slice(left)).toEqual([])
+  })
+
+  it('a glob first subscribed in the freshness$ handler of a key is registered once', () => {
+    const store = open()
+    store.connect()
+    store.client.key('a', text).freshness$.subscribe(({ state }) => {
+      if (state === 'resyncing') matching(store.client, 'b/*', text).entries$.subscribe()
+    })
+    store.answer()
+    store.disconnect()
+    const from = store.requests.length
+    store.connect()
+    store.answer()
+    expect(since(store, from, 'GLOBNOTIFY')).toEqual(['GLOBNOTIFY b/*'])
+  })
+
+  it('a key that a handler leaves before its turn is not registered', () => {
+    const store = open()
+    store.connect()
+    const keys = ['a', 'b', 'c'].map(name => store.client.key(name, text))
+    const last = keys.slice(1).map(key => key.entries$.subscribe())
+    const first = store.client.key('0', text)
+    last.unshift(first.entries$.subscribe())
+    keys[0]?.freshness$.subscribe(() => undefined)
+    keys[1]?.freshness$.subscribe(({ state }) => {
+      if (state === 'resyncing') for (const subscription of last) subscription.unsubscribe()
+    })
+    store.answer()
+    store.disconnect()
+    const from = store.requests.length
+    store.connect()
+    store.answer()
+    const asked = since(store, from, 'KEYNOTIFY')
+    expect(asked.filter(request => /^KEYNOTIFY [0c]/.test(request))).toEqual([])
+  })
+})
+
+describe('a watch that a handler changes', () => {
+  /** A watch that holds changes until its read is answered, and then tells all of them in one step. */
+  function several(): ObedientStore {
+    const store = open()
+    store.connect()
+    store.answer()
+    return store
+  }
+
+  it('somebody who subscribes in the handler of the first entry of a step hears of nothing older afterwards', () => {
+    const store = several()
+    const key = store.client.key('a', text)
+    const late: (string | undefined)[] = []
+    const seen: (string | undefined)[] = []
+    const versions = [1, 2, 3].map(n => store.put('a', `v${n}`))
+    store.disconnect()
+    store.connect({ sessionPresent: true, subscriptionIds: false })
+    key.entries$.subscribe(({ value }) => {
+      if (seen.length === 0) key.value$.subscribe(now => late.push(now))
+      seen.push(value)
+    })
+    store.answer(1)
+    // Queued before, told while the key is read: only the answer can judge them, and proves the first.
+    for (const [i, version] of versions.entries()) store.notify('a', `v${i + 1}`, version)
+    store.rewind('a', 'v1', versions[0] ?? 0)
+    store.answer()
+    expect(seen).toEqual(['v1', 'v2', 'v3'])
+    expect(late.at(-1)).toBe('v3')
+    expect(late).toEqual(Array.from(late).sort())
+  })
+
+  it('freshness that changes while an entry is told is told behind it', () => {
+    const store = several()
+    const states: string[] = []
+    const key = store.client.key('a/1', text)
+    const glob = matching(store.client, 'a/*', text).entries$.subscribe(({ value }) => {
+      if (value === 'second') glob.unsubscribe()
+    })
+    store.answer()
+    store.tell('a/1', 'first')
+    key.freshness$.subscribe(({ state }) => states.push(state))
+    store.answer()
+    store.tell('a/1', 'second')
+    expect(states).toEqual(['live', 'resyncing'])
+    store.answer()
+    expect(states).toEqual(['live', 'resyncing', 'live'])
+  })
+
+  it('somebody who watches a key again when told that it is not watched any more is told of its changes', () => {
+    const store = several()
+    const key = store.client.key('a', text)
+    const watching = key.value$.subscribe()
+    store.answer()
+    let isBack = false
+    const seen: (string | undefined)[] = []
+    store.client.status$.subscribe(status => {
+      if (isBack || status.state !== 'connected' || status.keys > 0) return
+      isBack = true
+      key.value$.subscribe(value => seen.push(value))
+    })
+    watching.unsubscribe()
+    store.answer()
+    expect(since(store, 0, 'KEYNOTIFY')).toEqual(['KEYNOTIFY a', 'KEYNOTIFY a STOP', 'KEYNOTIFY a'])
+  })
+
+  it('a watch that is left when told that a request has failed asks no more', () => {
+    const store = several()
+    const watching = store.client.key('a', text).value$.subscribe()
+    store.client.errors$.subscribe(() => watching.unsubscribe())
+    store.clock.advance(1_000)
+    const before = store.requests.length
+    store.clock.advance(60_000)
+    expect(since(store, before, 'KEYNOTIFY a').filter(request => !request.endsWith('STOP'))).toEqual([])
+  })
+})
+
+describe('status$', () => {
+  it('every subscriber hears of all states in their order, whatever one of them causes', () => {
+    const store = open()
+    const [first, second]: [string[], string[]] = [[], []]
+    const words = (status: { state: string; keys?: number }): string => `${status.state} ${status.keys ?? '-'}`
+    let asked = false
+    store.client.status$.subscribe(status => {
+      first.push(words(status))
+      if (status.state !== 'connected' || asked) return
+      asked = true
+      store.client.key('a', text).value$.subscribe()
+    })
+    store.client.status$.subscribe(status => second.push(words(status)))
+    store.connect()
+    expect(second).toEqual(first)
+    expect(second.at(-1)).toBe('connected 1')
+  })
+
+  it('completes behind closed, also for a client that is closed by a subscriber', () => {
+    const store = open()
+    const states: string[] = []
+    store.client.status$.subscribe(({ state }) => {
+      if (state === 'connected') void store.client.close()
+    })
+    store.client.status$.subscribe({ next: ({ state }) => states.push(state), complete: () => states.push('complete') })
+    store.connect()
+    expect(states).toEqual(['connecting', 'connected', 'closed', 'complete'])
+  })
+})
+
+describe('an optimistic view', () => {
+  it.each(['optimistic', 'shadow'])('of which somebody takes the first state leaves no watch (%s)', async kind => {
+    const store = open()
+    store.connect()
+    const view = optimistic(store.client.key('a', text))
+    const pump = shadow<{ speed: number }>(store.client, 'pump')
+    if (kind === 'optimistic') await firstValueFrom(view.state$)
+    else await firstValueFrom(pump.state$)
+    store.answer()
+    store.disconnect()
+    const from = store.requests.length
+    store.connect()
+    store.answer()
+    expect(store.requests.slice(from)).toEqual([])
+    expect(store.clock.pending).toBe(0)
+  })
+
+  it('left while its watch begins leaves nothing', () => {
+    const store = open()
+    store.connect()
+    const view = optimistic(store.client.key('a', text))
+    const watching = new Subscription()
+    store.client.status$.subscribe(status => {
+      if (status.state === 'connected' && status.keys > 0) watching.unsubscribe()
+    })
+    watching.add(view.state$.subscribe())
+    store.answer()
+    expect(since(store, 0, 'KEYNOTIFY a').length % 2).toBe(0)
+    expect(store.clock.pending).toBe(0)
+  })
+
+  it('emits the same content of a written value once', () => {
+    const store = open()
+    store.connect()
+    const view = optimistic(store.client.key('a', json<{ on: boolean; by: string[] }>()))
+    const seen: unknown[] = []
+    view.value$.subscribe(value => seen.push(value))
+    store.answer()
+    view.next({ on: true, by: ['me'] })
+    store.answer()
+    store.tell('a', '{"by":["me"],"on":true}')
+    store.tell('a', '{"on":false,"by":[]}')
+    expect(seen).toEqual([undefined, { on: true, by: ['me'] }, { on: false, by: [] }])
+  })
+})
+
+describe('a set of keys', () => {
+  it('that is replaced while it is left has the keys of the last one', () => {
+    const store = open()
+    store.connect()
+    const keys$ = new Subject<readonly string[]>()
+    const seen = new Map<string, string | undefined>()
+    store.client.watchAll(keys$, text).subscribe(({ key, value }) => seen.set(key, value))
+    keys$.next(['a', 'b', 'c'])
+    store.answer()
+    // While the first set is left, whoever hears of that asks for the next.
+    let isReplaced = false
+    store.client.status$.subscribe(status => {
+      if (isReplaced || status.state !== 'connected' || status.keys > 2) return
+      isReplaced = true
+      keys$.next(['c', 'd'])
+    })
+    keys$.next(['e'])
+    store.answer()
+    for (const key of ['a', 'b', 'c', 'd', 'e']) store.tell(key, 'new')
+    expect(Array.from(seen).filter(([, value]) => value === 'new')).toEqual([
+      ['c', 'new'],
+      ['d', 'new'],
+    ])
+  })
+})

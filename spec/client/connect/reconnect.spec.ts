@@ -1,0 +1,215 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it, vi } from 'vitest'
+import { number, systemClock, text } from '../../../src/client/index.js'
+import { serve } from '../../../src/server/index.js'
+import { layLink } from '../../support/link.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openClient, record, words } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const strict = { notifications: 'subscribed', clock: systemClock } as const
+
+describe.each([
+  ['a kept MQTT session', { sessionExpiry: 3_600_000 }],
+  ['a lost MQTT session', { sessionExpiry: 0 }],
+  ['a session that is discarded', { cleanStart: true }],
+])('a watch through a reconnect with %s', (_name, options) => {
+  it('emits what changed last meanwhile, without a replay of what was between', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const panel = openClient(store.url).key('setPoint', number)
+    const thermostat = openClient(link.url, options).key('setPoint', number)
+    const seen = record(thermostat.entries$)
+    const freshness = record(thermostat.freshness$)
+    await firstValueFrom(panel.set(21))
+    await seen.until(({ values }) => values.at(-1)?.value === 21)
+    const before = seen.values.length
+    link.cut()
+    await freshness.until(({ values }) => values.at(-1)?.state === 'stale')
+    await firstValueFrom(panel.set(18))
+    await firstValueFrom(panel.set(24))
+    link.restore()
+    await freshness.until(({ values }) => values.at(-1)?.state === 'live')
+    await firstValueFrom(panel.set(25))
+    await seen.until(({ values }) => values.at(-1)?.value === 25)
+    expect(words(seen).slice(before)).toEqual(['set 24 (resync)', 'set 25 (notification)'])
+    expect(freshness.values.map(({ state }) => state)).toEqual(['connecting', 'live', 'stale', 'resyncing', 'live'])
+  })
+
+  it('emits a deletion meanwhile, and nothing older after it', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const panel = openClient(store.url).key('a', text)
+    const watcher = openClient(link.url, options).key('a', text)
+    await firstValueFrom(panel.set('1'))
+    const seen = record(watcher.entries$)
+    await seen.until(({ values }) => values.length === 1)
+    link.cut()
+    await firstValueFrom(panel.set('2'))
+    await firstValueFrom(panel.delete())
+    link.restore()
+    await seen.until(({ values }) => values.length === 2)
+    await firstValueFrom(panel.set('3'))
+    await seen.until(({ values }) => values.length === 3)
+    expect(words(seen)).toEqual(['set 1 (snapshot)', 'absent (resync)', 'set 3 (notification)'])
+  })
+
+  it('emits nothing when nothing changed, and has one registration again', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const watcher = openClient(link.url, options).key('a', text)
+    const seen = record(watcher.entries$)
+    const freshness = record(watcher.freshness$)
+    await freshness.until(({ values }) => values.at(-1)?.state === 'live')
+    link.cut()
+    await freshness.until(({ values }) => values.at(-1)?.state === 'stale')
+    link.restore()
+    await freshness.until(({ values }) => values.at(-1)?.state === 'live')
+    expect({ seen: words(seen), watches: store.stats.watches }).toEqual({ seen: ['absent (snapshot)'], watches: 1 })
+  })
+})
+
+describe('a watch', () => {
+  it('follows a store that was restarted empty', async () => {
+    const first = await serve({ port: 0, wsPort: 0, ...strict })
+    const link = await layLink(first.url)
+    const client = openClient(link.url)
+    const key = client.key('a', text)
+    const seen = record(key.entries$)
+    await seen.until(({ values }) => values.length === 1)
+    await firstValueFrom(key.set('1'))
+    await seen.until(({ values }) => values.length === 2)
+    await first.close()
+    const second = await openStore({ ...strict, clock: new ManualClock(Date.now() - 50_000) })
+    link.redirect(second.store.url)
+    await seen.until(({ values }) => values.at(-1)?.op === 'absent')
+    // The new store's clock is behind: its versions are older, and right all the same.
+    await firstValueFrom(openClient(second.store.url).key('a', text).set('2'))
+    await seen.until(({ values }) => values.at(-1)?.value === '2')
+    expect(words(seen).slice(-3)).toEqual(['set 1 (notification)', 'absent (resync)', 'set 2 (notification)'])
+  })
+
+  it('starts before there is a broker', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    link.cut()
+    const client = openClient(link.url)
+    const seen = record(client.key('a', text).entries$)
+    const status = record(client.status$)
+    await status.until(({ values }) => values.filter(({ state }) => state === 'reconnecting').length >= 2)
+    expect(seen.values).toEqual([])
+    link.restore()
+    await seen.until(({ values }) => values.length === 1)
+    expect(words(seen)).toEqual(['absent (snapshot)'])
+  })
+
+  it('of many keys comes back for every key', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const client = openClient(link.url)
+    const panel = openClient(store.url)
+    const keys = Array.from({ length: 1_000 }, (_, i) => `key/${i}`)
+    const seen = keys.map(name => record(client.key(name, text).value$))
+    await Promise.all(seen.map(recording => recording.until(({ values }) => values.length === 1)))
+    expect(store.stats.watches).toBe(1_000)
+    link.cut()
+    await Promise.all(keys.map(name => firstValueFrom(panel.key(name, text).set('new'))))
+    link.restore()
+    await Promise.all(seen.map(recording => recording.until(({ values }) => values.at(-1) === 'new')))
+    expect(store.stats.watches).toBe(1_000)
+    for (const recording of seen) recording.unsubscribe()
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+})
+
+describe('the status', () => {
+  it('tells how many keys are read again after a reconnect', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const client = openClient(link.url)
+    for (const name of ['a', 'b', 'c']) record(client.key(name, text).value$)
+    const status = record(client.status$)
+    const synced = (): Promise<void> =>
+      status.until(({ values }) => {
+        const last = values.at(-1)
+        return last?.state === 'connected' && last.synced === 3
+      })
+    await synced()
+    link.cut()
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    const before = status.values.length
+    link.restore()
+    await synced()
+    expect(status.values.slice(before).filter(({ state }) => state === 'connected')).toEqual([
+      { state: 'connected', url: link.url, keys: 3, synced: 0 },
+      { state: 'connected', url: link.url, keys: 3, synced: 1 },
+      { state: 'connected', url: link.url, keys: 3, synced: 2 },
+      { state: 'connected', url: link.url, keys: 3, synced: 3 },
+    ])
+  })
+})
+
+describe('a request', () => {
+  it('waits for the connection to come back', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const client = openClient(link.url)
+    const key = client.key('a', text)
+    const status = record(client.status$)
+    await firstValueFrom(key.set('1'))
+    link.cut()
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    const write = firstValueFrom(key.set('2'))
+    link.restore()
+    expect(await write).toMatchObject({ applied: true })
+  })
+
+  it('gets the answer to a write that was on the wire when the connection broke, in the session it comes back to', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const client = openClient(link.url)
+    const key = client.key('a', text)
+    await firstValueFrom(key.set('1'))
+    link.stall('down')
+    const requests = record(store.requests$)
+    const write = firstValueFrom(key.set('2'))
+    await requests.until(({ values }) => values.length === 1)
+    link.cut()
+    link.restore()
+    expect(await write).toMatchObject({ applied: true })
+    expect(requests.values).toHaveLength(1)
+  })
+
+  it('that wrote has an unknown outcome when the session is lost, and is not sent again', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const client = openClient(link.url, { sessionExpiry: 0 })
+    const key = client.key('a', text)
+    await firstValueFrom(key.set('1'))
+    link.stall('down')
+    const requests = record(store.requests$)
+    const write = firstValueFrom(key.set('2'))
+    await requests.until(({ values }) => values.length === 1)
+    link.cut()
+    link.restore()
+    await expect(write).rejects.toMatchObject({ code: 'outcome-unknown', key: 'a' })
+    expect(await firstValueFrom(key.get())).toMatchObject({ value: '2' })
+    expect(requests.values.map(({ outcome }) => outcome)).toEqual(['ok', 'value'])
+  })
+
+  it('that read is sent again', async () => {
+    const { store } = await openStore(strict)
+    const link = await layLink(store.url)
+    const client = openClient(link.url, { sessionExpiry: 0 })
+    const key = client.key('a', text)
+    await firstValueFrom(key.set('1'))
+    link.stall('down')
+    const requests = record(store.requests$)
+    const read = firstValueFrom(key.get())
+    await requests.until(({ values }) => values.length === 1)
+    link.cut()
+    link.restore()
+    expect(await read).toMatchObject({ value: '1' })
+    expect(requests.values).toHaveLength(2)
+  })
+})

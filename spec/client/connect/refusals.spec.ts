@@ -1,0 +1,236 @@
+import { describe, expect, it } from 'vitest'
+import { StateStore } from '../../../src/client/connect/client.js'
+import { type ErrorCode, RequestRejectedError, text } from '../../../src/client/index.js'
+import { SERVICE_ERRORS } from '../../../src/core/protocol/service-errors.js'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import { FakeSession, type Published } from '../../support/fake-session.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { record, words } from '../../support/open-client.js'
+
+const OK = utf8('+OK\r\n')
+const VALUE = utf8('$1\r\nv\r\n')
+
+type Answer = (session: FakeSession, to: Published) => void
+
+const says =
+  (payload: string, properties: Record<string, string> = { __stat: '200' }): Answer =>
+  (session, to) =>
+    session.reply(to, utf8(payload), properties)
+
+const { 'not-authorized': _ends, ...OTHERS } = SERVICE_ERRORS
+
+/** Answers that end nothing, with the code that is told. */
+const PASSING: readonly (readonly [name: string, code: ErrorCode, answer: Answer])[] = [
+  ...Object.entries(OTHERS).map(
+    ([code, words]) => [words, code as keyof typeof OTHERS, says(`-ERR ${words}\r\n`)] as const,
+  ),
+  ['words nobody knows', 'service-unknown', says('-ERR the moon is full\r\n')],
+  ['the answer to another command', 'payload', says(':7\r\n')],
+  ['no RESP3', 'payload', says('hello')],
+  ['half an answer', 'payload', says('$100\r\nv')],
+  ['an answer of nothing', 'payload', says('')],
+  ['a version that is none', 'payload', says('$1\r\nv\r\n', { __stat: '200', __ts: 'yesterday' })],
+  ['status 400', 'request-rejected', says('', { __stat: '400' })],
+  ['status 500', 'request-rejected', says('', { __stat: '500', __stMsg: 'out of order' })],
+  ['status 505', 'request-rejected', says('', { __stat: '505' })],
+  ['a status that is none', 'request-rejected', says('', { __stat: 'no idea' })],
+  [
+    'a PUBACK with quota exceeded',
+    'request-rejected',
+    (_, { acknowledge }) =>
+      acknowledge(new RequestRejectedError(151, 'The broker refused the request: Quota exceeded')),
+  ],
+  [
+    'a PUBACK with no matching subscribers',
+    'no-store',
+    (_, { acknowledge }) =>
+      acknowledge(new RequestRejectedError(16, 'The broker refused the request: No matching subscribers')),
+  ],
+]
+
+const LASTING: readonly (readonly [name: string, code: ErrorCode, answer: Answer])[] = [
+  ['not authorized', 'not-authorized', says('-ERR not authorized\r\n')],
+  [
+    'a PUBACK with not authorized',
+    'request-rejected',
+    (_, { acknowledge }) =>
+      acknowledge(new RequestRejectedError(135, 'The broker refused the request: Not authorized')),
+  ],
+]
+
+function watching() {
+  const session = new FakeSession()
+  const clock = new ManualClock()
+  const client = new StateStore(session, { clock, timeout: 10_000, queueLimit: 20_000, stopDelay: 0 })
+  const errors = record(client.errors$)
+  session.connect()
+  const watch = (key: string) => record(client.key(key, text).entries$)
+  return { session, clock, client, errors, watch }
+}
+
+describe('a watch that gets an odd answer', () => {
+  it.each(PASSING)('to its registration registers again, and tells it: %s', (_, code, answer) => {
+    const { session, clock, errors, watch } = watching()
+    const seen = watch('a')
+    answer(session, session.at(0))
+    expect(errors.values).toMatchObject([{ code }])
+    clock.advance(100)
+    session.reply(session.at(1), OK)
+    session.reply(session.at(2), VALUE, { __stat: '200', __ts: '1:0:S' })
+    expect([words(seen), seen.error]).toEqual([['set v (snapshot)'], undefined])
+  })
+
+  it.each(PASSING)('to its read reads again, and tells it: %s', (_, code, answer) => {
+    const { session, clock, errors, watch } = watching()
+    const seen = watch('a')
+    session.reply(session.at(0), OK)
+    answer(session, session.at(1))
+    expect(errors.values).toMatchObject([{ code }])
+    clock.advance(100)
+    session.reply(session.at(2), VALUE, { __stat: '200', __ts: '1:0:S' })
+    expect([words(seen), seen.error]).toEqual([['set v (snapshot)'], undefined])
+  })
+
+  it.each(PASSING)('while it is read anew keeps its last entry: %s', (_, _code, answer) => {
+    const { session, clock, watch } = watching()
+    const seen = watch('a')
+    session.reply(session.at(0), OK)
+    session.reply(session.at(1), VALUE, { __stat: '200', __ts: '1:0:S' })
+    session.disconnect(new RequestRejectedError(0, 'gone'))
+    session.connect()
+    answer(session, session.at(2))
+    clock.advance(100)
+    session.reply(session.at(3), OK)
+    session.reply(session.at(4), utf8('$1\r\nw\r\n'), { __stat: '200', __ts: '2:0:S' })
+    expect(words(seen)).toEqual(['set v (snapshot)', 'set w (resync)'])
+  })
+
+  it.each(LASTING)('ends with what the caller must know: %s', (_, code, answer) => {
+    const { session, errors, watch } = watching()
+    const seen = watch('a')
+    answer(session, session.at(0))
+    // Told there as well: a watch without an error callback would end without a word.
+    expect([seen.error, errors.values]).toMatchObject([{ code }, [{ code }]])
+  })
+
+  it('pauses ever longer, up to half a minute, for as long as it lasts', () => {
+    const { session, clock, watch } = watching()
+    const seen = watch('a')
+    const refuse = (): void => says('-ERR unknown command\r\n')(session, session.at(-1))
+    refuse()
+    for (let minute = 0; minute < 60; minute++) {
+      for (let second = 0; second < 60; second++) {
+        const before = session.published.length
+        clock.advance(1_000)
+        if (session.published.length > before) refuse()
+      }
+    }
+    expect(seen.error).toBeUndefined()
+    expect(session.published.length).toBeGreaterThan(120)
+    expect(session.published.length).toBeLessThan(60 * 4 + 12)
+  })
+})
+
+describe('a thousand watches that are refused', () => {
+  it('have ten lines in ten seconds', () => {
+    const { session, clock, errors, watch } = watching()
+    for (let i = 0; i < 1_000; i++) watch(`k${i}`)
+    const refuseAll = (from: number): void => {
+      for (let i = from; i < session.published.length; i++) says('-ERR unknown command\r\n')(session, session.at(i))
+    }
+    refuseAll(0)
+    expect(errors.values).toHaveLength(10)
+    const before = session.published.length
+    clock.advance(10_000)
+    refuseAll(before)
+    expect(errors.values).toHaveLength(20)
+  })
+
+  it('do not hide what else is wrong', () => {
+    const { session, errors, watch } = watching()
+    for (let i = 0; i < 20; i++) watch(`k${i}`)
+    for (let i = 0; i < 19; i++) says('-ERR unknown command\r\n')(session, session.at(i))
+    says('hello')(session, session.at(19))
+    expect(errors.values.at(-1)).toMatchObject({ code: 'payload' })
+  })
+})
+
+describe('a subscription that the broker refuses', () => {
+  const NOTIFICATIONS = expect.stringContaining('/command/notify/+')
+  const RESPONSES = expect.stringContaining('/command/invoke/response')
+  const refused = (granted: readonly number[]) => {
+    const session = new FakeSession()
+    const clock = new ManualClock()
+    const client = new StateStore(session, { clock, timeout: 10_000, queueLimit: 100, stopDelay: 0 })
+    const [status, errors] = [record(client.status$), record(client.errors$)]
+    const seen = record(client.key('a', text).entries$)
+    session.granted = granted
+    session.connect()
+    session.granted = [1, 1]
+    return { session, clock, client, status, errors, seen }
+  }
+
+  it.each([128, 131, 145, 151])('to answers is asked for again, and nothing goes out before: %d', reasonCode => {
+    const { session, clock, status, errors } = refused([reasonCode, 1])
+    expect([status.values, session.published.length]).toEqual([[{ state: 'connecting' }], 0])
+    expect(errors.values).toMatchObject([{ code: 'request-rejected', status: reasonCode }])
+    clock.advance(100)
+    expect(session.subscribed.slice(1)).toEqual([[RESPONSES]])
+    expect([status.values.at(-1)?.state, session.published.length]).toEqual(['connected', 1])
+  })
+
+  it.each([128, 131, 145, 151])('to notifications keeps watches waiting, and nothing else: %d', reasonCode => {
+    const { session, clock, client, status, errors, seen } = refused([1, reasonCode])
+    expect([status.values.at(-1)?.state, session.published.length]).toEqual(['connected', 0])
+    record(client.key('b', text).get())
+    expect(session.published).toHaveLength(1)
+    expect(errors.values).toMatchObject([{ code: 'request-rejected', status: reasonCode }])
+    clock.advance(100)
+    expect(session.subscribed.slice(1)).toEqual([[NOTIFICATIONS]])
+    expect([seen.error, session.published.length]).toEqual([undefined, 2])
+  })
+
+  it('is not asked for again when the connection is gone, or the client closed', () => {
+    const lost = refused([151, 1])
+    lost.session.disconnect(new RequestRejectedError(0, 'gone'))
+    const closed = refused([1, 151])
+    void closed.client.close()
+    for (const { session, clock } of [lost, closed]) {
+      expect(clock.pending).toBe(0)
+      clock.advance(60_000)
+      expect(session.subscribed).toHaveLength(1)
+    }
+  })
+
+  it('is not asked for again when the refusal comes after the client was closed', () => {
+    const session = new FakeSession(true)
+    const clock = new ManualClock()
+    const client = new StateStore(session, { clock, timeout: 10_000, queueLimit: 100, stopDelay: 0 })
+    session.granted = undefined
+    session.connect()
+    void client.close()
+    session.suback([151, 151])
+    clock.advance(60_000)
+    expect([session.subscribed.length, clock.pending]).toEqual([1, 0])
+  })
+
+  it('for good ends watches that come later, too, until there is another connection', () => {
+    const { session, client } = refused([1, 135])
+    const later = record(client.key('b', text).entries$)
+    expect(later).toMatchObject({ error: { code: 'request-rejected', status: 135 } })
+    session.disconnect(new RequestRejectedError(0, 'gone'))
+    const waiting = record(client.key('b', text).entries$)
+    session.connect()
+    session.reply(session.at(0), OK)
+    session.reply(session.at(1), VALUE, { __stat: '200', __ts: '1:0:S' })
+    expect([words(waiting), waiting.error]).toEqual([['set v (snapshot)'], undefined])
+  })
+
+  it.each([135, 143, 162])('for good ends what needs it: %d', reasonCode => {
+    expect(refused([reasonCode, 1]).status.values.at(-1)).toMatchObject({
+      state: 'closed',
+      cause: { code: 'request-rejected', status: reasonCode },
+    })
+    expect(refused([1, reasonCode])).toMatchObject({ seen: { error: { status: reasonCode } } })
+  })
+})

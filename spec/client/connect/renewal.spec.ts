@@ -1,0 +1,62 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { connect, text } from '../../../src/client/index.js'
+import type { Authenticate } from '../../../src/server/index.js'
+import { eventually } from '../../support/eventually.js'
+import { openStore } from '../../support/open-store.js'
+
+const HOUR = 3_600_000
+
+/** A store that believes every token, and a client whose token is good for an hour of a time that stands still. */
+async function open() {
+  const shown: string[] = []
+  const authenticate: Authenticate = ({ data }) => {
+    const token = Buffer.from(data ?? []).toString()
+    shown.push(token)
+    return token === 'wrong' ? { refused: 'credentials', reason: 'no' } : { principal: { username: 'alice' } }
+  }
+  const { store, clock } = await openStore({ authenticate })
+  const has: { token: string; expiresAt: number | undefined } = { token: 'first', expiresAt: clock.now() + HOUR }
+  let asked = 0
+  const credentials = () => {
+    asked++
+    if (has.token === '') throw new Error('the file is not there')
+    return { authentication: { method: 'K8S-SAT', data: Buffer.from(has.token), expiresAt: has.expiresAt } }
+  }
+  const client = connect(store.url, { clock, clientId: 'c', credentials })
+  onTestFinished(async () => client.close())
+  await firstValueFrom(client.key('a', text).get())
+  const since = store.clients[0]?.since
+  const advance = async (ms: number): Promise<void> => {
+    const before = asked
+    clock.advance(ms)
+    await eventually(() => asked > before)
+    // What was said has been heard when an answer to something later is there.
+    await firstValueFrom(client.key('a', text).get())
+  }
+  return { store, clock, client, shown, has, advance, isSame: () => store.clients[0]?.since === since }
+}
+
+describe('A client whose token ends', () => {
+  it('sends a newer one over the same connection, again and again', async () => {
+    const { shown, has, clock, advance, isSame } = await open()
+    for (const token of ['second', 'third']) {
+      Object.assign(has, { token, expiresAt: clock.now() + 2 * HOUR })
+      await advance(0.8 * 2 * HOUR)
+    }
+    expect(shown).toEqual(['first', 'second', 'third'])
+    expect(isSame()).toBe(true)
+  })
+
+  it('sends the same one never, and looks again', async () => {
+    const { shown, has, clock, advance } = await open()
+    await advance(0.8 * HOUR)
+    expect(shown).toEqual(['first'])
+    Object.assign(has, { token: '' })
+    await advance(0.16 * HOUR)
+    expect(shown).toEqual(['first'])
+    Object.assign(has, { token: 'second', expiresAt: clock.now() + HOUR })
+    await advance(0.04 * HOUR)
+    expect(shown).toEqual(['first', 'second'])
+  })
+})

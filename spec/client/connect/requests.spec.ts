@@ -1,0 +1,158 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { bytes, Hlc, number, ServiceError, systemClock, text } from '../../../src/client/index.js'
+import { layLink } from '../../support/link.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const real = { clock: systemClock }
+
+describe('one-shot requests', () => {
+  it('do nothing until they are subscribed, and once per subscription', async () => {
+    const { store } = await openStore(real)
+    const key = openClient(store.url).key('a', text)
+    const requests = record(store.requests$)
+    const write = key.set('x')
+    await firstValueFrom(key.get())
+    expect(requests.values).toHaveLength(1)
+    const [first, second] = [await firstValueFrom(write), await firstValueFrom(write)]
+    expect(requests.values).toHaveLength(3)
+    expect(second.version?.compareTo(first.version ?? new Hlc(0, 0, 'x'))).toBeGreaterThan(0)
+  })
+
+  it('tell absent from empty', async () => {
+    const { store } = await openStore(real)
+    const client = openClient(store.url)
+    expect(await firstValueFrom(client.get('a', text))).toMatchObject({
+      op: 'absent',
+      value: undefined,
+      version: undefined,
+    })
+    const { version } = await firstValueFrom(client.set('a', '', text))
+    expect(await firstValueFrom(client.get('a', text))).toMatchObject({ op: 'set', value: '', version })
+  })
+
+  it('tell whether a condition held, with the version in the way', async () => {
+    const { store } = await openStore(real)
+    const key = openClient(store.url).key('lock', text)
+    const { version } = await firstValueFrom(key.set('a', { ifAbsent: true }))
+    expect(await firstValueFrom(key.set('b', { ifAbsent: true }))).toEqual({ key: 'lock', applied: false, version })
+    expect(await firstValueFrom(key.set('b', { ifAbsentOrEqual: true }))).toEqual({
+      key: 'lock',
+      applied: false,
+      version,
+    })
+    expect(await firstValueFrom(key.set('a', { ifAbsentOrEqual: true }))).toMatchObject({ applied: true })
+    expect(await firstValueFrom(key.deleteIf('b'))).toMatchObject({ deleted: false })
+    expect(await firstValueFrom(key.deleteIf('a'))).toMatchObject({ deleted: true })
+    expect(await firstValueFrom(key.deleteIf('a'))).toMatchObject({ deleted: false, version: undefined })
+    expect(await firstValueFrom(key.delete())).toMatchObject({ deleted: false, version: undefined })
+  })
+
+  it('let a key expire', async () => {
+    const clock = new ManualClock(Date.now())
+    const { store } = await openStore({ clock })
+    const key = openClient(store.url).key('a', number)
+    await firstValueFrom(key.set(1, { expiresIn: 50 }))
+    clock.advance(49)
+    expect(await firstValueFrom(key.get())).toMatchObject({ value: 1 })
+    clock.advance(1)
+    expect(await firstValueFrom(key.get())).toMatchObject({ op: 'absent' })
+  })
+
+  it('carry fencing tokens, as objects or in wire form', async () => {
+    const { store } = await openStore(real)
+    const client = openClient(store.url)
+    const lock = client.key('lock', text)
+    const older = (await firstValueFrom(lock.set('a'))).version ?? new Hlc(0, 0, 'x')
+    const newer = (await firstValueFrom(lock.set('b'))).version ?? new Hlc(0, 0, 'x')
+    const guarded = client.key('guarded', text)
+    await firstValueFrom(guarded.set('1', { fencingToken: newer }))
+    const codeOf = (write: Promise<unknown>): Promise<unknown> =>
+      write.then(
+        () => 'applied',
+        ({ code }) => code,
+      )
+    expect(await codeOf(firstValueFrom(guarded.set('2')))).toBe('fencing-token-required')
+    expect(await codeOf(firstValueFrom(guarded.set('2', { fencingToken: older })))).toBe('fencing-token-stale')
+    expect(await codeOf(firstValueFrom(guarded.delete({ fencingToken: String(older) })))).toBe('fencing-token-stale')
+    expect(await codeOf(firstValueFrom(guarded.set('2', { fencingToken: String(newer) })))).toBe('applied')
+    expect(await codeOf(firstValueFrom(guarded.deleteIf('2', { fencingToken: newer })))).toBe('applied')
+  })
+
+  it('fail with the words of the store and a code', async () => {
+    const { store } = await openStore({ ...real, maxKeys: 1 })
+    const client = openClient(store.url)
+    await firstValueFrom(client.set('a', '1', text))
+    const failure = await firstValueFrom(client.set('b', '1', text)).then(undefined, error => error)
+    expect(failure).toBeInstanceOf(ServiceError)
+    expect(failure).toMatchObject({ code: 'quota-exceeded', text: 'the quota has been exceeded', key: 'b' })
+  })
+
+  it('fail with timeout, and are not sent later, while there is no broker', async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    link.cut()
+    const client = openClient(link.url)
+    const requests = record(store.requests$)
+    await expect(firstValueFrom(client.set('a', '1', text, { timeout: 20 }))).rejects.toMatchObject({
+      code: 'timeout',
+      key: 'a',
+    })
+    link.restore()
+    await firstValueFrom(client.get('a', text))
+    expect(requests.values).toHaveLength(1)
+  })
+
+  it('are forgotten when they are unsubscribed', async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    link.cut()
+    const client = openClient(link.url)
+    const requests = record(store.requests$)
+    client.set('a', '1', text).subscribe().unsubscribe()
+    link.restore()
+    await firstValueFrom(client.get('a', text))
+    expect(requests.values.map(({ outcome }) => outcome)).toEqual(['absent'])
+  })
+
+  it('refuse wrong arguments before anything is sent', async () => {
+    const { store } = await openStore(real)
+    const client = openClient(store.url)
+    const requests = record(store.requests$)
+    const key = client.key('a', text)
+    expect(() => client.key('')).toThrow(expect.objectContaining({ code: 'argument' }))
+    expect(() => client.key(new Uint8Array(0))).toThrow(expect.objectContaining({ code: 'argument' }))
+    const wrong = [
+      key.set('x', { expiresIn: 0 }),
+      key.set('x', { expiresIn: 1.5 }),
+      key.set('x', { fencingToken: 'yesterday' }),
+      key.get({ timeout: -1 }),
+      client.key('a', number).set(Number.NaN),
+    ]
+    for (const request of wrong) await expect(request).rejects.toMatchObject({ code: 'argument' })
+    await firstValueFrom(key.get())
+    expect(requests.values).toHaveLength(1)
+  })
+
+  it('take what the packet size allows and refuse more before it is sent', async () => {
+    const { store } = await openStore({ ...real, maximumPacketSize: 100_000 })
+    const key = openClient(store.url).key('a', bytes)
+    await firstValueFrom(key.set(new Uint8Array(90_000)))
+    await expect(firstValueFrom(key.set(new Uint8Array(100_000)))).rejects.toMatchObject({ code: 'argument' })
+    expect((await firstValueFrom(key.get())).value).toHaveLength(90_000)
+  })
+
+  it('work with a client clock behind by any time', async () => {
+    const { store } = await openStore(real)
+    const client = openClient(store.url, { clock: { ...systemClock, now: () => 1 } })
+    expect(await firstValueFrom(client.set('a', '1', text))).toMatchObject({ applied: true })
+  })
+
+  it('are refused with a client clock ahead of the store by more than a minute', async () => {
+    const { store } = await openStore(real)
+    const client = openClient(store.url, { clock: { ...systemClock, now: () => Date.now() + 61_000 } })
+    await expect(firstValueFrom(client.set('a', '1', text))).rejects.toMatchObject({ code: 'clock-skew' })
+  })
+})

@@ -1,0 +1,118 @@
+import { runInNewContext } from 'node:vm'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { describe, expect, it } from 'vitest'
+import { json } from '../../../src/client/keys/json.js'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import { PayloadError } from '../../../src/core/util/errors.js'
+
+type Issue = StandardSchemaV1.Issue
+
+/** A schema as the libraries make them, of a function that validates. */
+const schema = <T>(validate: StandardSchemaV1<unknown, T>['~standard']['validate']): StandardSchemaV1<unknown, T> => ({
+  '~standard': { version: 1, vendor: 'spec', validate },
+})
+
+const failing = (...issues: readonly Issue[]) => schema<never>(() => ({ issues }))
+
+interface Asset {
+  readonly name: string
+}
+
+const isAsset = (value: unknown): value is Asset =>
+  typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string'
+
+const asset = schema<Asset>(value =>
+  isAsset(value) ? { value } : { issues: [{ message: 'Expected a text', path: ['name'] }] },
+)
+
+/** Days are stored as `2023-10-03`. */
+const day = schema<Date>(value => ({ value: new Date(`${String(value)}T00:00:00Z`) }))
+
+describe('json(schema)', () => {
+  it('decodes what the schema takes', () => {
+    expect(json(asset).decode(utf8('{"name":"pump","more":1}'))).toEqual({ name: 'pump', more: 1 })
+  })
+
+  it('decodes to what the schema makes of the value', () => {
+    expect(json(day).decode(utf8('"2023-10-03"'))).toEqual(new Date(1_696_291_200_000))
+  })
+
+  it('decodes to nothing if the schema says so', () => {
+    expect(json(schema(() => ({ value: undefined }))).decode(utf8('1'))).toBeUndefined()
+  })
+
+  it('gives the schema the parsed value', () => {
+    const seen: unknown[] = []
+    const spy = schema(value => {
+      seen.push(value)
+      return { value }
+    })
+    json(spy).decode(utf8('[1,{"a":null}]'))
+    expect(seen).toEqual([[1, { a: null }]])
+  })
+
+  it('takes a schema that is a function, as some libraries make them', () => {
+    const callable = Object.assign(() => undefined, asset)
+    expect(json(callable).decode(utf8('{"name":"pump"}'))).toEqual({ name: 'pump' })
+    expect(() => json(callable).decode(utf8('{}'))).toThrow(PayloadError)
+  })
+
+  it('encodes without asking the schema', () => {
+    expect(json(failing({ message: 'never' })).encode).toBeTypeOf('function')
+    expect(json(day).encode(new Date(0))).toEqual(utf8('"1970-01-01T00:00:00.000Z"'))
+  })
+
+  it('does not ask the schema about what is no JSON', () => {
+    const spy = schema<unknown>(() => {
+      throw new Error('asked')
+    })
+    expect(() => json(spy).decode(utf8('{'))).toThrow(SyntaxError)
+  })
+
+  it('passes what the schema throws', () => {
+    const broken = schema<unknown>(() => {
+      throw new RangeError('broken schema')
+    })
+    expect(() => json(broken).decode(utf8('1'))).toThrow(RangeError)
+  })
+})
+
+describe('json(schema), for a value the schema does not take', () => {
+  it.each<{ what: string; issues: Issue[]; says: string }>([
+    { what: 'the message', issues: [{ message: 'Wrong' }], says: 'Wrong' },
+    { what: 'the place', issues: [{ message: 'Wrong', path: ['a', 0, 'b'] }], says: 'a.0.b: Wrong' },
+    {
+      what: 'the place in long form',
+      issues: [{ message: 'Wrong', path: [{ key: 'a' }, { key: 1 }] }],
+      says: 'a.1: Wrong',
+    },
+    { what: 'a symbol as place', issues: [{ message: 'Wrong', path: [Symbol('s')] }], says: 'Symbol(s): Wrong' },
+    { what: 'nothing for an empty place', issues: [{ message: 'Wrong', path: [] }], says: 'Wrong' },
+    {
+      what: 'all of several issues',
+      issues: [{ message: 'Wrong', path: ['a'] }, { message: 'Missing', path: ['b'] }, { message: 'Odd' }],
+      says: 'a: Wrong; b: Missing; Odd',
+    },
+  ])('names $what', ({ issues, says }) => {
+    expect(() => json(failing(...issues)).decode(utf8('1'))).toThrow(
+      expect.objectContaining({ code: 'payload', message: `Not what the schema asks for: ${says}` }),
+    )
+  })
+
+  it('throws although the list of issues is empty', () => {
+    expect(() => json(failing()).decode(utf8('1'))).toThrow(PayloadError)
+  })
+})
+
+describe('json(schema), for a schema that takes its time', () => {
+  const asynchronous = expect.objectContaining({ code: 'payload', message: expect.stringContaining('asynchronous') })
+
+  it('refuses to decode', () => {
+    expect(() => json(schema(async value => ({ value }))).decode(utf8('1'))).toThrow(asynchronous)
+  })
+
+  it('refuses to decode, too, if the promise is of another realm', () => {
+    const foreign: Promise<StandardSchemaV1.Result<number>> = runInNewContext('Promise.resolve({ value: 1 })')
+    expect(() => json(schema(() => foreign)).decode(utf8('1'))).toThrow(asynchronous)
+  })
+})

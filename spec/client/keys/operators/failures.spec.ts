@@ -1,0 +1,239 @@
+import { map, NEVER, of, Subject } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { StateStore } from '../../../../src/client/connect/client.js'
+import { type Codec, number, text } from '../../../../src/client/keys/codec.js'
+import { json } from '../../../../src/client/keys/json.js'
+import { del } from '../../../../src/client/keys/operators/del.js'
+import { get } from '../../../../src/client/keys/operators/get.js'
+import { set } from '../../../../src/client/keys/operators/set.js'
+import type { ErrorMode, OperatorOptions } from '../../../../src/client/keys/operators/target.js'
+import { vdel } from '../../../../src/client/keys/operators/vdel.js'
+import { ArgumentError, ConnectionLostError } from '../../../../src/core/util/errors.js'
+import { KEY_FORMS, keyOf, STORE_FORMS } from '../../../support/operator-forms.js'
+import { fakeStore } from '../../../support/operator-session.js'
+
+const broken = new RangeError('out of order')
+
+const toValue = (item: string): string => {
+  if (item === '!') throw broken
+  return item
+}
+
+const codec: Codec<string> = {
+  encode(value) {
+    if (value === '!') throw broken
+    return text.encode(value)
+  },
+  decode: text.decode,
+}
+
+/** Without and with `latest`, where keys are asked for as soon as an item comes. */
+const VARIANTS = [{ latest: false }, { latest: true }]
+
+type Run = (store: StateStore, options: OperatorOptions<ErrorMode>) => unknown[]
+
+/** Results of an operator for the items; failures as their key and error, the end as its error. */
+const run =
+  (items: readonly string[], form: (typeof STORE_FORMS)[number]['of']): Run =>
+  (store, options) => {
+    const seen: unknown[] = []
+    of(...items)
+      .pipe(form(store, options))
+      .subscribe({
+        next: result => seen.push('error' in result && !('op' in result) ? result : result.key),
+        error: error => seen.push(error),
+        complete: () => seen.push('complete'),
+      })
+    return seen
+  }
+
+describe.each(VARIANTS)('a function for keys that throws, with %o', variant => {
+  it.each(STORE_FORMS)('ends $name with what it threw', ({ of: form }) => {
+    const { session, store } = fakeStore(() => of('v'))
+    const seen = run(['a', '!', 'b'], form)(store, variant)
+    expect(seen).toEqual(['key/a', new Error('no key for !')])
+    expect(session.keys).toEqual(['key/a'])
+  })
+
+  it.each(STORE_FORMS)("is a failure without a key with `onError: 'emit'`: $name goes on", ({ of: form }) => {
+    const { store } = fakeStore(() => of('v'))
+    const seen = run(['a', '!', 'b'], form)(store, { ...variant, onError: 'emit' })
+    const error = expect.objectContaining({ code: 'argument', cause: new Error('no key for !') })
+    expect(seen).toEqual(['key/a', { key: '', item: '!', error }, 'key/b', 'complete'])
+  })
+})
+
+describe.each(VARIANTS)('a key that is none, with %o', variant => {
+  const empty = { code: 'argument', message: 'Expected the key to have at least one byte, got an empty one' }
+  const form = (store: StateStore, options: OperatorOptions<ErrorMode>) =>
+    del(store, (item: string) => item.slice(1), options)
+
+  it('ends the stream with `argument`', () => {
+    const { store } = fakeStore(() => of('v'))
+    expect(run(['xa', 'x', 'xb'], form)(store, variant)).toEqual(['a', expect.objectContaining(empty)])
+  })
+
+  it("is a failure with `onError: 'emit'`", () => {
+    const { store } = fakeStore(() => of('v'))
+    const seen = run(['xa', 'x', 'xb'], form)(store, { ...variant, onError: 'emit' })
+    expect(seen).toEqual(['a', { key: '', item: 'x', error: expect.objectContaining(empty) }, 'b', 'complete'])
+  })
+})
+
+describe.each(VARIANTS)('a function for values that throws, with %o', variant => {
+  const forms = [
+    { name: 'set', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => set(store, () => 'k', toValue, o) },
+    { name: 'vdel', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => vdel(store, () => 'k', toValue, o) },
+  ]
+
+  it.each(forms)('ends $name with what it threw', ({ of: form }) => {
+    const { session, store } = fakeStore(() => of('v'))
+    expect(run(['a', '!', 'b'], form)(store, variant)).toEqual(['k', broken])
+    expect(session.requests).toHaveLength(1)
+  })
+
+  it.each(forms)("is a failure of its key with `onError: 'emit'`: $name goes on", ({ of: form }) => {
+    const { store } = fakeStore(() => of('v'))
+    const seen = run(['a', '!', 'b'], form)(store, { ...variant, onError: 'emit' })
+    const error = expect.objectContaining({ code: 'argument', cause: broken })
+    expect(seen).toEqual(['k', { key: 'k', item: '!', error }, 'k', 'complete'])
+  })
+})
+
+describe('a codec that throws', () => {
+  const forms = [
+    { name: 'set(key)', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => set(store.key('k', codec), o) },
+    { name: 'vdel(key)', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => vdel(store.key('k', codec), o) },
+    { name: 'set(store)', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => set(store, () => 'k', codec, o) },
+    { name: 'vdel(store)', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => vdel(store, () => 'k', codec, o) },
+  ]
+  const error = expect.objectContaining({ code: 'argument', cause: broken })
+
+  it.each(forms)('ends $name with `argument`, the key and the cause, as Key.set does', ({ of: form }) => {
+    const { store } = fakeStore(() => of('v'))
+    const [first, end] = run(['a', '!', 'b'], form)(store, {})
+    expect(first).toBe('k')
+    expect(end).toEqual(error)
+    expect(end).toHaveProperty('message', expect.stringContaining('"k"'))
+  })
+
+  it.each(forms)("is a failure of its key with `onError: 'emit'`: $name goes on", ({ of: form }) => {
+    const { store } = fakeStore(() => of('v'))
+    const seen = run(['a', '!', 'b'], form)(store, { onError: 'emit' })
+    expect(seen).toEqual(['k', { key: 'k', item: '!', error }, 'k', 'complete'])
+  })
+})
+
+describe('a value that the codec refuses', () => {
+  it('ends the stream with `argument`; nothing is sent', () => {
+    const { session, store } = fakeStore(() => of('v'))
+    const errors: unknown[] = []
+    of(Number.NaN)
+      .pipe(set(store.key('k', number)))
+      .subscribe({ error: error => errors.push(error) })
+    expect(errors).toEqual([expect.any(ArgumentError)])
+    expect(session.requests).toEqual([])
+  })
+
+  it("is a failure with `onError: 'emit'`; the others are written", () => {
+    const { session, store } = fakeStore(() => of('v'))
+    const results: unknown[] = []
+    of<unknown[]>(1, undefined, 2)
+      .pipe(set(store, () => 'k', json<unknown>(), { onError: 'emit' }))
+      .subscribe(result => results.push('error' in result ? result.error.code : result.applied))
+    expect(results).toEqual([true, 'argument', true])
+    expect(session.requests.map(({ rest }) => rest[0])).toEqual(['1', '2'])
+  })
+})
+
+describe("failures with `onError: 'emit'`", () => {
+  it('name the key that was asked for, though the function for keys gives another one each time', () => {
+    const { session, store } = fakeStore(({ key }) => of(key === 'shard/1' ? '-ERR not authorized' : 'v'))
+    let turn = 0
+    const failed: string[] = []
+    of('x', 'y', 'z')
+      .pipe(
+        set(store, () => `shard/${turn++}`, text, { onError: 'emit' }),
+        map(result => ('error' in result ? `${result.key} failed` : result.key)),
+      )
+      .subscribe(key => failed.push(key))
+    expect(session.keys).toEqual(['shard/0', 'shard/1', 'shard/2'])
+    expect(failed).toEqual(['shard/0', 'shard/1 failed', 'shard/2'])
+  })
+
+  it('are told for every item without a key, with `latest` too: such items have nothing in common', () => {
+    const first = new Subject<string>()
+    const { store } = fakeStore(() => first)
+    const seen: string[] = []
+    of('a', '!', '!', '!')
+      .pipe(set(store, keyOf, text, { onError: 'emit', latest: true, concurrency: 1 }))
+      .subscribe(result => seen.push('error' in result ? result.error.code : result.key))
+    first.next('v')
+    expect(seen).toEqual(['key/a', 'argument', 'argument', 'argument'])
+  })
+
+  it('are none with `throw`: a refused request ends the stream', () => {
+    const { store } = fakeStore(() => of('-ERR not authorized'))
+    const errors: unknown[] = []
+    of('x')
+      .pipe(set(store.key('k', text), { onError: 'throw' }))
+      .subscribe({ error: error => errors.push(error) })
+    expect(errors).toEqual([expect.objectContaining({ code: 'not-authorized', key: 'k' })])
+  })
+
+  it('do not hide that the operator itself cannot go on: an overflow ends the stream', () => {
+    const { store } = fakeStore(() => NEVER)
+    const errors: unknown[] = []
+    of('a', 'b', 'c')
+      .pipe(get(store, keyOf, text, { onError: 'emit', concurrency: 1, buffer: 1 }))
+      .subscribe({ error: error => errors.push(error) })
+    expect(errors).toEqual([expect.objectContaining({ code: 'overflow' })])
+  })
+})
+
+describe('an operator with `latest`', () => {
+  const FORMS = [...KEY_FORMS, ...STORE_FORMS]
+  const lost = expect.objectContaining({ code: 'timeout' })
+
+  it.each(FORMS)('goes on after an outage: $name', ({ of: form, name }) => {
+    const key = name.endsWith('(key)') ? 'k' : 'key/k'
+    const { session, store, clock } = fakeStore(() => of('v'))
+    const items = new Subject<string>()
+    const seen: unknown[] = []
+    items.pipe(form(store, { latest: true })).subscribe({
+      next: result => seen.push('error' in result && !('op' in result) ? result : result.key),
+      error: error => seen.push(error),
+    })
+    session.disconnect(new ConnectionLostError())
+    items.next('k1')
+    clock.advance(15_000)
+    session.connect()
+    items.next('k2')
+    expect(seen).toEqual([{ key, item: 'k1', error: lost }, key])
+  })
+
+  it("ends with the first error when `onError: 'throw'` says so", () => {
+    const { session, store, clock } = fakeStore(() => of('v'))
+    const errors: unknown[] = []
+    session.disconnect(new ConnectionLostError())
+    of('a')
+      .pipe(set(store.key('k', text), { latest: true, onError: 'throw' }))
+      .subscribe({ error: error => errors.push(error) })
+    clock.advance(15_000)
+    expect(errors).toEqual([lost])
+  })
+
+  it.each([
+    '-ERR not authorized',
+    '-ERR the request fencing token is a lower version than the fencing token protecting the resource',
+  ])('ends with what no later item can mend: %s', answer => {
+    const { session, store } = fakeStore(() => of(answer))
+    const items = new Subject<string>()
+    const errors: unknown[] = []
+    items.pipe(set(store.key('k', text), { latest: true })).subscribe({ error: error => errors.push(error) })
+    items.next('a')
+    items.next('b')
+    expect(errors).toHaveLength(1)
+    expect(session.requests).toHaveLength(1)
+  })
+})

@@ -1,0 +1,167 @@
+import { EMPTY, NEVER, of, throwError } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { type Codec, number, text } from '../../../../src/client/keys/codec.js'
+import { json } from '../../../../src/client/keys/json.js'
+import { get } from '../../../../src/client/keys/operators/get.js'
+import { Hlc } from '../../../../src/core/hlc/hlc.js'
+import { DecodeError, TimeoutError } from '../../../../src/core/util/errors.js'
+import { fakeStore } from '../../../support/operator-session.js'
+
+const found = (value: string) =>
+  of({ payload: `$${value.length}\r\n${value}\r\n`, properties: { __ts: '7:1:StateStore' } })
+const VERSION = new Hlc(7, 1, 'StateStore')
+
+describe('get(key)', () => {
+  it('reads the key for every item, whatever the item is', () => {
+    const { session, store } = fakeStore(() => found('21.5'))
+    of(1, 'two', undefined)
+      .pipe(get(store.key('setPoint', number)))
+      .subscribe()
+    expect(session.requests.map(({ verb, key, rest }) => [verb, key, ...rest])).toEqual([
+      ['GET', 'setPoint'],
+      ['GET', 'setPoint'],
+      ['GET', 'setPoint'],
+    ])
+  })
+
+  it('emits the value with its version, as a snapshot', () => {
+    const { store } = fakeStore(() => found('21.5'))
+    const entries: unknown[] = []
+    of('now')
+      .pipe(get(store.key('setPoint', number)))
+      .subscribe(entry => entries.push(entry))
+    expect(entries).toEqual([{ key: 'setPoint', op: 'set', value: 21.5, version: VERSION, source: 'snapshot' }])
+  })
+
+  it('emits an entry for a key that is not there, too', () => {
+    const { store } = fakeStore(() => of('$-1'))
+    const entries: unknown[] = []
+    of('now')
+      .pipe(get(store.key('setPoint', number)))
+      .subscribe(entry => entries.push(entry))
+    expect(entries).toEqual([
+      { key: 'setPoint', op: 'absent', value: undefined, version: undefined, source: 'snapshot' },
+    ])
+  })
+
+  it('tells an empty value from a missing key', () => {
+    const { store } = fakeStore(() => found(''))
+    const values: unknown[] = []
+    of('now')
+      .pipe(get(store.key('note', text)))
+      .subscribe(({ op, value }) => values.push({ op, value }))
+    expect(values).toEqual([{ op: 'set', value: '' }])
+  })
+})
+
+describe('get(store)', () => {
+  it('reads the key of every item by the codec', () => {
+    const { session, store } = fakeStore(({ key }) => found(`{"id":"${key}"}`))
+    const values: unknown[] = []
+    of(1, 2)
+      .pipe(get(store, id => `asset/${id}`, json<{ id: string }>()))
+      .subscribe(({ value }) => values.push(value?.id))
+    expect(session.keys).toEqual(['asset/1', 'asset/2'])
+    expect(values).toEqual(['asset/1', 'asset/2'])
+  })
+
+  it('takes binary keys', () => {
+    const { session, store } = fakeStore(() => found('x'))
+    const keys: string[] = []
+    of(0xff, 0x80)
+      .pipe(get(store, byte => Uint8Array.of(byte), text))
+      .subscribe(({ key }) => keys.push(key))
+    expect({ sent: session.keys, keys }).toEqual({ sent: ['\xff', '\x80'], keys: ['0xFF', '0x80'] })
+  })
+})
+
+describe('get, when it fails', () => {
+  const notANumber = expect.objectContaining({ code: 'decode', key: 'a', version: '7:1:StateStore' })
+
+  it('errors with `decode` for a value that the codec cannot decode', () => {
+    const { store } = fakeStore(() => found('warm'))
+    const errors: unknown[] = []
+    of('a')
+      .pipe(get(store, key => key, number))
+      .subscribe({ error: error => errors.push(error) })
+    expect(errors).toEqual([notANumber])
+    expect(errors[0]).toBeInstanceOf(DecodeError)
+  })
+
+  it("emits that as a failure with `onError: 'emit'`, and goes on", () => {
+    const { store } = fakeStore(({ key }) => found(key === 'a' ? 'warm' : '21.5'))
+    const results: unknown[] = []
+    of('a', 'b')
+      .pipe(get(store, key => key, number, { onError: 'emit' }))
+      .subscribe(result => results.push('error' in result ? result : result.value))
+    expect(results).toEqual([{ key: 'a', item: 'a', error: notANumber }, 21.5])
+  })
+
+  it('keeps what a codec throws as the cause', () => {
+    const broken = new RangeError('no such thing')
+    const codec: Codec<string> = {
+      encode: text.encode,
+      decode: () => {
+        throw broken
+      },
+    }
+    const { store } = fakeStore(() => found('x'))
+    const errors: unknown[] = []
+    of('a')
+      .pipe(get(store.key('k', codec)))
+      .subscribe({ error: error => errors.push(error) })
+    expect(errors).toEqual([expect.objectContaining({ code: 'decode', cause: broken })])
+  })
+
+  it('errors with `payload` for an answer that is none', () => {
+    const { store } = fakeStore(() => of(':1'))
+    const errors: unknown[] = []
+    of('a')
+      .pipe(get(store.key('k', text)))
+      .subscribe({ error: error => errors.push(error) })
+    expect(errors).toEqual([expect.objectContaining({ code: 'payload' })])
+  })
+
+  it('errors with `timeout` when no answer comes in time', () => {
+    const { store, clock } = fakeStore(() => NEVER)
+    const errors: unknown[] = []
+    of('a')
+      .pipe(get(store.key('k', text), { timeout: 500 }))
+      .subscribe({ error: error => errors.push(error) })
+    clock.advance(499)
+    expect(errors).toEqual([])
+    clock.advance(1)
+    expect(errors).toEqual([expect.any(TimeoutError)])
+  })
+
+  it("emits timeouts in the order of the source with `onError: 'emit'`", () => {
+    const { store, clock } = fakeStore(({ key }) => (key === 'b' ? found('x') : NEVER))
+    const results: unknown[] = []
+    of('a', 'b', 'c')
+      .pipe(get(store, key => key, text, { onError: 'emit', timeout: 500 }))
+      .subscribe(result => results.push('error' in result ? [result.key, result.error.name] : result.value))
+    expect(results).toEqual([])
+    clock.advance(500)
+    expect(results).toEqual([['a', 'TimeoutError'], 'x', ['c', 'TimeoutError']])
+  })
+
+  it('passes an error of the source as it is, in both modes', () => {
+    const { store } = fakeStore(() => EMPTY)
+    const errors: unknown[] = []
+    for (const onError of ['throw', 'emit'] as const) {
+      throwError(() => 'lost')
+        .pipe(get(store.key('k', text), { onError }))
+        .subscribe({ error: error => errors.push(error) })
+    }
+    expect(errors).toEqual(['lost', 'lost'])
+  })
+
+  it('tells the broker no longer message expiry than MQTT can say, however long the timeout', () => {
+    const { session, store } = fakeStore(() => NEVER)
+    of('a')
+      .pipe(get(store.key('k', text), { timeout: Number.MAX_SAFE_INTEGER }))
+      .subscribe()
+    // A four byte integer: MQTT 5.0, section 3.3.2.3.3. mqtt.js breaks the connection over a larger one.
+    expect(session.requests[0]?.expiry).toBeLessThanOrEqual(0xffff_ffff)
+  })
+})

@@ -1,0 +1,33 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Place, Queue } from '../../../../src/client/keys/operators/queue.js'
+
+function itemsOf<T>(queue: Queue<T>): T[] {
+  const items: T[] = []
+  for (let place = queue.first; place !== undefined; place = place.after) items.push(place.item)
+  return items
+}
+
+describe('a queue', () => {
+  it('behaves as an array, wherever it is left', () => {
+    const operation = fc.oneof(fc.constant('add' as const), fc.nat())
+    fc.assert(
+      fc.property(fc.array(operation, { maxLength: 200 }), operations => {
+        const queue = new Queue<number>()
+        const places: Place<number>[] = []
+        for (const [number, next] of operations.entries()) {
+          if (next === 'add') places.push(queue.add(number))
+          else for (const place of places.splice(next % (places.length + 1), 1)) queue.remove(place)
+          expect(itemsOf(queue)).toEqual(places.map(({ item }) => item))
+        }
+      }),
+    )
+  })
+
+  it('forgets who its neighbours were', () => {
+    const queue = new Queue<string>()
+    const [first] = [queue.add('a'), queue.add('b')]
+    queue.remove(first)
+    expect([first, queue.first?.item]).toEqual([{ item: 'a', before: undefined, after: undefined }, 'b'])
+  })
+})

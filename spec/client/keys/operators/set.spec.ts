@@ -1,0 +1,249 @@
+import { from, NEVER, of, Subject } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { number, text } from '../../../../src/client/keys/codec.js'
+import { json } from '../../../../src/client/keys/json.js'
+import { set } from '../../../../src/client/keys/operators/set.js'
+import type { SetOptions } from '../../../../src/client/keys/options.js'
+import { Hlc } from '../../../../src/core/hlc/hlc.js'
+import { utf8 } from '../../../../src/core/util/bytes.js'
+import { ConnectionLostError } from '../../../../src/core/util/errors.js'
+import { fakeStore } from '../../../support/operator-session.js'
+
+interface Reading {
+  readonly sensor: string
+  readonly celsius: number
+}
+
+const READINGS: readonly Reading[] = [
+  { sensor: 'a', celsius: 21 },
+  { sensor: 'b', celsius: 19.5 },
+]
+
+const V1 = { payload: '+OK\r\n', properties: { __ts: '1696374425000:1:StateStore' } }
+
+describe('set(key)', () => {
+  it('writes every item with the codec of the key', () => {
+    const { session, store } = fakeStore(() => of('v'))
+    of(21, 21.5, -1)
+      .pipe(set(store.key('setPoint', number)))
+      .subscribe()
+    expect(session.requests.map(({ verb, key, rest }) => [verb, key, ...rest])).toEqual([
+      ['SET', 'setPoint', '21'],
+      ['SET', 'setPoint', '21.5'],
+      ['SET', 'setPoint', '-1'],
+    ])
+  })
+
+  it('emits the key, whether the write was applied, and the version', () => {
+    const { store } = fakeStore(() => of(V1))
+    const results: unknown[] = []
+    of(21)
+      .pipe(set(store.key('setPoint', number)))
+      .subscribe(result => results.push(result))
+    expect(results).toEqual([{ key: 'setPoint', applied: true, version: new Hlc(1_696_374_425_000, 1, 'StateStore') }])
+  })
+
+  it('emits a condition that did not hold as a result, with the version in the way', () => {
+    const { store } = fakeStore(() => of({ payload: ':-1\r\n', properties: { __ts: '7:0:a' } }))
+    const results: unknown[] = []
+    of(21)
+      .pipe(set(store.key('setPoint', number), { ifAbsent: true }))
+      .subscribe(result => results.push(result))
+    expect(results).toEqual([{ key: 'setPoint', applied: false, version: new Hlc(7, 0, 'a') }])
+  })
+
+  it.each<{ options: SetOptions; rest: string[]; properties: Record<string, string> }>([
+    { options: {}, rest: [], properties: {} },
+    { options: { ifAbsent: true }, rest: ['NX'], properties: {} },
+    { options: { ifAbsentOrEqual: true }, rest: ['NEX'], properties: {} },
+    { options: { expiresIn: 60_000 }, rest: ['PX', '60000'], properties: {} },
+    { options: { ifAbsent: true, expiresIn: 1 }, rest: ['NX', 'PX', '1'], properties: {} },
+    { options: { fencingToken: '7:1:lock' }, rest: [], properties: { __ft: '7:1:lock' } },
+    { options: { fencingToken: new Hlc(7, 1, 'lock') }, rest: [], properties: { __ft: '7:1:lock' } },
+    { options: { persist: true }, rest: [], properties: { 'aio-persistence': 'true' } },
+    { options: { persist: false }, rest: [], properties: {} },
+  ])('sends $options with every write', ({ options, rest, properties }) => {
+    const { session, store } = fakeStore(() => of('v'))
+    of('x', 'y')
+      .pipe(set(store.key('k', text), options))
+      .subscribe()
+    expect(session.requests.map(request => request.rest)).toEqual([
+      ['x', ...rest],
+      ['y', ...rest],
+    ])
+    for (const request of session.requests) {
+      const { __ft, 'aio-persistence': persistence } = request.properties
+      expect({ ...(__ft && { __ft }), ...(persistence && { 'aio-persistence': persistence }) }).toEqual(properties)
+    }
+  })
+
+  it('tells the broker the timeout as message expiry, in whole seconds', () => {
+    const { session, store } = fakeStore(() => NEVER)
+    of('x')
+      .pipe(set(store.key('k', text), { timeout: 2_500 }))
+      .subscribe()
+    of('x')
+      .pipe(set(store.key('k', text)))
+      .subscribe()
+    expect(session.requests.map(({ expiry }) => expiry)).toEqual([3, 10])
+  })
+
+  it('sends items that came without a connection once it is there, in their order', () => {
+    const { session, store } = fakeStore(() => of('v'))
+    const source = new Subject<string>()
+    let results = 0
+    source.pipe(set(store.key('k', text))).subscribe(() => results++)
+    session.disconnect(new ConnectionLostError())
+    for (const item of ['x', 'y', 'z']) source.next(item)
+    expect(session.requests).toEqual([])
+    session.connect()
+    expect(session.requests.map(({ rest }) => rest[0])).toEqual(['x', 'y', 'z'])
+    expect(results).toBe(3)
+  })
+
+  it('errors with `outcome-unknown` when no answer comes in time', () => {
+    const { store, clock } = fakeStore(() => NEVER)
+    const errors: unknown[] = []
+    of('x')
+      .pipe(set(store.key('k', text), { timeout: 500 }))
+      .subscribe({ error: error => errors.push(error) })
+    clock.advance(499)
+    expect(errors).toEqual([])
+    clock.advance(1)
+    expect(errors).toEqual([expect.objectContaining({ code: 'outcome-unknown', key: 'k' })])
+  })
+
+  it('starts the time of a write when its turn comes, not while it waits for one', () => {
+    const { session, store, clock } = fakeStore((_, nth) => (nth === 0 ? first : NEVER))
+    const first = new Subject<string>()
+    const errors: unknown[] = []
+    of('x', 'y')
+      .pipe(set(store.key('k', text), { timeout: 500, concurrency: 1 }))
+      .subscribe({ error: error => errors.push(error) })
+    clock.advance(400)
+    first.next('v')
+    expect(session.requests).toHaveLength(2)
+    clock.advance(499)
+    expect(errors).toEqual([])
+    clock.advance(1)
+    expect(errors).toHaveLength(1)
+  })
+})
+
+describe('set(store)', () => {
+  it('writes every item to its key by a codec', () => {
+    const { session, store } = fakeStore(() => of('v'))
+    from(READINGS)
+      .pipe(set(store, ({ sensor }) => `sensor/${sensor}`, json<Reading>()))
+      .subscribe()
+    expect(session.requests.map(({ key, rest }) => [key, ...rest])).toEqual([
+      ['sensor/a', '{"sensor":"a","celsius":21}'],
+      ['sensor/b', '{"sensor":"b","celsius":19.5}'],
+    ])
+  })
+
+  it('writes the text or the bytes that a function makes of the item', () => {
+    const { session, store } = fakeStore(() => of('v'))
+    from(READINGS)
+      .pipe(
+        set(
+          store,
+          ({ sensor }) => sensor,
+          ({ celsius }) => String(celsius),
+        ),
+      )
+      .subscribe()
+    from(READINGS)
+      .pipe(
+        set(
+          store,
+          ({ sensor }) => sensor,
+          () => Uint8Array.of(0, 255),
+        ),
+      )
+      .subscribe()
+    from(READINGS)
+      .pipe(
+        set(
+          store,
+          ({ sensor }) => sensor,
+          ({ celsius }) => number.encode(celsius),
+        ),
+      )
+      .subscribe()
+    const values = session.requests.map(({ rest }) => rest[0])
+    expect(values).toEqual(['21', '19.5', '\0\xff', '\0\xff', '21', '19.5'])
+  })
+
+  it('emits the key of every item, binary ones in Base16', () => {
+    const { store } = fakeStore(() => of('v'))
+    const keys: string[] = []
+    of<(string | Uint8Array)[]>('plain', utf8('größe'), Uint8Array.of(0xc3, 0x28))
+      .pipe(
+        set(
+          store,
+          key => key,
+          () => 'value',
+        ),
+      )
+      .subscribe(({ key }) => keys.push(key))
+    expect(keys).toEqual(['plain', 'größe', '0xC328'])
+  })
+
+  it('sends its options with every write', () => {
+    const { session, store } = fakeStore(() => of('v'))
+    const options = { expiresIn: 5, fencingToken: '7:1:lock' }
+    from(READINGS)
+      .pipe(
+        set(
+          store,
+          ({ sensor }) => sensor,
+          () => 'x',
+          options,
+        ),
+      )
+      .subscribe()
+    expect(session.requests.map(({ rest, properties }) => [...rest, properties['__ft']])).toEqual([
+      ['x', 'PX', '5', '7:1:lock'],
+      ['x', 'PX', '5', '7:1:lock'],
+    ])
+  })
+
+  it('keeps the newest item per key with `latest`, a key as text and as bytes being one', () => {
+    const { session, store } = fakeStore(() => NEVER)
+    const items: [string | Uint8Array, string][] = [
+      ['a', '1'],
+      [utf8('a'), '2'],
+      ['b', '1'],
+    ]
+    from(items)
+      .pipe(
+        set(
+          store,
+          ([key]) => key,
+          ([, value]) => value,
+          { latest: true },
+        ),
+      )
+      .subscribe()
+    expect(session.requests.map(({ key, rest }) => [key, ...rest])).toEqual([
+      ['a', '1'],
+      ['b', '1'],
+    ])
+  })
+
+  it('keeps keys apart with `latest` that only look alike: the text 0xFF and the byte FF', () => {
+    const { session, store } = fakeStore(() => NEVER)
+    of<(string | Uint8Array)[]>('0xFF', Uint8Array.of(0xff))
+      .pipe(
+        set(
+          store,
+          key => key,
+          () => 'value',
+          { latest: true },
+        ),
+      )
+      .subscribe()
+    expect(session.keys).toEqual(['0xFF', '\xff'])
+  })
+})

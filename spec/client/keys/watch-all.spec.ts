@@ -1,0 +1,137 @@
+import { BehaviorSubject, EMPTY, firstValueFrom, NEVER, of, Subject, take, throwError } from 'rxjs'
+import { describe, expect, it, vi } from 'vitest'
+import { number, systemClock, text } from '../../../src/client/index.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const strict = { notifications: 'subscribed', clock: systemClock } as const
+
+describe('watching a changing set of keys', () => {
+  it('emits the entries of all keys in the set, and of no other', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const keys$ = new Subject<string[]>()
+    const seen = record(client.watchAll(keys$, text))
+    const words = (): string[] => seen.values.map(({ key, value }) => `${key}=${value}`)
+    keys$.next(['a', 'b'])
+    await seen.until(({ values }) => values.length === 2)
+    keys$.next(['b', 'c', 'c'])
+    await seen.until(({ values }) => values.length === 3)
+    await vi.waitFor(() => expect(store.stats.watches).toBe(2))
+    for (const key of ['a', 'b', 'c']) await firstValueFrom(client.key(key, text).set('1'))
+    await seen.until(({ values }) => values.length === 5)
+    expect(words().sort()).toEqual(['a=undefined', 'b=1', 'b=undefined', 'c=1', 'c=undefined'])
+    keys$.next([])
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+
+  it('shares a key with whoever watches it otherwise', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const alone = record(client.key('a', text).value$)
+    const all = record(client.watchAll(of(['a']), text))
+    await all.until(({ values }) => values.length === 1)
+    expect(store.stats.watches).toBe(1)
+    all.unsubscribe()
+    await firstValueFrom(client.key('a', text).set('1'))
+    await alone.until(({ values }) => values.length === 2)
+  })
+
+  it('follows a set that an entry brings about while another one is joined', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const known = record(client.watchAll(of(['a', 'b', 'c']), text))
+    await known.until(({ values }) => values.length === 3)
+    const keys$ = new BehaviorSubject(['a', 'b', 'c'])
+    const seen: string[] = []
+    const subscription = client.watchAll(keys$, text).subscribe(({ key }) => {
+      seen.push(key)
+      if (key === 'a') keys$.next(['c'])
+    })
+    expect(seen).toEqual(['a', 'c'])
+    known.unsubscribe()
+    await vi.waitFor(() => expect(store.stats.watches).toBe(1))
+    subscription.unsubscribe()
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+
+  it('emits nothing more once an entry made its subscriber leave', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const known = record(client.watchAll(of(['a', 'b']), text))
+    await known.until(({ values }) => values.length === 2)
+    const first = record(client.watchAll(of(['a', 'b']), text).pipe(take(1)))
+    expect(first.values.map(({ key }) => key)).toEqual(['a'])
+    await firstValueFrom(client.key('a', text).set('1'))
+    await known.until(({ values }) => values.length === 3)
+    expect(first.values).toHaveLength(1)
+  })
+
+  it('ends all watches when it is unsubscribed', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const names = Array.from({ length: 300 }, (_, i) => `k${i}`)
+    const seen = record(client.watchAll(of(names), text))
+    await seen.until(({ values }) => values.length === 300)
+    expect(store.stats.watches).toBe(300)
+    seen.unsubscribe()
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+
+  it('goes on after the source has completed, and completes with the client', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const seen = record(client.watchAll(of(['a']), text))
+    await seen.until(({ values }) => values.length === 1)
+    expect(seen.completed).toBe(false)
+    await client.close()
+    expect(seen.completed).toBe(true)
+  })
+
+  it('completes with a source that names no key, and waits for one that is silent', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    expect(record(client.watchAll(EMPTY, text)).completed).toBe(true)
+    expect(record(client.watchAll(of([]), text)).completed).toBe(true)
+    expect(record(client.watchAll(NEVER, text)).completed).toBe(false)
+  })
+
+  it('errors with the source, and with a key that is none', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    expect(
+      record(
+        client.watchAll(
+          throwError(() => 'gone'),
+          text,
+        ),
+      ).error,
+    ).toBe('gone')
+    expect(record(client.watchAll(of(['a', '']), text)).error).toMatchObject({ code: 'argument' })
+    await firstValueFrom(client.key('marker').get())
+    expect(store.stats.watches).toBe(0)
+  })
+
+  it('takes handles, each with its own codec, and names beside them', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    await firstValueFrom(client.key('n', number).set(7))
+    await firstValueFrom(client.key('t', text).set('8'))
+    const seen = record(client.watchAll<number | string>([client.key('n', number), 't'], text))
+    await seen.until(({ values }) => values.length === 2)
+    expect(new Map(seen.values.map(({ key, value }) => [key, value]))).toEqual(
+      new Map<string, unknown>([
+        ['n', 7],
+        ['t', '8'],
+      ]),
+    )
+    expect(seen.completed).toBe(false)
+    const handles = record(client.watchAll(new Set([client.key('n', number)])))
+    await handles.until(({ values }) => values[0]?.value === 7)
+  })
+
+  it.each(['sensor/1', 7, undefined, {}])('refuses %j instead of keys', async wrong => {
+    const { store } = await openStore(strict)
+    expect(() => Reflect.apply(openClient(store.url).watchAll, undefined, [wrong, text])).toThrow('Expected keys')
+  })
+})

@@ -1,0 +1,53 @@
+import { lease } from '../../../src/client/lease/lease.js'
+// A process that holds the lease and writes what it protects. It tells its parent all that happens, in words, and does
+// what it is told: `write` with the token it had last, or `stall`: stand still until there is something to read.
+
+import { readSync } from 'node:fs'
+import { Observable, tap } from 'rxjs'
+import { connect, type Hlc, StateStoreError, text } from '../../../src/client/index.js'
+import { fenced, withLock } from '../../../src/client/lease/index.js'
+
+const [url = '', duration = ''] = process.argv.slice(2)
+const store = connect(url, { clientId: 'holder', reconnect: { initial: 5, maximum: 20 } })
+const tell = (what: string, then: () => void = () => undefined): void => void process.send?.(what, then)
+
+let token: Hlc | undefined
+let belief = 'nothing'
+
+const lease$ = lease(store, 'line-1', { duration: Number(duration) }).pipe(
+  tap(state => {
+    const renewal = state.status === 'held' && belief === 'held'
+    belief = state.status
+    if (state.status === 'held') token = state.token
+    const what = state.status === 'lost' ? state.cause.reason : state.holder
+    if (!renewal) tell(`${state.status} ${what}`)
+  }),
+)
+
+const work = (mine: Hlc): Observable<never> =>
+  new Observable(() => {
+    tell(`works by ${mine}`)
+    return () => tell('stopped')
+  })
+
+/** Like a program that has looked at its lease before, and not since. */
+function write(): void {
+  const before = belief
+  const value = `by ${token}`
+  fenced(store, token ?? '')
+    .key('recipe', text)
+    .set(value)
+    .subscribe({
+      next: () => tell(`wrote ${value}`),
+      error: error => tell(`believed ${before}, got ${error instanceof StateStoreError ? error.code : error}`),
+    })
+}
+
+function stall(): void {
+  readSync(0, new Uint8Array(1))
+  write()
+}
+
+withLock(lease$, work, { resume: true }).subscribe({ error: error => tell(`failed: ${error}`) })
+process.on('message', command => (command === 'stall' ? tell('stalls', stall) : write()))
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,291 @@
+import { map } from 'rxjs'
+import { marbles } from 'rxjs-marbles'
+import { describe, expect, it } from 'vitest'
+import { lease } from '../../../src/client/lease/lease.js'
+import type { LeaseOptions } from '../../../src/client/lease/lease-options.js'
+import { ConnectionLostError } from '../../../src/core/util/errors.js'
+import { at, inWords, JITTER, leaseBench, transcript } from '../../support/lease-bench.js'
+
+const OPTIONS: LeaseOptions = { duration: 9_000, holder: 'me' }
+const states$ = (store: ReturnType<typeof leaseBench>['store']) => lease(store, 'line', OPTIONS).pipe(map(inWords))
+const CLAIM = 'SET me NEX PX 9000'
+
+describe('a lease that is free', () => {
+  it(
+    'asks nothing before it is subscribed',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['+1'] })
+      lease(store, 'line', OPTIONS)
+      m.flush()
+      expect(sent()).toEqual([])
+    }),
+  )
+
+  it(
+    'is held, renewed every third of its duration with the token of its acquisition, and given back',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3'], get: ['me 1'] })
+      const held = {
+        a: 'held 1 until 9000',
+        b: 'held 1 until 12000',
+        c: 'held 1 until 15000',
+      }
+      m.expect(states$(store), '^ 6999ms !').toBeObservable('a 2999ms b 2999ms c', held)
+      m.flush()
+      expect(sent()).toEqual([CLAIM, 'KEYNOTIFY', 'GET', CLAIM, CLAIM, 'VDEL me', 'KEYNOTIFY STOP'])
+    }),
+  )
+
+  it(
+    'counts its time from before it asked, not from the answer',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'], delay: 1_000 })
+      const values = { a: 'held 1 until 9000', b: 'held 1 until 13000' }
+      // The first renewal goes 3 s after the acquisition was answered, its own answer takes another second.
+      m.expect(states$(store), '^ 5500ms !').toBeObservable('1000ms a 3999ms b', values)
+    }),
+  )
+
+  it(
+    'renews as often as it is told to',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1'] })
+      lease(store, 'line', { ...OPTIONS, renewEvery: 1_000 })
+        .subscribe()
+        .add(() => undefined)
+      const subscription = lease(store, 'other', { ...OPTIONS, renewEvery: 1_000 }).subscribe()
+      at(m, 2_500, () => subscription.unsubscribe())
+      at(m, 2_500, () => void store.close())
+      m.flush()
+      expect(sent().filter(words => words === CLAIM)).toHaveLength(6)
+    }),
+  )
+
+  it(
+    'leaves no timer, no request and no registration',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
+      const subscription = states$(store).subscribe()
+      at(m, 10, () => subscription.unsubscribe())
+      // A timer that is left would keep the test from ending: a lease renews for ever.
+      m.flush()
+      expect(m.scheduler.actions).toEqual([])
+    }),
+  )
+
+  it(
+    'has a holder of its own for every subscriber by default',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '-1'] })
+      const line = lease(store, 'line', { duration: 9_000 })
+      const both = [line.subscribe(), line.subscribe()]
+      at(m, 10, () => {
+        for (const one of both) one.unsubscribe()
+      })
+      m.flush()
+      const holders = session.requests.filter(({ verb }) => verb === 'SET').map(({ rest }) => rest[0])
+      expect(new Set(holders).size).toBe(2)
+      for (const holder of holders) expect(holder).toMatch(/^spec\/[0-9a-f]{16}$/)
+    }),
+  )
+})
+
+describe('a lease that is held by another', () => {
+  it(
+    'is waited for by watching, without asking',
+    marbles(m => {
+      const { store, session, sent } = leaseBench(m, { set: ['-5', '+9'], get: ['other 5'] })
+      at(m, 4_000, () => session.notify('line', { set: 'other' }, 6))
+      at(m, 8_000, () => session.notify('line', { set: 'other' }, 7))
+      at(m, 9_000, () => session.notify('line', 'delete', 8))
+      const values = { w: 'waiting for other', h: `held 9 until ${9_000 + JITTER + 9_000}` }
+      m.expect(states$(store), '^ 10s !').toBeObservable(`w ${9_000 + JITTER - 1}ms h`, values)
+      at(m, 8_999, () => expect(sent()).toEqual([CLAIM, 'KEYNOTIFY', 'GET']))
+    }),
+  )
+
+  it(
+    'tells of every new holder once',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
+      at(m, 1_000, () => session.notify('line', { set: 'other' }, 6))
+      at(m, 2_000, () => session.notify('line', { set: 'third' }, 7))
+      expect(transcript(m, states$(store), 3_000)).toEqual(['0 waiting for other', '2000 waiting for third'])
+    }),
+  )
+
+  it(
+    'is asked for when nothing was heard of the holder for the length of a lease',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['-5', '-6', '+7'], get: ['other 5'] })
+      at(m, 5_000, () => session.notify('line', { set: 'other' }, 6))
+      const silence = 9_000 + JITTER
+      const third = 5_000 + 2 * silence
+      expect(transcript(m, states$(store), third + 1)).toEqual([
+        '0 waiting for other',
+        `${third} held 7 until ${third + 9_000}`,
+      ])
+    }),
+  )
+
+  it(
+    'is asked for when it turns out free after a reconnect',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['-5', '+7'], get: ['other 5', ''] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      at(m, 2_000, () => session.connect())
+      const held = `${2_000 + JITTER} held 7 until ${2_000 + JITTER + 9_000}`
+      expect(transcript(m, states$(store), 3_000)).toEqual(['0 waiting for other', held])
+    }),
+  )
+
+  it(
+    'is not given back when it was never ours',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
+      transcript(m, states$(store), 1_000)
+      expect(sent()).toEqual([CLAIM, 'KEYNOTIFY', 'GET', 'KEYNOTIFY STOP'])
+    }),
+  )
+})
+
+describe('a lease that is lost', () => {
+  it(
+    'ends when its time is over without a renewal, and is asked for anew',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', undefined, undefined, '+4'], get: ['me 1'] })
+      const again = 9_000 + JITTER
+      expect(transcript(m, states$(store), again + 1)).toEqual([
+        '0 held 1 until 9000',
+        '9000 lost: expired',
+        `${again} held 4 until ${again + 9_000}`,
+      ])
+    }),
+  )
+
+  it(
+    'ends at its time without a connection, too',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      expect(transcript(m, states$(store), 20_000)).toEqual(['0 held 1 until 9000', '9000 lost: expired'])
+    }),
+  )
+
+  it(
+    'survives a short outage with its token, renewed as soon as the watch is there again',
+    marbles(m => {
+      const { store, session, sent } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      at(m, 8_000, () => session.connect(true))
+      expect(transcript(m, states$(store), 8_500)).toEqual(['0 held 1 until 9000', '8000 held 1 until 17000'])
+      expect(sent().slice(3)).toEqual(['KEYNOTIFY', 'GET', CLAIM, 'VDEL me', 'KEYNOTIFY STOP'])
+    }),
+  )
+
+  it(
+    'ends when the key was gone during an outage, for another may have had it and used a newer token',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', ''] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      at(m, 5_000, () => session.connect())
+      expect(transcript(m, states$(store), 6_000)).toEqual([
+        '0 held 1 until 9000',
+        '5000 lost: revoked',
+        `${5_000 + JITTER} held 9 until ${5_000 + JITTER + 9_000}`,
+      ])
+    }),
+  )
+
+  it(
+    'ends when the key is ours after an outage by a write that is none of its renewals',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', 'me 7'] })
+      at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
+      at(m, 5_000, () => session.connect())
+      expect(transcript(m, states$(store), 5_001)).toEqual(['0 held 1 until 9000', '5000 lost: revoked'])
+    }),
+  )
+
+  it(
+    'ends when another had the key in between, even if that is heard after a renewal',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1'] })
+      at(m, 3_500, () => session.notify('line', { set: 'guest' }, 5))
+      expect(transcript(m, states$(store), 3_600)).toEqual([
+        '0 held 1 until 9000',
+        '3000 held 1 until 12000',
+        '3500 lost: taken',
+        '3500 waiting for guest',
+      ])
+    }),
+  )
+
+  it(
+    'ends when a renewal is refused: somebody else has it',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', '-5', '-5'], get: ['me 1'] })
+      expect(transcript(m, states$(store), 3_500)).toEqual(['0 held 1 until 9000', '3000 lost: taken'])
+    }),
+  )
+
+  it(
+    'ends at once when the watch sees another holder',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '-5'], get: ['me 1'] })
+      at(m, 1_000, () => session.notify('line', { set: 'thief' }, 5))
+      expect(transcript(m, states$(store), 2_000)).toEqual([
+        '0 held 1 until 9000',
+        '1000 lost: taken',
+        '1000 waiting for thief',
+      ])
+    }),
+  )
+
+  it(
+    'ends at once when its key was deleted, and is asked for anew',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+1', '+6'], get: ['me 1'] })
+      at(m, 1_000, () => session.notify('line', 'delete', 5))
+      const again = 1_000 + JITTER
+      expect(transcript(m, states$(store), 2_000)).toEqual([
+        '0 held 1 until 9000',
+        '1000 lost: revoked',
+        `${again} held 6 until ${again + 9_000}`,
+      ])
+    }),
+  )
+
+  it(
+    'is not lost by news from before it was acquired',
+    marbles(m => {
+      const { store, session } = leaseBench(m, { set: ['+10'], get: ['me 10'] })
+      at(m, 1_000, () => session.notify('line', { set: 'former' }, 9))
+      expect(transcript(m, states$(store), 2_000)).toEqual(['0 held 10 until 9000'])
+    }),
+  )
+
+  it(
+    'ends when the wall clock jumps beyond its time, as it does for a machine that slept',
+    marbles(m => {
+      const { store, wall } = leaseBench(m, { set: ['+1', '-5'], get: ['me 1'] })
+      at(m, 1_000, () => {
+        wall.ahead = 60_000
+      })
+      expect(transcript(m, states$(store), 3_001)).toEqual(['0 held 1 until 9000', '3000 lost: expired'])
+    }),
+  )
+
+  it(
+    'is not brought back by an answer that comes too late',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1'], delay: 7_000 })
+      const again = 9_000 + JITTER + 7_000
+      expect(transcript(m, states$(store), again + 1)).toEqual([
+        '7000 held 1 until 9000',
+        '9000 lost: expired',
+        `${again} held 2 until ${9_000 + JITTER + 9_000}`,
+      ])
+    }),
+  )
+})

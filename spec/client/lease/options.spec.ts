@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest'
+import type { StateStore } from '../../../src/client/connect/client.js'
+import { fenced } from '../../../src/client/lease/fenced.js'
+import { lease } from '../../../src/client/lease/lease.js'
+import type { LeaseOptions } from '../../../src/client/lease/lease-options.js'
+import { ArgumentError } from '../../../src/core/util/errors.js'
+import { fakeStore } from '../../support/operator-session.js'
+
+describe('the arguments of a lease', () => {
+  it.each<[string, unknown, RegExp]>([
+    ['no options', undefined, /the (duration|options) of (the )?lease/],
+    ['options of nothing', null, /the (duration|options) of (the )?lease/],
+    ['a bigint', { duration: 10n }, /`duration` to be a positive integer, got `10` \(bigint\)/],
+    ['no duration', {}, /`duration` to be a positive integer, got `undefined`/],
+    ['a duration of 0', { duration: 0 }, /`duration` to be a positive integer, got `0`/],
+    ['a negative duration', { duration: -1 }, /`duration`/],
+    ['half a millisecond', { duration: 0.5 }, /`duration`/],
+    ['an endless duration', { duration: Number.POSITIVE_INFINITY }, /`duration`/],
+    ['a duration as text', { duration: '10s' }, /`duration`.*\(string\)/],
+    ['renewals never', { duration: 10, renewEvery: 0 }, /`renewEvery` to be a positive integer, got `0`/],
+    ['renewals backwards', { duration: 10, renewEvery: -3 }, /`renewEvery`/],
+    [
+      'renewals too late',
+      { duration: 10, renewEvery: 10 },
+      /`renewEvery` to be less than `duration`, got `10` and `10`/,
+    ],
+    ['a duration too short to renew', { duration: 1 }, /`duration` to be at least 2 ms/],
+    ['a holder without a name', { duration: 10, holder: '' }, /`holder` to be a text of at least one character/],
+    ['a holder that is no text', { duration: 10, holder: 7 }, /`holder`.*\(number\)/],
+    ['a holder of half a character', { duration: 10, holder: '\ud800' }, /`holder`/],
+  ])('refuse %s before anything is sent', (_, options, message) => {
+    const { store, session } = fakeStore(() => {
+      throw new Error('nothing may be sent')
+    })
+    // @ts-expect-error wrong options from untyped code
+    const wrong = () => lease(store, 'line', options)
+    expect(wrong).toThrow(ArgumentError)
+    expect(wrong).toThrow(message)
+    expect(session.requests).toEqual([])
+  })
+
+  it.each([
+    ['a view of one', (store: StateStore) => fenced(store, '1:0:a')],
+    ['nothing', () => undefined],
+  ])('refuse for a store %s', (_, of) => {
+    const { store } = fakeStore(() => {
+      throw new Error('nothing may be sent')
+    })
+    // @ts-expect-error wrong store from untyped code
+    expect(() => lease(of(store), 'line', { duration: 10 })).toThrow(/^Expected a store of `connect`, got /)
+  })
+
+  it('refuse an empty name', () => {
+    const { store } = fakeStore(() => {
+      throw new Error('nothing may be sent')
+    })
+    expect(() => lease(store, '', { duration: 10 })).toThrow(ArgumentError)
+  })
+
+  it.each<LeaseOptions>([{ duration: 2 }, { duration: 10_000 }, { duration: 10, renewEvery: 9, holder: 'ich' }])(
+    'take %j',
+    options => {
+      const { store } = fakeStore(() => {
+        throw new Error('nothing may be sent')
+      })
+      expect(lease(store, 'line', options).name).toBe('line')
+    },
+  )
+})

@@ -1,0 +1,154 @@
+import { getEventListeners } from 'node:events'
+import { defer, lastValueFrom, NEVER, Observable, of, Subject } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { AbortError } from '../../../src/client/index.js'
+import { LeaseLostError } from '../../../src/client/lease/errors.js'
+import type { LeaseState } from '../../../src/client/lease/lease-state.js'
+import { type LockOptions, withLock } from '../../../src/client/lease/with-lock.js'
+import { Hlc } from '../../../src/core/hlc/hlc.js'
+import { record } from '../../support/open-client.js'
+
+const LOST = new LeaseLostError('expired', 'line')
+const held = (version: number): LeaseState => ({
+  status: 'held',
+  token: new Hlc(version, 0, 'S'),
+  expiresAt: 10,
+  holder: 'me',
+})
+
+/** A lease in the hands of the spec, around work that never ends and notes its signals. */
+function open(options: LockOptions = {}, work: Observable<unknown> = NEVER) {
+  const lease = new Subject<LeaseState>()
+  const signals: AbortSignal[] = []
+  const result = record(
+    withLock(
+      lease,
+      (_, signal) => {
+        signals.push(signal)
+        return work
+      },
+      options,
+    ),
+  )
+  return { lease, signals, result }
+}
+
+const reasons = (signals: readonly AbortSignal[]): unknown[] =>
+  signals.map(({ aborted, reason }) => (aborted ? reason : 'works'))
+
+describe('The signal of work under a lock', () => {
+  it('is aborted with the loss, the moment the lease is lost', () => {
+    const { lease, signals, result } = open()
+    lease.next(held(1))
+    expect(reasons(signals)).toEqual(['works'])
+    lease.next({ status: 'lost', cause: LOST })
+    expect(reasons(signals)).toEqual([LOST])
+    expect(result.error).toBe(LOST)
+  })
+
+  it('is another one for every holding, when told to resume', () => {
+    const { lease, signals } = open({ resume: true })
+    lease.next(held(1))
+    lease.next({ status: 'lost', cause: LOST })
+    lease.next(held(2))
+    expect(reasons(signals)).toEqual([LOST, 'works'])
+  })
+
+  it('stays as it is when the lease is renewed', () => {
+    const { lease, signals } = open()
+    const state = held(1)
+    for (const _ of [1, 2, 3]) lease.next(state)
+    expect(reasons(signals)).toEqual(['works'])
+  })
+
+  it('is aborted when nobody waits for the work any more', () => {
+    const { lease, signals, result } = open()
+    lease.next(held(1))
+    result.unsubscribe()
+    expect(reasons(signals)).toEqual([expect.any(AbortError)])
+  })
+
+  it.each([
+    ['completes', of('done')],
+    [
+      'errors',
+      defer(() => {
+        throw new Error('work')
+      }),
+    ],
+  ])('is left alone when the work %s', (_, work) => {
+    const { lease, signals } = open({}, work)
+    lease.next(held(1))
+    expect(reasons(signals)).toEqual(['works'])
+    expect(lease.observed).toBe(false)
+  })
+
+  it('is aborted after the work is unsubscribed, so that what fails by it is no result', () => {
+    const lease = new Subject<LeaseState>()
+    const work = (_: Hlc, signal: AbortSignal): Observable<never> =>
+      new Observable(subscriber => signal.addEventListener('abort', () => subscriber.error(new Error('by the signal'))))
+    const result = record(withLock(lease, work))
+    lease.next(held(1))
+    lease.next({ status: 'lost', cause: LOST })
+    expect(result.error).toBe(LOST)
+  })
+
+  it('is aborted also when the teardown of the work throws', () => {
+    const broken = new Observable(() => () => {
+      throw new Error('teardown')
+    })
+    const { lease, signals, result } = open({}, broken)
+    lease.next(held(1))
+    expect(() => result.unsubscribe()).toThrow('teardown')
+    expect(reasons(signals)).toEqual([expect.any(AbortError)])
+  })
+
+  it('ends an async function that heeds it, while the result is the loss', async () => {
+    const lease = new Subject<LeaseState>()
+    const ended: unknown[] = []
+    const stopped = (signal: AbortSignal): Promise<never> =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    const work = async (_: Hlc, signal: AbortSignal): Promise<string> => {
+      try {
+        return await stopped(signal)
+      } catch (error) {
+        ended.push(error)
+        throw error
+      }
+    }
+    const result = expect(lastValueFrom(withLock(lease, work))).rejects.toBe(LOST)
+    lease.next(held(1))
+    lease.next({ status: 'lost', cause: LOST })
+    await result
+    expect(ended).toEqual([LOST])
+  })
+})
+
+describe('The `signal` of withLock', () => {
+  it.each([
+    ['waits for the lease', []],
+    ['works', [held(1)]],
+  ])('ends it while it %s, with the work', (_, states) => {
+    const aborter = new AbortController()
+    const { lease, signals, result } = open({ signal: aborter.signal })
+    for (const state of states) lease.next(state)
+    aborter.abort('enough')
+    expect(result.error).toMatchObject({ code: 'aborted', cause: 'enough' })
+    expect(signals.every(({ aborted }) => aborted)).toBe(true)
+    expect(lease.observed).toBe(false)
+    expect(getEventListeners(aborter.signal, 'abort')).toEqual([])
+  })
+
+  it('asks for nothing when it was aborted before', () => {
+    const { lease, result } = open({ signal: AbortSignal.abort() })
+    expect(result.error).toMatchObject({ code: 'aborted' })
+    expect(lease.observed).toBe(false)
+  })
+
+  it('is refused at the call when it is none', () => {
+    // @ts-expect-error a controller is no signal
+    expect(() => withLock(NEVER, () => NEVER, { signal: new AbortController() })).toThrow(
+      expect.objectContaining({ code: 'argument' }),
+    )
+  })
+})

@@ -1,0 +1,183 @@
+import { map } from 'rxjs'
+import { type Context, marbles } from 'rxjs-marbles'
+import { describe, expect, it } from 'vitest'
+import { type Entry, text } from '../../../src/client/index.js'
+import { type MatchingOptions, matching } from '../../../src/client/matching/index.js'
+import { type GlobStore, globBench } from '../../support/glob-bench.js'
+
+const UNKNOWN = '-ERR unknown command'
+const QUOTA = '-ERR the quota has been exceeded'
+
+/** The three observables of `s/*` in words. */
+function open(m: Context, options: GlobStore = {}, terms: MatchingOptions = {}) {
+  const bench = globBench(m, options)
+  const keys = matching(bench.store, 's/*', text, terms)
+  const inWords = ({ key, op, value }: Entry<string>): string => (op === 'set' ? `${key}=${value}` : `${key} ${op}`)
+  return {
+    ...bench,
+    entries$: keys.entries$.pipe(map(inWords)),
+    map$: keys.map$.pipe(map(values => Array.from(values, ([key, value]) => `${key}=${value}`).join())),
+    freshness$: keys.freshness$.pipe(map(({ state }) => state)),
+  }
+}
+
+const STATES = { c: 'connecting', l: 'live', r: 'resyncing', s: 'stale' } as const
+
+describe('entries$', () => {
+  it(
+    'has what there is when it was read, and every change when it is told of, of new keys without a read',
+    marbles(m => {
+      const { entries$, change, tell, at, sent } = open(m)
+      change('s/1', 'a')
+      at(40, () => tell('s/1', 'b'))
+      at(50, () => tell('s/2', 'c'))
+      at(60, () => tell('s/1', undefined))
+      const values = { a: 's/1=a', b: 's/1=b', c: 's/2=c', d: 's/1 delete' }
+      m.expect(entries$, '400ms !').toBeObservable('30ms a 9ms b 9ms c 9ms d', values)
+      m.flush()
+      expect(sent.slice(0, -1)).toEqual(['0 GLOBNOTIFY s/*', '10 SCAN s/*', '20 GET s/1'])
+    }),
+  )
+
+  it(
+    'has after a reconnect what came, changed and went meanwhile, and nothing else again',
+    marbles(m => {
+      const { entries$, change, at, connect, disconnect } = open(m)
+      for (const key of ['s/1', 's/2', 's/3']) change(key, 'a')
+      at(50, disconnect)
+      at(60, () => {
+        change('s/1', 'b')
+        change('s/2', undefined)
+        change('s/4', 'c')
+      })
+      at(100, connect)
+      const values = { a: 's/1=a', b: 's/2=a', c: 's/3=a', d: 's/1=b', e: 's/2 absent', f: 's/4=c' }
+      m.expect(entries$, '400ms !').toBeObservable('30ms (abc) 85ms (de) 6ms f', values)
+    }),
+  )
+})
+
+describe('map$', () => {
+  it(
+    'has its first when all keys are read, and one for all changes of a turn',
+    marbles(m => {
+      const { map$, change, tell, at } = open(m)
+      change('s/1', 'a')
+      change('s/2', 'a')
+      at(40, () => {
+        tell('s/1', 'b')
+        tell('s/3', 'c')
+        tell('s/2', undefined)
+      })
+      m.expect(map$, '400ms !').toBeObservable('30ms a 9ms b', { a: 's/1=a,s/2=a', b: 's/1=b,s/3=c' })
+    }),
+  )
+
+  it(
+    'has an empty one at once where there are no keys',
+    marbles(m => m.expect(open(m).map$, '400ms !').toBeObservable('20ms a', { a: '' })),
+  )
+})
+
+describe('freshness$', () => {
+  it(
+    'is live when all is read, stale without a connection, and resyncing until all is read again',
+    marbles(m => {
+      const { freshness$, change, at, connect, disconnect } = open(m)
+      change('s/1', 'a')
+      at(50, disconnect)
+      at(100, connect)
+      m.expect(freshness$, '400ms !').toBeObservable('c 29ms l 19ms s 49ms r 19ms l', STATES)
+    }),
+  )
+
+  it(
+    'is live throughout when keys come and go',
+    marbles(m => {
+      const { freshness$, tell, at } = open(m)
+      at(40, () => tell('s/1', 'a'))
+      at(50, () => tell('s/1', undefined))
+      m.expect(freshness$, '400ms !').toBeObservable('c 19ms l', STATES)
+    }),
+  )
+})
+
+describe('a store that does not tell of keys by a glob', () => {
+  it(
+    'is scanned every scanInterval, counted from the end of a scan',
+    marbles(m => {
+      const { entries$, change, at, sent } = open(m, { glob: [UNKNOWN] }, { scanInterval: 100 })
+      at(30, () => change('s/1', 'a'))
+      m.expect(entries$, '400ms !').toBeObservable('150ms a', { a: 's/1=a' })
+      m.flush()
+      const scans = sent.filter(request => request.includes('SCAN'))
+      expect(scans).toEqual(['10 SCAN s/*', '120 SCAN s/*', '230 SCAN s/*', '340 SCAN s/*'])
+    }),
+  )
+
+  it.each([
+    ['had no room', QUOTA],
+    ['said nothing three times', undefined],
+  ])('and %s is scanned only until it does, and is resyncing from then until it was scanned once more', (_, silence) =>
+    marbles(m => {
+      const glob = [silence, silence, silence, '+OK']
+      const { freshness$, sent } = open(m, { glob }, { scanInterval: 100_000 })
+      const states: string[] = []
+      const subscription = freshness$.subscribe(state => states.push(state))
+      m.scheduler.schedule(() => subscription.unsubscribe(), 20_000)
+      m.flush()
+      const asked = sent.filter(request => request.includes('GLOBNOTIFY') && !request.endsWith('STOP'))
+      expect(asked).toHaveLength(4)
+      expect(states).toEqual(['connecting', 'live', 'resyncing', 'live'])
+      const [last] = asked.slice(-1).map(request => Number.parseInt(request, 10))
+      expect(sent.filter(request => request.includes('SCAN')).at(-1)).toBe(`${(last ?? 0) + 10} SCAN s/*`)
+    })(),
+  )
+})
+
+describe('whoever leaves', () => {
+  it.each([
+    ['while the store is asked', { glob: [undefined] }, 500],
+    ['in the pause before it is asked again', { glob: ['-ERR'] }, 40],
+    ['before a scan', { glob: [UNKNOWN] }, 100],
+    ['while a store that was silent is scanned and asked on', { glob: [undefined] }, 5_000],
+    ['while all is told', {}, 100],
+    ['before all is verified', { verifyEvery: 1_000 }, 100],
+  ])('%s leaves no timer, no registration and nothing that goes on', (_, options: GlobStore, leaving) =>
+    marbles(m => {
+      const { entries$, map$, freshness$, change, sent, pending, at } = open(m, options)
+      change('s/1', 'a')
+      const subscriptions = [entries$, map$, freshness$].map(one$ => one$.subscribe())
+      const left = { pending: -1, sent: -1 }
+      at(leaving, () => {
+        for (const subscription of subscriptions) subscription.unsubscribe()
+      })
+      at(leaving + 20, () => Object.assign(left, { pending: pending(), sent: sent.length }))
+      m.flush()
+      // The one timer is that of the client, which verifies keys in turn.
+      expect(left.pending).toBe(options.verifyEvery ? 1 : 0)
+      expect(sent).toHaveLength(left.sent)
+      const stops = sent.filter(request => request.endsWith('GLOBNOTIFY s/* STOP'))
+      expect(stops).toHaveLength(options.glob?.[0] === UNKNOWN ? 0 : 1)
+    })(),
+  )
+
+  it(
+    'asks up to eight times for the end of a registration that is not answered, and no more when the glob is watched again',
+    marbles(m => {
+      const bench = globBench(m)
+      const keys = matching(bench.store, 's/*', text)
+      const subscription = keys.freshness$.subscribe()
+      bench.at(100, () => {
+        bench.mute('STOP')
+        subscription.unsubscribe()
+      })
+      bench.at(200_000, () => keys.freshness$.subscribe().unsubscribe())
+      bench.at(200_500, () => keys.freshness$.subscribe())
+      m.flush()
+      const times = bench.sent.filter(request => request.endsWith('STOP')).map(request => Number.parseInt(request, 10))
+      expect(times.filter(time => time < 200_000)).toHaveLength(8)
+      expect(times.filter(time => time >= 200_000)).toEqual([200_000])
+    }),
+  )
+})

@@ -1,0 +1,95 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it, vi } from 'vitest'
+import { type Entry, number, type StateStore, systemClock, text } from '../../../src/client/index.js'
+import { matching } from '../../../src/client/matching/index.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const strict = { notifications: 'subscribed', clock: systemClock } as const
+
+const inWords = ({ key, op, value }: Entry<unknown>): string => `${key} ${op}${op === 'set' ? ` ${String(value)}` : ''}`
+const words = (entries: readonly Entry<unknown>[]): string[] => entries.map(inWords)
+
+async function write(client: StateStore, ...pairs: readonly [key: string, value: string][]): Promise<void> {
+  for (const [key, value] of pairs) await client.set(key, value, text)
+}
+
+describe('the keys that fit a glob', () => {
+  it('are told as they are, then every change of each once and in order, those that come and go included', async () => {
+    const { store } = await openStore(strict)
+    const [panel, writer] = [openClient(store.url), openClient(store.url)]
+    await write(writer, ['sensor/1', 'a'], ['sensor/2', 'b'], ['other', 'x'])
+    const keys = matching(panel, 'sensor/*', text)
+    const seen = record(keys.entries$)
+    const freshness = record(keys.freshness$)
+    await freshness.until(({ values }) => values.at(-1)?.state === 'live')
+    expect(words(seen.values).sort()).toEqual(['sensor/1 set a', 'sensor/2 set b'])
+    await write(writer, ['sensor/1', 'c'], ['sensor/3', 'd'], ['sensor/3', 'e'], ['other', 'y'])
+    await writer.delete('sensor/1')
+    await writer.delete('sensor/3')
+    await write(writer, ['sensor/3', 'f'])
+    await seen.until(({ values }) => values.length === 8)
+    expect(words(seen.values.slice(2))).toEqual([
+      'sensor/1 set c',
+      'sensor/3 set d',
+      'sensor/3 set e',
+      'sensor/1 delete',
+      'sensor/3 delete',
+      'sensor/3 set f',
+    ])
+    expect(freshness.values.map(({ state }) => state)).toEqual(['connecting', 'live'])
+  })
+
+  it('share one registration, which ends with the last subscriber', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    await write(client, ['sensor/1', 'a'])
+    const first = record(matching(client, 'sensor/*', text).map$)
+    const second = record(matching(client, 'sensor/*', text).entries$)
+    await Promise.all([first.until(({ values }) => values.length > 0), second.until(({ values }) => values.length > 0)])
+    expect(store.stats.watches).toBe(100)
+    first.unsubscribe()
+    second.unsubscribe()
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+
+  it('say nothing of a registration that was being ended when the client was closed', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url, { stopDelay: 0 })
+    const errors = record(client.errors$)
+    const freshness = record(matching(client, 'sensor/*', text).freshness$)
+    await freshness.until(({ values }) => values.at(-1)?.state === 'live')
+    freshness.unsubscribe()
+    await client.close()
+    expect(errors.values).toEqual([])
+  })
+
+  it('are a map, that of the moment, whose values decode', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    await write(client, ['n/1', '1'], ['n/2', 'two'], ['n/3', '3'])
+    const maps = record(matching(client, 'n/*', number).map$)
+    await maps.until(({ values }) => values.length === 1)
+    expect(maps.values[0]).toEqual(
+      new Map([
+        ['n/1', 1],
+        ['n/3', 3],
+      ]),
+    )
+    await firstValueFrom(client.key('n/2', number).set(2))
+    await client.delete('n/3')
+    await maps.until(({ values }) => values.at(-1)?.size === 2 && values.at(-1)?.get('n/2') === 2)
+    expect(maps.values[0]).toEqual(
+      new Map([
+        ['n/1', 1],
+        ['n/3', 3],
+      ]),
+    )
+    expect(maps.values.at(-1)).toEqual(
+      new Map([
+        ['n/1', 1],
+        ['n/2', 2],
+      ]),
+    )
+  })
+})

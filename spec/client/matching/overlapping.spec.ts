@@ -1,0 +1,131 @@
+import { Subscription } from 'rxjs'
+import { type Context, marbles } from 'rxjs-marbles'
+import { describe, expect, it } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { matching } from '../../../src/client/matching/index.js'
+import { globBench } from '../../support/glob-bench.js'
+
+/** When a store has been silent three times, and is scanned; ms. */
+const SCANNED = 5_000
+
+/** What is heard of globs that one client watches, of at most four keys each. */
+function open(m: Context) {
+  const bench = globBench(m)
+  return {
+    ...bench,
+    watch: (glob: string) => {
+      const heard: string[] = []
+      const subscription = matching(bench.store, glob, text, { maxKeys: 4 }).entries$.subscribe(
+        ({ key, op, value, source }) => heard.push(op === 'set' ? `${key}=${value} ${source}` : `${key} ${op}`),
+      )
+      return { heard, subscription }
+    },
+    /** The connection is lost; on the next one, which is there at 120 ms, nobody answers for the glob. */
+    returnWithout: (glob: string) => {
+      bench.at(100, bench.disconnect)
+      bench.at(110, () => {
+        bench.mute(`GLOBNOTIFY ${glob}`)
+        bench.change('s/a', '2')
+      })
+      bench.at(120, bench.connect)
+    },
+    requests: () => bench.sent.map(line => line.replace(/^\d+ /, '')),
+  }
+}
+
+describe('Globs of one client that overlap', () => {
+  it(
+    'take no steps from each other when one has to scan and the other forgets keys that are gone',
+    marbles(m => {
+      const { watch, tell, at, mute, requests } = open(m)
+      mute('GLOBNOTIFY */a')
+      const all = watch('*')
+      const some = watch('*/a')
+      at(50, () => tell('s/a', '1'))
+      at(SCANNED, () => tell('s/a', undefined))
+      at(SCANNED + 10, () => tell('s/b', '1'))
+      at(SCANNED + 20, () => tell('s/b', undefined))
+      at(SCANNED + 30, () => tell('s/a', '2'))
+      at(SCANNED + 31, () => tell('s/a', '3'))
+      m.flush()
+      const steps = ['s/a=1 notification', 's/a delete', 's/a=2 notification', 's/a=3 notification']
+      expect(all.heard.filter(line => line.startsWith('s/a'))).toEqual(steps)
+      expect(some.heard).toEqual(steps)
+      expect(requests()).not.toContain('KEYNOTIFY s/a')
+    }),
+  )
+
+  it(
+    'do not wait for one that is not answered',
+    marbles(m => {
+      const { watch, tell, at, returnWithout, requests } = open(m)
+      const some = watch('*/a')
+      const all = watch('*')
+      at(50, () => tell('s/a', '1'))
+      returnWithout('*/a')
+      at(200, () => expect(all.heard.at(-1)).toBe('s/a=2 resync'))
+      m.flush()
+      expect(some.heard.at(-1)).toBe('s/a=2 resync')
+      expect(requests()).not.toContain('KEYNOTIFY s/a')
+    }),
+  )
+
+  it(
+    'lend their registration to the keys of one that is left, one that has it first of all',
+    marbles(m => {
+      const { watch, tell, at, mute, requests } = open(m)
+      mute('GLOBNOTIFY */a')
+      const all = watch('*')
+      at(50, () => void watch('*/a'))
+      at(60, () => tell('s/a', '1'))
+      const letters: ReturnType<typeof watch>[] = []
+      at(70, () => letters.push(watch('s/*')))
+      at(200, () => all.subscription.unsubscribe())
+      at(201, () => tell('s/a', '2'))
+      at(202, () => tell('s/a', '3'))
+      m.flush()
+      expect(letters[0]?.heard).toEqual(['s/a=1 notification', 's/a=2 notification', 's/a=3 notification'])
+      expect(requests()).not.toContain('KEYNOTIFY s/a')
+    }),
+  )
+
+  it(
+    'do not wait for one that is not answered with keys that they find later',
+    marbles(m => {
+      const { watch, tell, at, returnWithout } = open(m)
+      const heard: string[][] = []
+      watch('*/a')
+      at(50, () => tell('s/a', '1'))
+      returnWithout('*/a')
+      at(125, () => heard.push(watch('*').heard))
+      at(200, () => expect(heard).toEqual([['s/a=2 resync']]))
+      m.flush()
+    }),
+  )
+
+  it(
+    'leave a key to one that is still to be answered when they are left upon an answer',
+    marbles(m => {
+      const { store, watch, tell, at, mute, unmute, requests } = open(m)
+      mute('GLOBNOTIFY *')
+      mute('GLOBNOTIFY */a')
+      const all = matching(store, '*', text, { maxKeys: 4, scanInterval: 300 })
+      let states = ''
+      const subscription = new Subscription()
+      subscription.add(
+        all.freshness$.subscribe(({ state }) => {
+          states += state[0]
+          if (states === 'clr') subscription.unsubscribe()
+        }),
+      )
+      at(6_000, () => {
+        unmute('GLOBNOTIFY *')
+        watch('*/a')
+      })
+      at(6_010, () => tell('s/a', '1'))
+      m.flush()
+      expect(states).toBe('clr')
+      expect(requests()).toContain('KEYNOTIFY s/a')
+    }),
+  )
+})

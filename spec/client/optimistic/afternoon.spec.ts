@@ -1,0 +1,151 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { lastValueFrom } from 'rxjs'
+import { expect, it, onTestFinished } from 'vitest'
+import { type Clock, number, systemClock } from '../../../src/client/index.js'
+import {
+  type LateWrite,
+  type OptimisticOptions,
+  type OptimisticState,
+  optimistic,
+} from '../../../src/client/optimistic/index.js'
+import { fileStorage } from '../../../src/node/index.js'
+import { layLink } from '../../support/link.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const HOUR = 3_600_000
+
+/** The machine's clock, of which hours pass at once while nothing runs. */
+class Hours implements Clock {
+  #passed = 0
+
+  /** ms */
+  pass(time: number): void {
+    this.#passed += time
+  }
+
+  now = (): number => systemClock.now() + this.#passed
+  monotonic = (): number => systemClock.monotonic()
+  schedule = (delay: number, task: () => void): (() => void) => systemClock.schedule(delay, task)
+}
+
+interface Afternoon {
+  /** Somebody else writes 30 meanwhile. Default `true`. */
+  readonly others?: boolean
+  /** Until the process is back and connected, ms. Default three hours. */
+  readonly away?: number
+  /** By how much the clock is set while it is away, ms. */
+  readonly set?: number
+}
+
+/** A process that writes 24 and 25 without a connection, and ends; hours later the next one finds what was kept. */
+async function afternoon(
+  options: OptimisticOptions<number>,
+  { others = true, away = 3 * HOUR, set = 0 }: Afternoon = {},
+) {
+  const directory = await mkdtemp(join(tmpdir(), 'afternoon-'))
+  onTestFinished(async () => rm(directory, { recursive: true }))
+  const terms = {
+    ...options,
+    ...(options.offline && options.offline !== 'drop' && { storage: fileStorage(directory) }),
+  }
+  const clock = new Hours()
+  const { store } = await openStore({ clock })
+  const link = await layLink(store.url)
+  const other = openClient(store.url, { clock }).key('valve', number)
+  await other.set(20)
+
+  const first = openClient(link.url, { clock })
+  const view = optimistic(first.key('valve', number), terms)
+  const written = record(view.state$)
+  await written.until(({ values }) => values.at(-1)?.state === 'confirmed')
+  link.cut()
+  await record(first.status$).until(({ values }) => values.at(-1)?.state === 'reconnecting')
+  const results: string[] = []
+  for (const value of [24, 25])
+    view.set(value).subscribe({ next: ({ outcome }) => results.push(outcome), error: ({ code }) => results.push(code) })
+  const shown = written.values.at(-1)
+  await first.close()
+
+  await store.restart({ keys: 'kept' })
+  clock.pass(away + set)
+  await other.get()
+  if (others) await other.set(30)
+  link.restore()
+  const second = openClient(link.url, { clock })
+  const after = record(optimistic(second.key('valve', number), terms).state$)
+  const becomes = (is: (state: OptimisticState<number>) => boolean): Promise<void> =>
+    after.until(({ values }) => values.some(is))
+  const ends = async (): Promise<readonly unknown[]> => {
+    await after.until(({ values }) => ['confirmed', 'refused'].includes(values.at(-1)?.state ?? ''))
+    const { value, state, error, late } = after.values.at(-1) ?? {}
+    return [value, state, error?.code, late && Math.floor((late.sentAfter ?? 0) / HOUR)]
+  }
+  const stored = async (): Promise<number | undefined> => (await lastValueFrom(other.get())).value
+  return { shown, results, becomes, ends, stored }
+}
+
+const isRestored = ({ late }: OptimisticState<number>): boolean => late?.restored === true
+
+it('drop: was refused at once, and nothing comes later', async () => {
+  const { shown, results, ends, stored } = await afternoon({ offline: 'drop' })
+  expect([shown?.value, shown?.state, results]).toEqual([20, 'refused', ['offline', 'offline']])
+  expect(await ends()).toEqual([30, 'confirmed', undefined, undefined])
+  expect(await stored()).toBe(30)
+})
+
+it('without a policy: failed when its process ended, and nothing comes later', async () => {
+  const { shown, results, ends, stored } = await afternoon({})
+  expect([shown?.value, shown?.state]).toEqual([25, 'pending'])
+  expect(results).toEqual(['superseded', 'closed'])
+  expect(await ends()).toEqual([30, 'confirmed', undefined, undefined])
+  expect(await stored()).toBe(30)
+})
+
+it('latest: the newest is sent, and says how late it is', async () => {
+  const { shown, results, becomes, ends, stored } = await afternoon({ offline: 'latest', maxAge: 4 * HOUR })
+  expect([shown?.value, shown?.state, results]).toEqual([25, 'pending', ['superseded', 'closed']])
+  await becomes(isRestored)
+  await becomes(({ state, late }) => state === 'confirmed' && late?.sentAfter !== undefined)
+  expect(await ends()).toEqual([25, 'confirmed', undefined, 3])
+  expect(await stored()).toBe(25)
+})
+
+it.each([
+  { why: 'it is older than maxAge', away: 3 * HOUR, set: 0, maxAge: 2 * HOUR },
+  { why: 'it is older than a minute, and nobody said otherwise', away: 61_000, set: 0, maxAge: undefined },
+  { why: 'the clock was set back behind it, so that nobody knows', away: HOUR, set: -2 * HOUR, maxAge: 4 * HOUR },
+])('latest: is not sent when $why', async ({ away, set, maxAge }) => {
+  const { becomes, stored } = await afternoon({ offline: 'latest', maxAge }, { others: set === 0, away, set })
+  await becomes(({ state, error }) => state === 'refused' && error?.code === 'offline')
+  expect(await stored()).toBe(set === 0 ? 30 : 20)
+})
+
+it.each([true, false])('ask: the user hears how old it is and what there is, and says %s', async yes => {
+  const asked: LateWrite<number>[] = []
+  const ask = (late: LateWrite<number>): boolean[] => {
+    asked.push(late)
+    return [yes]
+  }
+  const { becomes, stored } = await afternoon({ offline: 'ask', maxAge: 4 * HOUR, ask })
+  // Asked at once when the key is read by then: no state need follow a no.
+  await expect.poll(() => asked.length).toBe(1)
+  await becomes(({ state, value }) => state === 'confirmed' && value === (yes ? 25 : 30))
+  expect(asked).toEqual([expect.objectContaining({ key: 'valve', value: 25, current: 30 })])
+  expect(Math.floor((asked[0]?.age ?? 0) / HOUR)).toBe(3)
+  expect(await stored()).toBe(yes ? 25 : 30)
+})
+
+it('cas: is sent when nobody has written the key meanwhile', async () => {
+  const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: 4 * HOUR }, { others: false })
+  await becomes(({ state, value, late }) => state === 'confirmed' && value === 25 && (late?.sentAfter ?? 0) >= 3 * HOUR)
+  expect(await stored()).toBe(25)
+})
+
+it('cas: is refused when somebody has', async () => {
+  const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: 4 * HOUR })
+  await becomes(({ state, value, error }) => state === 'refused' && value === 30 && error?.code === 'conflict')
+  expect(await stored()).toBe(30)
+})

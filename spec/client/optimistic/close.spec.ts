@@ -1,0 +1,99 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { EMPTY, from, lastValueFrom, map, NEVER, type Observable, timer } from 'rxjs'
+import { marbles } from 'rxjs-marbles'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { connect, number } from '../../../src/client/index.js'
+import { optimistic, type StoredWrite, type WriteStorage } from '../../../src/client/optimistic/index.js'
+import { fileStorage } from '../../../src/node/index.js'
+import { freePort } from '../../support/free-port.js'
+import { record } from '../../support/open-client.js'
+import { writeBench } from '../../support/write-bench.js'
+
+const inWords = ({ value }: StoredWrite): string => new TextDecoder().decode(value)
+
+/** A storage that takes its time. */
+function slowStorage(save: () => Observable<unknown>) {
+  const kept: string[] = []
+  const storage: WriteStorage = {
+    load: () => [undefined],
+    save: (_, write) => save().pipe(map(() => kept.push(inWords(write)))),
+    remove: () => [true],
+  }
+  return { storage, kept }
+}
+
+describe('close()', () => {
+  it('resolves when a write that waits for the connection is in its storage', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'close-'))
+    onTestFinished(async () => rm(directory, { recursive: true }))
+    const storage = fileStorage(directory)
+    const store = connect(`mqtt://127.0.0.1:${await freePort()}`)
+    const view = optimistic(store.key('valve', number), { offline: 'latest', storage })
+    view.next(24)
+    view.next(25)
+    await store.close()
+    const kept = await lastValueFrom(from(storage.load(Buffer.from('valve').toString('hex').toUpperCase())))
+    expect(kept && inWords(kept)).toBe('25')
+  })
+
+  it(
+    'waits for the storage without a connection and with one',
+    marbles(m => {
+      for (const isUp of [false, true]) {
+        const { storage, kept } = slowStorage(() => timer(500, m.scheduler))
+        const { store, view, disconnect, connect, at } = writeBench(m, { offline: 'latest', storage })
+        view.state$.subscribe()
+        const closed = record(store.status$)
+        at(40, disconnect)
+        at(50, () => view.next('b'))
+        at(60, () => {
+          if (isUp) connect()
+          void store.close()
+        })
+        at(549, () => expect(closed.values.at(-1)?.state).not.toBe('closed'))
+        at(551, () => expect([kept, closed.values.at(-1)?.state]).toEqual([['b'], 'closed']))
+      }
+      m.flush()
+    }),
+  )
+
+  it(
+    'gives a storage 10 s, and reports what it could not keep',
+    marbles(m => {
+      const { storage } = slowStorage(() => NEVER)
+      const { store, view, disconnect, at } = writeBench(m, { offline: 'latest', storage })
+      const errors: string[] = []
+      store.errors$.subscribe(({ message }) => errors.push(message))
+      view.state$.subscribe()
+      at(40, disconnect)
+      // The storage has its own 10 s for each request, of which there are two here.
+      at(50, () => view.next('b'))
+      at(5_000, () => view.next('c'))
+      at(6_000, () => void store.close())
+      const ends: number[] = []
+      store.status$.subscribe({ complete: () => ends.push(m.scheduler.now()) })
+      m.flush()
+      expect(ends).toEqual([16_000])
+      expect(errors).toEqual([
+        'The storage of writes failed: it did not answer within 10000 ms',
+        'The storage of writes failed: it was still writing 10000 ms after the client was closed; the newest write to key "k" may not be kept',
+      ])
+    }),
+  )
+
+  it(
+    'waits for no storage that has nothing to do',
+    marbles(m => {
+      const { storage } = slowStorage(() => EMPTY)
+      const { store, view, at } = writeBench(m, { offline: 'latest', storage })
+      view.state$.subscribe()
+      const ends: number[] = []
+      store.status$.subscribe({ complete: () => ends.push(m.scheduler.now()) })
+      at(100, () => void store.close())
+      m.flush()
+      expect(ends).toEqual([100])
+    }),
+  )
+})

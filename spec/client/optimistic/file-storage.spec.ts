@@ -1,0 +1,98 @@
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { from, lastValueFrom } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { StoredWrite } from '../../../src/client/optimistic/index.js'
+import { fileStorage } from '../../../src/node/index.js'
+
+async function open() {
+  const parent = await mkdtemp(join(tmpdir(), 'writes-'))
+  onTestFinished(async () => rm(parent, { recursive: true }))
+  const directory = join(parent, 'kept')
+  const storage = fileStorage(directory)
+  return {
+    directory,
+    load: (key: string) => lastValueFrom(from(storage.load(key))),
+    save: (key: string, write: StoredWrite) => lastValueFrom(from(storage.save(key, write))),
+    remove: (key: string, id: string) => lastValueFrom(from(storage.remove(key, id))),
+  }
+}
+
+const write = (id: string, at = 1, seen?: string | null): StoredWrite => ({
+  id,
+  at,
+  value: new Uint8Array([0, 255, 7]),
+  ...(seen !== undefined && { seen }),
+})
+
+describe('a storage of files', () => {
+  it('has nothing before anything was kept', async () => {
+    const { load, remove } = await open()
+    expect([await load('6B'), await remove('6B', 'a')]).toEqual([undefined, false])
+  })
+
+  it.each([undefined, null, '1:0:S'])('gives back what was kept, seen %s', async seen => {
+    const { load, save } = await open()
+    await save('6B', write('a', 1, seen))
+    expect(await load('6B')).toEqual(write('a', 1, seen))
+    expect(await load('6C')).toBeUndefined()
+  })
+
+  it('gives back what a value was made from', async () => {
+    const { load, save } = await open()
+    const made = { ...write('a'), base: new Uint8Array([9, 0, 255]) }
+    await save('6B', made)
+    expect(await load('6B')).toEqual(made)
+  })
+
+  it('keeps the newest of a key alone, whatever keys are called', async () => {
+    const { load, save, directory } = await open()
+    const long = 'FF'.repeat(30_000)
+    await save(long, write('a'))
+    await save(long, write('../b', 2))
+    await save('6B', write('a'))
+    expect(await load(long)).toEqual(write('../b', 2))
+    expect(await readdir(directory)).toHaveLength(2)
+    expect((await stat(join(directory, (await readdir(directory))[0] ?? ''))).mode & 0o777).toBe(0o600)
+  })
+
+  it('gives a write to one of those who take it, and not to one who means another', async () => {
+    const { load, save, remove } = await open()
+    await save('6B', write('a'))
+    expect(await remove('6B', 'b')).toBe(false)
+    const taken = await Promise.all(Array.from({ length: 5 }, () => remove('6B', 'a')))
+    expect(taken.filter(Boolean)).toHaveLength(1)
+    expect(await load('6B')).toBeUndefined()
+  })
+
+  it('gives nothing older once the newest was taken, of two processes that kept one at the same time', async () => {
+    const { load, save, remove } = await open()
+    await Promise.all([save('6B', write('a')), save('6B', write('b', 2)), save('6B', write('c', 1))])
+    expect(await load('6B')).toEqual(write('b', 2))
+    expect(await remove('6B', 'b')).toBe(true)
+    expect(await load('6B')).toBeUndefined()
+  })
+
+  it('leaves nothing behind when it cannot keep one', async () => {
+    const { save, directory } = await open()
+    await save('6B', write('a'))
+    const [file = ''] = await readdir(directory)
+    await rm(join(directory, file))
+    await mkdir(join(directory, file))
+    await expect(save('6B', write('a'))).rejects.toThrow()
+    expect(await readdir(directory)).toEqual([file])
+  })
+
+  it('says which file it cannot read', async () => {
+    const { load, save, directory } = await open()
+    await save('6B', write('a'))
+    const [file = ''] = await readdir(directory)
+    await writeFile(join(directory, file), '{}')
+    await expect(load('6B')).rejects.toThrow(file)
+  })
+
+  it('asks for a directory', () => {
+    expect(() => fileStorage('')).toThrow('Expected the directory to be a path')
+  })
+})

@@ -1,0 +1,200 @@
+import { of, timer, map as toMap } from 'rxjs'
+import { marbles } from 'rxjs-marbles'
+import { describe, expect, it } from 'vitest'
+import type { LateWrite } from '../../../src/client/optimistic/index.js'
+import { writeBench } from '../../support/write-bench.js'
+
+const VALUES = {
+  c: '- connecting',
+  A: 'a confirmed',
+  S: 'a confirmed',
+  p: 'b pending late',
+  q: 'b pending late',
+  s: 'b pending sent 50 late',
+  X: 'x confirmed',
+  d: 'a refused: offline',
+}
+// Read, then 40 ms later without a connection.
+const START = 'c 19ms A 19ms S'
+
+describe('a write without a connection', () => {
+  it(
+    'fails at its deadline, as any other, unless a policy says otherwise',
+    marbles(m => {
+      const { state$, view, writes, disconnect, connect, at } = writeBench(m)
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(1_500, connect)
+      m.expect(state$, '1200ms !').toBeObservable(`${START} 9ms p 999ms r`, { ...VALUES, r: 'a refused: timeout' })
+      m.flush()
+      expect(writes()).toEqual([])
+    }),
+  )
+
+  it(
+    'is sent when the connection comes before that, and says that it was late',
+    marbles(m => {
+      const { state$, view, writes, disconnect, connect, at } = writeBench(m)
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(100, connect)
+      const values = { ...VALUES, B: 'b confirmed sent 50 late' }
+      m.expect(state$, '112ms !').toBeObservable(`${START} 9ms p 49ms (ss) 6ms B`, values)
+      m.flush()
+      expect(writes()).toEqual(['100 SET b'])
+    }),
+  )
+
+  it(
+    'drop: fails at once',
+    marbles(m => {
+      const { state$, view, writes, disconnect, connect, at } = writeBench(m, { offline: 'drop' })
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(100, connect)
+      m.expect(state$, '90ms !').toBeObservable(`${START} 9ms d`, VALUES)
+      m.flush()
+      expect(writes()).toEqual([])
+    }),
+  )
+
+  it(
+    'latest: the newest waits, and is sent late',
+    marbles(m => {
+      const { state$, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest' })
+      const results: string[] = []
+      at(40, disconnect)
+      at(50, () => void result('x').subscribe(outcome => results.push(outcome)))
+      at(60, () => void result('b').subscribe(outcome => results.push(outcome)))
+      at(2_000, connect)
+      const values = { ...VALUES, x: 'x pending late', s: 'b pending sent 1940 late', B: 'b confirmed sent 1940 late' }
+      m.expect(state$, '2012ms !').toBeObservable(`${START} 9ms x 9ms p 1939ms (ss) 6ms B`, values)
+      m.flush()
+      expect(results).toEqual(['x superseded', 'b applied'])
+      expect(writes()).toEqual(['2000 SET b'])
+    }),
+  )
+
+  it(
+    'latest: is not sent when it is older than maxAge, and says so when that is over',
+    marbles(m => {
+      const { state$, view, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest', maxAge: 500 })
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(550, connect)
+      m.expect(state$, '549ms !').toBeObservable(`${START} 9ms p`, VALUES)
+      m.flush()
+      expect(writes()).toEqual([])
+    }),
+  )
+
+  it(
+    'cas: is sent if the key is what the user saw',
+    marbles(m => {
+      const { view, writes, disconnect, connect, at } = writeBench(m, { offline: 'cas' })
+      view.state$.subscribe()
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(100, connect)
+      m.flush()
+      // Not before the key was read again.
+      expect(writes()).toEqual(['120 SET b IFVER 1:0:S'])
+    }),
+  )
+
+  it(
+    'cas: is refused if somebody has written the key meanwhile',
+    marbles(m => {
+      const { state$, view, change, disconnect, connect, at } = writeBench(m, { offline: 'cas' })
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(60, () => change('x'))
+      at(100, connect)
+      const values = { ...VALUES, s: 'b pending late', t: 'b pending sent 70 late', r: 'x refused: conflict' }
+      m.expect(state$, '400ms !').toBeObservable(`${START} 9ms p 49ms q 19ms t 9ms r`, values)
+    }),
+  )
+
+  it(
+    'cas: with a connection it writes as ever',
+    marbles(m => {
+      const { view, writes, at } = writeBench(m, { offline: 'cas' })
+      at(50, () => view.next('b'))
+      m.flush()
+      expect(writes()).toEqual(['50 SET b'])
+    }),
+  )
+})
+
+describe('ask', () => {
+  it(
+    'asks when the key was read again, with what it has now, and sends on yes',
+    marbles(m => {
+      const asked: LateWrite<string>[] = []
+      const ask = (late: LateWrite<string>) => {
+        asked.push(late)
+        return timer(30, m.scheduler).pipe(toMap(() => true))
+      }
+      const { view, change, writes, disconnect, connect, at } = writeBench(m, { offline: 'ask', ask })
+      view.state$.subscribe()
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(60, () => change('x'))
+      at(100, connect)
+      m.flush()
+      expect(asked).toEqual([expect.objectContaining({ key: 'k', value: 'b', age: 70, current: 'x' })])
+      expect(writes()).toEqual(['150 SET b'])
+    }),
+  )
+
+  it(
+    'sends nothing on no, and the write is withdrawn',
+    marbles(m => {
+      const { view, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'ask', ask: () => of(false) })
+      view.state$.subscribe()
+      const results: string[] = []
+      at(40, disconnect)
+      at(50, () => void result('b').subscribe(outcome => results.push(outcome)))
+      at(100, connect)
+      m.flush()
+      expect([results, writes()]).toEqual([['b withdrawn'], []])
+    }),
+  )
+
+  it(
+    'asks again on the next connection when one went while the user thought, and not about what is too old by then',
+    marbles(m => {
+      let asked = 0
+      const ask = () => {
+        asked++
+        return timer(200, m.scheduler).pipe(toMap(() => true))
+      }
+      const { view, writes, disconnect, connect, at } = writeBench(m, { offline: 'ask', ask, maxAge: 400 })
+      view.state$.subscribe()
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(100, connect)
+      at(200, disconnect)
+      at(300, connect)
+      m.flush()
+      expect([asked, writes()]).toEqual([2, []])
+    }),
+  )
+
+  it(
+    'a newer write with a connection needs no answer',
+    marbles(m => {
+      const { view, writes, disconnect, connect, at } = writeBench(m, {
+        offline: 'ask',
+        ask: () => timer(9e4, m.scheduler).pipe(toMap(() => true)),
+      })
+      view.state$.subscribe()
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(100, connect)
+      at(150, () => view.next('x'))
+      m.flush()
+      expect(writes()).toEqual(['150 SET x'])
+    }),
+  )
+})

@@ -1,0 +1,58 @@
+import { lastValueFrom, NEVER, of } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { number, text } from '../../../src/client/index.js'
+import { optimistic } from '../../../src/client/optimistic/index.js'
+import { fakeStore } from '../../support/operator-session.js'
+
+const { store } = fakeStore(() => NEVER)
+const key = store.key('k', text)
+const storage = { load: () => of(undefined), save: () => of(0), remove: () => of(true) }
+
+describe('options of a writable key', () => {
+  it.each([
+    [{ conflict: 'first' }, "Expected `conflict` to be 'last', 'refuse' or a function, got `first`"],
+    [{ offline: 'queue' }, "Expected `offline` to be 'drop', 'latest', 'ask' or 'cas', got `queue`"],
+    [{ offline: 'latest', maxAge: 0 }, 'Expected `maxAge` to be a positive integer'],
+    [{ offline: 'ask' }, 'Expected `ask` to be a function'],
+    [{ offline: 'cas', ask: () => [true] }, "`ask` is for `offline: 'ask'` alone"],
+    [{ offline: 'drop', storage }, '`storage` and `maxAge` are for'],
+    [{ maxAge: 1_000 }, '`storage` and `maxAge` are for'],
+    [{ offline: 'latest', storage: { load: () => [] } }, 'Expected `storage` to have a method `save`'],
+    [{ persist: 'yes' }, 'Expected `persist` to be true or false'],
+    [{ merge: () => 'a' }, 'Unknown option `merge` of optimistic: did you mean `conflict`?'],
+    [{ offlin: 'drop' }, 'did you mean `offline`?'],
+  ])('%o are refused', (options, message) => {
+    // @ts-expect-error some of them do not compile either
+    expect(() => optimistic(key, options)).toThrow(message)
+  })
+
+  it('are for a key', () => {
+    // @ts-expect-error a name is no key
+    expect(() => optimistic('k')).toThrow('Expected a key of a store, got `k` (string)')
+  })
+
+  it('time to live, disk and timeout go with every write', async () => {
+    const { store, session } = fakeStore(({ verb }) => (verb === 'SET' ? of('v') : NEVER))
+    const view = optimistic(store.key('k', text), { expiresIn: 5_000, persist: true, timeout: 3_000 })
+    await lastValueFrom(view.set('a'))
+    expect(session.requests.filter(({ verb }) => verb === 'SET')).toEqual([
+      expect.objectContaining({ rest: ['a', 'PX', '5000'], expiry: 3 }),
+    ])
+  })
+})
+
+describe('ifVersion', () => {
+  it('asks for this very version', async () => {
+    const { store, session } = fakeStore(() => of(':-1'))
+    const { applied } = await store.key('n', number).set(1, { ifVersion: '12:3:S' })
+    expect([applied, session.requests.at(-1)?.rest]).toEqual([false, ['1', 'IFVER', '12:3:S']])
+  })
+
+  it('is a version, and no condition beside another', async () => {
+    const n = store.key('n', number)
+    await expect(n.set(1, { ifVersion: '12' })).rejects.toThrow('Expected `ifVersion` to be a version such as')
+    await expect(n.set(1, { ifVersion: '12:3:S', ifAbsent: true })).rejects.toThrow(
+      'Expected one of `ifAbsent` and `ifVersion`, got both',
+    )
+  })
+})

@@ -1,0 +1,200 @@
+import { catchError, map, of } from 'rxjs'
+import { marbles } from 'rxjs-marbles'
+import { describe, expect, it } from 'vitest'
+import { codeOf, writeBench } from '../../support/write-bench.js'
+
+const VALUES = {
+  c: '- connecting',
+  A: 'a confirmed',
+  b: 'b pending',
+  B: 'b confirmed',
+  x: 'x pending',
+  X: 'x confirmed',
+  y: 'y pending',
+  Y: 'y confirmed',
+}
+// Until the key was read.
+const START = 'c 19ms A'
+
+describe('a write', () => {
+  it(
+    'is shown at once, and confirmed by the answer; its echo says nothing more',
+    marbles(m => {
+      const { state$, view, at } = writeBench(m)
+      at(50, () => view.next('b'))
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 9ms B`, VALUES)
+    }),
+  )
+
+  it(
+    'is not confirmed by its echo, which may be that of somebody who wrote the same',
+    marbles(m => {
+      const { state$, view, at } = writeBench(m, {}, { echo: 5 })
+      at(50, () => view.next('b'))
+      const values = { ...VALUES, e: 'b pending' }
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 4ms e 4ms B`, values)
+    }),
+  )
+
+  it(
+    'is not followed by what was there before it, however late that is told',
+    marbles(m => {
+      const { state$, view, tell, at } = writeBench(m)
+      at(45, () => tell('x', 30))
+      at(50, () => view.next('b'))
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 9ms B`, VALUES)
+    }),
+  )
+
+  it(
+    'gives way to what came after it, also if that was told before the answer',
+    marbles(m => {
+      const { state$, view, tell, at } = writeBench(m, {}, { echo: 2 })
+      at(50, () => view.next('b'))
+      at(53, () => tell('x'))
+      // Told of twice meanwhile, which changes what is confirmed behind it.
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 1ms b b 6ms X`, VALUES)
+    }),
+  )
+
+  it(
+    'is taken back when the store refuses it, with the reason, until the next one',
+    marbles(m => {
+      const { state$, view, answers, at } = writeBench(m)
+      answers.set('SET', '-ERR the quota has been exceeded')
+      at(50, () => view.next('b'))
+      at(70, () => {
+        answers.clear()
+        view.next('x')
+      })
+      const values = { ...VALUES, r: 'a refused: quota-exceeded' }
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 9ms r 9ms x 9ms X`, values)
+    }),
+  )
+
+  it(
+    'that does not encode is refused, and nothing is sent',
+    marbles(m => {
+      const { state$, view, writes, at } = writeBench(m)
+      at(50, () => view.next('\ud800'))
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms r`, { ...VALUES, r: 'a refused: argument' })
+      m.flush()
+      expect(writes()).toEqual([])
+    }),
+  )
+
+  it(
+    'that nobody wants any more while it waits is not sent, and shown no longer',
+    marbles(m => {
+      const { state$, view, writes, at } = writeBench(m)
+      at(50, () => view.next('b'))
+      m.expect(view.set('x'), '52ms ^ 2ms !').toBeObservable('-')
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 1ms x 2ms b 4ms B`, VALUES)
+      m.flush()
+      expect(writes()).toEqual(['50 SET b'])
+    }),
+  )
+})
+
+describe('many writes', () => {
+  it(
+    'are one at a time: the newest waits, those between are superseded',
+    marbles(m => {
+      const { state$, result, writes, at } = writeBench(m)
+      const results: string[] = []
+      for (const [time, value] of [
+        [50, 'b'],
+        [52, 'x'],
+        [54, 'y'],
+      ] as const)
+        at(time, () => void result(value).subscribe(outcome => results.push(outcome)))
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 1ms x 1ms y 5ms z 9ms Y`, {
+        ...VALUES,
+        z: 'y pending',
+      })
+      m.flush()
+      expect(results).toEqual(['x superseded', 'b applied', 'y applied'])
+      expect(writes()).toEqual(['50 SET b', '60 SET y'])
+    }),
+  )
+})
+
+describe('conflict', () => {
+  it(
+    'refuse: writes if nobody has, since the user saw the key',
+    marbles(m => {
+      const { state$, view, writes, at } = writeBench(m, { conflict: 'refuse' })
+      at(50, () => view.next('b'))
+      at(52, () => view.next('x'))
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 1ms x 7ms z 9ms X`, { ...VALUES, z: 'x pending' })
+      m.flush()
+      expect(writes()).toEqual(['50 SET b IFVER 1:0:S', '60 SET x IFVER 2:0:S'])
+    }),
+  )
+
+  it(
+    'refuse: is refused otherwise, though the page has heard of it behind what it shows',
+    marbles(m => {
+      const { state$, view, tell, at } = writeBench(m, { conflict: 'refuse' })
+      at(50, () => tell('x', 5))
+      at(51, () => view.next('b'))
+      at(57, () => view.next('y'))
+      const values = { ...VALUES, w: 'b pending', z: 'x refused: conflict' }
+      m.expect(state$, '400ms !').toBeObservable(`${START} 30ms b 3ms w 1ms y 13ms z`, values)
+    }),
+  )
+
+  it(
+    'refuse: of a key that is not there it makes one, unless somebody else has',
+    marbles(m => {
+      const { view, change, writes, at } = writeBench(m, { conflict: 'refuse' })
+      change(undefined)
+      view.state$.subscribe()
+      at(50, () => view.next('b'))
+      m.flush()
+      expect(writes()).toEqual(['50 SET b NX'])
+    }),
+  )
+
+  it(
+    'refuse: is refused before anything was read, for the user has seen nothing',
+    marbles(m => {
+      const { view } = writeBench(m, { conflict: 'refuse' })
+      const code$ = view.set('b').pipe(
+        map(() => 'applied'),
+        catchError(error => of(codeOf(error))),
+      )
+      m.expect(code$, '400ms !').toBeObservable('20ms (c|)', { c: 'conflict' })
+    }),
+  )
+
+  it(
+    'a function: merges with what is there, as often as somebody else was quicker, and shows the own value until then',
+    marbles(m => {
+      const { state$, view, change, writes, at } = writeBench(m, { conflict: (mine, theirs) => `${theirs}+${mine}` })
+      at(45, () => change('x'))
+      at(50, () => view.next('b'))
+      at(65, () => change('y'))
+      const values = { ...VALUES, p: 'b pending', M: 'y+b confirmed' }
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 19ms p 19ms p 9ms M`, values)
+      m.flush()
+      expect(writes()).toEqual(['50 SET b IFVER 1:0:S', '70 SET x+b IFVER 2:0:S', '90 SET y+b IFVER 3:0:S'])
+    }),
+  )
+
+  it(
+    'a function that throws refuses the write, and nothing is sent',
+    marbles(m => {
+      const merge = (): string => {
+        throw new Error('no way')
+      }
+      const { state$, view, change, writes, at } = writeBench(m, { conflict: merge })
+      at(45, () => change('x'))
+      at(50, () => view.next('b'))
+      const values = { ...VALUES, p: 'b pending', r: 'x refused: argument' }
+      m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 19ms r`, values)
+      m.flush()
+      expect(writes()).toHaveLength(1)
+    }),
+  )
+})

@@ -1,0 +1,122 @@
+import { NEVER } from 'rxjs'
+import { marbles } from 'rxjs-marbles'
+import { describe, expect, it } from 'vitest'
+import { StateStoreError } from '../../../src/client/index.js'
+import type { StoredWrite, WriteStorage } from '../../../src/client/optimistic/index.js'
+import { inWords, writeBench } from '../../support/write-bench.js'
+
+const VALUE = new TextEncoder().encode('b')
+
+/** A storage that has what somebody left there. */
+function storageOf(found: unknown) {
+  const kept: StoredWrite[] = []
+  const removed: string[] = []
+  const storage: WriteStorage = {
+    // @ts-expect-error storages have whatever was left there
+    load: () => [found],
+    save: (_, write) => [kept.push(write)],
+    remove: (_, id) => [removed.push(id) > 0],
+  }
+  return { storage, kept, removed }
+}
+
+describe('a storage of writes', () => {
+  it.each([
+    ['no time', { id: 'x', value: VALUE }],
+    ['a time that is none', { id: 'x', at: Number.NaN, value: VALUE }],
+    ['a text for a value', { id: 'x', at: 1, value: 'b' }],
+    ['a number for a version', { id: 'x', at: 1, value: VALUE, seen: 7 }],
+    ['a text', 'x'],
+  ])('that has %s sends nothing of it, and tells', (_, found) =>
+    marbles(m => {
+      const { state$, store, writes } = writeBench(m, { offline: 'latest', storage: storageOf(found).storage })
+      const errors: string[] = []
+      store.errors$.subscribe(({ message }) => errors.push(message))
+      m.expect(state$, '100ms !').toBeObservable('c 19ms A', { c: '- connecting', A: 'a confirmed' })
+      m.flush()
+      expect(writes()).toEqual([])
+      expect(errors).toEqual(['The storage of writes failed: it has something else than a write, which is left there'])
+    })(),
+  )
+
+  it(
+    'that does not answer keeps nothing from being sent for longer than 10 s',
+    marbles(m => {
+      const removed: string[] = []
+      const storage: WriteStorage = {
+        load: () => [undefined],
+        save: () => NEVER,
+        remove: (_, id) => {
+          removed.push(id)
+          return NEVER
+        },
+      }
+      const { view, store, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest', storage })
+      const errors: string[] = []
+      store.errors$.subscribe(error => errors.push(error instanceof StateStoreError ? error.message : ''))
+      view.state$.subscribe()
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(100, connect)
+      at(70_000, () => view.next('c'))
+      m.flush()
+      expect(writes()).toEqual(['10050 SET b', '70000 SET c'])
+      expect(errors[0]).toBe('The storage of writes failed: it did not answer within 10000 ms')
+      // What it keeps after all is not to be found later.
+      expect(removed).toHaveLength(1)
+    }),
+  )
+
+  it(
+    'keeps what the user wrote, not what it was merged to',
+    marbles(m => {
+      const { storage, kept } = storageOf(undefined)
+      const conflict = (mine: string, theirs?: string) => `${mine}+${theirs}`
+      const { view, writes, change, disconnect, at } = writeBench(m, { offline: 'latest', storage, conflict })
+      view.state$.subscribe()
+      at(50, () => {
+        change('x')
+        view.next('b')
+      })
+      at(65, () => change('y'))
+      at(85, disconnect)
+      m.flush()
+      expect(writes()).toEqual(['50 SET b IFVER 1:0:S', '70 SET b+x IFVER 2:0:S'])
+      expect(kept.map(({ value }) => new TextDecoder().decode(value))).toEqual(['b'])
+    }),
+  )
+})
+
+describe('a write', () => {
+  it(
+    'without a policy has its one deadline, also when it found no connection first',
+    marbles(m => {
+      const { view, disconnect, connect, at, lost } = writeBench(m)
+      view.state$.subscribe()
+      lost.add('SET')
+      const ends: number[] = []
+      at(40, disconnect)
+      at(50, () => view.set('b').subscribe({ error: () => ends.push(m.scheduler.now()) }))
+      at(1_000, connect)
+      m.flush()
+      expect(ends).toEqual([1_050])
+    }),
+  )
+
+  it(
+    'that somebody makes while told of the first state is told to them, too',
+    marbles(m => {
+      const { view, at, disconnect } = writeBench(m, { offline: 'drop' })
+      const told: string[] = []
+      view.state$.subscribe()
+      at(40, disconnect)
+      at(60, () =>
+        view.state$.subscribe(state => {
+          if (told.push(inWords(state)) === 1) view.next('b')
+        }),
+      )
+      m.flush()
+      expect(told.slice(0, 2)).toEqual(['a confirmed', 'a refused: offline'])
+    }),
+  )
+})

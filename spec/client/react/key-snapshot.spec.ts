@@ -1,0 +1,58 @@
+import { NEVER } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { ClosedError, DecodeError, Hlc, number } from '../../../src/client/index.js'
+import { SOURCE } from '../../../src/client/keys/source.js'
+import { snapshotOf } from '../../../src/client/react/key-snapshot.js'
+import { type KeyState, UNWATCHED } from '../../../src/client/react/key-watch.js'
+import type { RawEntry } from '../../../src/client/watch/watch-state.js'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import { record } from '../../support/open-client.js'
+import { fakeStore } from '../../support/operator-session.js'
+
+const version = new Hlc(1, 0, 'S')
+const live = { state: 'live' } as const
+const open = () => {
+  const { store } = fakeStore(() => NEVER)
+  const source = store.key('k', number)[SOURCE]
+  return { decode: (raw: RawEntry) => source.decode(raw), errors: record(store.errors$) }
+}
+/** What is told of a key that holds this text. */
+function told(stored: string, state: Omit<KeyState, 'raw'>, { decode } = open()) {
+  const raw = { op: 'set', value: utf8(stored), version, source: 'snapshot' } as const
+  return snapshotOf(decode(raw), { ...state, raw })
+}
+
+describe('What a component is told of a key', () => {
+  it('is nothing before the first entry, and without a key', () => {
+    const nothing = { value: undefined, entry: undefined, freshness: { state: 'connecting' }, error: undefined }
+    expect(snapshotOf(undefined, UNWATCHED)).toEqual(nothing)
+  })
+
+  it('is value, entry and freshness', () => {
+    expect(told('21.5', { freshness: live, error: undefined })).toEqual({
+      value: 21.5,
+      entry: { key: 'k', op: 'set', value: 21.5, version, source: 'snapshot' },
+      freshness: live,
+      error: undefined,
+    })
+  })
+
+  it('has no value for one that does not decode, but says why; and tells nobody else', () => {
+    const bench = open()
+    const snapshot = told('warm', { freshness: live, error: undefined }, bench)
+    expect(snapshot).toMatchObject({ value: undefined, entry: { op: 'invalid' }, error: { code: 'decode', key: 'k' } })
+    expect(snapshot.error).toBeInstanceOf(DecodeError)
+    expect(bench.errors.values).toEqual([])
+  })
+
+  it('keeps the last value beside the error that ended the watch', () => {
+    const freshness = { state: 'stale', since: 7 } as const
+    const error = new ClosedError()
+    expect(told('21', { freshness, error })).toMatchObject({
+      value: 21,
+      freshness,
+      error,
+    })
+    expect(told('warm', { freshness, error }).error).toBe(error)
+  })
+})

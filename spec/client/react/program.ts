@@ -1,0 +1,93 @@
+// What the browser runs: scenes of the specs, on a client whose store is named in the address of the page.
+
+import { createElement as h, type ReactNode, StrictMode, startTransition, useState } from 'react'
+import { createRoot, hydrateRoot, type Root } from 'react-dom/client'
+import { filter, firstValueFrom, Observable } from 'rxjs'
+import { type Codec, connect, number, type Status } from '../../../src/client/index.js'
+import { Asset, Connection, Counted, Faults, Keys, type Notes, Value, Warm } from './panel.js'
+
+const url = new URLSearchParams(location.search).get('store') ?? ''
+const store = connect(url, { clientId: 'page', reconnect: { initial: 5, maximum: 20 } })
+let statusSubscribers = 0
+const { status$ } = store
+const counted$ = new Observable<Status>(subscriber => {
+  statusSubscribers++
+  subscriber.add(() => statusSubscribers--)
+  status$.subscribe(subscriber)
+})
+Object.defineProperty(store, 'status$', { value: counted$ })
+const notes: Notes = { shown: [], commits: 0 }
+const common = { store, notes }
+
+/** A codec that is another one at every call, as when it is written into a component. */
+const inline = (): Codec<number> => ({ encode: number.encode, decode: stored => number.decode(stored) })
+
+function Switch({ keys, scene }: { readonly keys: readonly string[]; readonly scene: Scene }): ReactNode {
+  const [step, setStep] = useState(0)
+  Reflect.set(globalThis, 'step', (to: number) => setStep(to))
+  Reflect.set(globalThis, 'stepInTransition', (to: number) => startTransition(() => setStep(to)))
+  return scene(step, keys)
+}
+
+type Scene = (step: number, keys: readonly string[]) => ReactNode
+
+const value = (name: string, props: { readonly key?: string; readonly codec?: Codec<number> } = {}): ReactNode =>
+  h(Value, { ...common, name, ...props })
+
+const SCENES: Record<string, Scene> = {
+  /** The same component, rendered again with every step. */
+  one: (step, [name = '']) => h('section', { title: `step ${step}` }, value(name)),
+  /** Two of one key; the first leaves with the first step, the second with the second. */
+  two: (step, [name = '']) => h('section', null, step < 1 && value(name), step < 2 && value(name)),
+  /** One of a key takes the place of another. */
+  place: (step, [name = '']) => value(name, { key: String(step) }),
+  /** One component, the key of which is changed. */
+  change: (step, keys) => value(keys[step] ?? ''),
+  /** Codecs made while rendering. */
+  codecs: (step, [name = '']) =>
+    h(Faults, { ...common, render: () => value(name, { key: `${step}`, codec: inline() }) }),
+  /** Objects, rendered again with every step. */
+  asset: (step, [name = '']) => h('section', { title: `step ${step}` }, h(Asset, { ...common, name })),
+  /** All that fit a glob, or several keys, rendered again with every step. */
+  keys: (step, names) => h('section', { title: `step ${step}` }, h(Keys, { ...common, names })),
+  /** Two of one glob; the second leaves with the first step. */
+  globs: (step, names) => h('section', null, h(Keys, { ...common, names }), step < 1 && h(Keys, { ...common, names })),
+  /** Uses little of what there is. */
+  warm: (_step, [name = '']) => h(Warm, { ...common, name }),
+  /** The connection beside a key, which is gone with the first step. */
+  status: (step, [name = '']) => h('section', null, h(Connection, common), step < 1 && value(name)),
+}
+
+let root: Root | undefined
+
+const controls = {
+  notes,
+  /** Renders a scene; in StrictMode, unless told otherwise. */
+  show(name: string, keys: readonly string[], strict = true): void {
+    const scene = SCENES[name] ?? (() => `no scene ${name}`)
+    const content = h(Counted, { ...common, render: () => h(Switch, { keys, scene }) })
+    root = createRoot(document.querySelector('#root') ?? document.body)
+    root.render(strict ? h(StrictMode, null, content) : content)
+  },
+  /** Takes over what a server has rendered. */
+  hydrate(name: string): void {
+    const container = document.querySelector('#root') ?? document.body
+    root = hydrateRoot(container, h(StrictMode, null, value(name), h(Connection, common)))
+  },
+  hide: (): void => root?.unmount(),
+  statusSubscribers: (): number => statusSubscribers,
+  close: (): Promise<void> => store.close(),
+  /** Settles when the connection is in a state, and all keys are read if that is `connected`. */
+  until: async (state: Status['state']): Promise<void> => {
+    const isSo = (status: Status): boolean =>
+      status.state === state && (status.state !== 'connected' || status.keys === status.synced)
+    await firstValueFrom(status$.pipe(filter(isSo)))
+  },
+  /** Settles when everything sent before is done. */
+  settled: async (): Promise<void> => void (await firstValueFrom(store.key('marker').get())),
+}
+
+Reflect.set(globalThis, 'bench', controls)
+
+/** What specs call in the page. */
+export type Controls = typeof controls

@@ -1,0 +1,206 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Invoker } from '../../../src/client/requests/invoker.js'
+import type { RpcRequest } from '../../../src/client/requests/request.js'
+import type { ConnectionInfo } from '../../../src/client/session/session.js'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import type { Clock } from '../../../src/core/util/clock.js'
+import { ClosedError, ConnectionLostError } from '../../../src/core/util/errors.js'
+import { CONNECTION, FakeSession } from '../../support/fake-session.js'
+import { ManualClock } from '../../support/manual-clock.js'
+
+const TOPICS = {
+  request: 'invoke',
+  response: 'clients/me/response',
+  contentType: 'application/octet-stream',
+  status: '__stat',
+  statusMessage: '__stMsg',
+}
+
+const LOST = new ConnectionLostError()
+
+let session: FakeSession
+let clock: ManualClock
+let invoker: Invoker
+let log: string[]
+
+beforeEach(() => {
+  session = new FakeSession()
+  clock = new ManualClock()
+  log = []
+  invoker = openInvoker(100)
+})
+
+/** An invoker behind which only messages of the response topic arrive. */
+function openInvoker(limit: number, time: Clock = clock): Invoker {
+  const opened = new Invoker(session, TOPICS, time, limit)
+  session.open({
+    connected: () => undefined,
+    disconnected: () => undefined,
+    closed: () => undefined,
+    message: message => opened.received(message),
+  })
+  return opened
+}
+
+/** Sends a request whose outcome is logged as `name: ...`. */
+function send(name: string, options: Partial<RpcRequest> = {}): () => void {
+  return invoker.send({
+    key: name,
+    payload: utf8(name),
+    timeout: 10_000,
+    repeatable: false,
+    commonProperties: {},
+    userProperties: () => ({ __ts: String(clock.now()) }),
+    succeeded: reply => log.push(`${name}: ${new TextDecoder().decode(reply.payload)}`),
+    failed: error => log.push(`${name}: ${error.code}`),
+    ...options,
+  })
+}
+
+const clockOf = (manual: ManualClock): Clock => ({
+  now: () => manual.now(),
+  monotonic: () => manual.monotonic(),
+  schedule: (delay, task) => manual.schedule(delay, task),
+})
+
+const up = (info: Partial<ConnectionInfo> = {}): void => {
+  invoker.connected({ ...CONNECTION, ...info })
+  invoker.ready({ ...CONNECTION, ...info })
+}
+
+const sent = (): string[] => session.published.map(({ request }) => new TextDecoder().decode(request.payload))
+
+describe('a session that was kept', () => {
+  const inquiry =
+    (name: string): NonNullable<RpcRequest['inquiry']> =>
+    () => ({
+      payload: utf8(`GET ${name}`),
+      userProperties: () => ({}),
+    })
+  const write = (name: string, subject: string, options: Partial<RpcRequest> = {}): (() => void) =>
+    send(name, { subject, inquiry: inquiry(subject), ...options })
+  const again = (): void => {
+    invoker.disconnected(LOST)
+    up({ sessionPresent: true })
+  }
+
+  it('brings the answer of a write before that to what is asked about its key', () => {
+    up()
+    write('w', 'k')
+    again()
+    expect(sent()).toEqual(['w', 'GET k'])
+    session.reply(session.at(0), utf8('done'))
+    session.reply(session.at(1), utf8('value'))
+    expect(log).toEqual(['w: done'])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('brings no answer of a write any more when a question about its key has been answered', () => {
+    up()
+    write('w', 'k')
+    again()
+    session.reply(session.at(1), utf8('value'))
+    session.reply(session.at(0), utf8('done'))
+    expect(log).toEqual(['w: outcome-unknown'])
+    expect([clock.pending, invoker.pending]).toEqual([0, 0])
+  })
+
+  it('is waited for while only other keys are heard of, whose answers may come in another order', () => {
+    up()
+    write('w', 'k')
+    again()
+    send('other', { subject: 'l', repeatable: true })
+    session.reply(session.at(2), utf8('value'))
+    expect(log).toEqual(['other: value'])
+    session.reply(session.at(0), utf8('done'))
+    expect(log).toEqual(['other: value', 'w: done'])
+  })
+
+  it('is not waited for when the answer to a request of the application about the key has come, which comes behind', () => {
+    up()
+    write('w', 'k')
+    again()
+    send('read', { subject: 'k', repeatable: true })
+    session.reply(session.at(2), utf8('value'))
+    expect(log).toEqual(['w: outcome-unknown', 'read: value'])
+  })
+
+  it('is asked once for all writes of a key, ahead of what waits, and again on the next connection', () => {
+    up()
+    write('w1', 'k')
+    write('w2', 'k')
+    write('w3', 'l')
+    invoker.disconnected(LOST)
+    send('waits')
+    up({ sessionPresent: true })
+    expect(sent().slice(3)).toEqual(['GET k', 'GET l', 'waits'])
+    again()
+    expect(sent().slice(6)).toEqual(['GET k', 'GET l'])
+    session.reply(session.at(6), utf8('value'))
+    expect(log).toEqual(['w1: outcome-unknown', 'w2: outcome-unknown'])
+    expect(invoker.pending).toBe(2)
+  })
+
+  it('settles nothing by an answer to what was sent on the connection before', () => {
+    up()
+    write('w1', 'k')
+    write('w2', 'k')
+    again()
+    session.reply(session.at(1), utf8('done'))
+    expect(log).toEqual(['w2: done'])
+    session.reply(session.at(0), utf8('done'))
+    expect(log).toEqual(['w2: done', 'w1: done'])
+  })
+
+  it('is doubted when the question is not answered either, and leaves no more behind than the write', () => {
+    up()
+    write('w', 'k', { timeout: 1_000 })
+    again()
+    clock.advance(1_000)
+    expect(log).toEqual(['w: outcome-unknown'])
+    expect([clock.pending, invoker.pending]).toEqual([0, 0])
+    expect(session.doubts).toBeGreaterThan(0)
+  })
+
+  it('lets a handler of the write that is given up call back in', () => {
+    up()
+    write('w', 'k', { failed: () => invoker.close(new ClosedError()) })
+    again()
+    send('read', { subject: 'k', repeatable: true })
+    session.reply(session.at(2), utf8('value'))
+    expect(log).toEqual(['read: closed'])
+  })
+})
+
+describe('a loop that was blocked', () => {
+  it('lets the answers that have arrived be read before a deadline counts', () => {
+    const turns: (() => void)[] = []
+    invoker = openInvoker(100, { ...clockOf(clock), afterInput: task => void turns.push(task) })
+    up()
+    send('read', { timeout: 100, repeatable: true })
+    send('answered', { timeout: 100 })
+    send('unanswered', { timeout: 100 })
+    clock.advance(5_000)
+    expect(log).toEqual([])
+    session.reply(session.at(1), utf8('done'))
+    for (const turn of turns) turn()
+    expect(log).toEqual(['answered: done', 'read: timeout', 'unanswered: outcome-unknown'])
+    expect([clock.pending, invoker.pending]).toEqual([0, 0])
+  })
+
+  it('fails at once what was not sent in time, and with its turn what was to be sent again', () => {
+    const turns: (() => void)[] = []
+    invoker = openInvoker(100, { ...clockOf(clock), afterInput: task => void turns.push(task) })
+    send('waits', { timeout: 100 })
+    clock.advance(5_000)
+    expect(log).toEqual(['waits: timeout'])
+    up()
+    send('read', { timeout: 100, repeatable: true })
+    clock.advance(5_000)
+    invoker.disconnected(LOST)
+    up()
+    for (const turn of turns) turn()
+    expect(log).toEqual(['waits: timeout', 'read: timeout'])
+    expect(invoker.pending).toBe(0)
+  })
+})

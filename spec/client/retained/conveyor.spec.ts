@@ -1,0 +1,120 @@
+import { NEVER, Observable, of, Subject, throwError } from 'rxjs'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { Conveyor, Parcel } from '../../../src/client/retained/conveyor.js'
+import { ManualClock } from '../../support/manual-clock.js'
+
+function conveyor() {
+  const clock = new ManualClock()
+  const belt = new Conveyor(clock, error => error === 'passes')
+  belt.start()
+  const carried: string[] = []
+  const parcel = (name: string, carry: () => Observable<unknown>) => new Parcel(carry, () => carried.push(name))
+  return { clock, belt, carried, parcel }
+}
+
+describe('A conveyor', () => {
+  it('carries a parcel once, however often it is put there meanwhile, and then once more', () => {
+    const { belt, parcel, carried } = conveyor()
+    const ways: Subject<void>[] = []
+    const one = parcel('one', () => {
+      const way = new Subject<void>()
+      ways.push(way)
+      return way
+    })
+    for (let i = 0; i < 3; i++) belt.put(one)
+    expect(ways).toHaveLength(1)
+    ways[0]?.complete()
+    expect(ways).toHaveLength(2)
+    expect(carried).toEqual(['one'])
+    ways[1]?.complete()
+    expect(ways).toHaveLength(2)
+    expect(one.isBusy).toBe(false)
+  })
+
+  it('carries 64 at a time, in their order', () => {
+    const { belt, parcel } = conveyor()
+    const begun: number[] = []
+    const ways: Subject<void>[] = []
+    for (let i = 0; i < 100; i++)
+      belt.put(
+        parcel('', () => {
+          begun.push(i)
+          const way = new Subject<void>()
+          ways.push(way)
+          return way
+        }),
+      )
+    expect(begun).toHaveLength(64)
+    ways[10]?.complete()
+    expect(begun.at(-1)).toBe(64)
+  })
+
+  it('needs no stack for those that are carried at once', () => {
+    const { belt, parcel, carried } = conveyor()
+    belt.stop()
+    for (let i = 0; i < 50_000; i++) belt.put(parcel('x', () => of(1)))
+    belt.start()
+    expect(carried).toHaveLength(50_000)
+  })
+
+  it('waits after a fault that passes, ever longer, and goes on with all', () => {
+    const chance = vi.spyOn(Math, 'random').mockReturnValue(0)
+    onTestFinished(() => chance.mockRestore())
+    const { clock, belt, parcel, carried } = conveyor()
+    let attempts = 0
+    belt.put(parcel('hard', () => (++attempts <= 3 ? throwError(() => 'passes') : of(1))))
+    belt.put(parcel('easy', () => of(1)))
+    expect(attempts).toBe(1)
+    clock.advance(49)
+    expect([attempts, carried]).toEqual([1, []])
+    clock.advance(1)
+    expect([attempts, carried]).toEqual([2, []])
+    clock.advance(99)
+    expect([attempts, carried]).toEqual([2, []])
+    clock.advance(1)
+    expect([attempts, carried]).toEqual([3, ['easy']])
+    // One was carried, so that the pauses begin anew.
+    clock.advance(50)
+    expect([attempts, carried]).toEqual([4, ['easy', 'hard']])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('gives up what fails for good, but carries what is newer', () => {
+    const { belt, parcel, carried } = conveyor()
+    const way = new Subject<void>()
+    let attempts = 0
+    const one = parcel('one', () => (++attempts === 1 ? way : of(1)))
+    belt.put(one)
+    belt.put(one)
+    way.error('lasts')
+    expect(attempts).toBe(2)
+    expect(carried).toContain('one')
+  })
+
+  it('goes on after one that throws', () => {
+    const { belt, parcel, carried } = conveyor()
+    belt.put(
+      parcel('bad', () => {
+        throw new Error('unfit')
+      }),
+    )
+    belt.put(parcel('good', () => of(1)))
+    expect(carried).toEqual(['bad', 'good'])
+  })
+
+  it('stands still until it is started again, and then carries again what was under way', () => {
+    const { clock, belt, parcel, carried } = conveyor()
+    let left = 0
+    let isHere = false
+    const one = parcel('one', () => (isHere ? of(1) : new Observable(() => () => void left++)))
+    belt.put(one)
+    belt.put(parcel('two', () => (isHere ? of(1) : NEVER)))
+    belt.stop()
+    expect(left).toBe(1)
+    isHere = true
+    expect(carried).toEqual([])
+    belt.start()
+    expect(carried).toEqual(['one', 'two'])
+    expect(clock.pending).toBe(0)
+  })
+})

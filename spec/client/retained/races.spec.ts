@@ -1,0 +1,87 @@
+import { lastValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { held, openTopics } from '../../support/retained-bench.js'
+
+describe('A bridge of retained topics', () => {
+  it('both ways: has both agree when somebody publishes while its own message is on its way', async () => {
+    const { bridge, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
+    const { live, bridge: one } = bridge()
+    await live()
+    await publish('a', '1')
+    await expect.poll(() => key('a')).toBe('1')
+    link.stall('up')
+    await client.key('of/a', text).set('key')
+    await expect.poll(() => one.stats.published).toBe(1)
+    await publish('a', 'topic')
+    await expect.poll(() => key('a')).toBe('topic')
+    link.resume()
+    // The message that was on its way is the last one of the topic.
+    await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('key')
+    await expect.poll(() => key('a')).toBe('key')
+  })
+
+  it('both ways: has both agree after many who write both at the same time', async () => {
+    const { bridge, client, publisher, publish, key } = await openTopics({ direction: 'both' })
+    const { live, bridge: one } = bridge()
+    await live()
+    const names = Array.from({ length: 20 }, (_, at) => String(at))
+    for (let round = 0; round < 10; round++)
+      await Promise.all(
+        names.flatMap(name => [
+          publish(name, `topic ${round}`),
+          lastValueFrom(client.key(`of/${name}`, text).set(`key ${round}`)),
+        ]),
+      )
+    for (const name of names)
+      await expect.poll(async () => (await key(name)) === (await held(publisher, `plant/${name}/temp`))).toBe(true)
+    expect(one.stats.topics).toBe(names.length)
+  })
+
+  it.each(['to-keys', 'both'] as const)(
+    '%s: carries what a broker has lost before it could be written',
+    async direction => {
+      const { bridge, publish, key, keysLink, topics, publisher } = await openTopics({ direction })
+      const { live, status, errors } = bridge()
+      await live()
+      await publish('a', '1')
+      await expect.poll(() => key('a')).toBe('1')
+      keysLink.cut()
+      await publish('a', '2')
+      await publish('b', '2')
+      await errors.until(({ values }) => values.length > 0)
+      await topics.restart({ keys: 'lost' })
+      await status.until(
+        ({ values }) =>
+          values
+            .slice(-2)
+            .map(({ state }) => state)
+            .join() === 'reconnecting,live',
+      )
+      const told = errors.values.length
+      await errors.until(({ values }) => values.length > told)
+      keysLink.restore()
+      await expect.poll(() => key('b'), { timeout: 10_000 }).toBe('2')
+      await expect.poll(() => key('a')).toBe('2')
+      if (direction === 'both') await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('2')
+    },
+  )
+
+  it('to keys: deletes the key of a topic that is cleared, also of one that it has not heard of', async () => {
+    const { bridge, client, publish, key } = await openTopics()
+    await client.key('of/a', text).set('left over')
+    const { live } = bridge()
+    await live()
+    await publish('a', '')
+    await expect.poll(() => key('a')).toBeUndefined()
+  })
+
+  it('to topics: ends with a cause when there are too many keys', async () => {
+    const { bridge, client } = await openTopics({ direction: 'to-topics', maxTopics: 2 })
+    for (const name of ['a', 'b', 'c']) await client.key(`of/${name}`, text).set('1')
+    const { status, errors } = bridge()
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'overflow' } })
+    expect(errors.values).toMatchObject([{ code: 'overflow' }])
+  })
+})

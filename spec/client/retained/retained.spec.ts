@@ -1,0 +1,232 @@
+import { lastValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { retained } from '../../../src/client/retained/index.js'
+import { record } from '../../support/open-client.js'
+import { held, openTopics, TERMS } from '../../support/retained-bench.js'
+
+describe('A bridge of retained topics, to keys', () => {
+  it('carries what is retained, and what comes', async () => {
+    const { bridge, publish, key } = await openTopics()
+    await publish('a', '20')
+    const { live } = bridge()
+    await live()
+    await publish('b', '21')
+    await publish('a', '22')
+    await expect.poll(() => key('a')).toBe('22')
+    await expect.poll(() => key('b')).toBe('21')
+  })
+
+  it('deletes the key of a topic that is cleared', async () => {
+    const { bridge, publish, key } = await openTopics()
+    await publish('a', '20')
+    bridge()
+    await expect.poll(() => key('a')).toBe('20')
+    await publish('a', '')
+    await expect.poll(() => key('a')).toBeUndefined()
+  })
+
+  it('leaves alone what is not retained', async () => {
+    const { bridge, publish, key } = await openTopics()
+    const { live } = bridge()
+    await live()
+    await publish('a', 'gone', false)
+    await publish('b', 'kept')
+    await expect.poll(() => key('b')).toBe('kept')
+    expect(await key('a')).toBeUndefined()
+  })
+
+  it('carries after a cut what has changed meanwhile, and nothing else', async () => {
+    const { bridge, publish, key, link, client } = await openTopics()
+    await publish('a', '1')
+    await publish('b', '1')
+    const { live, status } = bridge()
+    await live()
+    await expect.poll(() => key('b')).toBe('1')
+    const seen = record(client.key('of/a', text).entries$)
+    await seen.until(({ values }) => values.length === 1)
+    link.cut()
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    await publish('b', '2')
+    link.restore()
+    await expect.poll(() => key('b')).toBe('2')
+    expect(seen.values).toHaveLength(1)
+  })
+
+  it('carries what came while the store was away', async () => {
+    const { bridge, publish, key, keys } = await openTopics()
+    const { live, bridge: one } = bridge()
+    await live()
+    const restarted = keys.restart({ keys: 'kept' })
+    for (let i = 0; i <= 5; i++) await publish('a', String(i))
+    await restarted
+    await expect.poll(() => key('a')).toBe('5')
+    expect(one.stats.topics).toBe(1)
+  })
+
+  it('takes nothing for deleted that a broker has lost', async () => {
+    const { bridge, publish, key, topics } = await openTopics()
+    await publish('a', '1')
+    const { live, status } = bridge()
+    await live()
+    await expect.poll(() => key('a')).toBe('1')
+    await topics.restart({ keys: 'lost' })
+    await status.until(
+      ({ values }) =>
+        values
+          .slice(-2)
+          .map(({ state }) => state)
+          .join() === 'reconnecting,live',
+    )
+    expect(await key('a')).toBe('1')
+  })
+
+  it('lets keys live as long as their topics are published', async () => {
+    const { bridge, publish, key, client } = await openTopics({ expiresIn: 300 })
+    const { live } = bridge()
+    await live()
+    const seen = record(client.key('of/a', text).entries$)
+    await publish('a', '1')
+    await seen.until(({ values }) => values.at(-1)?.op === 'set')
+    const first = seen.values.length
+    await publish('a', '1')
+    await seen.until(({ values }) => values.length > first)
+    await expect.poll(() => key('a')).toBeUndefined()
+  })
+
+  it('tells of what has no room, and carries all else', async () => {
+    const { bridge, publish, key } = await openTopics({ maxTopics: 2 })
+    const { live, errors } = bridge()
+    await live()
+    for (const name of ['a', 'b', 'c']) await publish(name, '1')
+    await errors.until(({ values }) => values.length === 1)
+    expect(errors.values[0]).toMatchObject({ code: 'overflow', message: expect.stringContaining('plant/c/temp') })
+    await publish('a', '2')
+    await expect.poll(() => key('a')).toBe('2')
+    await publish('b', '')
+    await expect.poll(() => key('b')).toBeUndefined()
+    await publish('c', '2')
+    await expect.poll(() => key('c')).toBe('2')
+  })
+
+  it('ends when it is closed, and leaves the store open', async () => {
+    const { bridge, publish, key } = await openTopics()
+    const { bridge: one, live, status } = bridge()
+    await live()
+    await one.close()
+    await one.close()
+    expect(status.completed).toBe(true)
+    expect(status.values.at(-1)).toEqual({ state: 'closed', cause: undefined })
+    await publish('a', '1')
+    expect(await key('a')).toBeUndefined()
+  })
+})
+
+describe('A bridge of retained topics, to topics', () => {
+  it('publishes what keys have, retained, and clears what is deleted', async () => {
+    const { bridge, client, publisher } = await openTopics({ direction: 'to-topics' })
+    await client.key('of/a', text).set('1')
+    const { live } = bridge()
+    await live()
+    await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('1')
+    await client.key('of/a', text).set('2')
+    await client.key('of/b', text).set('1')
+    await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('2')
+    await expect.poll(() => held(publisher, 'plant/b/temp')).toBe('1')
+    await client.key('of/a', text).delete()
+    await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('')
+  })
+
+  it('gives a topic back what its key has, and the broker what it has lost', async () => {
+    const { bridge, client, publisher, publish, topics } = await openTopics({ direction: 'to-topics' })
+    await client.key('of/a', text).set('1')
+    bridge()
+    await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('1')
+    await publish('a', 'other')
+    await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('1')
+    await topics.restart({ keys: 'lost' })
+    await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('1')
+  })
+})
+
+describe('A bridge of retained topics, both ways', () => {
+  it('carries each change to the other side, once', async () => {
+    const { bridge, client, publisher, publish, key } = await openTopics({ direction: 'both' })
+    const { live, bridge: one } = bridge()
+    await live()
+    await publish('a', '1')
+    await expect.poll(() => key('a')).toBe('1')
+    await client.key('of/a', text).set('2')
+    await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('2')
+    await client.key('of/a', text).delete()
+    await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('')
+    expect(one.stats).toMatchObject({ written: 1, published: 2 })
+  })
+
+  it('comes to rest on one value when both are written at the same time', async () => {
+    const { bridge, client, publisher, publish, key } = await openTopics({ direction: 'both' })
+    const { live, bridge: one } = bridge()
+    await live()
+    for (let round = 0; round < 20; round++) {
+      await Promise.all([
+        publish('a', `topic ${round}`),
+        lastValueFrom(client.key('of/a', text).set(`key ${round}`)),
+        publish('a', `topic ${round} again`),
+      ])
+    }
+    let before = -1
+    await expect
+      .poll(async () => {
+        const { written, published } = one.stats
+        const isQuiet = written + published === before
+        before = written + published
+        return isQuiet && (await key('a')) === (await held(publisher, 'plant/a/temp'))
+      })
+      .toBe(true)
+    // Each change is carried once at most, and back once at most.
+    expect(before).toBeLessThanOrEqual(20 * 6)
+  })
+
+  it('gives the store back what it has lost', async () => {
+    const { bridge, publish, key, keys } = await openTopics({ direction: 'both' })
+    bridge()
+    await publish('a', '1')
+    await expect.poll(() => key('a')).toBe('1')
+    await keys.restart({ keys: 'lost' })
+    await expect.poll(() => key('a')).toBe('1')
+  })
+
+  it('after a cut carries what was written to one side, and the topic where it was both', async () => {
+    const { bridge, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
+    const { live, status } = bridge()
+    await live()
+    for (const name of ['a', 'b', 'c']) await publish(name, '1')
+    for (const name of ['a', 'b', 'c']) await expect.poll(() => key(name)).toBe('1')
+    link.cut()
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    await publish('a', 'topic')
+    await client.key('of/b', text).set('key')
+    await publish('c', 'topic')
+    await client.key('of/c', text).set('key')
+    link.restore()
+    await expect.poll(() => key('a')).toBe('topic')
+    await expect.poll(() => held(publisher, 'plant/b/temp')).toBe('key')
+    await expect.poll(() => key('c')).toBe('topic')
+    expect(await held(publisher, 'plant/c/temp')).toBe('topic')
+    expect(await key('b')).toBe('key')
+  })
+})
+
+describe('What a bridge is told wrong', () => {
+  it('is refused at once', async () => {
+    const { client } = await openTopics()
+    const wrong = (options: object) => () => retained(client, 'mqtt://localhost', { ...TERMS, ...options })
+    expect(() => retained(client, 'nonsense', TERMS)).toThrow('broker URL')
+    expect(wrong({ direction: 'up' })).toThrow('`direction`')
+    expect(wrong({ expiresIn: 0 })).toThrow('`expiresIn`')
+    expect(wrong({ expiresIn: 1, direction: 'to-topics' })).toThrow('`expiresIn`')
+    expect(wrong({ maxTopics: -1 })).toThrow('`maxTopics`')
+    expect(wrong({ key: 'a' })).toThrow('`key`')
+    expect(() => retained(JSON.parse('{}'), 'mqtt://localhost', TERMS)).toThrow('Expected a store')
+  })
+})

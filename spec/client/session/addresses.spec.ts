@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest'
+import { Addresses, nameOfAddress } from '../../../src/client/session/addresses.js'
+
+const URLS = ['mqtt://a', 'mqtt://b:1884', 'mqtts://c']
+/** Leaves the order as it was given. */
+const last = (): number => 0.999
+const visits = (addresses: Addresses, times: number): string[] =>
+  Array.from({ length: times }, () => {
+    const { current } = addresses
+    addresses.next()
+    return current
+  })
+
+describe('addresses', () => {
+  it('are gone through in turn, each once in a round', () => {
+    const turns = visits(new Addresses(URLS, Math.random), 6)
+    expect(turns.slice(0, 3).sort()).toEqual([...URLS].sort())
+    expect(turns.slice(3)).toEqual(turns.slice(0, 3))
+  })
+
+  it('have an order of their own for every client: those of a dead one do not all go to the same', () => {
+    const followers = new Map<string, number>()
+    for (let i = 0; i < 600; i++) {
+      const [first = '', second = ''] = visits(new Addresses(URLS, Math.random), 2)
+      if (first === 'mqtt://a') followers.set(second, (followers.get(second) ?? 0) + 1)
+    }
+    expect(Array.from(followers.keys()).sort()).toEqual(URLS.slice(1).sort())
+    for (const count of followers.values()) expect(count).toBeGreaterThan(40)
+  })
+
+  it('stay in their order where chance is 0', () => {
+    expect(visits(new Addresses(URLS, () => 0), 3)).toEqual(URLS)
+  })
+
+  it('that are given twice count once', () => {
+    expect(new Addresses(['mqtt://a', 'mqtt://a'], last).count).toBe(1)
+  })
+
+  it('have names without secrets', () => {
+    expect(nameOfAddress('wss://ann:pw@h:8443/mqtt?token=1#x')).toBe('wss://h:8443/mqtt')
+    expect(nameOfAddress('mqtt://[::1]:1883')).toBe('mqtt://[::1]:1883')
+  })
+})
+
+describe('a server reference', () => {
+  const order = (): Addresses => new Addresses(URLS, () => 0)
+
+  it.each([
+    ['b:1884', 'mqtt://b:1884'],
+    ['b', 'mqtt://b:1884'],
+    ['c:8883', 'mqtts://c'],
+    ['x y c', 'mqtts://c'],
+  ])('to one of the addresses is followed: %s', (reference, expected) => {
+    const addresses = order()
+    expect(addresses.refer(reference, false)).toBe(true)
+    expect(addresses.current).toBe('mqtt://a')
+    addresses.next()
+    expect(addresses.current).toBe(expected)
+    expect(addresses.count).toBe(3)
+  })
+
+  it.each(['x:1883', 'b:1885', 'c:1883', '', 'a', 'a:1883'])(
+    'to none of them, or to where we are, is not: %s',
+    reference => {
+      const addresses = order()
+      expect(addresses.refer(reference, false)).toBe(false)
+    },
+  )
+
+  it('to any other is followed where that is allowed, by the same protocol and with the same credentials', () => {
+    const addresses = new Addresses(['wss://u:p@a/mqtt?x=1'], last)
+    expect(addresses.refer('[::1]:9001', true)).toBe(true)
+    addresses.next()
+    expect(addresses.current).toBe('wss://u:p@[::1]:9001/mqtt?x=1')
+    expect(addresses.count).toBe(2)
+  })
+
+  it('is forgotten when it leads nowhere', () => {
+    const addresses = new Addresses(['mqtt://a'], last)
+    addresses.refer('x', true)
+    addresses.next()
+    expect(visits(addresses, 3)).toEqual(['mqtt://x', 'mqtt://a', 'mqtt://a'])
+    expect(addresses.count).toBe(1)
+  })
+
+  it('leads from guest to guest, and back to the addresses', () => {
+    const addresses = new Addresses(['mqtt://a'], last)
+    for (const reference of ['x', 'y', 'a']) {
+      expect(addresses.refer(reference, true)).toBe(true)
+      addresses.next()
+    }
+    expect(addresses.current).toBe('mqtt://a')
+    expect(addresses.count).toBe(1)
+  })
+
+  it('to the same host at another port leads to that', () => {
+    const addresses = new Addresses(['mqtt://a:1', 'mqtt://a:2'], last)
+    const before = addresses.current
+    expect(addresses.refer('a', false)).toBe(true)
+    addresses.next()
+    expect(addresses.current).not.toBe(before)
+  })
+})

@@ -1,0 +1,76 @@
+import { createServer as createHttpServer } from 'node:http'
+import { createServer, type Server, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { foreignProtocol } from '../../../src/client/session/foreign-protocol.js'
+import { openClient, record } from '../../support/open-client.js'
+import { CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
+
+/** A server on a free port, until the end of the test; its port. */
+async function portOf(server: Server): Promise<number> {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return address !== null && typeof address === 'object' ? address.port : 0
+}
+
+const answering = (answer: (socket: Socket) => void): Server =>
+  createServer(socket => {
+    socket.on('data', () => answer(socket)).on('error', () => socket.destroy())
+    onTestFinished(() => void socket.destroy())
+  })
+
+const http = (): Server => createHttpServer((_, response) => response.end('hello'))
+const bytes = (...codes: readonly number[]): Server => answering(socket => socket.write(Uint8Array.from(codes)))
+
+describe('A server of another protocol is named:', () => {
+  it.each<[name: string, scheme: string, make: () => Server, words: RegExp]>([
+    ['HTTP', 'mqtt', http, /what answers there speaks HTTP: for MQTT over WebSocket write ws:/],
+    ['HTTP', 'ws', http, /is there MQTT over WebSocket at this address and path/],
+    ['HTTP', 'mqtts', http, /does not speak TLS: write mqtt:\/\/ or ws:/],
+    ['HTTP', 'wss', http, /does not speak TLS: write mqtt:\/\/ or ws:/],
+    ['TLS', 'mqtt', () => bytes(0x15, 3, 1, 0, 2, 2, 70), /what answers there speaks TLS: write mqtts:/],
+    ['SSH', 'mqtt', () => answering(socket => socket.write('SSH-2.0-x\r\n')), /speaks SSH/],
+    ['MQTT over TCP', 'ws', () => bytes(0x20, 2, 0, 1), /does not speak HTTP: for MQTT over TCP write mqtt:/],
+    ['nothing', 'mqtt', () => answering(socket => socket.end()), /is there an MQTT broker at this address/],
+  ])('%s at %s', async (_, scheme, make, words) => {
+    const port = await portOf(make())
+    const status = record(openClient(`${scheme}://127.0.0.1:${port}`).status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    expect(status.values.at(-1)).toMatchObject({ cause: { message: expect.stringMatching(words) } })
+  })
+
+  it('MQTT 3.1.1', async () => {
+    const key = openClient(`mqtt://127.0.0.1:${await portOf(bytes(0x20, 2, 0, 1))}`).key('a')
+    await expect(key.get()).rejects.toMatchObject({
+      code: 'connection-refused',
+      message: expect.stringContaining('it speaks MQTT 3.1.1 at most, and a state store needs MQTT 5'),
+    })
+  })
+
+  it.each([
+    [[0x20, 9, 0], undefined],
+    [[0xf0, 0], undefined],
+    [[], undefined],
+    [[0x48], 'what answers there does not speak MQTT'],
+  ])('by its first bytes: %j', (first, what) => {
+    expect(foreignProtocol(Uint8Array.from(first))).toBe(what)
+  })
+})
+
+describe('A broker that does not say that there is no store', () => {
+  const silentBroker = () =>
+    scriptedBroker(
+      side => side.send(CONNACK),
+      (side, packet) => {
+        if (packet.cmd === 'publish') side.send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: 0 })
+        else grant(side, packet)
+      },
+    )
+
+  it('has the timeout ask whether there is one', async () => {
+    const key = openClient((await silentBroker()).url, { timeout: 100 }).key('a')
+    const question = expect.stringContaining('(is a state store running at this broker?)')
+    await expect(key.get()).rejects.toMatchObject({ code: 'timeout', message: question })
+    await expect(key.delete()).rejects.toMatchObject({ code: 'outcome-unknown', message: question })
+  })
+})

@@ -1,0 +1,220 @@
+import { once } from 'node:events'
+import { connect as connectMqtt, type MqttClient } from 'mqtt'
+import type { Packet } from 'mqtt-packet'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { WebSocketServer } from 'ws'
+import { connect, type StateStore } from '../../../src/client/index.js'
+import { openClient, record } from '../../support/open-client.js'
+import { type BrokerSide, bytesOf, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
+
+const MiB = 1024 * 1024
+const accept = (side: BrokerSide): void => side.send(CONNACK)
+
+const causesOf = (client: StateStore) => {
+  const status = record(client.status$)
+  const causes = (): string[] =>
+    status.values.flatMap(value => (value.state === 'reconnecting' ? [`${value.attempt} ${value.cause.message}`] : []))
+  return { status, causes }
+}
+
+/** A PUBLISH with QoS 0 of so many bytes in all. */
+function publishOf(size: number): Buffer {
+  for (let header = 2; header <= 5; header++) {
+    const packet = bytesOf({
+      cmd: 'publish',
+      topic: 't',
+      payload: Buffer.alloc(size - header - 4),
+      qos: 0,
+      dup: false,
+      retain: false,
+    })
+    if (packet.length === size) return packet
+  }
+  throw new Error(`no packet has ${size} bytes`)
+}
+
+/** User properties: one name again and again. */
+const REPEATED = { userProperties: { n: Array.from({ length: 100_000 }, () => 'v') } }
+
+describe('the largest packet that is read', () => {
+  it.each([
+    [undefined, 32 * MiB],
+    [1_000_000, 1_000_000],
+  ])('is announced in CONNECT: an option of %s is %d', async (maximumPacketSize, announced) => {
+    const broker = await scriptedBroker(accept, grant)
+    const client = openClient(broker.url, maximumPacketSize === undefined ? {} : { maximumPacketSize })
+    const { status } = causesOf(client)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(broker.sides[0]?.connect.properties).toMatchObject({ maximumPacketSize: announced })
+  })
+
+  it.each([0, -1, 1.5, 268_435_461, Number.NaN])('is what MQTT can count, not %d', maximumPacketSize => {
+    expect(() => connect('mqtt://localhost', { maximumPacketSize })).toThrow(/maximumPacketSize/)
+  })
+
+  it('may come', async () => {
+    const broker = await scriptedBroker(accept, (side, packet) => {
+      grant(side, packet)
+      side.socket.write(publishOf(100_000))
+    })
+    const { status, causes } = causesOf(openClient(broker.url, { maximumPacketSize: 100_000 }))
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(causes()).toEqual([])
+  })
+
+  it('is bounded over WebSocket by twice of it, for whole messages are read there', async () => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'mqtt' })
+    onTestFinished(() => server.close())
+    server.on('connection', socket => {
+      socket.on('error', () => undefined)
+      socket.once('message', () => {
+        socket.send(bytesOf(CONNACK))
+        socket.send(Buffer.alloc(200_001))
+      })
+    })
+    await once(server, 'listening')
+    const address = server.address()
+    const port = address !== null && typeof address === 'object' ? address.port : 0
+    const client = openClient(`ws://127.0.0.1:${port}`, { maximumPacketSize: 100_000 })
+    const { status, causes } = causesOf(client)
+    await status.until(() => causes().length > 0)
+    expect(causes()[0]).toMatch(/Max payload size exceeded/)
+  })
+
+  it('is the end of a connection that brings one byte more; it is tried again, with ever longer pauses', async () => {
+    const broker = await scriptedBroker(accept, side => side.socket.write(publishOf(100_001)))
+    const { status, causes } = causesOf(openClient(broker.url, { maximumPacketSize: 100_000 }))
+    await status.until(() => causes().length === 3)
+    expect(causes()).toEqual(
+      [1, 2, 3].map(
+        attempt =>
+          `${attempt} The connection to the broker was lost: A packet of 100001 bytes came, and \`maximumPacketSize\` is 100000`,
+      ),
+    )
+  })
+
+  it('is the reason that is told when the packet comes together with CONNACK', async () => {
+    const broker = await scriptedBroker(({ socket }) => {
+      socket.write(Buffer.concat([bytesOf(CONNACK), publishOf(100_001)]))
+    })
+    const { status, causes } = causesOf(openClient(broker.url, { maximumPacketSize: 100_000 }))
+    await status.until(() => causes().length === 2)
+    expect(causes()).toEqual([
+      expect.stringMatching(/^1 The connection to the broker was lost: A packet of 100001 bytes came/),
+      expect.stringMatching(/^2 The connection to the broker was lost: A packet of 100001 bytes came/),
+    ])
+    expect(status.values.some(({ state }) => state === 'connected')).toBe(false)
+  })
+
+  it('is found out by the first bytes of a packet: the rest is not read', async () => {
+    const broker = await scriptedBroker(accept, side => {
+      side.socket.write(Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]))
+    })
+    const { status, causes } = causesOf(openClient(broker.url))
+    await status.until(() => causes().length === 1)
+    expect(causes()[0]).toContain('A packet of 268435460 bytes')
+  })
+
+  it('is also that of a packet whose length cannot be', async () => {
+    const broker = await scriptedBroker(accept, side => {
+      side.socket.write(Buffer.from([0x30, 0xff, 0xff, 0xff, 0xff, 0x01]))
+    })
+    const { status, causes } = causesOf(openClient(broker.url))
+    await status.until(() => causes().length === 1)
+    expect(causes()[0]).toContain('length of a packet has more than four bytes')
+  })
+})
+
+describe('a packet that is left to mqtt.js', () => {
+  it.each<[string, Packet]>([
+    ['CONNACK', { cmd: 'connack', reasonCode: 0, sessionPresent: false, properties: REPEATED }],
+    ['SUBACK', { cmd: 'suback', messageId: 1, granted: [1, 1], properties: REPEATED }],
+    ['DISCONNECT', { cmd: 'disconnect', reasonCode: 0, properties: REPEATED }],
+    ['AUTH', { cmd: 'auth', reasonCode: 0x18, properties: { ...REPEATED, authenticationMethod: 'x' } }],
+    [
+      'PUBLISH with a topic alias',
+      {
+        cmd: 'publish',
+        topic: 't',
+        payload: 'x',
+        qos: 0,
+        dup: false,
+        retain: false,
+        properties: { ...REPEATED, topicAlias: 1 },
+      },
+    ],
+  ])('ends its connection when it is large: %s', async (_, packet) => {
+    const first = packet.cmd === 'connack'
+    const broker = await scriptedBroker(
+      side => side.send(first ? packet : CONNACK),
+      side => side.send(packet),
+    )
+    const { status, causes } = causesOf(openClient(broker.url))
+    await status.until(() => causes().length === 2)
+    expect(causes()[1]).toMatch(/^2 .*the broker sent too large a packet of type \d+: \d+ bytes$/)
+  })
+})
+
+/** What a broker may do that leaves a connection of no use, and how the client says it. */
+const USELESS: readonly { what: string; cause: string; connack: Packet; next?: Packet }[] = [
+  {
+    what: 'CONNACK with receive maximum 0',
+    cause: 'a receive maximum of 0',
+    connack: { ...CONNACK, properties: { receiveMaximum: 0 } },
+  },
+  {
+    what: 'CONNACK with maximum packet size 0',
+    cause: 'a maximum packet size of 0',
+    connack: { ...CONNACK, properties: { maximumPacketSize: 0 } },
+  },
+  {
+    what: 'DISCONNECT without an end',
+    cause: 'it said 139, Server shutting down',
+    connack: CONNACK,
+    next: { cmd: 'disconnect', reasonCode: 139 },
+  },
+  {
+    what: 'DISCONNECT with a reason that is one of CONNACK alone',
+    cause: 'Invalid disconnect reason code',
+    connack: CONNACK,
+    next: { cmd: 'disconnect', reasonCode: 136 },
+  },
+]
+
+describe('a connection of no use', () => {
+  it.each(USELESS)('is ended and made anew: $what', async ({ cause, connack, next }) => {
+    const broker = await scriptedBroker(
+      side => side.send(side.number === 1 ? connack : CONNACK),
+      (side, packet) => {
+        if (side.number === 1 && next) side.send(next)
+        else grant(side, packet)
+      },
+    )
+    const { status, causes } = causesOf(openClient(broker.url))
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(causes()).toEqual([expect.stringContaining(cause)])
+    await vi.waitFor(() => expect(broker.sides[0]?.socket.destroyed).toBe(true))
+  })
+
+  it('is the end for good when DISCONNECT says that trying again is pointless', async () => {
+    const broker = await scriptedBroker(accept, side => side.send({ cmd: 'disconnect', reasonCode: 142 }))
+    const { status } = causesOf(openClient(broker.url))
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { reasonCode: 142 } })
+  })
+
+  it("is somebody else's to end, and told once", async () => {
+    const broker = await scriptedBroker(
+      side => side.send(side.number === 1 ? { ...CONNACK, properties: { receiveMaximum: 0 } } : CONNACK),
+      grant,
+    )
+    const client: MqttClient = connectMqtt(broker.url, { protocolVersion: 5, reconnectPeriod: 5 })
+    onTestFinished(async () => client.endAsync(true))
+    const { status, causes } = causesOf(connect(client))
+    await status.until(() => causes().length === 1)
+    expect([causes(), client.connected]).toEqual([[expect.stringContaining('a receive maximum of 0')], true])
+    client.stream.destroy()
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(causes()).toHaveLength(1)
+  })
+})

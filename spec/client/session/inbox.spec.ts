@@ -1,0 +1,124 @@
+import { generate, type Packet } from 'mqtt-packet'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Inbox } from '../../../src/client/session/inbox.js'
+import { concatBytes, fromUtf8, utf8 } from '../../../src/core/util/bytes.js'
+import { publishPacket } from '../../support/own-room.js'
+
+const bytesOf = (packet: Packet): Uint8Array => generate(packet, { protocolVersion: 5 })
+const CONNACK = bytesOf({ cmd: 'connack', reasonCode: 0, sessionPresent: true })
+const PINGRESP = bytesOf({ cmd: 'pingresp' })
+const publish = (payload: string, packetId = 7): Uint8Array =>
+  publishPacket({ topic: 't', payload: utf8(payload), userProperties: {} }, packetId)
+
+/** A stream that notes what gets to whoever reads from it. */
+class Stream {
+  readonly pushed: unknown[] = []
+  full = false
+  push(chunk: unknown): boolean {
+    this.pushed.push(chunk)
+    return !this.full
+  }
+}
+
+describe('the inbox', () => {
+  let told: string[]
+  let stream: Stream
+  let inbox: Inbox
+
+  beforeEach(() => {
+    told = []
+    stream = new Stream()
+    inbox = new Inbox(
+      {
+        published: ({ payload, packetId }) => told.push(`${packetId}: ${fromUtf8(payload)}`),
+        acknowledged: (packetId, reasonCode) => {
+          if (packetId > 10) return false
+          told.push(`puback ${packetId}, ${reasonCode}`)
+          return true
+        },
+        unreadable: ({ message }) => told.push(message),
+      },
+      1_000_000,
+    )
+    inbox.attach(stream)
+  })
+
+  const connected = (): void => {
+    stream.push(CONNACK)
+    inbox.ready()
+    stream.pushed.length = 0
+  }
+
+  it('takes messages and acknowledgements, and leaves the rest', () => {
+    connected()
+    stream.push(concatBytes([publish('a'), PINGRESP, publish('b', 0), bytesOf({ cmd: 'puback', messageId: 3 })]))
+    expect(told).toEqual(['7: a', '0: b', 'puback 3, 0'])
+    expect(concatBytes(stream.pushed.filter(chunk => chunk instanceof Uint8Array))).toEqual(Uint8Array.from(PINGRESP))
+  })
+
+  it('holds what came in one piece with CONNACK until that was dealt with', () => {
+    const [first, second] = [publish('first'), publish('second')]
+    const network = Buffer.from(concatBytes([CONNACK, first]))
+    stream.push(network)
+    network.fill(0, CONNACK.length)
+    stream.push(second)
+    expect([told, stream.pushed.length]).toEqual([[], 1])
+    inbox.ready()
+    expect(told).toEqual(['7: first', '7: second'])
+  })
+
+  it.each([
+    ['a reason', { cmd: 'puback', messageId: 3, reasonCode: 135 }, 'puback 3, 135'],
+    [
+      'a reason and properties that make it long',
+      { cmd: 'puback', messageId: 3, reasonCode: 151, properties: { reasonString: 'x'.repeat(200) } },
+      'puback 3, 151',
+    ],
+  ] as const)('reads an acknowledgement with %s', (_name, packet, expected) => {
+    connected()
+    stream.push(bytesOf(packet))
+    expect(told).toEqual([expected])
+  })
+
+  it.each([
+    ['an acknowledgement of what somebody else published', bytesOf({ cmd: 'puback', messageId: 11 })],
+    ['an acknowledgement without an id', new Uint8Array([0x40, 1, 0])],
+    ['a message with a topic alias', new Uint8Array([0x30, 6, 0, 0, 3, 0x23, 0, 1])],
+    ['a malformed message', new Uint8Array([0x32, 2, 0, 9])],
+  ])('leaves %s to mqtt.js', (_name, bytes) => {
+    connected()
+    stream.push(bytes)
+    expect(told).toEqual([])
+    expect(stream.pushed.map(chunk => chunk instanceof Uint8Array && [...chunk])).toEqual([[...bytes]])
+  })
+
+  it('says that there is room when nothing is left, and what the stream says otherwise', () => {
+    connected()
+    stream.full = true
+    expect([stream.push(publish('a')), stream.push(PINGRESP)]).toEqual([true, false])
+  })
+
+  it('leaves to the stream what is no data, as its end', () => {
+    connected()
+    stream.push(null)
+    expect(stream.pushed).toEqual([null])
+  })
+
+  it('begins anew with the stream of the next connection', () => {
+    connected()
+    const half = publish('lost').slice(0, 5)
+    stream.push(half)
+    const next = new Stream()
+    inbox.attach(next)
+    next.push(concatBytes([CONNACK, publish('new')]))
+    stream.push(publish('old'))
+    inbox.ready()
+    expect(told).toEqual(['7: new'])
+    expect(stream.pushed).toHaveLength(1)
+  })
+
+  it('leaves all to mqtt.js when that has another kind of stream', () => {
+    expect(() => inbox.attach({})).not.toThrow()
+    expect(() => inbox.ready()).not.toThrow()
+  })
+})

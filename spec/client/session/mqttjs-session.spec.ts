@@ -1,0 +1,352 @@
+import { createServer, Socket } from 'node:net'
+import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt'
+import mqttPacket, { type Packet } from 'mqtt-packet'
+import { firstValueFrom } from 'rxjs'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ConnectionRefusedError, connect, systemClock, text } from '../../../src/client/index.js'
+import { layLink } from '../../support/link.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const real = { clock: systemClock }
+
+afterEach(() => vi.restoreAllMocks())
+
+/** A broker that answers CONNECT with a reason code, and the next CONNECT with the next one. */
+async function refusingBroker(...reasonCodes: number[]): Promise<{ url: string; connects: () => number }> {
+  let connects = 0
+  const server = createServer(socket => {
+    const parser = mqttPacket.parser()
+    parser.on('packet', ({ cmd }) => {
+      if (cmd !== 'connect') return
+      const reasonCode = reasonCodes[Math.min(connects++, reasonCodes.length - 1)] ?? 0
+      socket.end(mqttPacket.generate({ cmd: 'connack', reasonCode, sessionPresent: false }, { protocolVersion: 5 }))
+    })
+    socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return {
+    url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`,
+    connects: () => connects,
+  }
+}
+
+/** Somebody else's client. */
+async function foreignClient(url: string, options: IClientOptions = {}): Promise<MqttClient> {
+  const client = connectMqtt(url, { protocolVersion: 5, reconnectPeriod: 10, ...options })
+  onTestFinished(async () => {
+    await client.endAsync(true)
+  })
+  await new Promise<void>(resolve => client.once('connect', () => resolve()))
+  return client
+}
+
+describe('a connection of our own', () => {
+  it('has no Nagle delay, after every connect', async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    const noDelay = vi.spyOn(Socket.prototype, 'setNoDelay')
+    const client = openClient(link.url)
+    const status = record(client.status$)
+    const connected = (times: number): Promise<void> =>
+      status.until(({ values }) => values.filter(({ state }) => state === 'connected').length === times)
+    const byUs = (): number =>
+      noDelay.mock.contexts.filter(
+        socket => String(Reflect.get(Object(socket), 'remotePort')) === new URL(link.url).port,
+      ).length
+    await connected(1)
+    expect(byUs()).toBe(1)
+    link.cut()
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    link.restore()
+    await connected(2)
+    expect(byUs()).toBe(2)
+  })
+
+  it.each([
+    [134, 'bad user name or password'],
+    [135, 'not authorized'],
+    [133, 'client identifier not valid'],
+    [157, 'server moved'],
+  ])('is given up for good when CONNECT is refused with %d, %s', async reasonCode => {
+    const broker = await refusingBroker(reasonCode)
+    const client = openClient(broker.url)
+    const status = record(client.status$)
+    await status.until(({ completed }) => completed)
+    const last = status.values.at(-1)
+    expect(last?.state === 'closed' && last.cause).toBeInstanceOf(ConnectionRefusedError)
+    expect(last).toMatchObject({ cause: { reasonCode } })
+    expect(broker.connects()).toBe(1)
+  })
+
+  it.each([
+    [136, 'server unavailable'],
+    [137, 'server busy'],
+    [151, 'quota exceeded'],
+  ])('is tried again when CONNECT is refused with %d, %s', async reasonCode => {
+    const broker = await refusingBroker(reasonCode)
+    const status = record(openClient(broker.url).status$)
+    await status.until(({ values }) => values.filter(({ state }) => state === 'reconnecting').length === 3)
+    expect(status.values.slice(1).map(value => value.state === 'reconnecting' && value.attempt)).toEqual([1, 2, 3])
+    expect(broker.connects()).toBe(3)
+  })
+
+  it('gives up when another client takes its session over, instead of fighting for it', async () => {
+    const { store } = await openStore(real)
+    const first = openClient(store.url, { clientId: 'twin' })
+    const status = record(first.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    openClient(store.url, { clientId: 'twin' })
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({
+      state: 'closed',
+      cause: { code: 'connection-refused', reasonCode: 142 },
+    })
+  })
+
+  it('comes back when an attempt of its own that it had given up takes its session over', async () => {
+    let connects = 0
+    const server = createServer(socket => {
+      const parser = mqttPacket.parser()
+      const send = (packet: Packet): void => void socket.write(mqttPacket.generate(packet, { protocolVersion: 5 }))
+      parser.on('packet', ({ cmd }) => {
+        if (cmd !== 'connect') return
+        // The first attempt gets no answer; the second is taken over by it; the third is the last.
+        if (++connects > 1) send({ cmd: 'connack', reasonCode: 0, sessionPresent: false })
+        if (connects === 2) send({ cmd: 'disconnect', reasonCode: 142 })
+        if (connects === 2) socket.end()
+      })
+      socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
+      onTestFinished(() => void socket.destroy())
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const address = server.address()
+    const port = address !== null && typeof address === 'object' ? address.port : 0
+    const client = openClient(`mqtt://127.0.0.1:${port}`, { connectTimeout: 50 })
+    const status = record(client.status$)
+    await vi.waitFor(() => expect(connects).toBe(3))
+    expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'reconnecting', 'reconnecting'])
+  })
+
+  it('says what is wrong while nobody listens, and when it will try again', async () => {
+    const status = record(openClient('mqtt://127.0.0.1:1').status$)
+    await status.until(({ values }) => values.length === 2)
+    const [, last] = status.values
+    expect(last).toMatchObject({
+      state: 'reconnecting',
+      attempt: 1,
+      cause: { message: expect.stringContaining('ECONNREFUSED') },
+    })
+    expect(last?.state === 'reconnecting' && (last.retryAt ?? 0) - Date.now()).toBeLessThan(100)
+  })
+
+  it('keeps its session at the broker while it is away, and leaves none when it is closed', async () => {
+    const { store } = await openStore(real)
+    const client = connect(store.url, { clientId: 'leaver' })
+    await firstValueFrom(client.key('a', text).get())
+    await client.close()
+    const heir = await foreignClient(store.url, { clientId: 'leaver', clean: false, reconnectPeriod: 0 })
+    const resumed = new Promise(resolve => heir.once('connect', ({ sessionPresent }) => resolve(sessionPresent)))
+    heir.end(true)
+    await new Promise(resolve => heir.once('end', () => resolve(undefined)))
+    heir.reconnect()
+    expect(await resumed).toBe(false)
+  })
+
+  it('is refused with certificates that are none, before anything is sent', () => {
+    expect(() => connect('mqtts://127.0.0.1:1', { cert: 'none', key: 'none' })).toThrow(
+      expect.objectContaining({ code: 'argument' }),
+    )
+  })
+
+  it.each(['', 'localhost:1883', 'http://localhost', 'mqtt:'])('is refused for the address %j', url => {
+    expect(() => connect(url)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it.each(['', 'a+b', 'a#', 'a\0b', 'a\ud800'])('is refused for the client id %j', clientId => {
+    expect(() => connect('mqtt://127.0.0.1:1', { clientId })).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+})
+
+describe('a broker that never answers SUBSCRIBE', () => {
+  /** Takes connections and says nothing more. */
+  async function silentBroker(): Promise<{ url: string; connects: () => number }> {
+    let connects = 0
+    const server = createServer(socket => {
+      const parser = mqttPacket.parser()
+      parser.on('packet', ({ cmd }) => {
+        if (cmd !== 'connect') return
+        connects++
+        socket.write(
+          mqttPacket.generate({ cmd: 'connack', reasonCode: 0, sessionPresent: false }, { protocolVersion: 5 }),
+        )
+      })
+      socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
+      onTestFinished(() => void socket.destroy())
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const address = server.address()
+    return {
+      url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`,
+      connects: () => connects,
+    }
+  }
+
+  it('is left after a while, and tried again', async () => {
+    const broker = await silentBroker()
+    const clock = new ManualClock()
+    const status = record(openClient(broker.url, { clock }).status$)
+    await vi.waitFor(() => expect(broker.connects()).toBe(1))
+    await vi.waitFor(() => {
+      clock.advance(1_000)
+      expect(status.values.at(-1)?.state).toBe('reconnecting')
+    })
+    await vi.waitFor(() => {
+      clock.advance(20)
+      expect(broker.connects()).toBe(2)
+    })
+  })
+
+  it('does not keep a client from closing', async () => {
+    const broker = await silentBroker()
+    const client = connect(broker.url)
+    await vi.waitFor(() => expect(broker.connects()).toBe(1))
+    const status = record(client.status$)
+    await client.close()
+    expect(status.values.at(-1)).toEqual({ state: 'closed', cause: undefined })
+  })
+})
+
+describe("somebody else's MqttClient", () => {
+  it('is used as it is, keeps its own traffic, and is not closed by us', async () => {
+    const { store } = await openStore(real)
+    const mqtt = await foreignClient(store.url)
+    const client = connect(mqtt)
+    const key = client.key('a', text)
+    await firstValueFrom(key.set('x'))
+    expect(await firstValueFrom(key.value$)).toBe('x')
+    const watching = record(key.value$)
+    await watching.until(({ values }) => values.length === 1)
+    await client.close()
+    expect(mqtt.connected).toBe(true)
+    await mqtt.subscribeAsync('own', { qos: 1 })
+    const topics: string[] = []
+    const own = new Promise<void>(resolve =>
+      mqtt.on('message', topic => topics.push(topic) && topic === 'own' && resolve()),
+    )
+    await firstValueFrom(openClient(store.url).key('a', text).set('y'))
+    await mqtt.publishAsync('own', 'x', { qos: 1 })
+    await own
+    const notifications = topics.filter(topic => topic.includes('/notify/'))
+    expect({ notifications, watches: store.stats.watches }).toEqual({ notifications: [], watches: 0 })
+  })
+
+  it('is left without a listener of ours', async () => {
+    const { store } = await openStore(real)
+    const mqtt = await foreignClient(store.url)
+    const before = mqtt.eventNames().map(name => [name, mqtt.listenerCount(name)])
+    const client = connect(mqtt)
+    await firstValueFrom(client.key('a', text).get())
+    await client.close()
+    expect(mqtt.eventNames().map(name => [name, mqtt.listenerCount(name)])).toEqual(before)
+  })
+
+  it('brings its own reconnect, through which watches live', async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    const mqtt = await foreignClient(link.url)
+    const client = connect(mqtt)
+    const panel = openClient(store.url).key('a', text)
+    const seen = record(client.key('a', text).value$)
+    await seen.until(({ values }) => values.length === 1)
+    link.cut()
+    await record(client.status$).until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    await firstValueFrom(panel.set('meanwhile'))
+    link.restore()
+    await seen.until(({ values }) => values.length === 2)
+    await firstValueFrom(panel.set('then'))
+    await seen.until(({ values }) => values.length === 3)
+    expect(seen.values).toEqual([undefined, 'meanwhile', 'then'])
+    await client.close()
+  })
+
+  it('does not send our writes again after a reconnect', async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    const mqtt = await foreignClient(link.url)
+    const client = connect(mqtt)
+    const key = client.key('a', text)
+    await firstValueFrom(key.set('1'))
+    link.stall('down')
+    const requests = record(store.requests$)
+    const write = firstValueFrom(key.set('2'))
+    await requests.until(({ values }) => values.length === 1)
+    link.cut()
+    link.restore()
+    await expect(write).rejects.toMatchObject({ code: 'outcome-unknown' })
+    await firstValueFrom(key.get())
+    expect(requests.values.map(({ outcome }) => outcome)).toEqual(['ok', 'value'])
+    await client.close()
+  })
+
+  it('is refused while it serves another state store, until that is closed', async () => {
+    const { store } = await openStore(real)
+    const mqtt = await foreignClient(store.url)
+    const first = connect(mqtt)
+    expect(() => connect(mqtt)).toThrow(
+      expect.objectContaining({ code: 'argument', message: expect.stringContaining('serves no other state store') }),
+    )
+    await first.close()
+    const second = connect(mqtt)
+    await firstValueFrom(second.key('a', text).set('x'))
+    await second.close()
+  })
+
+  it('is refused while it serves a state store of another copy of this package', async () => {
+    const { store } = await openStore(real)
+    const mqtt = await foreignClient(store.url)
+    const mark = Symbol.for('rx-statestore.shared')
+    const client = connect(mqtt)
+    expect(Reflect.has(mqtt, mark)).toBe(true)
+    await client.close()
+    expect(Reflect.has(mqtt, mark)).toBe(false)
+    Reflect.set(mqtt, mark, true)
+    expect(() => connect(mqtt)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it.each([
+    ['has no methods for events', { publish: () => undefined, on: () => undefined }, /to have a method `once`/],
+    [
+      'has no options',
+      Object.fromEntries(
+        ['on', 'once', 'off', 'publish', 'subscribe', 'unsubscribe', 'end'].map(name => [name, () => undefined]),
+      ),
+      /`options` of the MqttClient/,
+    ],
+  ])('is refused when it is none: it %s', (_, client, message) => {
+    // @ts-expect-error: it is no MqttClient
+    expect(() => connect(client)).toThrow(
+      expect.objectContaining({ code: 'argument', message: expect.stringMatching(message) }),
+    )
+  })
+
+  it('is refused when it was ended', async () => {
+    const { store } = await openStore(real)
+    const mqtt = await foreignClient(store.url)
+    await mqtt.endAsync()
+    expect(() => connect(mqtt)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it('is refused when it does not speak MQTT 5', async () => {
+    const { store } = await openStore(real)
+    const mqtt = await foreignClient(store.url, { protocolVersion: 4 })
+    expect(() => connect(mqtt)).toThrow(
+      expect.objectContaining({ code: 'argument', message: expect.stringContaining('MQTT 5') }),
+    )
+  })
+})

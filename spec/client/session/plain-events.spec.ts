@@ -1,0 +1,44 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it, vi } from 'vitest'
+import { systemClock, text } from '../../../src/client/index.js'
+import { layLink } from '../../support/link.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const { seen } = vi.hoisted(() => ({ seen: { attached: 0 } }))
+
+vi.mock('../../../src/client/session/mqttjs-insides.js', async importOriginal => ({
+  ...(await importOriginal<typeof import('../../../src/client/session/mqttjs-insides.js')>()),
+  hasStreamBuilder: () => false,
+  tapStream: () => {
+    seen.attached++
+  },
+}))
+
+describe('a connection over an mqtt.js whose insides are not the known ones', () => {
+  it('reads, writes and watches by its events alone, through a reconnect', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const link = await layLink(store.url)
+    const client = openClient(link.url)
+    const key = client.key('a', text)
+    const told = record(key.value$)
+    await told.until(({ values }) => values.length === 1)
+    expect(await firstValueFrom(key.set('one'))).toMatchObject({ applied: true })
+    await told.until(({ values }) => values.includes('one'))
+
+    link.cut()
+    await firstValueFrom(openClient(store.url).key('a', text).set('two'))
+    link.restore()
+    await told.until(({ values }) => values.includes('two'))
+    expect(told.values).toEqual([undefined, 'one', 'two'])
+    expect(await firstValueFrom(key.get())).toMatchObject({ value: 'two' })
+    expect(seen.attached).toBe(0)
+  })
+
+  it('has as many requests under way as ever', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const client = openClient(store.url)
+    const writes = Array.from({ length: 300 }, (_, i) => firstValueFrom(client.key(`k${i}`, text).set(`${i}`)))
+    expect((await Promise.all(writes)).every(({ applied }) => applied)).toBe(true)
+  })
+})

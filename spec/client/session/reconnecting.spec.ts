@@ -1,0 +1,180 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { type Credentials, systemClock, text } from '../../../src/client/index.js'
+import { layLink } from '../../support/link.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const real = { clock: systemClock }
+const NOWHERE = 'mqtt://127.0.0.1:1'
+
+describe('a reconnect strategy', () => {
+  it('is asked with the number of the attempt and the cause', async () => {
+    const asked: string[] = []
+    const client = openClient(NOWHERE, {
+      reconnectStrategy: (attempt, cause) => {
+        asked.push(`${attempt} ${cause.code}`)
+        return attempt < 3 ? 1 : false
+      },
+    })
+    const status = record(client.status$)
+    await status.until(({ completed }) => completed)
+    expect(asked).toEqual(['1 connection-lost', '2 connection-lost', '3 connection-lost'])
+    expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'connection-lost' } })
+  })
+
+  it('that gives up ends watches and requests', async () => {
+    const client = openClient(NOWHERE, { reconnectStrategy: () => false })
+    const seen = record(client.key('a', text).value$)
+    await expect(firstValueFrom(client.key('a', text).get())).rejects.toMatchObject({ code: 'closed' })
+    expect(seen.error).toMatchObject({ code: 'closed', cause: { code: 'connection-lost' } })
+  })
+})
+
+describe('a callback that is wrong', () => {
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('oops')
+      },
+    ],
+    ['gives NaN', () => Number.NaN],
+    ['gives a negative number', () => -1],
+  ])('ends the client, and not the process: a reconnect strategy that %s', async (_name, reconnectStrategy) => {
+    const status = record(openClient(NOWHERE, { reconnectStrategy }).status$)
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'argument' } })
+  })
+
+  it('is asked again: credentials that are none', async () => {
+    const { store } = await openStore(real)
+    let asked = 0
+    const credentials = (): Promise<Credentials> => Promise.resolve(++asked < 3 ? JSON.parse('null') : {})
+    const status = record(openClient(store.url, { credentials }).status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(asked).toBe(3)
+  })
+})
+
+describe('options out of range', () => {
+  it.each([
+    { keepAlive: -5 },
+    { keepAlive: 1e9 },
+    { sessionExpiry: -1 },
+    { connectTimeout: 0 },
+    { reconnect: { initial: 0 } },
+    { reconnect: { maximum: Number.NaN } },
+    { clientId: 'a'.repeat(2_049) },
+  ])('are refused at the call: %j', options => {
+    expect(() => openClient(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it('do not include a session for ever', async () => {
+    const { store } = await openStore(real)
+    const client = openClient(store.url, { sessionExpiry: Number.POSITIVE_INFINITY })
+    expect(await firstValueFrom(client.key('a', text).get())).toMatchObject({ op: 'absent' })
+  })
+})
+
+describe('credentials', () => {
+  it('are asked for before every attempt', async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    let asked = 0
+    const client = openClient(link.url, { credentials: () => ({ username: 'me', password: `token ${++asked}` }) })
+    const status = record(client.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(asked).toBe(1)
+    link.cut()
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    link.restore()
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(asked).toBeGreaterThanOrEqual(2)
+  })
+
+  it('may take their time, and may fail for a while', async () => {
+    const { store } = await openStore(real)
+    let asked = 0
+    const credentials = async (): Promise<Credentials> => {
+      if (++asked < 3) throw new Error('the token is being written')
+      return { username: 'me' }
+    }
+    const client = openClient(store.url, { credentials })
+    const status = record(client.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'reconnecting', 'reconnecting', 'connected'])
+    expect(status.values[1]).toMatchObject({ cause: { message: expect.stringContaining('being written') } })
+  })
+
+  it('are not waited for by a client that is closed', async () => {
+    const client = openClient(NOWHERE, { credentials: () => new Promise(() => undefined) })
+    const status = record(client.status$)
+    await client.close()
+    expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'closed'])
+  })
+})
+
+describe('a connection that is dead without a word', () => {
+  it('is found out by the keep-alive', { timeout: 20_000 }, async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    const client = openClient(link.url, { keepAlive: 1_000 })
+    const status = record(client.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    link.stall('down')
+    await status.until(({ values }) => values.some(({ state }) => state === 'reconnecting'))
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(status.values.find(({ state }) => state === 'reconnecting')).toMatchObject({
+      cause: { message: expect.stringContaining('Keepalive') },
+    })
+  })
+
+  it('is found out soon after the machine slept', async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    const clock = new ManualClock(Date.now())
+    const client = openClient(link.url, { clock })
+    const status = record(client.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    link.stall('down')
+    clock.jump(3_600_000)
+    clock.advance(5_000)
+    clock.advance(3_000)
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    expect(status.values.at(-1)).toMatchObject({ cause: { message: expect.stringContaining('slept') } })
+    clock.advance(100)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+  })
+
+  it('is not suspected when it answers after the sleep', async () => {
+    const { store } = await openStore(real)
+    const clock = new ManualClock(Date.now())
+    const client = openClient(store.url, { clock })
+    const status = record(client.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    clock.jump(50_000)
+    clock.advance(5_000)
+    await firstValueFrom(client.key('a', text).get())
+    await firstValueFrom(client.key('a', text).get())
+    clock.advance(4_000)
+    expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'connected'])
+  })
+})
+
+describe('a client that waits for its next attempt', () => {
+  it('tries at once when the machine wakes up', async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    link.cut()
+    const clock = new ManualClock(Date.now())
+    const client = openClient(link.url, { clock, reconnectStrategy: () => 3_600_000 })
+    const status = record(client.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    link.restore()
+    clock.jump(60_000)
+    clock.advance(5_000)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+  })
+})

@@ -1,0 +1,108 @@
+import { createServer } from 'node:net'
+import { connect as connectMqtt } from 'mqtt'
+import mqttPacket, { type ISubscribePacket } from 'mqtt-packet'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openSession, shareSession } from '../../../src/client/session/open-session.js'
+import { backingOff } from '../../../src/client/session/reconnect.js'
+import type { ConnectionInfo, InboundMessage, MqttSession } from '../../../src/client/session/session.js'
+import { SubscriptionIds } from '../../../src/client/session/subscription-ids.js'
+import { systemClock } from '../../../src/core/util/clock.js'
+import { eventually } from '../../support/eventually.js'
+
+const V5 = { protocolVersion: 5 }
+
+/** A broker that answers SUBSCRIBE with a message for two subscriptions. */
+async function broker(available: boolean | undefined): Promise<{ url: string; subscribes: ISubscribePacket[] }> {
+  const subscribes: ISubscribePacket[] = []
+  const properties = available === undefined ? {} : { subscriptionIdentifiersAvailable: available }
+  const server = createServer(socket => {
+    const parser = mqttPacket.parser(V5)
+    const send = (packet: mqttPacket.Packet): void => void socket.write(mqttPacket.generate(packet, V5))
+    parser.on('packet', packet => {
+      if (packet.cmd === 'connect') send({ cmd: 'connack', reasonCode: 0, sessionPresent: false, properties })
+      if (packet.cmd !== 'subscribe') return
+      subscribes.push(packet)
+      send({ cmd: 'suback', messageId: packet.messageId ?? 0, granted: [1] })
+      const publish = { cmd: 'publish', topic: 'a', payload: 'x', qos: 0, dup: false, retain: false } as const
+      send({ ...publish, properties: { subscriptionIdentifier: [7, 268_435_455] } })
+      send(publish)
+    })
+    socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return { url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`, subscribes }
+}
+
+function own(url: string): MqttSession {
+  const times = {
+    keepAlive: 30_000,
+    sessionExpiry: 0,
+    connectTimeout: 5_000,
+    cleanStart: true,
+    maximumPacketSize: 1_000_000,
+  }
+  return openSession(
+    { urls: [url], clientId: 'own', ...times },
+    { strategy: backingOff({}), credentials: undefined },
+    systemClock,
+  )
+}
+
+function shared(url: string): MqttSession {
+  const client = connectMqtt(url, { protocolVersion: 5 })
+  onTestFinished(async () => {
+    await client.endAsync(true)
+  })
+  return shareSession(client, systemClock)
+}
+
+/** Opens a session and subscribes to `a`; what it tells. */
+function listen(session: MqttSession, id: number | undefined): { infos: ConnectionInfo[]; messages: InboundMessage[] } {
+  const heard = { infos: [] as ConnectionInfo[], messages: [] as InboundMessage[] }
+  session.open({
+    connected: info => {
+      heard.infos.push(info)
+      session.subscribe(['a'], id, () => undefined)
+    },
+    disconnected: () => undefined,
+    closed: () => undefined,
+    message: message => heard.messages.push(message),
+  })
+  onTestFinished(() => session.close())
+  return heard
+}
+
+describe.each([
+  ['a connection of our own', own],
+  ["somebody else's connection", shared],
+])('%s', (_name, open) => {
+  it('sends the identifier of a subscription, and tells those of a message', async () => {
+    const { url, subscribes } = await broker(undefined)
+    const { infos, messages } = listen(open(url), 7)
+    await eventually(() => messages.length === 2)
+    expect(infos).toMatchObject([{ subscriptionIds: true }])
+    expect(subscribes).toMatchObject([{ properties: { subscriptionIdentifier: 7 } }])
+    expect(messages.map(({ subscriptionIds }) => subscriptionIds)).toEqual([[7, 268_435_455], []])
+  })
+
+  it('says when the broker takes none, and sends none', async () => {
+    const { url, subscribes } = await broker(false)
+    const { infos, messages } = listen(open(url), undefined)
+    await eventually(() => messages.length === 2)
+    expect(infos).toMatchObject([{ subscriptionIds: false }])
+    expect(subscribes[0]?.properties?.subscriptionIdentifier).toBeUndefined()
+  })
+})
+
+describe('SubscriptionIds', () => {
+  it('begin anywhere, rise, and are never 0', () => {
+    const startingAt = (...bytes: number[]): SubscriptionIds => new SubscriptionIds(() => Uint8Array.from(bytes))
+    expect(startingAt(0, 0, 0, 0).next()).toBe(1)
+    const last = startingAt(15, 255, 255, 254)
+    expect([last.next(), last.next(), last.next()]).toEqual([268_435_455, 1, 2])
+    expect(startingAt(255, 255, 255, 255).next()).toBeLessThanOrEqual(268_435_455)
+    expect(new SubscriptionIds().next()).not.toBe(new SubscriptionIds().next())
+  })
+})

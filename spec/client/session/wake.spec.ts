@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest'
+import { onWake } from '../../../src/client/session/wake.js'
+import { ManualClock } from '../../support/manual-clock.js'
+
+function watched(): { clock: ManualClock; woken: () => number; stop: () => void } {
+  const clock = new ManualClock()
+  let times = 0
+  const stop = onWake(clock, () => times++)
+  return { clock, woken: () => times, stop }
+}
+
+describe('a machine that slept', () => {
+  it('is noticed by a wall clock that jumped ahead, once', () => {
+    const { clock, woken } = watched()
+    clock.advance(60_000)
+    expect(woken()).toBe(0)
+    clock.jump(600_000)
+    clock.advance(5_000)
+    expect(woken()).toBe(1)
+    clock.advance(60_000)
+    expect(woken()).toBe(1)
+  })
+
+  it('is not confused with a clock that is set a little, or back', () => {
+    const { clock, woken } = watched()
+    clock.jump(9_000)
+    clock.advance(5_000)
+    clock.jump(-3_600_000)
+    clock.advance(60_000)
+    expect(woken()).toBe(0)
+  })
+
+  it('is of no interest any more after the end', () => {
+    const { clock, woken, stop } = watched()
+    stop()
+    clock.jump(600_000)
+    clock.advance(60_000)
+    expect({ woken: woken(), timers: clock.pending }).toEqual({ woken: 0, timers: 0 })
+  })
+})

@@ -1,0 +1,68 @@
+import { map } from 'rxjs'
+import { marbles } from 'rxjs-marbles'
+import { describe, it } from 'vitest'
+import { shadow } from '../../../src/client/shadow/index.js'
+import { globBench } from '../../support/glob-bench.js'
+
+interface Pump {
+  readonly speed: number
+}
+
+/** The deltas of a pump in words. */
+function open(m: Parameters<typeof globBench>[0]) {
+  const bench = globBench(m)
+  const pump = shadow<Pump>(bench.store, 'pump')
+  return { ...bench, delta$: pump.delta$.pipe(map(({ delta }) => JSON.stringify(delta))) }
+}
+
+describe('delta$', () => {
+  it(
+    'says nothing before both were read, then what differs, whenever that is something else',
+    marbles(m => {
+      const { delta$, change, tell, at } = open(m)
+      change('pump/desired', '{"speed":1}')
+      at(50, () => tell('pump/reported', '{"speed":0}'))
+      at(60, () => tell('pump/desired', '{"speed":2}'))
+      at(70, () => tell('pump/reported', '{"speed":2}'))
+      at(80, () => tell('pump/reported', '{"speed":2,"noise":1}'))
+      m.expect(delta$, '400ms !').toBeObservable('20ms a 39ms b 9ms c', { a: '{"speed":1}', b: '{"speed":2}', c: '{}' })
+    }),
+  )
+
+  it(
+    'says nothing while there is no connection, and then what there is to do by now',
+    marbles(m => {
+      const { delta$, change, at, connect, disconnect } = open(m)
+      change('pump/desired', '{"speed":1}')
+      at(50, () => disconnect())
+      at(60, () => change('pump/desired', '{"speed":2}'))
+      at(70, () => change('pump/desired', '{"speed":3}'))
+      at(100, connect)
+      m.expect(delta$, '400ms !').toBeObservable('20ms a 99ms b', { a: '{"speed":1}', b: '{"speed":3}' })
+    }),
+  )
+
+  it(
+    'is empty when what was desired is deleted',
+    marbles(m => {
+      const { delta$, change, tell, at } = open(m)
+      change('pump/desired', '{"speed":1}')
+      at(50, () => tell('pump/desired', undefined))
+      at(60, () => tell('pump/desired', '{"speed":4}'))
+      const values = { a: '{"speed":1}', b: '{}', c: '{"speed":4}' }
+      m.expect(delta$, '400ms !').toBeObservable('20ms a 29ms b 9ms c', values)
+    }),
+  )
+
+  it(
+    'ends as its watches do',
+    marbles(m => {
+      const { delta$, store, at, disconnect } = open(m)
+      at(40, () => {
+        disconnect()
+        void store.close()
+      })
+      m.expect(delta$).toBeObservable('20ms a 19ms |', { a: '{}' })
+    }),
+  )
+})

@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { toKeyName } from '../../../src/client/watch/key-name.js'
+import type { KeyName } from '../../../src/core/protocol/key-name.js'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import { ArgumentError } from '../../../src/core/util/errors.js'
+import { anyCodePoint } from '../../support/any-code-point.js'
+
+/** As a caller without types sees it. */
+const untyped = (name: unknown) => (): unknown => Reflect.apply(toKeyName, undefined, [name])
+
+/** Both forms of a key. */
+const formsOf = (name: string | Uint8Array): Omit<KeyName, 'id'> => {
+  const { bytes, text } = toKeyName(name)
+  return { bytes, text }
+}
+
+describe('toKeyName', () => {
+  it('is the UTF-8 of a text, and the text', () => {
+    expect(formsOf('größe')).toEqual({ bytes: utf8('größe'), text: 'größe' })
+  })
+
+  it('is the bytes as they are, and their text', () => {
+    expect(formsOf(utf8('größe'))).toEqual({ bytes: utf8('größe'), text: 'größe' })
+  })
+
+  it('makes the same key of a well-formed text and of its bytes', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: anyCodePoint, minLength: 1 }), name => {
+        expect(formsOf(utf8(name))).toEqual(formsOf(name))
+      }),
+    )
+  })
+
+  it('shows bytes that are no text in Base16', () => {
+    expect(formsOf(Uint8Array.of(0xff, 0x0a, 0x80)).text).toBe('0xFF0A80')
+    expect(toKeyName(Uint8Array.of(0xc3)).text).toBe('0xC3')
+  })
+
+  it('keeps every byte of any key', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 1 }), name => {
+        expect(toKeyName(name).bytes).toEqual(name)
+      }),
+    )
+  })
+
+  it('keeps what a text may hold: NUL, blanks, wildcards, a byte order mark', () => {
+    for (const name of ['\0', ' ', '#', '+', '$', '/', '\\', '\ufeffx']) {
+      expect(formsOf(name)).toEqual({ bytes: utf8(name), text: name })
+      expect(formsOf(utf8(name)).text).toBe(name)
+    }
+  })
+
+  it('does not change with the array it was made of', () => {
+    const name = utf8('key')
+    const key = toKeyName(name)
+    name.fill(0)
+    expect(key).toMatchObject({ bytes: utf8('key'), text: 'key' })
+  })
+
+  it('takes a part of a larger buffer', () => {
+    expect(formsOf(utf8('a key').subarray(2))).toEqual({ bytes: utf8('key'), text: 'key' })
+    expect(toKeyName(Buffer.from('key')).text).toBe('key')
+  })
+
+  it.each([
+    ['text', ''],
+    ['bytes', new Uint8Array()],
+  ])('refuses empty %s', (_, name) => {
+    expect(() => toKeyName(name)).toThrow(
+      expect.objectContaining({
+        code: 'argument',
+        message: 'Expected the key to have at least one byte, got an empty one',
+      }),
+    )
+  })
+
+  it.each([
+    [1, '`1` (number)'],
+    [undefined, '`undefined` (undefined)'],
+    [null, '`null` (object)'],
+    [true, '`true` (boolean)'],
+    [{}, '`[object Object]` (object)'],
+    [[1, 2], '`1,2` (object)'],
+    [Symbol('s'), '`Symbol(s)` (symbol)'],
+    [new Uint16Array(1), '`0` (object)'],
+  ])('refuses what is neither text nor bytes: %s', (name, got) => {
+    expect(untyped(name)).toThrow(
+      expect.objectContaining({
+        code: 'argument',
+        message: `Expected the key to be a string or a Uint8Array, got ${got}`,
+      }),
+    )
+  })
+
+  it('refuses an object without a prototype as any other wrong value', () => {
+    expect(untyped(Object.create(null))).toThrow(ArgumentError)
+  })
+
+  it.each(['\ud800', 'sensor/\udfff'])(
+    'refuses the half of a surrogate pair, which UTF-8 cannot hold, rather than name another key: %j',
+    name => {
+      expect(() => toKeyName(name)).toThrow(ArgumentError)
+    },
+  )
+})

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { isLasting } from '../../../src/client/watch/lasting.js'
+import { type ErrorCode, RequestRejectedError, StateStoreError } from '../../../src/core/util/errors.js'
+
+/** Fails to compile when a code is missing. */
+const CODES: Record<ErrorCode, true> = {
+  argument: true,
+  timeout: true,
+  'outcome-unknown': true,
+  closed: true,
+  aborted: true,
+  overflow: true,
+  'connection-refused': true,
+  'connection-lost': true,
+  'no-store': true,
+  'not-installed': true,
+  damaged: true,
+  diverged: true,
+  format: true,
+  'in-use': true,
+  payload: true,
+  decode: true,
+  hlc: true,
+  'request-rejected': true,
+  'snapshot-failed': true,
+  superseded: true,
+  'log-key': true,
+  'lease-lost': true,
+  conflict: true,
+  offline: true,
+  'lock-key': true,
+  'pubsub-refused': true,
+  'clock-skew': true,
+  'fencing-token-required': true,
+  'fencing-token-skew': true,
+  'fencing-token-stale': true,
+  'quota-exceeded': true,
+  'syntax-error': true,
+  'not-authorized': true,
+  'unknown-command': true,
+  'wrong-argument-count': true,
+  'timestamp-missing': true,
+  'timestamp-malformed': true,
+  'key-empty': true,
+  'service-unknown': true,
+}
+
+/** What docs/errors.md tells users of each code: whether a watch tries again. */
+const TOLD = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
+  .split('\n## ')
+  .slice(1)
+  .map(entry => ({ code: /`(.+)`/.exec(entry)?.[1], again: /A watch:\*\* tries again/.test(entry) }))
+
+const isCode = (text: string | undefined): text is ErrorCode => text !== undefined && text in CODES
+
+describe('an error of a watch or a lease', () => {
+  it('is explained for every code, with what becomes of a watch', () => {
+    expect(TOLD.map(({ code }) => code).sort()).toEqual(Object.keys(CODES).sort())
+  })
+
+  it.each(TOLD)('does as its explanation says: %o', ({ code, again }) => {
+    expect(isCode(code) && isLasting(new StateStoreError(code, 'words'))).toBe(!again)
+  })
+
+  it('ends it when the broker says that the client may not publish, and with no other reason of a PUBACK', () => {
+    const ending = Array.from({ length: 256 }, (_, status) => status).filter(status =>
+      isLasting(new RequestRejectedError(status, 'words')),
+    )
+    expect(ending).toEqual([135])
+  })
+
+  it('ends it when it is a fault of ours', () => {
+    expect(isLasting(new TypeError('undefined is not a function'))).toBe(true)
+  })
+})

@@ -1,0 +1,335 @@
+import { describe, expect, it } from 'vitest'
+import { reconcile } from '../../../src/client/watch/reconcile.js'
+import {
+  type Change,
+  INITIAL,
+  type RawEntry,
+  type WatchEvent,
+  type WatchState,
+} from '../../../src/client/watch/watch-state.js'
+import { Hlc } from '../../../src/core/hlc/hlc.js'
+import { utf8 } from '../../../src/core/util/bytes.js'
+
+type Notified = WatchEvent & { readonly type: 'notified' }
+
+const v = (n: number): Hlc => new Hlc(1_000 + n, 0, 'StateStore')
+const value = (n: number): Uint8Array => utf8(`v${n}`)
+
+const connected: WatchEvent = { type: 'connected', rejoined: false }
+const rejoined: WatchEvent = { type: 'connected', rejoined: true }
+const disconnected: WatchEvent = { type: 'disconnected' }
+const registered: WatchEvent = { type: 'registered' }
+const absent: WatchEvent = { type: 'read', reading: { value: undefined, version: undefined } }
+/** No such key, said by a store whose last version this is. */
+const absentAt = (n: number): WatchEvent => ({ type: 'read', reading: { value: undefined, version: v(n) } })
+const found = (n: number): WatchEvent => ({ type: 'read', reading: { value: value(n), version: v(n) } })
+const changed = (change: Change): Notified => ({ type: 'notified', change, certain: true })
+/** The same, but it may have been queued before. */
+const perhaps = (event: Notified): WatchEvent => ({ ...event, certain: false })
+const set = (n: number): Notified => changed({ op: 'set', value: value(n), version: v(n) })
+const del = (n: number): Notified => changed({ op: 'delete', value: undefined, version: v(n) })
+
+const short = ({ op, version, source }: RawEntry): string =>
+  `${op}${version ? ` ${version.wallClock - 1_000}` : ''} (${source})`
+
+/** What a watch emits and sends on the way through the events. */
+function run(...events: WatchEvent[]): { emitted: string[]; sent: string[]; state: WatchState } {
+  let state = INITIAL
+  const emitted: string[] = []
+  const sent: string[] = []
+  for (const event of events) {
+    const step = reconcile(state, event)
+    state = step.state
+    emitted.push(...step.emit.map(short))
+    if (step.send) sent.push(step.send)
+  }
+  return { emitted, sent, state }
+}
+
+const start = [connected, registered, found(1)]
+
+describe('the start of a watch', () => {
+  it('registers first and reads when it is registered', () => {
+    expect(run(connected)).toMatchObject({ sent: ['KEYNOTIFY'], emitted: [] })
+    expect(run(connected, registered)).toMatchObject({ sent: ['KEYNOTIFY', 'GET'], emitted: [] })
+  })
+
+  it('emits the snapshot, then every change', () => {
+    expect(run(...start, set(2), del(3), set(4)).emitted).toEqual([
+      'set 1 (snapshot)',
+      'set 2 (notification)',
+      'delete 3 (notification)',
+      'set 4 (notification)',
+    ])
+  })
+
+  it('emits that there is no such key', () => {
+    expect(run(connected, registered, absent).emitted).toEqual(['absent (snapshot)'])
+  })
+
+  it('emits a change once that the snapshot has already', () => {
+    expect(run(connected, registered, set(1), found(1)).emitted).toEqual(['set 1 (notification)'])
+    expect(run(connected, registered, found(1), set(1)).emitted).toEqual(['set 1 (snapshot)'])
+  })
+
+  it('drops a snapshot that was overtaken by a change', () => {
+    expect(run(connected, registered, set(2), found(1)).emitted).toEqual(['set 2 (notification)'])
+  })
+
+  it('takes a change that comes before the answer to KEYNOTIFY', () => {
+    expect(run(connected, set(1), registered, found(1)).emitted).toEqual(['set 1 (notification)'])
+  })
+
+  it('believes a change more than the answer that there is no such key, for a deletion would be told, too', () => {
+    const raced = run(connected, registered, set(1), absent)
+    expect(raced).toMatchObject({ emitted: ['set 1 (notification)'], sent: ['KEYNOTIFY', 'GET'] })
+    expect(run(connected, registered, set(1), absent, del(2)).emitted).toEqual([
+      'set 1 (notification)',
+      'delete 2 (notification)',
+    ])
+  })
+
+  it('is quiet about the deletion of a key it has not seen', () => {
+    expect(run(connected, registered, del(1), absent, absent).emitted).toEqual(['absent (snapshot)'])
+    expect(run(connected, registered, absent, del(1)).emitted).toEqual(['absent (snapshot)'])
+    expect(run(connected, registered, del(2), found(1)).emitted).toEqual(['absent (snapshot)'])
+  })
+})
+
+describe('changes', () => {
+  it('are emitted once and in the order of their versions, whatever is repeated', () => {
+    expect(run(...start, set(2), set(2), set(1), set(3), set(2)).emitted).toEqual([
+      'set 1 (snapshot)',
+      'set 2 (notification)',
+      'set 3 (notification)',
+    ])
+  })
+
+  it('older than a deletion do not follow it', () => {
+    expect(run(...start, del(3), set(2)).emitted).toEqual(['set 1 (snapshot)', 'delete 3 (notification)'])
+  })
+
+  it('without version or without value are read', () => {
+    for (const change of [
+      { op: 'set', value: value(2), version: undefined },
+      { op: 'set', value: undefined, version: v(2) },
+    ] as const) {
+      const { emitted, sent } = run(...start, changed(change), found(2))
+      expect({ emitted, sent }).toEqual({
+        emitted: ['set 1 (snapshot)', 'set 2 (notification)'],
+        sent: ['KEYNOTIFY', 'GET', 'GET'],
+      })
+    }
+  })
+
+  it('without version that come while it reads are read again', () => {
+    const bare = changed({ op: 'delete', value: undefined, version: undefined })
+    expect(run(...start, bare, bare, found(1), absent).emitted).toEqual(['set 1 (snapshot)', 'absent (notification)'])
+  })
+})
+
+describe('a reconnect', () => {
+  it('registers and reads again, and emits nothing when nothing changed', () => {
+    const { emitted, sent } = run(...start, disconnected, connected, registered, found(1))
+    expect({ emitted, sent }).toEqual({
+      emitted: ['set 1 (snapshot)'],
+      sent: ['KEYNOTIFY', 'GET', 'KEYNOTIFY', 'GET'],
+    })
+  })
+
+  it('emits what changed meanwhile as resync', () => {
+    expect(run(...start, disconnected, connected, registered, found(5)).emitted).toEqual([
+      'set 1 (snapshot)',
+      'set 5 (resync)',
+    ])
+    expect(run(...start, disconnected, connected, registered, absent).emitted).toEqual([
+      'set 1 (snapshot)',
+      'absent (resync)',
+    ])
+    expect(run(connected, registered, absent, disconnected, connected, registered, absent).emitted).toEqual([
+      'absent (snapshot)',
+    ])
+  })
+
+  it('ignores answers and changes of the connection that is gone', () => {
+    expect(run(...start, disconnected, set(2), found(3), registered)).toMatchObject({ emitted: ['set 1 (snapshot)'] })
+  })
+
+  it('follows a store that lost its data and starts over with older versions', () => {
+    const { emitted } = run(
+      ...start,
+      set(50),
+      disconnected,
+      connected,
+      registered,
+      absentAt(15),
+      set(20),
+      disconnected,
+      connected,
+      registered,
+      found(10),
+    )
+    expect(emitted).toEqual([
+      'set 1 (snapshot)',
+      'set 50 (notification)',
+      'absent (resync)',
+      'set 20 (notification)',
+      'set 10 (resync)',
+    ])
+  })
+
+  it('shows another value though a store that lost its data gave it the same version', () => {
+    const other: WatchEvent = { type: 'read', reading: { value: value(9), version: v(1) } }
+    expect(run(...start, disconnected, connected, registered, other).emitted).toEqual([
+      'set 1 (snapshot)',
+      'set 1 (resync)',
+    ])
+  })
+})
+
+describe('an answer that there is no such key', () => {
+  it('without a place: what comes next may be older, and a read decides', () => {
+    const { emitted, sent } = run(connected, registered, absent, set(2), absent)
+    expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET'] })
+  })
+
+  it('without a place: a value that a read found has one, and what follows is believed again', () => {
+    const { emitted, sent } = run(connected, registered, absent, set(7), set(8), found(8), set(9), del(10), set(11))
+    expect({ emitted, sent }).toEqual({
+      emitted: [
+        'absent (snapshot)',
+        'set 8 (notification)',
+        'set 9 (notification)',
+        'delete 10 (notification)',
+        'set 11 (notification)',
+      ],
+      sent: ['KEYNOTIFY', 'GET', 'GET'],
+    })
+  })
+
+  it('without a place: asks again while changes race with its answers', () => {
+    const { emitted, sent } = run(connected, registered, absent, set(2), set(4), absent, absent)
+    expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET', 'GET'] })
+  })
+
+  it('with a place: older changes are dropped, newer ones emitted as they come', () => {
+    const { emitted, sent } = run(connected, registered, absentAt(5), set(3), del(5), set(6), del(7))
+    expect({ emitted, sent }).toEqual({
+      emitted: ['absent (snapshot)', 'set 6 (notification)', 'delete 7 (notification)'],
+      sent: ['KEYNOTIFY', 'GET'],
+    })
+  })
+
+  it('with a place: is dropped when a newer change was shown meanwhile, and shown when it is newer', () => {
+    expect(run(connected, registered, set(6), absentAt(5)).emitted).toEqual(['set 6 (notification)'])
+    expect(run(connected, registered, set(4), absentAt(5)).emitted).toEqual([
+      'set 4 (notification)',
+      'absent (snapshot)',
+    ])
+  })
+})
+
+describe('a watch that comes back on a connection on which it has ended', () => {
+  it('shows nothing of before: its changes wait for the read', () => {
+    expect(run(rejoined, set(1), registered, set(2), absent, absent).emitted).toEqual(['absent (snapshot)'])
+    expect(run(rejoined, set(1), registered, set(2), found(3)).emitted).toEqual(['set 3 (snapshot)'])
+  })
+
+  it('loses none of those that are newer than the read', () => {
+    expect(run(rejoined, registered, set(2), set(4), del(5), found(3)).emitted).toEqual([
+      'set 3 (snapshot)',
+      'set 4 (notification)',
+      'delete 5 (notification)',
+    ])
+  })
+
+  it('holds a bounded number of changes', () => {
+    const flood = Array.from({ length: 1_000 }, (_, i) => set(100 + i))
+    expect(run(rejoined, registered, ...flood).state.held).toHaveLength(64)
+  })
+})
+
+describe('a resumed session, in which changes of before may come that nothing tells from new ones', () => {
+  const resumed = [...start, disconnected, connected, registered]
+
+  it('drops those older than what it read', () => {
+    const { emitted, sent } = run(...resumed, found(5), perhaps(set(3)), perhaps(del(4)))
+    expect({ emitted, sent: sent.slice(3) }).toEqual({ emitted: ['set 1 (snapshot)', 'set 5 (resync)'], sent: ['GET'] })
+  })
+
+  it('does not show a newer one before a read has shown it, whatever versions the store gave before', () => {
+    const { emitted, sent } = run(...resumed, found(5), perhaps(set(60)), found(5), perhaps(set(6)), found(6))
+    expect({ emitted, sent: sent.slice(3) }).toEqual({
+      emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
+      sent: ['GET', 'GET', 'GET'],
+    })
+  })
+
+  it('believes what follows one that a read has shown', () => {
+    const { emitted, sent } = run(
+      ...resumed,
+      found(5),
+      perhaps(set(6)),
+      perhaps(set(7)),
+      found(6),
+      perhaps(del(8)),
+      perhaps(set(9)),
+    )
+    expect({ emitted, sent: sent.slice(3) }).toEqual({
+      emitted: [
+        'set 1 (snapshot)',
+        'set 5 (resync)',
+        'set 6 (notification)',
+        'set 7 (notification)',
+        'delete 8 (notification)',
+        'set 9 (notification)',
+      ],
+      sent: ['GET', 'GET'],
+    })
+  })
+
+  it('believes what follows one that has the version it read', () => {
+    const { emitted, sent } = run(...resumed, found(5), perhaps(set(5)), perhaps(set(6)))
+    expect({ emitted, sent: sent.slice(3) }).toEqual({
+      emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
+      sent: ['GET'],
+    })
+    expect(run(...resumed, perhaps(set(4)), perhaps(set(5)), perhaps(set(6)), found(5)).emitted).toEqual([
+      'set 1 (snapshot)',
+      'set 5 (resync)',
+      'set 6 (notification)',
+    ])
+  })
+
+  it('reads once, however many came, and what is certain needs no read', () => {
+    const { emitted, sent } = run(...resumed, perhaps(set(30)), perhaps(set(31)), set(6), found(5), found(6))
+    expect({ emitted, sent: sent.slice(3) }).toEqual({
+      emitted: ['set 1 (snapshot)', 'set 6 (notification)'],
+      sent: ['GET', 'GET'],
+    })
+  })
+
+  it('does not bring back a key that is gone', () => {
+    const { emitted, sent } = run(...resumed, absent, perhaps(set(3)), absent, perhaps(del(4)))
+    expect({ emitted, sent: sent.slice(3) }).toEqual({
+      emitted: ['set 1 (snapshot)', 'absent (resync)'],
+      sent: ['GET', 'GET'],
+    })
+  })
+
+  it('asks a last time when one raced with the answer that there is no such key', () => {
+    const { emitted, sent } = run(...resumed, perhaps(set(3)), absent, absent)
+    expect({ emitted, sent: sent.slice(3) }).toEqual({
+      emitted: ['set 1 (snapshot)', 'absent (resync)'],
+      sent: ['GET', 'GET'],
+    })
+  })
+
+  it('finds the way back when a version that was given twice made it believe in the past', () => {
+    // Version 6 was given by the store that lost its data, and by the one that came after it.
+    const misled = [...resumed, found(5), perhaps(set(6)), found(6), perhaps(set(40))]
+    const { emitted, sent } = run(...misled, perhaps(set(7)), found(7), perhaps(set(8)), found(8))
+    expect(emitted.slice(-3)).toEqual(['set 40 (notification)', 'set 7 (notification)', 'set 8 (notification)'])
+    expect(sent.slice(3)).toEqual(['GET', 'GET', 'GET', 'GET'])
+  })
+})

@@ -1,0 +1,67 @@
+import { Subscription } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { RequestWindow } from '../../../src/client/watch/request-window.js'
+
+describe('window', () => {
+  /** Two window at a time; requests run until they are ended. */
+  function open(): {
+    window: RequestWindow<string>
+    take: (owner: string) => void
+    end: (owner: string) => void
+    started: string[]
+  } {
+    const window = new RequestWindow<string>(2)
+    const started: string[] = []
+    const running = new Map<string, Subscription>()
+    const take = (owner: string): void =>
+      window.take(owner, () => {
+        started.push(owner)
+        const request = new Subscription()
+        running.set(owner, request)
+        return request
+      })
+    return { window, take, started, end: owner => running.get(owner)?.unsubscribe() }
+  }
+
+  it('are given in order, and no more at a time than the limit', () => {
+    const { take, end, started } = open()
+    for (const owner of ['a', 'b', 'c', 'd']) take(owner)
+    expect(started).toEqual(['a', 'b'])
+    end('b')
+    expect(started).toEqual(['a', 'b', 'c'])
+    end('a')
+    expect(started).toEqual(['a', 'b', 'c', 'd'])
+  })
+
+  it('are given once to an owner who asks again while waiting', () => {
+    const { take, end, started } = open()
+    for (const owner of ['a', 'b', 'c', 'c']) take(owner)
+    end('a')
+    end('b')
+    expect(started).toEqual(['a', 'b', 'c'])
+  })
+
+  it('can be given up', () => {
+    const { window, take, end, started } = open()
+    for (const owner of ['a', 'b', 'c', 'd']) take(owner)
+    window.leave('c')
+    end('a')
+    expect(started).toEqual(['a', 'b', 'd'])
+    window.clear()
+    take('e')
+    end('b')
+    expect(started).toEqual(['a', 'b', 'd', 'e'])
+  })
+
+  it('end at once for a request that ends at once', () => {
+    const window = new RequestWindow<number>(1)
+    let started = 0
+    for (let i = 0; i < 1_000; i++) {
+      window.take(i, () => {
+        started++
+        return Subscription.EMPTY
+      })
+    }
+    expect(started).toBe(1_000)
+  })
+})

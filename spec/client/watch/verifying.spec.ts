@@ -1,0 +1,76 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { Verifying } from '../../../src/client/watch/verifying.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { ObedientStore } from '../../support/obedient-store.js'
+
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
+
+async function held(): Promise<number> {
+  collect()
+  // Memory outside the heap is given back in a turn of its own.
+  await new Promise(resolve => setImmediate(resolve))
+  collect()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+describe('verifying', () => {
+  it('everything has its turn once in a round, also what comes and goes meanwhile', () => {
+    const clock = new ManualClock()
+    const all = new Map(['a', 'b', 'c', 'd'].map(name => [name, name]))
+    const looked: string[] = []
+    const verifying = new Verifying(clock, 4_000, all, one => looked.push(one))
+    verifying.start()
+    clock.advance(2_000)
+    all.delete('c')
+    all.set('e', 'e')
+    clock.advance(6_000)
+    expect(looked).toEqual(['a', 'b', 'd', 'a', 'b', 'd', 'e', 'a'])
+    verifying.stop()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('a watch that a look ends, or one that it begins, does not disturb the round', () => {
+    const clock = new ManualClock()
+    const all = new Map(['a', 'b', 'c', 'd'].map(name => [name, name]))
+    const looked: string[] = []
+    const verifying = new Verifying(clock, 4_000, all, one => {
+      looked.push(one)
+      if (one === 'a') all.delete('b')
+      if (one === 'c') all.set('e', 'e')
+    })
+    verifying.start()
+    clock.advance(8_000)
+    expect(looked.slice(0, 5)).toEqual(['a', 'c', 'd', 'a', 'c'])
+    verifying.stop()
+  })
+})
+
+describe('a client that has watched and left many keys', () => {
+  it.each([0, 60_000])('holds nothing of them with verifyEvery %i', async verifyEvery => {
+    const store = new ObedientStore({ verifyEvery })
+    store.connect()
+    const round = (n: number): void => {
+      const watching = Array.from({ length: 100 }, (_, i) => {
+        const name = `${n}/${i}`
+        store.put(name, 'x'.repeat(20_000))
+        return store.client.key(name, text).value$.subscribe()
+      })
+      store.answer()
+      for (const each of watching) each.unsubscribe()
+      store.answer()
+      store.forget()
+    }
+    for (let n = 0; n < 3; n++) round(n)
+    const before = await held()
+    for (let n = 3; n < 13; n++) round(n)
+    const growth = (await held()) - before
+    // 1,000 keys of 20 KB are 20 MB.
+    expect(growth).toBeLessThan(4_000_000)
+    void store.client.close()
+  })
+})

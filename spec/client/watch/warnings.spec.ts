@@ -1,0 +1,48 @@
+import { NEVER } from 'rxjs'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { text } from '../../../src/client/keys/codec.js'
+import { escapeGlob } from '../../../src/client/keys/scan.js'
+import { lease } from '../../../src/client/lease/lease.js'
+import { matching } from '../../../src/client/matching/matching.js'
+import { doubtOf } from '../../../src/client/watch/warnings.js'
+import { fakeStore } from '../../support/operator-session.js'
+
+/** A client, and what its developer reads. */
+function open() {
+  const words: unknown[] = []
+  vi.spyOn(console, 'warn').mockImplementation(said => words.push(said))
+  onTestFinished(() => void vi.restoreAllMocks())
+  return { store: fakeStore(() => NEVER).store, words }
+}
+
+describe('A warning', () => {
+  it.each([
+    ['sensor/', 'the glob `sensor/` fits one key alone: for all keys that begin with it write `sensor/*`'],
+    ['sensor/#', '`#` and `+` are no wildcards in the glob `sensor/#`: write `sensor/*`'],
+    ['+/state', '`#` and `+` are no wildcards in the glob `+/state`: write `*/state`'],
+    ['a/+/b/#', '`#` and `+` are no wildcards in the glob `a/+/b/#`: write `a/*/b/*`'],
+  ])('says what is hardly meant by the glob %s', (glob, words) => {
+    expect(doubtOf(glob)).toBe(words)
+  })
+
+  it.each(['sensor/*', '*', 'a?', 'a[0-9]', escapeGlob('a*b'), new Uint8Array([97])])('is none for %s', glob => {
+    expect(doubtOf(glob)).toBeUndefined()
+  })
+
+  it('about globs is given once for a client, whatever asks', () => {
+    const { store, words } = open()
+    store.scan('sensor/*')
+    expect(words).toEqual([])
+    store.scan('sensor/')
+    matching(store, 'sensor/#', text)
+    expect(words).toEqual([expect.stringMatching(/^rx-statestore: the glob `sensor\/` fits one key alone/)])
+  })
+
+  it('about a lease that is too short is given once', () => {
+    const { store, words } = open()
+    lease(store, 'line', { duration: 10_000 })
+    lease(store, 'line', { duration: 10 })
+    lease(store, 'line', { duration: 10 })
+    expect(words).toEqual([expect.stringMatching(/^rx-statestore: a lease of 10 ms is lost with any pause/)])
+  })
+})

@@ -1,0 +1,246 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Hlc } from '../../../src/core/hlc/hlc.js'
+import { advance, HlcClock, laterTime, MAXIMUM_DRIFT } from '../../../src/core/hlc/hlc-clock.js'
+import { HlcError } from '../../../src/core/util/errors.js'
+import { effort } from '../../support/effort.js'
+
+const NOW = 1_696_374_425_000
+const LARGEST = Number.MAX_SAFE_INTEGER
+const DRIFT = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 'drift' })
+const OVERFLOW = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 'overflow' })
+
+const anyNodeId = fc.constantFrom('a', 'StateStore', 'z')
+/** A reading within a few ms of others, and now and then one out of bounds. */
+const anyReading = fc
+  .tuple(
+    fc.oneof({ weight: 9, arbitrary: fc.nat(5) }, { weight: 1, arbitrary: fc.nat(200_000) }),
+    fc.oneof({ weight: 9, arbitrary: fc.nat(3) }, { weight: 1, arbitrary: fc.constantFrom(LARGEST - 1, LARGEST) }),
+    anyNodeId,
+  )
+  .map(([ahead, counter, nodeId]) => new Hlc(NOW + ahead, counter, nodeId))
+const anyWall = fc.oneof(
+  { weight: 9, arbitrary: fc.integer({ min: NOW - 5, max: NOW + 10 }) },
+  { weight: 1, arbitrary: fc.integer({ min: NOW - 100_000, max: NOW + 100_000 }) },
+)
+
+/** A clock of `me` whose last reading has these parts; `counter` > 0. */
+function clockAt(wallClock: number, counter: number): HlcClock {
+  const clock = new HlcClock('me', Number.POSITIVE_INFINITY)
+  clock.merge(new Hlc(wallClock, counter - 1, 'other'), 0)
+  return clock
+}
+
+describe('HlcClock', () => {
+  it('starts before every reading of its own', () => {
+    const clock = new HlcClock('me')
+    const start = clock.last
+    expect(clock.tick(0).compareTo(start)).toBeGreaterThan(0)
+  })
+
+  it('signs its readings with its node id', () => {
+    const clock = new HlcClock('me')
+    expect(clock.tick(NOW).nodeId).toBe('me')
+    expect(clock.merge(new Hlc(NOW + 5, 0, 'other'), NOW).nodeId).toBe('me')
+  })
+
+  it.each([[''], ['a:b']])('refuses the node id %j', nodeId => {
+    expect(() => new HlcClock(nodeId)).toThrow(expect.objectContaining({ problem: 'malformed' }))
+  })
+
+  it('remembers the last reading', () => {
+    const clock = new HlcClock('me')
+    const reading = clock.tick(NOW)
+    expect(clock.last).toBe(reading)
+  })
+
+  it('only ever goes forward, and on an error changes nothing, under any sequence of ticks and merges', () => {
+    const event = fc.record({ now: anyWall, received: fc.option(anyReading, { nil: undefined }) })
+    fc.assert(
+      fc.property(fc.array(event, { minLength: 1, maxLength: 40 }), events => {
+        const clock = new HlcClock('me')
+        for (const { now, received } of events) {
+          const before = clock.last
+          let reading: Hlc
+          try {
+            reading = received === undefined ? clock.tick(now) : clock.merge(received, now)
+          } catch (error) {
+            expect(error).toBeInstanceOf(HlcError)
+            expect(clock.last).toBe(before)
+            continue
+          }
+          expect(reading.compareTo(before)).toBeGreaterThan(0)
+          if (received !== undefined) expect(reading.compareTo(received)).toBeGreaterThan(0)
+          expect(reading.wallClock).toBeGreaterThanOrEqual(now)
+          expect(reading.wallClock - now).toBeLessThanOrEqual(MAXIMUM_DRIFT)
+          expect(clock.last).toBe(reading)
+        }
+      }),
+      { numRuns: effort(300, 60) },
+    )
+  })
+})
+
+describe('HlcClock.tick', () => {
+  it('reads the wall clock when that has moved on', () => {
+    const clock = new HlcClock('me')
+    clock.tick(NOW)
+    expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
+  })
+
+  it('counts within one millisecond', () => {
+    const clock = new HlcClock('me')
+    const readings = [NOW, NOW, NOW + 0.9].map(now => String(clock.tick(now)))
+    expect(readings).toEqual([`${NOW}:0:me`, `${NOW}:1:me`, `${NOW}:2:me`])
+  })
+
+  it('counts on while the wall clock is set back', () => {
+    const clock = new HlcClock('me')
+    clock.tick(NOW)
+    expect(String(clock.tick(NOW - MAXIMUM_DRIFT))).toBe(`${NOW}:1:me`)
+  })
+
+  it('starts to count anew with the next millisecond', () => {
+    const clock = new HlcClock('me')
+    clock.merge(new Hlc(NOW, 41, 'other'), NOW)
+    expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
+  })
+
+  it('raises drift and changes nothing when the wall clock was set back by more than the limit', () => {
+    const clock = new HlcClock('me')
+    const before = clock.tick(NOW)
+    expect(() => clock.tick(NOW - MAXIMUM_DRIFT - 1)).toThrow(DRIFT)
+    expect(clock.last).toBe(before)
+    expect(String(clock.tick(NOW))).toBe(`${NOW}:1:me`)
+  })
+
+  it('raises overflow and changes nothing when the counter is exhausted, and recovers in the next millisecond', () => {
+    const clock = clockAt(NOW, LARGEST)
+    expect(String(clock.last)).toBe(`${NOW}:${LARGEST}:me`)
+    expect(() => clock.tick(NOW)).toThrow(OVERFLOW)
+    expect(String(clock.last)).toBe(`${NOW}:${LARGEST}:me`)
+    expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
+  })
+})
+
+describe('HlcClock.merge', () => {
+  it('versions a request of the same millisecond as the protocol shows', () => {
+    const store = new HlcClock('StateStore')
+    expect(String(store.merge(Hlc.parse('1696374425000:0:CLIENT'), NOW))).toBe('1696374425000:1:StateStore')
+  })
+
+  // local, received, wall clock -> reading; times relative to NOW.
+  it.each([
+    ['the wall clock when it is past both', [0, 5], [1, 7], 2, [2, 0]],
+    ["the received time when that is ahead, counting from the received side's counter", [0, 5], [3, 7], 2, [3, 8]],
+    ['its own time when that is ahead, counting from its own counter', [3, 5], [1, 7], 2, [3, 6]],
+    ['the greater received counter on equal times', [3, 5], [3, 7], 2, [3, 8]],
+    ['its own greater counter on equal times', [3, 7], [3, 5], 2, [3, 8]],
+    ['one more than either on equal counters', [3, 5], [3, 5], 2, [3, 6]],
+    ['the received counter when the wall clock stands at the received time', [0, 5], [2, 7], 2, [2, 8]],
+    ['its own counter when the wall clock stands at its own time', [2, 5], [0, 7], 2, [2, 6]],
+    ['the greater counter when all three stand at one time', [2, 5], [2, 7], 2, [2, 8]],
+  ] as const)('takes %s', (_, [localWall, localCounter], [wall, counter], now, [expectedWall, expectedCounter]) => {
+    const clock = clockAt(NOW + localWall, localCounter)
+    expect(clock.last).toEqual(new Hlc(NOW + localWall, localCounter, 'me'))
+    const merged = clock.merge(new Hlc(NOW + wall, counter, 'other'), NOW + now)
+    expect(merged).toEqual(new Hlc(NOW + expectedWall, expectedCounter, 'me'))
+  })
+
+  it('follows the update rule for any local reading, received reading and wall clock', () => {
+    const near = fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 3 }))
+    fc.assert(
+      fc.property(near, near, fc.nat(4), ([localWall, localCounter], [wall, counter], now) => {
+        const clock = clockAt(NOW + localWall, localCounter)
+        const merged = clock.merge(new Hlc(NOW + wall, counter, 'other'), NOW + now)
+        const top = Math.max(localWall, wall)
+        const counters = [localWall === top ? localCounter : -1, wall === top ? counter : -1]
+        const expected = now > top ? new Hlc(NOW + now, 0, 'me') : new Hlc(NOW + top, Math.max(...counters) + 1, 'me')
+        expect(merged).toEqual(expected)
+      }),
+      { numRuns: effort(1_000, 200) },
+    )
+  })
+
+  it('is greater than a received reading whose node id sorts after its own', () => {
+    const clock = new HlcClock('a')
+    const received = new Hlc(NOW, 0, 'z')
+    expect(clock.merge(received, NOW).compareTo(received)).toBeGreaterThan(0)
+  })
+
+  it('goes on from what it merged', () => {
+    const clock = new HlcClock('me')
+    clock.merge(new Hlc(NOW + 500, 3, 'other'), NOW)
+    expect(String(clock.tick(NOW))).toBe(`${NOW + 500}:5:me`)
+  })
+
+  it('accepts a reading just as far ahead as allowed', () => {
+    const clock = new HlcClock('me')
+    expect(String(clock.merge(new Hlc(NOW + MAXIMUM_DRIFT, 0, 'other'), NOW))).toBe(`${NOW + 60_000}:1:me`)
+  })
+
+  it('raises drift and changes nothing for a reading one millisecond further ahead', () => {
+    const clock = new HlcClock('me')
+    const before = clock.tick(NOW)
+    expect(() => clock.merge(new Hlc(NOW + MAXIMUM_DRIFT + 1, 0, 'other'), NOW)).toThrow(DRIFT)
+    expect(clock.last).toBe(before)
+  })
+
+  it('keeps to its own limit when it was given one', () => {
+    const clock = new HlcClock('me', 5)
+    expect(clock.merge(new Hlc(NOW + 5, 0, 'other'), NOW).wallClock).toBe(NOW + 5)
+    expect(() => clock.merge(new Hlc(NOW + 6, 0, 'other'), NOW)).toThrow(DRIFT)
+  })
+
+  it('accepts a reading of long ago', () => {
+    const clock = new HlcClock('me')
+    expect(String(clock.merge(new Hlc(0, 0, 'other'), NOW))).toBe(`${NOW}:0:me`)
+  })
+
+  it('raises overflow and changes nothing for a reading with an exhausted counter', () => {
+    const clock = new HlcClock('me')
+    const before = clock.tick(NOW)
+    expect(() => clock.merge(new Hlc(NOW, LARGEST, 'other'), NOW)).toThrow(OVERFLOW)
+    expect(clock.last).toBe(before)
+  })
+
+  it('has no quarrel with an exhausted counter of an earlier millisecond', () => {
+    const clock = new HlcClock('me')
+    expect(String(clock.merge(new Hlc(NOW - 1, LARGEST, 'other'), NOW))).toBe(`${NOW}:0:me`)
+  })
+})
+
+describe('advance', () => {
+  it('gives the first reading after a floor without keeping any state', () => {
+    const floor = new Hlc(NOW, 4, 'other')
+    const twice = [advance(floor, NOW, 'me'), advance(floor, NOW, 'me')]
+    expect(twice.map(String)).toEqual([`${NOW}:5:me`, `${NOW}:5:me`])
+  })
+
+  it('allows one minute ahead of the wall clock unless told otherwise', () => {
+    expect(advance(new Hlc(NOW + 60_000, 0, 'x'), NOW, 'me').wallClock).toBe(NOW + 60_000)
+    expect(() => advance(new Hlc(NOW + 60_001, 0, 'x'), NOW, 'me')).toThrow(DRIFT)
+    expect(() => advance(new Hlc(NOW + 11, 0, 'x'), NOW, 'me', 10)).toThrow(DRIFT)
+  })
+})
+
+describe('laterTime', () => {
+  it('chooses by wall clock, then by counter', () => {
+    const [low, middle, high] = [new Hlc(1, 9, 'z'), new Hlc(2, 0, 'a'), new Hlc(2, 1, 'a')]
+    expect(laterTime(low, middle)).toBe(middle)
+    expect(laterTime(middle, low)).toBe(middle)
+    expect(laterTime(middle, high)).toBe(high)
+    expect(laterTime(high, middle)).toBe(high)
+  })
+
+  it('never chooses a reading with an earlier time than the other', () => {
+    fc.assert(
+      fc.property(anyReading, anyReading, (a, b) => {
+        const later = laterTime(a, b)
+        for (const { wallClock, counter } of [a, b]) {
+          expect(later.compareTo(new Hlc(wallClock, counter, later.nodeId))).toBeGreaterThanOrEqual(0)
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,347 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Command, encodeCommand, type SetCommand, type SetCondition } from '../../../src/core/protocol/commands.js'
+import { CommandError, parseCommand } from '../../../src/core/protocol/parse-command.js'
+import { encodeArray } from '../../../src/core/resp3/encode.js'
+import { fromUtf8, utf8 } from '../../../src/core/util/bytes.js'
+import { effort } from '../../support/effort.js'
+
+const LARGEST = Number.MAX_SAFE_INTEGER
+const NOT_UTF8 = Uint8Array.of(0xff, 0xfe)
+
+/** A request of these words; a text stands for its UTF-8. */
+const request = (...words: (string | Uint8Array)[]): Uint8Array =>
+  encodeArray(words.map(word => (typeof word === 'string' ? utf8(word) : word)))
+
+const refusal = (code: string): unknown => expect.objectContaining({ name: 'CommandError', code })
+
+const set = (options: Partial<SetCommand> = {}): SetCommand => ({
+  verb: 'SET',
+  key: utf8('k'),
+  value: utf8('v'),
+  condition: undefined,
+  px: undefined,
+  ...options,
+})
+const NX: SetCondition = { type: 'NX' }
+const nex = (comparand?: string): SetCondition => ({
+  type: 'NEX',
+  comparand: comparand === undefined ? undefined : utf8(comparand),
+})
+
+const anyBytes = fc.uint8Array({ maxLength: 24 })
+// Words of the protocol are legal keys, values and comparands, too.
+const anyWord = fc.constantFrom('NX', 'NEX', 'PX', '5', '0', '-1', 'STOP', 'SET', 'GET', '').map(utf8)
+const anyData = fc.oneof(anyBytes, anyWord)
+const anyKey = anyData.filter(key => key.length > 0)
+const anyCondition = fc.option(
+  fc.oneof(
+    fc.constant(NX),
+    fc.option(anyData, { nil: undefined }).map((comparand): SetCondition => ({ type: 'NEX', comparand })),
+  ),
+  { nil: undefined },
+)
+const anyPx = fc.option(fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: LARGEST })), {
+  nil: undefined,
+})
+const anyCommand: fc.Arbitrary<Command> = fc.oneof(
+  fc.record({ verb: fc.constant('SET'), key: anyKey, value: anyData, condition: anyCondition, px: anyPx }),
+  fc.record({ verb: fc.constantFrom('GET', 'DEL'), key: anyKey }),
+  fc.record({ verb: fc.constant('VDEL'), key: anyKey, value: anyData }),
+  fc.record({ verb: fc.constant('KEYNOTIFY'), key: anyKey, stop: fc.boolean() }),
+  fc.record({ verb: fc.constant('GLOBNOTIFY'), glob: anyKey, stop: fc.boolean() }),
+  fc.record({ verb: fc.constant('SCAN'), glob: anyData, token: fc.option(anyData, { nil: undefined }) }),
+)
+
+describe('encodeCommand', () => {
+  it.each<[Command, string]>([
+    [set({ key: utf8('SETKEY2'), value: utf8('VALUE5') }), '*3\r\n$3\r\nSET\r\n$7\r\nSETKEY2\r\n$6\r\nVALUE5\r\n'],
+    [set({ condition: NX }), '*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n$2\r\nNX\r\n'],
+    [set({ condition: nex() }), '*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n$3\r\nNEX\r\n'],
+    [set({ condition: nex('w') }), '*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n$3\r\nNEX\r\n$1\r\nw\r\n'],
+    [set({ px: 10_000 }), '*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n$2\r\nPX\r\n$5\r\n10000\r\n'],
+    [
+      set({ condition: nex(), px: 10_000 }),
+      '*6\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n$3\r\nNEX\r\n$2\r\nPX\r\n$5\r\n10000\r\n',
+    ],
+    [{ verb: 'GET', key: utf8('SETKEY2') }, '*2\r\n$3\r\nGET\r\n$7\r\nSETKEY2\r\n'],
+    [{ verb: 'DEL', key: utf8('SETKEY2') }, '*2\r\n$3\r\nDEL\r\n$7\r\nSETKEY2\r\n'],
+    [{ verb: 'VDEL', key: utf8('SETKEY2'), value: utf8('ABC') }, '*3\r\n$4\r\nVDEL\r\n$7\r\nSETKEY2\r\n$3\r\nABC\r\n'],
+    [{ verb: 'KEYNOTIFY', key: utf8('SOMEKEY'), stop: false }, '*2\r\n$9\r\nKEYNOTIFY\r\n$7\r\nSOMEKEY\r\n'],
+    [
+      { verb: 'KEYNOTIFY', key: utf8('SOMEKEY'), stop: true },
+      '*3\r\n$9\r\nKEYNOTIFY\r\n$7\r\nSOMEKEY\r\n$4\r\nSTOP\r\n',
+    ],
+    [{ verb: 'SCAN', glob: utf8('a*'), token: undefined }, '*2\r\n$4\r\nSCAN\r\n$2\r\na*\r\n'],
+    [{ verb: 'SCAN', glob: utf8('a*'), token: utf8('t') }, '*3\r\n$4\r\nSCAN\r\n$2\r\na*\r\n$1\r\nt\r\n'],
+  ])('spells command %# as the protocol does', (command, payload) => {
+    expect(fromUtf8(encodeCommand(command))).toBe(payload)
+  })
+
+  it('is undone by parseCommand for any command, binary keys and values that look like options included', () => {
+    fc.assert(
+      fc.property(anyCommand, command => {
+        expect(parseCommand(encodeCommand(command))).toEqual(command)
+      }),
+      { numRuns: effort(2_000, 200) },
+    )
+  })
+})
+
+describe('parseCommand', () => {
+  it('reads SET, GET, DEL, VDEL, KEYNOTIFY, GLOBNOTIFY and SCAN', () => {
+    const key = utf8('k')
+    expect(parseCommand(request('SET', 'k', 'v'))).toEqual(set())
+    expect(parseCommand(request('GET', 'k'))).toEqual({ verb: 'GET', key })
+    expect(parseCommand(request('DEL', 'k'))).toEqual({ verb: 'DEL', key })
+    expect(parseCommand(request('VDEL', 'k', 'v'))).toEqual({ verb: 'VDEL', key, value: utf8('v') })
+    expect(parseCommand(request('KEYNOTIFY', 'k'))).toEqual({ verb: 'KEYNOTIFY', key, stop: false })
+    expect(parseCommand(request('KEYNOTIFY', 'k', 'STOP'))).toEqual({ verb: 'KEYNOTIFY', key, stop: true })
+    expect(parseCommand(request('GLOBNOTIFY', 'k'))).toEqual({ verb: 'GLOBNOTIFY', glob: key, stop: false })
+    expect(parseCommand(request('GLOBNOTIFY', 'k', 'STOP'))).toEqual({ verb: 'GLOBNOTIFY', glob: key, stop: true })
+    expect(parseCommand(request('SCAN', 'k'))).toEqual({ verb: 'SCAN', glob: key, token: undefined })
+    expect(parseCommand(request('SCAN', '', ''))).toEqual({ verb: 'SCAN', glob: utf8(''), token: utf8('') })
+  })
+
+  it('reads keys and values that are no text', () => {
+    const command = parseCommand(request('SET', NOT_UTF8, Uint8Array.of(0, 13, 10, 255)))
+    expect(command).toEqual(set({ key: NOT_UTF8, value: Uint8Array.of(0, 13, 10, 255) }))
+  })
+
+  it('reads an empty value, which is not the same as none', () => {
+    expect(parseCommand(request('SET', 'k', ''))).toEqual(set({ value: utf8('') }))
+    expect(parseCommand(request('VDEL', 'k', ''))).toMatchObject({ verb: 'VDEL', value: utf8('') })
+  })
+
+  it('takes the words of the protocol for keys and values where keys and values stand', () => {
+    expect(parseCommand(request('SET', 'SET', 'NX'))).toEqual(set({ key: utf8('SET'), value: utf8('NX') }))
+    expect(parseCommand(request('KEYNOTIFY', 'STOP'))).toMatchObject({ key: utf8('STOP'), stop: false })
+  })
+
+  it.each<[string, Pick<SetCommand, 'condition' | 'px'>]>([
+    ['NX', { condition: NX, px: undefined }],
+    ['NEX', { condition: nex(), px: undefined }],
+    ['PX 1', { condition: undefined, px: 1 }],
+    ['PX 0010', { condition: undefined, px: 10 }],
+    [`PX ${LARGEST}`, { condition: undefined, px: LARGEST }],
+    ['NX PX 5', { condition: NX, px: 5 }],
+    ['PX 5 NX', { condition: NX, px: 5 }],
+    ['PX 5 NEX', { condition: nex(), px: 5 }],
+    ['PX 5 NEX w', { condition: nex('w'), px: 5 }],
+    ['NEX w', { condition: nex('w'), px: undefined }],
+    ['NEX w PX 5', { condition: nex('w'), px: 5 }],
+    // What follows NEX is an option if the rest then makes sense, else the comparand.
+    ['NEX PX 1000', { condition: nex(), px: 1000 }],
+    ['NEX PX', { condition: nex('PX'), px: undefined }],
+    ['NEX PX PX 5', { condition: nex('PX'), px: 5 }],
+    ['NEX NX', { condition: nex('NX'), px: undefined }],
+    ['NEX NX PX 5', { condition: nex('NX'), px: 5 }],
+    ['NEX NEX', { condition: nex('NEX'), px: undefined }],
+    ['NEX NEX PX 5', { condition: nex('NEX'), px: 5 }],
+    ['NEX 5', { condition: nex('5'), px: undefined }],
+    ['PX 5 NEX PX', { condition: nex('PX'), px: 5 }],
+    ['PX 5 NEX NX', { condition: nex('NX'), px: 5 }],
+    ['NEX nx', { condition: nex('nx'), px: undefined }],
+  ])('reads SET k v %s', (options, expected) => {
+    expect(parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toEqual(set(expected))
+  })
+
+  it('takes empty bytes and bytes that are no text for the comparand of NEX', () => {
+    expect(parseCommand(request('SET', 'k', 'v', 'NEX', ''))).toEqual(set({ condition: nex('') }))
+    expect(parseCommand(request('SET', 'k', 'v', 'NEX', NOT_UTF8, 'PX', '5'))).toEqual(
+      set({ condition: { type: 'NEX', comparand: NOT_UTF8 }, px: 5 }),
+    )
+  })
+
+  it.each([
+    'NX NX',
+    'NX NEX',
+    'NX NEX w',
+    'NEX w NX',
+    'NEX w NEX',
+    'NEX w NEX w',
+    'NEX w w',
+    'NEX NX NX',
+    'PX 5 PX 5',
+    'NEX PX 5 PX 5',
+    'PX 5 NEX PX 5',
+    'PX',
+    'NX PX',
+    'NEX w PX',
+    'PX NX',
+    'PX 0',
+    'PX 000',
+    'NEX PX 0',
+    'PX -1',
+    'NX PX -5',
+    'PX +5',
+    'PX 0.5',
+    'PX 5.0',
+    'PX 1e3',
+    'PX 0x10',
+    'PX 5ms',
+    'PX \u0665',
+    `PX ${LARGEST + 1}`,
+    'PX 18446744073709551616',
+    'PX 99999999999999999999999',
+    'EX 5',
+    'XX',
+    'GET',
+    'KEEPTTL',
+    'nx',
+    'nex',
+    'px 5',
+    'Nx',
+    'w',
+  ])('raises a syntax error for SET k v %s', options => {
+    expect(() => parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toThrow(refusal('syntax-error'))
+  })
+
+  it.each([
+    ['an empty option', ['']],
+    ['an option that is no text', [NOT_UTF8]],
+    ['an empty time to live', ['PX', '']],
+    ['a time to live that is no text', ['PX', NOT_UTF8]],
+    ['spaces around the time to live', ['PX', ' 5']],
+    ['a line end behind the time to live', ['PX', '5\n']],
+  ])('raises a syntax error for %s', (_, options) => {
+    expect(() => parseCommand(request('SET', 'k', 'v', ...options))).toThrow(refusal('syntax-error'))
+  })
+
+  it.each(['stop', 'START', '', 'STOP '])('raises a syntax error for KEYNOTIFY k %j', option => {
+    expect(() => parseCommand(request('KEYNOTIFY', 'k', option))).toThrow(refusal('syntax-error'))
+  })
+
+  it.each([
+    ['set', 'k', 'v'],
+    ['get', 'k'],
+    ['del', 'k'],
+    ['vdel', 'k', 'v'],
+    ['keynotify', 'k'],
+    ['Get', 'k'],
+    ['get'],
+    ['GET ', 'k'],
+    ['\ufeffGET', 'k'],
+    ['', 'k'],
+    [''],
+    ['MGET', 'k'],
+    ['scan', '*'],
+    ['PING'],
+    ['constructor', 'k', 'v'],
+    ['__proto__', 'k', 'v'],
+    ['toString', 'k'],
+    ['hasOwnProperty', 'k'],
+  ])('does not know the command %j', (...words) => {
+    expect(() => parseCommand(request(...words))).toThrow(refusal('unknown-command'))
+  })
+
+  it('does not know a verb that is no text', () => {
+    expect(() => parseCommand(request(NOT_UTF8, 'k'))).toThrow(refusal('unknown-command'))
+    expect(() => parseCommand(request(Uint8Array.of(0x47, 0x45, 0x54, 0xff), 'k'))).toThrow(refusal('unknown-command'))
+  })
+
+  it.each([
+    ['SET'],
+    ['SET', 'k'],
+    ['GET'],
+    ['GET', 'k', 'v'],
+    ['GET', 'k', ''],
+    ['DEL'],
+    ['DEL', 'k', 'l'],
+    ['VDEL'],
+    ['VDEL', 'k'],
+    ['VDEL', 'k', 'v', 'w'],
+    ['KEYNOTIFY'],
+    ['KEYNOTIFY', 'k', 'STOP', 'STOP'],
+    ['KEYNOTIFY', 'k', 'x', 'y'],
+    ['SCAN'],
+    ['SCAN', '*', 't', 'u'],
+  ])('counts the arguments of %s %s %s %s', (...words) => {
+    expect(() => parseCommand(request(...words))).toThrow(refusal('wrong-argument-count'))
+  })
+
+  it.each([
+    ['SET', '', 'v'],
+    ['SET', '', 'v', 'NX', 'PX', '5'],
+    ['GET', ''],
+    ['DEL', ''],
+    ['VDEL', '', 'v'],
+    ['KEYNOTIFY', ''],
+    ['KEYNOTIFY', '', 'STOP'],
+  ])('refuses an empty key: %j %j', (...words) => {
+    expect(() => parseCommand(request(...words))).toThrow(refusal('key-empty'))
+  })
+
+  it('complains of the form before it complains of an empty key', () => {
+    expect(() => parseCommand(request('GET', '', 'v'))).toThrow(refusal('wrong-argument-count'))
+    expect(() => parseCommand(request('SET', '', 'v', 'PX', '0'))).toThrow(refusal('syntax-error'))
+    expect(() => parseCommand(request('get', ''))).toThrow(refusal('unknown-command'))
+  })
+
+  it.each([
+    ['no bytes', ''],
+    ['no array', '$3\r\nGET\r\n'],
+    ['an empty array', '*0\r\n'],
+    ['a verb that is a simple string', '*2\r\n+GET\r\n$1\r\nk\r\n'],
+    ['a key that is an integer', '*2\r\n$3\r\nGET\r\n:1\r\n'],
+    ['a key that is nil', '*2\r\n$3\r\nGET\r\n$-1\r\n'],
+    ['a key that is an array', '*2\r\n$3\r\nGET\r\n*1\r\n$1\r\nk\r\n'],
+    ['an inline command', 'GET k\r\n'],
+    ['a missing last CRLF', '*2\r\n$3\r\nGET\r\n$1\r\nk'],
+    ['a trailing byte', '*2\r\n$3\r\nGET\r\n$1\r\nk\r\n\n'],
+    ['two requests', '*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n'],
+    ['a hostile length', '*2\r\n$3\r\nGET\r\n$999999999999999\r\nk\r\n'],
+    ['a hostile count', '*2147483647\r\n$3\r\nGET\r\n$1\r\nk\r\n'],
+  ])('raises a syntax error for %s', (_, payload) => {
+    expect(() => parseCommand(utf8(payload))).toThrow(refusal('syntax-error'))
+  })
+
+  it('raises nothing but CommandError for any words', () => {
+    const anyWords = fc.array(
+      fc.oneof(anyData, fc.constantFrom('SET', 'VDEL', 'KEYNOTIFY', 'NEX', 'PX', 'PX').map(utf8)),
+      { maxLength: 10 },
+    )
+    fc.assert(
+      fc.property(fc.constantFrom('SET', 'GET', 'DEL', 'VDEL', 'KEYNOTIFY', 'FOO'), anyWords, (verb, words) => {
+        let command: Command
+        try {
+          command = parseCommand(request(verb, ...words))
+        } catch (error) {
+          expect(error).toBeInstanceOf(CommandError)
+          return
+        }
+        expect(command).toMatchObject({ verb, key: words[0] })
+      }),
+      { numRuns: effort(2_000, 200) },
+    )
+  })
+
+  it('reads any options of SET as a form that is read the same again', () => {
+    const anyOptions = fc.array(fc.constantFrom('NX', 'NEX', 'PX', '5', '0', 'w', ''), { maxLength: 6 })
+    fc.assert(
+      fc.property(anyOptions, options => {
+        let command: Command
+        try {
+          command = parseCommand(request('SET', 'k', 'v', ...options))
+        } catch (error) {
+          expect(error).toMatchObject({ name: 'CommandError', code: 'syntax-error' })
+          return
+        }
+        expect(parseCommand(encodeCommand(command))).toEqual(command)
+      }),
+      { numRuns: effort(2_000, 200) },
+    )
+  })
+
+  it('refuses ten thousand options', () => {
+    const options = Array.from({ length: 10_000 }, (_, i) => (i % 2 === 0 ? 'NEX' : 'PX'))
+    expect(() => parseCommand(request('SET', 'k', 'v', ...options))).toThrow(refusal('syntax-error'))
+  })
+})
+
+describe('CommandError', () => {
+  it('says which error the store answers', () => {
+    expect(new CommandError('key-empty')).toMatchObject({ name: 'CommandError', code: 'key-empty' })
+    expect(new CommandError('key-empty')).toBeInstanceOf(Error)
+  })
+})

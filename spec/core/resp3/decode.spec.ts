@@ -1,0 +1,171 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decode, decodeReply, type Resp3 } from '../../../src/core/resp3/decode.js'
+import { concatBytes, utf8 } from '../../../src/core/util/bytes.js'
+import { PayloadError } from '../../../src/core/util/errors.js'
+import { effort } from '../../support/effort.js'
+import { anyBytes, anyValue, array, blob, integer, nested, REFUSALS, SAMPLES, wire } from './values.js'
+
+describe('decode', () => {
+  it.each(SAMPLES)('reads %j', (payload, value) => {
+    expect(decode(utf8(payload))).toEqual(value)
+  })
+
+  it('reads back any value that is written', () => {
+    fc.assert(
+      fc.property(anyValue, value => {
+        expect(decode(wire(value))).toEqual(value)
+      }),
+      { numRuns: effort(500, 100) },
+    )
+  })
+
+  it.each(['+', '-'])('reads an array of empty lines after %j', type => {
+    const empty: Resp3 = { type: type === '+' ? 'simple' : 'error', text: '' }
+    expect(decode(utf8(`*1\r\n${type}\r\n`))).toEqual(array(empty))
+    expect(decode(utf8(`*3\r\n${`${type}\r\n`.repeat(3)}`))).toEqual(array(empty, empty, empty))
+  })
+
+  it.each(REFUSALS)('raises PayloadError for %j: %s', (payload, words) => {
+    expect(() => decode(utf8(payload))).toThrow(
+      expect.objectContaining({ name: 'PayloadError', code: 'payload', message: expect.stringContaining(words) }),
+    )
+  })
+
+  it('raises PayloadError when it is given no pieces at all', () => {
+    expect(() => decode()).toThrow(PayloadError)
+  })
+
+  it('shows bytes of a line that are not UTF-8 as replacement characters', () => {
+    expect(decode(new Uint8Array([0x2b, 0xff, 0x0d, 0x0a]))).toEqual({ type: 'simple', text: '\ufffd' })
+  })
+
+  it('reads four arrays within one another and refuses five', () => {
+    expect(decode(wire(nested(4, integer(7))))).toEqual(nested(4, integer(7)))
+    expect(decode(wire(nested(4, array())))).toEqual(nested(4, array()))
+    expect(() => decode(wire(nested(5, integer(7))))).toThrow('nested too deep')
+  })
+
+  it('refuses a hundred thousand arrays within one another without exhausting the stack', () => {
+    expect(() => decode(utf8('*1\r\n'.repeat(100_000)))).toThrow('nested too deep')
+  })
+
+  it('reads an array of a hundred thousand items', () => {
+    const value = decode(utf8(`*100000\r\n${':7\r\n'.repeat(100_000)}`))
+    expect(value.type === 'array' && value.items.length).toBe(100_000)
+  })
+
+  it('refuses every proper prefix of a valid payload, though the rest lies right behind it in memory', () => {
+    const refusesPrefixes = (payload: Uint8Array): void => {
+      for (let end = 0; end < payload.length; end++) {
+        expect(() => decode(payload.subarray(0, end)), `the first ${end} bytes`).toThrow(PayloadError)
+        expect(() => decode(payload.slice(0, end)), `a copy of the first ${end} bytes`).toThrow(PayloadError)
+      }
+    }
+    for (const [payload] of SAMPLES) refusesPrefixes(utf8(payload))
+    fc.assert(
+      fc.property(anyValue, value => {
+        refusesPrefixes(wire(value))
+      }),
+    )
+  })
+
+  it('reads the same value whatever lies around its input', () => {
+    fc.assert(
+      fc.property(anyValue, anyBytes, anyBytes, (value, before, after) => {
+        const payload = wire(value)
+        const around = concatBytes([before, payload, after])
+        expect(decode(around.subarray(before.length, before.length + payload.length))).toEqual(value)
+      }),
+    )
+  })
+
+  it('gives views of a single piece, not copies', () => {
+    const payload = utf8('*1\r\n$3\r\nold\r\n')
+    const value = decode(payload)
+    payload.set(utf8('new'), 8)
+    expect(value).toEqual(array(blob('new')))
+  })
+})
+
+describe('decode, given pieces', () => {
+  const everyTwoWaySplit = (payload: Uint8Array, value: Resp3): void => {
+    for (let cut = 0; cut <= payload.length; cut++) {
+      expect(decode(payload.subarray(0, cut), payload.subarray(cut)), `cut at ${cut}`).toEqual(value)
+    }
+  }
+  const byteByByte = (payload: Uint8Array): Uint8Array[] => Array.from(payload, (_, at) => payload.subarray(at, at + 1))
+
+  it.each(SAMPLES)('reads %j in any two pieces and byte by byte', (payload, value) => {
+    everyTwoWaySplit(utf8(payload), value)
+    expect(decode(...byteByByte(utf8(payload)))).toEqual(value)
+  })
+
+  it('reads any value in any two pieces and byte by byte', () => {
+    fc.assert(
+      fc.property(anyValue, value => {
+        everyTwoWaySplit(wire(value), value)
+        expect(decode(...byteByByte(wire(value)))).toEqual(value)
+      }),
+    )
+  })
+
+  it('reads any value in any pieces, empty ones included', () => {
+    fc.assert(
+      fc.property(anyValue, fc.array(fc.nat(), { maxLength: 8 }), (value, places) => {
+        const payload = wire(value)
+        const cuts = [0, ...places.map(place => place % (payload.length + 1)), payload.length].sort((a, b) => a - b)
+        expect(decode(...cuts.map((cut, i) => payload.subarray(cut, cuts[i + 1] ?? cut)))).toEqual(value)
+      }),
+      { numRuns: effort(500, 100) },
+    )
+  })
+
+  it('raises PayloadError when a piece is missing', () => {
+    const payload = utf8('*1\r\n$4\r\n1234\r\n')
+    expect(() => decode(payload.subarray(0, 5), payload.subarray(6))).toThrow(PayloadError)
+  })
+})
+
+describe('decodeReply', () => {
+  it.each(SAMPLES)('reads %j as decode does', (payload, value) => {
+    expect(decodeReply(utf8(payload))).toEqual(value)
+  })
+
+  it.each([
+    ['+OK', { type: 'simple', text: 'OK' }],
+    ['-ERR syntax error', { type: 'error', text: 'ERR syntax error' }],
+    ['-1', { type: 'error', text: '1' }],
+    [':1', integer(1)],
+    [':-1', integer(-1)],
+    ['$4\r\n1234', blob('1234')],
+    ['$0\r\n', blob('')],
+    ['$-1', { type: 'blob', bytes: null }],
+  ] as const)('reads %j, whose last CRLF is missing', (payload, value) => {
+    expect(decodeReply(utf8(payload))).toEqual(value)
+  })
+
+  it.each(REFUSALS)('raises PayloadError for %j', payload => {
+    expect(() => decodeReply(utf8(payload))).toThrow(PayloadError)
+  })
+
+  it('never reads past its input, even when a line end follows', () => {
+    const around = utf8('$6\r\n1234\r\n:12\r\n')
+    expect(() => decodeReply(around.subarray(0, 8))).toThrow(PayloadError)
+    expect(decodeReply(around.subarray(10, 12))).toEqual(integer(1))
+  })
+
+  it('takes a prefix of a blob for nothing but the whole blob', () => {
+    fc.assert(
+      fc.property(anyBytes, bytes => {
+        const payload = wire({ type: 'blob', bytes })
+        for (let end = 0; end < payload.length - 2; end++) {
+          // `$0` and `$0\r\n` are the empty blob without its line ends.
+          if (bytes.length === 0 && end >= 2) continue
+          expect(() => decodeReply(payload.subarray(0, end)), `the first ${end} bytes`).toThrow(PayloadError)
+        }
+        expect(decodeReply(payload.subarray(0, payload.length - 2))).toEqual({ type: 'blob', bytes })
+      }),
+    )
+  })
+})

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { systemClock } from '../../../src/core/util/clock.js'
+
+const START = 1_696_374_425_000
+const DAY = 86_400_000
+
+describe('systemClock', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ now: START, toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+  })
+
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('tells the milliseconds since the Unix epoch', () => {
+    expect(systemClock.now()).toBe(START)
+    vi.advanceTimersByTime(250)
+    expect(systemClock.now()).toBe(START + 250)
+  })
+
+  it('has a monotonic time that runs on while the wall clock is set back', () => {
+    const wall = systemClock.now()
+    const before = systemClock.monotonic()
+    vi.setSystemTime(START - DAY)
+    vi.advanceTimersByTime(40)
+    expect(systemClock.now()).toBe(wall - DAY + 40)
+    expect(systemClock.monotonic() - before).toBeCloseTo(40, 3)
+  })
+
+  it('runs a task once, when its delay has passed', () => {
+    const task = vi.fn()
+    systemClock.schedule(100, task)
+    vi.advanceTimersByTime(99)
+    expect(task).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(1)
+    expect(task).toHaveBeenCalledTimes(1)
+    vi.advanceTimersByTime(DAY)
+    expect(task).toHaveBeenCalledTimes(1)
+  })
+
+  it.each([0, -5])('runs a task with delay %i later, never during the call', delay => {
+    const task = vi.fn()
+    systemClock.schedule(delay, task)
+    expect(task).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(1)
+    expect(task).toHaveBeenCalledTimes(1)
+  })
+
+  it('never runs a cancelled task and leaves no timer behind', () => {
+    const task = vi.fn()
+    const cancel = systemClock.schedule(100, task)
+    cancel()
+    expect(vi.getTimerCount()).toBe(0)
+    vi.advanceTimersByTime(DAY)
+    expect(task).not.toHaveBeenCalled()
+  })
+
+  it('lets a task be cancelled after it ran', () => {
+    const task = vi.fn()
+    const cancel = systemClock.schedule(10, task)
+    vi.advanceTimersByTime(10)
+    cancel()
+    expect(task).toHaveBeenCalledTimes(1)
+  })
+
+  it('cancels one task only', () => {
+    const cancelled = vi.fn()
+    const kept = vi.fn()
+    const cancel = systemClock.schedule(10, cancelled)
+    systemClock.schedule(10, kept)
+    cancel()
+    vi.advanceTimersByTime(10)
+    expect(cancelled).not.toHaveBeenCalled()
+    expect(kept).toHaveBeenCalledTimes(1)
+  })
+
+  // setTimeout holds 31 bits of ms, 24.8 days, and fires at once beyond them.
+  it.each([25, 60, 400])('waits %i days, longer than a timer can', days => {
+    const task = vi.fn()
+    systemClock.schedule(days * DAY, task)
+    vi.advanceTimersByTime(days * DAY - 1)
+    expect(task).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(1)
+    expect(task).toHaveBeenCalledTimes(1)
+  })
+
+  it('cancels a long wait after its first timer, too', () => {
+    const task = vi.fn()
+    const cancel = systemClock.schedule(60 * DAY, task)
+    vi.advanceTimersByTime(30 * DAY)
+    expect(vi.getTimerCount()).toBe(1)
+    cancel()
+    expect(vi.getTimerCount()).toBe(0)
+    vi.advanceTimersByTime(60 * DAY)
+    expect(task).not.toHaveBeenCalled()
+  })
+
+  it('never runs a task with an infinite delay', () => {
+    const task = vi.fn()
+    systemClock.schedule(Number.POSITIVE_INFINITY, task)
+    vi.advanceTimersByTime(400 * DAY)
+    expect(task).not.toHaveBeenCalled()
+  })
+})

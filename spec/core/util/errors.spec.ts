@@ -1,0 +1,199 @@
+import { of } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { text } from '../../../src/client/keys/codec.js'
+import { LeaseLostError, LockKeyError } from '../../../src/client/lease/errors.js'
+import { NoStoreError } from '../../../src/client/requests/errors.js'
+import {
+  AbortError,
+  ArgumentError,
+  ClosedError,
+  ConnectionLostError,
+  ConnectionRefusedError,
+  DecodeError,
+  HlcError,
+  OutcomeUnknownError,
+  OverflowError,
+  PayloadError,
+  RequestRejectedError,
+  reason,
+  ServiceError,
+  StateStoreError,
+  TimeoutError,
+} from '../../../src/core/util/errors.js'
+import { fakeStore } from '../../support/operator-session.js'
+
+const cause = new RangeError('out of order')
+
+const ERRORS: readonly { readonly name: string; readonly code: string; readonly error: StateStoreError }[] = [
+  { name: 'StateStoreError', code: 'payload', error: new StateStoreError('payload', 'text', { cause }) },
+  { name: 'ArgumentError', code: 'argument', error: new ArgumentError('text', { cause }) },
+  { name: 'ServiceError', code: 'quota-exceeded', error: new ServiceError('quota-exceeded', 'text', 'k') },
+  { name: 'TimeoutError', code: 'timeout', error: new TimeoutError(500, 'k') },
+  { name: 'OutcomeUnknownError', code: 'outcome-unknown', error: new OutcomeUnknownError('text', 'k') },
+  { name: 'NoStoreError', code: 'no-store', error: new NoStoreError('k') },
+  { name: 'ClosedError', code: 'closed', error: new ClosedError() },
+  { name: 'AbortError', code: 'aborted', error: new AbortError(cause) },
+  { name: 'OverflowError', code: 'overflow', error: new OverflowError('The queue', 7) },
+  { name: 'ConnectionRefusedError', code: 'connection-refused', error: new ConnectionRefusedError('text', 135) },
+  { name: 'ConnectionLostError', code: 'connection-lost', error: new ConnectionLostError() },
+  { name: 'PayloadError', code: 'payload', error: new PayloadError('text', { cause }) },
+  { name: 'DecodeError', code: 'decode', error: new DecodeError('k', '7:1:a', cause) },
+  { name: 'HlcError', code: 'hlc', error: new HlcError('drift', 'text') },
+  { name: 'RequestRejectedError', code: 'request-rejected', error: new RequestRejectedError(400, 'text') },
+  { name: 'LeaseLostError', code: 'lease-lost', error: new LeaseLostError('taken', 'k') },
+  { name: 'LockKeyError', code: 'lock-key', error: new LockKeyError('k', 'text') },
+]
+
+describe.each(ERRORS)('$name', ({ name, code, error }) => {
+  it(`has the name ${name} and the code ${code}`, () => {
+    expect({ name: error.name, code: error.code }).toEqual({ name, code })
+  })
+
+  it('is an Error and a StateStoreError', () => {
+    expect(error).toBeInstanceOf(Error)
+    expect(error).toBeInstanceOf(StateStoreError)
+  })
+
+  it('prints as its name and a message', () => {
+    expect(error.message).not.toBe('')
+    expect(String(error)).toBe(`${name}: ${error.message}`)
+  })
+
+  it('has a stack that leads to where it was made', () => {
+    expect(error.stack).toContain('errors.spec')
+  })
+
+  it('keeps its code when it is printed as JSON, for callers behind a worker or a log', () => {
+    expect(JSON.parse(JSON.stringify(error))).toMatchObject({ name, code })
+  })
+})
+
+describe('an error has a cause if there is one', () => {
+  it.each([
+    new StateStoreError('payload', 'text', { cause }),
+    new ArgumentError('text', { cause }),
+    new ClosedError('text', { cause }),
+    new AbortError(cause),
+    new ConnectionRefusedError('text', 135, { cause }),
+    new ConnectionLostError('text', { cause }),
+    new PayloadError('text', { cause }),
+    new DecodeError('k', undefined, cause),
+  ])('$name', error => {
+    expect(error.cause).toBe(cause)
+  })
+
+  it('and no property for it otherwise', () => {
+    for (const error of [new ArgumentError('text'), new ClosedError(), new TimeoutError(1)]) {
+      expect(error).not.toHaveProperty('cause')
+    }
+  })
+})
+
+describe('an error says what happened, to which key, and what to do', () => {
+  const key = 'line "1"\n'
+  const quoted = '"line \\"1\\"\\n"'
+
+  it.each([
+    {
+      error: new TimeoutError(500, key),
+      message: `No answer within 500 ms for key ${quoted}; the request changed nothing and may be repeated`,
+    },
+    {
+      error: new OutcomeUnknownError('the connection broke', key),
+      message: `The outcome of a write for key ${quoted} is unknown: the connection broke; read the key before trying again`,
+    },
+    {
+      error: new ServiceError('quota-exceeded', 'the quota has been exceeded', key),
+      message: `The state store refused the request for key ${quoted}: the quota has been exceeded`,
+    },
+    {
+      error: new DecodeError(key, '7:1:a', new PayloadError('Not a number: "x"')),
+      message: `The value of ${quoted} (version 7:1:a) does not decode: Not a number: "x"`,
+    },
+    {
+      error: new OverflowError('The queue of requests', 7),
+      message: 'The queue of requests is full (7); the request was not sent: slow down, raise it or keep the latest',
+    },
+    { error: new ClosedError(), message: 'The client is closed; connect again to go on' },
+    { error: new ConnectionLostError(), message: 'The connection to the broker was lost' },
+  ])('$error.name', ({ error, message }) => {
+    expect(error.message).toBe(message)
+  })
+
+  it.each([
+    {
+      error: new TimeoutError(500),
+      message: 'No answer within 500 ms; the request changed nothing and may be repeated',
+    },
+    {
+      error: new OutcomeUnknownError('why'),
+      message: 'The outcome of a write is unknown: why; read the key before trying again',
+    },
+    {
+      error: new ServiceError('syntax-error', 'syntax error'),
+      message: 'The state store refused the request: syntax error',
+    },
+    {
+      error: new DecodeError('k', undefined, 'a text that was thrown'),
+      message: 'The value of "k" (version unknown) does not decode: a text that was thrown',
+    },
+  ])('$error.name, of what it knows', ({ error, message }) => {
+    expect(error.message).toBe(message)
+  })
+
+  it('also when the store rejected the request', () => {
+    const properties = { __stat: '400', __stMsg: 'no such property' }
+    const { store } = fakeStore(() => of({ payload: '', properties }))
+    const messages: string[] = []
+    store
+      .set('line-1', 'x', text)
+      .subscribe({ error: (error: unknown) => messages.push(error instanceof Error ? error.message : 'no error') })
+    expect(messages).toEqual([expect.stringContaining('no such property')])
+    expect(messages).toEqual([expect.stringContaining('"line-1"')])
+  })
+})
+
+describe('an error carries what a caller may need', () => {
+  it('the key', () => {
+    const errors = [
+      new TimeoutError(1, 'k'),
+      new OutcomeUnknownError('why', 'k'),
+      new ServiceError('key-empty', 't', 'k'),
+    ]
+    expect(errors.map(({ key }) => key)).toEqual(['k', 'k', 'k'])
+    expect(new DecodeError('k', '7:1:a', cause)).toMatchObject({ key: 'k', version: '7:1:a' })
+    expect(new DecodeError('k', undefined, cause).version).toBeUndefined()
+  })
+
+  it('the words of the store, also unknown ones', () => {
+    expect(new ServiceError('service-unknown', 'the moon is full').text).toBe('the moon is full')
+  })
+
+  it('numbers of the protocol', () => {
+    expect(new ConnectionRefusedError('text', 135).reasonCode).toBe(135)
+    expect(new ConnectionRefusedError('text').reasonCode).toBeUndefined()
+    expect(new RequestRejectedError(505, 'text').status).toBe(505)
+  })
+
+  it.each(['malformed', 'overflow', 'drift'] as const)('the problem of a clock: %s', problem => {
+    expect(new HlcError(problem, 'text').problem).toBe(problem)
+  })
+})
+
+describe('reason', () => {
+  it.each([
+    [new RangeError('out of order'), 'out of order'],
+    ['a text', 'a text'],
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [42, '42'],
+    [{ toString: () => 'shown' }, 'shown'],
+    [Symbol('s'), 'Symbol(s)'],
+  ])('is the words of what was thrown: %s', (thrown, words) => {
+    expect(reason(thrown)).toBe(words)
+  })
+
+  it('is some words, too, for an object without a prototype', () => {
+    expect(() => reason(Object.create(null))).not.toThrow()
+  })
+})

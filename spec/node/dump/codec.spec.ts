@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Hlc } from '../../../src/core/hlc/hlc.js'
+import { type DumpRecord, readDumpLine, toDumpLine } from '../../../src/node/dump/codec.js'
+import { anyCodePoint } from '../../support/any-code-point.js'
+import { effort } from '../../support/effort.js'
+import { bytes } from '../../support/words.js'
+
+const VERSION = '1696374425000:1:StateStore'
+
+const record = (key: Uint8Array, value: Uint8Array, more: Partial<DumpRecord> = {}): DumpRecord => ({
+  key,
+  value,
+  version: undefined,
+  fencingToken: undefined,
+  expiresAt: undefined,
+  ...more,
+})
+
+describe('A line of a dump', () => {
+  it('has text as text, and anything else as Base64', () => {
+    expect(toDumpLine(record(bytes('k'), new TextEncoder().encode('21 °C')))).toEqual({ key: 'k', value: '21 °C' })
+    expect(toDumpLine(record(bytes('\xff\x00'), bytes('\xfe')))).toEqual({ keyBytes: '/wA=', bytes: '/g==' })
+    expect(toDumpLine(record(bytes('k'), bytes('')))).toEqual({ key: 'k', value: '' })
+  })
+
+  it('has version, expiry and fencing token where there are any', () => {
+    const more = { version: Hlc.parse(VERSION), fencingToken: Hlc.parse('5:0:lock'), expiresAt: 17 }
+    const line = { key: 'k', value: 'v', version: VERSION, expiresAt: 17, fencingToken: '5:0:lock' }
+    expect(toDumpLine(record(bytes('k'), bytes('v'), more))).toEqual(line)
+    expect(readDumpLine(line, 1)).toEqual(record(Uint8Array.of(0x6b), Uint8Array.of(0x76), more))
+  })
+
+  it('is read as it was written, whatever the bytes', () => {
+    const clock = fc.record({ wall: fc.nat(), counter: fc.nat(), node: fc.stringMatching(/^[^:]+$/) })
+    const hlc = fc.option(
+      clock.map(({ wall, counter, node }) => new Hlc(wall, counter, node)),
+      { nil: undefined },
+    )
+    const any: fc.Arbitrary<DumpRecord> = fc.record({
+      key: fc.oneof(
+        fc.uint8Array({ minLength: 1 }),
+        fc.string({ minLength: 1, unit: 'grapheme' }).map(text => new TextEncoder().encode(text)),
+      ),
+      value: fc.oneof(
+        fc.uint8Array(),
+        fc.string({ unit: anyCodePoint }).map(text => new TextEncoder().encode(text)),
+      ),
+      version: hlc,
+      fencingToken: hlc,
+      expiresAt: fc.option(fc.maxSafeNat(), { nil: undefined }),
+    })
+    const plain = ({ key, value, version, fencingToken, expiresAt }: DumpRecord) => ({
+      key: [...key],
+      value: [...value],
+      version: String(version),
+      fencingToken: String(fencingToken),
+      expiresAt,
+    })
+    fc.assert(
+      fc.property(any, one => {
+        const line = JSON.stringify(toDumpLine(one))
+        expect(line).not.toContain('\n')
+        const read = readDumpLine(line, 1)
+        expect(read && plain(read)).toEqual(plain(one))
+      }),
+      { numRuns: effort(1_000, 200) },
+    )
+  })
+
+  it.each(['', ' ', '\t\r'])('may be blank: %j', line => {
+    expect(readDumpLine(line, 1)).toBeUndefined()
+  })
+
+  it.each([
+    ['{"key":"k"', 'it is not valid JSON'],
+    ['k = v', 'it is not valid JSON'],
+    ['null', 'it is not a JSON object'],
+    ['["k","v"]', 'it is not a JSON object'],
+    ['"k"', 'it is not a JSON object'],
+    ['{"value":"v"}', 'it needs either `key` or `keyBytes`'],
+    ['{"key":"k","keyBytes":"aw==","value":"v"}', 'it needs either `key` or `keyBytes`'],
+    ['{"key":"k"}', 'it needs either `value` or `bytes`'],
+    ['{"key":"k","value":"v","bytes":"dg=="}', 'it needs either `value` or `bytes`'],
+    ['{"key":"","value":"v"}', 'its key is empty'],
+    ['{"keyBytes":"","value":"v"}', 'its key is empty'],
+    ['{"key":7,"value":"v"}', 'its `key` is not well-formed text'],
+    ['{"key":null,"value":"v"}', 'its `key` is not well-formed text'],
+    ['{"key":"\\ud800","value":"v"}', 'its `key` is not well-formed text'],
+    ['{"key":"k","value":{"a":1}}', 'its `value` is not well-formed text'],
+    ['{"key":"k","bytes":"dg"}', 'its `bytes` is not Base64'],
+    ['{"key":"k","bytes":"d g=="}', 'its `bytes` is not Base64'],
+    ['{"key":"k","bytes":"_-8="}', 'its `bytes` is not Base64'],
+    ['{"key":"k","bytes":17}', 'its `bytes` is not Base64'],
+    ['{"key":"k","value":"v","version":"1"}', 'its `version` is not a version such as 1696374425000:1:StateStore'],
+    [
+      '{"key":"k","value":"v","fencingToken":5}',
+      'its `fencingToken` is not a version such as 1696374425000:1:StateStore',
+    ],
+    ['{"key":"k","value":"v","expiresAt":"soon"}', 'its `expiresAt` is not a time in ms since the Unix epoch: soon'],
+    ['{"key":"k","value":"v","expiresAt":-1}', 'its `expiresAt` is not a time in ms since the Unix epoch: -1'],
+    ['{"key":"k","value":"v","expiresAt":1.5}', 'its `expiresAt` is not a time in ms since the Unix epoch: 1.5'],
+    ['{"key":"k","value":"v","expiresIn":5}', 'it has an unknown member "expiresIn"'],
+    ['{"key":"k","value":"v","__proto__":5}', 'it has an unknown member "__proto__"'],
+  ])('is refused: %s', (line, message) => {
+    const error = { code: 'argument', message: `line 7: ${message}` }
+    expect(() => readDumpLine(line, 7)).toThrow(expect.objectContaining(error))
+  })
+})

@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest'
+import { callerOf } from '../../../src/node/net/caller.js'
+
+describe('callerOf', () => {
+  it.each([
+    ['203.0.113.9', '203.0.113.9'],
+    ['203.0.113.9:4711', '203.0.113.9'],
+    ['10.0.0.1, [2001:db8::1]:4711', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['', '127.0.0.1'],
+    ['x'.repeat(46), '127.0.0.1'],
+    ['unknown', '127.0.0.1'],
+    ['1:1:1:1:1:1:1:1:1::', '127.0.0.1'],
+    ['192.0.2.1 panel', '127.0.0.1'],
+  ])('of a proxy that says %s is %s', (forwarded, address) => {
+    expect(callerOf('127.0.0.1', forwarded, true)).toBe(address)
+  })
+})

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest'
+import { Audit, type AuditEvent } from '../../../src/node/net/audit.js'
+import { ManualClock } from '../../support/manual-clock.js'
+
+function open() {
+  const clock = new ManualClock()
+  const audit = new Audit(clock)
+  const events: Omit<AuditEvent, 'time'>[] = []
+  audit.events$.subscribe(({ time: _, ...event }) => events.push(event))
+  const cut = (address: string, reason = 'there are 10 connections') => audit.cut({ reason, address, listener: 'mqtt' })
+  return { clock, audit, events, cut }
+}
+
+describe('Cut connections', () => {
+  it('are reported at once, and of many that are alike every ten seconds how many more', () => {
+    const { clock, events, cut } = open()
+    for (let n = 0; n < 1_000; n++) cut('192.0.2.1')
+    cut('192.0.2.2')
+    const first = { event: 'cut', reason: 'there are 10 connections', listener: 'mqtt', count: 1 }
+    expect(events).toEqual([
+      { ...first, address: '192.0.2.1' },
+      { ...first, address: '192.0.2.2' },
+    ])
+    clock.advance(10_000)
+    expect(events.slice(2)).toEqual([{ ...first, address: '192.0.2.1', count: 999 }])
+    clock.advance(10_000)
+    expect(events).toHaveLength(3)
+  })
+
+  it('of more than a hundred addresses are reported together', () => {
+    const { audit, events, cut } = open()
+    for (let n = 0; n < 1_000; n++) cut(`192.0.2.${n}`)
+    audit.close()
+    expect(events).toHaveLength(102)
+    expect(events.at(-1)).toMatchObject({ event: 'cut', count: 899 })
+    expect(events.at(-1)?.address).toBeUndefined()
+    expect(events.reduce((sum, { count = 0 }) => sum + count, 0)).toBe(1_000)
+  })
+})

@@ -1,0 +1,123 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { json } from '../../../src/client/index.js'
+import { type BridgeOptions, bridge } from '../../../src/pubsub/bridge/index.js'
+import { eventually } from '../../support/eventually.js'
+import type { RawFrame } from '../support/raw-pubsub-client.js'
+import { openBridge, TRUSTING } from './support/open-bridge.js'
+
+const nameOf = ({ success, error }: RawFrame): string => (success === true ? 'done' : Object(error).name)
+const join = (key: string) => ({ type: 'joinGroup', group: `key:${key}` })
+const write = (key: string, name = 'set') => ({
+  type: 'event',
+  event: `key:${name}`,
+  dataType: 'json',
+  data: name === 'set' ? { key, value: 1 } : { key },
+})
+
+describe('permissions', () => {
+  it('to read come from roles, unless a function decides; nobody may write', async () => {
+    const { raw, store } = await openBridge({})
+    const ann = await raw('ann', '&role=webpubsub.joinLeaveGroups.key:line*')
+    expect(nameOf(await ann.request(join('line-1')))).toBe('done')
+    expect(nameOf(await ann.request(join('secret')))).toBe('Forbidden')
+    expect(nameOf(await ann.request(write('line-1')))).toBe('Forbidden')
+    expect(nameOf(await ann.request(write('line-1', 'delete')))).toBe('Forbidden')
+    await eventually(() => store.stats.watches === 1)
+    expect(store.stats.keys).toBe(0)
+  })
+
+  it('are asked for with client, key and operation', async () => {
+    const asked: string[] = []
+    const { raw } = await openBridge({
+      read: ({ userId }, key) => asked.push(`${userId} reads ${key}`) > 0 && key !== 'secret',
+      write: ({ userId }, key, operation) => asked.push(`${userId} ${operation} ${key}`) > 0 && operation === 'set',
+    })
+    const ann = await raw('ann', '&role=webpubsub.joinLeaveGroup')
+    const requests = [join('a'), join('secret'), write('a'), write('a', 'delete')]
+    const answers = []
+    for (const request of requests) answers.push(nameOf(await ann.request(request)))
+    expect(answers).toEqual(['done', 'Forbidden', 'done', 'Forbidden'])
+    expect(asked).toEqual(['ann reads a', 'ann reads secret', 'ann set a', 'ann delete a'])
+  })
+
+  it('are refused by a function that raises an error or promises something', async () => {
+    const rude = (): boolean => {
+      throw new Error('no idea')
+    }
+    const first = await openBridge({ read: rude, write: rude })
+    const promising: object = { read: async () => true, write: async () => true }
+    const second = await openBridge(promising)
+    for (const { raw, store } of [first, second]) {
+      const ann = await raw()
+      expect(nameOf(await ann.request(join('a')))).toBe('Forbidden')
+      expect(nameOf(await ann.request(write('a')))).toBe('Forbidden')
+      expect([store.stats.watches, store.stats.keys]).toEqual([0, 0])
+    }
+    expect(first.errors).toEqual(['argument', 'argument'])
+  })
+
+  it('to send to the groups of keys has nobody, whatever its roles; to leave them everybody', async () => {
+    let open = true
+    const { raw, hub } = await openBridge({ ...TRUSTING, read: () => open })
+    const ann = await raw('ann', '&role=webpubsub.sendToGroup&role=webpubsub.joinLeaveGroup')
+    const send = { type: 'sendToGroup', dataType: 'json', data: 1 }
+    expect(nameOf(await ann.request({ ...send, group: 'key:a' }))).toBe('Forbidden')
+    expect(nameOf(await ann.request({ ...send, group: 'chat' }))).toBe('done')
+    expect(nameOf(await ann.request(join('')))).toBe('Forbidden')
+    expect(nameOf(await ann.request(join('a')))).toBe('done')
+    open = false
+    expect(nameOf(await ann.request(join('b')))).toBe('Forbidden')
+    expect(nameOf(await ann.request({ type: 'leaveGroup', group: 'key:a' }))).toBe('done')
+    expect(hub.addToGroup('key:', ann.connectionId)).toBe(true)
+    expect(hub.connections[0]?.groups).toEqual(['key:'])
+  })
+
+  it('end with the bridge', async () => {
+    const { raw, keys, hub, bridged } = await openBridge()
+    keys.close()
+    const ann = await raw()
+    expect(nameOf(await ann.request(join('a')))).toBe('Forbidden')
+    expect(nameOf(await ann.request(write('a')))).toBe('NotFound')
+    using again = bridge(bridged, hub, TRUSTING)
+    expect(nameOf(await ann.request(join('a')))).toBe('done')
+    expect(again.keys).toEqual(['a'])
+  })
+})
+
+describe('options', () => {
+  it.each<[string, object]>([
+    ['a blank prefix', { prefix: ' ' }],
+    ['a prefix that is no text', { prefix: 7 }],
+    ['a long prefix', { prefix: 'x'.repeat(101) }],
+    ['no function', { read: true }],
+    ['no function', { write: 'all' }],
+  ])('are refused: %s', async (_what, options) => {
+    const { bridged, hub } = await openBridge()
+    expect(() => bridge(bridged, hub, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+
+  it('name the groups and events', async () => {
+    const options: BridgeOptions = { ...TRUSTING, prefix: 'plant/' }
+    const { raw, plant } = await openBridge(options)
+    const ann = await raw()
+    await ann.request({ type: 'event', event: 'plant/set', dataType: 'json', data: { key: 'a', value: 7 } })
+    expect((await firstValueFrom(plant.get('a', json()))).value).toBe(7)
+    await ann.join('plant/a')
+    await ann.received(1)
+    expect(ann.messages[0]).toMatchObject({ group: 'plant/a', data: { key: 'a', value: 7 } })
+  })
+
+  it('may have a codec for each key; where it raises an error, the group is told', async () => {
+    const codec = (): never => {
+      throw new Error('no codec')
+    }
+    const { raw, errors, keys } = await openBridge({ ...TRUSTING, codec })
+    const ann = await raw()
+    await ann.join('key:a')
+    await ann.received(1)
+    expect(ann.messages[0]?.['data']).toMatchObject({ type: 'error', key: 'a', error: { code: 'argument' } })
+    expect(nameOf(await ann.request(write('a')))).toBe('argument')
+    expect([errors, keys.keys]).toEqual([['argument'], []])
+  })
+})

@@ -1,0 +1,155 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { bytes, json, text } from '../../../src/client/index.js'
+import { base64, bridge } from '../../../src/pubsub/bridge/index.js'
+import { eventually } from '../../support/eventually.js'
+import { bridgeTo, Follower, inWords, openBridge, TRUSTING } from './support/open-bridge.js'
+
+const SET_POINT = 'thermostat1\\setPoint'
+
+describe('a browser that joins the group of a key', () => {
+  it('is sent the entry there is, then every change with its version', async () => {
+    const { plant, raw } = await openBridge()
+    const key = plant.key(SET_POINT, json<number>())
+    const versions = [String((await firstValueFrom(key.set(20))).version)]
+    const ann = await raw()
+    await ann.join(`key:${SET_POINT}`)
+    await ann.received(2)
+    versions.push(String((await firstValueFrom(key.set(21))).version))
+    versions.push(String((await firstValueFrom(key.delete())).version))
+    await ann.received(4)
+    const [first, live, second, third] = ann.messages
+    const group = { from: 'group', group: `key:${SET_POINT}`, dataType: 'json' }
+    const entry = { type: 'entry', key: SET_POINT }
+    const [v1, v2, v3] = versions
+    expect(first).toEqual({
+      ...{ type: 'message', ...group, sequenceId: 1 },
+      data: { ...entry, op: 'set', value: 20, version: v1, source: 'snapshot' },
+    })
+    expect(live?.['data']).toEqual({ type: 'freshness', key: SET_POINT, state: 'live' })
+    expect(second?.['data']).toEqual({ ...entry, op: 'set', value: 21, version: v2, source: 'notification' })
+    expect(third?.['data']).toEqual({ ...entry, op: 'delete', version: v3, source: 'notification' })
+  })
+
+  it('is told of a key that is not there', async () => {
+    const { browser } = await openBridge()
+    const follower = new Follower(browser(), 'nothing')
+    await follower.until('is live')
+    expect(follower.seen).toEqual(['absent (snapshot)', 'is live'])
+  })
+
+  it('is sent the latest entry alone, when others follow the key already', async () => {
+    const { plant, store, browser, keys } = await openBridge()
+    const key = plant.key('a', json<number>())
+    await firstValueFrom(key.set(1))
+    const first = new Follower(browser('ann'), 'a')
+    await first.until('is live')
+    await firstValueFrom(key.set(2))
+    await first.until('set 2 (notification)')
+    const second = new Follower(browser('bob'), 'a')
+    await second.until('is live')
+    await firstValueFrom(key.set(3))
+    await eventually(() => [first, second].every(({ seen }) => seen.includes('set 3 (notification)')))
+    expect(first.entries).toEqual(['set 1 (snapshot)', 'set 2 (notification)', 'set 3 (notification)'])
+    expect(second.entries).toEqual(['set 2 (notification)', 'set 3 (notification)'])
+    expect([store.stats.watches, keys.keys]).toEqual([1, ['a']])
+  })
+
+  it('misses nothing and sees nothing twice, however changes fall between joins', async () => {
+    const { plant, raw } = await openBridge()
+    const key = plant.key('a', json<number>())
+    const crowd = await Promise.all(Array.from({ length: 8 }, (_, i) => raw(`u${i}`)))
+    const writing = (async () => {
+      for (let i = 1; i <= 100; i++) await firstValueFrom(key.set(i))
+    })()
+    for (const client of crowd) await client.join('key:a')
+    await writing
+    for (const client of crowd) {
+      await client.seen(frame => inWords(frame['data']).startsWith('set 100 '))
+      const said = client.messages.map(({ data }) => /^set (\d+)/.exec(inWords(data))?.[1])
+      const values = said.filter(value => value !== undefined).map(Number)
+      const first = values[0] ?? 0
+      expect(values).toEqual(Array.from({ length: 101 - first }, (_, i) => first + i))
+    }
+  })
+
+  it('has joined already when the bridge is built, or joins by its token, or is made to', async () => {
+    const { bridged, hub, plant, raw } = await openBridge({ prefix: 'other:' })
+    await firstValueFrom(plant.set('a', 1, json()))
+    const ann = await raw('ann', '&group=key:a')
+    const late = await bridgeTo(bridged)
+    expect(late.keys.keys).toEqual([])
+    using second = bridge(bridged, hub)
+    const bob = await raw('bob', '&group=key:a')
+    const eve = await raw('eve')
+    hub.addToGroup('key:a', eve.connectionId)
+    for (const client of [ann, bob, eve]) {
+      await client.received(1)
+      expect(inWords(client.messages[0]?.['data'])).toBe('set 1 (snapshot)')
+    }
+    expect(second.keys).toEqual(['a'])
+  })
+
+  it('ends the watch when the last one leaves, drops for good, or the bridge is closed', async () => {
+    const { store, hub, raw, keys } = await openBridge(TRUSTING, 0)
+    const [ann, bob] = [await raw('ann'), await raw('bob')]
+    await Promise.all([ann.join('key:a'), ann.join('key:b'), bob.join('key:a'), bob.join('key:c')])
+    await eventually(() => store.stats.watches === 3)
+    await ann.request({ type: 'leaveGroup', group: 'key:a' })
+    await ann.request({ type: 'leaveGroup', group: 'key:b' })
+    await eventually(() => store.stats.watches === 2)
+    expect([...keys.keys].sort()).toEqual(['a', 'c'])
+    bob.cut()
+    await eventually(() => store.stats.watches === 0)
+    expect(keys.keys).toEqual([])
+    await ann.join('key:d')
+    await eventually(() => store.stats.watches === 1)
+    keys.close()
+    keys.close()
+    await eventually(() => store.stats.watches === 0)
+    expect(hub.connections).toHaveLength(1)
+  })
+
+  it('is sent values as its codec has them', async () => {
+    const codec = (key: string) => ({ text, base64, bytes })[key] ?? json<unknown>()
+    const { plant, browser, errors } = await openBridge({ ...TRUSTING, codec })
+    for (const key of ['text', 'base64', 'bytes', 'none'])
+      await firstValueFrom(plant.key(key).set(new Uint8Array([65, 66])))
+    await firstValueFrom(plant.set('null', null, json()))
+    const client = browser()
+    const firsts = ['text', 'base64', 'bytes', 'none', 'null'].map(key => new Follower(client, key))
+    await eventually(() => firsts.every(({ seen }) => seen.length === 2))
+    expect(firsts.map(({ entries }) => entries[0])).toEqual([
+      'set "AB" (snapshot)',
+      'set "QUI=" (snapshot)',
+      'invalid: argument',
+      'invalid: decode',
+      'set null (snapshot)',
+    ])
+    expect(errors).toEqual([])
+  })
+
+  it('is told the version of a value that cannot be sent, and the next ones', async () => {
+    const odd = { encode: () => new Uint8Array(), decode: (value: Uint8Array) => (value[0] === 0 ? 1n : 'fine') }
+    const { plant, browser, errors } = await openBridge({ ...TRUSTING, codec: odd })
+    await firstValueFrom(plant.key('a').set(new Uint8Array([0])))
+    const follower = new Follower(browser(), 'a')
+    await follower.until('is live')
+    await firstValueFrom(plant.key('a').set(new Uint8Array([1])))
+    await follower.until('set "fine" (notification)')
+    expect(follower.entries[0]).toBe('invalid: argument')
+    expect(errors).toEqual(['argument'])
+  })
+})
+
+describe('base64', () => {
+  it('reads and writes any bytes', () => {
+    const all = Uint8Array.from({ length: 256 }, (_, i) => i)
+    expect(base64.encode(base64.decode(all))).toEqual(all)
+    expect(base64.encode('')).toEqual(new Uint8Array())
+  })
+
+  it.each(['QQ', 'QQ==\n', 'Q-==', '!', 'QR=='])('does not take %j for Base64', value => {
+    expect(() => base64.encode(value)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
+})

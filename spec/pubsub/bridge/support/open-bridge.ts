@@ -1,0 +1,89 @@
+import { onTestFinished } from 'vitest'
+import { type StateStore, systemClock } from '../../../../src/client/index.js'
+import type { KeyMessage } from '../../../../src/pubsub/bridge/index.js'
+import { type BridgeOptions, bridge } from '../../../../src/pubsub/bridge/index.js'
+import { connectPubSub, type PubSubClient, type PubSubOptions } from '../../../../src/pubsub/client/index.js'
+import { servePubSub } from '../../../../src/pubsub/hub/index.js'
+import { eventually } from '../../../support/eventually.js'
+import { openClient } from '../../../support/open-client.js'
+import { openStore } from '../../../support/open-store.js'
+import { RawPubSubClient } from '../../support/raw-pubsub-client.js'
+
+/** Lets everybody read and write everything. */
+export const TRUSTING: BridgeOptions = { read: () => true, write: () => true }
+
+/** A hub with a bridge to a store; whoever connects says with `?user=` who it is, and has no roles. */
+export async function bridgeTo(store: StateStore, options: BridgeOptions = TRUSTING, retention = 60_000) {
+  const server = await servePubSub({
+    port: 0,
+    retention,
+    authenticate: ({ query }) => ({
+      userId: query.get('user') ?? undefined,
+      roles: query.getAll('role'),
+      groups: query.getAll('group'),
+    }),
+  })
+  onTestFinished(async () => server.close())
+  const hub = server.hub('panel')
+  const keys = bridge(store, hub, options)
+  onTestFinished(() => keys.close())
+  const errors: string[] = []
+  keys.errors$.subscribe(({ code }) => errors.push(code))
+  const raw = (user = 'ann', query = '') => RawPubSubClient.connect(`${hub.url}?user=${user}${query}`)
+  const browser = (user = 'ann', through = hub.url): PubSubClient => openBrowser(`${through}?user=${user}`)
+  return { server, hub, keys, errors, raw, browser }
+}
+
+/** A client that comes back quickly, closed at the end of the test. */
+export function openBrowser(url: string, options: PubSubOptions = {}): PubSubClient {
+  const client = connectPubSub(url, { reconnect: { initial: 5, maximum: 20 }, ...options })
+  onTestFinished(async () => client.close())
+  return client
+}
+
+/** A store, a client of it that writes, and a hub with a bridge over another client. */
+export async function openBridge(options: BridgeOptions = TRUSTING, retention?: number) {
+  const { store } = await openStore({ clock: systemClock })
+  const plant = openClient(store.url)
+  const bridged = openClient(store.url)
+  return { store, plant, bridged, ...(await bridgeTo(bridged, options, retention)) }
+}
+
+/** What a client of ours was sent about a key. */
+export class Follower {
+  readonly seen: string[] = []
+  readonly #subscription
+
+  constructor(client: PubSubClient, key: string) {
+    this.#subscription = client.group(`key:${key}`).messages$.subscribe({
+      next: ({ data }) => this.seen.push(inWords(data)),
+      error: error => this.seen.push(String(error)),
+    })
+    onTestFinished(() => this.stop())
+  }
+
+  stop(): void {
+    this.#subscription.unsubscribe()
+  }
+
+  /** Entries without what is said of freshness. */
+  get entries(): string[] {
+    return this.seen.filter(words => !words.startsWith('is '))
+  }
+
+  /** Settles when this was seen. */
+  async until(words: string): Promise<void> {
+    await eventually(() => this.seen.includes(words))
+  }
+}
+
+/** A message about a key in a few words: `set 21 (snapshot)`, `is live`, `error closed`. */
+export function inWords(data: unknown): string {
+  if (!isMessage(data)) return `unknown: ${JSON.stringify(data)}`
+  if (data.type === 'freshness') return `is ${data.state}`
+  if (data.type === 'error') return `error ${data.error.code}`
+  if (data.op === 'set') return `set ${JSON.stringify(data.value)} (${data.source})`
+  return data.op === 'invalid' ? `invalid: ${data.error.code}` : `${data.op} (${data.source})`
+}
+
+const isMessage = (data: unknown): data is KeyMessage => typeof data === 'object' && data !== null && 'type' in data

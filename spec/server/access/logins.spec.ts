@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest'
+import { certificates } from '../../../src/server/access/certificates.js'
+import {
+  type Authenticate,
+  inOrder,
+  type LoginRequest,
+  type LoginResult,
+  type ProofOf,
+} from '../../../src/server/access/login.js'
+import { Logins } from '../../../src/server/access/logins.js'
+import { Passwords } from '../../../src/server/access/passwords.js'
+import { Tokens } from '../../../src/server/access/tokens.js'
+import { ManualClock } from '../../support/manual-clock.js'
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const requestOf = (of: Partial<LoginRequest>): LoginRequest => ({
+  clientId: 'c',
+  username: undefined,
+  password: undefined,
+  method: undefined,
+  data: undefined,
+  state: undefined,
+  certificate: undefined,
+  remoteAddress: '192.0.2.1',
+  listener: 'mqtt',
+  signal: undefined,
+  ...of,
+})
+
+/** Lets in whoever says the password, under the user name that `nameOf` makes of the one it gives. */
+function open(nameOf: (username: string | undefined) => string | undefined) {
+  const right = 'right'
+  const logins = new Logins(({ username, password }) => {
+    if (new TextDecoder().decode(password) !== right) return { refused: 'credentials', reason: 'wrong' }
+    return { principal: { id: 'somebody', username: nameOf(username), attributes: {} } }
+  }, new ManualClock())
+  const login = async (username: string, password = right): Promise<void> => {
+    const request = requestOf({ username, password: utf8(password) })
+    const outcome = await logins.ask(request)
+    if ('principal' in outcome) logins.succeeded(request, outcome.principal)
+  }
+  const guess = async (username: string): Promise<void> => {
+    for (let n = 0; n < 5; n++) await login(username, 'guess')
+  }
+  return { login, guess, isKept: (username: string) => logins.objection(requestOf({ username })) !== undefined }
+}
+
+describe('Logins', () => {
+  it('keep nobody waiting for the guesses of others who has come in from there under its name', async () => {
+    const { login, guess, isKept } = open(username => username)
+    await login('panel')
+    await guess('reader')
+    expect([isKept('panel'), isKept('reader'), isKept('another')]).toEqual([false, true, true])
+    await guess('panel')
+    expect(isKept('panel')).toBe(true)
+  })
+
+  it.each([['token'], [undefined]])('do not take a name for that of somebody who is called %s', async own => {
+    const { login, guess, isKept } = open(() => own)
+    await login('panel')
+    await guess('reader')
+    expect(isKept('panel')).toBe(true)
+  })
+
+  it('keep no verifiable proof waiting, neither for guesses nor for their turn, and count none that fails', async () => {
+    let pending = 0
+    const look = async ({ password }: LoginRequest): Promise<LoginResult> => {
+      if (password === undefined) return { refused: 'credentials', reason: 'the token does not do' }
+      pending++
+      return new Promise(() => undefined)
+    }
+    const proofOf: ProofOf = ({ method }) => (method === undefined ? 'guessable' : 'verifiable')
+    const logins = new Logins(Object.assign(look, { proofOf }), new ManualClock())
+    const token = requestOf({ method: 'K8S-SAT' })
+    for (let n = 0; n < 10; n++) expect(await logins.ask(token)).toMatchObject({ refused: 'credentials' })
+    expect([...logins.failed.failures()]).toEqual([])
+    for (let n = 0; n < 100; n++) void logins.ask(requestOf({ username: `user-${n}`, password: utf8('guess') }))
+    await new Promise(resolve => setImmediate(resolve))
+    expect(pending).toBe(16)
+    expect(await logins.ask(token)).toMatchObject({ refused: 'credentials' })
+  })
+
+  it('judge by the method that decides whether a proof can be guessed', () => {
+    const password = new Passwords('').method
+    const { method: token } = new Tokens({ jwks: '{"keys":[]}', audiences: ['a'] })
+    const certificate = { trusted: false, subjects: [], commonNames: [], fingerprint: '', validTo: 0 }
+    const proofs = (authenticate: Authenticate) =>
+      [
+        requestOf({ username: 'panel', password: utf8('x') }),
+        requestOf({ username: 'K8S-SAT', password: utf8('x') }),
+        requestOf({ method: 'K8S-SAT', data: utf8('x') }),
+        requestOf({ username: 'panel', password: utf8('x'), certificate }),
+        requestOf({}),
+      ].map(request => authenticate.proofOf?.(request))
+    const [guessable, verifiable] = ['guessable', 'verifiable']
+    expect(proofs(inOrder([certificates(), token, password]))).toEqual([
+      guessable,
+      verifiable,
+      verifiable,
+      verifiable,
+      undefined,
+    ])
+    expect(proofs(inOrder([password, token, certificates()]))).toEqual([
+      guessable,
+      guessable,
+      verifiable,
+      guessable,
+      undefined,
+    ])
+    expect(proofs(inOrder([() => undefined, token]))).toEqual(Array(5).fill(guessable))
+  })
+})

@@ -1,0 +1,116 @@
+import type { Subject } from '../../../src/server/access/template.js'
+
+/** A policy as it is written. */
+export interface PlainRule {
+  readonly principals: {
+    readonly usernames?: readonly string[]
+    readonly clientIds?: readonly string[]
+    readonly attributes?: readonly Readonly<Record<string, string>>[]
+  }
+  readonly brokerResources?: readonly { method: string; clientIds?: readonly string[]; topics?: readonly string[] }[]
+  readonly stateStoreResources?: readonly { method: string; keyType: string; keys: readonly string[] }[]
+}
+
+export type Question = { readonly what: 'Connect' | 'Publish' | 'Subscribe' | 'Read' | 'Write'; readonly name: string }
+
+/** A second evaluation, by regular expressions and by trying out, which shares nothing with the one under test. */
+export function naivelyAllowed(rules: readonly PlainRule[], subject: Subject, { what, name }: Question): boolean {
+  return rules
+    .filter(rule => concerns(rule, subject))
+    .some(rule => {
+      const resources =
+        what === 'Read' || what === 'Write' ? (rule.stateStoreResources ?? []) : (rule.brokerResources ?? [])
+      return resources.some(resource => {
+        if ('keyType' in resource) {
+          if (!resource.method.includes(what)) return false
+          return resource.keys.some(key => keyFits(resource.keyType, key, subject, name))
+        }
+        if (resource.method !== what) return false
+        if (what !== 'Connect') return (resource.topics ?? []).some(topic => topicFits(topic, subject, name))
+        const ids = resource.clientIds ?? []
+        return ids.length === 0 || ids.some(id => globFits(id, subject, subject.clientId))
+      })
+    })
+}
+
+function concerns({ principals }: PlainRule, { username, clientId, attributes = {} }: Subject): boolean {
+  const { usernames = [], clientIds = [], attributes: maps = [] } = principals
+  if (clientIds.includes(clientId) || (username !== undefined && usernames.includes(username))) return true
+  const mine = new Map(Object.entries(attributes))
+  return maps.some(map => Object.keys(map).filter(name => mine.get(name) !== map[name]).length === 0)
+}
+
+const PLACES = /\{principal\.([a-zA-Z.]+)\}/g
+
+/** With places filled by whatever `quote` makes of a value; undefined when there is none. */
+function filled(text: string, subject: Subject, quote: (value: string) => string): string | undefined {
+  let lacking = false
+  const whole = text.replace(PLACES, (_, place: string) => {
+    const attribute = place.split('.')[1] ?? ''
+    const value =
+      place === 'clientId'
+        ? subject.clientId
+        : place === 'username'
+          ? subject.username
+          : subject.attributes?.[attribute]
+    if (value === undefined || value === '') lacking = true
+    return quote(value ?? '')
+  })
+  return lacking ? undefined : whole
+}
+
+// Only signs that are in the generators: * and ? for any, two classes and a star that means itself.
+function globFits(glob: string, subject: Subject, name: string): boolean {
+  const classes = glob.replaceAll('[ab]', '\u0003').replaceAll('[^a]', '\u0004').replaceAll('\\*', '\u0001')
+  const marked = filled(classes, subject, value => value.replaceAll('*', '\u0001').replaceAll('?', '\u0002'))
+  if (marked === undefined) return false
+  const source = marked
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '[^]*')
+    .replaceAll('?', '[^]')
+    .replaceAll('\u0001', '\\*')
+    .replaceAll('\u0002', '\\?')
+    .replaceAll('\u0003', '[ab]')
+    .replaceAll('\u0004', '[^a]')
+  return new RegExp(`^${source}$`).test(name)
+}
+
+function keyFits(type: string, key: string, subject: Subject, name: string): boolean {
+  if (type === 'Pattern') return globFits(key, subject, name)
+  return (type === 'String' ? filled(key, subject, value => value) : Buffer.from(key, 'base64').toString()) === name
+}
+
+const LEVELS = ['a', 'b', 'c', '$x', '', 'new']
+
+/** A filter is allowed if every topic it matches, of some levels and one that nobody names, is. */
+function topicFits(topic: string, subject: Subject, filter: string): boolean {
+  const pattern = filled(topic, subject, value => (/[+#]/.test(value) ? '\0' : value))
+  if (pattern === undefined || pattern.includes('\0')) return false
+  const topics = allTopics(5).filter(candidate => matches(filter, candidate))
+  return topics.length > 0 && topics.every(candidate => matches(pattern, candidate))
+}
+
+let cache: string[] | undefined
+function allTopics(depth: number): string[] {
+  if (cache) return cache
+  let rows: string[][] = [[]]
+  const all: string[] = []
+  for (let i = 0; i < depth; i++) {
+    rows = rows.flatMap(row => LEVELS.map(level => [...row, level]))
+    all.push(...rows.map(row => row.join('/')).filter(text => text !== ''))
+  }
+  cache = all
+  return all
+}
+
+function matches(filter: string, topic: string): boolean {
+  if (topic.startsWith('$') && /^[+#]/.test(filter)) return false
+  const source = filter
+    .split('/')
+    .map((level, index) => {
+      if (level === '#') return index === 0 ? '.*' : '(/.*)?'
+      return (index === 0 ? '' : '/') + (level === '+' ? '[^/]*' : level.replace(/[$*?[\]\\^]/g, '\\$&'))
+    })
+    .join('')
+  return new RegExp(`^${source}$`).test(topic)
+}

@@ -1,0 +1,180 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import type { LoginRequest } from '../../../src/server/access/login.js'
+import { formatPasswordFile, hashPassword, parsePasswordFile } from '../../../src/server/access/password-file.js'
+import { Passwords } from '../../../src/server/access/passwords.js'
+
+/** Of the password `wonder`, with a cost that takes no time. */
+const HASH = `$scrypt$ln=1,r=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$${await cheapDigest()}`
+
+async function cheapDigest(): Promise<string> {
+  const { scryptSync } = await import('node:crypto')
+  return scryptSync('wonder', Buffer.alloc(16), 32, { N: 2, r: 1, p: 1 }).toString('base64').replace(/=+$/, '')
+}
+
+const login = (
+  username: string | undefined,
+  password: string | undefined,
+  more: Partial<LoginRequest> = {},
+): LoginRequest => ({
+  clientId: 'c',
+  username,
+  password: password === undefined ? undefined : utf8(password),
+  method: undefined,
+  data: undefined,
+  state: undefined,
+  certificate: undefined,
+  remoteAddress: undefined,
+  listener: 'mqtt',
+  ...more,
+})
+
+const WRONG = { refused: 'credentials', reason: 'user name or password is wrong' }
+
+describe('Passwords', () => {
+  it('knows a user by its password, with the attributes of the file', async () => {
+    const { method } = new Passwords(`# users\n\nalice:${HASH}:building=17&site=a%3Ab\nbob:${HASH}\n`)
+    const attributes = { building: '17', site: 'a:b' }
+    const alice = { principal: { id: 'password alice', username: 'alice', attributes } }
+    // The second time from memory.
+    for (const _ of [1, 2]) expect(await method(login('alice', 'wonder'))).toEqual(alice)
+    expect(await method(login('bob', 'wonder'))).toMatchObject({ principal: { attributes: {} } })
+  })
+
+  it.each([
+    ['another password', 'alice', 'wander'],
+    ['no password', 'alice', ''],
+    ['a user there is not', 'mallory', 'wonder'],
+    ['a user by a name that every object has', '__proto__', 'wonder'],
+    ['a very long password', 'alice', 'wonder'.repeat(10_000)],
+  ])('refuses %s in the same words', async (_, username, password) => {
+    const { method } = new Passwords(`alice:${HASH}`)
+    expect(await method(login(username, password))).toEqual(WRONG)
+    expect(await method(login('alice', 'wonder'))).toHaveProperty('principal')
+    expect(await method(login(username, password))).toEqual(WRONG)
+  })
+
+  it.each([
+    ['nothing', login(undefined, undefined)],
+    ['a name alone', login('alice', undefined)],
+    ['enhanced authentication', { ...login('alice', 'wonder'), method: 'K8S-SAT' }],
+  ])('has nothing to say about %s', async (_, request) => {
+    expect(await new Passwords(`alice:${HASH}`).method(request)).toBeUndefined()
+  })
+
+  it('takes another file, after which the passwords of the one before do not do', async () => {
+    const passwords = new Passwords(`alice:${HASH}`)
+    expect(await passwords.method(login('alice', 'wonder'))).toHaveProperty('principal')
+    passwords.load(`bob:${HASH}`)
+    expect(await passwords.method(login('alice', 'wonder'))).toEqual(WRONG)
+    expect(() => passwords.load('bob')).toThrow(/^line 1: /)
+    expect(await passwords.method(login('bob', 'wonder'))).toHaveProperty('principal')
+  })
+
+  it('judges a login that is under way by the file that is loaded meanwhile, as far as it is about its user', async () => {
+    const other = await hashPassword(utf8('another'))
+    const meanwhile = async (password: string, file: string) => {
+      const passwords = new Passwords(`alice:${HASH}`)
+      const verdict = passwords.method(login('alice', password))
+      passwords.load(file)
+      return verdict
+    }
+    expect(await meanwhile('wonder', `bob:${HASH}\nalice:${HASH}:site=b`)).toMatchObject({
+      principal: { username: 'alice', attributes: { site: 'b' } },
+    })
+    expect(await meanwhile('wonder', `alice:${other}`)).toEqual(WRONG)
+    expect(await meanwhile('another', `alice:${other}`)).toMatchObject({ principal: { username: 'alice' } })
+    expect(await meanwhile('wonder', `bob:${HASH}`)).toEqual(WRONG)
+  })
+
+  it('hashes the same password differently, and knows both', async () => {
+    const [one, two] = [await hashPassword(utf8('wonder')), await hashPassword(utf8('wonder'))]
+    expect(one).not.toBe(two)
+    const { method } = new Passwords(`a:${one}\nb:${two}`)
+    expect(await Promise.all([method(login('a', 'wonder')), method(login('b', 'wonder'))])).toMatchObject([
+      { principal: { username: 'a' } },
+      { principal: { username: 'b' } },
+    ])
+  })
+})
+
+describe('Passwords that are looked at', () => {
+  /** One that guesses fast, from an address each time or from one; what became of each, in order. */
+  const open = () => {
+    const { method } = new Passwords(`alice:${HASH}`)
+    const done: string[] = []
+    const ask = async (name: string, more: Partial<LoginRequest>, password = 'guess'): Promise<void> => {
+      const result = (await method(login('alice', password, more))) ?? {}
+      done.push(`${name}: ${'refused' in result ? result.refused : 'in'}`)
+    }
+    return { ask, done }
+  }
+
+  it('take turns by address', async () => {
+    const { ask, done } = open()
+    const guesses = Array.from({ length: 200 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
+    await ask('alice', { remoteAddress: '192.0.2.2' }, 'wonder')
+    expect(done.indexOf('alice: in')).toBeLessThan(6)
+    await Promise.all(guesses)
+  })
+
+  it('are refused as too many, not as wrong, those of the address of which most wait', async () => {
+    const { ask, done } = open()
+    const guesses = Array.from({ length: 1_002 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
+    const late = ask('late', { remoteAddress: '192.0.2.1' })
+    const alice = ask('alice', { remoteAddress: '192.0.2.2' }, 'wonder')
+    await Promise.all([...guesses, late, alice])
+    expect(done.filter(line => line.endsWith('busy')).sort()).toEqual(['guess: busy', 'late: busy'])
+    expect(done).toContain('alice: in')
+  })
+
+  it('are not looked at when the client has gone', async () => {
+    const { ask, done } = open()
+    const clients = Array.from({ length: 20 }, () => new AbortController())
+    const guesses = clients.map(({ signal }) => ask('gone', { signal }))
+    for (const client of clients) client.abort()
+    await Promise.all(guesses)
+    expect(done.filter(line => line === 'gone: busy').length).toBeGreaterThanOrEqual(18)
+    await ask('alice', {}, 'wonder')
+    expect(done.at(-1)).toBe('alice: in')
+  })
+})
+
+describe('a password file', () => {
+  it.each([
+    ['a name alone', 'alice', /^line 1: after the name/],
+    ['a password instead of a hash', '\nalice:wonder', /^line 2: after the name/],
+    ['no name', `:${HASH}`, /^line 1: there is no name/],
+    ['a name twice', `a:${HASH}\nb:${HASH}\na:${HASH}`, /^line 3: there is another line for a$/],
+    ['more fields than there are', `a:${HASH}:x=1:y`, /^line 1: after/],
+    [
+      'a hash that would take all memory',
+      'a:$scrypt$ln=30,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+      /^line 1/,
+    ],
+    [
+      'a hash of no rounds',
+      'a:$scrypt$ln=0,r=0,p=0$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+      /^line 1/,
+    ],
+  ])('may not have %s', (_, text, words) => {
+    expect(() => parsePasswordFile(text)).toThrow(words)
+  })
+
+  it('has what was written into it, whatever attributes hold', () => {
+    const name = fc.stringMatching(/^[a-zA-Z0-9 _.-]{1,20}$/).filter(text => !text.startsWith(' '))
+    const attributes = fc.dictionary(fc.string({ minLength: 1 }), fc.string())
+    const user = fc.record({ name, attributes, hash: fc.constant(HASH) })
+    fc.assert(
+      fc.property(fc.uniqueArray(user, { selector: ({ name }) => name }), users => {
+        const written = parsePasswordFile(formatPasswordFile(users))
+        const wellFormed = users.map(each => ({
+          ...each,
+          attributes: Object.fromEntries(new URLSearchParams(new URLSearchParams(each.attributes).toString())),
+        }))
+        expect([...written.values()]).toEqual(wellFormed)
+      }),
+    )
+  })
+})

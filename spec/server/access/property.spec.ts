@@ -1,0 +1,132 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import { parsePolicy } from '../../../src/server/access/parse-policy.js'
+import { type Action, Rights } from '../../../src/server/access/rights.js'
+import { effort } from '../../support/effort.js'
+import { naivelyAllowed, type PlainRule, type Question } from './naive-rights.js'
+
+const SIGNS = ['\\', '[', ']', '-', '^', '!']
+// Those without a meaning come often, or nothing would fit.
+const word = fc.oneof(
+  { weight: 9, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', 'ab', 'a*', '+', '#', 'a/b', '$x') },
+  { weight: 1, arbitrary: fc.constantFrom(...SIGNS, '[a]', '^a', 'a-c', '\\*') },
+)
+const place = fc.constantFrom(
+  '{principal.clientId}',
+  '{principal.username}',
+  '{principal.attributes.x}',
+  '{principal.attributes.y}',
+)
+const attributes = fc.dictionary(fc.constantFrom('x', 'y'), word, { minKeys: 1, maxKeys: 2, noNullPrototype: true })
+
+const glob = fc
+  .array(
+    fc.oneof(
+      { weight: 9, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', ':') },
+      { weight: 1, arbitrary: fc.constantFrom('-', '!', '^', ']', '[ab]', '[^a]', '\\*') },
+      { weight: 6, arbitrary: place },
+    ),
+    { minLength: 1, maxLength: 4 },
+  )
+  .map(parts => parts.join(''))
+const level = fc.oneof(fc.constantFrom('a', 'b', 'c', '+', '', '$x'), place)
+const filterOf = (part: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc
+    .tuple(fc.array(part, { maxLength: 3 }), fc.boolean())
+    .map(([levels, all]) => [...levels, ...(all ? ['#'] : [])].join('/'))
+    .filter(text => text !== '')
+
+const principals = fc.record(
+  {
+    usernames: fc.array(word, { maxLength: 2 }),
+    clientIds: fc.array(word, { maxLength: 2 }),
+    attributes: fc.array(attributes, { maxLength: 2 }),
+  },
+  { requiredKeys: [], noNullPrototype: true },
+)
+const brokerResource = fc.oneof(
+  fc.record({ method: fc.constant('Connect'), clientIds: fc.array(glob, { maxLength: 2 }) }, { noNullPrototype: true }),
+  fc.record(
+    {
+      method: fc.constantFrom('Publish', 'Subscribe'),
+      topics: fc.array(filterOf(level), { minLength: 1, maxLength: 2 }),
+    },
+    { noNullPrototype: true },
+  ),
+)
+const method = fc.constantFrom('Read', 'Write', 'ReadWrite')
+const keyResource = fc.oneof(
+  fc.record(
+    { method, keyType: fc.constantFrom('Pattern', 'String'), keys: fc.array(glob, { maxLength: 2 }) },
+    { noNullPrototype: true },
+  ),
+  fc.record(
+    { method, keyType: fc.constant('Binary'), keys: fc.array(word.map(text => Buffer.from(text).toString('base64'))) },
+    { noNullPrototype: true },
+  ),
+)
+const plainRule: fc.Arbitrary<PlainRule> = fc.record(
+  {
+    principals,
+    brokerResources: fc.array(brokerResource, { maxLength: 3 }),
+    stateStoreResources: fc.array(keyResource, { maxLength: 3 }),
+  },
+  { noNullPrototype: true },
+)
+const subject = fc.record(
+  { clientId: word, username: fc.option(word, { nil: undefined }), attributes },
+  { noNullPrototype: true },
+)
+const key = fc
+  .array(
+    fc.oneof(
+      { weight: 9, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', ':', 'ab') },
+      { weight: 1, arbitrary: fc.constantFrom(...SIGNS) },
+    ),
+    { minLength: 1, maxLength: 4 },
+  )
+  .map(parts => parts.join(''))
+const question: fc.Arbitrary<Question> = fc.oneof(
+  fc.record({ what: fc.constantFrom('Connect'), name: fc.constant('') }),
+  fc.record({
+    what: fc.constantFrom('Publish'),
+    name: filterOf(fc.constantFrom('a', 'b', '', '$x')).filter(text => !text.includes('#')),
+  }),
+  fc.record({ what: fc.constantFrom('Subscribe'), name: filterOf(fc.constantFrom('a', 'b', '+', '', '$x')) }),
+  fc.record({ what: fc.constantFrom('Read', 'Write'), name: key }),
+)
+
+function actionOf({ what, name }: Question): Action {
+  if (what === 'Connect') return { type: 'connect' }
+  if (what === 'Publish') return { type: 'publish', topic: name }
+  if (what === 'Subscribe') return { type: 'subscribe', filter: name }
+  return { type: what === 'Read' ? 'read' : 'write', key: utf8(name) }
+}
+
+const RUNS = effort(600, 120)
+
+describe('a policy', () => {
+  it('is understood as a naive reader does', () => {
+    let allowed = 0
+    fc.assert(
+      fc.property(
+        fc.array(plainRule, { maxLength: 3 }),
+        subject,
+        fc.array(question, { minLength: 10, maxLength: 20 }),
+        (rules, who, questions) => {
+          const rights = new Rights(parsePolicy(JSON.stringify({ authorizationPolicies: { rules } })), who)
+          for (const asked of questions) {
+            const expected = naivelyAllowed(rules, who, asked)
+            if (expected) allowed++
+            expect({ ...asked, allowed: rights.allows(actionOf(asked)) }).toEqual({ ...asked, allowed: expected })
+            if (asked.what === 'Read') expect(rights.readable.matches(utf8(asked.name))).toBe(expected)
+          }
+        },
+      ),
+      { numRuns: RUNS },
+    )
+    // Else it would have said no to everything.
+    expect(allowed).toBeGreaterThan(RUNS / 10)
+  }, 60_000)
+})

@@ -1,0 +1,174 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import { ArgumentError } from '../../../src/core/util/errors.js'
+import type { LoginRequest } from '../../../src/server/access/login.js'
+import { Tokens } from '../../../src/server/access/tokens.js'
+
+const AUDIENCES = ['aio-internal', 'my-audience']
+const SUBJECT = 'system:serviceaccount:line-1:panel'
+
+type Keys = Awaited<ReturnType<typeof generateKeyPair>>
+let mine: Keys
+let others: Keys
+let jwks: string
+
+const jwksOf = async (...keys: readonly Keys[]): Promise<string> => {
+  const all = keys.map(async ({ publicKey }, index) => ({ ...(await exportJWK(publicKey)), kid: `key-${index}` }))
+  return JSON.stringify({ keys: await Promise.all(all) })
+}
+
+beforeAll(async () => {
+  mine = await generateKeyPair('ES256', { extractable: true })
+  others = await generateKeyPair('ES256', { extractable: true })
+  jwks = await jwksOf(mine)
+})
+
+const inAnHour = (): number => Math.floor(Date.now() / 1_000) + 3_600
+
+async function sign(claims: { readonly [name: string]: unknown } = {}, key: Keys = mine): Promise<string> {
+  const all = { iss: 'https://kubernetes', sub: SUBJECT, aud: 'my-audience', exp: inAnHour(), ...claims }
+  return new SignJWT(all).setProtectedHeader({ alg: 'ES256', kid: 'key-0' }).sign(key.privateKey)
+}
+
+const login = (of: Partial<LoginRequest>): LoginRequest => ({
+  clientId: 'c',
+  username: undefined,
+  password: undefined,
+  method: undefined,
+  data: undefined,
+  state: undefined,
+  certificate: undefined,
+  remoteAddress: undefined,
+  listener: 'mqtts',
+  ...of,
+})
+
+const bySat = (token: string): LoginRequest => login({ method: 'K8S-SAT', data: utf8(token) })
+const REFUSED = { refused: 'credentials', reason: expect.stringMatching(/^the token does not do: /) }
+const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+describe('Tokens', () => {
+  it.each([
+    ['as Kubernetes service account token', (token: string) => bySat(token)],
+    ['with a line end, as files have it', (token: string) => bySat(`${token}\n`)],
+    ['as a password without user name', (token: string) => login({ password: utf8(token) })],
+    ['as a password of K8S-SAT', (token: string) => login({ username: 'K8S-SAT', password: utf8(token) })],
+  ])('are known %s', async (_, request) => {
+    const { method } = new Tokens({ jwks, audiences: AUDIENCES })
+    const exp = inAnHour()
+    const token = await sign({ exp, 'aio-broker-auth/building': '17', 'aio-broker-auth/floor': 3, building: '18' })
+    expect(await method(request(token))).toEqual({
+      principal: {
+        id: `token ["https://kubernetes","${SUBJECT}"]`,
+        username: SUBJECT,
+        attributes: { building: '17' },
+        expiresAt: (exp + 5) * 1_000,
+      },
+    })
+  })
+
+  it.each([
+    ['no credentials', {}],
+    ['a user name and its password', { username: 'alice', password: utf8('x') }],
+    ['another method', { method: 'SCRAM', data: utf8('x') }],
+  ])('have nothing to say about %s', async (_, of) => {
+    expect(await new Tokens({ jwks, audiences: AUDIENCES }).method(login(of))).toBeUndefined()
+  })
+
+  it.each<[string, () => Promise<string>]>([
+    ['is expired', async () => sign({ exp: Math.floor(Date.now() / 1_000) - 10 })],
+    ['never expires', async () => sign({ exp: undefined })],
+    ['has no subject', async () => sign({ sub: undefined })],
+    ['is for somebody else', async () => sign({ aud: 'another-audience' })],
+    ['is for nobody', async () => sign({ aud: undefined })],
+    ['is not valid yet', async () => sign({ nbf: inAnHour() })],
+    ['is signed by somebody else', async () => sign({}, others)],
+    [
+      'is not signed',
+      async () => `${base64({ alg: 'none' })}.${base64({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })}.`,
+    ],
+    ['is signed with our public key as a secret', async () => signedByPublicKey()],
+    ['was changed afterwards', async () => changed(await sign())],
+    [
+      'names a key there is not',
+      async () =>
+        new SignJWT({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })
+          .setProtectedHeader({ alg: 'ES256', kid: 'other' })
+          .sign(mine.privateKey),
+    ],
+    ['brings its own key', async () => withOwnKey()],
+    ['is none', async () => 'a.b.c'],
+    ['is empty', async () => ''],
+    ['is very long', async () => 'x'.repeat(65_535)],
+  ])('refuse one that %s', async (_, token) => {
+    expect(await new Tokens({ jwks, audiences: AUDIENCES }).method(bySat(await token()))).toEqual(REFUSED)
+  })
+
+  it('refuse one of another issuer, if one is wanted', async () => {
+    const options = { jwks, audiences: AUDIENCES, issuer: 'https://kubernetes' }
+    const { method } = new Tokens(options)
+    expect(await method(bySat(await sign()))).toHaveProperty('principal')
+    expect(await method(bySat(await sign({ iss: 'https://elsewhere' })))).toEqual(REFUSED)
+  })
+
+  it('of two subjects belong to two principals, of two issuers as well', async () => {
+    const { method } = new Tokens({ jwks, audiences: AUDIENCES })
+    const claims = [{}, { sub: 'a","b' }, { iss: 'x' }, { iss: 'x","y' }]
+    const results = await Promise.all(claims.map(async claim => method(bySat(await sign(claim)))))
+    expect(new Set(results.map(result => JSON.stringify(result))).size).toBe(4)
+  })
+
+  it('take other keys, and keep those before when they are none', async () => {
+    const tokens = new Tokens({ jwks, audiences: AUDIENCES })
+    expect(() => tokens.load('{')).toThrow(ArgumentError)
+    expect(await tokens.method(bySat(await sign()))).toHaveProperty('principal')
+    tokens.load(await jwksOf(others))
+    expect(await tokens.method(bySat(await sign()))).toEqual(REFUSED)
+    expect(await tokens.method(bySat(await sign({}, others)))).toHaveProperty('principal')
+  })
+
+  it('have their keys from an address, and let nobody in while there are none', async () => {
+    let answer: string | undefined
+    const server = createServer((_, response) => {
+      response.writeHead(answer === undefined ? 500 : 200, { 'content-type': 'application/json' }).end(answer)
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const address = server.address() as AddressInfo
+    const tokens = new Tokens({ jwks: `http://127.0.0.1:${address.port}/`, audiences: AUDIENCES })
+    const request = bySat(await sign())
+    expect(await tokens.method(request)).toMatchObject({ refused: 'unavailable' })
+    answer = jwks
+    expect(await tokens.method(request)).toHaveProperty('principal')
+  })
+
+  it.each(['', '{}', '[]', 'http://example.com/keys', 'ftp://127.0.0.1/'])('do not take %j for keys', text => {
+    expect(() => new Tokens({ jwks: text, audiences: AUDIENCES })).toThrow(ArgumentError)
+  })
+
+  it('need an audience', () => {
+    expect(() => new Tokens({ jwks, audiences: [] })).toThrow(ArgumentError)
+  })
+})
+
+/** The trick by which a public key becomes a secret of HS256. */
+async function signedByPublicKey(): Promise<string> {
+  const secret = utf8(JSON.stringify(await exportJWK(mine.publicKey)))
+  return new SignJWT({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })
+    .setProtectedHeader({ alg: 'HS256', kid: 'key-0' })
+    .sign(secret)
+}
+
+async function withOwnKey(): Promise<string> {
+  return new SignJWT({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })
+    .setProtectedHeader({ alg: 'ES256', kid: 'key-0', jwk: await exportJWK(others.publicKey) })
+    .sign(others.privateKey)
+}
+
+function changed(token: string): string {
+  const [header, , signature] = token.split('.')
+  return `${header}.${base64({ sub: 'admin', aud: 'my-audience', exp: inAnHour() })}.${signature}`
+}

@@ -1,0 +1,176 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { type Clock, systemClock } from '../../../src/core/util/clock.js'
+import { attach } from '../../../src/server/index.js'
+import { openAttached, untilState } from '../../support/open-attached.js'
+import { openBroker } from '../../support/open-broker.js'
+import { openClient, record } from '../../support/open-client.js'
+import { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+
+const POLICY = `
+- principals: { clientIds: [panel-7] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["panel/*"] }]`
+
+/** Any broker without a store will do. */
+async function brokerUrl(): Promise<string> {
+  const broker = await openBroker()
+  return `mqtt://127.0.0.1:${broker.port}`
+}
+
+const WRONG: readonly (readonly [options: object, words: string])[] = [
+  [{ data: '' }, 'data'],
+  [{ persist: 'none' }, '`data` beside `persist`'],
+  [{ maxKeys: 0 }, 'maxKeys'],
+  [{ maxWatches: -1 }, 'maxWatches'],
+  [{ identityProperty: '' }, 'identityProperty'],
+  [{ disconnectEvents: '$SYS/brokers/#' }, 'for the client id'],
+  [{ disconnectEvents: '$SYS/brokers/a+b/gone' }, 'for the client id'],
+  [{ disconnectEvents: 7 }, 'for the client id'],
+  [{ disconnectEvents: '+/+/+/command/invoke' }, 'for the client id'],
+  [{ dialect: 'latin' }, 'dialect'],
+  [{ userName: 'x' }, 'did you mean `username`'],
+  [{ keepAlive: -1 }, 'keepAlive'],
+]
+
+const NOW = (): string => `${Date.now()}:0:C`
+
+describe('attach', () => {
+  it.each(WRONG)('refuses the options %o', async (options, words) => {
+    await expect(attach('mqtt://localhost:1', Object.assign({}, options))).rejects.toMatchObject({
+      code: 'argument',
+      message: expect.stringContaining(words),
+    })
+  })
+
+  it('refuses an address that is none', async () => {
+    await expect(attach('http://localhost')).rejects.toMatchObject({ code: 'argument' })
+  })
+
+  it('refuses a policy where nobody vouches for who asks, and says why', async () => {
+    await expect(attach('mqtt://localhost:1', { policy: POLICY })).rejects.toMatchObject({
+      code: 'argument',
+      message: expect.stringMatching(/who asks.*identityProperty/s),
+    })
+  })
+
+  it('answers what it was asked before its end, and of all else it is said at once that no store is there', async () => {
+    const broker = await openBroker()
+    const url = `mqtt://127.0.0.1:${broker.port}`
+    const store = await openAttached(url)
+    const client = openClient(url)
+    const answers = record(store.requests$)
+    const writes = Array.from({ length: 500 }, async (_, i) => client.key(`k${i}`, text).set('x', { timeout: 60_000 }))
+    const settled = Promise.allSettled(writes)
+    await answers.until(({ values }) => values.length > 50)
+    await store.close()
+    await expect(client.key('late', text).set('x')).rejects.toMatchObject({ code: 'no-store' })
+    const codes = (await settled).map(result => (result.status === 'fulfilled' ? 'done' : result.reason.code))
+    expect(codes.filter(code => code !== 'done' && code !== 'no-store')).toEqual([])
+  })
+
+  it('can be closed before there is a broker, and twice', async () => {
+    const store = await attach('mqtt://127.0.0.1:1')
+    const states = record(store.state$)
+    await store.close()
+    await store.close()
+    expect([states.completed, states.values.at(-1)]).toEqual([true, { state: 'closed', cause: undefined }])
+  })
+
+  it('ends with the reason when its directory is not one of a store', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'attached-'))
+    await writeFile(join(data, 'letter.txt'), 'dear all')
+    const store = await attach(await brokerUrl(), { data })
+    const states = record(store.state$)
+    await states.until(({ completed }) => completed)
+    expect(states.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'format' } })
+  })
+
+  it('names its life in every answer, and another one after each start', async () => {
+    const url = await brokerUrl()
+    const alice = await RawClient.ready(url, 'alice')
+    const lives = []
+    for (let i = 0; i < 2; i++) {
+      await using store = await openAttached(url)
+      const answer = await alice.request(command('GET a'))
+      expect(store.state).toEqual({ state: 'serving', life: answer.property('__life') })
+      expect(answer.property('$high_priority')).toBe('')
+      lives.push(answer.property('__life'))
+    }
+    expect(new Set(lives).size).toBe(2)
+  })
+
+  it('answers what a broker repeats as before, however long that took, and says that it came before', async () => {
+    const url = await brokerUrl()
+    let later = 0
+    const clock: Clock = { ...systemClock, now: () => Date.now() + later }
+    const store = await openAttached(url, { clock })
+    const reports = record(store.requests$)
+    const alice = await RawClient.ready(url, 'alice')
+    const request = { timestamp: NOW(), correlationData: Buffer.from('the same'), expiry: 1 }
+    const first = await alice.request(command('SET once v NX'), request)
+    later = 20_000
+    const again = await alice.request(command('SET once v NX'), request)
+    expect([first.text, again.text, again.version]).toEqual(['+OK\r\n', '+OK\r\n', first.version])
+    expect(reports.values.slice(-2).map(({ repeated }) => repeated)).toEqual([false, true])
+  })
+
+  it('tells what it holds', async () => {
+    const url = await brokerUrl()
+    const store = await openAttached(url)
+    const key = openClient(url).key('a', text)
+    const seen = record(key.entries$)
+    await key.set('v')
+    await seen.until(({ values }) => values.at(-1)?.value === 'v')
+    expect(store.stats).toMatchObject({ keys: 1, watches: 1, errors: 0 })
+    expect([...store.dump()]).toMatchObject([{ key: 'a', value: 'v' }])
+  })
+
+  it('keeps a directory for itself, and gives it back', async () => {
+    const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
+    await using first = await openAttached(url, { data })
+    await openClient(url).key('a', text).set('v')
+    // Another broker, the same directory.
+    const elsewhere = await brokerUrl()
+    await using second = await attach(elsewhere, { data })
+    await untilState(second, 'standby')
+    await first.close()
+    await untilState(second, 'serving')
+    expect(await openClient(elsewhere).key('a', text).get()).toMatchObject({ value: 'v' })
+  })
+
+  describe('with a policy, and a broker that vouches for its clients', () => {
+    it('lets each do what it may, and believes nobody without the word of the broker', async () => {
+      const url = await brokerUrl()
+      const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
+      const refused: unknown[] = []
+      store.audit$.subscribe(({ event, action, clientId, target }) => refused.push([event, action, clientId, target]))
+      const panel = await RawClient.ready(url, 'panel-7')
+      const ask = async (words: string, userProperties: Record<string, string | string[]>) => {
+        const { payload, packet } = await panel.request(command(words), { timestamp: NOW(), userProperties })
+        return `${packet.properties?.userProperties?.['__stat']} ${payload}`.trim()
+      }
+      expect(await ask('SET panel/1 v', { client_id: 'panel-7' })).toBe('200 +OK')
+      expect(await ask('SET other v', { client_id: 'panel-7' })).toBe('200 -ERR not authorized')
+      expect(await ask('SET panel/1 v', {})).toBe('400')
+      expect(refused).toEqual([['refused', 'write', 'panel-7', 'other']])
+      // Whoever that was, panel-7 hears nothing of it.
+      const heard: string[] = []
+      for (const client_id of [['panel-7', 'panel-7'], 'panel-8'])
+        ask('SET panel/1 v', { client_id })
+          .then(answer => heard.push(answer))
+          .catch(() => undefined)
+      expect(await ask('SET panel/1 v', { client_id: 'panel-7' })).toBe('200 +OK')
+      expect([heard, panel.inbox]).toEqual([[], []])
+      const topic = 'clients/panel-7/services/statestore/_any_/command/invoke/response'
+      expect(refused.slice(1)).toEqual([
+        ['refused', 'publish', undefined, topic],
+        ['refused', 'publish', 'panel-8', topic],
+      ])
+    })
+  })
+})

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { type Clock, systemClock } from '../../../src/core/util/clock.js'
+import { eventually } from '../../support/eventually.js'
+import { openAttached } from '../../support/open-attached.js'
+import { openBroker } from '../../support/open-broker.js'
+import { notificationTopicOf, RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+
+// As EMQX and rmqtt say it, but where a client may publish, who plays the broker here.
+const EVENTS = 'events/brokers/+/clients/+/disconnected'
+const EVENT = (clientId: string): string => `events/brokers/emqx@127.0.0.1/clients/${clientId}/disconnected`
+const PAYLOAD = JSON.stringify({ clientid: 'alice', reason: 'tcp_closed', disconnected_at: 1_700_000_000_000 })
+
+/** A store that listens to these events, with three keys that `alice` watches. */
+async function watched() {
+  const { port } = await openBroker()
+  const url = `mqtt://127.0.0.1:${port}`
+  let later = 0
+  const clock: Clock = { ...systemClock, monotonic: () => performance.now() + later }
+  const store = await openAttached(url, { disconnectEvents: EVENTS, clock })
+  const alice = await RawClient.ready(url, 'alice')
+  for (const key of ['a', 'b', 'c']) await alice.request(command(`KEYNOTIFY ${key}`))
+  const broker = await RawClient.ready(url, 'broker')
+  const wait = (ms: number): void => {
+    later += ms
+  }
+  return { store, alice, broker, wait }
+}
+
+describe('a store whose broker says that nobody gets a change', () => {
+  it('ends the registrations for that key, by globs as well, and no others', async () => {
+    const { port } = await openBroker()
+    const url = `mqtt://127.0.0.1:${port}`
+    const store = await openAttached(url)
+    const alice = await RawClient.ready(url, 'alice')
+    for (const words of ['KEYNOTIFY a1', 'KEYNOTIFY b1', 'GLOBNOTIFY a*', 'GLOBNOTIFY b*'])
+      await alice.request(command(words))
+    expect(store.stats.watches).toBe(202)
+    await alice.end()
+    const writer = await RawClient.ready(url, 'writer')
+    const set = async (key: string): Promise<unknown> =>
+      writer.request(command(`SET ${key} v`), { timestamp: `${Date.now()}:0:C` })
+    await set('a1')
+    await eventually(() => store.stats.watches === 101)
+    await set('b1')
+    await eventually(() => store.stats.watches === 0)
+  })
+})
+
+describe('a store that is told by its broker who is gone', () => {
+  it('ends all registrations of that client at once, and of nobody else', async () => {
+    const { store, broker, wait } = await watched()
+    await broker.request(command('KEYNOTIFY d'))
+    wait(10_000)
+    await broker.publish(EVENT('alice'), PAYLOAD)
+    await eventually(() => store.stats.watches === 1)
+  })
+
+  it('takes no word of a client that was just heard: it is back', async () => {
+    const { store, alice, broker, wait } = await watched()
+    wait(10_000)
+    await alice.request(command('KEYNOTIFY a'))
+    wait(4_000)
+    await broker.publish(EVENT('alice'), PAYLOAD)
+    await broker.request(command('SET a v'), { timestamp: `${Date.now()}:0:C` })
+    const [told] = await alice.received(1)
+    expect([told?.topic, store.stats.watches]).toEqual([notificationTopicOf('alice', 'a'), 3])
+  })
+
+  it('is not confused by what is hostile', async () => {
+    const { store, broker, wait } = await watched()
+    wait(10_000)
+    const names = ['', 'nobody', '__proto__', 'alice ', 'ALICE', 'x'.repeat(60_000)]
+    for (const name of names) await broker.publish(EVENT(name), '\0{"clientid":"alice"')
+    await broker.publish('events/brokers/x/clients/alice/connected', PAYLOAD)
+    await broker.publish('events/brokers/x/clients/alice/disconnected/alice', PAYLOAD)
+    await broker.settled()
+    expect([store.stats.watches, store.state.state]).toEqual([3, 'serving'])
+    await broker.publish(EVENT('alice'), 'x'.repeat(1_000_000))
+    await eventually(() => store.stats.watches === 0)
+  })
+})

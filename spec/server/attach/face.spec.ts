@@ -1,0 +1,157 @@
+import { EMPTY, of } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { type Clock, systemClock } from '../../../src/core/util/clock.js'
+import { type AttachOptions, attach, type DumpLine } from '../../../src/server/index.js'
+import type { SharedLog } from '../../../src/server/log/cluster/shared-log.js'
+import { eventually } from '../../support/eventually.js'
+import { openAttached, untilState } from '../../support/open-attached.js'
+import { openBroker } from '../../support/open-broker.js'
+import { openClient, record } from '../../support/open-client.js'
+import { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
+
+const EVENTS = 'events/+/disconnected'
+
+/** A store whose clock is moved on by `wait`. */
+async function opened(options: AttachOptions = {}) {
+  const broker = await openBroker()
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  let later = 0
+  const clock: Clock = {
+    ...systemClock,
+    now: () => Date.now() + later,
+    monotonic: () => performance.now() + later,
+  }
+  const store = await openAttached(url, { clock, ...options })
+  const wait = (ms: number): void => {
+    later += ms
+  }
+  return { url, store, clock, wait }
+}
+
+const idsOf = (clients: Iterable<{ readonly clientId: string }>): readonly string[] =>
+  Array.from(clients, ({ clientId }) => clientId)
+
+describe('An attached store', () => {
+  it('says where its broker is, without user name and password', async () => {
+    const store = await attach('mqtt://user:secret@localhost:1/')
+    onTestFinished(async () => store.close())
+    expect(store.url).toBe('mqtt://localhost:1')
+    const other = await attach('ws://localhost:1/mqtt')
+    onTestFinished(async () => other.close())
+    expect(other.url).toBe('ws://localhost:1/mqtt')
+  })
+
+  it('knows who asked in the last minute, or watches, since it heard them first', async () => {
+    const { url, store, clock, wait } = await opened()
+    const before = clock.now()
+    const [alice, bob] = [await RawClient.ready(url, 'alice'), await RawClient.ready(url, 'bob')]
+    await alice.request(command('KEYNOTIFY k'))
+    await bob.request(command('GET k'))
+    expect(store.clients).toEqual([
+      { clientId: 'alice', since: expect.any(Number), watches: 1 },
+      { clientId: 'bob', since: expect.any(Number), watches: 0 },
+    ])
+    const [first] = store.clients
+    expect(first?.since).toBeGreaterThanOrEqual(before)
+    expect([Array.from(store.watchedBy('alice')), Array.from(store.watchedBy('bob'))]).toEqual([
+      [new Uint8Array([0x6b])],
+      [],
+    ])
+    expect(Array.from(store.watchedBy('nobody'))).toEqual([])
+    wait(60_001)
+    expect(idsOf(store.clients)).toEqual(['alice'])
+    await bob.request(command('GET k'))
+    expect(idsOf(store.clients)).toEqual(['alice', 'bob'])
+    await alice.request(command('KEYNOTIFY k STOP'))
+    wait(60_001)
+    expect(store.clients).toEqual([])
+  })
+
+  it('forgets at once a client of which its broker says that it is gone', async () => {
+    const { url, store, wait } = await opened({ disconnectEvents: EVENTS })
+    const alice = await RawClient.ready(url, 'alice')
+    await alice.request(command('GET k'))
+    wait(10_000)
+    await alice.publish('events/alice/disconnected', '')
+    await eventually(() => store.clients.length === 0)
+  })
+
+  it('loads a dump, and tells who watches', async () => {
+    const { url, store } = await opened()
+    const seen = record(openClient(url).key('a', text).value$)
+    await seen.until(({ values }) => values.length > 0)
+    const result = await store.load([{ key: 'a', value: '1' }])
+    expect(result).toEqual({ loaded: 1, versionsKept: 0, expired: 0, deleted: 0 })
+    await seen.until(({ values }) => values.at(-1) === '1')
+    await store.load([{ key: 'b', value: '2' }], { replace: true })
+    expect(Array.from(store.dump(), ({ key }) => key)).toEqual(['b'])
+    expect(store.peek('b')?.value).toEqual(new Uint8Array([0x32]))
+    expect(store.keyspace).toBeGreaterThan(0)
+    const misspelt: object = { replce: true }
+    await expect(store.load([], { ...misspelt })).rejects.toMatchObject({ code: 'argument' })
+    await expect(store.load(['nonsense'])).rejects.toMatchObject({ code: 'argument' })
+  })
+
+  it('has nothing, and takes nothing, while another one serves and when it is closed', async () => {
+    const { url } = await opened()
+    const store = await attach(url, { reconnect: { initial: 20, maximum: 200 } })
+    onTestFinished(async () => store.close())
+    await expect(store.load([])).rejects.toMatchObject({
+      code: 'closed',
+      message: expect.stringMatching(/does not serve yet/),
+    })
+    await untilState(store, 'standby')
+    const { startedAt, keyspace, drift, cluster, clients } = store
+    expect([startedAt, keyspace, drift, cluster, clients]).toEqual([undefined, 0, 0, undefined, []])
+    expect([store.peek('k'), [...store.watchedBy('alice')], [...store.dump()]]).toEqual([undefined, [], []])
+    await expect(store.load([])).rejects.toMatchObject({
+      code: 'closed',
+      message: expect.stringMatching(/Another store serves/),
+    })
+    await store.close()
+    await expect(store.load([])).rejects.toMatchObject({ code: 'closed', message: expect.stringMatching(/is closed/) })
+  })
+
+  it('loads nothing when it stops to serve before all lines are there', async () => {
+    const { store } = await opened()
+    let finish = (): void => undefined
+    async function* lines(): AsyncGenerator<DumpLine> {
+      yield { key: 'a', value: '1' }
+      await new Promise<void>(resolve => {
+        finish = resolve
+      })
+    }
+    const loading = store.load(lines())
+    await store.close()
+    finish()
+    await expect(loading).rejects.toMatchObject({
+      code: 'closed',
+      message: expect.stringMatching(/nothing was loaded/),
+    })
+  })
+
+  it('says that the outcome of a load is unknown when it stops to serve meanwhile', async () => {
+    const stream = new FakeStream(new FakeCluster(systemClock), 1024 * 1024)
+    const log: SharedLog = {
+      name: 'spec',
+      settings: { nodeId: 'a', patience: 60_000 },
+      connect: () => of(Object.assign(stream, { close: () => EMPTY })),
+    }
+    const { store } = await opened({ log })
+    expect(store.cluster).toMatchObject({ name: 'spec', nodeId: 'a' })
+    await store.load([{ key: 'a', value: '1' }])
+    stream.faults.deaf = true
+    const { published } = stream
+    const loading = store.load([{ key: 'a', value: '2' }])
+    await eventually(() => stream.published > published)
+    const outcome = expect(loading).rejects.toMatchObject({
+      code: 'outcome-unknown',
+      message: expect.stringMatching(/a load is unknown/),
+    })
+    await store.close()
+    await outcome
+  })
+})

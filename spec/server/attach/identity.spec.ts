@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { identityOf } from '../../../src/server/attach/identity.js'
+
+const topicOf = (owner: string): string => `clients/${owner}/services/statestore/_any_/command/invoke/response`
+const asks = (
+  responseTopic: string | undefined,
+  userProperties: Record<string, string | string[]> = {},
+  vouched?: string,
+) => identityOf({ payload: new Uint8Array(0), responseTopic, userProperties }, vouched)
+
+describe('who asks through a broker', () => {
+  it('is whoever the response topic belongs to', () => {
+    expect(asks(topicOf('panel-7'))).toEqual({ clientId: 'panel-7' })
+  })
+
+  it('may have it below the Base16 form of the id that it names', () => {
+    const hex = Buffer.from('panel-7').toString('hex').toUpperCase()
+    expect(asks(topicOf(hex), { __srcId: 'panel-7' })).toEqual({ clientId: 'panel-7' })
+    expect(asks(topicOf(hex), { __srcId: 'panel-8' })).toEqual({ clientId: hex })
+    expect(asks(topicOf('panel-8'), { __srcId: 'panel-7' })).toEqual({ clientId: 'panel-8' })
+  })
+
+  it.each([
+    undefined,
+    '',
+    'doors/open',
+    'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/x',
+    'clients/a/b/services/statestore/x',
+    'clients//services/statestore/x',
+    topicOf('+'),
+    topicOf('a#'),
+    topicOf('a\0'),
+    topicOf('a'.repeat(65_536)),
+  ])('is nobody for the response topic %s', responseTopic => {
+    expect(asks(responseTopic)).toBeUndefined()
+  })
+
+  it.each([
+    `clients/a/services/statestore/${'x/'.repeat(12)}x`,
+    topicOf('a'.repeat(4_096)),
+    topicOf('a\u0001'),
+    topicOf('a\uffff'),
+  ])('gets no answer at a topic that a broker may not take', responseTopic => {
+    expect(asks(responseTopic)).toHaveProperty('unanswerable')
+  })
+
+  it('gets an answer at a topic of sixteen levels', () => {
+    expect(asks(`clients/a/services/statestore/${'x/'.repeat(11)}x`)).toEqual({ clientId: 'a' })
+  })
+
+  it('is whoever the broker says, once, with a response topic of the same client', () => {
+    expect(asks(topicOf('a'), { who: 'a' }, 'who')).toEqual({ clientId: 'a' })
+    expect(asks(topicOf('a'), {}, 'who')).toHaveProperty('refused')
+    for (const who of [
+      ['a', 'a'],
+      ['b', 'a'],
+    ])
+      expect(asks(topicOf('a'), { who }, 'who')).toEqual({ impostor: undefined })
+    expect(asks(topicOf('a'), { who: 'b' }, 'who')).toEqual({ impostor: 'b' })
+  })
+})

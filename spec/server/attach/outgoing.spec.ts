@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest'
+import type { ConnectionInfo, Done } from '../../../src/client/session/session.js'
+import type { Publish } from '../../../src/core/mqtt5/publish.js'
+import { RequestRejectedError } from '../../../src/core/util/errors.js'
+import { Outgoing } from '../../../src/server/attach/outgoing.js'
+import { CONNECTION } from '../../support/fake-session.js'
+
+const messageOf = (topic: string, bytes = 1): Publish => ({ topic, payload: new Uint8Array(bytes), userProperties: {} })
+
+function open() {
+  const sent: { topic: string; done: Done }[] = []
+  let drained = 0
+  const told: string[] = []
+  const session = {
+    sizeOf: ({ payload }: Publish) => payload.length,
+    publish: ({ topic }: Publish, done: Done) => void sent.push({ topic, done }),
+  }
+  const drops: string[] = []
+  const outgoing = new Outgoing(
+    session,
+    () => drained++,
+    ({ message, reasonCode, cause }) => drops.push(`${message.topic} ${cause} ${reasonCode}`),
+  )
+  const connect = (info: Partial<ConnectionInfo> = {}): void => outgoing.connected({ ...CONNECTION, ...info })
+  const push = (topic: string, bytes?: number): void =>
+    outgoing.push(messageOf(topic, bytes), refusal => told.push(`${topic} ${refusal?.status ?? 'ok'}`))
+  return {
+    drops,
+    outgoing,
+    connect,
+    push,
+    told,
+    topics: () => sent.map(({ topic }) => topic),
+    sent,
+    drained: () => drained,
+  }
+}
+
+const MiB = 1024 * 1024
+
+describe('what is published', () => {
+  it('waits for the connection, and is never more unacknowledged than the broker takes', () => {
+    const { connect, push, topics, sent, told } = open()
+    for (const topic of ['a', 'b', 'c']) push(topic)
+    expect(topics()).toEqual([])
+    connect({ receiveMaximum: 2 })
+    expect(topics()).toEqual(['a', 'b'])
+    sent[0]?.done(undefined)
+    sent[1]?.done(new RequestRejectedError(16, 'nobody'))
+    expect([topics(), told]).toEqual([
+      ['a', 'b', 'c'],
+      ['a ok', 'b 16'],
+    ])
+  })
+
+  it('goes once more, first and in its order, when the broker kept the session', () => {
+    const { outgoing, connect, push, topics, sent, told } = open()
+    connect()
+    for (const topic of ['a', 'b', 'c']) push(topic)
+    sent[1]?.done(undefined)
+    outgoing.disconnected(undefined)
+    push('d')
+    sent[0]?.done(undefined)
+    connect({ sessionPresent: true })
+    sent[3]?.done(undefined)
+    sent[4]?.done(undefined)
+    expect([topics().slice(3), told]).toEqual([
+      ['a', 'c', 'd'],
+      ['b ok', 'a ok', 'c ok'],
+    ])
+  })
+
+  it('is gone with the session, but for what was never sent', () => {
+    const { outgoing, connect, push, topics } = open()
+    connect({ receiveMaximum: 1 })
+    for (const topic of ['a', 'b']) push(topic)
+    outgoing.disconnected(undefined)
+    connect({ sessionPresent: false })
+    expect(topics()).toEqual(['a', 'b'])
+  })
+
+  it('is not sent when the broker would not take the packet', () => {
+    const { connect, push, topics, told } = open()
+    connect({ maximumPacketSize: 10 })
+    push('large', 11)
+    push('small', 10)
+    expect([topics(), told]).toEqual([['small'], ['large ok']])
+  })
+
+  it('is bounded: it says when it is busy, when there is room again, and that something was lost', () => {
+    const { outgoing, connect, push, sent, told, drained } = open()
+    connect({ receiveMaximum: 1 })
+    push('a', 33 * MiB)
+    expect([outgoing.isBusy, outgoing.takeLost()]).toEqual([true, false])
+    push('b', 33 * MiB)
+    expect([told, outgoing.takeLost(), outgoing.takeLost()]).toEqual([['b ok'], true, false])
+    sent[0]?.done(undefined)
+    expect([outgoing.isBusy, drained()]).toEqual([false, 1])
+  })
+})
+
+describe('a message over which the broker may have ended the connection', () => {
+  it('goes again in groups, each twice as large as the one before, with nothing else', () => {
+    const { outgoing, connect, push, topics, sent } = open()
+    connect()
+    for (const topic of ['a', 'b', 'c', 'd']) push(topic)
+    outgoing.disconnected(130)
+    push('new')
+    connect({ sessionPresent: true })
+    const groups = [topics().slice(4)]
+    for (let known = 4; known < sent.length; ) {
+      const before = sent.length
+      for (const { done } of sent.slice(known)) done(undefined)
+      known = before
+      groups.push(topics().slice(known))
+    }
+    expect(groups).toEqual([['a'], ['b', 'c'], ['d'], ['new'], []])
+  })
+
+  it('is dropped when it was alone and the broker objects, and never sent again', () => {
+    const { outgoing, connect, push, topics, told, drops } = open()
+    connect()
+    push('poison')
+    outgoing.disconnected(144)
+    push('poison')
+    connect({ sessionPresent: true })
+    push('other')
+    expect(topics()).toEqual(['poison', 'other'])
+    expect(told).toEqual(['poison ok', 'poison ok'])
+    expect(drops).toEqual(['poison connection-ended 144'])
+  })
+
+  it('is dropped when it was alone three times and the broker says nothing; watchers have to register again', () => {
+    const { outgoing, connect, push, topics, drops } = open()
+    connect()
+    push('poison')
+    for (const reasonCode of [undefined, 139, undefined]) {
+      expect([drops, outgoing.takeLost()]).toEqual([[], false])
+      outgoing.disconnected(reasonCode)
+      connect({ sessionPresent: true })
+    }
+    expect([drops, outgoing.takeLost()]).toEqual([['poison connection-ended undefined'], true])
+    expect(topics()).toEqual(['poison', 'poison', 'poison'])
+  })
+
+  it.each([1, 2, 7, 100])('is found among %i others, of which none is lost', count => {
+    const { outgoing, connect, push, topics, sent, told, drops } = open()
+    const names = [...Array.from({ length: count }, (_, i) => String(i))]
+    names.splice(Math.floor(count / 2), 0, 'poison')
+    connect({ receiveMaximum: 1_000 })
+    for (const name of names) push(name)
+    for (let known = 0; known < sent.length; ) {
+      const group = topics().slice(known)
+      const acknowledged = sent.slice(known)
+      known = sent.length
+      // It reads until it is shocked, and has acknowledged nothing of what it read last.
+      if (group.includes('poison')) {
+        outgoing.disconnected(130)
+        connect({ sessionPresent: true })
+      } else for (const { done } of acknowledged) done(undefined)
+    }
+    expect(drops).toEqual(['poison connection-ended 130'])
+    expect(told.sort()).toEqual(names.map(name => `${name} ok`).sort())
+  })
+})

@@ -1,0 +1,82 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Will } from '../../../../src/core/mqtt5/packets.js'
+import { Timeouts } from '../../../../src/core/util/timeouts.js'
+import { Absences } from '../../../../src/server/broker/core/absences.js'
+import { Budget } from '../../../../src/server/broker/limits/budget.js'
+import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import { NO_QUOTAS } from '../../../../src/server/broker/limits/quotas.js'
+import { Accounts } from '../../../../src/server/broker/session/accounts.js'
+import type { Holder } from '../../../../src/server/broker/session/handler.js'
+import { Session } from '../../../../src/server/broker/session/session.js'
+import { ManualClock } from '../../../support/manual-clock.js'
+
+const KIB = 1024
+const MEMORY = 8 * 1024 * KIB
+const WILL: Will = {
+  topic: 'gone',
+  payload: new Uint8Array(60 * KIB),
+  carried: new Uint8Array(0),
+  qos: 0,
+  retain: false,
+  userProperties: {},
+  delay: 3_600,
+}
+const CLIENT = { clientId: 'c', open: false, subscribes: () => false, deliver: () => undefined }
+
+describe('Those who are away', () => {
+  let absences: Absences
+  let ended: string[]
+  let sessions: Map<string, Session>
+  let leave: (owner: string, id: string, will?: Will) => void
+
+  beforeEach(() => {
+    const clock = new ManualClock()
+    const budget = new Budget(MEMORY)
+    const timeouts = new Timeouts<() => void>(clock, task => task())
+    const accounts = new Accounts(NO_QUOTAS, () => clock.monotonic())
+    ended = []
+    sessions = new Map()
+    const end = (session: Session): void => {
+      ended.push(session.clientId)
+      absences.publishWill(session)
+      absences.forget(session)
+    }
+    absences = new Absences({ clock, timeouts, budget, end, bequeath: () => undefined }, MEMORY)
+    const host = { budget, now: () => clock.monotonic(), overflowed: () => undefined, pressed: () => undefined }
+    leave = (owner, id, will) => {
+      const session = new Session(id, host)
+      session.expiry = 3_600
+      const holder: Holder = { id: owner, welcome: true, maySubscribe: () => true, mayHear: () => true }
+      session.moveTo(accounts.of(owner === '' ? undefined : holder, undefined))
+      sessions.set(id, session)
+      absences.begin(CLIENT, session, will, will ? 3_600_000 : 0)
+    }
+  })
+
+  it('end when there are too many: the one that is away longest', () => {
+    for (let n = 0; n < LIMIT.offlineSessions + 2; n++) leave('', `c-${n}`)
+    expect(ended).toEqual(['c-0', 'c-1'])
+  })
+
+  it('keep their sessions beside somebody who has many', () => {
+    leave('is innocent', 'innocent')
+    leave('', 'nobody')
+    for (let n = 0; n < LIMIT.offlineSessions; n++) leave('is mallory', `m-${n}`)
+    expect(ended).toEqual(['m-0', 'm-1'])
+  })
+
+  it('keep their last wills beside somebody who leaves many', () => {
+    leave('is innocent', 'innocent', WILL)
+    for (let n = 0; n < 20; n++) leave('is mallory', `m-${n}`, WILL)
+    expect(ended[0]).toBe('m-0')
+    expect(ended).not.toContain('innocent')
+  })
+
+  it('count no more once they are back', () => {
+    for (let round = 0; round < 3; round++) {
+      for (let n = 0; n < 10; n++) leave('is mallory', `m-${n}`, WILL)
+      for (const session of sessions.values()) absences.forget(session)
+    }
+    expect(ended).toEqual([])
+  })
+})

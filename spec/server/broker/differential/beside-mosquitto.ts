@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningStore, serve } from '../../../../src/server/index.js'
+import { effort } from '../../../support/effort.js'
+import { Mosquitto } from '../../../support/mosquitto.js'
+import { compareAll } from './compare.js'
+import { LENGTH } from './generate-script.js'
+import type { Target } from './run-script.js'
+import type { Flavour } from './script.js'
+
+/** More than 100,000 in all in the gate. */
+const STEPS = effort<Record<Flavour, number>>(
+  { disjoint: 48_000, overlapping: 40_000, shared: 12_800 },
+  { disjoint: 2_400, overlapping: 2_400, shared: 800 },
+)
+
+/**
+ * Compares our broker with Mosquitto in random scripts of a flavour, and in those that failed once. `SEED=n` runs the script
+ * of that seed alone.
+ */
+export function besideMosquitto(
+  flavour: Flavour,
+  failedOnce: readonly (readonly [what: string, seed: number])[] = [],
+): void {
+  const { SEED } = process.env
+  const count = SEED === undefined ? STEPS[flavour] / LENGTH : 1
+  const first = SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(SEED)
+
+  describe('beside Mosquitto', () => {
+    let store: RunningStore
+    let mosquitto: Mosquitto
+    let targets: readonly [Target, Target]
+
+    beforeAll(async () => {
+      store = await serve({ port: 0, wsPort: 0 })
+      mosquitto = await Mosquitto.start()
+      targets = [
+        { name: 'ours', port: Number(new URL(store.url).port), oneCopy: true },
+        { name: 'Mosquitto', port: mosquitto.port, oneCopy: false },
+      ]
+    })
+
+    afterAll(async () => {
+      await mosquitto.stop()
+      await store.close()
+    })
+
+    it(`says the same in ${count} random scripts`, { timeout: 600_000 }, async () => {
+      const { steps, differences } = await compareAll(targets, { flavour, first, count })
+      console.info(`${steps} steps in ${count} scripts (${flavour}) from SEED=${first}`)
+      expect(differences).toEqual([])
+    })
+
+    it.each(failedOnce)('says the same where it once did not: %s', async (_, seed) => {
+      const { differences } = await compareAll(targets, { flavour, first: seed, count: 1 })
+      expect(differences).toEqual([])
+    })
+  })
+}

@@ -1,0 +1,184 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Timeouts } from '../../../../src/core/util/timeouts.js'
+import { Budget } from '../../../../src/server/broker/limits/budget.js'
+import { type Burden, Relief } from '../../../../src/server/broker/limits/relief.js'
+import { ManualClock } from '../../../support/manual-clock.js'
+
+const KIB = 1024
+const LIMIT = 1024 * KIB
+
+describe('room made when the memory of a broker is used up', () => {
+  let clock: ManualClock
+  let budget: Budget
+  let sessions: Map<unknown, Burden>
+  let connections: Set<Burden>
+  let ended: string[]
+  let relief: Relief
+
+  beforeEach(() => {
+    clock = new ManualClock()
+    budget = new Budget(LIMIT, () => relief.soon())
+    sessions = new Map()
+    connections = new Set()
+    ended = []
+    const timeouts = new Timeouts<() => void>(clock, task => task())
+    relief = new Relief({ clock, timeouts, budget }, connections, sessions)
+  })
+
+  /** Something that holds so many KiB. */
+  const burden = (
+    name: string,
+    size: number,
+    owner: string | undefined,
+    gone: (self: Burden) => void,
+    underway = 0,
+  ): Burden => {
+    const self = {
+      held: size * KIB,
+      underway: underway * KIB,
+      owner,
+      giveUp: () => {
+        ended.push(name)
+        budget.give(self.held + self.underway)
+        gone(self)
+      },
+    }
+    budget.count(self.held + self.underway)
+    return self
+  }
+  const session = (name: string, size: number, owner = ''): void => {
+    sessions.set(
+      name,
+      burden(name, size, owner, () => sessions.delete(name)),
+    )
+  }
+  const connection = (name: string, size: number, owner?: string, underway = 0): void => {
+    connections.add(burden(name, size, owner, self => connections.delete(self), underway))
+  }
+  /** @param sizes - of what waits in a session each, KiB */
+  const hold = (...sizes: readonly number[]): void => {
+    for (const [name, size] of sizes.entries()) session(`s${name}`, size)
+  }
+
+  it('is an eighth of it, by the end of the sessions that hold most', () => {
+    hold(100, 300, 200, 250, 350)
+    relief.make()
+    expect(ended).toEqual(['s4'])
+    expect(budget.used).toBe(850 * KIB)
+  })
+
+  it('is made at once again, however much comes at the same time', () => {
+    for (let round = 0; round < 10; round++) {
+      hold(...Array.from({ length: 20 }, () => 90))
+      relief.make()
+      expect(budget.used).toBeLessThanOrEqual((7 / 8) * LIMIT)
+      sessions.clear()
+      budget.give(budget.used)
+    }
+  })
+
+  it('is found where all are small, but many', () => {
+    hold(...Array.from({ length: 1_000 }, () => 2))
+    relief.make()
+    expect(budget.used).toBeLessThanOrEqual((7 / 8) * LIMIT)
+  })
+
+  it('is not looked for among those who hold little when others took it all', () => {
+    budget.count(LIMIT)
+    hold(1, 2, 3)
+    relief.make()
+    expect(ended).toEqual([])
+  })
+
+  it('is looked for again after ten milliseconds when it did not suffice', () => {
+    budget.count(2 * LIMIT)
+    hold(500)
+    relief.make()
+    hold(500)
+    clock.advance(9)
+    relief.make()
+    expect(ended).toEqual(['s0'])
+    clock.advance(1)
+    relief.make()
+    expect(ended).toEqual(['s0', 's0'])
+  })
+
+  it('is looked for the less often the more there are to look at', () => {
+    budget.count(2 * LIMIT)
+    for (let n = 0; n < 50_000; n++) session(`s${n}`, 0)
+    relief.make()
+    session('large', 500)
+    clock.advance(100)
+    relief.make()
+    expect(ended).toEqual([])
+    clock.advance(11)
+    relief.make()
+    expect(ended).toEqual(['large'])
+  })
+
+  it('is that of connections before any session ends, of strangers first, of each the largest first', () => {
+    session('large', 400)
+    connection('small', 60)
+    connection('friend', 300, 'panel')
+    connection('stranger', 100)
+    connection('another', 200)
+    budget.count(LIMIT)
+    relief.make()
+    expect(ended).toEqual(['another', 'stranger', 'friend', 'large'])
+  })
+
+  it('is not that of sessions while connections hold enough', () => {
+    session('large', 600)
+    connection('a', 70)
+    connection('b', 160)
+    connection('c', 300)
+    relief.make()
+    expect(ended).toEqual(['c'])
+  })
+
+  it('is that of what is under way as well before any session ends, of whoever has most of it', () => {
+    session('large', 90, 'panel')
+    connection('reader', 0, 'panel', 80)
+    for (let n = 0; n < 10; n++) connection(`m${n}`, 0, 'mallory', 90)
+    relief.make()
+    expect(ended).toEqual(['m0', 'm1'])
+  })
+
+  it('is not that of what is under way while there is enough that is not', () => {
+    connection('reader', 0, 'mallory', 880)
+    connection('half', 200, 'panel')
+    relief.make()
+    expect(ended).toEqual(['half'])
+  })
+
+  it('is made by whoever has most, not by whoever has most in one piece', () => {
+    session('innocent', 200, 'panel')
+    for (let n = 0; n < 10; n++) session(`m${n}`, 90, 'mallory')
+    relief.make()
+    expect(ended).toEqual(['m0', 'm1', 'm2'])
+  })
+
+  it('is made soon when somebody asks for more than there is, by the end of connections alone', () => {
+    session('large', 500)
+    connection('a', 200)
+    connection('b', 300)
+    expect(budget.take(100 * KIB)).toBe(false)
+    expect(ended).toEqual([])
+    clock.advance(0)
+    expect(ended).toEqual(['b'])
+    expect(budget.take(100 * KIB)).toBe(true)
+  })
+
+  it('is not looked for all the time', () => {
+    hold(1_020)
+    for (let n = 0; n < 5; n++) {
+      expect(budget.take(100 * KIB)).toBe(false)
+      clock.advance(0)
+    }
+    connection('a', 300)
+    clock.advance(9)
+    expect(ended).toEqual([])
+    clock.advance(1)
+    expect(ended).toEqual(['a'])
+  })
+})

@@ -1,0 +1,50 @@
+import type { IConnectPacket } from 'mqtt-packet'
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { openStore } from '../../support/open-store.js'
+import { notificationTopicOf, RawClient, responseTopicOf } from '../../support/raw-client.js'
+import { requestPacket, WireClient } from '../../support/wire-client.js'
+import { command } from '../../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+const KEPT: Partial<IConnectPacket> = {
+  clean: false,
+  properties: { sessionExpiryInterval: 60, receiveMaximum: 1 },
+}
+
+/** Acknowledges what comes, until there is the answer to the request. */
+async function acknowledgeAll(client: WireClient): Promise<void> {
+  const acknowledged = new Set<number>()
+  await eventually(() => {
+    for (const [at, publish] of client.publishes.entries()) {
+      if (acknowledged.has(at)) continue
+      acknowledged.add(at)
+      client.acknowledge(publish)
+    }
+    return client.publishes.some(({ topic }) => topic === responseTopicOf('alice'))
+  })
+}
+
+describe('A session that comes back', () => {
+  it('is acknowledged while much of another kind is sent again, and goes on', async () => {
+    const { store } = await openStore()
+    const before = await WireClient.connect(store.url, 'alice', { ...KEPT, properties: { sessionExpiryInterval: 60 } })
+    await before.subscribe('news')
+    await before.subscribe(notificationTopicOf('alice'))
+    await before.subscribe(responseTopicOf('alice'))
+    before.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
+    before.acknowledge(...(await before.came('publish')))
+    await before.settled()
+    const writer = await RawClient.ready(store.url, 'writer')
+    for (const value of ['a', 'b', 'c', 'd', 'e']) await writer.request(command(`SET k ${value}`), { timestamp: NOW })
+    await before.came('publish', 6)
+    await before.cut()
+    await eventually(() => !store.clientIds.includes('alice'))
+    for (let i = 0; i < 300; i++) await writer.mqtt.publishAsync('news', `${i}`, { qos: 1 })
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    after.send(requestPacket('alice', command('GET k'), 7))
+    await acknowledgeAll(after)
+    const told = after.publishes.filter(({ topic }) => topic === notificationTopicOf('alice', 'k'))
+    expect(told).toHaveLength(5)
+  })
+})

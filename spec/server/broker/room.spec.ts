@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { openBroker } from '../../support/open-broker.js'
+import { Peer } from './standard/peer.js'
+
+const LARGE = 'x'.repeat(60_000)
+const SMALL_BUDGET = 300_000
+
+describe('A large CONNECT', () => {
+  const properties = { userProperties: { a: LARGE } }
+
+  it('counts as long as its connection lasts', async () => {
+    const broker = await openBroker()
+    const peer = await Peer.connect(broker.port, 'large', { properties })
+    expect(broker.stats.bufferedBytes).toBeGreaterThan(LARGE.length)
+    await peer.disconnect()
+    await peer.closed
+    expect(broker.stats.bufferedBytes).toBe(0)
+  })
+
+  it('is refused when there is no room for it', async () => {
+    const broker = await openBroker({ memoryBudget: SMALL_BUDGET })
+    await Peer.connect(broker.port, 'first', { properties })
+    const [, { reasonCode }] = await Peer.greet(broker.port, 'second', { properties })
+    expect(reasonCode).toBe(0x97)
+    await Peer.connect(broker.port, 'small')
+  })
+})
+
+describe('What there is no room for', () => {
+  it('is not acknowledged with MQTT 3.1.1, which could only say that it was taken', async () => {
+    const broker = await openBroker({ memoryBudget: 1_000 })
+    const peer = await Peer.connect(broker.port, 'old', { protocolVersion: 4 })
+    const payload = 'x'.repeat(2_000)
+    peer.send({ cmd: 'publish', topic: 'a', payload, qos: 1, messageId: 1, retain: true, dup: false })
+    await peer.closed
+    expect(peer.packets).toEqual([])
+  })
+})
+
+describe('DISCONNECT', () => {
+  it('is heard although the client has much to acknowledge: its will is not published', async () => {
+    const broker = await openBroker()
+    const witness = await Peer.connect(broker.port, 'witness')
+    await witness.subscribe('will')
+    const will = { topic: 'will', payload: Buffer.from('gone'), qos: 1, retain: false } as const
+    const peer = await Peer.connect(broker.port, 'slow', { will, properties: { receiveMaximum: 1 } })
+    await peer.subscribe('a')
+    const writer = await Peer.connect(broker.port, 'writer')
+    for (let id = 1; id <= 6_000; id++)
+      writer.send({ cmd: 'publish', topic: 'a', payload: 'x', qos: 1, messageId: id, retain: false, dup: false })
+    await writer.settled()
+    // It does not close of its own accord.
+    peer.send({ cmd: 'disconnect', reasonCode: 0 })
+    await peer.closed
+    await witness.settled()
+    expect(witness.packets.filter(({ cmd }) => cmd === 'publish')).toEqual([])
+  })
+})

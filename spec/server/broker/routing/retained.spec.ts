@@ -1,0 +1,122 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, it } from 'vitest'
+import { Budget } from '../../../../src/server/broker/limits/budget.js'
+import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import { NO_QUOTAS } from '../../../../src/server/broker/limits/quotas.js'
+import { LONGEST_HASHED } from '../../../../src/server/broker/routing/levels.js'
+import { Retained, retainedSize } from '../../../../src/server/broker/routing/retained.js'
+import { Accounts } from '../../../../src/server/broker/session/accounts.js'
+import { fewFilters, fewTopics } from '../../../support/any-filter.js'
+import { effort } from '../../../support/effort.js'
+import { matchesByTheRules } from '../../../support/reference-filter.js'
+import { messageOf } from '../support.js'
+
+const USUAL = { ...LIMIT }
+
+const open = (limit = 1e9) => {
+  const budget = new Budget(limit)
+  return {
+    budget,
+    retained: new Retained(budget, { retained: LIMIT.retainedMessages, retainedBytes: LIMIT.retainedBytes }),
+  }
+}
+
+describe('Retained', () => {
+  afterEach(() => {
+    Object.assign(LIMIT, USUAL)
+  })
+
+  it('has the last message of each topic that a filter matches, and counts what it keeps', () => {
+    const change = fc.tuple(fewTopics, fc.option(fc.string({ minLength: 1 }), { nil: undefined }))
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 20 }), fewFilters, (changes, filter) => {
+        const { retained, budget } = open()
+        const model = new Map<string, string>()
+        for (const [topic, text] of changes) {
+          if (text === undefined) retained.delete(topic)
+          else expect(retained.set(messageOf(topic, { text }), 0)).toBe(true)
+          if (text === undefined) model.delete(topic)
+          else model.set(topic, text)
+        }
+        const expected = [...model].filter(([topic]) => matchesByTheRules(filter, topic))
+        const found = retained
+          .match(filter, 0)
+          .map(({ topic, content }) => [topic, new TextDecoder().decode(content.payload)])
+        expect(found.sort()).toEqual(expected.sort())
+        expect(retained.count).toBe(model.size)
+        expect(budget.used).toBe(
+          [...model].reduce((sum, [topic, text]) => sum + retainedSize(messageOf(topic, { text })), 0),
+        )
+        for (const topic of model.keys()) retained.delete(topic)
+        expect(budget.used).toBe(0)
+      }),
+      { numRuns: effort(1_000, 200) },
+    )
+  })
+
+  it('counts what a topic of many levels costs besides its bytes', () => {
+    const { retained, budget } = open(10_000)
+    expect(retained.set(messageOf('a'.repeat(99)), 0)).toBe(true)
+    expect(retained.set(messageOf('/'.repeat(99)), 0)).toBe(false)
+    retained.delete('a'.repeat(99))
+    expect(budget.used).toBe(0)
+  })
+
+  it('forgets a message when its time is over', () => {
+    const { retained, budget } = open()
+    retained.set(messageOf('a', { expiresAt: 1_000 }), 0)
+    retained.set(messageOf('b'), 0)
+    expect(retained.match('+', 999)).toHaveLength(2)
+    expect(retained.match('+', 1_000).map(({ topic }) => topic)).toEqual(['b'])
+    expect(retained.count).toBe(1)
+    expect(budget.used).toBe(retainedSize(messageOf('b')))
+  })
+
+  it('refuses a message more than there may be, but takes a new one in the place of another', () => {
+    Object.assign(LIMIT, { retainedMessages: 2 })
+    const { retained } = open()
+    expect(['a', 'b', 'c'].map(topic => retained.set(messageOf(topic), 0))).toEqual([true, true, false])
+    expect(retained.set(messageOf('a', { text: 'anew' }), 0)).toBe(true)
+  })
+
+  it('has room again when what is there is over its time', () => {
+    Object.assign(LIMIT, { retainedMessages: 2 })
+    const { retained } = open()
+    for (const topic of ['a', 'b']) retained.set(messageOf(topic, { expiresAt: 100 }), 0)
+    expect(retained.set(messageOf('c'), 100)).toBe(true)
+  })
+
+  it('has room in bytes again, and in the quota of who published, however little is asked for', () => {
+    const [size, account] = [retainedSize(messageOf('a')), new Accounts(NO_QUOTAS, () => 0).of(undefined, '192.0.2.1')]
+    Object.assign(LIMIT, { retainedBytes: 3 * size })
+    const { retained, budget } = open()
+    for (const topic of ['a', '$b']) retained.set(messageOf(topic, { expiresAt: 100 }), 0, account)
+    expect(retained.set(messageOf('c', { text: 'x'.repeat(size + 1) }), 99)).toBe(false)
+    expect(retained.set(messageOf('c', { text: 'x'.repeat(size + 1) }), 100)).toBe(true)
+    expect([retained.count, account?.retained.used, retained.bytes - budget.used]).toEqual([1, 0, 0])
+  })
+
+  it('keeps a message whose successor has no end, or a later one', () => {
+    const { retained } = open()
+    retained.set(messageOf('a', { expiresAt: 100 }), 0)
+    retained.set(messageOf('a'), 0)
+    retained.set(messageOf('b', { expiresAt: 100 }), 0)
+    retained.set(messageOf('b', { expiresAt: 300 }), 0)
+    expect(retained.match('#', 200)).toHaveLength(2)
+    expect(retained.match('#', 300)).toHaveLength(1)
+  })
+
+  it('refuses what it has no memory for, and keeps what was there', () => {
+    const { retained, budget } = open(retainedSize(messageOf('a')))
+    expect(retained.set(messageOf('a'), 0)).toBe(true)
+    expect(retained.set(messageOf('a', { text: 'longer' }), 0)).toBe(false)
+    expect(retained.set(messageOf('b'), 0)).toBe(false)
+    expect(retained.match('#', 0).map(({ topic }) => topic)).toEqual(['a'])
+    expect(budget.exceeded).toBe(false)
+  })
+
+  it('refuses topics whose levels could not be told apart in constant time', () => {
+    const { retained } = open()
+    expect(retained.set(messageOf('x'.repeat(LONGEST_HASHED + 1)), 0)).toBe(false)
+  })
+})

@@ -1,0 +1,96 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Router } from '../../../../src/server/broker/routing/router.js'
+import { fewFilters, fewTopics } from '../../../support/any-filter.js'
+import { matchesByTheRules } from '../../../support/reference-filter.js'
+import { messageOf, Recipient } from '../support.js'
+
+const setUp = (...filters: [filter: string, of?: Parameters<Recipient['subscription']>[1]][]) => {
+  const router = new Router()
+  const recipient = new Recipient()
+  for (const [filter, of] of filters) router.add(recipient.subscription(filter, of))
+  return { router, recipient }
+}
+
+describe('Router', () => {
+  it('delivers once to whom several subscriptions match, with the best QoS and all identifiers', () => {
+    const { router, recipient } = setUp(['a/+', { qos: 0, id: 1 }], ['a/b', { qos: 2, id: 7 }], ['#', { qos: 1 }])
+    expect(router.route(messageOf('a/b', { qos: 2 }), undefined)).toBe(1)
+    expect(recipient.got).toMatchObject([{ topic: 'a/b', qos: 2 }])
+    expect([...(recipient.got[0]?.subscriptionIds ?? [])].sort()).toEqual([1, 7])
+  })
+
+  it('delivers with no better QoS than the message has', () => {
+    const { router, recipient } = setUp(['a', { qos: 2 }])
+    for (const qos of [0, 1, 2] as const) router.route(messageOf('a', { qos }), undefined)
+    expect(recipient.got.map(({ qos }) => qos)).toEqual([0, 1, 2])
+  })
+
+  it('keeps from a client what it published, for subscriptions that say so alone', () => {
+    const { router, recipient } = setUp(['a', { noLocal: true }], ['b', { noLocal: true }], ['b/#', { qos: 0 }])
+    expect(router.route(messageOf('a'), recipient)).toBe(0)
+    expect(router.route(messageOf('a'), new Recipient())).toBe(1)
+    expect(router.route(messageOf('b'), recipient)).toBe(1)
+    expect(recipient.got.map(({ topic, qos }) => [topic, qos])).toEqual([
+      ['a', 1],
+      ['b', 0],
+    ])
+  })
+
+  it('says that a message is retained only to whom wants it as it was published', () => {
+    const { router, recipient } = setUp(['a'], ['b', { retainAsPublished: true }])
+    for (const topic of ['a', 'b'])
+      for (const retain of [true, false]) router.route(messageOf(topic, { retain }), undefined)
+    expect(recipient.got.map(({ retain }) => retain)).toEqual([false, false, true, false])
+  })
+
+  it('delivers to exactly those who subscribe, whoever comes and goes', () => {
+    const subscription = fc.tuple(fc.nat({ max: 3 }), fewFilters)
+    fc.assert(
+      fc.property(fc.array(subscription, { maxLength: 15 }), fc.nat({ max: 15 }), fewTopics, (all, removed, topic) => {
+        const router = new Router()
+        const recipients = [0, 1, 2, 3].map(() => new Recipient())
+        const unique = [...new Map(all.map(one => [one.join(' '), one])).values()]
+        const subscriptions = unique.flatMap(([i, filter]) => recipients[i]?.subscription(filter) ?? [])
+        for (const one of subscriptions) router.add(one)
+        for (const one of subscriptions.slice(0, removed)) router.remove(one)
+        const left = subscriptions.slice(removed).filter(({ filter }) => matchesByTheRules(filter, topic))
+        const expected = recipients.map(recipient => Number(left.some(({ subscriber }) => subscriber === recipient)))
+        expect(router.route(messageOf(topic), undefined)).toBe(expected.filter(Boolean).length)
+        expect(recipients.map(({ got }) => got.length)).toEqual(expected)
+      }),
+    )
+  })
+
+  it('delivers to one of each group beside all others', () => {
+    const router = new Router()
+    const [ann, ben, cat] = [new Recipient(), new Recipient(), new Recipient()]
+    router.add(ann.subscription('$share/g/a/+'))
+    router.add(ben.subscription('$share/g/a/+'))
+    router.add(ben.subscription('$share/h/a/+'))
+    router.add(cat.subscription('a/b'))
+    for (let i = 0; i < 4; i++) expect(router.route(messageOf('a/b'), undefined)).toBe(3)
+    expect([ann, ben, cat].map(({ got }) => got.length)).toEqual([2, 6, 4])
+  })
+
+  it('forgets a group with its last member', () => {
+    const router = new Router()
+    const subscriptions = [new Recipient(), new Recipient()].map(one => one.subscription('$share/g/a'))
+    for (const one of subscriptions) router.add(one)
+    for (const one of subscriptions) router.remove(one)
+    expect(router.route(messageOf('a'), undefined)).toBe(0)
+  })
+
+  it('goes on when somebody leaves because of what it gets', () => {
+    const router = new Router()
+    const [ann, ben] = [new Recipient(), new Recipient()]
+    const subscriptions = [ann.subscription('a'), ben.subscription('a'), ann.subscription('$share/g/a')]
+    for (const one of subscriptions) router.add(one)
+    ann.deliver = () => {
+      for (const one of subscriptions) router.remove(one)
+    }
+    router.route(messageOf('a'), undefined)
+    expect(ben.got).toHaveLength(1)
+    expect(router.route(messageOf('a'), undefined)).toBe(0)
+  })
+})

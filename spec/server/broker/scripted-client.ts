@@ -1,0 +1,92 @@
+import type { IConnectPacket, IPublishPacket, Packet } from 'mqtt-packet'
+import { BrokerCore } from '../../../src/server/broker/core/broker-core.js'
+import type { CoreOptions } from '../../../src/server/broker/core/core-options.js'
+import type { BrokerHandler } from '../../../src/server/broker/session/handler.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openHandler } from '../../support/open-broker.js'
+import { bytesOf, bytesOf311 } from './simulation/bytes.js'
+import { SimLink } from './simulation/sim-link.js'
+
+/** A broker without sockets whose time stands still, and clients that say what they are told to. */
+export function openCore(handler: Partial<BrokerHandler> = {}, bounds: Partial<CoreOptions> = {}) {
+  const clock = new ManualClock()
+  const options = { clock, maximumPacketSize: 100_000, maximumKeepAlive: 0, memoryBudget: 1e9, ...bounds }
+  const core = new BrokerCore(options, { ...openHandler, ...handler })
+  const open = (version: 4 | 5 = 5): ScriptedClient => new ScriptedClient(core, version)
+  const connect = (clientId: string, of: Partial<IConnectPacket> = {}): ScriptedClient => {
+    const client = open(of.protocolVersion === 4 ? 4 : 5)
+    client.connect(clientId, of)
+    return client
+  }
+  return { core, clock, open, connect }
+}
+
+/** Says packets to a broker, and keeps what it answers. */
+export class ScriptedClient {
+  readonly got: Packet[] = []
+  readonly link: SimLink
+  readonly #connection: ReturnType<BrokerCore['accept']>
+
+  constructor(core: BrokerCore, version: 4 | 5) {
+    const nothing = (): void => undefined
+    const complain = (what: string): void => {
+      throw new Error(what)
+    }
+    this.link = new SimLink(version, { sent: (_, { packet }) => this.got.push(packet), ended: nothing, complain })
+    this.#connection = core.accept(this.link)
+    this.link.woken = () => {
+      while (this.#connection.proceed());
+    }
+  }
+
+  get ended(): boolean {
+    return this.#connection.ended
+  }
+
+  connect(clientId: string, of: Partial<IConnectPacket> = {}): void {
+    const usual = { protocolId: 'MQTT', protocolVersion: this.link.version, clean: true, keepalive: 0 } as const
+    this.say({ cmd: 'connect', clientId, ...usual, ...of })
+  }
+
+  /** Says packets; returns what comes back. */
+  say(...packets: Packet[]): Packet[] {
+    const before = this.got.length
+    for (const packet of packets) {
+      this.#connection.seen()
+      this.#connection.receive(this.link.version === 5 ? bytesOf(packet) : bytesOf311(packet))
+      while (this.#connection.proceed());
+    }
+    this.link.flush()
+    return this.got.slice(before)
+  }
+
+  subscribe(topic: string, qos: 0 | 1 | 2 = 1): Packet[] {
+    return this.say({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic, qos }] })
+  }
+
+  publish(topic: string, payload: string, of: Partial<IPublishPacket> = {}): Packet[] {
+    return this.say({ cmd: 'publish', topic, payload, qos: 1, messageId: 7, dup: false, retain: false, ...of })
+  }
+
+  /** Says something, and the network breaks before anything that has to wait has its turn. */
+  sayAndVanish(packet: Packet): void {
+    this.#connection.receive(bytesOf(packet))
+    this.lose()
+  }
+
+  /** The network connection breaks. */
+  lose(): void {
+    this.#connection.lost()
+  }
+
+  /** What has been published to it. */
+  get messages(): IPublishPacket[] {
+    this.link.flush()
+    return this.got.filter((packet): packet is IPublishPacket => packet.cmd === 'publish')
+  }
+
+  get last(): Packet | undefined {
+    this.link.flush()
+    return this.got.at(-1)
+  }
+}

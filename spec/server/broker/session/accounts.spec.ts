@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { Timeouts } from '../../../../src/core/util/timeouts.js'
+import { type BrokerQuotas, NO_QUOTAS } from '../../../../src/server/broker/limits/quotas.js'
+import { Accounts } from '../../../../src/server/broker/session/accounts.js'
+import type { Holder } from '../../../../src/server/broker/session/handler.js'
+import { Tempo } from '../../../../src/server/broker/transport/tempo.js'
+import { ManualClock } from '../../../support/manual-clock.js'
+
+const holder = (id: string): Holder => ({ id, welcome: true, maySubscribe: () => true, mayHear: () => true })
+const FAR = '192.0.2.1'
+
+const open = (quotas: BrokerQuotas = NO_QUOTAS) => {
+  let now = 0
+  const accounts = new Accounts(quotas, () => now)
+  return {
+    accounts,
+    wait: (ms: number) => {
+      now += ms
+    },
+  }
+}
+
+describe('Whose a client is', () => {
+  it('says its principal, wherever it connects from', () => {
+    const { accounts } = open()
+    const account = accounts.of(holder('is alice'), FAR)
+    expect(accounts.of(holder('is alice'), '127.0.0.1')).toBe(account)
+    expect(accounts.of(holder('is bob'), FAR)).not.toBe(account)
+  })
+
+  it('says its address when it has proved nothing: of IPv6 the network', () => {
+    const { accounts } = open()
+    const account = accounts.of(undefined, '2001:db8::1')
+    expect(account?.name).toBe('at 2001:db8:0:0::/64')
+    expect(accounts.of(holder(''), '2001:db8::2')).toBe(account)
+    expect(accounts.of(undefined, '2001:db8:0:1::1')).not.toBe(account)
+  })
+
+  it('says nobody of whoever has proved nothing on this machine, and slows it by nothing', () => {
+    const { accounts } = open()
+    for (const address of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1', '', undefined]) {
+      expect(accounts.of(undefined, address)).toBeUndefined()
+      expect(accounts.pacersOf(address)).toEqual([])
+    }
+  })
+
+  it('slows everybody where there is a rate for all', () => {
+    const { accounts } = open({ ...NO_QUOTAS, total: { ...NO_QUOTAS.total, packetsPerSecond: 5 } })
+    expect(accounts.pacersOf('127.0.0.1')).toHaveLength(1)
+    expect(accounts.pacersOf(FAR)).toHaveLength(2)
+  })
+})
+
+describe('Accounts', () => {
+  it('are forgotten when they have nothing, and nothing they did counts any more', () => {
+    const { accounts, wait } = open({ ...NO_QUOTAS, principal: { ...NO_QUOTAS.principal, packetsPerSecond: 1 } })
+    const [rich, hasty] = [accounts.of(holder('rich'), FAR), accounts.of(holder('hasty'), FAR)]
+    rich?.subscriptions.take()
+    hasty?.charge(60, 0, 0)
+    for (let i = 0; i < 5_000; i++) accounts.of(holder(`poor ${i}`), FAR)
+    const names = (): string[] => Array.from(accounts.principals, ({ name }) => name)
+    expect(names()).toContain('rich')
+    expect(names()).toContain('hasty')
+    expect(names().length).toBeLessThan(1_100)
+    wait(60_000)
+    for (let i = 0; i < 2_000; i++) accounts.of(holder(`poor ${i}`), FAR)
+    expect(names()).not.toContain('hasty')
+    expect(names()).toContain('rich')
+  })
+
+  it('of addresses are kept while they slow connections', () => {
+    const clock = new ManualClock()
+    const { accounts } = open({ ...NO_QUOTAS, address: { ...NO_QUOTAS.address, packetsPerSecond: 5 } })
+    const timeouts = new Timeouts<() => void>(clock, task => task())
+    const pacers = accounts.pacersOf(FAR)
+    const tempo = new Tempo({ clock, timeouts }, pacers, () => undefined)
+    const others = (): void => {
+      for (let i = 0; i < 5_000; i++) accounts.of(holder(`poor ${i}`), FAR)
+    }
+    others()
+    expect(accounts.pacersOf(FAR)[0]).toBe(pacers[0])
+    tempo.stop()
+    others()
+    expect(accounts.pacersOf(FAR)[0]).not.toBe(pacers[0])
+  })
+})

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import type { InboundPublish } from '../../../../src/core/mqtt5/publish.js'
+import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
+import { Budget } from '../../../../src/server/broker/limits/budget.js'
+import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import { AliasTable } from '../../../../src/server/broker/session/alias-table.js'
+
+const publish = (topic: string, topicAlias?: number): InboundPublish => ({
+  topic,
+  topicAlias,
+  payload: new Uint8Array(0),
+  qos: 0,
+  dup: false,
+  retain: false,
+  packetId: 0,
+  subscriptionIds: [],
+  userProperties: {},
+  carried: new Uint8Array(0),
+})
+
+const open = () => {
+  const budget = new Budget(1_000_000)
+  return { budget, table: new AliasTable(budget) }
+}
+
+describe('AliasTable', () => {
+  it('leaves alone what has a topic and no alias', () => {
+    const message = publish('a')
+    expect(open().table.resolve(message)).toBe(message)
+  })
+
+  it('knows a topic by its alias from then on, and the last one that was given', () => {
+    const { table } = open()
+    table.resolve(publish('a', 1))
+    table.resolve(publish('b', 2))
+    expect([1, 2].map(alias => table.resolve(publish('', alias)).topic)).toEqual(['a', 'b'])
+    table.resolve(publish('c', 1))
+    expect([1, 2].map(alias => table.resolve(publish('', alias)).topic)).toEqual(['c', 'b'])
+  })
+
+  it('takes as many aliases as CONNACK says', () => {
+    const { table } = open()
+    expect(table.resolve(publish('a', LIMIT.inboundAliases)).topic).toBe('a')
+    const over = expect.objectContaining({ reasonCode: REASON.topicAliasInvalid })
+    expect(() => table.resolve(publish('a', LIMIT.inboundAliases + 1))).toThrow(over)
+  })
+
+  it('refuses an alias that stands for nothing', () => {
+    const unknown = expect.objectContaining({ reasonCode: REASON.protocolError })
+    expect(() => open().table.resolve(publish('', 1))).toThrow(unknown)
+  })
+
+  it('counts the topics it knows, and gives all of it back', () => {
+    const { table, budget } = open()
+    table.resolve(publish('a'.repeat(1_000), 1))
+    const first = budget.used
+    expect(first).toBeGreaterThanOrEqual(1_000)
+    table.resolve(publish('a'.repeat(1_000), 1))
+    expect(budget.used).toBe(first)
+    table.resolve(publish('b', 1))
+    expect(budget.used).toBe(first - 999)
+    table.clear()
+    expect(budget.used).toBe(0)
+  })
+})

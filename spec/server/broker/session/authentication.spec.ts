@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest'
+import type { Auth, Connect } from '../../../../src/core/mqtt5/packets.js'
+import type { Client } from '../../../../src/core/mqtt5/peer.js'
+import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
+import { utf8 } from '../../../../src/core/util/bytes.js'
+import { Authentication } from '../../../../src/server/broker/session/authentication.js'
+import type { Credentials, Verdict } from '../../../../src/server/broker/session/handler.js'
+import { openHandler } from '../../../support/open-broker.js'
+import { PLAIN_CONNECT } from '../../../support/plain-connect.js'
+
+const CONNECT: Connect = { ...PLAIN_CONNECT, authenticationMethod: 'riddles', authenticationData: utf8('hello') }
+const CLIENT: Client = { clientId: 'ann', open: false, subscribes: () => false, deliver: () => undefined }
+const MORE: Verdict = { type: 'continue', data: utf8('riddle'), state: 1 }
+const protocolError = expect.objectContaining({ reasonCode: REASON.protocolError })
+
+const auth = (reasonCode: Auth['reasonCode'], authenticationMethod = 'riddles'): Auth => ({
+  type: 'auth',
+  reasonCode,
+  authenticationMethod,
+  authenticationData: utf8('answer'),
+})
+
+type Authenticate = (client: Client, credentials: Credentials) => Verdict | Promise<Verdict>
+
+const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
+  const verdicts: Verdict[] = []
+  const failures: unknown[] = []
+  const handler = authenticate ? { ...openHandler, authenticate } : openHandler
+  const link = { remoteAddress: undefined, transport: 'tcp', unsent: 0, held: 0, underway: 0 } as const
+  const room = { block: new Uint8Array(0), take: () => 0 }
+  const nothing = { room, write: () => undefined, isLarge: () => false }
+  const ends = { linger: () => undefined, wake: () => undefined, end: () => undefined, destroy: () => undefined }
+  const whole = { ...CONNECT, ...connect }
+  const authentication = new Authentication(handler, CLIENT, { ...link, ...nothing, ...ends }, whole)
+  const decided = (verdict: Verdict): void => void verdicts.push(verdict)
+  const failed = (error: unknown): void => void failures.push(error)
+  return {
+    authentication,
+    verdicts,
+    failures,
+    begin: () => authentication.begin(decided, failed),
+    proceed: (packet: Auth) => authentication.proceed(packet, decided, failed),
+  }
+}
+
+describe('Authentication', () => {
+  it('lets everybody in where nobody asks, but for those who want to be asked', () => {
+    const plain = setUp(undefined, { authenticationMethod: undefined })
+    plain.begin()
+    expect(plain.verdicts).toEqual([{ type: 'accepted' }])
+    const riddles = setUp()
+    riddles.begin()
+    expect(riddles.verdicts).toMatchObject([{ type: 'refused', reasonCode: REASON.badAuthenticationMethod }])
+  })
+
+  it.each([
+    ['at once', (verdict: Verdict) => verdict],
+    ['later', (verdict: Verdict) => Promise.resolve(verdict)],
+  ])('goes step by step, each with what the last one left behind, when it is decided %s', async (_, give) => {
+    const steps: Pick<Credentials, 'data' | 'state'>[] = []
+    const { verdicts, begin, proceed } = setUp((_, { data, state }) => {
+      steps.push({ data, state })
+      return give(steps.length < 3 ? { ...MORE, state: steps.length } : { type: 'accepted' })
+    })
+    begin()
+    await Promise.resolve().then(() => undefined)
+    proceed(auth(REASON.continueAuthentication))
+    await Promise.resolve().then(() => undefined)
+    proceed(auth(REASON.continueAuthentication))
+    await Promise.resolve().then(() => undefined)
+    expect(verdicts.map(({ type }) => type)).toEqual(['continue', 'continue', 'accepted'])
+    expect(steps.map(({ state }) => state)).toEqual([undefined, 1, 2])
+    expect(steps.map(({ data }) => data)).toEqual([utf8('hello'), utf8('answer'), utf8('answer')])
+  })
+
+  it('begins anew when the client likes', () => {
+    const states: unknown[] = []
+    const { verdicts, begin, proceed } = setUp((_, { state }) => {
+      states.push(state)
+      return states.length === 2 ? MORE : { type: 'accepted' }
+    })
+    begin()
+    proceed(auth(REASON.reAuthenticate))
+    proceed(auth(REASON.continueAuthentication))
+    expect(verdicts.map(({ type }) => type)).toEqual(['accepted', 'continue', 'accepted'])
+    expect(states).toEqual([undefined, undefined, 1])
+  })
+
+  it('refuses a step that nobody asked for', () => {
+    const { begin, proceed } = setUp(() => ({ type: 'accepted' }))
+    begin()
+    expect(() => proceed(auth(REASON.continueAuthentication))).toThrow(protocolError)
+  })
+
+  it('refuses to begin anew in the middle', () => {
+    const { begin, proceed } = setUp(() => MORE)
+    begin()
+    expect(() => proceed(auth(REASON.reAuthenticate))).toThrow(protocolError)
+  })
+
+  it('refuses another step while a verdict is awaited', () => {
+    let asked = 0
+    const { authentication, begin, proceed } = setUp(() => {
+      asked++
+      return asked === 1 ? { type: 'accepted' } : new Promise(() => undefined)
+    })
+    begin()
+    proceed(auth(REASON.reAuthenticate))
+    expect(authentication.deciding).toBe(true)
+    expect(() => proceed(auth(REASON.reAuthenticate))).toThrow(protocolError)
+    expect(asked).toBe(2)
+  })
+
+  it('refuses another method than that of CONNECT, and any where CONNECT had none', () => {
+    const { begin, proceed } = setUp(() => MORE)
+    begin()
+    expect(() => proceed(auth(REASON.continueAuthentication, 'songs'))).toThrow(protocolError)
+    const plain = setUp(() => ({ type: 'accepted' }), { authenticationMethod: undefined })
+    plain.begin()
+    expect(() => plain.proceed(auth(REASON.reAuthenticate))).toThrow(protocolError)
+  })
+
+  it('tells of a verdict that fails', async () => {
+    const fault = new Error('no riddles left')
+    const { failures, verdicts, begin } = setUp(() => Promise.reject(fault))
+    begin()
+    await new Promise(resolve => setImmediate(resolve))
+    expect(failures).toEqual([fault])
+    expect(verdicts).toEqual([])
+  })
+})

@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest'
+import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
+import { utf8 } from '../../../../src/core/util/bytes.js'
+import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import { openCore } from '../scripted-client.js'
+
+const AUTH = { properties: { authenticationMethod: 'riddles', authenticationData: Buffer.from('hello') } }
+
+describe('A connection', () => {
+  it('begins with CONNECT, or ends without a word', () => {
+    const client = openCore().open()
+    expect(client.say({ cmd: 'pingreq' })).toEqual([])
+    expect(client.ended).toBe(true)
+  })
+
+  it('ends when CONNECT does not come in time', () => {
+    const { open, clock } = openCore()
+    const client = open()
+    clock.advance(LIMIT.connectTimeout)
+    expect(client.ended).toBe(true)
+    expect(client.got).toEqual([])
+  })
+
+  it('has one CONNECT alone', () => {
+    const client = openCore().connect('ann')
+    client.connect('ann')
+    expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.protocolError })
+  })
+
+  it('gives a client an id that has none, and tells it', () => {
+    const client = openCore().connect('')
+    expect(client.last).toMatchObject({
+      cmd: 'connack',
+      properties: { assignedClientIdentifier: expect.stringMatching(/./) },
+    })
+  })
+
+  it('tells of the longest keep-alive, and keeps to it', () => {
+    const { connect, clock } = openCore({}, { maximumKeepAlive: 10 })
+    const client = connect('ann', { keepalive: 600 })
+    expect(client.last).toMatchObject({ properties: { serverKeepAlive: 10 } })
+    clock.advance(14_999)
+    expect(client.ended).toBe(false)
+    clock.advance(1)
+    expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.keepAliveTimeout })
+  })
+
+  it('tells whom it does not let in why, and where to go instead', () => {
+    const refused = {
+      type: 'refused',
+      reasonCode: REASON.useAnotherServer,
+      reason: 'full',
+      serverReference: 'b.example',
+    } as const
+    const client = openCore({ authenticate: () => refused }).connect('ann')
+    expect(client.last).toMatchObject({
+      cmd: 'connack',
+      reasonCode: REASON.useAnotherServer,
+      properties: { reasonString: 'full', serverReference: 'b.example' },
+    })
+    expect(client.ended).toBe(true)
+  })
+
+  it('keeps reasons to itself for whoever does not want them, but for why it ends', () => {
+    const { connect } = openCore({ refuse: () => ({ reason: 'no' }) })
+    const properties = { requestProblemInformation: false }
+    const [puback] = connect('ann', { properties }).publish('a', '1')
+    expect(puback).toMatchObject({ cmd: 'puback', reasonCode: REASON.notAuthorized })
+    expect(puback).not.toHaveProperty('properties.reasonString')
+    const client = connect('ben', { properties })
+    client.connect('ben')
+    expect(client.last).toHaveProperty('properties.reasonString')
+  })
+
+  it('lets nobody in whose last will is not allowed', () => {
+    const { connect } = openCore({ refuse: () => ({ reason: 'no' }) })
+    const client = connect('ann', { will: { topic: 'a', payload: Buffer.from('1'), qos: 1, retain: false } })
+    expect(client.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.notAuthorized })
+  })
+
+  it('does not let a session be kept after all that ends with it', () => {
+    const client = openCore().connect('ann', { properties: { sessionExpiryInterval: 0 } })
+    client.say({ cmd: 'disconnect', properties: { sessionExpiryInterval: 5 } })
+    expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.protocolError })
+  })
+})
+
+describe('Enhanced authentication', () => {
+  it('asks and is answered until the client is let in; what comes too early waits for no verdict', () => {
+    const { connect, core } = openCore({
+      authenticate: (_, { state }) =>
+        state === undefined
+          ? { type: 'continue', data: utf8('riddle'), state: 1 }
+          : { type: 'accepted', data: utf8('yes') },
+    })
+    const client = connect('ann', AUTH)
+    expect(client.last).toMatchObject({ cmd: 'auth', reasonCode: REASON.continueAuthentication })
+    expect(core.connectionCount).toBe(0)
+    client.say({ cmd: 'auth', reasonCode: REASON.continueAuthentication, ...AUTH })
+    expect(client.last).toMatchObject({
+      cmd: 'connack',
+      reasonCode: 0,
+      properties: { authenticationMethod: 'riddles' },
+    })
+    const early = connect('ben', AUTH)
+    early.subscribe('a')
+    expect(early.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.protocolError })
+  })
+
+  it('keeps in order what is said while it is decided', async () => {
+    const { connect } = openCore({ authenticate: () => Promise.resolve({ type: 'accepted' }) })
+    const client = connect('ann')
+    client.subscribe('a')
+    client.publish('a', '1')
+    expect(client.got).toEqual([])
+    await new Promise(resolve => setImmediate(resolve))
+    client.link.flush()
+    expect(client.got.map(({ cmd }) => cmd)).toEqual(['connack', 'suback', 'publish', 'puback'])
+  })
+
+  it('may be begun anew, and ends the connection when it fails', () => {
+    let asked = 0
+    const { connect } = openCore({
+      authenticate: () =>
+        ++asked < 3 ? { type: 'accepted' } : { type: 'refused', reasonCode: REASON.notAuthorized, reason: 'wrong' },
+    })
+    const client = connect('ann', AUTH)
+    expect(client.say({ cmd: 'auth', reasonCode: REASON.reAuthenticate, ...AUTH })).toMatchObject([
+      { cmd: 'auth', reasonCode: 0 },
+    ])
+    client.say({ cmd: 'auth', reasonCode: REASON.reAuthenticate, ...AUTH })
+    expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.notAuthorized })
+  })
+})
+
+describe('A message', () => {
+  it('is sent with an alias once its topic is known, as far as the client has room for aliases', () => {
+    const client = openCore().connect('ann', { properties: { topicAliasMaximum: 1 } })
+    client.subscribe('#', 0)
+    for (const topic of ['a', 'a', 'b', 'b']) client.publish(topic, '1', { qos: 0 })
+    expect(client.messages.map(({ topic, properties }) => [topic, properties?.topicAlias])).toEqual([
+      ['a', 1],
+      ['', 1],
+      ['b', undefined],
+      ['b', undefined],
+    ])
+  })
+
+  it('is sent without an alias where that would make it too large', () => {
+    const sizes = Array.from({ length: 12 }, (_, i) => {
+      const properties = { maximumPacketSize: 24, topicAliasMaximum: 5 }
+      const client = openCore().connect('ann', { properties })
+      client.subscribe('#', 0)
+      client.publish('topic', 'x'.repeat(i + 5), { qos: 0 })
+      return client.messages.map(({ length = 0 }) => 2 + length)
+    })
+    expect(sizes.flat().every(size => size <= 24)).toBe(true)
+    expect(sizes.flat().filter(size => size === 24)).toHaveLength(2)
+  })
+
+  it('with QoS 2 is finished, whatever its expiry, once it was sent', () => {
+    const { connect, clock } = openCore()
+    const kept = { clean: false, properties: { sessionExpiryInterval: 100 } }
+    const ann = connect('ann', kept)
+    ann.subscribe('a', 2)
+    connect('ben').publish('a', '1', { qos: 2, properties: { messageExpiryInterval: 1 } })
+    expect(ann.messages).toHaveLength(1)
+    ann.lose()
+    clock.advance(5_000)
+    expect(connect('ann', kept).messages).toMatchObject([{ dup: true, messageId: ann.messages[0]?.messageId }])
+  })
+
+  it('with QoS 2 that is refused leaves its packet id to the next', () => {
+    const usual = { ...LIMIT }
+    Object.assign(LIMIT, { retainedMessages: 0 })
+    try {
+      const { connect } = openCore()
+      const ann = connect('ann')
+      ann.subscribe('#', 0)
+      const [full] = ann.publish('a', '1', { qos: 2, retain: true })
+      expect(full).toMatchObject({ cmd: 'pubrec', reasonCode: REASON.quotaExceeded })
+      ann.publish('b', '2', { qos: 2 })
+      expect(ann.messages.map(({ topic }) => topic)).toEqual(['b'])
+    } finally {
+      Object.assign(LIMIT, usual)
+    }
+  })
+
+  it('with too many levels ends the connection, and is not remembered', () => {
+    const ann = openCore().connect('ann')
+    ann.publish('a/'.repeat(LIMIT.topicLevels), '1', { qos: 2 })
+    expect(ann.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.topicNameInvalid })
+  })
+
+  it('that nobody wants is acknowledged with a code that says so', () => {
+    const ann = openCore().connect('ann')
+    expect(ann.publish('a', '1')).toMatchObject([{ cmd: 'puback', reasonCode: REASON.noMatchingSubscribers }])
+  })
+
+  it('carries all properties it came with, and what is left of its time', () => {
+    const { connect, clock } = openCore()
+    const ann = connect('ann', { clean: false, properties: { sessionExpiryInterval: 100 } })
+    ann.subscribe('a')
+    ann.lose()
+    const properties = {
+      payloadFormatIndicator: true,
+      contentType: 'text/plain',
+      responseTopic: 'b',
+      correlationData: Buffer.from('7'),
+      userProperties: { one: ['1', '2'] },
+    }
+    connect('ben').publish('a', '1', { properties: { ...properties, messageExpiryInterval: 10 } })
+    clock.advance(3_500)
+    const back = connect('ann', { clean: false, properties: { sessionExpiryInterval: 100 } })
+    expect(back.messages).toMatchObject([{ properties: { ...properties, messageExpiryInterval: 7 } }])
+  })
+})
+
+describe('A client of MQTT 3.1.1', () => {
+  it('gets messages without properties, and a return code when it is not let in', () => {
+    const { connect } = openCore()
+    const ann = connect('ann', { protocolVersion: 4 })
+    expect(ann.last).toMatchObject({ cmd: 'connack', returnCode: 0 })
+    ann.subscribe('a')
+    connect('ben').publish('a', '1', { properties: { contentType: 'text/plain' } })
+    expect(ann.messages).toMatchObject([{ topic: 'a', qos: 1 }])
+    expect(ann.messages[0]).not.toHaveProperty('properties')
+    const refusing = openCore({ authenticate: () => ({ type: 'refused', reasonCode: REASON.banned, reason: 'no' }) })
+    expect(refusing.connect('ann', { protocolVersion: 4 }).last).toMatchObject({ cmd: 'connack', returnCode: 5 })
+  })
+
+  it('is cut off when it publishes what it may not: there is no other way to say so', () => {
+    const ann = openCore({ refuse: () => ({ reason: 'no' }) }).connect('ann', { protocolVersion: 4 })
+    expect(ann.publish('a', '1')).toEqual([])
+    expect(ann.ended).toBe(true)
+  })
+})

@@ -1,0 +1,230 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Budget } from '../../../../src/server/broker/limits/budget.js'
+import type { Delivery } from '../../../../src/server/broker/routing/delivery.js'
+import { Outbox, type Sender } from '../../../../src/server/broker/session/outbox.js'
+import { effort } from '../../../support/effort.js'
+import { messageOf } from '../support.js'
+
+interface Sent {
+  readonly name: string
+  readonly packetId: number
+  readonly dup: boolean
+}
+
+const deliveryOf = (topic: string, of: Partial<Delivery> = {}): Delivery => ({
+  ...messageOf(topic),
+  subscriptionIds: [],
+  ...of,
+})
+
+/** Takes everything but what is too large for it. */
+class Wire implements Sender {
+  readonly sent: Sent[] = []
+  readonly released: number[] = []
+  readonly tooLarge = new Set<string>()
+
+  publish({ topic }: Delivery, packetId: number, dup: boolean): boolean {
+    if (this.tooLarge.has(topic)) return false
+    this.sent.push({ name: topic, packetId, dup })
+    return true
+  }
+
+  pubrel(packetId: number): void {
+    this.released.push(packetId)
+  }
+
+  get names(): string[] {
+    return this.sent.map(({ name }) => name)
+  }
+}
+
+const setUp = (receiveMaximum = 10) => {
+  const budget = new Budget(1e9)
+  const outbox = new Outbox(budget)
+  const wire = new Wire()
+  outbox.resume(wire, receiveMaximum)
+  const again = (maximum = receiveMaximum): Wire => {
+    const next = new Wire()
+    outbox.suspend()
+    outbox.resume(next, maximum)
+    return next
+  }
+  return { budget, outbox, wire, again }
+}
+
+describe('Outbox', () => {
+  it('sends as much as the client takes, and the rest as it acknowledges', () => {
+    const { outbox, wire } = setUp(2)
+    for (const name of ['a', 'b', 'c', 'd']) outbox.deliver(deliveryOf(name), true)
+    expect(wire.names).toEqual(['a', 'b'])
+    outbox.puback(wire.sent[1]?.packetId ?? 0)
+    expect(wire.names).toEqual(['a', 'b', 'c'])
+  })
+
+  it('keeps a copy of what is a view of much more, and sends what need not be kept as it is', () => {
+    const seen: (Uint8Array | undefined)[] = []
+    const outbox = new Outbox(new Budget(1e9))
+    const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
+    const sender: Sender = { publish, pubrel: () => undefined }
+    outbox.resume(sender, 2)
+    const view = new Uint8Array(1_000).subarray(0, 16)
+    const delivery = deliveryOf('a', { qos: 1 })
+    const viewing = { ...delivery, content: { ...delivery.content, correlationData: view } }
+    for (const lasting of [false, true, false]) outbox.deliver(viewing, lasting)
+    outbox.puback(1)
+    expect(seen.map(each => each?.buffer.byteLength)).toEqual([1_000, 16, 16])
+  })
+
+  it('sends again what is unacknowledged: in order, with its packet id, before anything else', () => {
+    const { outbox, wire, again } = setUp(3)
+    for (const name of ['a', 'b', 'c', 'd']) outbox.deliver(deliveryOf(name), true)
+    const [, b] = wire.sent
+    outbox.puback(b?.packetId ?? 0)
+    const next = again()
+    expect(next.sent.map(({ name, dup }) => [name, dup])).toEqual([
+      ['a', true],
+      ['c', true],
+      ['d', true],
+    ])
+    expect(next.sent.map(({ packetId }) => packetId)).toEqual(
+      [...wire.sent].filter(one => one !== b).map(one => one.packetId),
+    )
+  })
+
+  it('says PUBREL again for what the client has, and does not send that again', () => {
+    const { outbox, wire, again } = setUp()
+    outbox.deliver(deliveryOf('a', { qos: 2 }), true)
+    expect(outbox.pubrec(wire.sent[0]?.packetId ?? 0, true)).toBe(true)
+    const next = again()
+    expect(next.sent).toEqual([])
+    expect(next.released).toEqual([wire.sent[0]?.packetId])
+    expect(outbox.pubcomp(next.released[0] ?? 0)).toBe(true)
+    expect(again().released).toEqual([])
+  })
+
+  it('ends with PUBREL what was sent with QoS 2 and cannot be sent again, as the client may have it', () => {
+    const { outbox, wire, again, budget } = setUp()
+    outbox.deliver(deliveryOf('a', { qos: 2 }), true)
+    outbox.deliver(deliveryOf('b', { qos: 1 }), true)
+    outbox.suspend()
+    const small = new Wire()
+    for (const name of ['a', 'b']) small.tooLarge.add(name)
+    outbox.resume(small, 1)
+    expect(small.released).toEqual([wire.sent[0]?.packetId])
+    expect(budget.used).toBe(0)
+    outbox.deliver(deliveryOf('c'), true)
+    expect(small.names).toEqual(['c'])
+    expect(small.sent[0]?.packetId).not.toBe(small.released[0])
+    expect(again().released).toEqual(small.released)
+  })
+
+  it('heeds no acknowledgement of another kind', () => {
+    const { outbox, wire } = setUp()
+    outbox.deliver(deliveryOf('a', { qos: 1 }), true)
+    outbox.deliver(deliveryOf('b', { qos: 2 }), true)
+    const [a = 0, b = 0] = wire.sent.map(({ packetId }) => packetId)
+    expect([outbox.pubrec(a, true), outbox.pubcomp(a), outbox.puback(b), outbox.pubcomp(b)]).toEqual(
+      Array(4).fill(false),
+    )
+    expect([outbox.puback(999), outbox.pubrec(999, true), outbox.pubcomp(999)]).toEqual(Array(3).fill(false))
+    expect(outbox.puback(a) && outbox.pubrec(b, true) && outbox.pubcomp(b)).toBe(true)
+  })
+
+  it('forgets what waits beyond its time, and keeps the order of the rest', () => {
+    const { outbox, wire } = setUp(1)
+    for (const name of ['a', 'b', 'c', 'd'])
+      outbox.deliver(deliveryOf(name, { expiresAt: name === 'c' ? 100 : undefined }), true)
+    outbox.forgetExpired(100)
+    for (let i = 0; i < 3; i++) outbox.puback(wire.sent.at(-1)?.packetId ?? 0)
+    expect(wire.names).toEqual(['a', 'b', 'd'])
+  })
+
+  it('gives to others what is shared and was not taken, but nothing that was sent with QoS 2', () => {
+    const { outbox } = setUp(2)
+    const given: string[] = []
+    const giveOn = ({ topic }: Delivery): void => void given.push(topic)
+    outbox.deliver(deliveryOf('a', { qos: 1, giveOn }), true)
+    outbox.deliver(deliveryOf('b', { qos: 2, giveOn }), true)
+    outbox.deliver(deliveryOf('c', { qos: 2, giveOn }), true)
+    outbox.deliver(deliveryOf('d', { qos: 1 }), true)
+    outbox.clear()
+    expect(given).toEqual(['a', 'c'])
+  })
+
+  it('counts what waits until it is acknowledged, but nothing for retained messages', () => {
+    const { outbox, wire, budget } = setUp(1)
+    outbox.deliver(deliveryOf('a'), true)
+    const one = budget.used
+    outbox.deliver(deliveryOf('b', { replayed: true }), true)
+    expect([budget.used, outbox.bytes, outbox.replayed]).toEqual([one, one, 1])
+    outbox.puback(wire.sent[0]?.packetId ?? 0)
+    expect([budget.used, outbox.bytes]).toEqual([0, 0])
+    outbox.puback(wire.sent[1]?.packetId ?? 0)
+    expect(outbox.replayed).toBe(0)
+  })
+
+  it('keeps nothing of what is never sent again', () => {
+    const { outbox, wire, budget } = setUp()
+    outbox.deliver(deliveryOf('a'), false)
+    expect(budget.used).toBe(0)
+    expect(outbox.puback(wire.sent[0]?.packetId ?? 0)).toBe(true)
+  })
+})
+
+/** A client that gets everything, and what it may do next. */
+type Event = 'deliver' | 'acknowledge first' | 'acknowledge last' | 'reconnect' | 'settle'
+
+describe('Outbox, whatever happens', () => {
+  const events = fc.array(
+    fc.constantFrom<Event>('deliver', 'deliver', 'acknowledge first', 'acknowledge last', 'reconnect', 'settle'),
+    { maxLength: 60 },
+  )
+
+  it('delivers all in order, never above the receive maximum, never two with one packet id', () => {
+    fc.assert(
+      fc.property(events, fc.integer({ min: 1, max: 4 }), fc.constantFrom<1 | 2>(1, 2), (all, maximum, qos) => {
+        const { outbox, budget, ...first } = setUp(maximum)
+        let { wire } = first
+        let open: Sent[] = []
+        let read = 0
+        let delivered = 0
+        const order: string[] = []
+        const take = (): void => {
+          for (const sent of wire.sent.slice(read)) {
+            expect(open.some(({ packetId }) => packetId === sent.packetId)).toBe(false)
+            open.push(sent)
+            if (!order.includes(sent.name)) order.push(sent.name)
+          }
+          read = wire.sent.length
+          expect(open.length).toBeLessThanOrEqual(maximum)
+        }
+        const acknowledge = (sent: Sent | undefined): void => {
+          if (sent === undefined) return
+          open = open.filter(other => other !== sent)
+          const { packetId } = sent
+          expect(qos === 1 ? outbox.puback(packetId) : outbox.pubrec(packetId, true) && outbox.pubcomp(packetId)).toBe(
+            true,
+          )
+          take()
+        }
+        const act = (event: Event): void => {
+          if (event === 'deliver') outbox.deliver(deliveryOf(`${delivered++}`, { qos }), true)
+          else if (event === 'acknowledge first') acknowledge(open[0])
+          else if (event === 'acknowledge last') acknowledge(open.at(-1))
+          else if (event === 'settle') while (open.length > 0) acknowledge(open[0])
+          else {
+            wire = first.again(maximum)
+            open = []
+            read = 0
+          }
+          take()
+        }
+        for (const event of [...all, 'reconnect', 'settle'] as const) act(event)
+        expect(order).toEqual(Array.from({ length: delivered }, (_, i) => `${i}`))
+        expect(budget.used).toBe(0)
+      }),
+      { numRuns: effort(1_000, 200) },
+    )
+  })
+})

@@ -1,0 +1,242 @@
+import type { IPublishPacket } from 'mqtt-packet'
+import type { Client } from '../../../../src/core/mqtt5/peer.js'
+import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import type { BrokerHandler } from '../../../../src/server/broker/session/handler.js'
+import { Random } from '../../../simulation/random.js'
+import { ManualClock } from '../../../support/manual-clock.js'
+import { ask } from './ask.js'
+import { ObservedCore } from './observed-core.js'
+import { Oracle } from './oracle.js'
+import { numberIn, type Publication } from './publication.js'
+import { type Action, DENIED_TOPIC, type Schedule, STORE_TOPIC, TOPICS } from './schedule.js'
+import { SimClient } from './sim-client.js'
+import type { SimLink } from './sim-link.js'
+import { SimNetwork } from './sim-network.js'
+
+/** What came of a simulation. */
+export interface Verdict {
+  readonly violations: readonly string[]
+  /** Packets that were moved. */
+  readonly moves: number
+}
+
+/** What a broker that keeps its promises can bear, and what it is brought to when bounds are to be reached. */
+const TIGHT = {
+  queuedMessages: 6,
+  offlineSessions: 1,
+  retainedMessages: 3,
+  unsent: 200,
+  backlog: 600,
+  qos0Backlog: 400,
+}
+/** Packets until a world that behaves has come to rest; more is an endless loop. */
+const MOST_MOVES = 20_000
+const QUIET = { clean: false, expiry: 1_000, small: false, aliases: 0, keepAlive: 0 } as const
+
+/** A broker and its clients, on virtual time; each packet moves when chance says so. */
+export class World {
+  readonly #schedule: Schedule
+  readonly #random: Random
+  readonly #clock = new ManualClock(0)
+  readonly #oracle: Oracle
+  readonly #core: ObservedCore
+  readonly #clients: readonly SimClient[]
+  readonly #network: SimNetwork
+  #number = 0
+  #moves = 0
+
+  constructor(schedule: Schedule) {
+    this.#schedule = schedule
+    this.#random = new Random(schedule.seed ^ 0x5bd1e995)
+    this.#oracle = new Oracle(() => this.#clock.monotonic(), schedule.tight)
+    const bounds = { maximumPacketSize: 10_000, maximumKeepAlive: 0, memoryBudget: 100_000_000 }
+    this.#core = new ObservedCore({ clock: this.#clock, ...bounds }, this.#handler())
+    this.#core.oracle = this.#oracle
+    this.#core.flush = () => this.#network.flush()
+    this.#clients = schedule.versions.map((version, i) => new SimClient(`client${i}`, version, this.#clientObserver()))
+    this.#network = new SimNetwork(this.#core, this.#oracle, this.#clients)
+  }
+
+  run(): Verdict {
+    const usual = { ...LIMIT }
+    if (this.#schedule.tight) Object.assign(LIMIT, TIGHT)
+    try {
+      for (const action of this.#schedule.actions) {
+        for (let i = 0; i < action.moves; i++) this.#move()
+        this.#act(action)
+        this.#settle()
+      }
+      if (this.#schedule.ending === 'settled') this.#comeToRest()
+      this.#end()
+    } catch (error) {
+      this.#oracle.complain(`an exception: ${error instanceof Error ? error.stack : error}`)
+    } finally {
+      Object.assign(LIMIT, usual)
+    }
+    return { violations: this.#oracle.complaints, moves: this.#moves }
+  }
+
+  #handler(): BrokerHandler {
+    return {
+      topic: STORE_TOPIC,
+      refuse: (_, { topic }) => (topic === DENIED_TOPIC ? { reason: 'nobody may' } : undefined),
+      take: (client, message) => {
+        this.#oracle.stored(numberIn({ content: message }), message.topic)
+        this.#answer(client)
+        return false
+      },
+      maySubscribe: () => true,
+      connected: () => undefined,
+      disconnected: () => undefined,
+      failed: error => this.#oracle.complain(`the broker failed: ${error instanceof Error ? error.stack : error}`),
+    }
+  }
+
+  #clientObserver() {
+    return {
+      arrived: (link: SimLink, packet: IPublishPacket) => this.#oracle.arrived(link, packet),
+      taken: ({ number, topic, qos, sent, accepted }: Publication, refused: boolean) => {
+        // With QoS 1 there may have been room for the first copy alone.
+        const once = qos !== 1 || sent === 1
+        if (refused && accepted > 0 && once) this.#oracle.complain(`${number} was refused, but published`)
+        if (refused && topic !== DENIED_TOPIC && !this.#schedule.tight) this.#oracle.complain(`${number} was refused`)
+        if (!refused && accepted === 0) this.#oracle.complain(`${number} was acknowledged, but not published`)
+      },
+      complain: this.#oracle.complain,
+    }
+  }
+
+  #answer(client: Client): void {
+    if (!client.open) return
+    const publication = this.#publication({ kind: 'answer', client: '', topic: TOPICS[0], qos: 1, retain: false })
+    this.#oracle.answering(client.clientId, publication)
+    const payload = new TextEncoder().encode(`${publication.number}`)
+    client.deliver(publication.topic, { payload, userProperties: {} })
+  }
+
+  #publication(
+    of: Pick<Publication, 'kind' | 'client' | 'topic' | 'qos' | 'retain'> & Partial<Publication>,
+  ): Publication {
+    const number = ++this.#number
+    const publication = { what: 'small' as const, expiry: undefined, ...of, number, accepted: 0, sent: 0 }
+    this.#oracle.publications.set(number, publication)
+    return publication
+  }
+
+  #act(action: Action): void {
+    if (action.type === 'wait') {
+      this.#clock.advance(action.ms)
+      return
+    }
+    const client = this.#clients[action.client]
+    const link = client?.link
+    if (client === undefined) return
+    switch (action.type) {
+      case 'connect':
+        this.#connect(client, action)
+        return
+      case 'publish':
+        this.#publish(client, action)
+        return
+      case 'kill':
+        if (link === undefined) return
+        this.#network.kill(link)
+        client.link = undefined
+        if (action.noticed) this.#network.notice(link)
+        return
+      default:
+        ask(client, action)
+    }
+  }
+
+  #connect(client: SimClient, action: Extract<Action, { type: 'connect' }>): void {
+    if (client.link) client.link.finished = true
+    const { will } = action
+    const { clientId: name } = client
+    // What was never read cannot end the connection that comes after it.
+    for (const { up } of this.#network.links) if (up[0]?.cmd === 'connect' && up[0].clientId === name) up.length = 0
+    const expiry = client.version === 5 ? will?.expiry : undefined
+    const publication = will && this.#publication({ ...will, expiry, kind: 'will', client: name })
+    client.connect(this.#network.open(client.version), action, publication)
+  }
+
+  #publish(client: SimClient, { topic, qos, retain, what, expiry, alias }: Extract<Action, { type: 'publish' }>): void {
+    if (!client.ready) return
+    // What is empty cannot be told apart with MQTT 3.1.1, and what is refused ends the connection.
+    const plain = client.version === 4
+    const named = plain || topic.startsWith('s/')
+    const publication = this.#publication({
+      kind: 'message',
+      client: client.clientId,
+      topic: plain && topic === DENIED_TOPIC ? TOPICS[1] : topic,
+      qos,
+      retain,
+      what: named && what === 'empty' ? 'small' : what,
+      expiry: plain ? undefined : expiry,
+    })
+    client.publish(publication, alias)
+  }
+
+  /** One packet moves, or a broken connection is noticed; returns whether there was something to do. */
+  #move(): boolean {
+    const [first, ...others] = this.#network.moves
+    if (first === undefined) return false
+    this.#clock.advance(1)
+    this.#settle()
+    this.#moves++
+    this.#random.pick([first, ...others])()
+    this.#settle()
+    return true
+  }
+
+  #settle(): void {
+    this.#network.flush()
+    this.#oracle.settle()
+  }
+
+  /** Everybody comes back, takes what there is and acknowledges it. */
+  #comeToRest(): void {
+    for (const client of this.#clients) {
+      if (client.link) this.#network.kill(client.link)
+      client.link = undefined
+      client.holding = client.stalled = false
+    }
+    this.#drain()
+    // Nobody is too slow who takes one at a time.
+    const receiveMaximum = this.#schedule.tight ? 1 : 65_535
+    const step = { type: 'connect', client: 0, moves: 0, will: undefined, receiveMaximum, ...QUIET } as const
+    // A session that was too full ends when it is due, and another begins.
+    for (let round = 0; round < 3; round++) {
+      for (const client of this.#clients) {
+        if (!client.link) this.#connect(client, step)
+      }
+      this.#drain()
+    }
+    this.#oracle.settled()
+    for (const { clientId, unacknowledged } of this.#clients)
+      if (unacknowledged > 0) this.#oracle.complain(`${unacknowledged} of ${clientId} were not acknowledged`)
+  }
+
+  #drain(): void {
+    const limit = this.#moves + MOST_MOVES
+    while (this.#move()) if (this.#moves > limit) throw new Error('it does not come to rest')
+  }
+
+  /** The broker ends, and leaves nothing behind. */
+  #end(): void {
+    this.#oracle.wills.forget()
+    if (this.#schedule.ending === 'died') this.#core.die()
+    else this.#core.close()
+    for (const link of this.#network.links) this.#network.notice(link)
+    const { budget, retained, sessionCount, connectionCount } = this.#core
+    for (const topic of [...TOPICS, 's/x/1', 's/x/2']) retained.delete(topic)
+    const left = {
+      bytes: budget.used,
+      timers: this.#clock.pending,
+      sessionCount,
+      connectionCount,
+      kept: retained.count,
+    }
+    if (Object.values(left).some(count => count !== 0)) this.#oracle.complain(`left behind: ${JSON.stringify(left)}`)
+  }
+}

@@ -1,0 +1,26 @@
+import { utf8 } from '../../../src/core/util/bytes.js'
+import type { Delivery, Message } from '../../../src/server/broker/routing/delivery.js'
+import type { Subscriber, Subscription } from '../../../src/server/broker/routing/subscription.js'
+
+/** A message with what matters alone. */
+export const messageOf = (topic: string, of: Partial<Message> & { readonly text?: string } = {}): Message => {
+  const { text = topic, ...rest } = of
+  const content = { payload: utf8(text), userProperties: {} }
+  return { topic, content, qos: 1, retain: false, expiresAt: undefined, ...rest }
+}
+
+/** Who keeps what it gets. */
+export class Recipient implements Subscriber {
+  readonly got: Delivery[] = []
+  connected = true
+  lasting = true
+  hasRoom = true
+
+  deliver(delivery: Delivery): void {
+    this.got.push(delivery)
+  }
+
+  subscription(filter: string, of: Partial<Subscription> = {}): Subscription {
+    return { subscriber: this, filter, qos: 2, noLocal: false, retainAsPublished: false, id: undefined, ...of }
+  }
+}

@@ -1,0 +1,189 @@
+import { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import fc from 'fast-check'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Budget } from '../../../../src/server/broker/limits/budget.js'
+import { Outflow } from '../../../../src/server/broker/transport/outflow.js'
+
+/** An outflow into a stream that takes what it is given only when it is told to. */
+function noting() {
+  const calls: Buffer[] = []
+  const waiting: (() => void)[] = []
+  const stream = new Duplex({
+    read: () => undefined,
+    write: (chunk, _encoding, done) => {
+      calls.push(chunk)
+      waiting.push(done)
+    },
+    writev: (chunks, done) => {
+      for (const { chunk } of chunks) calls.push(chunk)
+      waiting.push(done)
+    },
+  })
+  const socket = new Socket()
+  onTestFinished(() => void socket.destroy())
+  let taken = 0
+  const budget = new Budget(1_000_000)
+  const outflow = new Outflow(stream, socket, budget, () => taken++)
+  const take = (): void => {
+    for (const done of waiting.splice(0)) done()
+  }
+  return { stream, socket, outflow, budget, calls, take, taken: () => taken }
+}
+
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
+
+describe('What is written to a connection', () => {
+  it('leaves as one piece at the end of the turn', async () => {
+    const { outflow, calls, take } = noting()
+    outflow.write(bytes(1, 2))
+    const at = outflow.take(2)
+    outflow.block.set([3, 4], at)
+    outflow.write(bytes(5))
+    expect([calls, outflow.unsent]).toEqual([[], 5])
+    await turn()
+    expect([calls, outflow.unsent]).toEqual([[Buffer.from([1, 2, 3, 4, 5])], 5])
+    take()
+    await turn()
+    expect(outflow.unsent).toBe(0)
+  })
+
+  it('leaves at once when that is asked for', () => {
+    const { outflow, calls } = noting()
+    outflow.hold()
+    outflow.write(bytes(1))
+    outflow.flush()
+    expect(calls).toEqual([Buffer.from([1])])
+  })
+
+  it('leaves together with what comes when all is worked off that was read, if that is asked for', async () => {
+    const { outflow, calls } = noting()
+    // An answer that is there as soon as the disk has been waited for.
+    setImmediate(() => outflow.write(bytes(2)))
+    outflow.hold()
+    outflow.write(bytes(1))
+    outflow.linger()
+    outflow.release()
+    expect(calls).toEqual([])
+    await turn()
+    expect(calls).toEqual([Buffer.from([1, 2])])
+  })
+
+  it('is asked anew each time whether it can wait', () => {
+    const { outflow, calls, take } = noting()
+    outflow.hold()
+    outflow.linger()
+    outflow.release()
+    outflow.hold()
+    outflow.write(bytes(1))
+    outflow.release()
+    take()
+    expect(calls).toEqual([Buffer.from([1])])
+  })
+
+  it('waits together while the network does not take what it has, and then leaves as one piece', async () => {
+    const { outflow, calls, take, taken } = noting()
+    outflow.write(bytes(1))
+    await turn()
+    for (const value of [2, 3]) {
+      outflow.write(bytes(value))
+      await turn()
+    }
+    expect([calls.length, outflow.unsent, taken()]).toEqual([1, 3, 0])
+    take()
+    await turn()
+    expect([calls.map(call => [...call]), taken()]).toEqual([[[1], [2, 3]], 1])
+  })
+
+  it('keeps every byte in its place, whatever is written in whatever turns', async () => {
+    const piece = fc.oneof(
+      fc.uint8Array({ maxLength: 60 }),
+      fc.constantFrom(500, 15_000, 16_384, 16_385, 70_000).map(length => new Uint8Array(length).fill(length)),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.record({ piece, turn: fc.boolean() }), { maxLength: 40 }), async steps => {
+        const { outflow, calls, take } = noting()
+        for (const step of steps) {
+          outflow.write(step.piece)
+          if (!step.turn) continue
+          await turn()
+          take()
+        }
+        for (let i = 0; i < 3 + steps.length; i++) {
+          await turn()
+          take()
+        }
+        expect(Buffer.concat(calls).equals(Buffer.concat(steps.map(step => step.piece)))).toBe(true)
+        expect([outflow.unsent, outflow.full]).toEqual([0, false])
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('is not copied when it is large', async () => {
+    const { outflow, calls, take } = noting()
+    const large = new Uint8Array(20_000)
+    outflow.write(bytes(1))
+    outflow.write(large)
+    await turn()
+    take()
+    await turn()
+    expect([outflow.isLarge(large), calls.at(-1)?.buffer]).toEqual([true, large.buffer])
+  })
+
+  it('is too much from 64 KiB on', async () => {
+    const { outflow, take } = noting()
+    outflow.write(new Uint8Array(65_536))
+    expect(outflow.full).toBe(false)
+    outflow.write(bytes(1))
+    expect(outflow.full).toBe(true)
+    await turn()
+    expect(outflow.full).toBe(true)
+    for (let i = 0; i < 3; i++) {
+      take()
+      await turn()
+    }
+    expect(outflow.full).toBe(false)
+  })
+
+  it('costs a connection that does not take a byte of it for a while its life', async () => {
+    const { stream, socket, outflow } = noting()
+    outflow.write(bytes(1))
+    await turn()
+    socket.emit('timeout')
+    expect([stream.destroyed, socket.timeout]).toEqual([false, undefined])
+    outflow.write(new Uint8Array(65_536))
+    expect(socket.timeout).toBe(5_000)
+    socket.emit('timeout')
+    expect(stream.destroyed).toBe(true)
+  })
+
+  it('does not, when the connection is held still on purpose, or has taken everything meanwhile', async () => {
+    const { stream, socket, outflow, take } = noting()
+    outflow.write(new Uint8Array(65_537))
+    await turn()
+    socket.cork()
+    socket.emit('timeout')
+    expect([stream.destroyed, socket.timeout]).toEqual([false, 5_000])
+    socket.uncork()
+    for (let i = 0; i < 3; i++) {
+      take()
+      await turn()
+    }
+    expect(socket.timeout).toBe(0)
+    socket.emit('timeout')
+    expect(stream.destroyed).toBe(false)
+  })
+
+  it('goes with a connection that is destroyed', async () => {
+    const { stream, outflow, calls } = noting()
+    stream.on('error', () => undefined)
+    outflow.write(bytes(1))
+    stream.destroy()
+    await turn()
+    outflow.write(bytes(2))
+    await turn()
+    expect([calls, outflow.unsent]).toEqual([[], 0])
+  })
+})

@@ -1,0 +1,171 @@
+import { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
+import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import { SocketLink } from '../../../../src/server/broker/transport/socket-link.js'
+import { Turns } from '../../../../src/server/broker/transport/turns.js'
+import { ManualClock } from '../../../support/manual-clock.js'
+import { openHandler } from '../../../support/open-broker.js'
+import { bytesOf } from '../simulation/bytes.js'
+
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+const CONNECT = bytesOf({
+  cmd: 'connect',
+  clientId: 'ann',
+  protocolId: 'MQTT',
+  protocolVersion: 5,
+  clean: true,
+  keepalive: 0,
+})
+const publish = (payload: string) => bytesOf({ cmd: 'publish', topic: 'a', payload, qos: 0, dup: false, retain: false })
+const CONNACK = 0x20
+const DISCONNECT = 0xe0
+
+/** A broker at one end of a connection, whose time stands still; what it writes is kept. */
+function setUp(memoryBudget = 1e9) {
+  const clock = new ManualClock()
+  const options = { clock, maximumPacketSize: 10_000_000, maximumKeepAlive: 0, memoryBudget }
+  const taken: string[] = []
+  const core = new BrokerCore(options, {
+    ...openHandler,
+    topic: 'a',
+    take: (_, { payload }) => taken.push(new TextDecoder().decode(payload)) === 0,
+  })
+  const written: Uint8Array[] = []
+  const stream = new Duplex({
+    read: () => undefined,
+    write: (chunk, _encoding, done) => {
+      written.push(chunk)
+      done()
+    },
+  })
+  const socket = new Socket()
+  onTestFinished(() => {
+    stream.destroy()
+    socket.destroy()
+  })
+  const { budget, accounts, timeouts, maximumPacketSize } = core
+  const link = new SocketLink(stream, socket, {
+    clock,
+    budget,
+    accounts,
+    timeouts,
+    maximumPacketSize,
+    turns: new Turns(clock),
+  })
+  link.attach(core.accept(link))
+  const come = async (...chunks: Uint8Array[]): Promise<void> => {
+    for (const chunk of chunks) stream.push(chunk)
+    await turn()
+  }
+  const kinds = (): (number | undefined)[] => written.map(([first]) => first)
+  return { clock, core, link, stream, come, written, kinds, taken }
+}
+
+describe('A link over a socket', () => {
+  it('cuts what comes into packets, however it comes', async () => {
+    const { come, kinds, taken } = setUp()
+    const bytes = Buffer.concat([CONNECT, publish('1'), publish('22')])
+    for (const byte of bytes) await come(Uint8Array.of(byte))
+    await come(Buffer.concat([publish('3'), publish('4')]))
+    expect(kinds()).toEqual([CONNACK])
+    expect(taken).toEqual(['1', '22', '3', '4'])
+  })
+
+  it('cuts off a client that begins a packet and does not end it', async () => {
+    const { come, clock, stream, core } = setUp()
+    await come(CONNECT, publish('12345').subarray(0, 4))
+    clock.advance(LIMIT.packetTimeout - 1)
+    expect(stream.destroyed).toBe(false)
+    clock.advance(1)
+    expect(stream.destroyed).toBe(true)
+    await turn()
+    expect([core.connectionCount, core.budget.used, clock.pending]).toEqual([0, 0, 0])
+  })
+
+  it('gives each packet its own time', async () => {
+    const { come, clock, stream, taken } = setUp()
+    await come(CONNECT)
+    const [head, tail] = [publish('12345').subarray(0, 4), publish('12345').subarray(4)]
+    for (let i = 0; i < 3; i++) {
+      await come(head)
+      clock.advance(LIMIT.packetTimeout - 1)
+      await come(tail)
+    }
+    expect(stream.destroyed).toBe(false)
+    expect(taken).toHaveLength(3)
+  })
+
+  it('gives a large packet time as long as it keeps coming', async () => {
+    const { come, clock, stream } = setUp()
+    const bytes = publish('x'.repeat(4_000_000))
+    await come(CONNECT, bytes.subarray(0, 2_000_000))
+    clock.advance(LIMIT.packetTimeout)
+    expect(stream.destroyed).toBe(false)
+    clock.advance(2_000_000 / LIMIT.packetRate)
+    expect(stream.destroyed).toBe(true)
+  })
+
+  it('counts what is not complete, and refuses it when memory is short, which is there again at once', async () => {
+    const { come, core, clock, kinds } = setUp(300_000)
+    await come(CONNECT, publish('x'.repeat(1_000_000)).subarray(0, 200_000))
+    expect(core.budget.used).toBeGreaterThanOrEqual(200_000)
+    await come(new Uint8Array(200_000))
+    clock.advance(0)
+    expect(core.budget.used).toBeLessThan(200)
+    await turn()
+    expect(kinds()).toEqual([CONNACK, DISCONNECT])
+  })
+
+  it('holds what waits for the client, and not what is being worked off', async () => {
+    const { come, core, link } = setUp()
+    await come(CONNECT)
+    const bytes = publish('x'.repeat(500_000))
+    let held = -1
+    const receive = core.handler.take
+    core.handler.take = (...message) => {
+      held = link.held
+      return receive(...message)
+    }
+    await come(bytes.subarray(0, 400_000))
+    expect(link.held).toBeGreaterThanOrEqual(400_000)
+    await come(bytes.subarray(400_000))
+    expect([held, link.held]).toEqual([0, 0])
+  })
+
+  it('holds nothing any more as soon as it is given up, also of what the network does not take', async () => {
+    const { come, core, link, stream } = setUp()
+    await come(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
+    stream.cork()
+    for (let n = 0; n < 3; n++) link.write(new Uint8Array(500_000))
+    expect(link.held).toBeGreaterThanOrEqual(1_900_000)
+    link.destroy()
+    expect([link.held, core.budget.used]).toEqual([0, 0])
+  })
+
+  it('does what was said before a client hung up', async () => {
+    const { come, stream, taken, core } = setUp()
+    stream.push(Buffer.concat([CONNECT, publish('1'), publish('2')]))
+    stream.push(null)
+    await come()
+    expect(taken).toEqual(['1', '2'])
+    expect(core.connectionCount).toBe(0)
+  })
+
+  it('leaves nothing behind when the network breaks, whatever was under way', async () => {
+    const { come, stream, core, clock } = setUp()
+    await come(CONNECT, publish('1'.repeat(1_000)).subarray(0, 500))
+    stream.destroy(new Error('ECONNRESET'))
+    await turn()
+    expect([core.connectionCount, core.sessionCount, core.budget.used, clock.pending]).toEqual([0, 0, 0, 0])
+  })
+
+  it('ends a connection by itself that the client does not close in time', async () => {
+    const { come, stream, clock } = setUp()
+    await come(CONNECT, CONNECT)
+    expect(stream.destroyed).toBe(false)
+    clock.advance(LIMIT.closeTimeout)
+    expect(stream.destroyed).toBe(true)
+  })
+})

@@ -1,0 +1,75 @@
+import { concat, firstValueFrom, NEVER, type Observable, of, Subject, take, throwError, toArray } from 'rxjs'
+import { TestScheduler } from 'rxjs/testing'
+import { describe, expect, it } from 'vitest'
+import { ApiError } from '../../../../console/src/api/api.js'
+import { type FeedEvent, feed } from '../../../../console/src/api/feed.js'
+import type { StoreFacts, StreamLine } from '../../../../src/server/console/contract.js'
+
+const FACTS: StoreFacts = { url: 'mqtt://a:1', wsUrl: 'ws://a:2', seeded: false, version: '1.2.3' }
+const LINE: StreamLine = { type: 'clients', clients: [] }
+
+const typesOf = (events: readonly FeedEvent[]): string => events.map(({ type }) => type).join(' ')
+
+/** What the feed says, and when, on virtual time. */
+function timed(api: Parameters<typeof feed>[0], until: number): string[] {
+  const said: string[] = []
+  const scheduler = new TestScheduler(() => undefined)
+  scheduler.run(({ flush }) => {
+    const subscription = feed(api).subscribe(({ type }) => said.push(`${Math.round(scheduler.now() / 1_000)} ${type}`))
+    scheduler.schedule(() => subscription.unsubscribe(), until)
+    flush()
+  })
+  return said
+}
+
+describe('The feed of the server', () => {
+  it('has the facts first, then every line', async () => {
+    const api = { facts: () => of(FACTS), stream: () => concat(of(LINE, LINE), NEVER) }
+    expect(await firstValueFrom(feed(api).pipe(take(3), toArray()))).toEqual([
+      { type: 'open', facts: FACTS },
+      { type: 'line', line: LINE },
+      { type: 'line', line: LINE },
+    ])
+  })
+
+  it('asks for everything anew when the stream ends, fails or was never there', async () => {
+    const ends: (() => Observable<StreamLine>)[] = [
+      () => of(LINE),
+      () =>
+        concat(
+          of(LINE),
+          throwError(() => new TypeError('network')),
+        ),
+      () => NEVER,
+    ]
+    const api = { facts: () => of(FACTS), stream: () => (ends.shift() ?? (() => NEVER))() }
+    const events = await firstValueFrom(feed(api).pipe(take(7), toArray()))
+    expect(typesOf(events)).toBe('open line lost open line lost open')
+  })
+
+  it('takes silence for a loss', () => {
+    const stream = () => concat(of(LINE), NEVER)
+    expect(timed({ facts: () => of(FACTS), stream }, 7_000)).toEqual(['0 open', '0 line', '6 lost', '6 open', '6 line'])
+    expect(timed({ facts: () => NEVER, stream }, 6_100)).toEqual(['6 lost'])
+  })
+
+  it('tries less and less often, but does not give up', () => {
+    const said = timed({ facts: () => throwError(() => new TypeError('network')), stream: () => NEVER }, 60_000)
+    expect(said.length).toBeGreaterThan(14)
+    expect(said.length).toBeLessThan(36)
+  })
+
+  it('ends with a token that is refused', async () => {
+    const cause = new ApiError(401, { code: 'token', message: 'wrong' })
+    const api = { facts: () => throwError(() => cause), stream: () => NEVER }
+    expect(await firstValueFrom(feed(api).pipe(toArray()))).toEqual([{ type: 'refused', cause }])
+  })
+
+  it('gives up its request when nobody listens any more', () => {
+    const lines$ = new Subject<StreamLine>()
+    const subscription = feed({ facts: () => of(FACTS), stream: () => lines$ }).subscribe()
+    expect(lines$.observed).toBe(true)
+    subscription.unsubscribe()
+    expect(lines$.observed).toBe(false)
+  })
+})

@@ -1,0 +1,191 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { linesOf } from '../../../src/node/dump/lines.js'
+import type { StreamLine } from '../../../src/server/console/contract.js'
+import { serveConsole } from '../../../src/server/console/index.js'
+import { type AttachedStore, type AttachOptions, attach } from '../../../src/server/index.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { untilState } from '../../support/open-attached.js'
+import { openBroker } from '../../support/open-broker.js'
+import { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+import { openConsoleOf } from './open-console.js'
+
+const QUICK: AttachOptions = { reconnect: { initial: 20, maximum: 200 } }
+const now = (): string => `${Date.now()}:0:client`
+
+/** Status and JSON of an answer. */
+const answerOf = async (response: Promise<Response>): Promise<readonly [number, unknown]> => {
+  const answer = await response
+  return [answer.status, await answer.json()]
+}
+
+/** A store at a broker of somebody else, and its console. */
+async function openAttachedConsole(options: Parameters<typeof openConsoleOf>[1] = {}) {
+  const broker = await openBroker()
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const store = await attach(url, QUICK)
+  onTestFinished(async () => store.close())
+  const brokerUrl = `ws://127.0.0.1:${broker.wsPort}/`
+  return { broker, url, brokerUrl, store, ...(await openConsoleOf(store, { brokerUrl, ...options })) }
+}
+
+/** The pulses of a console, one after the other. */
+async function pulsesOf(store: AttachedStore, clock: ManualClock, ask: (path: string) => Promise<Response>) {
+  const { body } = await ask('api/stream')
+  if (body === null) throw new Error('no body')
+  const reader = body.getReader()
+  onTestFinished(async () => reader.cancel())
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) yield chunk.value
+  }
+  const lines = linesOf(chunks())
+  return {
+    /** When the store is in this state, one in which it is. */
+    until: async (state: AttachedStore['state']['state']) => {
+      if (store.state.state !== state) await untilState(store, state)
+      clock.advance(1_000)
+      for (;;) {
+        const { value } = await lines.next()
+        if (value === undefined) throw new Error('the stream ended')
+        const line: StreamLine = JSON.parse(value)
+        if (line.type === 'pulse' && line.attached?.state === state) return line
+      }
+    },
+  }
+}
+
+describe('The console of an attached store', () => {
+  it('says that it is at a broker of somebody else, and where browsers find that', async () => {
+    const { url, brokerUrl, ask, server } = await openAttachedConsole()
+    const facts = { url, wsUrl: brokerUrl, attached: true, seeded: false, version: '1.2.3' }
+    expect(await answerOf(ask('api/store'))).toEqual([200, facts])
+    const { headers } = await fetch(server.url)
+    expect(headers.get('content-security-policy')).toContain(`connect-src 'self' ${brokerUrl};`)
+  })
+
+  it('gives the login for the broker to the bearer of the token alone', async () => {
+    const brokerLogin = { username: 'page', password: 'seven words' }
+    const { ask, server } = await openAttachedConsole({ brokerLogin })
+    expect(await (await ask('api/store')).json()).toMatchObject({ brokerLogin })
+    for (const path of ['', 'api/store', 'api/stream']) {
+      const stranger = await fetch(new URL(path, server.url))
+      expect(`${JSON.stringify([...stranger.headers])}${await stranger.text()}`).not.toMatch(/seven|page"/)
+    }
+  })
+
+  it('tells keys, clients and what they watch', async () => {
+    const { url, store, ask } = await openAttachedConsole()
+    await untilState(store, 'serving')
+    const alice = await RawClient.ready(url, 'alice')
+    await alice.request(command('KEYNOTIFY k'))
+    await alice.request(command('SET k value PX 60000'), { timestamp: now() })
+    const { version, expiresAt } = store.peek('k') ?? {}
+    expect(await answerOf(ask('api/keys', { ids: ['6B', '6C'] }))).toEqual([
+      200,
+      { keys: [{ id: '6B', version, size: 5, expiresAt, watchers: 1 }] },
+    ])
+    expect(await answerOf(ask('api/client', { clientId: 'alice' }))).toEqual([
+      200,
+      { clientId: 'alice', watches: 1, ids: ['6B'] },
+    ])
+    expect(await answerOf(ask('api/client', { clientId: 'bob' }))).toMatchObject([404, { code: 'not-found' }])
+  })
+
+  it.each([
+    ['cut', { clientId: 'alice' }],
+    ['freeze', { ms: 100 }],
+    ['restart', { keys: 'kept' }],
+    ['usage', undefined],
+  ])('refuses to %s: that is the business of the broker', async (path, body) => {
+    const { ask } = await openAttachedConsole()
+    expect(await answerOf(ask(`api/${path}`, body))).toMatchObject([409, { code: 'attached' }])
+  })
+
+  it('dumps, loads and resets', async () => {
+    const { store, ask } = await openAttachedConsole({ seed: [{ key: 's', value: '1' }] })
+    await untilState(store, 'serving')
+    expect(await answerOf(ask('api/reset', {}))).toEqual([200, { deleted: 0, set: 1 }])
+    const dump = '{"key":"k","value":"v","version":"1696374425000:1:StateStore"}\n'
+    expect(await answerOf(ask('api/load', dump))).toEqual([200, { loaded: 1, versionsKept: 0, expired: 0 }])
+    const keys = (await (await ask('api/dump')).text()).trim().split('\n')
+    expect(keys.map(line => JSON.parse(line).key)).toEqual(['s', 'k'])
+  })
+
+  it('tells in every pulse what the store does, and what keeps it from serving', async () => {
+    const clock = new ManualClock()
+    const { broker, store, url, ask } = await openAttachedConsole({ clock })
+    const pulses = await pulsesOf(store, clock, ask)
+    const { startedAt, connections } = await pulses.until('serving')
+    expect([startedAt, connections]).toEqual([store.startedAt, 0])
+    await RawClient.ready(url, 'alice').then(async alice => alice.request(command('KEYNOTIFY k')))
+    await broker.close()
+    const away = await pulses.until('reconnecting')
+    expect(away).toMatchObject({
+      startedAt,
+      attached: { why: expect.stringMatching(/^The store cannot reach its broker: ./) },
+    })
+    expect(away).toMatchObject({ connections: 1, watches: 1 })
+    await openBroker({ port: Number(new URL(url).port) })
+    expect(await pulses.until('serving')).not.toHaveProperty('attached.why')
+    await store.close()
+    expect(await pulses.until('closed')).toMatchObject({ attached: { why: 'The store has stopped' } })
+  })
+
+  it('has nothing of a standby, and says so where one would lose something by it', async () => {
+    const { url, store: first } = await openAttachedConsole()
+    await untilState(first, 'serving')
+    const second = await attach(url, QUICK)
+    onTestFinished(async () => second.close())
+    const clock = new ManualClock()
+    const { ask } = await openConsoleOf(second, { clock, brokerUrl: 'ws://127.0.0.1:1' })
+    await first.load([{ key: 'k', value: 'v' }])
+    const pulses = await pulsesOf(second, clock, ask)
+    const waiting = await pulses.until('standby')
+    expect(waiting).toMatchObject({ keys: 0, watches: 0, connections: 0, requests: 0, keyspace: 0 })
+    expect(waiting).not.toHaveProperty('startedAt')
+    expect(await answerOf(ask('api/keys', { ids: ['6B'] }))).toEqual([200, { keys: [] }])
+    expect(await answerOf(ask('api/dump'))).toMatchObject([
+      503,
+      { code: 'closed', message: expect.stringMatching(/dump the one that does/) },
+    ])
+    expect(await answerOf(ask('api/load', '{"key":"k","value":"w"}'))).toMatchObject([
+      503,
+      { code: 'closed', message: 'Another store serves, and has the keys; load them there' },
+    ])
+    await first.close()
+    expect(await pulses.until('serving')).toMatchObject({ startedAt: second.startedAt })
+  })
+})
+
+describe('The console of an attached store needs', () => {
+  const WRONG: readonly (readonly [options: object, message: RegExp])[] = [
+    [{}, /`brokerUrl` for an attached store/],
+    [{ brokerUrl: 'mqtt://127.0.0.1' }, /`brokerUrl` to be an address with ws:/],
+    [{ brokerUrl: 'ws://user:secret@127.0.0.1' }, /`brokerUrl` without user name and password/],
+    [{ brokerUrl: 'ws://127.0.0.1', brokerLogin: {} }, /`brokerLogin` to have a `username`/],
+    [{ brokerUrl: 'ws://127.0.0.1', brokerLogin: { username: 'a', password: 7 } }, /`brokerLogin`/],
+    [{ brokerUrl: 'ws://127.0.0.1', brokerLogin: { userName: 'a' } }, /did you mean `username`/],
+  ]
+
+  it.each(WRONG)('what %j has not', async (options, message) => {
+    const store = await attach('mqtt://127.0.0.1:1', QUICK)
+    onTestFinished(async () => store.close())
+    await expect(serveConsole(store, { port: 0, ...options })).rejects.toMatchObject({
+      code: 'argument',
+      message: expect.stringMatching(message),
+    })
+  })
+
+  it('no broker that can be reached: it says why the store does not serve', async () => {
+    const store = await attach('mqtt://127.0.0.1:1', QUICK)
+    onTestFinished(async () => store.close())
+    const clock = new ManualClock()
+    const { ask } = await openConsoleOf(store, { clock, brokerUrl: 'ws://127.0.0.1:2' })
+    const { attached } = await (await pulsesOf(store, clock, ask)).until('reconnecting')
+    expect(attached?.why).toMatch(/ECONNREFUSED/)
+    expect(await answerOf(ask('api/load', ''))).toMatchObject([
+      503,
+      { message: expect.stringMatching(/does not serve yet/) },
+    ])
+  })
+})

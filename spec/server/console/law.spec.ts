@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, normalize } from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const PAGE = new URL('../../../console', import.meta.url).pathname
+
+/** What the page may import of the library's insides; anything else comes from `rx-statestore`, as in any app. */
+const INSIDES = [
+  '../src/base/backoff.js',
+  '../src/base/bytes.js',
+  '../src/base/random.js',
+  '../src/console/contract.js',
+]
+/** What each folder may import besides itself. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  model: [],
+  api: [],
+  state: ['model', 'api'],
+  view: ['model', 'state', 'style'],
+}
+
+const files = readdirSync(join(PAGE, 'src'), { recursive: true, encoding: 'utf8' })
+  .map(file => file.replaceAll('\\', '/'))
+  .filter(file => /\.(tsx?|css)$/.test(file))
+const sources = files.map(file => ({ file, source: readFileSync(join(PAGE, 'src', file), 'utf8') }))
+const imports = sources.flatMap(({ file, source }) =>
+  Array.from(source.matchAll(/(?:from|import)[ (]'(\.[^']+)'/g), ([, target = '']) => ({
+    file,
+    target: normalize(join('src', file, '..', target)),
+  })),
+)
+
+describe("The console's page", () => {
+  it('uses the library as an app does, but for a few insides', () => {
+    const inside = imports.filter(({ target }) => target.startsWith('../'))
+    expect([...new Set(inside.map(({ target }) => target))].sort()).toEqual(INSIDES)
+  })
+
+  it('has views above states above models', () => {
+    const forbidden = imports.filter(({ file, target }) => {
+      const [from = '', to = ''] = [file.split('/')[0], target.split('/')[1]]
+      return target.startsWith('src/') && from in MAY_IMPORT && from !== to && !MAY_IMPORT[from]?.includes(to)
+    })
+    expect(forbidden).toEqual([])
+    expect(imports.length).toBeGreaterThan(100)
+  })
+
+  it('asks nobody else for anything, and makes no HTML of texts', () => {
+    const html = readFileSync(join(PAGE, 'index.html'), 'utf8')
+    const offenders = [...sources, { file: 'index.html', source: html }].filter(({ source }) =>
+      /https?:\/\/|innerHTML|dangerouslySetInnerHTML|insertAdjacentHTML|@font-face| style="|<script>/.test(source),
+    )
+    expect(offenders.map(({ file }) => file)).toEqual([])
+  })
+
+  it('has small files', () => {
+    const large = sources.filter(({ file, source }) => source.split('\n').length > (/css$/.test(file) ? 300 : 250))
+    expect(large.map(({ file }) => file)).toEqual([])
+  })
+})

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { toGlob } from '../../../../console/src/model/glob.js'
+import { inOrder, listed, nameFor } from '../../../../console/src/model/listed-key.js'
+import { toFragment, toRoute } from '../../../../console/src/model/route.js'
+import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
+import { compileGlob } from '../../../../src/server/engine/glob.js'
+
+describe('What is looked for', () => {
+  it.each([
+    ['', '*'],
+    ['asset/*', 'asset/*'],
+    ['a?', 'a?'],
+    ['[ab]', '[ab]'],
+    ['set', '*set*'],
+    ['thermostat1\\', '*thermostat1\\\\*'],
+  ])('as %j is the glob %j', (typed, glob) => {
+    expect(toGlob(typed)).toBe(glob)
+  })
+
+  it.each(['thermostat1\\setPoint', 'a-b!c^d]e', 'line 1'])('is found anywhere, as it is: %j', word => {
+    const { matches } = compileGlob(utf8(toGlob(word)))
+    expect(matches(utf8(`before ${word} after`))).toBe(true)
+    expect(matches(utf8('something else'))).toBe(false)
+  })
+})
+
+describe('A listed key', () => {
+  it('is known by its id alone', () => {
+    expect(listed(toHex(utf8('grün')))).toEqual({ id: '6772C3BC6E', name: 'grün', binary: false })
+    expect(listed('FF00')).toEqual({ id: 'FF00', name: '0xFF00', binary: true })
+  })
+
+  it('is told from one whose name looks alike', () => {
+    const text = listed(toHex(utf8('0xFF00')))
+    expect([nameFor(text), nameFor(listed('FF00'))]).toEqual(['0xFF00', new Uint8Array([255, 0])])
+  })
+
+  it('stands where people look for it', () => {
+    const keys = ['line-10', 'line-9', 'Asset', 'asset/2', 'asset/10'].map(name => listed(toHex(utf8(name))))
+    expect(inOrder(keys).map(({ name }) => name)).toEqual(['Asset', 'asset/2', 'asset/10', 'line-9', 'line-10'])
+  })
+})
+
+describe('A route', () => {
+  it.each([
+    ['#/keys', { view: 'keys' }],
+    ['#/keys/6772', { view: 'keys', id: '6772' }],
+    ['#/clients', { view: 'clients' }],
+    ['#/store', { view: 'store' }],
+  ] as const)('is in the address as %s', (fragment, route) => {
+    expect(toRoute(fragment)).toEqual(route)
+    expect(toFragment(route)).toBe(fragment)
+  })
+
+  it.each(['', '#', '#/nowhere', '#/keys/xyz', '#token=1'])('is that of the keys for %j', fragment => {
+    expect(toRoute(fragment)).toEqual({ view: 'keys' })
+  })
+})

@@ -1,0 +1,111 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { dots, MEMORY, NO_BEATS, withBeat } from '../../../../console/src/model/beats.js'
+import { spark } from '../../../../console/src/model/spark.js'
+import { currentRow, scrollToShow, topsOf, visibleRows } from '../../../../console/src/model/window.js'
+
+describe('The rows to be seen', () => {
+  const even = (count: number) => topsOf(Array.from({ length: count }), () => 34)
+  const viewport = { scrollTop: 0, height: 340, tops: even(2_000) }
+
+  it('are those in the window, and some around', () => {
+    expect(visibleRows(viewport)).toEqual({ first: 0, end: 16 })
+    expect(visibleRows({ ...viewport, scrollTop: 3_400 })).toEqual({ first: 94, end: 116 })
+    expect(visibleRows({ ...viewport, scrollTop: 3_410 }, 0)).toEqual({ first: 100, end: 111 })
+  })
+
+  it('end with the list', () => {
+    expect(visibleRows({ ...viewport, scrollTop: 67_660 })).toEqual({ first: 1_984, end: 2_000 })
+    expect(visibleRows({ ...viewport, tops: even(3) })).toEqual({ first: 0, end: 3 })
+  })
+
+  it('are none of an empty list, or of one that became shorter than where it was scrolled to', () => {
+    expect(visibleRows({ ...viewport, tops: even(0) })).toEqual({ first: 0, end: 0 })
+    expect(visibleRows({ ...viewport, scrollTop: 60_000, tops: even(10) })).toEqual({ first: 4, end: 10 })
+  })
+
+  it('have room for every row that is to be seen', () => {
+    const numbers = { scrollTop: fc.integer({ min: -50, max: 90_000 }), height: fc.integer({ min: 0, max: 2_000 }) }
+    fc.assert(
+      fc.property(fc.record({ ...numbers, rows: fc.array(fc.constantFrom(34, 44, 78)) }), one => {
+        const { scrollTop, height, rows } = one
+        const tops = topsOf(rows, row => row)
+        const { first, end } = visibleRows({ scrollTop, height, tops })
+        expect(0 <= first && first <= end && end <= rows.length).toBe(true)
+        expect(end - first).toBeLessThanOrEqual(Math.ceil(height / 34) + 14)
+        const seen = Array.from(rows, (_, row) => row).filter(
+          row => (tops[row + 1] ?? 0) > Math.max(0, scrollTop) && (tops[row] ?? 0) < scrollTop + height,
+        )
+        expect(seen.every(row => first <= row && row < end)).toBe(true)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('are reached by the shortest way', () => {
+    const there = { ...viewport, scrollTop: 340 }
+    expect(scrollToShow(12, there)).toBe(340)
+    expect(scrollToShow(9, there)).toBe(306)
+    expect(scrollToShow(20, there)).toBe(374)
+  })
+})
+
+describe('The row the keyboard acts on', () => {
+  const rows = (ids: string): readonly { readonly id: string }[] => Array.from(ids, id => ({ id }))
+
+  it('goes with its key', () => {
+    expect(currentRow(rows('abc'), 'b', 0)).toBe(1)
+    expect(currentRow(rows('0123abc'), 'b', 1)).toBe(5)
+  })
+
+  it('is the one in its place when the key is gone, and none of an empty list', () => {
+    expect(currentRow(rows('acd'), 'b', 1)).toBe(1)
+    expect(currentRow(rows('ab'), 'c', 2)).toBe(1)
+    expect(currentRow([], 'a', 0)).toBe(-1)
+  })
+})
+
+describe('Marbles', () => {
+  it('are one for changes that are close', () => {
+    const beats = [1_000, 1_900, 2_600, 9_000].reduce((kept, at) => withBeat(kept, 'set', at), NO_BEATS)
+    expect(beats).toEqual({ sets: [0, 2_500, 7_500], deletes: [] })
+  })
+
+  it('are of two kinds', () => {
+    expect(withBeat(withBeat(NO_BEATS, 'set', 0), 'delete', 0)).toEqual({ sets: [0], deletes: [0] })
+  })
+
+  it('are forgotten after a minute, so that there is an end of them', () => {
+    const times = Array.from({ length: 10_000 }, (_, i) => i * 100)
+    const { sets } = times.reduce((kept, at) => withBeat(kept, 'set', at), NO_BEATS)
+    expect(sets.length).toBeLessThanOrEqual(MEMORY / 2_500 + 1)
+  })
+
+  it('move to the left, and out', () => {
+    expect(dots([10_000], 10_000, 128, 8, 4)).toBe('M124 8h0')
+    expect(dots([10_000], 40_000, 128, 8, 4)).toBe('M64 8h0')
+    expect(dots([10_000], 70_000, 128, 8, 4)).toBe('')
+  })
+})
+
+describe('A small chart', () => {
+  it('has its newest value at the right, and the highest at the top', () => {
+    expect(spark([0, 10, 5], 11, 100, 20, 4)).toEqual({
+      line: 'M80 20L90 0L100 10',
+      area: 'M80 20L90 0L100 10L100 20L80 20Z',
+      highest: 10,
+    })
+  })
+
+  it('makes no mountain of a molehill', () => {
+    expect(spark([1], 11, 100, 20, 4)).toMatchObject({ line: 'M100 15', highest: 4 })
+  })
+
+  it('shows the newest values when there are more than it has room for', () => {
+    expect(spark([9, 8, 1, 2], 2, 10, 10, 1).line).toBe('M0 5L10 0')
+  })
+
+  it('of nothing is nothing', () => {
+    expect(spark([], 10, 10, 10, 1)).toEqual({ line: '', area: '', highest: 1 })
+  })
+})

@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { compactJson, isCompact, MOST_SPREAD, spreadJson } from '../../../../console/src/model/json-layout.js'
+
+/** JSON without blanks, with numbers that no double has. */
+const anyCompact = fc
+  .json()
+  .map(text => JSON.stringify(JSON.parse(text)))
+  .chain(text => fc.constantFrom(text, `[${text},12345678901234567890.10,1e999,{"a":1,"a":2}]`))
+
+describe('JSON that is edited', () => {
+  it('is spread over lines', () => {
+    expect(spreadJson('{"a":[1,{}],"b\\"":" x "}')).toBe('{\n  "a": [\n    1,\n    {}\n  ],\n  "b\\"": " x "\n}')
+  })
+
+  it('is put together as it was, digit by digit', () => {
+    fc.assert(
+      fc.property(anyCompact, json => {
+        expect(compactJson(spreadJson(json))).toBe(json)
+        expect(isCompact(json)).toBe(true)
+      }),
+    )
+  })
+
+  it('is left alone with a layout of its own, and when it is long', () => {
+    expect(isCompact('{"a": 1}')).toBe(false)
+    expect(isCompact('[1]\n')).toBe(false)
+    expect(isCompact(`"${'x'.repeat(MOST_SPREAD)}"`)).toBe(false)
+  })
+})

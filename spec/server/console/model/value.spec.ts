@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { hexRows } from '../../../../console/src/model/hex-rows.js'
+import { jsonTokens } from '../../../../console/src/model/json-tokens.js'
+import { readable, show } from '../../../../console/src/model/value.js'
+import { utf8 } from '../../../../src/core/util/bytes.js'
+
+describe('A value in a line', () => {
+  it.each([
+    ['21.5', 'number'],
+    ['-3e2', 'number'],
+    [' 7 ', 'number'],
+    ['1e999', 'text'],
+    ['0x10', 'text'],
+    ['1,5', 'text'],
+    ['true', 'boolean'],
+    ['True', 'text'],
+    ['{"a":1}', 'json'],
+    ['[]', 'json'],
+    ['"quoted"', 'json'],
+    ['null', 'json'],
+    ['nobody', 'text'],
+    ['{broken', 'text'],
+    ['grüße\tan\nalle', 'text'],
+    ['a\u0000b', 'binary'],
+    ['', 'empty'],
+  ])('takes %j for %s', (text, kind) => {
+    expect(show(utf8(text)).kind).toBe(kind)
+  })
+
+  it('has the number of a number alone', () => {
+    expect(show(utf8(' 21.5 ')).number).toBe(21.5)
+    expect(show(utf8('"21.5"')).number).toBeUndefined()
+  })
+
+  it('shows bytes that are no text as pairs of digits', () => {
+    expect(show(new Uint8Array([0, 255, 16]))).toEqual({ kind: 'binary', line: '00 FF 10', number: undefined })
+  })
+
+  it('makes one line of several', () => {
+    expect(show(utf8('{\n  "a": 1,\n  "b": 2\n}')).line).toBe('{ "a": 1, "b": 2 }')
+  })
+
+  it('cuts what is long', () => {
+    expect(show(utf8('x'.repeat(5_000))).line).toMatch(/^x{240}…$/)
+    expect(show(new Uint8Array(5_000)).line).toMatch(/^(00 ){48}…$/)
+  })
+
+  it.each([0, 1, 2, 3])('does not take a large text for bytes when its beginning ends amid a character (%i)', shift => {
+    const text = 'x'.repeat(shift) + '𝄞'.repeat(20_000)
+    expect(show(utf8(text)).kind).toBe('text')
+    expect(text.startsWith(readable(utf8(text)) ?? '-')).toBe(true)
+  })
+
+  it('is found for any bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), bytes => {
+        expect(show(bytes).line).not.toMatch(/\n/)
+      }),
+    )
+  })
+})
+
+describe('JSON in lines', () => {
+  const lines = (json: string): string =>
+    jsonTokens(json)
+      .map(({ text }) => text)
+      .join('')
+
+  it('is what JSON.stringify makes of it', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), value => {
+        const json = JSON.stringify(value)
+        expect(lines(json)).toBe(JSON.stringify(JSON.parse(json), null, 2))
+      }),
+    )
+  })
+
+  it('keeps all digits, names that come twice, and what looks like marks in a text', () => {
+    expect(lines('{"a":12345678901234567890.10,"a":"} ,"}')).toBe('{\n  "a": 12345678901234567890.10,\n  "a": "} ,"\n}')
+  })
+
+  it('tells names from texts', () => {
+    const types = jsonTokens('{"a":"b","c":[true,-1e3]}').filter(({ type }) => type !== 'mark')
+    expect(types.map(({ type, text }) => `${type} ${text}`)).toEqual([
+      'name "a"',
+      'string "b"',
+      'name "c"',
+      'word true',
+      'number -1e3',
+    ])
+  })
+})
+
+describe('A dump', () => {
+  it('has eight bytes in a row, and their signs', () => {
+    expect(hexRows(utf8('Hello, wörld'))).toEqual([
+      { offset: '0000', bytes: '48 65 6C 6C 6F 2C 20 77', text: 'Hello, w' },
+      { offset: '0008', bytes: 'C3 B6 72 6C 64', text: '··rld' },
+    ])
+  })
+
+  it('of nothing is empty', () => {
+    expect(hexRows(new Uint8Array())).toEqual([])
+  })
+})

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest'
+import { count, counted, measured, shortCount, size } from '../../../../console/src/model/amount.js'
+import { keyParts } from '../../../../console/src/model/key-parts.js'
+import { keyLine, keySigns } from '../../../../console/src/model/key-signs.js'
+import { summaryOf } from '../../../../console/src/model/summary.js'
+import { dateAndTime, left, span, timeOfDay } from '../../../../console/src/model/time.js'
+import { shortVersion, shortVersionOf } from '../../../../console/src/model/version.js'
+import { inWords } from '../../../../console/src/model/words.js'
+import { ServiceError } from '../../../../src/core/util/errors.js'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+describe('A span of time', () => {
+  it.each([
+    [-5, '0s'],
+    [999, '0s'],
+    [42 * SECOND, '42s'],
+    [3 * MINUTE + 7 * SECOND, '3m 07s'],
+    [HOUR - 1, '59m 59s'],
+    [5 * HOUR + 2 * MINUTE, '5h 02m'],
+    [24 * HOUR, '1d 0h'],
+    [12 * 24 * HOUR + 4 * HOUR, '12d 4h'],
+  ])('of %i ms is %s', (ms, words) => {
+    expect(span(ms)).toBe(words)
+  })
+
+  it.each([
+    [1, '1s'],
+    [1_000, '1s'],
+    [1_001, '2s'],
+    [0, '0s'],
+    [-1, '0s'],
+    [59_500, '1m 00s'],
+  ])('that is left is 0 only at its end: %i ms is %s', (ms, words) => {
+    expect(left(ms)).toBe(words)
+  })
+})
+
+describe('A time', () => {
+  const at = new Date(2026, 1, 3, 4, 5, 6, 7).getTime()
+
+  it('of day has ms', () => {
+    expect(timeOfDay(at)).toBe('04:05:06.007')
+    expect(dateAndTime(at)).toBe('2026-02-03 04:05:06.007')
+  })
+
+  it('and a counter are a version', () => {
+    expect(shortVersion({ wallClock: at, counter: 3 })).toBe('04:05:06.007·3')
+    expect(shortVersionOf(`${at}:12:StateStore`)).toBe('04:05:06.007·12')
+    expect(shortVersionOf('something else')).toBe('something else')
+  })
+})
+
+describe('An amount', () => {
+  it('has separators, and a noun that fits', () => {
+    expect(count(1_000_000)).toBe('1,000,000')
+    expect([counted(0, 'key'), counted(1, 'key'), counted(2_000, 'key')]).toEqual(['0 keys', '1 key', '2,000 keys'])
+    expect([counted(1, 'watch', 'watches'), counted(2, 'watch', 'watches')]).toEqual(['1 watch', '2 watches'])
+  })
+
+  it('is short where there is little room', () => {
+    expect([999, 9_999, 12_345, 1_000_000].map(shortCount)).toEqual(['999', '9,999', '12.3K', '1M'])
+  })
+
+  it('of bytes is in fitting units', () => {
+    expect([1, 1_023, 1_536, 3 * 1_048_576].map(size)).toEqual(['1 byte', '1,023 bytes', '1.5 KiB', '3.0 MiB'])
+  })
+
+  it('that was measured has no more digits than one reads', () => {
+    expect(measured(0.1 + 0.2)).toBe('0.3')
+  })
+})
+
+describe('Numbers in few words', () => {
+  it('weigh a value by the time it stood', () => {
+    expect(summaryOf({ times: [0, 1_000, 4_000], values: [10, 20, 90] }, 5_000)).toEqual({
+      least: 10,
+      most: 90,
+      mean: '32.0',
+      latest: 90,
+    })
+  })
+
+  it('have the only value for a mean', () => {
+    expect(summaryOf({ times: [7], values: [2.25] }, 7)).toMatchObject({ mean: '2.250', latest: 2.25 })
+  })
+})
+
+describe('A key in two parts', () => {
+  it.each([
+    ['thermostat1\\setPoint', 'thermostat1\\', 'setPoint'],
+    ['a/b/c', 'a/b/', 'c'],
+    ['a.b:c', 'a.b:', 'c'],
+    ['plain', '', 'plain'],
+    ['folder/', '', 'folder/'],
+    ['a/folder/', 'a/', 'folder/'],
+    ['/', '', '/'],
+  ])('%s is %j and %j', (name, place, own) => {
+    expect(keyParts(name)).toEqual([place, own])
+  })
+})
+
+describe('What cannot be seen in a key', () => {
+  it.each([
+    ['thermostat1\\setPoint', 'thermostat1\\setPoint'],
+    ['line 1', 'line 1'],
+    ['a\nb\r\t', 'a\\nb\\r\\t'],
+    ['a\u0000\u0085', 'a\\u0000\\u0085'],
+    ['user\u202egpj', 'user\\u202egpj'],
+    ['\u2066a\u2069', '\\u2066a\\u2069'],
+    [' ', '·'],
+    ['  a ', '··a·'],
+    ['größe/👩‍🚒', 'größe/👩‍🚒'],
+  ])('is a sign: %j is %j', (name, line) => {
+    expect(keyLine(name)).toBe(line)
+  })
+
+  it('is told from the same characters', () => {
+    expect(keySigns('·\n')).toEqual([
+      { at: 0, text: '·', sign: false },
+      { at: 1, text: '\\n', sign: true },
+    ])
+  })
+})
+
+describe('A failure in words', () => {
+  it('says what to do', () => {
+    const error = new ServiceError('fencing-token-required', 'a fencing token is required for this request')
+    expect(inWords(error)).toEqual({
+      title: 'A fencing token is required',
+      advice: 'A lock protects this key. Give its token, or take the lock first.',
+    })
+  })
+
+  it('is that of the network when `fetch` throws', () => {
+    expect(inWords(new TypeError('Failed to fetch')).title).toBe('The server cannot be reached')
+  })
+
+  it.each([
+    [new Error('ouch'), 'ouch'],
+    ['ouch', 'ouch'],
+    [undefined, 'undefined'],
+    [{ code: 'never-heard-of' }, '[object Object]'],
+  ])('is what was thrown when nobody knows it', (cause, advice) => {
+    expect(inWords(cause)).toEqual({ title: 'That did not work', advice })
+  })
+})

@@ -1,0 +1,87 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { type ConsoleOptions, ConsoleServer } from '../../../src/server/console/console-server.js'
+import type { AttachedStore, RunningStore, ServeOptions } from '../../../src/server/index.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openStore } from '../../support/open-store.js'
+
+/** A console with its store, closed at the end of the test. */
+export interface OpenConsole {
+  readonly store: RunningStore
+  readonly clock: ManualClock
+  readonly server: ConsoleServer
+  /** A request of the page: with the token. Anything but a string or bytes is sent as JSON. */
+  ask(path: string, body?: unknown): Promise<Response>
+}
+
+/** A console over a store whose time stands still, at the clients' time of day. */
+export async function openConsole(
+  options: Partial<ConsoleOptions> & { readonly serve?: ServeOptions } = {},
+): Promise<OpenConsole> {
+  const clock = new ManualClock(Date.now())
+  const { store } = await openStore({ ...options.serve, clock })
+  return { store, clock, ...(await openConsoleOf(store, { clock, ...options })) }
+}
+
+/** A console over a store that is there. */
+export async function openConsoleOf(
+  store: RunningStore | AttachedStore,
+  options: Partial<ConsoleOptions> = {},
+): Promise<Pick<OpenConsole, 'server' | 'ask'>> {
+  const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3' }
+  const server = await ConsoleServer.start(store, { ...defaults, ...options })
+  onTestFinished(async () => server.close())
+  const ask = async (path: string, body?: unknown): Promise<Response> => {
+    const init = body === undefined ? {} : { method: 'POST', body: bodyOf(body) }
+    return fetch(new URL(path, server.url), { ...init, headers: { authorization: `Bearer ${server.token}` } })
+  }
+  return { server, ask }
+}
+
+const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>
+  typeof body === 'string' || body instanceof Uint8Array ? new Uint8Array(Buffer.from(body)) : JSON.stringify(body)
+
+/** A folder of files, gone at the end of the test. */
+export async function pageOf(files: Readonly<Record<string, string>>): Promise<URL> {
+  const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-page-'))
+  onTestFinished(async () => rm(folder, { recursive: true }))
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true })
+    await writeFile(join(folder, name), content)
+  }
+  return pathToFileURL(`${join(folder, 'page')}/`)
+}
+
+/** What a request that `fetch` would not send came to. */
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly text: string
+}
+
+/** Sends a request as it stands: path and headers are not touched. */
+export const rawRequest = (
+  { server }: { readonly server: { readonly url: string } },
+  path: string,
+  { method = 'GET', headers = {} }: { readonly method?: string; readonly headers?: OutgoingHttpHeaders } = {},
+): Promise<RawAnswer> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(server.url)
+    const asked = request(
+      { hostname: hostname.replace(/^\[|\]$/g, ''), port, path, method, headers, agent: false },
+      answer => {
+        answer
+          .toArray()
+          .then(
+            chunks =>
+              resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text: String(Buffer.concat(chunks)) }),
+            reject,
+          )
+      },
+    )
+    asked.on('error', reject).end()
+  })

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import { ApiError } from '../../../../console/src/api/api.js'
+import type { FeedEvent } from '../../../../console/src/api/feed.js'
+import { type Health, healthOf, type Signs } from '../../../../console/src/state/health.js'
+import { ClosedError, ConnectionLostError } from '../../../../src/core/util/errors.js'
+
+const LIVE: Health = { state: 'live' }
+const CONNECTING: Health = { state: 'connecting' }
+const heard: FeedEvent = { type: 'line', line: { type: 'clients', clients: [] } }
+const lost: FeedEvent = { type: 'lost', cause: new TypeError('network') }
+const well: Signs = { feed: heard, status: { state: 'connected', keys: 1, synced: 1 }, frozenUntil: undefined }
+const away: Signs = {
+  ...well,
+  status: { state: 'reconnecting', cause: new ConnectionLostError(), attempt: 1, retryAt: 0 },
+}
+
+/** The health after one sign after the other, a second apart, from 1,000 on. */
+const healthAfter = (...signs: readonly Signs[]): Health =>
+  signs.reduce<Health>((before, sign, i) => healthOf(sign, before, 1_000 * (i + 1)), CONNECTING)
+
+describe('The health of what is shown', () => {
+  it('is live with both connections, and connecting before', () => {
+    expect(healthAfter({ ...well, feed: undefined })).toEqual(CONNECTING)
+    expect(healthAfter({ ...well, status: { state: 'connecting' } })).toEqual(CONNECTING)
+    expect(healthAfter(well)).toEqual(LIVE)
+  })
+
+  it('is stale since one of them was lost, whatever goes wrong then', () => {
+    const stale = { state: 'stale', since: 2_000 }
+    expect(healthAfter(well, away)).toEqual({ ...stale, why: 'The store does not answer' })
+    expect(healthAfter(well, { ...well, feed: lost })).toEqual({ ...stale, why: 'The server cannot be reached' })
+    expect(healthAfter(well, away, { ...away, feed: lost })).toEqual({ ...stale, why: 'The server cannot be reached' })
+    expect(healthAfter(well, away, { ...well, status: { state: 'connecting' } })).toMatchObject(stale)
+    expect(healthAfter(well, away, well)).toEqual(LIVE)
+  })
+
+  it('is stale when the connection was closed for good, and says why', () => {
+    const cause = new ClosedError('taken over')
+    expect(healthAfter(well, { ...well, status: { state: 'closed', cause } })).toMatchObject({ why: 'taken over' })
+    expect(healthAfter(well, { ...well, status: { state: 'closed', cause: undefined } })).toMatchObject({
+      state: 'stale',
+    })
+  })
+
+  it('is not stale before it was live: there is nothing to be stale', () => {
+    expect(healthAfter({ ...well, feed: lost })).toEqual({ state: 'connecting', why: 'The server cannot be reached' })
+  })
+
+  it('is frozen as long as the store is, also when connections break over it', () => {
+    const frozen = { state: 'frozen', since: 2_000, until: 9_000 }
+    expect(healthAfter(well, { ...well, frozenUntil: 9_000 })).toEqual(frozen)
+    expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...away, frozenUntil: 9_000 })).toEqual(frozen)
+    expect(healthAfter(well, { ...well, frozenUntil: 2_000 })).toEqual(LIVE)
+  })
+
+  it('is stale when nobody can tell whether the store is still frozen', () => {
+    expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...well, feed: lost, frozenUntil: 9_000 })).toEqual({
+      state: 'stale',
+      since: 2_000,
+      why: 'The server cannot be reached',
+    })
+  })
+
+  it('is stale while an attached store cannot serve, in its own words', () => {
+    const why = 'The store cannot reach its broker: connect ECONNREFUSED'
+    expect(healthAfter(well, { ...away, why })).toEqual({ state: 'stale', since: 2_000, why })
+    expect(healthAfter({ ...well, why })).toEqual({ state: 'connecting', why })
+    expect(healthAfter(well, { ...well, why }, well)).toEqual(LIVE)
+  })
+
+  it('is bad for good with a token that is refused', () => {
+    const cause = new ApiError(401, { code: 'token', message: 'wrong' })
+    expect(healthAfter(well, { ...well, feed: { type: 'refused', cause } })).toEqual({ state: 'refused', why: 'wrong' })
+  })
+})

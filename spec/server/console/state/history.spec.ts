@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest'
+import { History, MOST_CHANGES, MOST_NUMBERS } from '../../../../console/src/state/history.js'
+import { MOST_PULSES, NO_PULSES, withPulse } from '../../../../console/src/state/pulses.js'
+import { type Entry, Hlc } from '../../../../src/client/index.js'
+import { utf8 } from '../../../../src/core/util/bytes.js'
+
+const set = (value: string, at: number): Entry<Uint8Array> => ({
+  key: 'a',
+  op: 'set',
+  value: utf8(value),
+  version: new Hlc(at, 0, 'S'),
+  source: 'notification',
+})
+const gone = (op: 'delete' | 'absent', at?: number): Entry<Uint8Array> => ({
+  key: 'a',
+  op,
+  value: undefined,
+  version: at === undefined ? undefined : new Hlc(at, 0, 'S'),
+  source: 'notification',
+})
+
+describe('A history', () => {
+  it('has the newest change first, each with its version and where it came from', () => {
+    const history = new History()
+    history.add({ ...set('20', 1_000), source: 'snapshot' }, 5_000)
+    history.add(set('warm', 6_000), 6_001)
+    history.add(gone('delete', 7_000), 7_001)
+    history.add(gone('absent'), 8_000)
+    const { changes, total, entry } = history.seen
+    expect(changes.map(({ op, at, line, version, source }) => [op, at, line, version, source])).toEqual([
+      ['absent', 8_000, 'no such key', undefined, 'notification'],
+      ['delete', 7_000, 'deleted', '7000:0:S', 'notification'],
+      ['set', 6_000, 'warm', '6000:0:S', 'notification'],
+      ['set', 1_000, '20', '1000:0:S', 'snapshot'],
+    ])
+    expect({ total, op: entry?.op }).toEqual({ total: 4, op: 'absent' })
+  })
+
+  it('forgets the oldest changes and numbers, and counts all', () => {
+    const history = new History()
+    for (let i = 1; i <= MOST_NUMBERS + 10; i++) history.add(set(String(i), i), i)
+    const { changes, total, series } = history.seen
+    expect([changes.length, series.times.length, series.values.length]).toEqual([
+      MOST_CHANGES,
+      MOST_NUMBERS,
+      MOST_NUMBERS,
+    ])
+    expect({ total, newest: changes[0]?.line, oldest: series.values[0] }).toEqual({
+      total: MOST_NUMBERS + 10,
+      newest: String(MOST_NUMBERS + 10),
+      oldest: 11,
+    })
+  })
+
+  it('has numbers with rising times: of several in a ms the last', () => {
+    const history = new History()
+    for (const entry of [set('1', 10), set('2', 10), set('warm', 11), set('3', 9), set('4', 12)]) history.add(entry, 0)
+    expect(history.seen.series).toEqual({ times: [10, 12], values: [3, 4] })
+  })
+
+  it('has a marble for every change, but none for what was there', () => {
+    const history = new History()
+    history.add(set('1', 1), 10_000)
+    expect(history.seen.beats.sets).toEqual([])
+    history.add(set('2', 2), 20_000)
+    history.add(gone('delete', 3), 30_000)
+    expect(history.seen.beats).toEqual({ sets: [20_000], deletes: [30_000] })
+  })
+
+  it('that was looked at does not change', () => {
+    const history = new History()
+    history.add(set('1', 1), 1)
+    const { changes, series } = history.seen
+    history.add(set('2', 2), 2)
+    expect([changes.length, series.values.length]).toEqual([1, 1])
+  })
+})
+
+describe('Pulses', () => {
+  it('are remembered for two minutes', () => {
+    const pulse = { type: 'pulse', startedAt: 0, keys: 0, watches: 0, connections: 0, errors: 0, keyspace: 0 } as const
+    let pulses = NO_PULSES
+    for (let at = 1; at <= 200; at++) pulses = withPulse(pulses, { ...pulse, at, requests: at, notifications: 0 })
+    expect(pulses.requests).toHaveLength(MOST_PULSES)
+    expect([pulses.requests[0], pulses.requests.at(-1), pulses.last?.at]).toEqual([81, 200, 200])
+  })
+})

@@ -1,0 +1,71 @@
+import { BehaviorSubject, NEVER, of } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { type KeyList, listKeys, MOST_KEYS } from '../../../../console/src/state/key-list.js'
+import { systemClock } from '../../../../src/client/index.js'
+import { openClient, type Recording, record } from '../../../support/open-client.js'
+import { openStore } from '../../../support/open-store.js'
+
+/** The list of a store that holds these, and what makes it list anew. */
+async function listOf(names: readonly string[]) {
+  const { store } = await openStore({ clock: systemClock })
+  await store.load(names.map(key => ({ key, value: '1' })))
+  const glob$ = new BehaviorSubject('*')
+  const keyspace$ = new BehaviorSubject('1')
+  const most$ = new BehaviorSubject(MOST_KEYS)
+  const lists = record(listKeys(of(openClient(store.wsUrl)), glob$, keyspace$, most$))
+  return { store, glob$, keyspace$, most$, lists }
+}
+
+const last = ({ values }: Recording<KeyList>): KeyList | undefined => values.at(-1)
+const names = (list: KeyList | undefined): string => (list?.keys ?? []).map(({ name }) => name).join(' ')
+
+describe('The list of keys', () => {
+  it('has all that fit, in the order of their names', async () => {
+    const { lists, glob$ } = await listOf(['line-10', 'line-2', 'asset/1'])
+    await lists.until(said => last(said)?.state === 'listed')
+    expect(last(lists)).toMatchObject({ glob: '*', more: false })
+    expect(names(last(lists))).toBe('asset/1 line-2 line-10')
+    glob$.next('line*')
+    await lists.until(said => last(said)?.glob === 'line*' && last(said)?.state === 'listed')
+    expect(names(last(lists))).toBe('line-2 line-10')
+  })
+
+  it('is listed anew when the keys are others, and shows the old ones until then', async () => {
+    const { lists, store, keyspace$ } = await listOf(['a'])
+    await lists.until(said => last(said)?.state === 'listed')
+    await store.load([{ key: 'b', value: '1' }])
+    keyspace$.next('2')
+    await lists.until(said => names(last(said)) === 'a b')
+    expect(lists.values.slice(1).every(({ state, keys }) => state === 'listed' && keys.length > 0)).toBe(true)
+  })
+
+  it('ends where few would read on, says so, and has more for those who do', async () => {
+    const { lists, most$ } = await listOf(Array.from({ length: MOST_KEYS + 5 }, (_, i) => `key ${i}`))
+    await lists.until(said => last(said)?.state === 'listed')
+    expect(last(lists)?.keys).toHaveLength(MOST_KEYS)
+    expect(last(lists)?.more).toBe(true)
+    const before = lists.values.length
+    most$.next(2 * MOST_KEYS)
+    await lists.until(said => last(said)?.more === false)
+    expect(last(lists)?.keys).toHaveLength(MOST_KEYS + 5)
+    expect(lists.values.slice(before).every(({ keys }) => keys.length >= MOST_KEYS)).toBe(true)
+  })
+
+  it('says why there is none, and tries again', async () => {
+    const { lists, glob$ } = await listOf(['a'])
+    await lists.until(said => last(said)?.state === 'listed')
+    glob$.next('x'.repeat(1_025))
+    await lists.until(said => last(said)?.state === 'failed')
+    expect(last(lists)?.problem).toMatch(/^The store does not take this\./)
+    const failures = lists.values.length
+    await lists.until(said => said.values.length > failures)
+    glob$.next('a')
+    await lists.until(said => names(last(said)) === 'a')
+  })
+
+  it('asks for nothing before it is known what there is', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const lists = record(listKeys(of(openClient(store.wsUrl)), of('*'), NEVER))
+    expect(lists.values).toEqual([])
+  })
+})

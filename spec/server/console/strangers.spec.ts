@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest'
+import { RawSocket } from '../../support/raw-socket.js'
+import { openConsole, rawRequest } from './open-console.js'
+
+const HALF = 'GET / HTTP/1.1\r\nhost: localhost\r\nx: '
+const WAITING = {
+  'nothing at all': '',
+  'half a head': HALF,
+  'half a body, without the token': `POST /api/load HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{`,
+}
+
+describe('A console', () => {
+  it.each(Object.entries(WAITING))('is in reach for all who wait with %s', async (_, text) => {
+    const open = await openConsole()
+    const slow = Array.from({ length: 400 }, async () => {
+      const raw = await RawSocket.open(open.server.url)
+      await raw.write(text)
+    })
+    await Promise.all(slow)
+    expect((await open.ask('api/store')).status).toBe(200)
+    expect((await rawRequest(open, '/')).status).toBe(200)
+  })
+
+  it('ends nobody who has shown the token, however many come after', async () => {
+    const open = await openConsole()
+    const stream = await fetch(new URL('api/stream', open.server.url), {
+      headers: { authorization: `Bearer ${open.server.token}` },
+    })
+    const reader = stream.body?.getReader()
+    await reader?.read()
+    for (let n = 0; n < 300; n++) await RawSocket.open(open.server.url)
+    open.clock.advance(1_000)
+    expect((await reader?.read())?.done).toBe(false)
+    await reader?.cancel()
+  })
+})

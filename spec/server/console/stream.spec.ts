@@ -1,0 +1,200 @@
+import { connect, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { linesOf } from '../../../src/node/dump/lines.js'
+import type { StreamLine } from '../../../src/server/console/contract.js'
+import { eventually } from '../../support/eventually.js'
+import { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+import { type OpenConsole, openConsole } from './open-console.js'
+
+const now = (): string => `${Date.now()}:0:client`
+
+interface Reader {
+  next(): Promise<StreamLine>
+  /** Goes away. */
+  leave(): Promise<void>
+}
+
+async function read({ ask }: OpenConsole): Promise<Reader> {
+  const response = await ask('api/stream')
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
+  if (response.body === null) throw new Error('no body')
+  const reader = response.body.getReader()
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) yield chunk.value
+  }
+  const lines = linesOf(chunks())
+  return {
+    next: async () => {
+      const { value } = await lines.next()
+      if (value === undefined) throw new Error('the stream ended')
+      return JSON.parse(value)
+    },
+    leave: async () => reader.cancel(),
+  }
+}
+
+/** A connection that asks for the stream and does not read it. */
+async function neverRead({ server }: OpenConsole): Promise<Socket> {
+  const { hostname, port } = new URL(server.url)
+  const socket = connect(Number(port), hostname)
+  onTestFinished(() => void socket.destroy())
+  socket.write(`GET /api/stream HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${server.token}\r\n\r\n`)
+  // Its end, however it comes, is what some wait for.
+  const closed = new Promise<void>(resolve => socket.on('error', () => undefined).once('close', () => resolve()))
+  await Promise.race([new Promise<void>(resolve => socket.once('data', () => resolve())), closed])
+  socket.pause()
+  return socket
+}
+
+describe('The stream', () => {
+  it('begins with a pulse and the clients', async () => {
+    const open = await openConsole()
+    const { store, clock } = open
+    const at = clock.now()
+    await RawClient.connect(store.url, 'alice')
+    const stream = await read(open)
+    const counts = { keys: 0, watches: 0, connections: 1, requests: 0, errors: 0, notifications: 0, keyspace: 0 }
+    const door = { networkConnections: 1, refusedConnections: 0, refusedLogins: 0 }
+    expect(await stream.next()).toEqual({ type: 'pulse', at, startedAt: at, ...counts, ...door })
+    expect(await stream.next()).toEqual({ type: 'clients', clients: [{ clientId: 'alice', since: at, watches: 0 }] })
+  })
+
+  it('has a pulse every second, with the counts of that second', async () => {
+    const open = await openConsole()
+    const { store, clock } = open
+    const start = clock.now()
+    const alice = await RawClient.ready(store.url, 'alice')
+    await alice.request(command('SET before v'), { timestamp: now() })
+    const stream = await read(open)
+    await Promise.all([stream.next(), stream.next()])
+    await alice.request(command('KEYNOTIFY k'))
+    await alice.request(command('SET k v'), { timestamp: now() })
+    await alice.request(command('nonsense'))
+    clock.advance(1_000)
+    const second = { at: start + 1_000, keys: 2, watches: 1, requests: 3, errors: 1, notifications: 1, keyspace: 2 }
+    expect(await stream.next()).toMatchObject({ type: 'pulse', ...second })
+    expect(await stream.next()).toEqual({ type: 'clients', clients: [{ clientId: 'alice', since: start, watches: 1 }] })
+    clock.advance(1_000)
+    // And nothing of the clients, who are as they were.
+    expect(await stream.next()).toMatchObject({ type: 'pulse', requests: 0, errors: 0, notifications: 0, keyspace: 2 })
+    clock.advance(1_000)
+    expect(await stream.next()).toMatchObject({ type: 'pulse', at: start + 3_000 })
+  })
+
+  it('tells how far versions are ahead of a clock that was set back, until it has caught up', async () => {
+    const open = await openConsole()
+    const { store, clock } = open
+    await store.load([{ key: 'k', value: '' }])
+    clock.jump(-120_000)
+    const stream = await read(open)
+    expect(await stream.next()).toMatchObject({ type: 'pulse', drift: 120_000 })
+    await stream.next()
+    clock.jump(60_000)
+    clock.advance(1_000)
+    const pulse = await stream.next()
+    expect(pulse).toMatchObject({ type: 'pulse' })
+    expect(pulse).not.toHaveProperty('drift')
+  })
+
+  it('tells freezing and restarts, and goes on', async () => {
+    const open = await openConsole()
+    const { store, clock } = open
+    const start = clock.now()
+    await store.load([{ key: 'k', value: '' }])
+    const alice = await RawClient.ready(store.url, 'alice')
+    for (let count = 0; count < 5; count++) await alice.settled()
+    const stream = await read(open)
+    await Promise.all([stream.next(), stream.next()])
+    store.freeze(5_000)
+    clock.advance(1_000)
+    expect(await stream.next()).toMatchObject({ type: 'pulse', frozenUntil: start + 5_000 })
+    await store.restart({ keys: 'lost' })
+    const bob = await RawClient.ready(store.url, 'bob')
+    await bob.settled()
+    clock.advance(1_000)
+    const pulse = await stream.next()
+    expect(pulse).toMatchObject({ type: 'pulse', startedAt: start + 1_000, keyspace: 0, keys: 0, requests: 1 })
+    expect(pulse).not.toHaveProperty('frozenUntil')
+    expect(await stream.next()).toMatchObject({ type: 'clients', clients: [{ clientId: 'bob' }] })
+  })
+
+  it('is made once for all who read it, and not at all for nobody', async () => {
+    const open = await openConsole()
+    const { clock } = open
+    expect(clock.pending).toBe(0)
+    const streams = [await read(open), await read(open), await read(open)]
+    await Promise.all(streams.map(async stream => stream.next()))
+    expect(clock.pending).toBe(1)
+    clock.advance(1_000)
+    await Promise.all(streams.map(async stream => stream.leave()))
+    await eventually(() => clock.pending === 0)
+    expect(await (await read(open)).next()).toMatchObject({ type: 'pulse', at: clock.now() })
+  })
+
+  it('is there for sixteen readers', async () => {
+    const open = await openConsole()
+    const streams = await Promise.all(Array.from({ length: 16 }, async () => read(open)))
+    const response = await open.ask('api/stream')
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      { code: 'busy', message: 'At most 16 streams at a time' },
+    ])
+    await streams[0]?.leave()
+    let again = await open.ask('api/stream')
+    while (again.status === 503) again = await open.ask('api/stream')
+    expect(again.status).toBe(200)
+    await again.body?.cancel()
+  })
+
+  it('names a thousand clients at most', async () => {
+    const open = await openConsole()
+    const { store } = open
+    Object.defineProperty(store, 'clients', {
+      value: Array.from({ length: 5_000 }, (_, at) => ({ clientId: `c${at}`, since: 0, watches: 0 })),
+    })
+    const stream = await read(open)
+    await stream.next()
+    expect(await stream.next()).toMatchObject({ clients: expect.objectContaining({ length: 1_000 }) })
+  })
+
+  it('keeps little for a reader who does not read, and then tells what is', async () => {
+    const open = await openConsole()
+    const { store, clock } = open
+    const reader = await neverRead(open)
+    // A hundred thousand pulses have some 20 MB.
+    for (let second = 0; second < 100_000; second++) {
+      clock.advance(1_000)
+      if (second % 20 === 0) await new Promise<void>(resolve => setImmediate(resolve))
+    }
+    await RawClient.connect(store.url, 'late')
+    let [text, length] = ['', 0]
+    reader.on('data', data => {
+      length += data.length
+      text = (text + data).slice(-10_000)
+    })
+    reader.resume()
+    const told = (): boolean => text.includes('"clientId":"late"')
+    while (!told()) {
+      clock.advance(1_000)
+      await new Promise<void>(resolve => setImmediate(resolve))
+    }
+    expect(length).toBeLessThan(10_000_000)
+  })
+
+  it('that nobody reads is given up', async () => {
+    const open = await openConsole({ idleTimeout: 100 })
+    await neverRead(open)
+    // Nothing is written while the clock stands still, as when the way is blocked.
+    await eventually(() => open.clock.pending === 0)
+  })
+
+  it('ends with the console', async () => {
+    const open = await openConsole()
+    const stream = await read(open)
+    await Promise.all([stream.next(), stream.next()])
+    await open.server.close()
+    await expect(stream.next()).rejects.toThrow()
+    await eventually(() => open.clock.pending === 0)
+  })
+})

@@ -1,0 +1,195 @@
+import { connect, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+import { type OpenConsole, openConsole } from './open-console.js'
+
+const now = (): string => `${Date.now()}:0:client`
+
+describe('A dump', () => {
+  it('has every key, and makes a new store the same', async () => {
+    const { store, clock, ask } = await openConsole()
+    const alice = await RawClient.ready(store.url, 'alice')
+    await alice.request(command('SET k v PX 60000'), { timestamp: now(), fencingToken: now() })
+    await alice.request(command('SET \xff\x00 \xfe'), { timestamp: now() })
+    const response = await ask('api/dump')
+    expect(response.headers.get('content-type')).toBe('application/x-ndjson')
+    expect(response.headers.get('content-disposition')).toBe('attachment; filename="dump.ndjson"')
+    const dump = await response.text()
+    expect(
+      dump
+        .split('\n')
+        .slice(0, -1)
+        .map(line => JSON.parse(line)),
+    ).toEqual([...store.dump()])
+    const copy = await openConsole()
+    copy.clock.jump(clock.now() - copy.clock.now())
+    const loaded = await copy.ask('api/load', dump)
+    expect([loaded.status, await loaded.json()]).toEqual([200, { loaded: 2, versionsKept: 2, expired: 0 }])
+    expect([...copy.store.dump()]).toEqual([...store.dump()])
+  })
+
+  it('of nothing is empty', async () => {
+    const { ask } = await openConsole()
+    expect(await (await ask('api/dump')).text()).toBe('')
+    expect(await (await ask('api/load', '')).json()).toEqual({ loaded: 0, versionsKept: 0, expired: 0 })
+  })
+
+  it('is as large as it is', async () => {
+    const { store, ask } = await openConsole()
+    const lines = Array.from({ length: 20_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(at % 500) }))
+    await store.load(lines)
+    const dump = await (await ask('api/dump')).text()
+    expect(dump.length).toBeGreaterThan(6_000_000)
+    expect(await (await ask('api/load', dump)).json()).toMatchObject({ loaded: 20_000 })
+    expect([...store.dump()].map(({ key, value }) => ({ key, value }))).toEqual(lines)
+  })
+
+  /** A connection that asks for a dump, and reads no more than that it begins. */
+  interface IdleReader {
+    readonly socket: Socket
+    /** Reads on; settles with the number of bytes that came when the connection has ended. */
+    readOn(): Promise<number>
+  }
+
+  async function readIdly({ hostname, port }: URL, token: string): Promise<IdleReader> {
+    const socket = connect(Number(port), hostname)
+    onTestFinished(() => void socket.destroy())
+    // The end of its connection, however it comes, is what it waits for.
+    const closed = new Promise<void>(resolve => socket.on('error', () => undefined).once('close', () => resolve()))
+    let length = 0
+    socket.on('data', data => {
+      length += data.length
+    })
+    const headers = [`host: ${hostname}`, `authorization: Bearer ${token}`, 'connection: close']
+    socket.write(`GET /api/dump HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`)
+    const begun = new Promise<void>(resolve => socket.once('data', () => resolve(void socket.pause())))
+    await Promise.race([begun, closed])
+    const readOn = async (): Promise<number> => {
+      socket.resume()
+      await closed
+      return length
+    }
+    return { socket, readOn }
+  }
+
+  /** As many of them as are let in. */
+  async function readersOf({ store, server }: OpenConsole): Promise<readonly IdleReader[]> {
+    await store.load(Array.from({ length: 20_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(1_000) })))
+    return Promise.all([1, 2, 3, 4].map(async () => readIdly(new URL(server.url), server.token)))
+  }
+
+  /** Asks again and again until there is room. */
+  async function nextDump({ ask }: OpenConsole): Promise<Response> {
+    let response = await ask('api/dump')
+    while (response.status === 503) response = await ask('api/dump')
+    return response
+  }
+
+  it('ends with its reader, and not more than a few are under way', async () => {
+    const open = await openConsole()
+    const [first] = await readersOf(open)
+    const refused = await open.ask('api/dump')
+    const problem = { code: 'busy', message: 'At most 4 dumps at a time' }
+    expect([refused.status, await refused.json()]).toEqual([503, problem])
+    first?.socket.destroy()
+    expect((await (await nextDump(open)).text()).split('\n')).toHaveLength(20_001)
+  })
+
+  it('that nobody reads is given up', async () => {
+    const open = await openConsole({ idleTimeout: 200 })
+    const readers = await readersOf(open)
+    await (await nextDump(open)).body?.cancel()
+    const sizes = await Promise.all(readers.map(async reader => reader.readOn()))
+    expect(Math.min(...sizes)).toBeLessThan(20_000_000)
+  })
+})
+
+describe('A load', () => {
+  it('is all or nothing, and says which line is wrong', async () => {
+    const { store, ask } = await openConsole()
+    const good = '{"key":"k","value":"v"}\n'
+    for (const [bad, words] of [
+      ['{"key":', 'it is not valid JSON'],
+      ['{"key":"k"}', 'it needs either `value` or `bytes`'],
+      ['{"key":"k","value":"v"', 'it is not valid JSON'],
+      ['[]', 'it is not a JSON object'],
+      ['\u0000', 'it is not valid JSON'],
+    ]) {
+      const response = await ask('api/load', `${good}\n${bad}\n${good.repeat(10_000)}`)
+      const message = `line 3: ${words}; nothing was loaded`
+      expect([response.status, await response.json()]).toEqual([400, { code: 'argument', message }])
+    }
+    expect(store.stats.keys).toBe(0)
+  })
+
+  it('takes no bytes that are no UTF-8', async () => {
+    const { store, ask } = await openConsole()
+    const response = await ask('api/load', Buffer.from('{"key":"k","value":"v"}\n{"key":"\xff","value":"v"}', 'latin1'))
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { code: 'argument', message: 'line 2: it is not valid UTF-8; nothing was loaded' },
+    ])
+    expect(store.stats.keys).toBe(0)
+  })
+
+  it('takes no more keys than the store may hold', async () => {
+    const { store, ask } = await openConsole({ serve: { maxKeys: 2 } })
+    const lines = ['a', 'b', 'c'].map(key => JSON.stringify({ key, value: '' })).join('\n')
+    const response = await ask('api/load', lines)
+    expect([response.status, await response.json()]).toMatchObject([409, { code: 'quota-exceeded' }])
+    expect(store.stats.keys).toBe(0)
+  })
+
+  it('that breaks off changes nothing, and the next one may come', async () => {
+    const { store, server, ask } = await openConsole()
+    const { hostname, port } = new URL(server.url)
+    const socket = connect(Number(port), hostname)
+    const headers = [`host: ${hostname}`, `authorization: Bearer ${server.token}`, 'transfer-encoding: chunked']
+    const line = '{"key":"half","value":"v"}\n'
+    const chunk = `${line.length.toString(16)}\r\n${line}\r\n`
+    await new Promise<void>(resolve => {
+      socket.write(`POST /api/load HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n${chunk}`, () => resolve())
+    })
+    let second = await ask('api/load', '')
+    while (second.status !== 503) second = await ask('api/load', '')
+    expect(await second.json()).toEqual({ code: 'busy', message: 'At most 1 load at a time' })
+    socket.resetAndDestroy()
+    while (second.status === 503) second = await ask('api/load', '{"key":"k","value":"v"}')
+    expect([second.status, [...store.dump()].map(({ key }) => key)]).toEqual([200, ['k']])
+  })
+
+  it('tells whoever watches', async () => {
+    const { store, ask } = await openConsole()
+    const alice = await RawClient.ready(store.url, 'alice')
+    await alice.request(command('KEYNOTIFY k'))
+    await ask('api/load', '{"key":"k","value":"v"}')
+    expect((await alice.received(1))[0]?.text).toContain('v')
+  })
+})
+
+describe('A reset', () => {
+  const seed = [
+    { key: 'a', value: '1' },
+    { key: 'b', value: '2' },
+  ]
+
+  it('makes the store what the seed is', async () => {
+    const { store, ask } = await openConsole({ seed })
+    await store.load([
+      { key: 'a', value: 'changed' },
+      { key: 'more', value: '' },
+    ])
+    const response = await ask('api/reset', {})
+    expect([response.status, await response.json()]).toEqual([200, { deleted: 1, set: 2 }])
+    expect([...store.dump()].map(({ key, value }) => ({ key, value }))).toEqual(seed)
+  })
+
+  it('is refused without a seed', async () => {
+    const { store, ask } = await openConsole()
+    await store.load(seed)
+    const response = await ask('api/reset', {})
+    expect([response.status, await response.json()]).toMatchObject([409, { code: 'no-seed' }])
+    expect(store.stats.keys).toBe(2)
+  })
+})

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest'
+import { AnsweredWrites } from '../../../src/server/engine/answered.js'
+import type { Origin } from '../../../src/server/engine/entry.js'
+
+const origin = (id: string, messageExpiry?: number): Origin => ({
+  clientId: 'alice',
+  correlationData: new TextEncoder().encode(id),
+  dup: false,
+  messageExpiry,
+})
+
+describe('Answers that are kept', () => {
+  it('are found until the message has expired', () => {
+    const answered = new AnsweredWrites()
+    answered.note(origin('1', 2), 1_000, { type: 'ok' }, undefined)
+    answered.note(origin('2'), 1_000, { type: 'refused' }, undefined)
+    expect(answered.find(origin('1'), 2_999)?.reply).toEqual({ type: 'ok' })
+    expect(answered.find(origin('1'), 3_000)).toBeUndefined()
+    expect(answered.find(origin('2'), Number.MAX_SAFE_INTEGER)?.reply).toEqual({ type: 'refused' })
+  })
+
+  it('are so many bytes at most: the oldest are forgotten', () => {
+    const kept = (size: number, count: number): number => {
+      const answered = new AnsweredWrites()
+      for (let i = 0; i < count; i++) answered.note(origin(`${i}`.padStart(size)), 0, { type: 'ok' }, undefined)
+      const found = Array.from(
+        { length: count },
+        (_, i) => answered.find(origin(`${i}`.padStart(size)), 0) !== undefined,
+      )
+      expect(found.lastIndexOf(false)).toBe(found.indexOf(true) - 1)
+      return found.filter(Boolean).length
+    }
+    expect(kept(60_000, 400)).toBeLessThan(150)
+    const many = kept(8, 300_000)
+    expect(many).toBeGreaterThan(100_000)
+    expect(many).toBeLessThan(280_000)
+  })
+
+  it('do not mix up a client and what it says', () => {
+    const answered = new AnsweredWrites()
+    answered.note({ ...origin('c'), clientId: 'ab' }, 0, { type: 'ok' }, undefined)
+    expect(answered.find({ ...origin('bc'), clientId: 'a' }, 0)).toBeUndefined()
+  })
+})

@@ -1,0 +1,130 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Hlc } from '../../../src/core/hlc/hlc.js'
+import { apply, type Clocks, type RecordCommand, type StoredRecord } from '../../../src/server/engine/apply.js'
+import { effort } from '../../support/effort.js'
+import { bytes, textOf } from '../../support/words.js'
+
+const NOW = 1_000_000
+
+const text = fc.constantFrom('', 'a', 'b', '\x00\xff')
+const clock = fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 2 }), fc.constantFrom('A', 'B'))
+const hlc = clock.map(([wall, counter, node]) => new Hlc(NOW + wall, counter, node))
+
+const record: fc.Arbitrary<StoredRecord> = fc.record({
+  value: text.map(bytes),
+  version: hlc,
+  fencingToken: fc.option(hlc, { nil: undefined }),
+  expiresAt: fc.option(fc.integer({ min: NOW + 1, max: NOW + 100 }), { nil: undefined }),
+})
+
+const condition = fc.oneof(
+  fc.constant(undefined),
+  fc.constant({ type: 'NX' } as const),
+  fc.option(text.map(bytes), { nil: undefined }).map(comparand => ({ type: 'NEX', comparand }) as const),
+)
+
+const key = bytes('key')
+const px = fc.option(fc.integer({ min: 1, max: 1_000 }), { nil: undefined })
+
+const recordCommand: fc.Arbitrary<RecordCommand> = fc.oneof(
+  fc.record({ verb: fc.constant('SET'), key: fc.constant(key), value: text.map(bytes), condition, px }),
+  fc.record({ verb: fc.constantFrom('GET', 'DEL'), key: fc.constant(key) }),
+  fc.record({ verb: fc.constant('VDEL'), key: fc.constant(key), value: text.map(bytes) }),
+)
+
+const clocks: fc.Arbitrary<Clocks> = fc.record({
+  now: fc.constant(NOW),
+  next: fc.constant(new Hlc(NOW + 10, 7, 'StateStore')),
+  fencingToken: fc.option(hlc, { nil: undefined }),
+})
+
+const given = fc.tuple(fc.option(record, { nil: undefined }), recordCommand, clocks)
+
+/** Everything that a pure function must leave alone, as text. */
+const picture = (...things: unknown[]): string =>
+  JSON.stringify(things, (_, thing) => (thing instanceof Uint8Array ? textOf(thing) : thing))
+
+const frozen = <T extends object>(thing: T): T => {
+  for (const part of Object.values(thing)) if (part instanceof Hlc) Object.freeze(part)
+  return Object.freeze(thing)
+}
+
+describe('apply', () => {
+  it('changes nothing that it is given', () => {
+    fc.assert(
+      fc.property(given, ([stored, asked, at]) => {
+        const before = picture(stored, asked, at)
+        apply(stored && frozen(stored), frozen(asked), frozen(at))
+        expect(picture(stored, asked, at)).toBe(before)
+      }),
+      { numRuns: effort(500, 100) },
+    )
+  })
+
+  it('says the same whenever it is asked the same', () => {
+    fc.assert(
+      fc.property(given, ([stored, asked, at]) => {
+        expect(apply(stored, asked, at)).toEqual(apply(stored, asked, at))
+      }),
+      { numRuns: effort(500, 100) },
+    )
+  })
+
+  it('hands back the record itself, with its version, when there is no change', () => {
+    fc.assert(
+      fc.property(given, ([stored, asked, at]) => {
+        const { record: after, reply, version, change } = apply(stored, asked, at)
+        if (change !== undefined) return
+        expect(after).toBe(stored)
+        expect(version).toBe(reply.type === 'error' ? undefined : stored?.version)
+      }),
+      { numRuns: effort(500, 100) },
+    )
+  })
+
+  it('gives every change the next version, and a written record the same', () => {
+    fc.assert(
+      fc.property(given, ([stored, asked, at]) => {
+        const { record: after, version, change } = apply(stored, asked, at)
+        if (change === undefined) return
+        expect(version).toBe(at.next)
+        if (change.op === 'set') expect(after?.version).toBe(at.next)
+        else expect(after).toBeUndefined()
+      }),
+      { numRuns: effort(500, 100) },
+    )
+  })
+
+  it('never lets a fencing token become older or go while the record stays', () => {
+    fc.assert(
+      fc.property(record, recordCommand, clocks, (stored, asked, at) => {
+        const { record: after } = apply(stored, asked, at)
+        if (after === undefined || stored.fencingToken === undefined) return
+        expect(after.fencingToken?.compareTo(stored.fencingToken)).toBeGreaterThanOrEqual(0)
+      }),
+      { numRuns: effort(500, 100) },
+    )
+  })
+
+  it('lets a write through to a protected record only with a token that is not older', () => {
+    fc.assert(
+      fc.property(record, recordCommand, clocks, (stored, asked, at) => {
+        const { change } = apply(stored, asked, at)
+        if (change === undefined || stored.fencingToken === undefined) return
+        expect(at.fencingToken?.compareTo(stored.fencingToken)).toBeGreaterThanOrEqual(0)
+      }),
+      { numRuns: effort(500, 100) },
+    )
+  })
+
+  it('counts the time to live from the time it is given', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1e9 }), fc.nat(), (ttl, now) => {
+        const write: RecordCommand = { verb: 'SET', key, value: key, condition: undefined, px: ttl }
+        const next = new Hlc(now, 0, 'StateStore')
+        expect(apply(undefined, write, { now, next, fencingToken: undefined }).record?.expiresAt).toBe(now + ttl)
+      }),
+    )
+  })
+})

@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { compileGlob } from '../../../src/server/engine/glob.js'
+import { GlobIndex } from '../../../src/server/engine/glob-index.js'
+import { effort } from '../../support/effort.js'
+import { bytes } from '../../support/words.js'
+
+const sign = fc.constantFrom('*', '*', '?', '[', ']', '\\', 'a', 'b', '/', '\0', '\xff')
+const anyGlob = fc.array(sign, { maxLength: 8 }).map(signs => signs.join(''))
+const anyKey = fc
+  .array(fc.constantFrom('a', 'b', '/', '*', '\\', '\0', '\xff'), { maxLength: 8 })
+  .map(signs => signs.join(''))
+/** Keys and globs that begin alike for longer than the index looks. */
+const long = 'factory/'.repeat(9)
+const anything = fc.tuple(fc.constantFrom('', long, long.slice(0, 63), long.slice(0, 64)), anyGlob, anyKey)
+
+function indexOf(globs: Iterable<string>): GlobIndex<string> {
+  const index = new GlobIndex<string>()
+  for (const glob of new Set(globs)) index.add(index.prepare(glob))
+  return index
+}
+
+const matching = (index: GlobIndex<string>, key: string): string[] =>
+  Array.from(index.matching(key), ({ id }) => id).sort()
+
+/** Each glob compared with a key. */
+function naively(globs: readonly string[]): (key: string) => string[] {
+  const compiled = globs
+    .map(glob => ({ glob, matcher: compileGlob(bytes(glob)) }))
+    .sort((a, b) => (a.glob < b.glob ? -1 : 1))
+  return key => compiled.filter(({ matcher }) => matcher.matches(bytes(key))).map(({ glob }) => glob)
+}
+
+describe('The index of globs', () => {
+  it('finds the globs a key fits as if it compared the key with every one, whatever came and went', {
+    timeout: 60_000,
+  }, () => {
+    fc.assert(
+      fc.property(fc.array(anything, { minLength: 1, maxLength: 20 }), fc.nat(20), (samples, gone) => {
+        const globs = Array.from(new Set(samples.map(([prefix, glob]) => prefix + glob)))
+        const index = indexOf(globs)
+        for (const glob of globs.slice(0, gone)) {
+          const watched = index.get(glob)
+          if (watched) index.remove(watched)
+        }
+        const left = globs.slice(gone)
+        expect(index.size).toBe(left.length)
+        const expected = naively(left)
+        const keys = samples.map(([prefix, , key]) => prefix + key)
+        expect(keys.map(key => matching(index, key))).toEqual(keys.map(expected))
+      }),
+      { numRuns: effort(500, 100) },
+    )
+  })
+
+  it('compares a key with those globs alone that begin as it does', () => {
+    const rooms = Array.from({ length: 1_000 }, (_, i) => `room/${i}/*`)
+    const index = indexOf(rooms)
+    expect(matching(index, 'room/7/lamp')).toEqual(['room/7/*'])
+    expect(index.workOf('room/7/lamp')).toBe('room/7/lamp'.length + 1)
+    expect(index.workOf('hall')).toBe(0)
+  })
+
+  it('is empty when all are gone', () => {
+    const index = indexOf(['a*', '*', 'a?'])
+    for (const id of ['a*', '*', 'a?']) {
+      const watched = index.get(id)
+      if (watched) index.remove(watched)
+    }
+    expect([index.size, index.workOf('a'), matching(index, 'a')]).toEqual([0, 0, []])
+  })
+})

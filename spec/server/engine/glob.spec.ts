@@ -1,0 +1,91 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { compileGlob } from '../../../src/server/engine/glob.js'
+import { effort } from '../../support/effort.js'
+import { bytes } from '../../support/words.js'
+
+const fits = (glob: string, key: string): boolean => compileGlob(bytes(glob)).matches(bytes(key))
+
+/** The same in plain words: tries everything, and goes back. */
+function naive(glob: string, key: string): boolean {
+  const [sign = '', ...rest] = glob
+  const after = rest.join('')
+  if (sign === '') return key === ''
+  if (sign === '*') return naive(after, key) || (key !== '' && naive(glob, key.slice(1)))
+  const [first] = key
+  if (first === undefined) return false
+  if (sign === '?') return naive(after, key.slice(1))
+  if (sign === '[') return naiveClass(after, first, key.slice(1))
+  if (sign === '\\' && after !== '') return after.startsWith(first) && naive(after.slice(1), key.slice(1))
+  return sign === first && naive(after, key.slice(1))
+}
+
+/** Members as a regular expression reads them: `a`, `\a`, `a-b`, with either end escaped. */
+const MEMBER = /^(\\[\s\S]|[^\]])(?:-(\\[\s\S]|[^\]]))?/
+
+function naiveClass(glob: string, first: string, key: string): boolean {
+  const negated = /^[!^]/.test(glob)
+  let rest = negated ? glob.slice(1) : glob
+  let member = false
+  for (let match = MEMBER.exec(rest); match !== null; match = MEMBER.exec(rest)) {
+    const [whole, from = '', to = from] = match
+    const ends = [from, to].map(end => (end.length > 1 ? end.slice(1) : end)).sort()
+    member ||= (ends[0] ?? '') <= first && first <= (ends[1] ?? '')
+    rest = rest.slice(whole.length)
+  }
+  return member !== negated && naive(rest.slice(1), key)
+}
+
+describe('A glob', () => {
+  it('fits what it fits in plain words, whatever its bytes', () => {
+    const sign = fc.constantFrom('*', '*', '?', '[', ']', '^', '!', '-', '\\', 'a', 'b', 'c', '\0', '\xff')
+    const glob = fc.array(sign, { maxLength: 9 }).map(signs => signs.join(''))
+    const key = fc.array(fc.constantFrom('a', 'b', 'c', '-', '^', '\\', ']', '\0', '\xff'), { maxLength: 6 })
+    fc.assert(
+      fc.property(glob, key, (pattern, signs) => {
+        expect(fits(pattern, signs.join('')), pattern).toBe(naive(pattern, signs.join('')))
+      }),
+      { numRuns: effort(20_000, 2_000) },
+    )
+  })
+
+  it.each([31, 32, 33, 63, 64, 65, 127, 1_023])('of %i places counts them exactly', length => {
+    const key = 'x'.repeat(length)
+    expect([fits(key, key), fits('?'.repeat(length), key), fits(`${'?'.repeat(length)}*`, key)]).toEqual([
+      true,
+      true,
+      true,
+    ])
+    expect([fits(key, `${key}x`), fits(key, key.slice(1)), fits(`${key}*`, key.slice(1))]).toEqual([
+      false,
+      false,
+      false,
+    ])
+    expect([fits(`*${key}`, `y${key}`), fits(`*${key}`, `${key}y`)]).toEqual([true, false])
+  })
+
+  it('can be used again and again', () => {
+    const { matches } = compileGlob(bytes('a*b'))
+    expect(['ab', 'a', 'aab', '', 'axb', 'b'].map(key => matches(bytes(key)))).toEqual([
+      true,
+      false,
+      true,
+      false,
+      true,
+      false,
+    ])
+  })
+
+  // Whoever goes back would need more steps than there are atoms.
+  it('never goes back', () => {
+    const key = 'a'.repeat(20_000)
+    expect(fits(`${'*a'.repeat(500)}*b`, key)).toBe(false)
+    expect(fits(`${'*[ab]'.repeat(200)}*c`, key)).toBe(false)
+    expect(fits(`${'*a'.repeat(500)}`, key)).toBe(true)
+  })
+
+  it('has at most 1,024 bytes', () => {
+    expect(() => compileGlob(bytes('*'.repeat(1_024)))).not.toThrow()
+    expect(() => compileGlob(bytes('*'.repeat(1_025)))).toThrow(expect.objectContaining({ code: 'syntax-error' }))
+  })
+})

@@ -1,0 +1,134 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { encodeReply } from '../../../src/core/protocol/replies.js'
+import { type Answer, Engine } from '../../../src/server/engine/engine.js'
+import { effort } from '../../support/effort.js'
+import { expire, handle } from '../../support/engine-requests.js'
+import { START } from '../../support/manual-clock.js'
+import { type NaiveRequest, NaiveStore } from '../../support/naive-store.js'
+import { isNewer } from '../../support/version.js'
+import { resp3, textOf } from '../../support/words.js'
+
+const key = fc.constantFrom('a', 'b', '\x00')
+const value = fc.constantFrom('', 'x', 'y')
+
+const condition = fc.oneof(
+  fc.constant<string[]>([]),
+  fc.constant(['NX']),
+  fc.constant(['NEX']),
+  value.map(comparand => ['NEX', comparand]),
+)
+const expiry = fc.oneof(
+  fc.constant<string[]>([]),
+  fc.constantFrom('1', '10', '40').map(px => ['PX', px]),
+)
+
+const words = fc.oneof(
+  { weight: 3, arbitrary: fc.tuple(key, value, condition, expiry).map(([k, v, c, e]) => ['SET', k, v, ...c, ...e]) },
+  { weight: 2, arbitrary: key.map(k => ['GET', k]) },
+  { weight: 1, arbitrary: key.map(k => ['DEL', k]) },
+  { weight: 1, arbitrary: fc.tuple(key, value).map(([k, v]) => ['VDEL', k, v]) },
+)
+
+const ahead = fc.constantFrom(0, 0, 0, -90_000, -1, 1, 59_000, 60_000, 61_000)
+const counter = fc.constantFrom(0, 1, 99_999, 4_294_967_295)
+const tokenAhead = fc.constantFrom(0, 5, 9, 90_000)
+
+interface Act {
+  readonly wait: number
+  readonly words: readonly string[]
+  readonly clock: { readonly ahead: number; readonly counter: number } | undefined
+  readonly token: number | undefined
+}
+
+const act: fc.Arbitrary<Act> = fc.record({
+  wait: fc.constantFrom(0, 0, 0, 1, 9, 30),
+  words,
+  clock: fc.option(fc.record({ ahead, counter }), { nil: undefined, freq: 9 }),
+  token: fc.option(tokenAhead, { nil: undefined, freq: 1 }),
+})
+
+const requestAt = (now: number, { words, clock, token }: Act): NaiveRequest => ({
+  words,
+  timestamp: clock && `${now + clock.ahead}:${clock.counter}:client`,
+  token: token === undefined ? undefined : `${START + token}:0:lock`,
+})
+
+const ask = (engine: Engine<string>, { words, timestamp, token }: NaiveRequest, now: number): Answer =>
+  handle(engine, { payload: resp3(words), timestamp, fencingToken: token }, 'client', now)
+
+describe('An engine after any history', () => {
+  it('answers as the protocol page says, in plain words', () => {
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 60 }), history => {
+        const [engine, naive] = [new Engine<string>(), new NaiveStore()]
+        let now = START
+        for (const one of history) {
+          now += one.wait
+          const request = requestAt(now, one)
+          const { reply, version, changes } = ask(engine, request, now)
+          const expired = naive.expire(now)
+          const got = { reply: textOf(encodeReply(reply)), version: version && String(version) }
+          const own = changes.slice(expired.length)
+          expect(
+            changes
+              .slice(0, expired.length)
+              .map(change => textOf(change.key))
+              .sort(),
+          ).toEqual(expired)
+          expect(got, JSON.stringify(one)).toEqual(naive.answer(request, now, own.length > 0 ? got.version : undefined))
+          expect(engine.size).toBe(naive.size)
+        }
+      }),
+      { numRuns: effort(400, 80) },
+    )
+  })
+
+  it('has given every change a version greater than all before and than its timestamp', () => {
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 60 }), history => {
+        const engine = new Engine<string>()
+        let [now, newest] = [START, '0:0:']
+        for (const one of history) {
+          now += one.wait
+          const request = requestAt(now, one)
+          const { changes, version } = ask(engine, request, now)
+          for (const change of changes) {
+            expect(isNewer(String(change.version), newest), `${change.version} after ${newest}`).toBe(true)
+            newest = String(change.version)
+          }
+          const mine = changes.at(-1)
+          if (mine === undefined || mine.version !== version || request.timestamp === undefined) continue
+          expect(isNewer(String(version), request.timestamp), `${version} for ${request.timestamp}`).toBe(true)
+        }
+      }),
+      { numRuns: effort(400, 80) },
+    )
+  })
+
+  it('tells a change when and only when a GET sees one', () => {
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 40 }), history => {
+        const engine = new Engine<string>()
+        let now = START
+        const seen = (): string[] =>
+          ['a', 'b', '\x00'].map(name => {
+            const { reply, version } = ask(
+              engine,
+              { words: ['GET', name], timestamp: undefined, token: undefined },
+              now,
+            )
+            return `${textOf(encodeReply(reply))}${version}`
+          })
+        for (const one of history) {
+          now += one.wait
+          expire(engine, now)
+          const before = seen()
+          const { changes } = ask(engine, requestAt(now, one), now)
+          expect(seen().filter((state, i) => state !== before[i])).toHaveLength(changes.length)
+        }
+      }),
+      { numRuns: effort(200, 50) },
+    )
+  })
+})

@@ -1,0 +1,36 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { toBinaryString } from '../../../src/core/util/bytes.js'
+import { Engine } from '../../../src/server/engine/engine.js'
+import { costOf } from '../../../src/server/engine/records.js'
+import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.js'
+import { anyEntry } from '../log/any-entry.js'
+
+const ignored = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
+
+/** Counted anew, one record after the other. */
+function recount(engine: Engine<never>): Record<string, { keys: number; bytes: number }> {
+  const shares: Record<string, { keys: number; bytes: number }> = {}
+  for (const [key, record] of engine.records()) {
+    if (record.owner === undefined) continue
+    const { keys, bytes } = shares[record.owner] ?? { keys: 0, bytes: 0 }
+    shares[record.owner] = { keys: keys + 1, bytes: bytes + costOf(toBinaryString(key), record) }
+  }
+  return shares
+}
+
+describe('What of a store is whose', () => {
+  it('is what a count comes to, after any entries, and when they are read back', () => {
+    fc.assert(
+      fc.property(fc.array(anyEntry, { maxLength: 12 }), entries => {
+        const engine = new Engine<never>()
+        for (const entry of entries) engine.apply(entry, ignored)
+        expect(Object.fromEntries(engine.shares.entries())).toEqual(recount(engine))
+        const again = new Engine<never>()
+        const decoder = new StateDecoder(again.taker)
+        for (const block of encodeState(engine.capture())) decoder.take(block)
+        expect(Object.fromEntries(again.shares.entries())).toEqual(recount(engine))
+      }),
+    )
+  })
+})

@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Watchers } from '../../../src/server/engine/watchers.js'
+
+describe('Watchers', () => {
+  it('names whoever watches a key, in the order they came', () => {
+    const watchers = new Watchers<string>()
+    watchers.add('bob', 'k')
+    watchers.add('alice', 'k')
+    watchers.add('carol', 'other')
+    expect([...watchers.of('k')]).toEqual(['bob', 'alice'])
+    expect([...watchers.of('other')]).toEqual(['carol'])
+    expect([...watchers.of('nobody cares')]).toEqual([])
+  })
+
+  it('counts a registration once, however often it was asked for', () => {
+    const watchers = new Watchers<string>()
+    watchers.add('bob', 'k')
+    watchers.add('bob', 'k')
+    expect([watchers.count, watchers.countOf('bob')]).toEqual([1, 1])
+    expect(watchers.remove('bob', 'k')).toBe(true)
+    expect(watchers.remove('bob', 'k')).toBe(false)
+    expect([watchers.count, watchers.countOf('bob'), watchers.has('bob', 'k')]).toEqual([0, 0, false])
+  })
+
+  it('forgets a connection with all its keys, and no other', () => {
+    const watchers = new Watchers<string>()
+    for (const key of ['a', 'b', 'c']) watchers.add('bob', key)
+    watchers.add('alice', 'b')
+    watchers.drop('bob')
+    watchers.drop('bob')
+    watchers.drop('a stranger')
+    expect([watchers.count, watchers.countOf('bob'), watchers.countOf('alice')]).toEqual([1, 0, 1])
+    expect([...watchers.of('a'), ...watchers.of('b'), ...watchers.of('c')]).toEqual(['alice'])
+  })
+
+  it('tells connections apart, not what they look like', () => {
+    const [first, second] = [{ clientId: 'bob' }, { clientId: 'bob' }]
+    const watchers = new Watchers<object>()
+    watchers.add(first, 'k')
+    expect(watchers.has(second, 'k')).toBe(false)
+    watchers.add(second, 'k')
+    watchers.drop(first)
+    expect([...watchers.of('k')]).toEqual([second])
+  })
+
+  it('agrees with a set of pairs after any history', () => {
+    const client = fc.constantFrom('alice', 'bob', 'carol')
+    const key = fc.constantFrom('x', 'y', 'z')
+    const act = fc.tuple(fc.constantFrom('add', 'remove', 'drop'), client, key)
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 60 }), history => {
+        const watchers = new Watchers<string>()
+        const pairs = new Set<string>()
+        for (const [what, who, which] of history) {
+          const pair = `${who} ${which}`
+          if (what === 'add') watchers.add(who, which)
+          if (what === 'remove') expect(watchers.remove(who, which)).toBe(pairs.has(pair))
+          if (what === 'drop') watchers.drop(who)
+          if (what === 'add') pairs.add(pair)
+          if (what === 'remove') pairs.delete(pair)
+          if (what === 'drop') for (const known of pairs) if (known.startsWith(`${who} `)) pairs.delete(known)
+          expect(watchers.count).toBe(pairs.size)
+        }
+        for (const which of ['x', 'y', 'z']) {
+          const expected = ['alice', 'bob', 'carol'].filter(who => pairs.has(`${who} ${which}`))
+          expect([...watchers.of(which)].sort()).toEqual(expected)
+        }
+      }),
+    )
+  })
+})

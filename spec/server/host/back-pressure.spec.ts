@@ -1,0 +1,229 @@
+import type { IConnectPacket } from 'mqtt-packet'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
+import { LIMIT } from '../../../src/server/broker/limits/limits.js'
+import { Connection } from '../../../src/server/broker/session/connection.js'
+import type { RunningStore } from '../../../src/server/index.js'
+import { effort, some } from '../../support/effort.js'
+import { eventually } from '../../support/eventually.js'
+import { openStore } from '../../support/open-store.js'
+import { notificationTopicOf, RawClient, responseTopicOf } from '../../support/raw-client.js'
+import { requestPacket, WireClient } from '../../support/wire-client.js'
+import { command } from '../../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+const KEPT = { clean: false, properties: { sessionExpiryInterval: 60 } } as const
+const VALUE = 'x'.repeat(65_536)
+const QUOTA_EXCEEDED = 151
+/** More than the system keeps for both ends of a connection. */
+const MANY = 1_000
+
+const get = (id: number) => requestPacket('alice', command('GET big'), id)
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1)
+
+// Nobody shall have to wait as long as a slow network may take.
+const { stall } = LIMIT
+beforeAll(() => void Object.assign(LIMIT, { stall: 1_000 }))
+afterAll(() => void Object.assign(LIMIT, { stall }))
+
+/** A store with a key of 64 KiB, which `alice` knows of. */
+async function open() {
+  const { store } = await openStore()
+  const writer = await RawClient.ready(store.url, 'writer')
+  await writer.request(command(`SET big ${VALUE}`), { timestamp: NOW })
+  return { store, writer }
+}
+
+async function connect(store: RunningStore, options: Partial<IConnectPacket> = {}): Promise<WireClient> {
+  const client = await WireClient.connect(store.url, 'alice', options)
+  await client.subscribe(responseTopicOf('alice'))
+  return client
+}
+
+describe('A client that asks for more than it can read at once', () => {
+  const WAYS = [
+    ['in a session that ends with the connection', 'url', {}],
+    ['in a session that is kept', 'url', KEPT],
+    ['over WebSocket', 'wsUrl', KEPT],
+  ] as const
+
+  it.each(some(WAYS, 1))('gets everything: 512 values of 64 KiB, %s', async (_, transport, session) => {
+    const { store } = await open()
+    const client = await RawClient.ready(store[transport], 'alice', session)
+    const answers = await Promise.all(numbers(512).map(async () => client.request(command('GET big'))))
+    expect(new Set(answers.map(({ payload }) => payload.length))).toEqual(new Set([VALUE.length + 10]))
+    expect((await client.request(command('GET none'))).text).toBe('$-1\r\n')
+  })
+
+  it('gets everything, also when it takes a break', async () => {
+    const { store } = await open()
+    const client = await connect(store)
+    client.socket.pause()
+    client.send(...numbers(MANY).map(get))
+    let before = -1
+    await eventually(() => {
+      const still = before === store.stats.requests && before > 0
+      before = store.stats.requests
+      return still
+    })
+    client.socket.resume()
+    await client.came('publish', MANY)
+    expect(client.publishes.map(({ properties }) => String(properties?.correlationData))).toEqual(
+      numbers(MANY).map(String),
+    )
+  })
+
+  it('and reads nothing is not answered on and on, and loses its connection', async () => {
+    const { store, writer } = await open()
+    const client = await connect(store)
+    client.socket.pause()
+    client.send(...numbers(MANY).map(get))
+    await eventually(() => !store.clientIds.includes('alice'))
+    expect(store.stats.requests).toBeLessThan(MANY)
+    expect((await writer.request(command('GET none'))).text).toBe('$-1\r\n')
+  })
+})
+
+describe('A client that reads nothing', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  it('is not read on and on, either', async () => {
+    const { store } = await open()
+    const client = await connect(store)
+    const read = vi.spyOn(FrameCutter.prototype, 'push')
+    client.socket.pause()
+    client.send(...numbers(MANY).map(get))
+    const set = requestPacket('alice', command(`SET other ${VALUE}`), 1, { userProperties: { __ts: NOW } })
+    client.send(...Array(MANY).fill(set))
+    await eventually(() => !store.clientIds.includes('alice'))
+    const bytes = read.mock.calls.reduce((sum, [chunk]) => sum + chunk.length, 0)
+    expect(bytes).toBeLessThan(4 * 1024 * 1024)
+  })
+
+  it('is told that it is too slow when more than 16 MiB of changes wait for it', async () => {
+    const { store, writer } = await open()
+    const client = await connect(store)
+    client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
+    await client.came('publish')
+    client.socket.pause()
+    const disconnect = vi.spyOn(Connection.prototype, 'disconnect')
+    const megabyte = command(`SET k ${'x'.repeat(1_048_576)}`)
+    for (let i = 0; i < 40; i++) await writer.request(megabyte, { timestamp: NOW })
+    expect(disconnect.mock.calls.map(([reasonCode]) => reasonCode)).toEqual([QUOTA_EXCEEDED])
+    await eventually(() => !store.clientIds.includes('alice'))
+  })
+})
+
+describe('A client with much unacknowledged', () => {
+  const usual = LIMIT.queuedMessages
+  const most = effort(usual, 1_000)
+
+  beforeEach(() => {
+    Object.assign(LIMIT, { queuedMessages: most })
+  })
+
+  afterEach(() => {
+    Object.assign(LIMIT, { queuedMessages: usual })
+  })
+
+  const HALF = LIMIT.queuedBytes / 2 / VALUE.length
+
+  it('waits for its answers until it acknowledges some, and not for PINGRESP', async () => {
+    const { store } = await open()
+    const client = await connect(store, KEPT)
+    client.send(...numbers(100).map(get), { cmd: 'pingreq' })
+    await client.came('pingresp')
+    const first = await client.came('publish', HALF)
+    await client.settled()
+    expect([client.publishes.length, store.stats.requests]).toEqual([HALF, HALF + 1])
+    client.acknowledge(...first.slice(0, 10))
+    await client.came('publish', HALF + 10)
+    await client.settled()
+    expect(client.publishes.length).toBe(HALF + 10)
+    client.acknowledge(...client.publishes)
+    await client.came('publish', 100)
+    expect(client.all('puback').map(({ messageId }) => messageId)).toEqual(numbers(100))
+  })
+
+  it('is served in order, whatever else it sends meanwhile', async () => {
+    const { store } = await open()
+    const client = await connect(store, KEPT)
+    client.send(...numbers(HALF + 2).map(get))
+    await client.came('publish', HALF)
+    client.send(
+      { cmd: 'unsubscribe', messageId: 500, unsubscriptions: [responseTopicOf('alice')] },
+      requestPacket('alice', command('SET small v'), 501, { userProperties: { __ts: NOW } }),
+    )
+    await client.settled()
+    expect([client.all('unsuback').length, store.stats.keys]).toEqual([0, 1])
+    client.acknowledge(...client.publishes)
+    await client.came('puback', HALF + 3)
+    expect([client.publishes.length, store.stats.keys]).toEqual([HALF + 2, 2])
+  })
+
+  it('may say goodbye meanwhile', async () => {
+    const { store } = await open()
+    const heir = await WireClient.connect(store.url, 'heir')
+    await heir.subscribe('wills')
+    const will = { topic: 'wills', payload: Buffer.from('x'), qos: 0, retain: false } as const
+    const client = await connect(store, { ...KEPT, will })
+    client.send(...numbers(HALF + 2).map(get), { cmd: 'disconnect', reasonCode: 0 })
+    await client.came('publish', HALF)
+    client.socket.end()
+    await client.closed
+    await eventually(() => !store.clientIds.includes('alice'))
+    await heir.settled()
+    expect(heir.publishes).toEqual([])
+  })
+
+  it('is served when more than 1 MiB of requests wait: what it has to say may be behind them', async () => {
+    const { store } = await open()
+    const client = await connect(store, KEPT)
+    client.send(...numbers(HALF).map(get))
+    await client.came('publish', HALF)
+    const set = (id: number) =>
+      requestPacket('alice', command(`SET other ${VALUE}`), id, { userProperties: { __ts: NOW } })
+    client.send(...numbers(20).map(set))
+    await client.came('publish', HALF + 4)
+    await client.settled()
+    expect(client.publishes.length).toBeLessThan(HALF + 8)
+    client.acknowledge(...client.publishes)
+    await client.came('publish', HALF + 20)
+  })
+
+  it('loses connection and session when it is told more than the bound of changes', { timeout: 60_000 }, async () => {
+    const { store, writer } = await open()
+    const client = await connect(store, KEPT)
+    await client.subscribe(notificationTopicOf('alice'))
+    client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
+    await client.came('publish')
+    client.acknowledge(...client.publishes)
+    await client.settled()
+    const set = async () => writer.request(command('SET k v'), { timestamp: NOW })
+    for (let left = most; left > 0; left -= 500) await Promise.all(numbers(Math.min(left, 500)).map(set))
+    expect(store.clientIds).toContain('alice')
+    await set()
+    expect((await client.came('disconnect'))[0]?.reasonCode).toBe(QUOTA_EXCEEDED)
+    await client.closed
+    await eventually(() => !store.clientIds.includes('alice'))
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await after.settled()
+    expect([after.all('connack')[0]?.sessionPresent, after.publishes.length]).toEqual([false, 0])
+    await set()
+  })
+
+  it('does not, if its session ends with the connection: nothing is kept for it', { timeout: 60_000 }, async () => {
+    const { store, writer } = await open()
+    const client = await connect(store)
+    await client.subscribe(notificationTopicOf('alice'))
+    client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
+    await client.came('publish')
+    const set = async () => writer.request(command('SET k v'), { timestamp: NOW })
+    const more = most + 2_000
+    for (let left = more; left > 0; left -= 500) await Promise.all(numbers(500).map(set))
+    await client.came('publish', more + 1)
+    const ids = client.publishes.map(({ messageId }) => messageId)
+    expect(new Set(ids).size).toBe(more + 1)
+    expect(store.clientIds).toContain('alice')
+  })
+})

@@ -1,0 +1,109 @@
+import { createServer } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { LIMIT } from '../../../src/server/broker/limits/limits.js'
+import { eventually } from '../../support/eventually.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { packets, RawSocket } from '../../support/raw-socket.js'
+import { UPGRADE } from '../../support/upgrade.js'
+import { command } from '../../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+const SHUTTING_DOWN = 139
+/** After ten seconds the broker ends connections that say nothing anyway. */
+const BEFORE_CONNECT_TIMEOUT = { timeout: 2_000 }
+
+// These clients do not close their side, and are cut off after that time; the process is this file's alone.
+Object.assign(LIMIT, { closeTimeout: 500 })
+
+const portOf = (url: string): number => Number(new URL(url).port)
+
+describe('close()', () => {
+  it('sends every client DISCONNECT 139, over TCP and WebSocket', async () => {
+    const { store } = await openStore()
+    const clients = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.wsUrl, 'bob')]
+    await store.close()
+    for (const client of clients) expect(await client.closed).toBe(SHUTTING_DOWN)
+  })
+
+  it('frees both ports', async () => {
+    const { store } = await openStore()
+    await RawClient.ready(store.url, 'alice')
+    await store.close()
+    for (const url of [store.url, store.wsUrl]) {
+      const server = createServer()
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject).listen(portOf(url), '127.0.0.1', resolve)
+      })
+      await new Promise(resolve => server.close(resolve))
+    }
+  })
+
+  it('leaves no timer and no socket behind', async () => {
+    const held = (): string[] => process.getActiveResourcesInfo().filter(name => /^(Timeout|TCP)/.test(name))
+    await eventually(() => held().length === 0)
+    const { store, clock } = await openStore()
+    const clients = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.wsUrl, 'bob')]
+    for (const client of clients) {
+      await client.request(command('KEYNOTIFY k'))
+      await client.request(command('SET k v PX 1000'), { timestamp: NOW })
+    }
+    expect(held()).toContain('TCPServerWrap')
+    await store.close()
+    for (const client of clients) await client.closed
+    await eventually(() => held().length === 0)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('leaves no timer behind for requests that are on their way', async () => {
+    const { store, clock } = await openStore()
+    const alice = await RawClient.ready(store.url, 'alice')
+    const sent = Array.from({ length: 500 }, async (_, i) =>
+      alice.request(command(`SET k${i} v PX ${9_000 - i}`), { timestamp: NOW }).catch(() => undefined),
+    )
+    await sent[0]
+    await store.close()
+    await Promise.all(sent)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('may be called twice, also at once', async () => {
+    const { store } = await openStore()
+    await RawClient.ready(store.url, 'alice')
+    await Promise.all([store.close(), store.close()])
+    await store.close()
+    expect(store.clientIds).toEqual([])
+  })
+
+  it('is what `await using` calls', async () => {
+    const { store } = await openStore()
+    const client = await RawClient.ready(store.url, 'alice')
+    await store[Symbol.asyncDispose]()
+    expect(await client.closed).toBe(SHUTTING_DOWN)
+  })
+
+  it.each([
+    ['has said nothing', Buffer.alloc(0)],
+    ['has said half a CONNECT', packets.connect('raw').subarray(0, 8)],
+  ])('does not wait for a TCP connection that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
+    const { store } = await openStore()
+    const raw = await RawSocket.open(store.url)
+    await raw.write(said)
+    await RawClient.ready(store.url, 'alice')
+    await store.close()
+    await raw.closed
+  })
+
+  it.each([
+    ['has said nothing', ''],
+    ['has not finished its HTTP request', 'GET / HTTP/1.1\r\n'],
+    ['has asked for WebSocket and said nothing since', UPGRADE],
+  ])('does not wait for a connection to the WebSocket port that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
+    const { store } = await openStore()
+    const raw = await RawSocket.open(store.wsUrl)
+    await raw.write(said)
+    await RawClient.ready(store.wsUrl, 'alice')
+    await store.close()
+    await raw.closed
+  })
+})

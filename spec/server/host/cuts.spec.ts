@@ -1,0 +1,46 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import type { RunningStore } from '../../../src/server/index.js'
+import { as } from '../../support/backwards.js'
+import { openStore } from '../../support/open-store.js'
+import { openSecured } from '../../support/secured.js'
+import { Attacker } from '../../system/attacks/support/attacker.js'
+import { connect, PROPERTY, properties, publish } from '../../system/attacks/support/packets.js'
+
+const cutOf = (store: RunningStore) => firstValueFrom(store.audit$)
+const HERE = { time: expect.any(String), event: 'cut', address: '127.0.0.1', listener: 'mqtt', count: 1 }
+
+describe('The audit log has a connection that was cut', () => {
+  it('as there were as many as there may be', async () => {
+    const { store } = await openStore({ maxConnections: 1 })
+    const event = cutOf(store)
+    await Attacker.open(store.url)
+    await (await Attacker.open(store.url)).gone()
+    expect(await event).toEqual({ ...HERE, reason: 'there are 1 connections' })
+  })
+
+  it('for a packet that is too large', async () => {
+    const { store } = await openStore({ maximumPacketSize: 1_000 })
+    const event = cutOf(store)
+    const attacker = await Attacker.open(store.url)
+    await attacker.send(connect('mallory'), publish('t', Buffer.alloc(2_000)))
+    await attacker.gone()
+    expect(await event).toMatchObject({
+      ...HERE,
+      clientId: 'mallory',
+      reason: expect.stringContaining('maximumPacketSize'),
+    })
+  })
+
+  it('for what one packet has too much of, with its user name', async () => {
+    const { store } = await openSecured({ maxUserProperties: 1 })
+    const attacker = await Attacker.open(store.url)
+    await attacker.send(connect('mallory', as('mallory')))
+    await attacker.hears()
+    const event = cutOf(store)
+    const user = PROPERTY.user('a', 'b')
+    await attacker.send(publish('t', Buffer.alloc(0), { properties: properties(user, user) }))
+    await attacker.gone()
+    expect(await event).toMatchObject({ ...HERE, clientId: 'mallory', username: 'mallory' })
+  })
+})

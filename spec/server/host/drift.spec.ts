@@ -1,0 +1,126 @@
+import { firstValueFrom, of } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { set, systemClock, text } from '../../../src/client/index.js'
+import { fenced, withLock } from '../../../src/client/lease/index.js'
+import { lease } from '../../../src/client/lease/lease.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openClient, record, words } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { isNewer } from '../../support/version.js'
+
+const DAY = 86_400_000
+
+/** A store on the time of now, whose clock is in the hands of the spec, and a client with a right one. */
+async function open() {
+  const clock = new ManualClock(Date.now())
+  const { store } = await openStore({ clock })
+  const client = openClient(store.url, { clock: systemClock })
+  return { store, clock, client, drifts: record(store.drift$) }
+}
+
+describe.each([
+  ['two minutes', 120_000],
+  ['a day', DAY],
+])('A store whose clock ran ahead by %s and was put right', (_, far) => {
+  it('goes on for everybody: writes, watches, locks with their tokens', async () => {
+    const { store, clock, client } = await open()
+    const key = client.key('k', text)
+    const seen = record(key.entries$)
+    await seen.until(({ values }) => values.length === 1)
+    clock.jump(far)
+    const first = await firstValueFrom(key.set('1'))
+    clock.jump(-far)
+    const second = await firstValueFrom(key.set('2'))
+    expect(isNewer(String(second.version), String(first.version))).toBe(true)
+    await seen.until(({ values }) => values.length === 3)
+    expect(words(seen)).toEqual(['absent (snapshot)', 'set 1 (notification)', 'set 2 (notification)'])
+    const lock = lease(client, 'lock', { duration: 5_000 })
+    const guarded = withLock(lock, token => of('3').pipe(set(fenced(client, token).key('guarded', text))))
+    expect((await firstValueFrom(guarded)).applied).toBe(true)
+    expect(store.stats.errors).toBe(0)
+  })
+
+  it('tells its operator, once, and when it has caught up', async () => {
+    const { store, clock, client, drifts } = await open()
+    const write = () => firstValueFrom(client.key('k', text).set('v'))
+    clock.jump(far)
+    await write()
+    clock.jump(-far)
+    await write()
+    await write()
+    expect([drifts.values, store.drift]).toEqual([[far], far])
+    clock.advance(far - 60_000)
+    await write()
+    expect([drifts.values, store.drift]).toEqual([[far, 0], 0])
+  })
+})
+
+describe('The drift of a store', () => {
+  it('is none for a client that is a minute ahead', async () => {
+    const { store, drifts } = await open()
+    const early = openClient(store.url, { clock: new ManualClock(Date.now() + 55_000) })
+    await firstValueFrom(early.key('k', text).set('v'))
+    expect([store.drift, drifts.values]).toEqual([0, []])
+  })
+
+  it('outlives a restart with its keys, and is over with one without', async () => {
+    const { store, clock, client, drifts } = await open()
+    const write = () => firstValueFrom(client.key('k', text).set('v'))
+    clock.jump(DAY)
+    const { version } = await write()
+    clock.jump(-DAY)
+    await store.restart({ keys: 'kept' })
+    // A read is asked for again on the new connection, which a write is not.
+    await firstValueFrom(client.key('k', text).get())
+    const next = await write()
+    expect(isNewer(String(next.version), String(version))).toBe(true)
+    expect(drifts.values).toEqual([DAY])
+    await store.restart({ keys: 'lost' })
+    expect([drifts.values, store.drift]).toEqual([[DAY, 0], 0])
+  })
+
+  it('ends when a dump is loaded into a new store: its versions begin with the time of now', async () => {
+    const { store, clock, client } = await open()
+    clock.jump(DAY)
+    await firstValueFrom(client.key('k', text).set('v'))
+    clock.jump(-DAY)
+    const lines = [...store.dump()]
+    await store.restart({ keys: 'lost' })
+    expect(await store.load(lines)).toMatchObject({ loaded: 1, versionsKept: 0 })
+    expect(store.drift).toBe(0)
+  })
+
+  it('does not keep the store from loading what it dumped, tokens and all', async () => {
+    const { store, clock, client } = await open()
+    clock.jump(DAY)
+    const token = String((await firstValueFrom(client.key('lock', text).set('me'))).version)
+    await firstValueFrom(client.key('k', text).set('v', { fencingToken: token }))
+    clock.jump(-DAY)
+    expect(await store.load([...store.dump()], { replace: true })).toMatchObject({ loaded: 2 })
+    expect(store.peek('k')?.fencingToken).toBe(token)
+  })
+})
+
+describe('What expires, when the clock of the store jumps', () => {
+  const left = async (jump: number) => {
+    const { store, clock } = await open()
+    // Its clock jumps, too: it would be ahead of the store's.
+    const client = openClient(store.url, { clock })
+    await firstValueFrom(client.key('k', text).set('v', { expiresIn: 10_000 }))
+    clock.jump(jump)
+    await firstValueFrom(client.key('other', text).get())
+    return { store, clock }
+  }
+
+  it('is gone with the next request when it jumped past the end', async () => {
+    expect((await left(DAY)).store.stats.keys).toBe(0)
+  })
+
+  it('stays as much longer when it jumped back', async () => {
+    const { store, clock } = await left(-DAY)
+    clock.advance(DAY + 9_999)
+    expect(store.stats.keys).toBe(1)
+    clock.advance(1)
+    expect(store.stats.keys).toBe(0)
+  })
+})

@@ -1,0 +1,172 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type OpeningProgress, serve } from '../../../src/server/index.js'
+import { checkDirectory, readDirectory } from '../../../src/server/storage/directory.js'
+import { ManualClock, START } from '../../support/manual-clock.js'
+import { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+
+const NOW = `${START}:0:client`
+
+function directory(): string {
+  const path = mkdtempSync(join(tmpdir(), 'durable-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return join(path, 'state')
+}
+
+async function start(data: string, options: Parameters<typeof serve>[0] = {}) {
+  const clock = new ManualClock()
+  const store = await serve({ port: 0, wsPort: 0, clock, data, ...options })
+  onTestFinished(async () => store.close())
+  const client = await RawClient.ready(store.url, 'alice')
+  return { store, clock, client }
+}
+
+describe('A store with a directory', () => {
+  it('has all that it had when it starts again: values, versions, ends, tokens, and the clock itself', async () => {
+    const data = directory()
+    const one = await start(data)
+    const { version } = await one.client.request(command('SET k v PX 5000'), { timestamp: NOW, fencingToken: NOW })
+    const ahead = await one.client.request(command('SET l w'), { timestamp: `${START + 59_000}:7:client` })
+    const before = [...one.store.dump()]
+    await one.store.close()
+    const two = await start(data)
+    expect([...two.store.dump()]).toEqual(before)
+    expect(await two.client.request(command('GET k'))).toMatchObject({ text: '$1\r\nv\r\n', version })
+    const next = await two.client.request(command('SET m x'), { timestamp: NOW })
+    expect(Number(next.version?.split(':')[0])).toBe(START + 59_000)
+    expect(Number(next.version?.split(':')[1])).toBeGreaterThan(Number(ahead.version?.split(':')[1]))
+    two.clock.advance(5_000)
+    expect((await two.client.request(command('GET k'))).text).toBe('$-1\r\n')
+  })
+
+  it('has deleted what was over by then', async () => {
+    const data = directory()
+    const one = await start(data)
+    await one.client.request(command('SET k v PX 5000'), { timestamp: NOW })
+    await one.store.close()
+    const { store } = await start(data, { clock: new ManualClock(START + 5_000) })
+    expect(store.stats.keys).toBe(0)
+  })
+
+  it('answers what a client repeats after a restart as before it', async () => {
+    const data = directory()
+    const one = await start(data)
+    await one.client.request(command('SET k v'), { timestamp: NOW })
+    await one.store.restart({ keys: 'kept' })
+    expect([...one.store.dump()]).toMatchObject([{ key: 'k', value: 'v' }])
+    await one.store.restart({ keys: 'lost' })
+    expect([...one.store.dump()]).toEqual([])
+    await one.store.close()
+    expect(await checkDirectory(data)).toMatchObject({ keys: 0, torn: 0 })
+  })
+
+  it('tells how far it has come when it starts again', async () => {
+    const data = directory()
+    const one = await start(data)
+    await one.store.load(Array.from({ length: 3_000 }, (_, i) => ({ key: `k${i}`, value: 'v'.repeat(1_000) })))
+    await one.store.close()
+    const told: OpeningProgress[] = []
+    await start(data, { opening: progress => told.push(progress) })
+    const [{ of } = { of: 0 }] = told
+    expect(of).toBeGreaterThan(3_000_000)
+    const read = told.map(progress => progress.read)
+    expect(read).toEqual([...read].sort((a, b) => a - b))
+    expect(read.at(-1)).toBeGreaterThan(3_000_000)
+    expect(read.at(-1)).toBeLessThanOrEqual(of)
+  })
+
+  it('keeps what was loaded', async () => {
+    const data = directory()
+    const one = await start(data)
+    await one.store.load([
+      { key: 'k', value: 'v', fencingToken: NOW },
+      { key: 'l', value: '' },
+    ])
+    const before = [...one.store.dump()]
+    await one.store.close()
+    expect([...(await readDirectory(data))]).toEqual(before)
+  })
+
+  it.each([
+    ['all', [], ['flagged', 'other', 'recipes/a']],
+    ['none', [], []],
+    ['keys', ['recipes/*'], ['flagged', 'recipes/a']],
+    ['keys', [], ['flagged']],
+  ] as const)('with persist %s %j has %j after a restart', async (persist, persistKeys, expected) => {
+    const data = directory()
+    const one = await start(data, { persist, ...(persist === 'keys' && { persistKeys }) })
+    const set = async (key: string, userProperties: Record<string, string> = {}) =>
+      one.client.request(command(`SET ${key} v`), { timestamp: NOW, userProperties })
+    await set('recipes/a')
+    await set('other')
+    await set('flagged', { 'aio-persistence': 'true' })
+    expect(one.store.stats.keys).toBe(3)
+    await one.store.close()
+    const { store } = await start(data)
+    expect([...store.dump()].map(({ key }) => key).sort()).toEqual(expected)
+  })
+
+  it('starts beside a file that no store made, and warns of it', async () => {
+    const data = directory()
+    const one = await start(data)
+    await one.client.request(command('SET k v'), { timestamp: NOW })
+    await one.store.close()
+    writeFileSync(join(data, 'notes.txt'), 'to do')
+    const warnings: unknown[] = []
+    const warned = (warning: Error): void => void warnings.push(warning)
+    process.on('warning', warned)
+    onTestFinished(() => void process.off('warning', warned))
+    const two = await start(data)
+    expect(two.store.stats.keys).toBe(1)
+    expect(warnings).toEqual([
+      expect.objectContaining({ code: 'RX_STATESTORE_STRAY_FILE', message: expect.stringContaining('"notes.txt"') }),
+    ])
+    expect(readFileSync(join(data, 'notes.txt'), 'utf8')).toBe('to do')
+  })
+
+  it('is told who has it', async () => {
+    const data = directory()
+    await start(data)
+    await expect(serve({ port: 0, wsPort: 0, data })).rejects.toMatchObject({
+      code: 'in-use',
+      message: expect.stringContaining(`process ${process.pid} `),
+    })
+    await expect(checkDirectory(data)).rejects.toMatchObject({ code: 'in-use' })
+  })
+
+  it('leaves files behind that only their owner may read, and no lock', async () => {
+    const data = directory()
+    const { store, client } = await start(data)
+    await client.request(command('SET secret v'), { timestamp: NOW })
+    await store.close()
+    expect(readdirSync(data)).toEqual(['lock.reserve', 'log-0000000000000000', 'mark'])
+    expect(readFileSync(join(data, 'log-0000000000000000')).includes('secret')).toBe(true)
+  })
+
+  it.each([{ data: '' }, { persist: 'all' }, { persistKeys: ['a'] }, { data: 'd', persistKeys: ['a'] }] as const)(
+    'is refused with %j',
+    async options => {
+      await expect(serve({ port: 0, wsPort: 0, ...options })).rejects.toMatchObject({ code: 'argument' })
+    },
+  )
+
+  it('answers the requests of a connection in their order', async () => {
+    const { client } = await start(directory())
+    const answers = await Promise.all(
+      ['SET k 1', 'GET k', 'SET k 2', 'GET k', 'DEL k', 'GET k'].map(async words =>
+        client.request(command(words), { timestamp: NOW }),
+      ),
+    )
+    expect(answers.map(({ text }) => text)).toEqual([
+      '+OK\r\n',
+      '$1\r\n1\r\n',
+      '+OK\r\n',
+      '$1\r\n2\r\n',
+      ':1\r\n',
+      '$-1\r\n',
+    ])
+  })
+})

@@ -1,0 +1,230 @@
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { number, text as textCodec } from '../../../src/client/index.js'
+import type { RunningStore } from '../../../src/server/index.js'
+import { eventually } from '../../support/eventually.js'
+import { ManualClock, START } from '../../support/manual-clock.js'
+import { openClient, record, words } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { packets, RawSocket } from '../../support/raw-socket.js'
+import { command } from '../../support/words.js'
+import { meanwhile } from './meanwhile.js'
+
+const NOW = `${START}:0:client`
+const CONNACK = 0x20
+
+/** A store whose time stands still, at the clients' time of day. */
+async function openToday(): Promise<{ store: RunningStore; clock: ManualClock }> {
+  const clock = new ManualClock(Date.now())
+  return { store: (await openStore({ clock })).store, clock }
+}
+
+describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
+  it('answers nothing, and then everything', async () => {
+    const { store, clock } = await openStore()
+    const alice = await RawClient.ready(store[transport], 'alice')
+    store.freeze(5_000)
+    const answered: string[] = []
+    const done = [1, 2, 3].map(async n => {
+      await alice.request(command(`SET k ${n}`), { timestamp: NOW })
+      answered.push(String(n))
+    })
+    await meanwhile()
+    clock.advance(4_999)
+    await meanwhile()
+    expect([answered, store.stats.requests, store.clientIds]).toEqual([[], 0, ['alice']])
+    clock.advance(1)
+    await Promise.all(done)
+    expect([answered, store.frozenUntil]).toEqual([['1', '2', '3'], undefined])
+    expect((await alice.request(command('GET k'))).text).toBe('$1\r\n3\r\n')
+  })
+
+  it('tells nobody of a change, and lets nothing expire', async () => {
+    const { store, clock } = await openStore()
+    const alice = await RawClient.ready(store[transport], 'alice')
+    for (const key of ['k', 'other']) await alice.request(command(`KEYNOTIFY ${key}`))
+    await alice.request(command('SET k v PX 100'), { timestamp: NOW })
+    await alice.received(1)
+    store.freeze(1_000)
+    clock.advance(500)
+    await meanwhile()
+    expect([alice.inbox.length, store.stats.keys]).toEqual([1, 1])
+    await store.load([{ key: 'other', value: 'w' }])
+    await meanwhile()
+    expect(alice.inbox.length).toBe(1)
+    clock.advance(500)
+    await alice.received(3)
+    expect(alice.inbox.map(({ text }) => text.trim().split('\r\n').at(-1))).toEqual(['v', 'DELETE', 'w'])
+  })
+
+  it('takes connections, and serves them afterwards', async () => {
+    const { store } = await openStore()
+    store.freeze(60_000)
+    const connecting = RawClient.ready(store[transport], 'late')
+    await meanwhile()
+    expect(store.stats.connections).toBe(0)
+    store.freeze(0)
+    const late = await connecting
+    expect((await late.request(command('GET k'))).text).toBe('$-1\r\n')
+  })
+
+  it('can be cut off, restarted and closed all the same', async () => {
+    const { store } = await openStore()
+    const [alice, bob] = [
+      await RawClient.ready(store[transport], 'alice'),
+      await RawClient.ready(store[transport], 'bob'),
+    ]
+    store.freeze(60_000)
+    expect(store.cut('alice')).toBe(true)
+    expect(await alice.closed).toBeUndefined()
+    await store.restart({ keys: 'kept' })
+    expect(await bob.closed).toBeUndefined()
+    expect(store.frozenUntil).toBeUndefined()
+    const carol = await RawClient.ready(store[transport], 'carol')
+    store.freeze(60_000)
+    const waiting = RawClient.connect(store[transport], 'waiting').catch(error => error)
+    await store.close()
+    await carol.closed
+    expect(await waiting).toBeInstanceOf(Error)
+  })
+
+  it('keeps a watch waiting, that is right again afterwards', async () => {
+    const { store, clock } = await openToday()
+    const panel = openClient(store[transport]).key('setPoint', number)
+    const seen = record(openClient(store[transport]).key('setPoint', number).entries$)
+    await seen.until(({ values }) => values.length === 1)
+    store.freeze(1_000)
+    const write = firstValueFrom(panel.set(21))
+    await meanwhile()
+    expect(words(seen)).toEqual(['absent (snapshot)'])
+    clock.advance(1_000)
+    await write
+    await seen.until(({ values }) => values.length === 2)
+    expect(words(seen)).toEqual(['absent (snapshot)', 'set 21 (notification)'])
+  })
+
+  it('is given up by a client that pings, which says so and is right again when it is back', async () => {
+    const { store } = await openToday()
+    const options = { keepAlive: 1_000, connectTimeout: 200, reconnect: { initial: 20, maximum: 50 } }
+    const client = openClient(store[transport], options)
+    const [status, freshness] = [record(client.status$), record(client.key('k', textCodec).freshness$)]
+    const seen = record(client.key('k', textCodec).entries$)
+    await seen.until(({ values }) => values.length === 1)
+    store.freeze(3_600_000)
+    // Attempts fail as well: the system takes the connection, and nobody answers.
+    await status.until(({ values }) => {
+      const last = values.at(-1)
+      return last?.state === 'reconnecting' && (last.attempt ?? 0) >= 2
+    })
+    expect(freshness.values.at(-1)).toMatchObject({ state: 'stale' })
+    await store.load([{ key: 'k', value: 'changed' }])
+    store.freeze(0)
+    await seen.until(({ values }) => values.at(-1)?.value === 'changed')
+    await freshness.until(({ values }) => values.at(-1)?.state === 'live')
+    expect(store.clientIds).toEqual([client.clientId])
+  })
+})
+
+describe('Freezing', () => {
+  const open = async (): Promise<{ store: RunningStore; clock: ManualClock }> => openStore()
+
+  it('says until when, and the last one decides', async () => {
+    const { store, clock } = await open()
+    expect(store.frozenUntil).toBeUndefined()
+    store.freeze(1_000)
+    store.freeze(5_000)
+    expect([store.frozenUntil, clock.pending]).toEqual([START + 5_000, 1])
+    clock.advance(4_000)
+    store.freeze(500)
+    expect(store.frozenUntil).toBe(START + 4_500)
+    clock.advance(500)
+    expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
+  })
+
+  it('ends with 0, also when there was none', async () => {
+    const { store, clock } = await open()
+    store.freeze(0)
+    store.freeze(1_000)
+    store.freeze(0)
+    expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
+  })
+
+  it('a hundred times over changes nothing', async () => {
+    const { store } = await open()
+    const alice = await RawClient.ready(store.url, 'alice')
+    for (let n = 0; n < 100; n++) {
+      store.freeze(1_000)
+      const answer = alice.request(command('GET k'))
+      store.freeze(0)
+      expect((await answer).text).toBe('$-1\r\n')
+    }
+  })
+
+  it('carries what is larger than any buffer, whole and in order', async () => {
+    const { store } = await open()
+    const alice = await RawClient.ready(store.url, 'alice')
+    const value = 'x'.repeat(4_000_000)
+    store.freeze(60_000)
+    const answers = [`SET big ${value}`, 'GET big'].map(line => alice.request(command(line), { timestamp: NOW }))
+    await meanwhile()
+    expect(store.stats.requests).toBe(0)
+    store.freeze(0)
+    const [, read] = await Promise.all(answers)
+    expect(read?.text).toBe(`$4000000\r\n${value}\r\n`)
+  })
+
+  it('forgets a client that hangs up meanwhile, when it goes on', async () => {
+    const { store } = await open()
+    const raw = await RawSocket.open(store.url)
+    await raw.write(packets.connect('raw'))
+    await raw.received(1)
+    store.freeze(60_000)
+    raw.socket.destroy()
+    await meanwhile()
+    expect(store.clientIds).toEqual(['raw'])
+    store.freeze(0)
+    await eventually(() => store.clientIds.length === 0)
+  })
+
+  it('is harmed by no connection that breaks while it waits', async () => {
+    const { store } = await open()
+    store.freeze(60_000)
+    const raws = await Promise.all(Array.from({ length: 20 }, async () => RawSocket.open(store.url)))
+    for (const raw of raws) {
+      await raw.write(packets.connect('raw'))
+      raw.socket.resetAndDestroy()
+    }
+    const patient = await RawSocket.open(store.url)
+    await patient.write(packets.connect('patient'))
+    await meanwhile()
+    store.freeze(0)
+    expect((await patient.received(1))[0]).toBe(CONNACK)
+    await eventually(() => store.clientIds.length === 1)
+  })
+
+  it('takes no more connections than a system keeps for a process', async () => {
+    const { store } = await open()
+    store.freeze(60_000)
+    const raws = await Promise.all(Array.from({ length: 520 }, async () => RawSocket.open(store.url)))
+    let refused = 0
+    for (const raw of raws) void raw.closed.then(() => refused++)
+    await eventually(() => refused === 520 - 511)
+    await meanwhile()
+    expect(refused).toBe(520 - 511)
+  })
+
+  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses %s ms', async ms => {
+    const { store } = await open()
+    expect(() => store.freeze(ms)).toThrow(expect.objectContaining({ code: 'argument' }))
+    expect(store.frozenUntil).toBeUndefined()
+  })
+
+  it('refuses a store that is closed', async () => {
+    const { store, clock } = await open()
+    store.freeze(1_000)
+    await store.close()
+    expect(() => store.freeze(1_000)).toThrow(expect.objectContaining({ code: 'closed' }))
+    expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
+  })
+})

@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest'
+import type { RunningStore } from '../../../src/server/index.js'
+import { eventually } from '../../support/eventually.js'
+import { openStore } from '../../support/open-store.js'
+import { INVOKE_TOPIC, RawClient } from '../../support/raw-client.js'
+import { packets, RawSocket } from '../../support/raw-socket.js'
+import { command } from '../../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+
+/** A store with a client that had better not notice anything. */
+async function open() {
+  const { store } = await openStore()
+  const witness = await RawClient.ready(store.url, 'witness')
+  await witness.request(command('KEYNOTIFY key'))
+  return { store, witness }
+}
+
+/** That the witness still is connected, is answered and told, and that nothing else came to it. */
+async function expectUnharmed(store: RunningStore, witness: RawClient): Promise<void> {
+  const writer = await RawClient.ready(store.url, 'writer')
+  expect((await writer.request(command('SET key value'), { timestamp: NOW })).text).toBe('+OK\r\n')
+  await writer.end()
+  expect((await witness.request(command('GET key'))).text).toBe('$5\r\nvalue\r\n')
+  expect(witness.inbox.map(({ topic }) => topic.slice(-7))).toEqual(['/6B6579'])
+}
+
+const connect = packets.connect('raw')
+
+describe('Whoever sends what is not MQTT', () => {
+  const NOT_MQTT: Record<string, readonly Buffer[]> = {
+    zeros: [Buffer.alloc(1_000)],
+    'the first byte of something else': [Buffer.from('G')],
+    'an HTTP request': [Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')],
+    'a length that never ends': [Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff, 0xff])],
+    'a PUBLISH before CONNECT': [packets.publish('news', 'x')],
+    'a CONNECT of another protocol': [Buffer.from(connect.toString('latin1').replace('MQTT', 'AMQP'), 'latin1')],
+    'two CONNECTs': [connect, connect],
+    'garbage after a CONNECT': [connect, Buffer.from([0xf7, 0xff, 0xff, 0xff, 0xff])],
+    'a topic with a wildcard': [connect, packets.publish('news/#', 'x')],
+    'a topic of no characters': [connect, packets.publish('', 'x')],
+    'a topic of 200 levels': [connect, packets.publish('x/'.repeat(100), 'x')],
+    'a filter that is none': [connect, packets.subscribe('news/#/more')],
+  }
+
+  it.each(Object.entries(NOT_MQTT))('loses the connection, and nobody else does: %s', async (_, chunks) => {
+    const { store, witness } = await open()
+    const raw = await RawSocket.open(store.url)
+    for (const chunk of chunks) await raw.write(chunk)
+    await raw.closed
+    await expectUnharmed(store, witness)
+  })
+
+  it('harms nobody, whatever the bytes', async () => {
+    const { store, witness } = await open()
+    for (let seed = 1; seed <= 60; seed++) {
+      const raw = await RawSocket.open(store.url)
+      const garbage = Buffer.from(
+        Array.from({ length: 300 }, (_, i) => ((i + 7) * 7_919 * seed + ((i * i) % 11)) % 256),
+      )
+      await raw.write(seed % 2 === 0 ? garbage : Buffer.concat([connect, garbage]))
+    }
+    await expectUnharmed(store, witness)
+  })
+
+  const PIECES = { CONNECT: connect, 'CONNECT and PUBLISH': Buffer.concat([connect, packets.publish('news', 'hello')]) }
+
+  it.each(Object.entries(PIECES))('harms nobody with %s cut off at any byte', async (_, whole) => {
+    const { store, witness } = await open()
+    for (let length = 0; length <= whole.length; length++) {
+      const raw = await RawSocket.open(store.url)
+      await raw.write(whole.subarray(0, length))
+      raw.socket.resetAndDestroy()
+    }
+    await expectUnharmed(store, witness)
+    await eventually(() => store.clientIds.length === 1)
+    expect(store.clientIds).toEqual(['witness'])
+  })
+
+  it('harms nobody by half a packet that never ends', async () => {
+    const { store, witness } = await open()
+    for (const piece of [
+      connect.subarray(0, 5),
+      Buffer.concat([connect, packets.publish('news', 'hello').subarray(0, 6)]),
+    ]) {
+      const raw = await RawSocket.open(store.url)
+      await raw.write(piece)
+    }
+    await expectUnharmed(store, witness)
+  })
+})
+
+describe('A slow client', () => {
+  it('that sends its packets byte by byte is understood', async () => {
+    const { store } = await openStore()
+    const reader = await RawClient.connect(store.url, 'reader')
+    await reader.subscribe('news')
+    const raw = await RawSocket.open(store.url)
+    const whole = Buffer.concat([packets.connect('raw'), packets.publish('news', 'hello'), packets.ping])
+    for (const byte of whole) await raw.write(Buffer.from([byte]))
+    const [message] = await reader.received(1)
+    expect(message?.text).toBe('hello')
+  })
+
+  it('that does not read what it is told loses its connection, and nobody waits for it', async () => {
+    const { store } = await openStore()
+    const [slow, writer] = [await RawClient.ready(store.url, 'slow'), await RawClient.ready(store.url, 'writer')]
+    await slow.request(command('KEYNOTIFY key'))
+    slow.mqtt.stream.unpipe()
+    slow.mqtt.stream.pause()
+    const megabyte = command(`SET key ${'x'.repeat(1_048_576)}`)
+    for (let i = 0; i < 40; i++) {
+      expect((await writer.request(megabyte, { timestamp: NOW })).text).toBe('+OK\r\n')
+    }
+    await eventually(() => !store.clientIds.includes('slow'))
+    expect([store.clientIds, store.stats.watches]).toEqual([['writer'], 0])
+  })
+})
+
+describe('A packet that is well-formed but makes no sense', () => {
+  it('is not passed on when its own topic is invalid: one with a zero character', async () => {
+    const { store, witness } = await open()
+    await witness.subscribe('#')
+    const raw = await RawSocket.open(store.url)
+    await raw.write(connect)
+    await raw.write(packets.publish('x\0y', 'x'))
+    await raw.write(packets.publish('marker', 'end'))
+    await Promise.race([raw.closed, witness.received(1)])
+    expect(witness.inbox.map(({ topic }) => topic)).not.toContain('x\0y')
+  })
+
+  it.each([
+    ['no characters', ''],
+    ['200 levels', 'x/'.repeat(200)],
+    ['a zero character', 'x\0y'],
+    ['a wildcard', 'answers/#'],
+    ['another wildcard', 'answers/+'],
+  ])('does not make the store publish to an invalid topic: a response topic of %s', async (_, responseTopic) => {
+    const { store, witness } = await open()
+    await witness.subscribe('#')
+    const other = await RawClient.ready(store.url, 'other')
+    await Promise.race([other.send(command('GET key'), { responseTopic }).catch(() => undefined), other.closed])
+    await expectUnharmed(store, witness)
+  })
+
+  it('does not cost a watcher its connection: a key too long for a notification topic', async () => {
+    const { store, witness } = await open()
+    const long = 'x'.repeat(40_000)
+    await witness.request(command(`KEYNOTIFY ${long}`))
+    const writer = await RawClient.ready(store.url, 'long')
+    expect((await writer.request(command(`SET ${long} value`), { timestamp: NOW })).text).toBe('+OK\r\n')
+    await expectUnharmed(store, witness)
+  })
+
+  it('harms nobody, even thousands at once', async () => {
+    const { store, witness } = await open()
+    const other = await RawClient.ready(store.url, 'other')
+    const junk = Array.from({ length: 1_000 }, (_, i) => Buffer.from(`*${i % 7}\r\n$${i % 5}\r\n`))
+    const replies = await Promise.all(junk.map(async payload => other.request(payload)))
+    expect(new Set(replies.map(({ text }) => text))).toEqual(new Set(['-ERR syntax error\r\n']))
+    await expectUnharmed(store, witness)
+  })
+
+  it('is not forwarded without properties and with QoS 0', async () => {
+    const { store, witness } = await open()
+    await witness.subscribe('#')
+    const raw = await RawSocket.open(store.url)
+    await raw.write(connect)
+    await raw.write(packets.publish(INVOKE_TOPIC, 'x'))
+    await raw.write(packets.publish('marker', 'end'))
+    expect((await witness.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
+  })
+})

@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { openStore } from '../../support/open-store.js'
+import { responseTopicOf } from '../../support/raw-client.js'
+import { requestPacket, WireClient } from '../../support/wire-client.js'
+import { command } from '../../support/words.js'
+
+/** s; a client that says nothing for half as long again is gone (MQTT 5.0, section 3.1.2.10). */
+const KEEP_ALIVE = 10
+const A_WHILE = KEEP_ALIVE * 1_000
+
+describe('The keep-alive', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  async function connect() {
+    const { store } = await openStore()
+    const client = await WireClient.connect(store.url, 'alice', { keepalive: KEEP_ALIVE })
+    await client.subscribe(responseTopicOf('alice'))
+    return { store, client }
+  }
+
+  it('is kept by a client that sends nothing but requests', async () => {
+    const { store, client } = await connect()
+    for (let id = 1; id <= 5; id++) {
+      vi.advanceTimersByTime(A_WHILE)
+      client.send(requestPacket('alice', command('GET k'), id))
+      await client.came('publish', id)
+    }
+    expect(store.clientIds).toEqual(['alice'])
+  })
+
+  it('is kept by a client that sends nothing but acknowledgements', async () => {
+    const { store, client } = await connect()
+    for (let id = 1; id <= 5; id++) client.send(requestPacket('alice', command('GET k'), id))
+    for (const publish of await client.came('publish', 5)) {
+      vi.advanceTimersByTime(A_WHILE)
+      client.acknowledge(publish)
+      // Nobody tells when an acknowledgement has arrived; what comes over another connection afterwards has.
+      for (let turns = 0; turns < 3; turns++) await (await WireClient.connect(store.url, 'witness')).settled()
+    }
+    expect(store.clientIds).toContain('alice')
+  })
+
+  it('ends the connection of a client that says nothing any more', async () => {
+    const { store, client } = await connect()
+    client.send(requestPacket('alice', command('GET k'), 1))
+    await client.came('publish')
+    vi.advanceTimersByTime(2 * A_WHILE)
+    await client.closed
+    await eventually(() => store.clientIds.length === 0)
+  })
+})

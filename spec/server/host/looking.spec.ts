@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { START } from '../../support/manual-clock.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { bytes, command, textOf } from '../../support/words.js'
+
+const NOW = `${START}:0:client`
+
+describe('A running store', () => {
+  it('shows what it holds of a key, without a request', async () => {
+    const { store } = await openStore()
+    const alice = await RawClient.ready(store.url, 'alice')
+    await alice.request(command('KEYNOTIFY k'))
+    const { version } = await alice.request(command('SET k v PX 100'), { timestamp: NOW, fencingToken: NOW })
+    const { requests } = store.stats
+    const expected = { version, expiresAt: START + 100, fencingToken: NOW, watchers: 1 }
+    expect(store.peek('k')).toMatchObject(expected)
+    expect(store.peek(bytes('k'))).toMatchObject(expected)
+    expect(textOf(store.peek('k')?.value ?? bytes(''))).toBe('v')
+    expect([store.peek('other'), store.stats.requests]).toEqual([undefined, requests])
+  })
+
+  it('shows a copy: whoever writes into it changes nothing', async () => {
+    const { store } = await openStore()
+    await store.load([{ key: 'k', value: 'v' }])
+    store.peek('k')?.value.fill(0)
+    expect(textOf(store.peek('k')?.value ?? bytes(''))).toBe('v')
+  })
+
+  it('knows since when clients are connected, and what they watch', async () => {
+    const { store, clock } = await openStore()
+    const alice = await RawClient.ready(store.url, 'alice')
+    clock.advance(1_000)
+    const bob = await RawClient.ready(store.wsUrl, 'bob')
+    for (const line of ['KEYNOTIFY a', 'KEYNOTIFY \xff\x00', 'KEYNOTIFY c', 'KEYNOTIFY a STOP'])
+      await bob.request(command(line))
+    expect(store.clients).toEqual([
+      { clientId: 'alice', since: START, watches: 0 },
+      { clientId: 'bob', since: START + 1_000, watches: 2 },
+    ])
+    expect(Array.from(store.watchedBy('bob'), textOf)).toEqual(['\xff\x00', 'c'])
+    expect([[...store.watchedBy('alice')], [...store.watchedBy('nobody')]]).toEqual([[], []])
+    await alice.end()
+    await eventually(() => store.clients.length === 1)
+  })
+
+  it('knows since when a client is connected that took over a session', async () => {
+    const { store, clock } = await openStore()
+    const first = await RawClient.connect(store.url, 'alice')
+    clock.advance(1_000)
+    await RawClient.connect(store.url, 'alice')
+    await first.closed
+    expect(store.clients).toEqual([{ clientId: 'alice', since: START + 1_000, watches: 0 }])
+  })
+
+  it('counts keys that are made and removed', async () => {
+    const { store, clock } = await openStore()
+    const alice = await RawClient.ready(store.url, 'alice')
+    const keyspaceAfter = async (line: string): Promise<number> => {
+      await alice.request(command(line), { timestamp: NOW })
+      return store.keyspace
+    }
+    expect(store.keyspace).toBe(0)
+    expect([
+      await keyspaceAfter('SET a 1'),
+      await keyspaceAfter('SET a 2'),
+      await keyspaceAfter('SET a 2 NX'),
+      await keyspaceAfter('GET a'),
+    ]).toEqual([1, 1, 1, 1])
+    expect([await keyspaceAfter('DEL a'), await keyspaceAfter('DEL a'), await keyspaceAfter('SET b 1 PX 10')]).toEqual([
+      2, 2, 3,
+    ])
+    clock.advance(10)
+    expect(store.keyspace).toBe(4)
+  })
+})

@@ -1,0 +1,212 @@
+import { describe, expect, it } from 'vitest'
+import type { RunningStore } from '../../../src/server/index.js'
+import { openStore } from '../../support/open-store.js'
+import { INVOKE_TOPIC, RawClient, responseTopicOf } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+const KEPT = { clean: false, properties: { sessionExpiryInterval: 60 } }
+const MQTT_3_1_1 = { protocolVersion: 4 } as const
+
+const textsOf = (client: RawClient): string[] => client.inbox.map(({ text }) => text)
+
+/** A client that a test ends without a goodbye, so that its last will is published. */
+async function die(client: RawClient): Promise<void> {
+  client.mqtt.stream.destroy()
+  await client.closed
+}
+
+const will = (topic: string, payload: string, retain = false) =>
+  ({ will: { topic, payload: Buffer.from(payload), qos: 1, retain } }) as const
+
+/** The value of a key, as a fresh client sees it. */
+async function read(store: RunningStore, key: string): Promise<string> {
+  const reader = await RawClient.ready(store.url, 'reader')
+  const { text } = await reader.request(command(`GET ${key}`))
+  await reader.end()
+  return text
+}
+
+describe('Beside the store, the broker', () => {
+  it.each([0, 1, 2] as const)(
+    'delivers messages with QoS %i over TCP and WebSocket, in the order of each',
+    async qos => {
+      const { store } = await openStore()
+      const [tcp, ws] = [await RawClient.connect(store.url, 'tcp'), await RawClient.connect(store.wsUrl, 'ws')]
+      for (const client of [tcp, ws]) await client.subscribe('from/+', qos)
+      const numbers = Array.from({ length: 20 }, (_, i) => String(i))
+      for (const number of numbers) {
+        for (const client of [tcp, ws]) await client.publish(`from/${client.id}`, number, { qos })
+      }
+      for (const client of [tcp, ws]) {
+        await client.received(40)
+        for (const from of ['from/tcp', 'from/ws']) {
+          expect(client.inbox.filter(({ topic }) => topic === from).map(({ text }) => text)).toEqual(numbers)
+        }
+        expect(client.inbox.every(({ packet }) => packet.qos === qos)).toBe(true)
+      }
+    },
+  )
+
+  it('keeps retained messages for those who come later, until they are cleared', async () => {
+    const { store } = await openStore()
+    const publisher = await RawClient.connect(store.url, 'publisher')
+    await publisher.publish('weather', 'rain', { retain: true })
+    await publisher.publish('weather', 'sun', { retain: true })
+    const late = await RawClient.connect(store.url, 'late')
+    await late.subscribe('weather')
+    await late.received(1)
+    expect(late.inbox.map(({ text, packet }) => [text, packet.retain])).toEqual([['sun', true]])
+    await publisher.publish('weather', '', { retain: true })
+    const later = await RawClient.connect(store.url, 'later')
+    await later.subscribe('weather')
+    await later.subscribe('marker')
+    await publisher.publish('marker', 'end')
+    await later.received(1)
+    expect(textsOf(later)).toEqual(['end'])
+  })
+
+  it('carries the properties of MQTT 5', async () => {
+    const { store } = await openStore()
+    const client = await RawClient.connect(store.url, 'client')
+    await client.subscribe('news')
+    const properties = {
+      contentType: 'text/plain',
+      responseTopic: 'answers',
+      correlationData: Buffer.from('7'),
+      userProperties: { who: ['me', 'you'] },
+    }
+    await client.publish('news', 'hello', { properties })
+    const [message] = await client.received(1)
+    expect(message?.packet.properties).toMatchObject({ contentType: 'text/plain', responseTopic: 'answers' })
+    expect(message?.packet.properties?.correlationData).toEqual(Buffer.from('7'))
+    expect(message?.property('who')).toEqual(['me', 'you'])
+  })
+
+  it('publishes the last will of a client that goes without a word, and of no other', async () => {
+    const { store } = await openStore()
+    const heir = await RawClient.connect(store.url, 'heir')
+    await heir.subscribe('wills/#')
+    const polite = await RawClient.connect(store.url, 'polite', will('wills/polite', 'never'))
+    const sudden = await RawClient.connect(store.url, 'sudden', will('wills/sudden', 'goodbye'))
+    const cut = await RawClient.connect(store.wsUrl, 'cut', will('wills/cut', 'farewell'))
+    await polite.end()
+    await die(sudden)
+    await heir.received(1)
+    store.cut('cut')
+    await cut.closed
+    await heir.received(2)
+    expect(textsOf(heir)).toEqual(['goodbye', 'farewell'])
+  })
+
+  it('loses neither messages nor responses when both come at once', async () => {
+    const { store } = await openStore()
+    const alice = await RawClient.ready(store.url, 'alice')
+    await alice.subscribe('noise/+')
+    const publishers = [await RawClient.connect(store.url, 'zero'), await RawClient.connect(store.url, 'one')]
+    const noise = publishers.flatMap((publisher, qos) =>
+      Array.from({ length: 200 }, async () =>
+        publisher.publish(`noise/${publisher.id}`, 'x', { qos: qos === 0 ? 0 : 1 }),
+      ),
+    )
+    const requests = Array.from({ length: 200 }, async () => alice.request(command('SET k v'), { timestamp: NOW }))
+    await Promise.all([...noise, ...requests])
+    await alice.received(400)
+    const counts = ['noise/zero', 'noise/one'].map(topic => alice.inbox.filter(one => one.topic === topic).length)
+    expect(counts).toEqual([200, 200])
+  })
+
+  it('keeps messages for a session until its client is back', async () => {
+    const { store } = await openStore()
+    const before = await RawClient.connect(store.url, 'alice', KEPT)
+    await before.subscribe('news')
+    await before.end()
+    const publisher = await RawClient.connect(store.url, 'publisher')
+    for (const text of ['one', 'two']) await publisher.publish('news', text)
+    const after = await RawClient.connect(store.url, 'alice', KEPT)
+    await publisher.publish('news', 'three')
+    expect((await after.received(3)).map(({ text }) => text)).toEqual(['one', 'two', 'three'])
+  })
+})
+
+describe('MQTT 3.1.1 clients', () => {
+  it('publish and subscribe beside MQTT 5 clients', async () => {
+    const { store } = await openStore()
+    const old = await RawClient.connect(store.url, 'old', MQTT_3_1_1)
+    const modern = await RawClient.connect(store.url, 'modern')
+    for (const client of [old, modern]) await client.subscribe('news')
+    await old.publish('news', 'from the old one')
+    await modern.publish('news', 'from the modern one', { properties: { userProperties: { a: 'b' } } })
+    for (const client of [old, modern]) {
+      await client.received(2)
+      expect(textsOf(client)).toEqual(['from the old one', 'from the modern one'])
+    }
+  })
+
+  it('cannot send requests, and nobody else gets what they send', async () => {
+    const { store } = await openStore()
+    const old = await RawClient.connect(store.url, 'old', MQTT_3_1_1)
+    const modern = await RawClient.ready(store.url, 'modern')
+    await modern.subscribe('#')
+    old.publish(INVOKE_TOPIC, command('SET key value')).catch(() => undefined)
+    await old.closed
+    await modern.settled()
+    expect([textsOf(modern), store.stats.keys]).toEqual([[], 0])
+  })
+})
+
+describe('A request of a client that is gone', () => {
+  it('is answered when its kept MQTT session comes back, if it was cut right after sending', async () => {
+    const { store } = await openStore()
+    const before = await RawClient.ready(store.url, 'alice', KEPT)
+    const watching = store.requests$.subscribe(({ clientId }) => store.cut(clientId))
+    before.send(command('SET key value'), { timestamp: NOW, correlationData: Buffer.from('7') }).catch(() => undefined)
+    await before.closed
+    watching.unsubscribe()
+    const after = await RawClient.connect(store.url, 'alice', KEPT)
+    const [response] = await after.received(1)
+    expect([response?.topic, response?.text]).toEqual([responseTopicOf('alice'), '+OK\r\n'])
+    expect(response?.packet.properties?.correlationData).toEqual(Buffer.from('7'))
+    expect(response?.property('__stat')).toBe('200')
+    await after.settled()
+    expect(after.inbox).toHaveLength(1)
+  })
+
+  it('is carried out when it is the last will', async () => {
+    const { store } = await openStore()
+    const heir = await RawClient.ready(store.url, 'heir')
+    await heir.request(command('KEYNOTIFY key'))
+    const request = {
+      topic: INVOKE_TOPIC,
+      payload: command('SET key value'),
+      qos: 1,
+      retain: false,
+      properties: {
+        responseTopic: responseTopicOf('dying'),
+        correlationData: Buffer.from('7'),
+        userProperties: { __ts: NOW },
+      },
+    } as const
+    await die(await RawClient.connect(store.url, 'dying', { will: request }))
+    expect((await heir.received(1)).map(({ text }) => text)).toEqual([
+      '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$5\r\nvalue\r\n',
+    ])
+    expect(await read(store, 'key')).toBe('$5\r\nvalue\r\n')
+  })
+
+  it('watches nothing when it is the last will', async () => {
+    const { store } = await openStore()
+    const heir = await RawClient.connect(store.url, 'heir')
+    await heir.subscribe('answers')
+    const request = {
+      topic: INVOKE_TOPIC,
+      payload: command('KEYNOTIFY key'),
+      qos: 1,
+      retain: false,
+      properties: { responseTopic: 'answers', correlationData: Buffer.from('7') },
+    } as const
+    await die(await RawClient.connect(store.url, 'dying', { will: request }))
+    expect((await heir.received(1)).map(({ text }) => text)).toEqual(['+OK\r\n'])
+    expect(store.stats.watches).toBe(0)
+  })
+})

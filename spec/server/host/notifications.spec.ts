@@ -1,0 +1,242 @@
+import { describe, expect, it } from 'vitest'
+import type { RunningStore } from '../../../src/server/index.js'
+import { openStore } from '../../support/open-store.js'
+import { notificationTopicOf, RawClient, responseTopicOf } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+const KEPT = { clean: false, properties: { sessionExpiryInterval: 60 } }
+const SET_NOTIFICATION = '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$1\r\nv\r\n'
+
+const watch = async (client: RawClient, key = 'k'): Promise<void> => {
+  expect((await client.request(command(`KEYNOTIFY ${key}`))).text).toBe('+OK\r\n')
+}
+
+/** Somebody sets the key. */
+async function change(store: RunningStore, key = 'k'): Promise<void> {
+  const writer = await RawClient.ready(store.url, 'writer')
+  expect((await writer.request(command(`SET ${key} v`), { timestamp: NOW })).text).toBe('+OK\r\n')
+  await writer.end()
+}
+
+/** What a client has been told, once everything on its way has arrived. */
+async function toldTo(client: RawClient): Promise<string[]> {
+  await client.settled()
+  return client.inbox.map(({ topic }) => topic)
+}
+
+describe('A notification', () => {
+  it("comes to the topic of the protocol page's example, with QoS 1, version and protocol version", async () => {
+    const { store } = await openStore()
+    const client = await RawClient.ready(store.url, 'client-id1')
+    await watch(client, 'SOMEKEY')
+    const { version } = await client.request(command('SET SOMEKEY v'), { timestamp: NOW })
+    const [notification] = await client.received(1)
+    expect(notification?.topic).toBe(
+      'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/636C69656E742D696431/command/notify/534F4D454B4559',
+    )
+    expect(notification?.packet).toMatchObject({ qos: 1, retain: false })
+    expect(notification?.property('__protVer')).toBe('1.0')
+    expect(notification?.version).toBe(version)
+    expect(notification?.text).toBe(SET_NOTIFICATION)
+  })
+
+  it('has the client id of the connection in upper-case Base16 of its UTF-8 bytes', async () => {
+    const { store } = await openStore()
+    const client = await RawClient.connect(store.url, 'jörg/#1')
+    await client.subscribe('answers')
+    await client.send(command('KEYNOTIFY jk'), { responseTopic: 'answers' })
+    await client.send(command('SET jk v'), { responseTopic: 'answers', timestamp: NOW })
+    const topics = (await client.received(3)).map(({ topic }) => topic.split('/').slice(-4).join('/'))
+    expect(topics).toContain('6AC3B672672F2331/command/notify/6A6B')
+  })
+
+  it('comes to whoever registered, also without a subscription', async () => {
+    const { store } = await openStore()
+    const client = await RawClient.connect(store.url, 'go-client')
+    await client.subscribe(responseTopicOf('go-client'))
+    await watch(client)
+    await change(store)
+    expect(await toldTo(client)).toEqual([notificationTopicOf('go-client', 'k')])
+  })
+
+  it.each(['exact', 'one level', '#'])('comes once to whoever registered and has a subscription (%s)', async how => {
+    const { store } = await openStore()
+    const client = await RawClient.connect(store.url, 'alice')
+    await client.subscribe(responseTopicOf('alice'))
+    const filters = { exact: notificationTopicOf('alice', 'k'), 'one level': notificationTopicOf('alice') }
+    await client.subscribe(how === 'exact' || how === 'one level' ? filters[how] : '#')
+    await watch(client)
+    await change(store)
+    expect((await toldTo(client)).filter(topic => topic.includes('/notify/'))).toEqual([
+      notificationTopicOf('alice', 'k'),
+    ])
+  })
+
+  it.each([0, 1] as const)('does not come again when a kept session resumes (subscribed with QoS %i)', async qos => {
+    const { store } = await openStore()
+    const before = await RawClient.connect(store.url, 'alice', KEPT)
+    await before.subscribe(responseTopicOf('alice'))
+    await before.subscribe(notificationTopicOf('alice', 'k'), qos)
+    await watch(before)
+    await change(store)
+    expect(await toldTo(before)).toEqual([notificationTopicOf('alice', 'k')])
+    await before.end()
+    const after = await RawClient.connect(store.url, 'alice', KEPT)
+    expect(await toldTo(after)).toEqual([])
+  })
+
+  it('comes to nobody else, not even to a subscriber of #', async () => {
+    const { store } = await openStore()
+    const alice = await RawClient.ready(store.url, 'alice')
+    const spy = await RawClient.connect(store.url, 'spy')
+    for (const filter of ['#', 'clients/#', 'clients/+/+/+/+/command/notify/+']) await spy.subscribe(filter)
+    await watch(alice)
+    await change(store)
+    await toldTo(alice)
+    await alice.publish('marker', 'end')
+    expect((await spy.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
+  })
+})
+
+describe("With notifications 'subscribed', a notification", () => {
+  it('comes only to whoever has a subscription, too', async () => {
+    const { store } = await openStore({ notifications: 'subscribed' })
+    const client = await RawClient.connect(store.url, 'alice')
+    await client.subscribe(responseTopicOf('alice'))
+    await watch(client)
+    await change(store)
+    expect(await toldTo(client)).toEqual([])
+    await client.subscribe(notificationTopicOf('alice'))
+    await change(store)
+    expect(await toldTo(client)).toEqual([notificationTopicOf('alice', 'k')])
+  })
+
+  it('comes to whoever subscribed to that key alone, and not of another', async () => {
+    const { store } = await openStore({ notifications: 'subscribed' })
+    const client = await RawClient.connect(store.url, 'alice')
+    await client.subscribe(responseTopicOf('alice'))
+    await client.subscribe(notificationTopicOf('alice', 'k'))
+    for (const key of ['k', 'other']) await watch(client, key)
+    for (const key of ['other', 'k']) await change(store, key)
+    expect(await toldTo(client)).toEqual([notificationTopicOf('alice', 'k')])
+  })
+
+  it('comes no longer after UNSUBSCRIBE', async () => {
+    const { store } = await openStore({ notifications: 'subscribed' })
+    const client = await RawClient.ready(store.url, 'alice')
+    await watch(client)
+    await client.mqtt.unsubscribeAsync(notificationTopicOf('alice'))
+    await change(store)
+    expect(await toldTo(client)).toEqual([])
+  })
+
+  it.each(['#', 'clients/#', '+/+/+/+/+/+/+/+', 'clients/statestore/+/+/616C696365/command/notify/+'])(
+    'comes to whoever has a subscription that matches: %s',
+    async filter => {
+      const { store } = await openStore({ notifications: 'subscribed' })
+      const client = await RawClient.connect(store.url, 'alice')
+      await client.subscribe(responseTopicOf('alice'))
+      await client.subscribe(filter)
+      await watch(client)
+      await change(store)
+      expect(await toldTo(client)).toEqual([notificationTopicOf('alice', 'k')])
+    },
+  )
+
+  it.each(['+/+', 'clients/+', 'other/#', 'clients/statestore', '+/+/+/+/+/+/+/+/+'])(
+    'does not come to whoever has a subscription that does not match: %s',
+    async filter => {
+      const { store } = await openStore({ notifications: 'subscribed' })
+      const client = await RawClient.connect(store.url, 'alice')
+      await client.subscribe(responseTopicOf('alice'))
+      await client.subscribe(filter)
+      await watch(client)
+      await change(store)
+      expect(await toldTo(client)).toEqual([])
+    },
+  )
+
+  it('comes to whoever has its subscription from a kept session', async () => {
+    const { store } = await openStore({ notifications: 'subscribed' })
+    const before = await RawClient.ready(store.url, 'alice', KEPT)
+    await before.end()
+    const after = await RawClient.connect(store.url, 'alice', KEPT)
+    await watch(after)
+    await change(store)
+    expect(await toldTo(after)).toEqual([notificationTopicOf('alice', 'k')])
+  })
+
+  it('needs KEYNOTIFY as well as the subscription', async () => {
+    const { store } = await openStore({ notifications: 'subscribed' })
+    const client = await RawClient.ready(store.url, 'alice')
+    await change(store)
+    expect(await toldTo(client)).toEqual([])
+  })
+})
+
+describe('The store forgets the watches of a client', () => {
+  it.each([
+    ['says goodbye', async (client: RawClient) => client.end()],
+    ['goes without a word', async (client: RawClient) => client.mqtt.stream.destroy()],
+  ])('that %s, and is not told when it is back', async (_, leave) => {
+    const { store } = await openStore()
+    const before = await RawClient.ready(store.url, 'alice')
+    await watch(before)
+    await leave(before)
+    await before.closed
+    const after = await RawClient.ready(store.url, 'alice')
+    await change(store)
+    expect(await toldTo(after)).toEqual([])
+    expect(store.stats.watches).toBe(0)
+  })
+
+  it('whose connection the operator cut', async () => {
+    const { store } = await openStore()
+    const before = await RawClient.ready(store.url, 'alice')
+    await watch(before)
+    expect(store.cut('alice')).toBe(true)
+    await before.closed
+    const after = await RawClient.ready(store.url, 'alice')
+    await change(store)
+    expect(await toldTo(after)).toEqual([])
+  })
+
+  it('even if its MQTT session is kept, with its subscriptions', async () => {
+    const { store } = await openStore()
+    const before = await RawClient.ready(store.url, 'alice', KEPT)
+    await watch(before)
+    before.mqtt.stream.destroy()
+    await before.closed
+    await change(store)
+    const after = await RawClient.connect(store.url, 'alice', KEPT)
+    await change(store)
+    expect(await toldTo(after)).toEqual([])
+    await watch(after)
+    await change(store)
+    expect(await toldTo(after)).toEqual([notificationTopicOf('alice', 'k')])
+  })
+
+  it.each([{}, KEPT])('whose session a new connection takes over (%o)', async session => {
+    const { store } = await openStore()
+    const first = await RawClient.ready(store.url, 'alice', session)
+    await watch(first)
+    const second = await RawClient.ready(store.url, 'alice', session)
+    expect(await first.closed).toBe(142)
+    await change(store)
+    expect([await toldTo(second), store.stats.watches]).toEqual([[], 0])
+    await watch(second)
+    await change(store)
+    expect(await toldTo(second)).toEqual([notificationTopicOf('alice', 'k')])
+  })
+
+  it('and of no other', async () => {
+    const { store } = await openStore()
+    const [alice, bob] = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.url, 'bob')]
+    for (const client of [alice, bob]) await watch(client)
+    await bob.end()
+    await change(store)
+    expect(await toldTo(alice)).toEqual([notificationTopicOf('alice', 'k')])
+    expect(store.stats.watches).toBe(1)
+  })
+})

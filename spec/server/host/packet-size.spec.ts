@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest'
+import { createWebSocketStream, WebSocket } from 'ws'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { packets, RawSocket } from '../../support/raw-socket.js'
+import { command } from '../../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+const TOO_LARGE = 149
+const LARGE_SET = command(`SET key ${'x'.repeat(1_000)}`)
+
+/** The payload with which a PUBLISH to `news` has the size. */
+const payloadFor = (size: number): string => {
+  const header = packets.publish('news', 'x'.repeat(900)).length - 900
+  return 'x'.repeat(size - header)
+}
+
+async function open() {
+  const { store } = await openStore({ maximumPacketSize: 1_000 })
+  const witness = await RawClient.ready(store.url, 'witness')
+  await witness.subscribe('news')
+  return { store, witness }
+}
+
+async function expectUnharmed(witness: RawClient): Promise<void> {
+  expect((await witness.request(command('GET key'))).text).toBe('$-1\r\n')
+}
+
+describe('The maximum packet size', () => {
+  it('is announced in CONNACK', async () => {
+    const { store } = await open()
+    const raw = await RawSocket.open(store.url)
+    await raw.write(packets.connect('raw'))
+    const maximumPacketSize = Buffer.from([0x27, 0, 0, 0x03, 0xe8])
+    expect((await raw.received(10)).includes(maximumPacketSize)).toBe(true)
+  })
+
+  it('ends the connection that sends a larger packet with reason code 149, and no other', async () => {
+    const { store, witness } = await open()
+    const large = await RawClient.ready(store.url, 'large')
+    large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
+    expect(await large.closed).toBe(TOO_LARGE)
+    await expectUnharmed(witness)
+  })
+
+  it('ends the WebSocket connection that sends a larger packet, and no other', async () => {
+    const { store, witness } = await open()
+    const large = await RawClient.ready(store.wsUrl, 'large')
+    large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
+    await large.closed
+    await expectUnharmed(witness)
+  })
+
+  it('counts the header: a packet of exactly that size is fine', async () => {
+    const { store, witness } = await open()
+    expect(packets.publish('news', payloadFor(1_000))).toHaveLength(1_000)
+    const raw = await RawSocket.open(store.url)
+    await raw.write(packets.connect('raw'))
+    await raw.write(packets.publish('news', payloadFor(1_000)))
+    await witness.received(1)
+    await raw.write(packets.publish('news', payloadFor(1_001)))
+    await raw.closed
+    await witness.settled()
+    expect(witness.inbox).toHaveLength(1)
+  })
+
+  it('ends the connection when the header has come, before the body', async () => {
+    const { store, witness } = await open()
+    const raw = await RawSocket.open(store.url)
+    await raw.write(packets.connect('raw'))
+    await raw.write(packets.publish('news', payloadFor(200_000)).subarray(0, 10))
+    await raw.closed
+    await expectUnharmed(witness)
+  })
+
+  it('holds before CONNECT, too', async () => {
+    const { store, witness } = await open()
+    const raw = await RawSocket.open(store.url)
+    await raw.write(packets.connect('x'.repeat(2_000)).subarray(0, 10))
+    await raw.closed
+    await expectUnharmed(witness)
+  })
+
+  it('does not hold for a WebSocket frame, which may have several packets', async () => {
+    const { store, witness } = await open()
+    const socket = new WebSocket(store.wsUrl, ['mqtt'])
+    const closed = new Promise(resolve => socket.once('close', resolve))
+    const stream = createWebSocketStream(socket).on('error', () => undefined)
+    const burst = Array.from({ length: 10 }, (_, i) => packets.publish('news', `${i}${payloadFor(200)}`))
+    stream.write(Buffer.concat([packets.connect('raw'), ...burst]))
+    await Promise.race([closed, witness.received(10)])
+    socket.terminate()
+    await closed
+    expect(witness.inbox.map(({ text }) => text.slice(0, 1))).toEqual([...'0123456789'])
+  })
+})

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { systemClock, text } from '../../../src/client/index.js'
+import { matching } from '../../../src/client/matching/index.js'
+import { openClient, record } from '../../support/open-client.js'
+import { RawClient } from '../../support/raw-client.js'
+import { as, now, openSecured } from '../../support/secured.js'
+import { command } from '../../support/words.js'
+
+const ADMINISTRATIVE = 0x98
+
+const policyOf = (...readable: readonly string[]): string => `
+- principals: { usernames: [reader] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: Read, keyType: Pattern, keys: ${JSON.stringify(readable)} }]
+- principals: { usernames: [writer] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["*"] }]`
+
+async function open(policy: string) {
+  const { store, clock } = await openSecured({ policy, notifications: 'registered' })
+  const [reader, writer] = await Promise.all(
+    ['reader', 'writer'].map(user => RawClient.ready(store.url, user, as(user))),
+  )
+  if (reader === undefined || writer === undefined) throw new Error('nobody came')
+  const set = (key: string) => writer.request(command(`SET ${key} v`), now(clock))
+  return { store, reader, set }
+}
+
+describe('A watched glob, by a policy', () => {
+  it('tells of the keys that may be read, and puts the others on no record', async () => {
+    const { store, reader, set } = await open(policyOf('line-1/*'))
+    const refusals = record(store.audit$)
+    expect((await reader.request(command('GLOBNOTIFY *'))).text).toBe('+OK\r\n')
+    for (const key of ['line-2/a', 'line-1/a', 'secret']) await set(key)
+    await reader.received(1)
+    expect(refusals.values).toEqual([])
+    await reader.settled()
+    expect(reader.inbox).toHaveLength(1)
+  })
+
+  it('is for somebody who may read nothing a glob of nothing', async () => {
+    const { reader, set } = await open(policyOf())
+    expect((await reader.request(command('GLOBNOTIFY *'))).text).toBe('+OK\r\n')
+    await set('a')
+    await reader.settled()
+    expect(reader.inbox).toEqual([])
+  })
+
+  it('ends with the connection when another policy is in force, whatever it says', async () => {
+    const { store, reader } = await open(policyOf('line-1/*'))
+    await reader.request(command('GLOBNOTIFY *'))
+    store.reload({ policy: policyOf('line-1/*', 'line-2/*') })
+    expect(await reader.closed).toBe(ADMINISTRATIVE)
+  })
+
+  it('shows keys to a client as rights come and go', async () => {
+    const { store } = await openSecured({ policy: policyOf('a/*', 'b/*'), clock: systemClock })
+    const client = (user: string) => openClient(store.url, { clientId: user, ...as(user) })
+    const [reader, writer] = [client('reader'), client('writer')]
+    for (const key of ['a/1', 'b/1', 'c/1']) await writer.set(key, 'v', text)
+    const keys = record(matching(reader, '*', text).map$)
+    const shown = (): string =>
+      Array.from(keys.values.at(-1)?.keys() ?? [])
+        .sort()
+        .join(' ')
+    await keys.until(() => shown() === 'a/1 b/1')
+    store.reload({ policy: policyOf('a/*', 'c/*') })
+    await keys.until(() => shown() === 'a/1 c/1')
+    await writer.set('b/2', 'v', text)
+    await writer.set('c/2', 'v', text)
+    await keys.until(() => shown() === 'a/1 c/1 c/2')
+  })
+})

@@ -1,0 +1,287 @@
+import { firstValueFrom, filter as only, take, toArray } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { connect, text } from '../../../src/client/index.js'
+import { systemClock } from '../../../src/core/util/clock.js'
+import { inOrder, type ServeOptions } from '../../../src/server/index.js'
+import { INVOKE_TOPIC, notificationTopicOf, RawClient, RESERVED, responseTopicOf } from '../../support/raw-client.js'
+import { as, backwards, now, openSecured, turnedAway } from '../../support/secured.js'
+import { command } from '../../support/words.js'
+
+const [NOT_AUTHORIZED, ADMINISTRATIVE] = [0x87, 0x98]
+const REFUSED = '-ERR not authorized\r\n'
+const ABSENT = '$-1\r\n'
+
+const rule = (user: string, ...keys: string[]): string => `
+- principals: { usernames: [${user}] }
+  brokerResources:
+  - { method: Connect, clientIds: ["${user}*"] }
+  - { method: Publish, topics: ["news/${user}"] }
+  - { method: Subscribe, topics: ["news/+"] }
+  stateStoreResources: [${keys.join(', ')}]`
+
+const grant = (method: string, ...keys: string[]): string =>
+  `{ method: ${method}, keyType: Pattern, keys: ${JSON.stringify(keys)} }`
+
+const POLICY = [
+  rule('panel', grant('ReadWrite', 'line-1/*')),
+  rule('reader', grant('Read', 'line-1/*')),
+  rule('writer', grant('Write', 'line-1/*')),
+  rule('nobody'),
+].join('\n')
+
+async function open(policy = POLICY, options: ServeOptions = {}) {
+  const { store, clock } = await openSecured({ policy, ...options })
+  const client = async (user: string): Promise<RawClient> => RawClient.ready(store.url, `${user}-1`, as(user))
+  const timestamp = now(clock)
+  return { store, clock, client, timestamp }
+}
+
+describe('By a policy', () => {
+  it.each([
+    ['panel', ['+OK\r\n', '$1\r\nv\r\n', '+OK\r\n', ':-1\r\n', ':1\r\n']],
+    ['reader', [REFUSED, ABSENT, '+OK\r\n', REFUSED, REFUSED]],
+    ['writer', ['+OK\r\n', REFUSED, REFUSED, REFUSED, ':1\r\n']],
+    ['nobody', [REFUSED, REFUSED, REFUSED, REFUSED, REFUSED]],
+  ])('%s may do with a key what its rule grants', async (user, answers) => {
+    const { client, timestamp } = await open()
+    const raw = await client(user)
+    const got: string[] = []
+    for (const line of ['SET line-1/a v', 'GET line-1/a', 'KEYNOTIFY line-1/a', 'VDEL line-1/a w', 'DEL line-1/a'])
+      got.push((await raw.request(command(line), timestamp)).text)
+    expect(got).toEqual(answers)
+  })
+
+  it.each(['panel', 'reader', 'writer', 'nobody'])('%s may do nothing with another key', async user => {
+    const { client, timestamp } = await open()
+    const raw = await client(user)
+    for (const line of ['SET a v', 'GET a', 'KEYNOTIFY a', 'VDEL a v', 'DEL a', 'GET LINE-1/a', 'GET line-1'])
+      expect((await raw.request(command(line), timestamp)).text).toBe(REFUSED)
+    expect((await raw.request(command('KEYNOTIFY a STOP'))).text).toBe(':0\r\n')
+  })
+
+  it('SCAN lists what may be read, whatever is asked for', async () => {
+    const { store, client } = await open()
+    await store.load(['a', 'line-1/a', 'line-1/b', 'line-2/a'].map(key => ({ key, value: 'v' })))
+    const listed = async (user: string, glob: string) =>
+      (await (await client(user)).request(command(`SCAN ${glob}`))).text
+    expect(await listed('reader', '*')).toMatch(/line-1\/a.*line-1\/b/s)
+    expect(await listed('panel', '*')).not.toMatch(/line-2|\r\na\r\n/)
+    for (const user of ['writer', 'nobody']) expect(await listed(user, '*')).not.toMatch(/line|\r\na\r\n/)
+  })
+
+  it('topics are published and subscribed to as rules say', async () => {
+    const { client } = await open()
+    const [panel, reader] = [await client('panel'), await client('reader')]
+    expect(await reader.subscribe('news/panel')).toBe(1)
+    for (const filter of ['news/#', '#', '+/panel', 'other', '$SYS/#', '$share/g/other'])
+      expect(await reader.subscribe(filter)).toBe(NOT_AUTHORIZED)
+    expect(await reader.subscribe('$share/g/news/+')).toBe(1)
+    expect(await panel.publish('news/panel', 'x')).toMatchObject({ reasonCode: 0 })
+    for (const topic of ['news/reader', 'other', 'news'])
+      expect(await panel.publish(topic, 'x')).toMatchObject({ reasonCode: NOT_AUTHORIZED, reasonString: /rule/ })
+    await reader.settled()
+    expect(new Set(reader.inbox.map(({ topic }) => topic))).toEqual(new Set(['news/panel']))
+  })
+
+  it('responses and notifications of others cannot be had or forged', async () => {
+    const { client, timestamp } = await open()
+    const [panel, reader] = [await client('panel'), await client('reader')]
+    for (const filter of [
+      responseTopicOf('panel-1'),
+      'clients/#',
+      'clients/+/services/#',
+      notificationTopicOf('panel-1'),
+      `${RESERVED}/#`,
+      INVOKE_TOPIC,
+    ])
+      expect(await reader.subscribe(filter)).toBe(NOT_AUTHORIZED)
+    for (const topic of [responseTopicOf('panel-1'), notificationTopicOf('panel-1', 'line-1/a')])
+      expect(await reader.publish(topic, 'x')).toMatchObject({ reasonCode: NOT_AUTHORIZED })
+    // Not by asking for an answer there, either.
+    await expect(
+      reader.request(command('GET line-1/a'), { responseTopic: responseTopicOf('panel-1') }),
+    ).rejects.toThrow()
+    await expect(reader.request(command('GET line-1/a'), { responseTopic: 'news/panel' })).rejects.toThrow(/PUBACK 135/)
+    await panel.request(command('SET line-1/a v'), timestamp)
+    await reader.settled()
+    expect(reader.inbox).toEqual([])
+  })
+
+  it('who has no rule, or another client id than its rule says, is not let in', async () => {
+    const { store } = await open()
+    expect(await turnedAway(store.url, 'stranger-1', as('stranger'))).toBe(NOT_AUTHORIZED)
+    expect(await turnedAway(store.url, 'reader-1', as('panel'))).toBe(NOT_AUTHORIZED)
+    expect(await turnedAway(store.url, '', as('panel'))).toBe(NOT_AUTHORIZED)
+  })
+
+  it('a last will needs the right to publish, when it is promised', async () => {
+    const { store } = await open()
+    const will = (topic: string) => ({ ...as('panel'), will: { topic, payload: Buffer.from('gone'), qos: 1 as const } })
+    expect(await turnedAway(store.url, 'panel-2', will('news/reader'))).toBe(NOT_AUTHORIZED)
+    await RawClient.connect(store.url, 'panel-2', will('news/panel'))
+  })
+
+  it('a client id full of wildcards opens nothing', async () => {
+    const { store } = await openSecured({
+      policy: `[{principals: {usernames: [mallory]}, brokerResources: [{method: Connect}, {method: Subscribe, topics: ['clients/{principal.clientId}/#']}], stateStoreResources: [{method: Read, keyType: Pattern, keys: ['{principal.clientId}*']}]}]`,
+    })
+    await store.load([{ key: 'secret', value: 'v' }])
+    for (const id of ['#', '+']) {
+      const mallory = await RawClient.connect(store.url, id, as('mallory'))
+      for (const filter of ['#', 'clients/#', 'clients/+/services/statestore/#', `${RESERVED}/+/command/notify/+`])
+        expect(await mallory.subscribe(filter)).toBe(NOT_AUTHORIZED)
+    }
+    for (const id of ['*', '?ecret', '[s]ecret']) {
+      const mallory = await RawClient.ready(store.url, id, as('mallory'))
+      expect((await mallory.request(command('GET secret'))).text).toBe(REFUSED)
+    }
+  })
+
+  it('refusals are recorded', async () => {
+    const { store, client, timestamp } = await open()
+    const events = firstValueFrom(
+      store.audit$.pipe(
+        only(({ event }) => event === 'refused'),
+        take(4),
+        toArray(),
+      ),
+    )
+    const reader = await client('reader')
+    await reader.request(command('SET line-1/a secret'), timestamp)
+    await reader.request(command('GET other'))
+    await reader.publish('other', 'secret')
+    await reader.subscribe('#')
+    const who = { time: expect.any(String), event: 'refused', clientId: 'reader-1', username: 'reader' }
+    expect(await events).toEqual([
+      { ...who, action: 'write', target: 'line-1/a' },
+      { ...who, action: 'read', target: 'other' },
+      { ...who, action: 'publish', target: 'other' },
+      { ...who, action: 'subscribe', target: '#' },
+    ])
+  })
+
+  it('what is for nobody but its owner is recorded as well', async () => {
+    const { store, client } = await open()
+    const reader = await client('reader')
+    const topics = [responseTopicOf('panel-1'), notificationTopicOf('panel-1', 'k')]
+    const record: unknown[] = []
+    store.audit$.subscribe(({ event, action, username, target }) => record.push([event, action, username, target]))
+    for (const topic of topics) expect((await reader.publish(topic, 'x')).reasonCode).toBe(NOT_AUTHORIZED)
+    expect(await reader.subscribe(`${RESERVED}/70616E656C2D31/#`)).toBe(NOT_AUTHORIZED)
+    await reader.request(command('GET a'), { responseTopic: topics[0] ?? '' }).catch(() => undefined)
+    expect(record).toEqual([
+      ...topics.map(topic => ['refused', 'publish', 'reader', topic]),
+      ['refused', 'subscribe', 'reader', `${RESERVED}/70616E656C2D31/#`],
+      ['refused', 'publish', 'reader', topics[0]],
+    ])
+  })
+
+  it('topics of the store are those in its own letters', async () => {
+    const { client } = await open(rule('j'))
+    const raw = await client('j')
+    const hex = Buffer.from('j-1').toString('hex')
+    expect(await raw.subscribe(`clients/${hex}/services/statestore/#`)).toBe(1)
+    for (const filter of [`clients/${hex}/SERVICES/STATESTORE/#`, `clients/${hex}/ſervices/ſtateſtore/#`])
+      expect(await raw.subscribe(filter)).toBe(NOT_AUTHORIZED)
+  })
+})
+
+describe('Another policy', () => {
+  it('ends watches and subscriptions that it does not grant, and nobody else notices', async () => {
+    const { store, client, timestamp } = await open()
+    const [panel, reader] = [await client('panel'), await client('reader')]
+    await reader.request(command('KEYNOTIFY line-1/a'))
+    await panel.request(command('KEYNOTIFY line-1/a'))
+    store.reload({ policy: POLICY.replace(grant('Read', 'line-1/*'), grant('Read', 'line-2/*')) })
+    expect(await reader.closed).toBe(ADMINISTRATIVE)
+    expect((await panel.request(command('SET line-1/a v'), timestamp)).text).toBe('+OK\r\n')
+    await panel.received(1)
+    const again = await client('reader')
+    expect((await again.request(command('KEYNOTIFY line-1/a'))).text).toBe(REFUSED)
+    expect(again.inbox).toEqual([])
+  })
+
+  it('ends subscriptions of who is away, and what is published later does not wait for it', async () => {
+    const { store, client } = await open()
+    const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60 } }
+    const reader = await RawClient.connect(store.url, 'reader-9', kept)
+    await reader.subscribe('news/panel')
+    await reader.end()
+    store.reload({ policy: POLICY.replaceAll('"news/+"', '"other"') })
+    await (await client('panel')).publish('news/panel', 'secret')
+    const again = await RawClient.connect(store.url, 'reader-9', kept)
+    await again.subscribe(responseTopicOf('reader-9'))
+    await again.settled()
+    expect(again.inbox).toEqual([])
+  })
+
+  it('lets nobody have what waits for it by a right that is gone', async () => {
+    const { store, client, timestamp } = await open()
+    const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60, receiveMaximum: 1 } }
+    const reader = await RawClient.connect(store.url, 'reader-9', kept)
+    const panel = await client('panel')
+    await reader.subscribe('news/panel')
+    await reader.subscribe(responseTopicOf('reader-9'))
+    await reader.request(command('KEYNOTIFY line-1/a'))
+    // It acknowledges nothing more, so that only the first is sent.
+    Object.assign(reader.mqtt, { handleMessage: () => undefined })
+    for (const value of ['one', 'two', 'three']) await panel.request(command(`SET line-1/a ${value}`), timestamp)
+    reader.mqtt.stream.destroy()
+    await reader.closed
+    await panel.publish('news/panel', 'secret')
+    store.reload({ policy: POLICY.replaceAll('"news/+"', '"other"').replace(grant('Read', 'line-1/*'), '') })
+    const again = await RawClient.connect(store.url, 'reader-9', kept)
+    await again.settled()
+    expect(again.inbox).toEqual([])
+  })
+
+  it('ends sessions of who is not allowed any more', async () => {
+    const { store, client } = await open()
+    const reader = await client('reader')
+    store.reload({ policy: rule('panel') })
+    expect(await reader.closed).toBe(NOT_AUTHORIZED)
+    expect(store.stats.sessions).toBe(0)
+    expect(await turnedAway(store.url, 'reader-1', as('reader'))).toBe(NOT_AUTHORIZED)
+  })
+
+  it('stays out when it cannot be read', async () => {
+    const { store, client } = await open()
+    const reader = await client('reader')
+    expect(() => store.reload({ policy: '- principals: {}\n  broker: []' })).toThrow(/^The policy: line 1, \[0\]/)
+    expect((await reader.request(command('GET line-1/a'))).text).toBe(ABSENT)
+  })
+
+  it('holds after a restart', async () => {
+    const { store, client } = await open()
+    store.reload({ policy: rule('panel') })
+    await store.restart({ keys: 'lost' })
+    expect(await turnedAway(store.url, 'reader-1', as('reader'))).toBe(NOT_AUTHORIZED)
+    expect((await (await client('panel')).request(command('GET line-1/a'))).text).toBe(REFUSED)
+  })
+
+  it('ends the watch of our client with `not-authorized`, and not the others', async () => {
+    const { store } = await open(rule('panel', grant('ReadWrite', 'a', 'b')), { clock: systemClock })
+    await using client = connect(store.url, { clientId: 'panel-7', ...as('panel') })
+    const ended = new Promise(resolve => client.key('a', text).value$.subscribe({ error: resolve }))
+    const values = firstValueFrom(client.key('b', text).value$.pipe(only(value => value === 'new')))
+    await firstValueFrom(client.key('a', text).set('x'))
+    store.reload({ policy: rule('panel', grant('ReadWrite', 'b')) })
+    expect(await ended).toMatchObject({ code: 'not-authorized' })
+    await firstValueFrom(client.key('b', text).set('new'))
+    expect(await values).toBe('new')
+  })
+})
+
+it('Attributes of a principal are part of its rights', async () => {
+  const { store } = await openSecured({
+    authenticate: inOrder([backwards({ sensor: { building: '17' }, spy: { building: '*' } })]),
+    policy: `[{principals: {attributes: [{building: '17'}, {building: '*'}]}, brokerResources: [{method: Connect}],
+      stateStoreResources: [{method: Read, keyType: Pattern, keys: ['{principal.attributes.building}/*']}]}]`,
+  })
+  await store.load([{ key: '17/a', value: 'v' }])
+  const sensor = await RawClient.ready(store.url, 'sensor', as('sensor'))
+  const spy = await RawClient.ready(store.url, 'spy', as('spy'))
+  expect((await sensor.request(command('GET 17/a'))).text).toBe('$1\r\nv\r\n')
+  expect((await spy.request(command('GET 17/a'))).text).toBe(REFUSED)
+  expect((await spy.request(command('SCAN *'))).text).not.toContain('17/a')
+})

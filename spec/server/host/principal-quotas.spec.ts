@@ -1,0 +1,266 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type AuditEvent, serve } from '../../../src/server/index.js'
+import { RawClient } from '../../support/raw-client.js'
+import { as, now, openSecured } from '../../support/secured.js'
+import { command, resp3 } from '../../support/words.js'
+
+const REFUSED = '-ERR the quota has been exceeded\r\n'
+const QUOTA_EXCEEDED = 0x97
+
+/** Alice and Bob at a store with quotas; `of` is what one of them has. */
+async function open(options: Parameters<typeof openSecured>[0] = {}) {
+  const { store, clock } = await openSecured(options)
+  const refusals: AuditEvent[] = []
+  store.audit$.subscribe(event => {
+    if (event.event === 'refused') refusals.push(event)
+  })
+  const come = async (name: string, id = name) => {
+    const raw = await RawClient.ready(store.url, id, as(name))
+    return { raw, ask: async (line: string) => (await raw.request(command(line), now(clock))).text }
+  }
+  const of = (name: string) => Array.from(store.usage).find(({ principal }) => principal === `is ${name}`)
+  return { store, clock, come, of, refusals }
+}
+
+describe('A quota of keys', () => {
+  it('is for all connections of a principal, and for nobody else', async () => {
+    const { come, of, refusals } = await open({ maxKeysPerPrincipal: 2 })
+    const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
+    expect([await first.ask('SET a 1'), await second.ask('SET b 1')]).toEqual(['+OK\r\n', '+OK\r\n'])
+    expect(await first.ask('SET c 1')).toBe(REFUSED)
+    expect(refusals).toMatchObject([
+      { action: 'write', clientId: 'a-1', username: 'alice', target: 'c', reason: 'quota' },
+    ])
+    expect(await bob.ask('SET c 1')).toBe('+OK\r\n')
+    expect([of('alice')?.keys, of('bob')?.keys]).toEqual([2, 1])
+    // What it has, it may change and delete.
+    expect(await second.ask('SET a 22')).toBe('+OK\r\n')
+    expect(await second.ask('DEL a')).toBe(':1\r\n')
+    expect(await first.ask('SET d 1')).toBe('+OK\r\n')
+  })
+
+  it('counts a key to whoever wrote it last', async () => {
+    const { come, of } = await open({ maxKeysPerPrincipal: 1 })
+    const [alice, bob] = [await come('alice'), await come('bob')]
+    await alice.ask('SET a 1')
+    expect(await bob.ask('SET a 2')).toBe('+OK\r\n')
+    expect([of('alice')?.keys, of('bob')?.keys]).toEqual([0, 1])
+    expect(await alice.ask('SET b 1')).toBe('+OK\r\n')
+    // It would be one more of hers.
+    expect(await alice.ask('SET a 3')).toBe(REFUSED)
+  })
+
+  it('counts bytes as well, and never refuses less', async () => {
+    const { come, of } = await open({ maxBytesPerPrincipal: 2_000 })
+    const { ask } = await come('alice')
+    expect(await ask(`SET a ${'x'.repeat(1_000)}`)).toBe('+OK\r\n')
+    expect(await ask(`SET a ${'x'.repeat(2_000)}`)).toBe(REFUSED)
+    expect(await ask('SET a x')).toBe('+OK\r\n')
+    expect(await ask('SET b x')).toBe('+OK\r\n')
+    expect(of('alice')?.bytes).toBeGreaterThan(1_200)
+    expect(await ask('SET c x')).toBe('+OK\r\n')
+    expect(await ask('SET d x')).toBe(REFUSED)
+  })
+
+  it('is still in force when the store is started again', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
+    onTestFinished(async () => rm(data, { recursive: true }))
+    const { store, come } = await open({ maxKeysPerPrincipal: 1, data })
+    const before = await come('alice')
+    expect(await before.ask('SET a 1')).toBe('+OK\r\n')
+    await store.restart({ keys: 'kept' })
+    expect([...store.usage]).toMatchObject([{ principal: 'is alice', keys: 1, connections: 0 }])
+    const after = await come('alice', 'again')
+    expect(await after.ask('SET b 1')).toBe(REFUSED)
+  })
+})
+
+describe('A quota of watches', () => {
+  it('is for all connections of a principal, and ends with them', async () => {
+    const { come, of, refusals } = await open({ maxWatchesPerPrincipal: 2 })
+    const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
+    expect([await first.ask('KEYNOTIFY a'), await second.ask('KEYNOTIFY a')]).toEqual(['+OK\r\n', '+OK\r\n'])
+    expect(await first.ask('KEYNOTIFY b')).toBe(REFUSED)
+    expect(refusals).toMatchObject([{ action: 'read', target: 'b', reason: 'quota' }])
+    // It has that already.
+    expect(await first.ask('KEYNOTIFY a')).toBe('+OK\r\n')
+    expect(await bob.ask('KEYNOTIFY b')).toBe('+OK\r\n')
+    expect(of('alice')?.watches).toBe(2)
+    await second.raw.end()
+    expect(await first.ask('KEYNOTIFY b')).toBe('+OK\r\n')
+    expect(await first.ask('KEYNOTIFY b STOP')).toBe('+OK\r\n')
+    expect(of('alice')?.watches).toBe(1)
+  })
+
+  it('is there in all', async () => {
+    const { come, store } = await open({ maxWatches: 1 })
+    const [alice, bob] = [await come('alice'), await come('bob')]
+    expect(await alice.ask('KEYNOTIFY a')).toBe('+OK\r\n')
+    expect(await bob.ask('KEYNOTIFY a')).toBe(REFUSED)
+    expect(store.stats.watches).toBe(1)
+  })
+})
+
+describe('A quota of subscriptions', () => {
+  it('is for all sessions of a principal', async () => {
+    // Each has two to begin with.
+    const { come, of, refusals } = await open({ maxSubscriptionsPerPrincipal: 5 })
+    const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
+    expect(await first.raw.subscribe('x')).toBe(1)
+    expect(await second.raw.subscribe('x')).toBe(QUOTA_EXCEEDED)
+    expect(refusals).toMatchObject([{ action: 'subscribe', target: 'x', username: 'alice', reason: 'quota' }])
+    expect(await bob.raw.subscribe('x')).toBe(1)
+    expect(of('alice')).toMatchObject({ subscriptions: 5, refused: 1 })
+    await first.raw.mqtt.unsubscribeAsync('x')
+    expect(await second.raw.subscribe('x')).toBe(1)
+    await second.raw.end()
+    expect(of('alice')?.subscriptions).toBe(2)
+  })
+
+  it('is there in all', async () => {
+    const { come, store } = await open({ maxSubscriptions: 4 })
+    const [alice, bob] = [await come('alice'), await come('bob')]
+    expect([await alice.raw.subscribe('x'), await bob.raw.subscribe('x')]).toEqual([QUOTA_EXCEEDED, QUOTA_EXCEEDED])
+    expect(store.stats.subscriptions).toBe(4)
+  })
+})
+
+describe('A quota of retained messages', () => {
+  const retain = { retain: true } as const
+
+  it('is for all sessions of a principal', async () => {
+    const { come, of, store, refusals } = await open({ maxRetainedPerPrincipal: 1 })
+    const [alice, bob] = [await come('alice'), await come('bob')]
+    expect(await alice.raw.publish('a', '1', retain)).toMatchObject({ reasonCode: 0 })
+    expect(await alice.raw.publish('b', '1', retain)).toMatchObject({ reasonCode: QUOTA_EXCEEDED })
+    expect(refusals).toMatchObject([{ action: 'publish', target: 'b', reason: 'quota' }])
+    expect(await alice.raw.publish('a', '22', retain)).toMatchObject({ reasonCode: 0 })
+    // Its own from now on.
+    expect(await bob.raw.publish('a', '3', retain)).toMatchObject({ reasonCode: 0 })
+    expect([of('alice')?.retained, of('bob')?.retained]).toEqual([0, 1])
+    expect(await bob.raw.publish('a', '', retain)).toMatchObject({ reasonCode: 0 })
+    expect(of('bob')).toMatchObject({ retained: 0, retainedBytes: 0 })
+    expect(store.stats).toMatchObject({ retained: 0, retainedBytes: 0 })
+  })
+
+  it('counts bytes, and is there in all', async () => {
+    const { come } = await open({ maxRetained: 2, maxRetainedPerPrincipal: 2, maxRetainedBytesPerPrincipal: 2_000 })
+    const [alice, bob] = [await come('alice'), await come('bob')]
+    const large = 'x'.repeat(3_000)
+    expect(await alice.raw.publish('a', large, retain)).toMatchObject({ reasonCode: QUOTA_EXCEEDED })
+    for (const topic of ['a', 'b']) expect(await alice.raw.publish(topic, '1', retain)).toMatchObject({ reasonCode: 0 })
+    expect(await bob.raw.publish('c', '1', retain)).toMatchObject({ reasonCode: QUOTA_EXCEEDED })
+  })
+})
+
+describe('A quota of what waits for clients that are away', () => {
+  it('ends the session that would get more', async () => {
+    const { come, of, store } = await open({ maxWaitingBytesPerPrincipal: 10_000 })
+    const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
+    const away = await RawClient.connect(store.url, 'away', lasting)
+    await away.subscribe('news')
+    await away.end()
+    const bob = await come('bob')
+    for (let i = 0; i < 20; i++) await bob.raw.publish('news', 'x'.repeat(1_000))
+    expect(of('alice')).toMatchObject({ refused: 1, waitingBytes: 0, subscriptions: 0 })
+    expect(store.stats.sessions).toBe(1)
+  })
+
+  it('does not count what waits for those who are there', async () => {
+    const { come, of, store } = await open({ maxWaitingBytesPerPrincipal: 10_000 })
+    const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
+    const away = await RawClient.connect(store.url, 'away', lasting)
+    await away.subscribe('news')
+    await away.end()
+    const bob = await come('bob')
+    for (let i = 0; i < 3; i++) await bob.raw.publish('news', 'x'.repeat(1_000))
+    expect(of('alice')?.waitingBytes).toBeGreaterThan(3_000)
+    const back = await RawClient.connect(store.url, 'away', lasting)
+    expect(await back.received(3)).toHaveLength(3)
+    expect(of('alice')?.waitingBytes).toBe(0)
+  })
+})
+
+describe('A rate', () => {
+  it('slows down a client that is faster, and loses nothing', async () => {
+    const { come, of } = await open({ maxPacketRatePerPrincipal: 40 })
+    const [alice, bob] = [await come('alice'), await come('bob')]
+    const began = performance.now()
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => alice.ask(`SET k${i % 7} ${i}`)))
+    expect(new Set(answers)).toEqual(new Set(['+OK\r\n']))
+    expect(of('alice')?.pauses).toBe(0)
+    // A second's worth is used up: from here on it is one in 25 ms.
+    await Promise.all(Array.from({ length: 60 }, (_, i) => alice.ask(`SET k${i % 7} ${i}`)))
+    await alice.ask('GET k0')
+    expect(of('alice')?.pauses).toBeGreaterThan(0)
+    expect(performance.now() - began).toBeGreaterThan(1_000)
+    expect(await bob.ask('SET a 1')).toBe('+OK\r\n')
+    expect(of('bob')?.pauses).toBe(0)
+  })
+
+  it('of bytes does so too', async () => {
+    const { come, of } = await open({ maxByteRatePerPrincipal: 100_000 })
+    const { ask } = await come('alice')
+    for (let i = 0; i < 8; i++) await ask(`SET a ${'x'.repeat(25_000)}`)
+    await ask('GET b')
+    expect(of('alice')?.pauses).toBeGreaterThan(0)
+  })
+
+  it('of scans makes whoever scans much wait', async () => {
+    const { come, of, store } = await open({ maxScanRatePerPrincipal: 30_000 })
+    await store.load(Array.from({ length: 1_000 }, (_, i) => ({ key: `key-${i}`, value: '' })))
+    const { ask } = await come('alice')
+    expect(await ask('GET key-1')).toBe('$0\r\n\r\n')
+    for (let i = 0; i < 3; i++) expect(await ask('SCAN no*')).not.toContain('ERR')
+    expect(of('alice')?.pauses).toBe(0)
+    for (let i = 0; i < 8; i++) expect(await ask('SCAN no*')).not.toContain('ERR')
+    await ask('GET key-1')
+    expect(of('alice')?.pauses).toBeGreaterThan(0)
+  })
+
+  it('for all slows this machine as well', async () => {
+    await using store = await serve({ port: 0, wsPort: 0, maxPacketRate: 50 })
+    const raw = await RawClient.ready(store.url, 'c')
+    const began = performance.now()
+    await Promise.all(Array.from({ length: 70 }, () => raw.request(command('GET a'))))
+    await raw.settled()
+    expect(performance.now() - began).toBeGreaterThan(300)
+  })
+})
+
+describe('A quota of user properties', () => {
+  it('ends the connection', async () => {
+    const { come, clock } = await open({ maxUserProperties: 3 })
+    const { raw } = await come('alice')
+    const properties = (many: number) => ({ many: Array<string>(many).fill('x') })
+    await raw.request(resp3(['GET', 'a']), { ...now(clock), userProperties: properties(2) })
+    await expect(raw.request(resp3(['GET', 'a']), { ...now(clock), userProperties: properties(3) })).rejects.toThrow(
+      'closed',
+    )
+    expect(await raw.closed).toBe(QUOTA_EXCEEDED)
+  })
+})
+
+describe('Whoever proves nothing on this machine', () => {
+  it('has no quotas but those of all', async () => {
+    await using store = await serve({
+      port: 0,
+      wsPort: 0,
+      maxKeysPerPrincipal: 1,
+      maxWatchesPerPrincipal: 1,
+      maxSubscriptionsPerPrincipal: 1,
+      maxPacketRatePerPrincipal: 1,
+      maxPacketRatePerAddress: 1,
+    })
+    const raw = await RawClient.ready(store.url, 'c')
+    const timestamp = `${Date.now()}:0:CLIENT`
+    for (const key of ['a', 'b', 'c']) {
+      expect((await raw.request(command(`SET ${key} 1`), { timestamp })).text).toBe('+OK\r\n')
+      expect((await raw.request(command(`KEYNOTIFY ${key}`))).text).toBe('+OK\r\n')
+    }
+    expect([...store.usage]).toEqual([])
+  })
+})

@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest'
+import { INVOKE_TOPIC, responseTopic } from '../../../src/core/protocol/topics.js'
+import type { Authenticate } from '../../../src/server/index.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { Speaker } from '../../support/speaker.js'
+import { command } from '../../support/words.js'
+
+const [NOT_AUTHORIZED, EXPIRED, PROTOCOL_ERROR, ADMINISTRATIVE] = [0x87, 0xa0, 0x82, 0x98]
+const HOUR = 3_600_000
+
+/** A token is a name and a time to live, ms, with a blank between. */
+const authenticate: Authenticate = ({ method, data }) => {
+  const [username = '', ttl] = Buffer.from(data ?? [])
+    .toString()
+    .split(' ')
+  if (method !== 'K8S-SAT' || ttl === undefined) return { refused: 'credentials', reason: 'no' }
+  return { principal: { username, expiresAt: Date.now() + Number(ttl) } }
+}
+
+async function open(token: string) {
+  const { store } = await openStore({ authenticate })
+  const speaker = new Speaker(store.url)
+  speaker.connect(token)
+  return { store, speaker, welcome: await speaker.hear() }
+}
+
+/** Somebody with the attribute `a` of 1, who may read and hear what ends with it. */
+async function twoRoles(): Promise<Speaker> {
+  const { store } = await openStore({
+    authenticate: ({ data }) => ({
+      principal: { username: 'u', attributes: { a: Buffer.from(data ?? []).toString() } },
+    }),
+    policy: `
+- principals: { attributes: [{ a: '1' }, { a: '2' }] }
+  brokerResources: [{ method: Connect }, { method: Subscribe, topics: ['t/{principal.attributes.a}'] }]
+  stateStoreResources: [{ method: Read, keyType: String, keys: ['key-{principal.attributes.a}'] }]`,
+  })
+  const speaker = new Speaker(store.url)
+  speaker.connect('1')
+  await speaker.hear()
+  return speaker
+}
+
+describe('Credentials', () => {
+  it('end the connection when they end', async () => {
+    const { speaker, welcome } = await open('alice 30')
+    expect(welcome).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+  })
+
+  it('that have ended already end it at once', async () => {
+    const { speaker } = await open('alice -1000')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+  })
+
+  it('can be shown anew, which makes it longer, or shorter', async () => {
+    const { speaker } = await open('alice 5000')
+    speaker.renew(`alice ${HOUR}`)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+    speaker.renew('alice 30')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+  })
+
+  it.each([
+    ['of somebody else', `bob ${HOUR}`],
+    ['that do not do', 'nonsense'],
+  ])('%s end the connection', async (_, token) => {
+    const { store, speaker } = await open(`alice ${HOUR}`)
+    const outcomes: unknown[] = []
+    store.audit$.subscribe(({ event, outcome }) => outcomes.push([event, outcome]))
+    speaker.renew(token)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    expect(outcomes).toEqual([['login', 'refused']])
+  })
+
+  it('are not shown unasked in any other way', async () => {
+    const { speaker } = await open(`alice ${HOUR}`)
+    speaker.renew(`alice ${HOUR}`, 0x18)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
+  })
+
+  it('of a session end with the connection, and the session waits for its principal', async () => {
+    const { store, speaker } = await open('alice 30')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect' })
+    const other = new Speaker(store.url)
+    other.connect(`bob ${HOUR}`)
+    expect(await other.hear()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+  })
+
+  it('take effect in what a policy grants', async () => {
+    const { store } = await openStore({
+      authenticate: ({ data }) => ({
+        principal: { username: 'u', attributes: { a: Buffer.from(data ?? []).toString() } },
+      }),
+      policy: `[{principals: {usernames: [u]}, brokerResources: [{method: Connect}, {method: Publish, topics: ['t/{principal.attributes.a}']}]}]`,
+    })
+    const speaker = new Speaker(store.url)
+    speaker.connect('1')
+    await speaker.hear()
+    const publish = (topic: string): void =>
+      speaker.say({ cmd: 'publish', topic, payload: 'x', qos: 1, messageId: 1, dup: false, retain: false })
+    publish('t/2')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
+    speaker.renew('2')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'auth' })
+    publish('t/2')
+    expect((await speaker.hear()).cmd).toBe('puback')
+    publish('t/1')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
+  })
+
+  it('that grant less end a subscription', async () => {
+    const speaker = await twoRoles()
+    speaker.say({ cmd: 'subscribe', messageId: 2, subscriptions: [{ topic: 't/1', qos: 1 }] })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'suback', granted: [1] })
+    speaker.renew('1')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'auth' })
+    speaker.renew('2')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
+  })
+
+  it('that grant less end a watch', async () => {
+    const speaker = await twoRoles()
+    speaker.say({
+      cmd: 'publish',
+      topic: INVOKE_TOPIC,
+      payload: command('KEYNOTIFY key-1'),
+      qos: 1,
+      messageId: 3,
+      dup: false,
+      retain: false,
+      properties: { responseTopic: responseTopic('c'), correlationData: Buffer.from('x') },
+    })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'puback' })
+    speaker.renew('1')
+    while ((await speaker.hear()).cmd !== 'auth');
+    speaker.renew('2')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
+  })
+
+  it('that grant no connection any more end it', async () => {
+    const speaker = await twoRoles()
+    speaker.renew('3')
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+  })
+
+  it('without an end stay', async () => {
+    const { store } = await openStore({ authenticate: () => ({ principal: {} }) })
+    await (await RawClient.ready(store.url, 'c')).settled()
+  })
+})

@@ -1,0 +1,111 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Packet } from 'mqtt-packet'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Authenticate, RunningStore } from '../../../src/server/index.js'
+import { openStore } from '../../support/open-store.js'
+import { Speaker } from '../../support/speaker.js'
+
+const [CONTINUE, NOT_AUTHORIZED, BAD_CREDENTIALS, PROTOCOL_ERROR] = [0x18, 0x87, 0x86, 0x82]
+const SECRETS: Readonly<Record<string, string>> = { panel: 'of the panel', pump: 'of the pump' }
+
+const answerTo = (challenge: string, name: string): string =>
+  `${name} ${createHmac('sha256', SECRETS[name] ?? '')
+    .update(challenge)
+    .digest('hex')}`
+
+/** Whoever asks gets a challenge of its own, and has to sign it. */
+const authenticate: Authenticate = ({ data, state }) => {
+  const said = Buffer.from(data ?? []).toString()
+  if (typeof state !== 'string') {
+    const challenge = randomBytes(16).toString('hex')
+    return { challenge: Buffer.from(challenge), state: challenge }
+  }
+  const [name = ''] = said.split(' ')
+  if (said !== answerTo(state, name)) return { refused: 'credentials', reason: 'not signed' }
+  return { principal: { username: name } }
+}
+
+const dataOf = (packet: Packet): string =>
+  packet.cmd === 'auth' ? String(packet.properties?.authenticationData) : `no AUTH but ${packet.cmd}`
+
+describe('An AUTH that was recorded', () => {
+  let store: RunningStore
+  beforeEach(async () => {
+    ;({ store } = await openStore({ authenticate }))
+  })
+
+  /** Somebody who has said CONNECT, and the challenge. */
+  async function begin(clientId: string): Promise<{ speaker: Speaker; challenge: string }> {
+    const speaker = new Speaker(store.url)
+    speaker.connect('hello', clientId)
+    const packet = await speaker.hear()
+    expect(packet).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
+    return { speaker, challenge: dataOf(packet) }
+  }
+
+  /** Somebody who is in, and with which answer. */
+  async function come(name: string): Promise<{ speaker: Speaker; recorded: string }> {
+    const { speaker, challenge } = await begin(`${name}-1`)
+    const recorded = answerTo(challenge, name)
+    speaker.renew(recorded, CONTINUE)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+    return { speaker, recorded }
+  }
+
+  async function isWell(speaker: Speaker): Promise<void> {
+    speaker.say({ cmd: 'pingreq' })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'pingresp' })
+  }
+
+  it.each(['panel-1', 'thief'])('lets nobody in who says it again, as client %s', async clientId => {
+    const { speaker: owner, recorded } = await come('panel')
+    const { speaker: thief } = await begin(clientId)
+    thief.renew(recorded, CONTINUE)
+    expect(await thief.hear()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
+    await isWell(owner)
+  })
+
+  it('lets nobody in who says all at once, before there is a challenge', async () => {
+    const { recorded } = await come('panel')
+    const thief = new Speaker(store.url)
+    thief.connect('hello', 'thief')
+    thief.renew(recorded, CONTINUE)
+    expect(await thief.hear()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
+    expect(await thief.hear()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
+  })
+
+  it('lets nobody in on another connection that has a challenge at the same time', async () => {
+    const [owner, thief] = [await begin('panel-1'), await begin('thief')]
+    const answer = answerTo(owner.challenge, 'panel')
+    thief.speaker.renew(answer, CONTINUE)
+    expect(await thief.speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
+    owner.speaker.renew(answer, CONTINUE)
+    expect(await owner.speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+  })
+
+  it('gets a new challenge on its own connection, to which it is no answer', async () => {
+    const { speaker, recorded } = await come('panel')
+    speaker.renew(recorded)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
+    speaker.renew(recorded, CONTINUE)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+  })
+
+  it('makes nobody else of a connection: what another principal signs for its challenge ends it', async () => {
+    const { speaker: pump } = await come('pump')
+    const { speaker: panel } = await come('panel')
+    panel.renew('again')
+    panel.renew(answerTo(dataOf(await panel.hear()), 'pump'), CONTINUE)
+    expect(await panel.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    await isWell(pump)
+  })
+
+  it('is not waited for: who has a challenge and begins anew, or says anything else, is out', async () => {
+    const anew = await begin('anew')
+    anew.speaker.renew('hello')
+    expect(await anew.speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
+    const other = await begin('other')
+    other.speaker.say({ cmd: 'pingreq' })
+    expect(await other.speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
+  })
+})

@@ -1,0 +1,296 @@
+import type { IConnectPacket, IPublishPacket } from 'mqtt-packet'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { RunningStore } from '../../../src/server/index.js'
+import { eventually } from '../../support/eventually.js'
+import { openStore } from '../../support/open-store.js'
+import { notificationTopicOf, RawClient, responseTopicOf } from '../../support/raw-client.js'
+import { requestPacket, WireClient } from '../../support/wire-client.js'
+import { command, textOf } from '../../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+const KEPT: Partial<IConnectPacket> = { clean: false, properties: { sessionExpiryInterval: 60 } }
+const TAKEN_OVER = 142
+
+/** A client that watches `k`, and has acknowledged all that came of it. */
+async function watching(store: RunningStore, options: Partial<IConnectPacket> = KEPT): Promise<WireClient> {
+  const client = await WireClient.connect(store.url, 'alice', options)
+  await client.subscribe(notificationTopicOf('alice'))
+  await client.subscribe(responseTopicOf('alice'))
+  client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
+  await client.came('publish')
+  client.acknowledge(...client.publishes.splice(0))
+  await client.settled()
+  client.packets.length = 0
+  return client
+}
+
+/** Sets `k` to each of the values, and waits until the store has answered all. */
+async function write(store: RunningStore, ...values: string[]): Promise<void> {
+  const writer = await RawClient.ready(store.url, 'writer')
+  for (const value of values) await writer.request(command(`SET k ${value}`), { timestamp: NOW })
+  await writer.end()
+}
+
+const writtenValue = ({ payload }: IPublishPacket): string | undefined =>
+  textOf(Buffer.from(payload)).split('\r\n').at(-2)
+const valuesOf = (client: WireClient): (string | undefined)[] => client.publishes.map(writtenValue)
+const gone = async (store: RunningStore, clientId = 'alice'): Promise<void> =>
+  eventually(() => !store.clientIds.includes(clientId))
+
+describe('What a client did not acknowledge', () => {
+  it('comes again, in order and marked so, when it is back, before anything newer', async () => {
+    const { store } = await openStore()
+    const before = await watching(store)
+    await write(store, 'a', 'b', 'c', 'd')
+    const first = await before.came('publish', 4)
+    before.acknowledge(...first.slice(1, 2))
+    await before.settled()
+    await before.cut()
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    after.send(requestPacket('alice', command('GET k'), 1))
+    const again = await after.came('publish', 4)
+    expect(valuesOf(after)).toEqual(['a', 'c', 'd', 'd'])
+    expect(again.map(({ dup }) => dup)).toEqual([true, true, true, false])
+    expect(again.slice(0, 3).map(({ messageId }) => messageId)).toEqual([0, 2, 3].map(i => first[i]?.messageId))
+    expect(again.slice(0, 3).map(({ topic }) => topic)).toEqual(Array(3).fill(notificationTopicOf('alice', 'k')))
+    after.acknowledge(...again)
+    await after.settled()
+    await after.cut()
+    await gone(store)
+    const third = await WireClient.connect(store.url, 'alice', KEPT)
+    await third.settled()
+    expect(third.publishes).toEqual([])
+  })
+
+  it('comes again as often as the client comes back without acknowledging it', async () => {
+    const { store } = await openStore()
+    const before = await watching(store)
+    await write(store, 'a', 'b')
+    await before.came('publish', 2)
+    await before.cut()
+    for (let times = 0; times < 3; times++) {
+      await gone(store)
+      const after = await WireClient.connect(store.url, 'alice', KEPT)
+      await after.came('publish', 2)
+      expect(valuesOf(after)).toEqual(['a', 'b'])
+      await after.cut()
+    }
+  })
+
+  it.each([
+    ['the client starts clean', KEPT, { ...KEPT, clean: true }],
+    ['the session ended with the connection', { clean: true }, KEPT],
+    ['the session of a connection that did not start clean ended with it', { clean: false }, KEPT],
+  ] as const)('is forgotten when %s', async (_, session, next) => {
+    const { store } = await openStore()
+    const before = await watching(store, session)
+    await write(store, 'a', 'b')
+    await before.came('publish', 2)
+    await before.cut()
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', next)
+    await after.settled()
+    expect(after.publishes).toEqual([])
+  })
+
+  it('is forgotten when the client ends the session as it goes', async () => {
+    const { store } = await openStore()
+    const before = await watching(store)
+    await write(store, 'a')
+    await before.came('publish', 1)
+    before.send({ cmd: 'disconnect', reasonCode: 0, properties: { sessionExpiryInterval: 0 } })
+    await before.closed
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await after.settled()
+    expect([after.all('connack')[0]?.sessionPresent, after.publishes]).toEqual([false, []])
+  })
+
+  it('is forgotten by a client that took up the session for one connection only, once that ends', async () => {
+    const { store } = await openStore()
+    const before = await watching(store)
+    await write(store, 'a')
+    await before.came('publish', 1)
+    await before.cut()
+    await gone(store)
+    const once = await WireClient.connect(store.url, 'alice', { clean: false })
+    await once.came('publish', 1)
+    expect(valuesOf(once)).toEqual(['a'])
+    await once.cut()
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await after.settled()
+    expect(after.publishes).toEqual([])
+  })
+
+  it('comes to the connection that takes over the session', async () => {
+    const { store } = await openStore()
+    const before = await watching(store)
+    await write(store, 'a', 'b')
+    await before.came('publish', 2)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await before.closed
+    await after.came('publish', 2)
+    expect([valuesOf(after), before.all('disconnect')[0]?.reasonCode]).toEqual([['a', 'b'], TAKEN_OVER])
+    expect(after.publishes.every(({ dup }) => dup)).toBe(true)
+  })
+
+  it('is a response as well as a notification', async () => {
+    const { store } = await openStore()
+    const before = await watching(store)
+    before.send(requestPacket('alice', command('SET k v'), 7, { userProperties: { __ts: NOW } }))
+    await before.came('publish', 2)
+    await before.cut()
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const again = await after.came('publish', 2)
+    expect(again.map(({ topic }) => topic)).toEqual([responseTopicOf('alice'), notificationTopicOf('alice', 'k')])
+    expect(again[0]?.properties?.correlationData).toEqual(Buffer.from('7'))
+    expect(again.map(({ properties }) => properties?.userProperties)).toEqual(
+      before.publishes.map(({ properties }) => properties?.userProperties),
+    )
+  })
+
+  it('with QoS 0 is nothing', async () => {
+    const { store } = await openStore()
+    const before = await watching(store)
+    await before.subscribe(notificationTopicOf('alice'), 0)
+    await write(store, 'a')
+    const [first] = await before.came('publish', 1)
+    expect([first?.qos, first?.messageId]).toEqual([0, undefined])
+    await before.cut()
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await after.settled()
+    expect(after.publishes).toEqual([])
+  })
+})
+
+describe('What is kept for a client that is away', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it.each([
+    [59_000, true, ['a']],
+    [60_000, false, []],
+  ])('goes when its session expires: after %i ms of 60,000 it is there: %s', async (ms, sessionPresent, values) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    const { store } = await openStore()
+    const before = await watching(store)
+    await write(store, 'a')
+    await before.came('publish', 1)
+    await before.cut()
+    await gone(store)
+    vi.advanceTimersByTime(ms)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await after.settled()
+    expect(after.packets.find(({ cmd }) => cmd === 'connack')).toMatchObject({ sessionPresent })
+    expect(valuesOf(after)).toEqual(values)
+  })
+
+  it('is nothing when its session ended with the connection', async () => {
+    const { store } = await openStore()
+    const before = await watching(store, { clean: true })
+    await write(store, 'a')
+    await before.came('publish', 1)
+    await before.cut()
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await after.settled()
+    expect(after.packets.map(({ cmd }) => cmd)).toEqual(['connack', 'pingresp'])
+  })
+})
+
+describe('Packet ids', () => {
+  it('of what the store delivers and of what other clients publish never meet, also in a session that came back', async () => {
+    const { store } = await openStore()
+    const before = await watching(store)
+    await before.subscribe('news')
+    const other = await RawClient.connect(store.url, 'other')
+    for (let round = 0; round < 30; round++) {
+      await write(store, `${round}`)
+      await other.publish('news', `${round}`)
+    }
+    const first = await before.came('publish', 60)
+    await before.cut()
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await write(store, 'not watched any more')
+    await other.publish('news', 'more')
+    const again = await after.came('publish', 61)
+    const idsOf = (packets: IPublishPacket[]) => packets.map(({ messageId }) => messageId)
+    for (const packets of [first, again]) expect(new Set(idsOf(packets)).size).toBe(packets.length)
+    expect(idsOf(again.slice(0, 60))).toEqual(idsOf(first))
+    expect(again.slice(0, 60).map(({ topic, payload }) => [topic, payload])).toEqual(
+      first.map(({ topic, payload }) => [topic, payload]),
+    )
+  })
+
+  it('are free again when they are acknowledged, in whatever form', async () => {
+    const { store } = await openStore()
+    const client = await watching(store)
+    const forms = (id: number): Buffer[] => [
+      Buffer.from([0x40, 2, id >> 8, id & 255]),
+      Buffer.from([0x40, 3, id >> 8, id & 255, 0]),
+      Buffer.from([0x40, 4, id >> 8, id & 255, 0, 0]),
+      Buffer.from([0x40, 4, id >> 8, id & 255, 0x10, 0]),
+      Buffer.from([0x40, 11, id >> 8, id & 255, 0x80, 7, 0x26, 0, 1, 0x61, 0, 1, 0x62]),
+      Buffer.from([0x40, 8, id >> 8, id & 255, 0x97, 4, 0x1f, 0, 1, 0x61]),
+    ]
+    for (let form = 0; form < forms(0).length; form++) {
+      await write(store, `${form}`)
+      const [publish] = await client.came('publish', 1)
+      client.socket.write(forms(publish?.messageId ?? 0)[form] ?? '')
+      await client.settled()
+      client.packets.length = 0
+    }
+    await client.cut()
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    await after.settled()
+    expect(after.publishes).toEqual([])
+  })
+
+  it('that were never given out, or are acknowledged twice, are no matter', async () => {
+    const { store } = await openStore()
+    const client = await watching(store)
+    await write(store, 'a')
+    const [publish] = await client.came('publish', 1)
+    for (const messageId of [2, 30_000, 65_535]) client.send({ cmd: 'puback', messageId, reasonCode: 0 })
+    for (let times = 0; times < 3; times++) if (publish) client.acknowledge(publish)
+    await write(store, 'b')
+    await client.came('publish', 2)
+    expect(valuesOf(client)).toEqual(['a', 'b'])
+  })
+})
+
+describe("A client's receive maximum", () => {
+  it('is heeded: the next message leaves when one is acknowledged', async () => {
+    const { store } = await openStore()
+    const properties = { sessionExpiryInterval: 60, receiveMaximum: 3 }
+    const client = await watching(store, { clean: false, properties })
+    await write(store, 'a', 'b', 'c', 'd', 'e')
+    await client.came('publish', 3)
+    await client.settled()
+    expect(valuesOf(client)).toEqual(['a', 'b', 'c'])
+    client.acknowledge(...client.publishes.slice(0, 1))
+    await client.came('publish', 4)
+    await client.settled()
+    expect(valuesOf(client)).toEqual(['a', 'b', 'c', 'd'])
+    await client.cut()
+    await gone(store)
+    const after = await WireClient.connect(store.url, 'alice', { clean: false, properties })
+    await after.came('publish', 3)
+    await after.settled()
+    expect(after.publishes.map(publish => [writtenValue(publish), publish.dup])).toEqual([
+      ['b', true],
+      ['c', true],
+      ['d', true],
+    ])
+    after.acknowledge(...after.publishes)
+    await after.came('publish', 4)
+    expect([valuesOf(after).at(-1), after.publishes.at(-1)?.dup]).toEqual(['e', false])
+  })
+})

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { openStore } from '../../support/open-store.js'
+import { responseTopicOf } from '../../support/raw-client.js'
+import { requestPacket, WireClient } from '../../support/wire-client.js'
+import { command, textOf } from '../../support/words.js'
+
+const NOW = '1696374425000:0:CLIENT'
+
+interface Subject {
+  readonly client: WireClient
+  readonly clientId: string
+}
+
+async function connect(url: string, clientId = 'alice'): Promise<Subject> {
+  const client = await WireClient.connect(url, clientId)
+  await client.subscribe(responseTopicOf(clientId))
+  return { client, clientId }
+}
+
+async function answerOf(
+  { client, clientId }: Subject,
+  words: string,
+  id: number,
+  { dup = false }: { readonly dup?: boolean } = {},
+) {
+  const before = client.publishes.length
+  const packet = requestPacket(clientId, command(words), id, { userProperties: { __ts: NOW } })
+  client.send({ ...packet, dup, properties: { ...packet.properties, messageExpiryInterval: 10 } })
+  const answer = (await client.came('publish', before + 1)).at(-1) ?? expect.fail('no answer')
+  client.acknowledge(answer)
+  return { text: textOf(Buffer.from(answer.payload)), version: Object(answer.properties?.userProperties)['__ts'] }
+}
+
+describe('A request that comes again, as its client did not hear (DUP)', () => {
+  it('is answered as before and not done again: SET NX does not refuse itself', async () => {
+    const { store } = await openStore()
+    const before = await connect(store.url)
+    const first = await answerOf(before, 'SET k v NX', 1)
+    expect(first.text).toBe('+OK\r\n')
+    await before.client.cut()
+    const after = await connect(store.url)
+    expect(await answerOf(after, 'SET k v NX', 1, { dup: true })).toEqual(first)
+    expect(store.peek('k')?.version).toBe(first.version)
+  })
+
+  it.each([
+    ['DEL k', ':1\r\n'],
+    ['VDEL k v', ':1\r\n'],
+  ])('%s says again what it did', async (words, expected) => {
+    const { store } = await openStore()
+    const client = await connect(store.url)
+    await answerOf(client, 'SET k v', 1)
+    expect((await answerOf(client, words, 2)).text).toBe(expected)
+    expect((await answerOf(client, words, 2, { dup: true })).text).toBe(expected)
+    expect((await answerOf(client, words, 3, { dup: true })).text).toBe(':0\r\n')
+  })
+
+  it('is another one without the mark, from another client, with other correlation data, or when its time is over', async () => {
+    const { store, clock } = await openStore()
+    const [alice, bob] = [await connect(store.url), await connect(store.url, 'bob')]
+    await answerOf(alice, 'SET k v NX', 1)
+    expect((await answerOf(alice, 'SET k v NX', 1)).text).toBe(':-1\r\n')
+    await answerOf(alice, 'DEL k', 9)
+    expect((await answerOf(bob, 'SET k v NX', 1, { dup: true })).text).toBe('+OK\r\n')
+    expect((await answerOf(alice, 'SET k v NX', 2, { dup: true })).text).toBe(':-1\r\n')
+    await answerOf(alice, 'DEL k', 10)
+    expect((await answerOf(alice, 'SET k w NX', 20)).text).toBe('+OK\r\n')
+    clock.advance(9_999)
+    expect((await answerOf(alice, 'SET k w NX', 20, { dup: true })).text).toBe('+OK\r\n')
+    clock.advance(1)
+    expect((await answerOf(alice, 'SET k w NX', 20, { dup: true })).text).toBe(':-1\r\n')
+  })
+
+  it('reads what is there now when it reads', async () => {
+    const { store } = await openStore()
+    const client = await connect(store.url)
+    expect((await answerOf(client, 'GET k', 1)).text).toBe('$-1\r\n')
+    await answerOf(client, 'SET k v', 2)
+    expect((await answerOf(client, 'GET k', 1, { dup: true })).text).toBe('$1\r\nv\r\n')
+  })
+
+  it('is another one when 4 MiB of answers have come in between, twice: so many are kept', async () => {
+    const { store } = await openStore()
+    const client = await connect(store.url)
+    await answerOf(client, 'SET k v NX', 1)
+    expect((await answerOf(client, 'SET k v NX', 1, { dup: true })).text).toBe('+OK\r\n')
+    // An answer is kept with the id of its client and its correlation data, which are as long as MQTT allows.
+    const large = Buffer.alloc(65_000)
+    for (let i = 0; i < 132; i++) {
+      large.writeUInt32BE(i)
+      client.client.send(requestPacket('alice', command('SET other v'), 2 + i, { correlationData: large }))
+    }
+    await client.client.came('publish', 2 + 132)
+    expect((await answerOf(client, 'SET k v NX', 1, { dup: true })).text).toBe(':-1\r\n')
+  })
+})
+
+describe('A client that keeps its session, resumes it and repeats what was not acknowledged, as the official Rust client does', () => {
+  it.each(['before', 'after'] as const)(
+    'is told that its SET NX was done when the connection broke %s the store was asked',
+    async moment => {
+      const { store } = await openStore()
+      const session = { clean: false, properties: { sessionExpiryInterval: 60 } }
+      const first = await WireClient.connect(store.url, 'rust', session)
+      await first.subscribe(responseTopicOf('rust'))
+      const request = requestPacket('rust', command('SET lock me NX'), 7, { userProperties: { __ts: NOW } })
+      // Neither PUBACK nor answer reach it.
+      first.socket.pause()
+      if (moment === 'after') {
+        first.send(request)
+        await eventually(() => store.peek('lock') !== undefined)
+      }
+      await first.cut()
+      const again = await WireClient.connect(store.url, 'rust', session)
+      again.send({ ...request, dup: true })
+      // What waits in the session comes first, and is the answer to the same request.
+      const answers = await again.came('publish', moment === 'after' ? 2 : 1)
+      expect(answers.map(({ payload }) => textOf(Buffer.from(payload)))).toEqual(answers.map(() => '+OK\r\n'))
+      expect(new Set(answers.map(({ properties }) => Object(properties?.userProperties)['__ts'])).size).toBe(1)
+    },
+  )
+})

@@ -1,0 +1,157 @@
+import { Server } from 'node:net'
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { ManualClock, START } from '../../support/manual-clock.js'
+import { openClient, record, words } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+import { meanwhile } from './meanwhile.js'
+
+const NOW = `${START}:0:client`
+
+async function openToday() {
+  const clock = new ManualClock(Date.now())
+  return { store: (await openStore({ clock })).store, clock }
+}
+
+describe.each(['url', 'wsUrl'] as const)('A restart (%s)', transport => {
+  it('ends every connection without a word, and listens where it did', async () => {
+    const { store, clock } = await openStore()
+    const { url, wsUrl } = store
+    const clients = await Promise.all(['a', 'b', 'c'].map(async id => RawClient.ready(store[transport], id)))
+    clock.advance(5_000)
+    await store.restart({ keys: 'kept' })
+    expect(await Promise.all(clients.map(async client => client.closed))).toEqual([undefined, undefined, undefined])
+    expect([store.url, store.wsUrl, store.startedAt, store.clientIds]).toEqual([url, wsUrl, START + 5_000, []])
+    const back = await RawClient.ready(store[transport], 'a')
+    expect((await back.request(command('GET k'))).text).toBe('$-1\r\n')
+    expect(store.clients).toEqual([{ clientId: 'a', since: START + 5_000, watches: 0 }])
+  })
+
+  it('keeps keys with their versions, expiry and fencing tokens', async () => {
+    const { store, clock } = await openStore()
+    const alice = await RawClient.ready(store[transport], 'alice')
+    const { version } = await alice.request(command('SET k v PX 1000'), { timestamp: NOW, fencingToken: NOW })
+    await store.restart({ keys: 'kept' })
+    const bob = await RawClient.ready(store[transport], 'bob')
+    expect(await bob.request(command('GET k'))).toMatchObject({ text: '$1\r\nv\r\n', version })
+    expect((await bob.request(command('SET k w'), { timestamp: NOW })).text).toMatch(
+      /^-ERR a fencing token is required/,
+    )
+    clock.advance(1_000)
+    expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
+    expect(clock.pending).toBe(0)
+  })
+
+  it('loses all keys, if that is wanted', async () => {
+    const { store, clock } = await openStore()
+    const alice = await RawClient.ready(store[transport], 'alice')
+    await alice.request(command('SET k v PX 1000'), { timestamp: NOW })
+    await store.restart({ keys: 'lost' })
+    expect([store.stats.keys, store.keyspace, clock.pending]).toEqual([0, 0, 0])
+    const bob = await RawClient.ready(store[transport], 'bob')
+    expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
+  })
+
+  it('forgets sessions: nobody gets what waited for a client, and nothing is watched', async () => {
+    const { store } = await openStore()
+    const session = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
+    const alice = await RawClient.ready(store[transport], 'alice', session)
+    await alice.request(command('KEYNOTIFY k'))
+    await store.restart({ keys: 'kept' })
+    expect(store.stats.watches).toBe(0)
+    const back = await RawClient.connect(store[transport], 'alice', session)
+    const bob = await RawClient.ready(store[transport], 'bob')
+    await bob.request(command('SET k v'), { timestamp: NOW })
+    await meanwhile()
+    expect(back.inbox).toEqual([])
+  })
+
+  it('publishes no last will', async () => {
+    const { store } = await openStore()
+    const payload = command('SET will v')
+    const properties = { responseTopic: 'nobody', correlationData: Buffer.from('x'), userProperties: { __ts: NOW } }
+    const topic = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
+    await RawClient.connect(store[transport], 'mortal', { will: { topic, payload, qos: 1, retain: false, properties } })
+    await store.restart({ keys: 'kept' })
+    await meanwhile()
+    expect(store.stats).toMatchObject({ keys: 0, requests: 0 })
+  })
+
+  it.each([
+    ['kept', 'set 1 (snapshot), set 2 (notification)'],
+    ['lost', 'set 1 (snapshot), absent (resync), set 2 (notification)'],
+  ] as const)('with keys %s: a client is back by itself and right, and tells it', async (keys, expected) => {
+    const { store } = await openToday()
+    const client = openClient(store[transport])
+    const key = client.key('k', text)
+    await firstValueFrom(key.set('1'))
+    const [seen, status, freshness] = [record(key.entries$), record(client.status$), record(key.freshness$)]
+    await seen.until(({ values }) => values.length === 1)
+    await store.restart({ keys })
+    await freshness.until(
+      ({ values }) => values.at(-1)?.state === 'live' && values.some(({ state }) => state === 'stale'),
+    )
+    await firstValueFrom(openClient(store[transport]).key('k', text).set('2'))
+    await seen.until(({ values }) => values.at(-1)?.value === '2')
+    expect(words(seen).join(', ')).toBe(expected)
+    expect(freshness.values.map(({ state }) => state).slice(-4)).toEqual(['live', 'stale', 'resyncing', 'live'])
+    expect(status.values.map(({ state }) => state)).toContain('reconnecting')
+    expect(status.values.at(-1)).toEqual({ state: 'connected', url: store[transport], keys: 1, synced: 1 })
+  })
+})
+
+describe('Restarting', () => {
+  it('counts anew, and goes on telling requests', async () => {
+    const { store } = await openStore()
+    const requests = record(store.requests$)
+    const alice = await RawClient.ready(store.url, 'alice')
+    await alice.request(command('GET k'))
+    await store.restart({ keys: 'kept' })
+    expect(store.stats).toMatchObject({ requests: 0, connections: 0 })
+    const bob = await RawClient.ready(store.url, 'bob')
+    await bob.request(command('GET k'))
+    expect([store.stats.requests, requests.values.length, requests.completed]).toEqual([1, 2, false])
+  })
+
+  it('several times at once is one after the other', async () => {
+    const { store } = await openStore()
+    const { url } = store
+    await Promise.all((['kept', 'lost', 'kept'] as const).map(async keys => store.restart({ keys })))
+    const alice = await RawClient.ready(url, 'alice')
+    expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
+  })
+
+  it('does not get in the way of close', async () => {
+    const { store } = await openStore()
+    const restarted = store.restart({ keys: 'kept' })
+    await store.close()
+    await restarted
+    await expect(RawClient.connect(store.url, 'late')).rejects.toThrow()
+    await expect(store.restart({ keys: 'kept' })).rejects.toMatchObject({ code: 'closed' })
+  })
+
+  it('rejects when a port was taken meanwhile, and may be tried again', async () => {
+    const { store } = await openStore()
+    const alice = await RawClient.ready(store.url, 'alice')
+    await alice.request(command('SET k v'), { timestamp: NOW })
+    const listen = vi.spyOn(Server.prototype, 'listen').mockImplementationOnce(function (this: Server) {
+      process.nextTick(() => this.emit('error', Object.assign(new Error('taken'), { code: 'EADDRINUSE' })))
+      return this
+    })
+    onTestFinished(() => listen.mockRestore())
+    await expect(store.restart({ keys: 'kept' })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await expect(RawClient.connect(store.url, 'early')).rejects.toThrow()
+    expect([store.stats.connections, store.stats.keys]).toEqual([0, 1])
+    await store.restart({ keys: 'kept' })
+    const bob = await RawClient.ready(store.url, 'bob')
+    expect((await bob.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
+  })
+
+  it.each([undefined, null, {}, { keys: 'some' }])('refuses %j', async options => {
+    const { store } = await openStore()
+    await expect(Reflect.apply(store.restart, store, [options])).rejects.toMatchObject({ code: 'argument' })
+  })
+})

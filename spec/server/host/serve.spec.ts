@@ -1,0 +1,107 @@
+import { connect, createServer } from 'node:net'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ArgumentError } from '../../../src/core/util/errors.js'
+import { type ServeOptions, serve } from '../../../src/server/index.js'
+import { eventually } from '../../support/eventually.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+
+const portOf = (url: string): number => Number(new URL(url).port)
+
+/** A port that somebody else listens on. */
+async function takenPort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+  })
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : expect.fail('no port')
+}
+
+describe('serve', () => {
+  it('listens on this machine alone, on free ports when asked for 0', async () => {
+    const { store } = await openStore()
+    expect(store.url).toMatch(/^mqtt:\/\/127\.0\.0\.1:[1-9]\d+$/)
+    expect(store.wsUrl).toMatch(/^ws:\/\/127\.0\.0\.1:[1-9]\d+$/)
+    expect(portOf(store.url)).not.toBe(portOf(store.wsUrl))
+  })
+
+  it('listens on the ports it is given', async () => {
+    const { store } = await openStore()
+    const [port, wsPort] = [portOf(store.url), portOf(store.wsUrl)]
+    await store.close()
+    const { store: next } = await openStore({ port, wsPort })
+    expect([next.url, next.wsUrl]).toEqual([store.url, store.wsUrl])
+  })
+
+  it('writes an IPv6 address into its URLs as they need it', async () => {
+    const { store } = await openStore({ host: '::1' })
+    expect(store.url).toMatch(/^mqtt:\/\/\[::1\]:\d+$/)
+    const client = await RawClient.ready(store.url, 'alice')
+    expect((await client.request(command('GET k'))).text).toBe('$-1\r\n')
+  })
+
+  it.each(['port', 'wsPort'] as const)(
+    "rejects with the system's error when %s is taken, and frees the other",
+    async name => {
+      const port = await takenPort()
+      const { store } = await openStore()
+      const free = portOf(store.url)
+      await store.close()
+      const other = name === 'port' ? 'wsPort' : 'port'
+      await expect(serve({ [name]: port, [other]: free })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+      const { store: next } = await openStore({ port: free })
+      expect(portOf(next.url)).toBe(free)
+    },
+  )
+
+  const WRONG: readonly (readonly [string, ServeOptions])[] = [
+    ['port', { port: -1 }],
+    ['port', { port: 65_536 }],
+    ['port', { port: 1.5 }],
+    ['port', { port: Number.NaN }],
+    ['wsPort', { wsPort: 65_536 }],
+    ['maxKeys', { maxKeys: 0 }],
+    ['maxKeys', { maxKeys: 1.5 }],
+    ['maxBytes', { maxBytes: 0 }],
+    ['maxBytes', { maxBytes: Number.NaN }],
+    ['maxKeys', { maxKeys: Number.POSITIVE_INFINITY }],
+    ['maximumPacketSize', { maximumPacketSize: 0 }],
+    ['maximumPacketSize', { maximumPacketSize: -1 }],
+    ['maximumPacketSize', { maximumPacketSize: 2 ** 32 }],
+    ['port', JSON.parse('{ "port": "1883" }')],
+    ['maxKeys', JSON.parse('{ "maxKeys": null }')],
+    ['dialect', JSON.parse('{ "dialect": "klingon" }')],
+    ['notifications', JSON.parse('{ "notifications": "always" }')],
+  ]
+
+  it.each(WRONG)('rejects a wrong %s with an argument error that names it: %o', async (name, wrong) => {
+    const failure = await serve({ port: 0, wsPort: 0, ...wrong }).then(
+      async store => store.close().then(() => 'It was accepted'),
+      (error: unknown) => error,
+    )
+    expect(failure).toBeInstanceOf(ArgumentError)
+    expect(failure).toMatchObject({ code: 'argument', message: expect.stringMatching(`Expected \`${name}\` to be`) })
+  })
+})
+
+describe('TCP_NODELAY', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  it.each(['url', 'wsUrl'] as const)('is set on every connection that is accepted (%s)', async transport => {
+    const { store } = await openStore()
+    const socket = connect(portOf(store[transport]), '127.0.0.1')
+    onTestFinished(() => {
+      socket.destroy()
+    })
+    // What a server accepts is a handle first; the method of a socket does not see that.
+    const own = Reflect.get(socket, '_handle')
+    const handle: { setNoDelay(on: boolean): number } = Object.getPrototypeOf(own)
+    const setNoDelay = vi.spyOn(handle, 'setNoDelay')
+    await eventually(() => setNoDelay.mock.calls.length > 0)
+    expect(setNoDelay.mock.calls.every(([on]) => on)).toBe(true)
+    expect(setNoDelay.mock.contexts).not.toContain(own)
+  })
+})

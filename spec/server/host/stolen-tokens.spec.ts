@@ -1,0 +1,129 @@
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { inOrder, type RunningStore, Tokens } from '../../../src/server/index.js'
+import { openStore } from '../../support/open-store.js'
+import { Speaker } from '../../support/speaker.js'
+
+const [BAD_CREDENTIALS, NOT_AUTHORIZED, PROTOCOL_ERROR, EXPIRED] = [0x86, 0x87, 0x82, 0xa0]
+const HOUR = 3_600_000
+/** Clocks may differ by so much, and a token is believed for as much longer, ms. */
+const CLOCK_SKEW = 5_000
+/** Of the token's time, when it is to end in a moment, ms. */
+const REMAINDER = 300
+const POLICY = `
+- principals: { usernames: [panel, pump] }
+  brokerResources: [{ method: Connect }, { method: Subscribe, topics: ['plant/{principal.username}'] }]`
+
+type Keys = Awaited<ReturnType<typeof generateKeyPair>>
+
+describe('A token that was stolen, or bytes that were recorded', () => {
+  let keys: Keys
+  let store: RunningStore
+
+  beforeEach(async () => {
+    keys = await generateKeyPair('ES256', { extractable: true })
+    const jwks = JSON.stringify({ keys: [{ ...(await exportJWK(keys.publicKey)), kid: 'k' }] })
+    const tokens = new Tokens({ jwks, audiences: ['plant'] })
+    ;({ store } = await openStore({ authenticate: inOrder([tokens.method]), policy: POLICY }))
+  })
+  afterEach(() => void vi.useRealTimers())
+
+  const tokenOf = async (sub: string, aud = 'plant', ttl = HOUR): Promise<string> =>
+    new SignJWT({ iss: 'i', sub, aud, exp: Math.floor((Date.now() + ttl) / 1_000) })
+      .setProtectedHeader({ alg: 'ES256', kid: 'k' })
+      .sign(keys.privateKey)
+
+  async function arrive(
+    token: string,
+    clientId: string,
+  ): Promise<{ speaker: Speaker; reasonCode: number | undefined }> {
+    const speaker = new Speaker(store.url)
+    speaker.connect(token, clientId)
+    const welcome = await speaker.hear()
+    return { speaker, reasonCode: welcome.cmd === 'connack' ? welcome.reasonCode : undefined }
+  }
+
+  /** Is still connected, and is served. */
+  async function isWell(speaker: Speaker): Promise<void> {
+    speaker.say({ cmd: 'pingreq' })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'pingresp' })
+  }
+
+  it('has the rights of whom it is from, and no others', async () => {
+    const { speaker, reasonCode } = await arrive(await tokenOf('panel'), 'thief')
+    expect(reasonCode).toBe(0)
+    const subscriptions = ['plant/panel', 'plant/pump'].map(topic => ({ topic, qos: 1 as const }))
+    speaker.say({ cmd: 'subscribe', messageId: 1, subscriptions })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'suback', granted: [1, NOT_AUTHORIZED] })
+  })
+
+  it('does not take over the session of another principal', async () => {
+    const { speaker: pump } = await arrive(await tokenOf('pump'), 'pump-1')
+    const { reasonCode } = await arrive(await tokenOf('panel'), 'pump-1')
+    expect(reasonCode).toBe(NOT_AUTHORIZED)
+    await isWell(pump)
+  })
+
+  it('is of no use at another audience', async () => {
+    expect((await arrive(await tokenOf('panel', 'office'), 'thief')).reasonCode).toBe(BAD_CREDENTIALS)
+  })
+
+  it('is of no use once the token has expired: a CONNECT that is sent again, and an AUTH', async () => {
+    const token = await tokenOf('panel')
+    expect((await arrive(token, 'panel-1')).reasonCode).toBe(0)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * HOUR })
+    expect((await arrive(token, 'panel-1')).reasonCode).toBe(BAD_CREDENTIALS)
+    const { speaker, reasonCode } = await arrive(await tokenOf('panel'), 'panel-2')
+    expect(reasonCode).toBe(0)
+    speaker.renew(token)
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+  })
+
+  it('is over when the token is, also while it is in use', async () => {
+    const second = 1_000 * Math.floor(Date.now() / 1_000)
+    vi.useFakeTimers({ toFake: ['Date'], now: second + 1_000 - REMAINDER })
+    const token = await tokenOf('panel', 'plant', REMAINDER - CLOCK_SKEW)
+    const { speaker, reasonCode } = await arrive(token, 'thief')
+    expect(reasonCode).toBe(0)
+    let answers = 0
+    for (;;) {
+      speaker.say({ cmd: 'pingreq' })
+      const packet = await speaker.hear()
+      if (packet.cmd === 'pingresp') answers++
+      else {
+        expect(packet).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+        break
+      }
+    }
+    expect(answers).toBeGreaterThan(0)
+  })
+
+  it('makes nobody else of a connection: the AUTH of one principal on that of another ends it, and nothing else', async () => {
+    const recorded = await tokenOf('pump')
+    const { speaker: pump } = await arrive(recorded, 'pump-1')
+    const { speaker: mallory } = await arrive(await tokenOf('panel'), 'panel-1')
+    mallory.renew(recorded)
+    expect(await mallory.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    await isWell(pump)
+  })
+
+  it('may be shown again by whom it is from while it lasts, and lasts no longer for it', async () => {
+    const token = await tokenOf('panel')
+    const { speaker } = await arrive(token, 'panel-1')
+    for (let i = 0; i < 3; i++) {
+      speaker.renew(token)
+      expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+    }
+    await isWell(speaker)
+  })
+
+  it('lets nobody in by an AUTH before CONNECT, nor by another method later', async () => {
+    const early = new Speaker(store.url)
+    early.renew(await tokenOf('panel'))
+    await early.gone
+    const { speaker } = await arrive(await tokenOf('panel'), 'panel-1')
+    const properties = { authenticationMethod: 'SCRAM', authenticationData: Buffer.from(await tokenOf('panel')) }
+    speaker.say({ cmd: 'auth', reasonCode: 0x19, properties })
+    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
+  })
+})

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { packets, RawSocket } from '../../support/raw-socket.js'
+import { command } from '../../support/words.js'
+
+const SESSION_TAKEN_OVER = 142
+const CONNACK = 0x20
+
+async function open() {
+  const { store } = await openStore()
+  const witness = await RawClient.ready(store.url, 'witness')
+  const alice = await RawClient.ready(store.url, 'alice')
+  await alice.request(command('KEYNOTIFY k'))
+  return { store, witness, alice }
+}
+
+/** Long enough for the server to handle all that it has been sent. */
+async function manyTurns(witness: RawClient): Promise<void> {
+  for (let i = 0; i < 20; i++) await witness.settled()
+}
+
+describe('A connection that takes over the session of another', () => {
+  it('is the only one left of that client, and watches nothing', async () => {
+    const { store, alice } = await open()
+    await RawClient.ready(store.url, 'alice')
+    expect(await alice.closed).toBe(SESSION_TAKEN_OVER)
+    expect([...store.clientIds].sort()).toEqual(['alice', 'witness'])
+    expect([store.stats.connections, store.stats.watches]).toEqual([2, 0])
+  })
+
+  it('leaves nothing of either behind when it is gone at once', async () => {
+    const { store, witness, alice } = await open()
+    const raw = await RawSocket.open(store.url)
+    await raw.write(packets.connect('alice'))
+    raw.socket.destroy()
+    await alice.closed
+    await manyTurns(witness)
+    expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['witness'], 1, 0])
+  })
+
+  it('is alone also when several do so at once', async () => {
+    const { store, witness, alice } = await open()
+    const raws = await Promise.all([1, 2, 3].map(async () => RawSocket.open(store.url)))
+    await Promise.all(raws.map(async raw => raw.write(packets.connect('alice'))))
+    await alice.closed
+    await Promise.all(raws.map(async raw => Promise.race([raw.received(1), raw.closed])))
+    await manyTurns(witness)
+    expect(store.clientIds.filter(id => id === 'alice')).toEqual(['alice'])
+    const answers = await Promise.all(raws.map(async raw => raw.received(0)))
+    expect(answers.some(([first]) => first === CONNACK)).toBe(true)
+    for (const raw of raws) raw.socket.destroy()
+    await manyTurns(witness)
+    expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['witness'], 1, 0])
+  })
+})

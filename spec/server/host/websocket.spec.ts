@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { LIMIT } from '../../../src/server/broker/limits/limits.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { packets, RawSocket } from '../../support/raw-socket.js'
+import { openSecured, turnedAway } from '../../support/secured.js'
+import { UPGRADE } from '../../support/upgrade.js'
+import { command } from '../../support/words.js'
+
+// Not all of these clients close their side.
+const { closeTimeout } = LIMIT
+beforeAll(() => void Object.assign(LIMIT, { closeTimeout: 500 }))
+afterAll(() => void Object.assign(LIMIT, { closeTimeout }))
+
+async function open() {
+  const { store } = await openStore()
+  const witness = await RawClient.ready(store.wsUrl, 'witness')
+  return { store, witness }
+}
+
+async function expectUnharmed(witness: RawClient): Promise<void> {
+  expect((await witness.request(command('GET key'))).text).toBe('$-1\r\n')
+}
+
+/** A masked frame, as clients have to send them; the mask is zero. */
+const frame = (header: number, payload: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([header, 0x80 | payload.length, 0, 0, 0, 0]), payload])
+
+const BINARY = 0x82
+const connect = packets.connect('raw')
+
+describe('The WebSocket port', () => {
+  it('tells a browser that it is none of its pages', async () => {
+    const { store, witness } = await open()
+    const raw = await RawSocket.open(store.wsUrl)
+    await raw.write('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    await raw.closed
+    expect((await raw.received(0)).toString()).toMatch(/^HTTP\/1\.1 426 /)
+    await expectUnharmed(witness)
+  })
+
+  it('speaks the subprotocol mqtt', async () => {
+    const { store } = await open()
+    const raw = await RawSocket.open(store.wsUrl)
+    await raw.write(UPGRADE)
+    await raw.write(frame(BINARY, connect))
+    const head = 'Sec-WebSocket-Protocol: mqtt'
+    expect((await raw.received(150)).toString()).toContain(head)
+    await raw.write(frame(BINARY, packets.ping))
+    expect((await raw.received(170)).toString('latin1')).toMatch(/^HTTP\/1\.1 101 /)
+  })
+
+  const NONSENSE: Record<string, readonly (string | Buffer)[]> = {
+    'bytes that are no HTTP': [Buffer.from(Array.from({ length: 200 }, (_, i) => (i * 37 + 128) % 256))],
+    'MQTT without WebSocket': [connect],
+    'a frame of an unknown kind': [UPGRADE, frame(0x8f, connect)],
+    'a frame that is not masked': [UPGRADE, Buffer.concat([Buffer.from([BINARY, connect.length]), connect])],
+    'a frame longer than any packet': [UPGRADE, Buffer.from([BINARY, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0])],
+    'a close frame without a CONNECT': [UPGRADE, frame(0x88, Buffer.alloc(0))],
+    'a CONNECT of another protocol': [
+      UPGRADE,
+      frame(BINARY, Buffer.from(connect.toString('latin1').replace('MQTT', 'AMQP'))),
+    ],
+    'MQTT garbage after a CONNECT': [UPGRADE, frame(BINARY, Buffer.concat([connect, Buffer.alloc(20, 0xff)]))],
+  }
+
+  it.each(Object.entries(NONSENSE))('ends the connection that sends %s, and no other', async (_, chunks) => {
+    const { store, witness } = await open()
+    const raw = await RawSocket.open(store.wsUrl)
+    for (const chunk of chunks) await raw.write(chunk)
+    await raw.closed
+    await expectUnharmed(witness)
+  })
+
+  it('takes packets in pieces: a frame for every byte', async () => {
+    const { store, witness } = await open()
+    await witness.subscribe('news')
+    const raw = await RawSocket.open(store.wsUrl)
+    await raw.write(UPGRADE)
+    const whole = Buffer.concat([connect, packets.publish('news', 'hello')])
+    for (const byte of whole) await raw.write(frame(BINARY, Buffer.from([byte])))
+    expect((await witness.received(1)).map(({ text }) => text)).toEqual(['hello'])
+  })
+})
+
+describe('A proxy on this machine', () => {
+  const [GUESSER, PANEL] = ['203.0.113.1', '203.0.113.2']
+  const from = (address: string, username: string, password: string) => ({
+    username,
+    password,
+    wsOptions: { headers: { 'x-forwarded-for': `10.0.0.1, ${address}` } },
+  })
+  const guess = async (url: string): Promise<void> => {
+    for (let n = 0; n < 5; n++) expect(await turnedAway(url, 'c', from(GUESSER, 'alice', `${n}`))).toBe(0x86)
+  }
+
+  it('says where a client comes from, who waits for its own failed logins alone', async () => {
+    const { store } = await openSecured({ proxied: true })
+    await guess(store.wsUrl)
+    expect([...store.addresses].map(({ address }) => address)).toContain(GUESSER)
+    expect(await turnedAway(store.wsUrl, 'c', from(GUESSER, 'alice', 'ecila'))).toBe(0x9f)
+    await RawClient.ready(store.wsUrl, 'c', from(PANEL, 'alice', 'ecila'))
+  })
+
+  it('is there or not', async () => {
+    await expect(openSecured(JSON.parse('{"proxied":"yes"}'))).rejects.toThrow('Expected `proxied` to be true or false')
+  })
+
+  it('is believed only where there is one, and over WebSocket', async () => {
+    const { store } = await openSecured()
+    await guess(store.wsUrl)
+    expect([...store.addresses].map(({ address }) => address)).toEqual(['127.0.0.1'])
+    expect(await turnedAway(store.wsUrl, 'c', from(PANEL, 'alice', 'ecila'))).toBe(0x9f)
+  })
+})

@@ -1,0 +1,77 @@
+import { EMPTY, of } from 'rxjs'
+import { onTestFinished } from 'vitest'
+import { serve } from '../../../../src/server/index.js'
+import type { SharedLog } from '../../../../src/server/log/cluster/shared-log.js'
+import { conformanceSuite, type Target, type TargetOptions } from '../../../suites/conformance-suite.js'
+import type { ManualClock } from '../../../support/manual-clock.js'
+import { targetAt } from '../../../support/target-at.js'
+import { command } from '../../../support/words.js'
+import { FakeCluster, FakeStream } from './fake-stream.js'
+
+/** How often a node looks whether the log goes on, ms. */
+const LOOK = 500
+/** Time that passes at once gives nobody the time to answer. */
+const FOREVER = 1e12
+
+/** A stream of which the time is that of the case, and the pauses are those of the machine. */
+async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target> {
+  const cluster = new FakeCluster({
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    schedule: (_, task) => {
+      const turn = setImmediate(task)
+      return () => clearImmediate(turn)
+    },
+  })
+  const node = async (nodeId: string) => {
+    const stream = new FakeStream(cluster, 1024 * 1024)
+    const log: SharedLog = {
+      name: 'spec',
+      settings: { nodeId, patience: FOREVER },
+      connect: () => of(Object.assign(stream, { close: () => EMPTY })),
+    }
+    // A year that passes at once would be 60 million looks.
+    const schedule: ManualClock['schedule'] = (delay, task) =>
+      delay === LOOK ? () => undefined : clock.schedule(delay, task)
+    const own = { now: () => clock.now(), monotonic: () => clock.monotonic(), schedule }
+    const store = await serve({ port: 0, wsPort: 0, clock: own, log, ...bounds })
+    onTestFinished(async () => store.close())
+    return store
+  }
+  const stores = [await node('a'), await node('b')]
+  // Each client is at another node than the one before.
+  const targets = await Promise.all(
+    clients.map(async (client, at) => targetAt(stores[at % 2]?.url ?? '', clock, [client])),
+  )
+  const targetOf = (client: string): Target => {
+    const target = targets[clients.findIndex(each => each.toString() === client)]
+    if (target === undefined) throw new Error(`no client ${client}`)
+    return target
+  }
+  return {
+    send: (client, request) => targetOf(client).send(client, request),
+    advance: ms => clock.advance(ms),
+    told: async client => {
+      // A read is answered when its node has all that was committed before.
+      await targetOf(client).send(client, {
+        payload: command('GET nothing'),
+        timestamp: undefined,
+        fencingToken: undefined,
+      })
+      return targetOf(client).told(client)
+    },
+  }
+}
+
+/** A year that passes at once, for nodes that look every few seconds; and a clock that goes back, which theirs does not. */
+const BUT = [
+  'a time to live of months does not overflow',
+  'a time to live as long as a number can say is for ever',
+  'a client that took its clock from versions is believed, and no clock that is further ahead',
+  'a key that a lock of that time protects can be written with its token',
+  // The room that watches take is that of their node.
+  'watched keys take room, and give it back',
+  'when it ran ahead for a while, versions go on from there, and with it when it has caught up',
+]
+
+conformanceSuite('Nodes that share a log, each client at another one', 'field', nodes, BUT)

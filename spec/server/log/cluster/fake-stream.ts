@@ -1,0 +1,218 @@
+import { concat, defer, EMPTY, from, NEVER, Observable, of } from 'rxjs'
+import type { Clock } from '../../../../src/core/util/clock.js'
+import {
+  type SnapshotName,
+  type Stream,
+  type StreamBounds,
+  StreamError,
+  type StreamMessage,
+} from '../../../../src/server/log/cluster/stream.js'
+
+/** What one node's connection to the stream does wrong, until it is told otherwise. */
+export interface Faults {
+  /** Messages do not arrive, or no quorum takes them; nothing is answered. */
+  deaf: boolean
+  /** Messages arrive, their answers do not. */
+  mute: boolean
+  /** The feed brings nothing, without a word. */
+  stalled: boolean
+  /** Which of the next messages are lost: called with the bytes of each. */
+  loses: (bytes: Uint8Array) => boolean
+  /** Each message comes into the stream so often. */
+  copies: number
+}
+
+const LATENCY = 1
+
+/** A stream in memory on virtual time, which all nodes of a specification share. */
+export class FakeCluster {
+  readonly messages: StreamMessage[] = []
+  readonly snapshots = new Map<string, Uint8Array[]>()
+  /** Nodes that answer for themselves. */
+  readonly living = new Map<string, string>()
+  readonly clock: Clock
+  /** How far the clock of whoever leads the stream is from that of the specification, ms. */
+  skew = 0
+  first = 1
+  last = 0
+  /** Servers that do not have all of it. */
+  behind: readonly string[] = []
+  readonly #ids = new Map<string, number>()
+  readonly #feeds = new Set<() => void>()
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  /** Puts bytes into the stream, whoever they are from. */
+  put(bytes: Uint8Array, id?: string): number {
+    const known = id === undefined ? undefined : this.#ids.get(id)
+    if (known !== undefined) return known
+    this.last++
+    if (id !== undefined) this.#ids.set(id, this.last)
+    this.messages.push({ position: this.last, time: this.clock.now() + this.skew, bytes: new Uint8Array(bytes) })
+    for (const feed of Array.from(this.#feeds)) feed()
+    return this.last
+  }
+
+  /** Loses what it had at some positions. */
+  lose(from: number, to: number): void {
+    const kept = this.messages.filter(({ position }) => position < from || position > to)
+    this.messages.splice(0, this.messages.length, ...kept)
+  }
+
+  /** Forgets messages up to a position. */
+  trim(upTo: number): void {
+    this.first = Math.max(this.first, Math.min(upTo, this.last) + 1)
+    while ((this.messages[0]?.position ?? this.first) < this.first) this.messages.shift()
+  }
+
+  /** Runs a task whenever something has been put. */
+  onPut(task: () => void): () => void {
+    this.#feeds.add(task)
+    return () => this.#feeds.delete(task)
+  }
+}
+
+/** A node's connection to it. */
+export class FakeStream implements Stream {
+  readonly faults: Faults = { deaf: false, mute: false, stalled: false, loses: () => false, copies: 1 }
+  readonly largest: number
+  readonly #cluster: FakeCluster
+  published = 0
+  trims: number[] = []
+
+  constructor(cluster: FakeCluster, largest = 4_000) {
+    this.#cluster = cluster
+    this.largest = largest
+  }
+
+  publish(bytes: Uint8Array, id: string): Observable<number> {
+    return new Observable(subscriber => {
+      this.published++
+      const { clock } = this.#cluster
+      if (bytes.length > this.largest) {
+        subscriber.error(new StreamError('refused', 'the message is too large'))
+        return undefined
+      }
+      const sent = new Uint8Array(bytes)
+      clock.schedule(LATENCY, () => {
+        if (this.faults.deaf || this.faults.loses(sent)) {
+          this.#later(1_000, () => subscriber.error(new StreamError('lost', 'no answer')))
+          return
+        }
+        let position = this.#cluster.put(sent, id)
+        for (let more = 1; more < this.faults.copies; more++) position = this.#cluster.put(sent)
+        if (this.faults.mute) this.#later(1_000, () => subscriber.error(new StreamError('lost', 'no answer')))
+        else
+          this.#later(LATENCY, () => {
+            subscriber.next(position)
+            subscriber.complete()
+          })
+      })
+      return undefined
+    })
+  }
+
+  follow(after: number): Observable<StreamMessage> {
+    return new Observable(subscriber => {
+      let at = after
+      const bring = (): void => {
+        for (const message of this.#cluster.messages) {
+          if (message.position <= at || this.faults.stalled || subscriber.closed) continue
+          at = message.position
+          subscriber.next(message)
+        }
+      }
+      const soon = (): void => this.#later(LATENCY, bring)
+      soon()
+      return this.#cluster.onPut(soon)
+    })
+  }
+
+  bounds(): Observable<StreamBounds> {
+    const { first, last, behind, messages } = this.#cluster
+    return this.#answer(() => ({ first, last, behind, missing: Math.max(0, last - first + 1 - messages.length) }))
+  }
+
+  trim(upTo: number): Observable<never> {
+    return this.#done(() => {
+      this.trims.push(upTo)
+      this.#cluster.trim(upTo)
+    })
+  }
+
+  putSnapshot(name: string, blocks: Iterable<Uint8Array>): Observable<never> {
+    return this.#done(() =>
+      this.#cluster.snapshots.set(
+        name,
+        Array.from(blocks, block => new Uint8Array(block)),
+      ),
+    )
+  }
+
+  snapshots(): Observable<readonly SnapshotName[]> {
+    return this.#answer(() =>
+      Array.from(this.#cluster.snapshots, ([name, blocks]) => ({
+        name,
+        size: blocks.reduce((sum, { length }) => sum + length, 0),
+      })),
+    )
+  }
+
+  getSnapshot(name: string): Observable<Uint8Array> {
+    return defer(() => from(this.#cluster.snapshots.get(name) ?? []))
+  }
+
+  removeSnapshot(name: string): Observable<never> {
+    return this.#done(() => this.#cluster.snapshots.delete(name))
+  }
+
+  sweep(): Observable<never> {
+    return EMPTY
+  }
+
+  ask(nodeId: string): Observable<string | undefined> {
+    return this.#answer(() => this.#cluster.living.get(nodeId))
+  }
+
+  answer(nodeId: string, life: string): Observable<never> {
+    return new Observable(() => {
+      this.#cluster.living.set(nodeId, life)
+      return () => this.#cluster.living.delete(nodeId)
+    })
+  }
+
+  close(): Observable<never> {
+    return EMPTY
+  }
+
+  #later(delay: number, task: () => void): void {
+    this.#cluster.clock.schedule(delay, task)
+  }
+
+  #answer<T>(read: () => T): Observable<T> {
+    return new Observable(subscriber => {
+      this.#later(LATENCY, () => {
+        if (this.faults.deaf) return
+        subscriber.next(read())
+        subscriber.complete()
+      })
+    })
+  }
+
+  #done(task: () => unknown): Observable<never> {
+    return concat(
+      this.#answer(() => task()),
+      EMPTY,
+    ).pipe(
+      source =>
+        new Observable<never>(subscriber =>
+          source.subscribe({ error: e => subscriber.error(e), complete: () => subscriber.complete() }),
+        ),
+    )
+  }
+}
+
+/** Nothing comes, ever. */
+export const silence = (): Observable<never> => concat(of(), NEVER)

@@ -1,0 +1,137 @@
+import { crc32 } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../../../src/core/util/bytes.js'
+import { type Envelope, encodeEnvelope } from '../../../../src/server/log/cluster/envelope.js'
+import { LogKeys } from '../../../../src/server/log/cluster/log-keys.js'
+import type { TestNode } from './node.js'
+import { set, valueAt, World } from './world.js'
+
+const keys = new LogKeys([utf8('a key that nodes share')], 'spec')
+
+/** Something that no node has sent, as right as it can be. */
+const forged = (change: Partial<Envelope> = {}): Envelope => ({
+  kind: 'start',
+  node: 'nobody',
+  life: 'x',
+  number: 1,
+  replaces: '',
+  applied: 0,
+  digest: 1,
+  clients: 0,
+  body: new Uint8Array(0),
+  ...change,
+})
+
+/** Bytes with the right checksum. */
+function summed(bytes: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(bytes)
+  new DataView(copy.buffer).setUint32(5, crc32(copy.subarray(9), crc32(copy.subarray(4, 5))))
+  return copy
+}
+
+const ofFormat = (format: number, bytes = encodeEnvelope(forged())): Uint8Array => {
+  const copy = new Uint8Array(bytes)
+  copy[4] = format
+  return summed(copy)
+}
+
+/** What ended nodes for good, each in one message. */
+const MESSAGES: Readonly<Record<string, Uint8Array>> = {
+  'nine bytes of another format': ofFormat(2, new Uint8Array([0x72, 0x78, 0x73, 0x73, 0, 0, 0, 0, 0])),
+  'nine bytes': ofFormat(1, new Uint8Array([0x72, 0x78, 0x73, 0x73, 0, 0, 0, 0, 0])),
+  'a later format': ofFormat(99),
+  'a message that is cut': summed(encodeEnvelope(forged()).subarray(0, 30)),
+  'a message with more behind it': summed(new Uint8Array([...encodeEnvelope(forged()), 0])),
+  'a kind that there is not': summed(encodeEnvelope(forged()).map((byte, at) => (at === 9 ? 77 : byte))),
+  'a name that is no text': summed(encodeEnvelope(forged()).map((byte, at) => (at === 14 ? 0xff : byte))),
+  'a name of 100,000 letters': encodeEnvelope(forged({ node: 'n'.repeat(100_000) })),
+  'a wrong digest of a node that is none': encodeEnvelope(forged({ kind: 'entry', number: 7 })),
+  'a wrong digest of a node that begins': encodeEnvelope(forged()),
+  'a message of another stream': encodeEnvelope(forged({ applied: Number.MAX_SAFE_INTEGER })),
+}
+
+function expectWell(world: World, ...nodes: readonly TestNode[]): void {
+  nodes[0]?.log.append(set('k', 'after'))
+  world.clock.advance(10_000)
+  for (const node of nodes) {
+    expect(node.failures).toEqual([])
+    expect(valueAt(node, 'k')).toBe('after')
+    expect(node.picture).toBe(nodes[0]?.picture)
+  }
+}
+
+describe.each([
+  ['without a key', undefined],
+  ['with a key', keys],
+])('nodes %s', (_, own) => {
+  it.each(Object.entries(MESSAGES))('go on, and begin again, after %s', (_name, bytes) => {
+    const world = new World()
+    const { node: a } = world.open('a', { keys: own })
+    const { node: b } = world.open('b', { keys: own })
+    world.cluster.put(bytes)
+    expectWell(world, a, b)
+    a.kill()
+    b.kill()
+    const { node: again } = world.open('a', { keys: own })
+    const { node: other } = world.open('b', { keys: own })
+    expectWell(world, again, other)
+  })
+
+  it('report one in ten seconds of a flood of messages that are of no node', () => {
+    const world = new World()
+    const { node: a } = world.open('a', { keys: own })
+    for (let at = 0; at < 5_000; at++) world.cluster.put(utf8(`noise ${at}`))
+    world.clock.advance(15_000)
+    expect(a.troubles).toMatchObject([
+      { code: 'damaged', message: expect.stringMatching(/position 2 of the stream is ignored/) },
+      { code: 'damaged', message: expect.stringMatching(/\(and 4998 more before it\)$/) },
+    ])
+    expectWell(world, a)
+  })
+
+  it('leave out the position that an operator names', () => {
+    const world = new World()
+    const { node: a } = world.open('a', { keys: own })
+    const position = world.cluster.last + 1
+    const applied = a.replica.position
+    world.cluster.put(encodeEnvelope(forged({ applied }), own))
+    world.cluster.put(encodeEnvelope(forged({ kind: 'entry', number: 2, applied }), own))
+    world.clock.advance(100)
+    expect(a.failures).toMatchObject([
+      { code: 'diverged', message: expect.stringContaining(`leave it out with --log-skip ${position + 1}`) },
+    ])
+    const { node: again } = world.node('a', { keys: own })
+    world.clock.advance(5_000)
+    expect(again.error).toMatchObject({ code: 'diverged' })
+    const { node: b } = world.open('a', { keys: own, skip: new Set([position + 1]) })
+    expectWell(world, b)
+    expect(b.troubles).toMatchObject([{ message: expect.stringContaining('as --log-skip says') }])
+  })
+})
+
+it('nodes without a key go on after an entry that cannot be read, which is none for all', () => {
+  const world = new World()
+  const { node: a } = world.open('a')
+  const { node: b } = world.open('b')
+  const digest = a.replica.digest.at(0) ?? 0
+  world.cluster.put(encodeEnvelope(forged({ digest })))
+  world.cluster.put(encodeEnvelope(forged({ kind: 'entry', number: 2, digest, body: utf8('no entry at all') })))
+  expectWell(world, a, b)
+  expect(a.troubles).toMatchObject([{ code: 'damaged', message: expect.stringContaining('cannot be read') }])
+})
+
+it('a node with a key stops for the message of another version that is signed with it, and for no other', () => {
+  const world = new World()
+  const { node: a } = world.open('a', { keys })
+  const { node: b } = world.open('b', { keys })
+  const later = (bytes: Uint8Array): Uint8Array => {
+    const copy = ofFormat(99, bytes)
+    copy.set(keys.sign(copy.subarray(4, 5), copy.subarray(25)), 9)
+    return summed(copy)
+  }
+  world.cluster.put(ofFormat(99, encodeEnvelope(forged(), keys)))
+  expectWell(world, a, b)
+  world.cluster.put(later(encodeEnvelope(forged(), keys)))
+  world.clock.advance(10)
+  expect([a.failures, b.failures].flat()).toMatchObject([{ code: 'format' }, { code: 'format' }])
+})

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../../../src/core/util/bytes.js'
+import { encodeEnvelope } from '../../../../src/server/log/cluster/envelope.js'
+import { LogKeys } from '../../../../src/server/log/cluster/log-keys.js'
+import { set, valueAt, World } from './world.js'
+
+const keyed = (...texts: readonly [string, ...string[]]): LogKeys => {
+  const [first, ...others] = texts
+  return new LogKeys([utf8(first), ...others.map(utf8)], 'spec')
+}
+const keys = keyed('one')
+
+/** The message that is next from a node, by somebody who reads the log and may write to it. */
+function pretended(world: World, node: string, signedWith?: LogKeys): Uint8Array {
+  const { node: reader } = world.open('reader', { keys })
+  const { life = '', next = 0 } = reader.replica.members.get(node) ?? {}
+  const applied = reader.replica.position
+  const digest = reader.replica.digest.value
+  reader.kill()
+  return encodeEnvelope(
+    { kind: 'claim', node, life, number: next, replaces: '', applied, digest, clients: 0, body: new Uint8Array(0) },
+    signedWith,
+  )
+}
+
+describe('a log with a key', () => {
+  it('takes nothing that is not signed from its first message on, and all nodes agree', () => {
+    const world = new World()
+    const { node: a } = world.open('a', { keys })
+    const { node: b } = world.open('b', { keys })
+    expect([a.replica.trust.since, b.replica.trust.since]).toEqual([1, 1])
+    for (const other of [undefined, keyed('two')]) {
+      const before = b.replica.members.get('a')
+      world.cluster.put(pretended(world, 'a', other))
+      world.clock.advance(5)
+      expect(b.replica.members.get('a')?.next).toBe(before?.next)
+    }
+    a.log.append(set('x', '1'))
+    world.clock.advance(100)
+    expect([valueAt(a, 'x'), valueAt(b, 'x'), a.picture]).toEqual(['1', '1', b.picture])
+  })
+
+  it('is of no use to a node without it, or with another one: that stops, says why, and has acknowledged nothing', () => {
+    const world = new World()
+    const { node: a } = world.open('a', { keys })
+    a.log.append(set('x', '1'))
+    const { node: without } = world.node('b')
+    const { node: other } = world.node('c', { keys: keyed('two') })
+    world.clock.advance(5_000)
+    expect(without.error).toMatchObject({ code: 'log-key', message: expect.stringContaining('has no key') })
+    expect(other.error).toMatchObject({ code: 'log-key', message: expect.stringContaining('does not have') })
+    expect([without.opened, other.opened, a.failures]).toEqual([undefined, undefined, []])
+  })
+
+  it('is found out of a snapshot as well, when the stream was trimmed', () => {
+    const world = new World()
+    const { node: a } = world.open('a', { keys, snapshots: { messages: 5 } })
+    for (let at = 0; at < 40; at++) {
+      a.log.append(set('x', String(at)))
+      world.clock.advance(500)
+    }
+    expect(world.cluster.first).toBeGreaterThan(1)
+    const { node: without } = world.node('b')
+    const { node: other } = world.node('c', { keys: keyed('two') })
+    world.clock.advance(5_000)
+    expect([without.error, other.error]).toMatchObject([{ code: 'log-key' }, { code: 'log-key' }])
+    const { node: d } = world.open('d', { keys })
+    expect([d.replica.trust.since, valueAt(d, 'x')]).toEqual([1, '39'])
+  })
+
+  it('says nothing about the log of another store: a message of that is of no node here', () => {
+    const world = new World()
+    const { node: a } = world.open('a', { keys })
+    const next = a.replica.members.get('a')?.next
+    world.cluster.put(pretended(world, 'a', new LogKeys([utf8('one')], 'another')))
+    world.clock.advance(5)
+    expect(a.replica.members.get('a')?.next).toBe(next)
+  })
+
+  it('does not take again what it took from a node that was forgotten', () => {
+    const world = new World()
+    const { node: gone } = world.open('gone', { keys })
+    gone.log.append(set('x', 'old'))
+    world.clock.advance(100)
+    gone.kill()
+    const sent = world.cluster.messages.map(({ bytes }) => bytes)
+    world.clock.advance(8 * 24 * 3_600_000)
+    const { node: a } = world.open('a', { keys })
+    expect([...a.replica.members.entries()].map(([id]) => id)).toEqual(['a'])
+    a.log.append(set('x', 'new'))
+    for (const bytes of sent) world.cluster.put(bytes)
+    world.clock.advance(1_000)
+    expect([...a.replica.members.entries()].map(([id]) => id)).toEqual(['a'])
+    expect(valueAt(a, 'x')).toBe('new')
+    const { node: again } = world.open('gone', { keys })
+    expect(again.picture).toBe(a.picture)
+  })
+})
+
+describe('nodes that run without a key', () => {
+  it('get one, one after the other: all count all the while, and once all have it what is not signed counts no more', () => {
+    const world = new World()
+    const names = ['a', 'b', 'c']
+    const nodes = names.map(name => world.open(name).node)
+    for (const [at, name] of names.entries()) {
+      nodes[at]?.kill()
+      nodes[at] = world.open(name, { keys }).node
+      world.clock.advance(5_000)
+      for (const [from, node] of nodes.entries()) node.log.append(set(`${name}-${from}`, '1'))
+      world.clock.advance(100)
+      expect(nodes.map(({ failures }) => failures)).toEqual([[], [], []])
+      expect(nodes.map(({ picture }) => picture)).toEqual(nodes.map(() => nodes[0]?.picture))
+      expect(nodes.map(({ replica }) => replica.trust.since)).toEqual([undefined, undefined, undefined])
+    }
+    expect(nodes[0]?.troubles).toMatchObject([
+      { code: 'log-key', message: expect.stringContaining('the node b does not sign') },
+      { code: 'log-key', message: expect.stringContaining('the node c does not sign') },
+    ])
+    world.clock.advance(20_000)
+    const [since] = nodes.map(({ replica }) => replica.trust.since)
+    expect(since).toBeGreaterThan(1)
+    expect(nodes.map(({ replica }) => replica.trust.since)).toEqual([since, since, since])
+    const next = nodes[0]?.replica.members.get('b')?.next
+    world.cluster.put(pretended(world, 'b'))
+    world.clock.advance(5)
+    expect(nodes[0]?.replica.members.get('b')?.next).toBe(next)
+    const { node: forgotten } = world.node('d')
+    world.clock.advance(5_000)
+    expect(forgotten.error).toMatchObject({ code: 'log-key' })
+  })
+
+  it('cannot be kept from it for longer than an hour by somebody who goes on without', () => {
+    const world = new World()
+    const { node: without } = world.open('without')
+    const { node: a } = world.open('a', { keys })
+    world.clock.advance(30 * 60_000)
+    expect([a.replica.trust.since, without.failures]).toEqual([undefined, []])
+    world.clock.advance(31 * 60_000)
+    expect(a.replica.trust.since).toBeGreaterThan(1)
+    expect(without.failures).toMatchObject([{ code: 'log-key' }])
+    expect(a.failures).toEqual([])
+  })
+})
+
+describe('a key that is replaced', () => {
+  it('is: first all nodes know the new one, then all sign with it, then the old one goes', () => {
+    const world = new World()
+    const [old, both, turned, fresh] = [keyed('old'), keyed('old', 'new'), keyed('new', 'old'), keyed('new')]
+    const names = ['a', 'b']
+    const nodes = names.map(name => world.open(name, { keys: old }).node)
+    for (const next of [both, turned, fresh]) {
+      for (const [at, name] of names.entries()) {
+        nodes[at]?.kill()
+        nodes[at] = world.open(name, { keys: next, snapshots: { messages: 5 } }).node
+        nodes[at]?.log.append(set('x', `${name} ${next.fingerprint}`))
+        world.clock.advance(1_000)
+        expect(nodes.map(({ failures }) => failures)).toEqual([[], []])
+        expect(nodes.map(node => valueAt(node, 'x'))).toEqual([
+          `${name} ${next.fingerprint}`,
+          `${name} ${next.fingerprint}`,
+        ])
+      }
+      world.clock.advance(60_000)
+    }
+    const { node: late } = world.node('c', { keys: old })
+    world.clock.advance(5_000)
+    expect(late.error).toMatchObject({ code: 'log-key' })
+  })
+})

@@ -1,0 +1,102 @@
+import type { Clock } from '../../../../src/core/util/clock.js'
+import type { Applier, Change } from '../../../../src/server/engine/answer.js'
+import type { Entry } from '../../../../src/server/engine/entry.js'
+import { type OpenedNode, openNode } from '../../../../src/server/log/cluster/open.js'
+import type { Availability } from '../../../../src/server/log/cluster/pulse.js'
+import type { LogEvents, LogSettings } from '../../../../src/server/log/cluster/settings.js'
+import type { Stream } from '../../../../src/server/log/cluster/stream.js'
+import type { LogFailure } from '../../../../src/server/log/log.js'
+import { pictureOf } from '../disk/run.js'
+
+/** A node of a specification: it applies what the log commits, and notes what it is told. */
+export class TestNode implements LogEvents {
+  readonly committed: Entry[] = []
+  readonly foreign: Entry[] = []
+  readonly rejected: { readonly entry: Entry; readonly failure: LogFailure }[] = []
+  readonly availabilities: Availability[] = []
+  readonly failures: unknown[] = []
+  readonly troubles: unknown[] = []
+  readonly changes: Change[] = []
+  outruns = 0
+  error: unknown
+  opened: OpenedNode<never> | undefined
+  readonly #applier: Applier = {
+    expired: changes => this.changes.push(...changes),
+    answered: (_, { changes }) => this.changes.push(...changes),
+    loaded: (_, outcome) => {
+      if ('changes' in outcome) this.changes.push(...outcome.changes)
+    },
+  }
+  readonly #subscription
+
+  constructor(stream: Stream, clock: Clock, settings: LogSettings, life: () => string) {
+    const options = { bounds: {}, settings, clock, random: () => 0.5, newLife: life, clients: () => 0, events: this }
+    this.#subscription = openNode<never>(stream, options).subscribe({
+      next: opened => this.#begin(opened),
+      error: error => {
+        this.error = error
+      },
+    })
+  }
+
+  /** The log, once it is open. */
+  get log(): OpenedNode<never>['log'] {
+    return this.#open.log
+  }
+
+  get replica(): OpenedNode<never>['replica'] {
+    return this.#open.replica
+  }
+
+  get engine(): OpenedNode<never>['engine'] {
+    return this.#open.engine
+  }
+
+  /** Its state, in hexadecimal digits. */
+  get picture(): string {
+    return pictureOf(this.engine)
+  }
+
+  available(availability: Availability): void {
+    this.availabilities.push(availability)
+  }
+
+  outrun(): void {
+    this.outruns++
+  }
+
+  failed(error: unknown): void {
+    this.failures.push(error)
+  }
+
+  troubled(error: unknown): void {
+    this.troubles.push(error)
+  }
+
+  /** Ends as a process that is killed. */
+  kill(): void {
+    this.#subscription.unsubscribe()
+    this.opened?.log.stop()
+  }
+
+  get #open(): OpenedNode<never> {
+    if (this.opened === undefined) throw new Error(`the node is not open: ${String(this.error)}`)
+    return this.opened
+  }
+
+  #begin(opened: OpenedNode<never>): void {
+    this.opened = opened
+    const { engine, log } = opened
+    log.listen({
+      committed: entry => {
+        engine.apply(entry, this.#applier)
+        this.committed.push(entry)
+      },
+      foreign: entry => {
+        engine.apply(entry, this.#applier)
+        this.foreign.push(entry)
+      },
+      rejected: (entry, failure) => this.rejected.push({ entry, failure }),
+    })
+  }
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import { type Availability, Pulse } from '../../../../src/server/log/cluster/pulse.js'
+
+function open() {
+  const told: Availability[] = []
+  let [time, late, beats] = [0, 0, 0]
+  let task: (() => void) | undefined
+  const clock = {
+    now: () => time,
+    monotonic: () => time,
+    schedule: (_: number, run: () => void) => {
+      task = run
+      return () => undefined
+    },
+  }
+  const pulse = new Pulse(10_000, {
+    clock,
+    late: () => late,
+    busy: () => late > 0,
+    beat: () => beats++,
+    changed: availability => told.push(availability),
+    looked: () => undefined,
+  })
+  pulse.start()
+  /** The next look is so much later, ms. */
+  const look = (passed: number, lateness = 0): void => {
+    time += passed
+    late = lateness
+    task?.()
+  }
+  return { pulse, told, look, beats: () => beats }
+}
+
+describe('the pulse of a node', () => {
+  it('says when the log is waited for, and when for too long', () => {
+    const { pulse, told, look } = open()
+    look(500, 500)
+    look(500, 2_500)
+    look(500, 9_999)
+    look(500, 10_000)
+    look(500, 11_000)
+    expect(told).toEqual(['waiting', 'away'])
+    pulse.arrived()
+    expect(told).toEqual(['waiting', 'away', 'kept'])
+  })
+
+  it('does not blame the log when the process itself stood still', () => {
+    const { told, look } = open()
+    look(60_000, 60_000)
+    expect(told).toEqual([])
+    look(500, 60_500)
+    expect(told).toEqual(['away'])
+  })
+
+  it('beats when nothing was sent for three seconds', () => {
+    const { pulse, look, beats } = open()
+    for (let at = 0; at < 5; at++) look(500)
+    expect(beats()).toBe(0)
+    look(500)
+    expect(beats()).toBe(1)
+    pulse.sent()
+    look(500)
+    expect(beats()).toBe(1)
+  })
+})

@@ -1,0 +1,48 @@
+import { of } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../../../src/core/util/clock.js'
+import { serve } from '../../../../src/server/index.js'
+import type { LogSettings } from '../../../../src/server/log/cluster/settings.js'
+import { RawClient } from '../../../support/raw-client.js'
+import { command } from '../../../support/words.js'
+import { FakeCluster, FakeStream } from './fake-stream.js'
+
+/** Two nodes, of which the second one does not hear what the first one does until it is told to. */
+async function open(reads: NonNullable<LogSettings['reads']>) {
+  const cluster = new FakeCluster(systemClock)
+  const node = async (nodeId: string) => {
+    const stream = new FakeStream(cluster)
+    const log = { name: 'spec', settings: { nodeId, reads }, connect: () => of(stream) }
+    const store = await serve({ port: 0, wsPort: 0, log })
+    onTestFinished(async () => store.close())
+    return { stream, client: await RawClient.ready(store.url, nodeId) }
+  }
+  const [a, b] = [await node('a'), await node('b')]
+  b.stream.faults.stalled = true
+  await a.client.request(command('SET k new'), { timestamp: `${Date.now()}:0:a` })
+  const go = (): void => {
+    b.stream.faults.stalled = false
+    cluster.put(new Uint8Array([1]))
+  }
+  return { client: b.client, go }
+}
+
+describe('a node that has not heard of what was answered at another one', () => {
+  it('answers a read when it has', async () => {
+    const { client, go } = await open('linearizable')
+    const answer = client.request(command('GET k'))
+    go()
+    expect((await answer).text).toBe('$3\r\nnew\r\n')
+  })
+
+  it('answers a local read with what it has, and lets a watch begin when it has heard', async () => {
+    const { client, go } = await open('local')
+    expect((await client.request(command('GET k'))).text).toBe('$-1\r\n')
+    const told: string[] = []
+    const watching = client.request(command('KEYNOTIFY k')).then(({ text }) => told.push(text))
+    const read = client.request(command('GET k')).then(({ text }) => told.push(text))
+    go()
+    await Promise.all([watching, read])
+    expect(told).toEqual(['+OK\r\n', '$3\r\nnew\r\n'])
+  })
+})

@@ -1,0 +1,57 @@
+import type { Entry, EntryCommand } from '../../../../src/server/engine/entry.js'
+import { writeCommandOf } from '../../../../src/server/engine/entry.js'
+import type { LogSettings } from '../../../../src/server/log/cluster/settings.js'
+import { ManualClock, START } from '../../../support/manual-clock.js'
+import { bytes, resp3 } from '../../../support/words.js'
+import { FakeCluster, FakeStream } from './fake-stream.js'
+import { TestNode } from './node.js'
+
+/** Nodes on one stream and virtual time. */
+export class World {
+  readonly clock = new ManualClock()
+  readonly cluster = new FakeCluster(this.clock)
+  #lives = 0
+
+  /** Starts a node; it is open some time later, if all goes well. */
+  node(
+    nodeId: string,
+    settings: Partial<LogSettings> = {},
+    stream = new FakeStream(this.cluster),
+  ): { readonly node: TestNode; readonly stream: FakeStream } {
+    const node = new TestNode(stream, this.clock, { nodeId, ...settings }, () => `life-${++this.#lives}`)
+    return { node, stream }
+  }
+
+  /** The same, when it is open. */
+  open(nodeId: string, settings: Partial<LogSettings> = {}, stream = new FakeStream(this.cluster)) {
+    const opened = this.node(nodeId, settings, stream)
+    for (let waited = 0; opened.node.opened === undefined && waited < 1_000; waited++) this.clock.advance(10)
+    return opened
+  }
+}
+
+/** An entry with some commands. */
+export const entryOf = (...commands: readonly EntryCommand[]): Entry => ({
+  time: 1,
+  maxKeys: 1_000,
+  maxBytes: 10_000_000,
+  commands,
+})
+
+/** A write of such words. */
+export function write(...words: readonly string[]): EntryCommand {
+  const payload = new Uint8Array(resp3([...words]))
+  const command = writeCommandOf(payload)
+  if (command === undefined) throw new Error(`${words.join(' ')} is no write`)
+  return { type: 'write', payload, command, timestamp: `${START}:0:client`, fencingToken: undefined, origin: undefined }
+}
+
+/** An entry that sets a key. */
+export const set = (key: string, value: string, ...more: readonly string[]): Entry =>
+  entryOf(write('SET', key, value, ...more))
+
+/** The value of a key at a node. */
+export const valueAt = (node: TestNode, key: string): string | undefined => {
+  const record = node.engine.peek(new Uint8Array(bytes(key)))
+  return record && Buffer.from(record.value).toString()
+}

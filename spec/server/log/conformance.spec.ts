@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { firstValueFrom } from 'rxjs'
+import { systemClock } from '../../../src/core/util/clock.js'
+import { Engine } from '../../../src/server/engine/engine.js'
+import { openNode } from '../../../src/server/log/cluster/open.js'
+import { type Files, filesOf } from '../../../src/server/log/disk/files.js'
+import { openLog } from '../../../src/server/log/disk/open.js'
+import { MemoryLog } from '../../../src/server/log/memory-log.js'
+import { START } from '../../support/manual-clock.js'
+import { FakeCluster, FakeStream } from './cluster/fake-stream.js'
+import { MemoryDisk } from './disk/memory-disk.js'
+import { slowly } from './disk/run.js'
+import { type LogTarget, logSuite, type OpenedTarget } from './log-suite.js'
+
+const SIZES = { worthReplacing: 2_000, ahead: 1_000 }
+
+const openOn = async (files: Files, monotonic: () => number): Promise<OpenedTarget> =>
+  openLog<never>(files, { now: () => START, monotonic, troubled: raise, sizes: SIZES })
+
+const raise = (trouble: unknown): never => {
+  throw trouble
+}
+
+async function onDisk(monotonic: () => number): Promise<LogTarget> {
+  const directory = mkdtempSync(join(tmpdir(), 'log-'))
+  const files = await filesOf(directory)
+  return {
+    open: async () => openOn(files, monotonic),
+    lasting: true,
+    remove: async () => rmSync(directory, { recursive: true }),
+  }
+}
+
+async function onMemoryDisk(): Promise<LogTarget> {
+  let disk = new MemoryDisk()
+  return {
+    open: async () => {
+      // As after a power cut: what was not flushed is lost.
+      disk = disk.cut(() => 0)
+      return openOn(disk, () => 0)
+    },
+    lasting: true,
+  }
+}
+
+async function inCluster(): Promise<LogTarget> {
+  const cluster = new FakeCluster(systemClock)
+  let lives = 0
+  const nothing = { available: raise, outrun: raise, failed: raise, troubled: raise }
+  return {
+    open: async () =>
+      firstValueFrom(
+        openNode<never>(new FakeStream(cluster), {
+          bounds: {},
+          settings: { nodeId: 'a' },
+          clock: systemClock,
+          random: () => 0.5,
+          newLife: () => `life-${++lives}`,
+          clients: () => 0,
+          events: { ...nothing, outrun: () => raise('outrun') },
+        }),
+      ),
+    lasting: true,
+  }
+}
+
+logSuite('memory', async () => ({
+  open: async () => ({ engine: new Engine<never>(), log: new MemoryLog() }),
+  lasting: false,
+}))
+logSuite('a stream that nodes share', async () => inCluster())
+logSuite('a directory', async () => onDisk(() => performance.now()))
+logSuite('a directory on a slow disk', async () => onDisk(slowly()))
+logSuite('a directory, power cut before each start', onMemoryDisk)

@@ -1,0 +1,129 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { concatBytes, sameBytes, utf8 } from '../../../src/core/util/bytes.js'
+import { type Applier, Engine } from '../../../src/server/engine/engine.js'
+import type { Entry } from '../../../src/server/engine/entry.js'
+import { decodeEntry, encodeEntry } from '../../../src/server/log/entry-codec.js'
+import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.js'
+import { effort } from '../../support/effort.js'
+import { anyEntry } from './any-entry.js'
+
+/** All that comes of an entry, as text. */
+function apply(engine: Engine<string>, entry: Entry): string {
+  const told: unknown[] = []
+  const applier: Applier = {
+    expired: changes => void told.push(['expired', changes]),
+    answered: (index, answer) => void told.push([index, answer]),
+    loaded: (index, outcome) => void told.push([index, 'loaded', outcome instanceof Error ? outcome.code : outcome]),
+  }
+  engine.apply(entry, applier)
+  return JSON.stringify(told, (_, thing) => (thing instanceof Uint8Array ? Array.from(thing) : thing))
+}
+
+const bytesOf = (engine: Engine<string>): Uint8Array => concatBytes([...encodeState(engine.capture())])
+
+function copyOf(engine: Engine<string>): Engine<string> {
+  const again = new Engine<string>()
+  const decoder = new StateDecoder(again.taker)
+  for (const block of encodeState(engine.capture())) decoder.take(block)
+  expect(decoder.ended).toBe(true)
+  return again
+}
+
+describe('Two engines that are given the same entries', { timeout: 120_000 }, () => {
+  it('say the same and are byte for byte the same, whatever one of them is read from in between', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(anyEntry, fc.boolean()), { maxLength: 30 }), steps => {
+        let [one, other] = [new Engine<string>({ maxKeys: 1 }), new Engine<string>({ maxBytes: 1 })]
+        for (const [entry, isCopied] of steps) {
+          expect(apply(other, decodeEntry(encodeEntry(entry)))).toBe(apply(one, entry))
+          if (isCopied) other = copyOf(other)
+          expect(sameBytes(bytesOf(other), bytesOf(one))).toBe(true)
+        }
+        one = copyOf(one)
+        expect([one.size, one.bytes, one.nextDeadline]).toEqual([other.size, other.bytes, other.nextDeadline])
+      }),
+      { numRuns: effort(300, 12) },
+    )
+  })
+
+  it('are captured as they were, whatever becomes of them later', () => {
+    fc.assert(
+      fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.array(anyEntry, { maxLength: 10 }), (before, after) => {
+        const engine = new Engine<string>()
+        for (const entry of before) apply(engine, entry)
+        const [state, bytes] = [engine.capture(), bytesOf(engine)]
+        for (const entry of after) apply(engine, entry)
+        expect(concatBytes([...encodeState(state)])).toEqual(bytes)
+      }),
+      { numRuns: effort(100, 15) },
+    )
+  })
+})
+
+describe('An entry', { timeout: 120_000 }, () => {
+  it('is the same when it is read as when it was written', () => {
+    fc.assert(
+      fc.property(anyEntry, entry => {
+        const bytes = encodeEntry(entry, 12)
+        const read = decodeEntry(bytes.subarray(12))
+        expect(encodeEntry(read, 12)).toEqual(bytes)
+        expect(read.commands.length).toBe(entry.commands.length)
+      }),
+    )
+  })
+
+  it('that is cut short is no entry', () => {
+    fc.assert(
+      fc.property(anyEntry, fc.double({ min: 0, max: 0.999, noNaN: true }), (entry, part) => {
+        const bytes = encodeEntry(entry)
+        expect(() => decodeEntry(bytes.subarray(0, Math.floor(part * bytes.length)))).toThrow(
+          expect.objectContaining({ code: 'damaged' }),
+        )
+      }),
+    )
+  })
+})
+
+describe('A state', () => {
+  it('is handed on as its blocks are read, so that it is never there twice', () => {
+    const engine = new Engine<string>()
+    const items = Array.from({ length: 1_000 }, (_, i) => ({
+      key: utf8(String(i)),
+      value: new Uint8Array(1_000),
+      version: undefined,
+      fencingToken: undefined,
+      expiresAt: undefined,
+    }))
+    apply(engine, { time: 1, ...engine.room, commands: [{ type: 'load', items, replace: false }] })
+    let [keys, most] = [0, 0]
+    const decoder = new StateDecoder({ putBack: () => keys++, resume: () => undefined })
+    for (const block of encodeState(engine.capture())) {
+      const before = keys
+      decoder.take(block)
+      expect(decoder.keys).toBe(keys)
+      most = Math.max(most, keys - before)
+    }
+    expect(keys).toBe(1_000)
+    expect(most).toBeLessThan(200)
+  })
+
+  it('whose blocks are not all there, or in another order, is none', () => {
+    const engine = new Engine<string>()
+    const [key, value] = [utf8('a'), utf8('1')]
+    const items = [{ key, value, version: undefined, fencingToken: undefined, expiresAt: undefined }]
+    apply(engine, { time: 1, ...engine.room, commands: [{ type: 'load', items, replace: false }] })
+    const blocks = [...encodeState(engine.capture())]
+    const read = (some: readonly Uint8Array[]) => {
+      const decoder = new StateDecoder(new Engine<string>().taker)
+      for (const block of some) decoder.take(block)
+      return decoder.ended
+    }
+    expect(read(blocks)).toBe(true)
+    expect(read(blocks.slice(0, -1))).toBe(false)
+    expect(() => read(blocks.slice(1))).toThrow(/out of order/)
+    expect(() => read([...blocks, ...blocks])).toThrow(/out of order/)
+    expect(() => read(blocks.filter((_, at) => at !== blocks.length - 2))).toThrow(/not as many keys/)
+    expect(() => read([...blocks.slice(0, -1), new Uint8Array([99])])).toThrow(/unknown kind/)
+  })
+})

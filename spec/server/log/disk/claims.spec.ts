@@ -1,0 +1,156 @@
+import { type link, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { claimFiles } from '../../../../src/server/log/disk/claim-files.js'
+import { type ClaimFiles, claim, claimsOn } from '../../../../src/server/log/disk/claims.js'
+import { holderOf, lockDirectory } from '../../../../src/server/log/disk/lock.js'
+import { failure } from './memory-disk.js'
+
+const RUNS = process.env['CI'] ? 3_000 : 500
+/** What a process that was killed stops at. */
+class Killed extends Error {}
+
+/** A directory that many processes use, whose calls are done in any order. */
+class World {
+  readonly files = new Map<string, string>()
+  readonly living = new Set<string>()
+  readonly owners = new Set<string>()
+  readonly #scheduler: fc.Scheduler
+
+  constructor(scheduler: fc.Scheduler, stale: string | undefined) {
+    this.#scheduler = scheduler
+    if (stale !== undefined) this.files.set('lock', stale)
+  }
+
+  /** A process that claims the directory, is killed after so many calls, or has it for a while and gives it back. */
+  async start(own: string, calls: number): Promise<string | undefined> {
+    this.living.add(own)
+    try {
+      const files = this.#filesOf(own, calls)
+      const other = await claim(files, own, text => this.living.has(text))
+      if (other !== undefined) return other
+      this.owners.add(own)
+      expect([...this.owners], 'one at a time').toEqual([own])
+      await files.read('anything')
+      this.owners.delete(own)
+      await files.remove('lock')
+    } catch (error) {
+      this.owners.delete(own)
+      if (!(error instanceof Killed)) throw error
+    } finally {
+      this.living.delete(own)
+    }
+    return undefined
+  }
+
+  #filesOf(own: string, calls: number): ClaimFiles {
+    let left = calls
+    const step = async <T>(name: string, task: () => T): Promise<T> => {
+      await this.#scheduler.schedule(Promise.resolve(), `${own} ${name}`)
+      if (left-- > 0) return task()
+      // Nobody takes what it had as long as it lives.
+      this.owners.delete(own)
+      this.living.delete(own)
+      throw new Killed()
+    }
+    const { files } = this
+    return {
+      read: async name => step(`reads ${name}`, () => files.get(name)),
+      make: async (name, text) =>
+        step(`makes ${name}`, () => {
+          if (files.has(name)) return false
+          files.set(name, text)
+          return true
+        }),
+      rename: async (from, to) =>
+        step(`renames ${from}`, () => {
+          files.set(to, files.get(from) ?? expect.fail(`${own} renames ${from}, which is not there`))
+          files.delete(from)
+        }),
+      remove: async name => step(`removes ${name}`, () => void files.delete(name)),
+    }
+  }
+}
+
+describe('Several who claim a directory at the same time', () => {
+  it('never have it together, whether it was free or left by one that was killed, and wherever they are killed', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.scheduler(),
+        fc.constantFrom(undefined, 'killed before'),
+        fc.array(fc.oneof(fc.nat(12), fc.constant(1_000)), { minLength: 2, maxLength: 5 }),
+        async (scheduler, stale, lives) => {
+          const world = new World(scheduler, stale)
+          const all = Promise.all(lives.map(async (calls, i) => world.start(`process ${i}`, calls)))
+          await scheduler.waitFor(all)
+          // Whatever they have left behind, the next one gets it, and leaves nothing when it goes.
+          const next = world.start('next', 1_000)
+          await scheduler.waitFor(next)
+          expect([await next, world.files.has('lock')]).toEqual([undefined, false])
+        },
+      ),
+      { numRuns: RUNS },
+    )
+  })
+
+  it('are told who has it', async () => {
+    const files = claimFiles(await folder())
+    expect(await claim(files, 'alice', () => true)).toBeUndefined()
+    expect(await claim(files, 'bob', text => text === 'alice')).toBe('alice')
+    expect(await claim(files, 'carol', () => false)).toBeUndefined()
+    expect((await claimsOn(files)).at(-1)?.text).toBe('carol')
+  })
+})
+
+describe('A claim in a directory', () => {
+  it('is one file, whatever was there before', async () => {
+    const directory = await folder()
+    const files = claimFiles(directory)
+    for (const name of ['a', 'b', 'c']) await claim(files, name, () => false)
+    expect(await readdir(directory)).toEqual(['lock'])
+  })
+
+  it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
+    'is made also where files have one name only (%s)',
+    async code => {
+      const directory = await folder()
+      const files = claimFiles(directory, async () => {
+        throw failure(code)
+      })
+      expect(await claim(files, 'alice', () => true)).toBeUndefined()
+      expect(await claim(files, 'bob', () => true)).toBe('alice')
+      expect(await readdir(directory)).toEqual(['lock'])
+    },
+  )
+
+  it('raises what else the system says', async () => {
+    const failing: typeof link = async () => {
+      throw failure('EIO')
+    }
+    await expect(claim(claimFiles(await folder(), failing), 'alice', () => true)).rejects.toMatchObject({ code: 'EIO' })
+    await expect(claimFiles(join(await folder(), 'nowhere')).make('lock', 'alice')).rejects.toMatchObject({
+      code: 'ENOENT',
+    })
+  })
+})
+
+describe('A directory', () => {
+  it('that a killed process had, which made its lock as earlier versions did, is taken', async () => {
+    const directory = await folder()
+    await writeFile(join(directory, 'lock'), '999999999 -\n')
+    expect(await holderOf(directory)).toBeUndefined()
+    const lock = await lockDirectory(directory)
+    expect(await holderOf(directory)).toBe(`the process ${process.pid}`)
+    await expect(lockDirectory(directory)).rejects.toMatchObject({ code: 'in-use' })
+    await lock.release()
+    expect(await readdir(directory)).toEqual(['lock.reserve'])
+  })
+})
+
+async function folder(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'claims-'))
+  onTestFinished(async () => rm(directory, { recursive: true, force: true }))
+  return directory
+}

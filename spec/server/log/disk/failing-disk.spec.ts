@@ -1,0 +1,111 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { effort } from '../../../support/effort.js'
+import { anyEntry } from '../any-entry.js'
+import { failure, MemoryDisk } from './memory-disk.js'
+import { pictureOf, Run, slowly } from './run.js'
+
+const entries = fc.sample(anyEntry, { numRuns: effort(14, 6), seed: 9 })
+
+const quickly = (): (() => number) => () => 0
+const failures = ['EIO', 'ENOSPC', 'EDQUOT'].flatMap(code => [
+  { code, speed: 'quick', clock: quickly },
+  { code, speed: 'slow', clock: slowly },
+])
+
+describe.each(failures)('A $speed disk that fails with $code', ({ code, clock }) => {
+  it.each(['once', 'from then on'] as const)(
+    'at any call, %s: what was committed is there, the rest was refused',
+    async how => {
+      for (let at = 1; ; at++) {
+        const disk = new MemoryDisk()
+        const run = await Run.open(disk, 400, clock())
+        const first = disk.calls + at
+        let failed = false
+        disk.fail = call => {
+          if (how === 'once' ? call !== first : call < first) return undefined
+          failed = true
+          return failure(code)
+        }
+        for (const entry of entries) await run.append([entry])
+        await run.close().catch(() => undefined)
+        expect(run.pictures.length - 1 + run.refusals.length).toBe(entries.length)
+        const { engine } = await recover<never>(disk.killed(), {})
+        const last = run.pictures.at(-1)
+        // An entry that was refused after a flush that failed may be there: nobody was told that it is, or is not.
+        const mayBeThere = run.refusals[0]?.problem === 'broken'
+        if (!mayBeThere) expect(pictureOf(engine), `call ${at}`).toBe(last)
+        if (!failed) break
+      }
+    },
+  )
+})
+
+describe('A full disk', () => {
+  it('refuses what does not fit and goes on when there is room', async () => {
+    const disk = new MemoryDisk()
+    const run = await Run.open(disk)
+    let full = true
+    disk.fail = (_, what) => (full && what === 'write' ? failure('ENOSPC') : undefined)
+    await run.append(entries.slice(0, 3))
+    expect(run.refusals.map(({ problem }) => problem)).toEqual(['full', 'full', 'full'])
+    full = false
+    await run.append(entries.slice(3, 6))
+    await run.close()
+    expect(run.pictures).toHaveLength(4)
+    expect(pictureOf((await recover<never>(disk.killed(), {})).engine)).toBe(run.pictures.at(-1))
+  })
+
+  it('that cannot take back what was begun is broken', async () => {
+    const disk = new MemoryDisk()
+    const run = await Run.open(disk)
+    disk.fail = (_, what) => (what === 'write' || what === 'truncate' ? failure('ENOSPC') : undefined)
+    await run.append(entries.slice(0, 2))
+    expect(run.refusals.map(({ problem }) => problem)).toEqual(['broken', 'broken'])
+  })
+})
+
+describe('A flush that failed', () => {
+  it('is not tried again: nothing is taken any more, though the disk is well', async () => {
+    const disk = new MemoryDisk()
+    const run = await Run.open(disk)
+    disk.fail = (_, what) => (what === 'flush' ? failure('EIO') : undefined)
+    await run.append(entries.slice(0, 1))
+    disk.fail = () => undefined
+    const { calls } = disk
+    await run.append(entries.slice(1, 5))
+    expect([run.refusals.map(({ problem }) => problem), disk.calls]).toEqual([Array(5).fill('broken'), calls])
+  })
+})
+
+describe('A snapshot that cannot be written', () => {
+  it.each([
+    ['its log cannot be made', 'create'],
+    ['it cannot be renamed', 'rename'],
+  ])('is reported with what failed and what to do, and no entry is refused: %s', async (_, call) => {
+    const disk = new MemoryDisk()
+    const run = await Run.open(disk, 400)
+    disk.fail = (_, what) => (what === call ? failure('EIO') : undefined)
+    await run.append(entries)
+    await run.close()
+    expect([run.refusals, run.troubles.length > 0]).toEqual([[], true])
+    for (const trouble of run.troubles) {
+      expect(trouble).toMatchObject({
+        code: 'snapshot-failed',
+        message: expect.stringMatching(/^the snapshot of the store could not be written: EIO; nothing is lost/),
+      })
+    }
+  })
+})
+
+describe('A log that is being closed', () => {
+  it('refuses what comes as closed, not as if its disk had failed', async () => {
+    const run = await Run.open(new MemoryDisk(), undefined, slowly())
+    void run.append(entries.slice(0, 1))
+    const closing = run.close()
+    await run.append(entries.slice(1, 2))
+    await closing
+    expect([run.pictures.length, run.refusals.map(({ problem }) => problem)]).toEqual([2, ['closed']])
+  })
+})

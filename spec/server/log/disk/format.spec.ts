@@ -1,0 +1,97 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { concatBytes } from '../../../../src/core/util/bytes.js'
+import type { Entry } from '../../../../src/server/engine/entry.js'
+import { FORMAT, fileOf, HEAD_SIZE, type Kind, newHead, readHead } from '../../../../src/server/log/disk/format.js'
+import { FRAME_HEADER, headerAt, NO_SALT, seal } from '../../../../src/server/log/disk/frame.js'
+import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { anyEntry } from '../any-entry.js'
+import { MemoryDisk } from './memory-disk.js'
+import { pictureOf, Run } from './run.js'
+
+const RUNS = process.env['CI'] ? 200 : 30
+
+/** The head of a file as another version writes it. */
+function headOf(format: number, kind: Kind = 'log', position = 7): Uint8Array {
+  const frame = newHead(kind, position).head
+  new DataView(frame.buffer).setUint32(FRAME_HEADER, format)
+  return seal(frame, position, NO_SALT)
+}
+
+/** An entry as the version knew it that wrote format 1: nobody had a quota of keys. */
+const ofOld = (entry: Entry): Entry => ({
+  ...entry,
+  commands: entry.commands.map(command => (command.type === 'write' ? { ...command, owner: undefined } : command)),
+})
+
+/** A directory as the version left it that wrote format 1, whose frames had no salt. */
+function aged(disk: MemoryDisk): MemoryDisk {
+  let old = disk
+  for (const [name, bytes] of disk.contents) {
+    const file = fileOf(name)
+    if (file === undefined) continue
+    const { salt } = readHead(name, bytes.slice(0, HEAD_SIZE), file.kind, file.position)
+    const frames = bytes.slice(HEAD_SIZE)
+    for (let at = 0; ; ) {
+      const { length = 0, number = 0 } = headerAt(frames, at, salt) ?? {}
+      if (length === 0) break
+      const end = at + FRAME_HEADER + length
+      seal(frames.subarray(at, end), number, NO_SALT)
+      at = end
+    }
+    old = old.with(name, concatBytes([headOf(1, file.kind, file.position), frames]))
+  }
+  return old
+}
+
+const stateOf = async (disk: MemoryDisk): Promise<string> => pictureOf((await recover<never>(disk, {})).engine)
+
+/** The formats of the logs on a disk. */
+const formatsOf = (disk: MemoryDisk): ReadonlySet<number> => {
+  const formats = Array.from(disk.contents).flatMap(([name, bytes]) => {
+    const file = fileOf(name)
+    return file?.kind === 'log' ? [readHead(name, bytes.slice(0, HEAD_SIZE), 'log', file.position).format] : []
+  })
+  return new Set(formats)
+}
+
+describe('A file on the disk', () => {
+  it('may be of this format, or of an older one', () => {
+    for (let format = 1; format <= FORMAT; format++)
+      expect(() => readHead('log-7', headOf(format), 'log', 7)).not.toThrow()
+  })
+
+  it.each([0, FORMAT + 1])('may not be of format %i', format => {
+    expect(() => readHead('log-7', headOf(format), 'log', 7)).toThrow(
+      `has format ${format}, and this version knows 1 to`,
+    )
+  })
+})
+
+describe('A directory of format 1', () => {
+  it('holds what was left in it, takes what is new, and is of this format from then on', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyEntry.map(ofOld)),
+        fc.array(anyEntry),
+        fc.constantFrom(400, 1e6),
+        async (before, after, worth) => {
+          const disk = new MemoryDisk()
+          const old = await Run.open(disk, worth)
+          await old.append(before)
+          await old.close()
+          const left = aged(disk)
+          expect(formatsOf(left)).toEqual(new Set([1]))
+          expect(await stateOf(left)).toBe(old.pictures.at(-1))
+          const run = await Run.open(left, worth)
+          // An older version would misread what follows: it must not try.
+          expect(formatsOf(left)).toContain(FORMAT)
+          await run.append(after)
+          await run.close()
+          expect(await stateOf(left)).toBe(run.pictures.at(-1))
+        },
+      ),
+      { numRuns: RUNS },
+    )
+  })
+})

@@ -1,0 +1,239 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type Files, filesOf, type OpenFile } from '../../../../src/server/log/disk/files.js'
+import { guardedFiles } from '../../../../src/server/log/disk/guarded-files.js'
+import { type DirectoryLock, HEARTBEAT_MS, lockDirectory, SILENCE_MS } from '../../../../src/server/log/disk/lock.js'
+import { livenessOf } from '../../../../src/server/log/disk/owner.js'
+import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { effort } from '../../../support/effort.js'
+import { ManualClock } from '../../../support/manual-clock.js'
+import { anyEntry } from '../any-entry.js'
+import { pictureOf, Run, slowly } from './run.js'
+
+/** Lets time pass in small steps, each after what the step before has begun is done, until a promise is settled. */
+async function passTime<T>(clock: ManualClock, timers: number, pending: Promise<T>, step = 250): Promise<T> {
+  let isSettled = false
+  const settled = pending.finally(() => {
+    isSettled = true
+  })
+  settled.catch(() => undefined)
+  while (!isSettled) {
+    await vi.waitFor(() => expect(isSettled || clock.pending >= timers).toBe(true), { timeout: 10_000, interval: 1 })
+    if (!isSettled) clock.advance(step)
+  }
+  return settled
+}
+
+async function folder(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'lock-'))
+  onTestFinished(async () => rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Takes a directory as a process of another pid namespace or machine. */
+async function takeOver(directory: string, place = 'there'): Promise<DirectoryLock> {
+  const clock = new ManualClock()
+  return held(passTime(clock, 1, lockDirectory(directory, { clock, place }), 2_500))
+}
+
+/** Gives a lock back in the end. */
+async function held(locking: Promise<DirectoryLock>): Promise<DirectoryLock> {
+  const lock = await locking
+  onTestFinished(async () => lock.release())
+  return lock
+}
+
+describe('A directory that a process of another pid namespace has', () => {
+  it('is refused while its owner shows itself, whatever its clock says', async () => {
+    const directory = await folder()
+    const clock = new ManualClock()
+    const lock = await lockDirectory(directory, { clock, place: 'here' })
+    for (const jump of [0, -3_600_000, 7_200_000]) {
+      clock.jump(jump)
+      const second = lockDirectory(directory, { clock, place: 'there' })
+      await expect(passTime(clock, 2, second)).rejects.toMatchObject({
+        code: 'in-use',
+        message: expect.stringMatching(/^the process \d+ of another machine or container \(.+\) has the directory /),
+      })
+    }
+    expect(() => lock.check()).not.toThrow()
+    await lock.release()
+    expect(await readdir(directory)).toEqual(['lock.reserve'])
+  })
+
+  it('is taken when its owner has been silent, and is known to be taken with force', async () => {
+    const directory = await folder()
+    const here = new ManualClock()
+    const told: unknown[] = []
+    const first = await lockDirectory(directory, { clock: here, place: 'here', lost: error => told.push(error) })
+    const second = await takeOver(directory)
+    expect(second.isForced).toBe(true)
+    expect(() => first.check()).toThrow(expect.objectContaining({ code: 'in-use' }))
+    expect(told).toMatchObject([{ code: 'in-use' }])
+    await first.release()
+    expect(() => second.check()).not.toThrow()
+    await second.release()
+    expect(await readdir(directory)).toEqual(['lock.reserve'])
+  })
+
+  it('is taken by one of several who find it silent', async () => {
+    const directory = await folder()
+    await held(lockDirectory(directory, { clock: new ManualClock(), place: 'here' }))
+    const clock = new ManualClock()
+    const places = ['a', 'b', 'c']
+    const all = places.map(async place => held(lockDirectory(directory, { clock, place })))
+    const results = await passTime(clock, 1, Promise.allSettled(all))
+    const reasons = results.flatMap(result => (result.status === 'rejected' ? [result.reason.code] : []))
+    expect(reasons).toEqual(['in-use', 'in-use'])
+  })
+
+  it('is lost by an owner that goes on after its silence, as its next heartbeat finds', async () => {
+    const directory = await folder()
+    const here = new ManualClock()
+    const told: unknown[] = []
+    await held(lockDirectory(directory, { clock: here, place: 'here', lost: error => told.push(error) }))
+    await takeOver(directory)
+    here.advance(HEARTBEAT_MS)
+    await vi.waitFor(() => expect(told).toHaveLength(1))
+  })
+
+  it('is lost also where the file system does not show that a file was replaced', async () => {
+    const directory = await folder()
+    const clock = new ManualClock()
+    const lock = await held(lockDirectory(directory, { clock, place: 'here' }))
+    // It has its old name for a handle that is open, and another text.
+    await writeFile(join(directory, 'lock'), 'another')
+    expect(() => lock.check()).not.toThrow()
+    stop(clock, SILENCE_MS / 2)
+    expect(() => lock.check()).toThrow(expect.objectContaining({ code: 'in-use' }))
+  })
+})
+
+/** A process that was stopped: time has passed, and none of its timers has run. */
+function stop(clock: ManualClock, ms: number): void {
+  const { monotonic } = clock
+  const at = monotonic.call(clock)
+  clock.monotonic = () => at + ms
+}
+
+describe('The owner of a claim', () => {
+  const claim = (pid: number, life: string, place: string): string => `${pid} ${life} uuid ${place} host\n`
+
+  it.each([
+    ['in another place', claim(process.pid, '-', 'there'), 'unknown'],
+    ['in a place that is not known', claim(process.pid, '-', '-'), 'unknown'],
+    ['in the same place, without a process', claim(999_999_999, '-', 'here'), 'ended'],
+    ['in the same place, whose number another process has', claim(process.ppid, 'boot:1', 'here'), 'ended'],
+    ['in the same place, which cannot be told from another', claim(process.ppid, '-', 'here'), 'running'],
+    ['that earlier versions named', '999999999 -\n', 'ended'],
+  ])('%s', (_, text, liveness) => {
+    expect(livenessOf(text, 'here', new Set())).toBe(liveness)
+  })
+})
+
+/** Files of a process that is stopped before a call, when it has checked that they are its own. */
+class Stoppable {
+  calls = 0
+  stopAt = Number.POSITIVE_INFINITY
+  readonly stopped: Promise<void>
+  goOn: () => void = () => undefined
+  readonly #gate: Promise<void>
+  #stop: () => void = () => undefined
+
+  constructor() {
+    this.stopped = new Promise(resolve => {
+      this.#stop = resolve
+    })
+    this.#gate = new Promise(resolve => {
+      this.goOn = resolve
+    })
+  }
+
+  of(files: Files): Files {
+    const { list, flush } = files
+    return {
+      list,
+      create: async name => this.#before(async () => this.#file(await files.create(name))),
+      open: async (name, writable) => this.#file(await files.open(name, writable)),
+      rename: async (from, to) => this.#before(async () => files.rename(from, to)),
+      remove: async name => this.#before(async () => files.remove(name)),
+      flush: async () => this.#before(flush),
+    }
+  }
+
+  #file(file: OpenFile): OpenFile {
+    // What is written at once is written after the stop, too.
+    const held: (() => void)[] = []
+    const catchUp = (): void => {
+      for (const write of held.splice(0)) write()
+    }
+    return {
+      write: async (bytes, at) => this.#before(async () => file.write(bytes, at)),
+      writeNow: (bytes, at) => void held.push(() => file.writeNow(bytes, at)),
+      flush: async () =>
+        this.#before(async () => {
+          catchUp()
+          await file.flush()
+        }),
+      flushNow: () => expect.fail('the disk is slow'),
+      truncate: async length => this.#before(async () => file.truncate(length)),
+      read: async (at, length) => file.read(at, length),
+      size: async () => file.size(),
+      close: async () => {
+        catchUp()
+        await file.close()
+      },
+    }
+  }
+
+  async #before<T>(task: () => Promise<T>): Promise<T> {
+    if (++this.calls >= this.stopAt) {
+      this.#stop()
+      await this.#gate
+    }
+    return task()
+  }
+}
+
+describe('A process that was stopped for longer than its heartbeat, and goes on', () => {
+  const entries = fc.sample(anyEntry, { numRuns: 12, seed: 4 })
+
+  it('acknowledges nothing and spoils nothing, wherever it was stopped and whatever its files become', async () => {
+    const step = effort(1, 8)
+    for (let at = 1 + Math.floor(Math.random() * step); ; at += step) {
+      const directory = await folder()
+      const first = await lockDirectory(directory, { clock: new ManualClock(), place: 'here' })
+      const stoppable = new Stoppable()
+      const owner = await Run.open(guardedFiles(stoppable.of(await filesOf(directory)), first), 400, slowly())
+      stoppable.stopAt = stoppable.calls + at
+      const work = (async () => {
+        for (const entry of entries) await owner.append([entry])
+      })()
+      const isStopped = await Promise.race([stoppable.stopped.then(() => true), work.then(() => false)])
+
+      const second = await takeOver(directory)
+      const acknowledged = owner.pictures.length
+      const files = guardedFiles(await filesOf(directory), second)
+      const found = await recover<never>(files, {})
+      // The entry of the start, and what was acknowledged.
+      expect(found.position, `call ${at}`).toBeGreaterThanOrEqual(acknowledged)
+      if (found.position === acknowledged) expect(pictureOf(found.engine)).toBe(owner.pictures.at(-1))
+      const next = await Run.open(files, 400, slowly(), second.isForced)
+      await next.append(entries.slice(0, 3))
+
+      stoppable.goOn()
+      await work
+      await owner.close().catch(() => undefined)
+      expect(owner.pictures, `call ${at}`).toHaveLength(acknowledged)
+      await next.append(entries.slice(3, 6))
+      await next.close()
+      expect(next.refusals).toEqual([])
+      expect(pictureOf((await recover<never>(files, {})).engine), `call ${at}`).toBe(next.pictures.at(-1))
+      await Promise.all([first.release(), second.release()])
+      if (!isStopped) break
+    }
+  }, 120_000)
+})

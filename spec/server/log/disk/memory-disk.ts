@@ -1,0 +1,224 @@
+import type { Files, OpenFile } from '../../../../src/server/log/disk/files.js'
+
+/**
+ * The bytes that a disk writes as a whole or not at all. Those of real disks are larger; with small ones a short log has
+ * more states that a power cut can leave.
+ */
+const SECTOR = 64
+
+/** An inode: what programs read, and what the medium has. */
+interface Content {
+  bytes: Uint8Array
+  durable: Uint8Array
+  /** Sectors that the next flush writes. A flush that failed forgets them, as Linux does, whatever became of them. */
+  dirty: Set<number>
+  /** The medium's copy may still be longer than this. */
+  truncatedTo: number | undefined
+}
+
+type Names = Map<string, Content>
+
+/** A name that was made, taken away, or both. */
+interface NameChange {
+  readonly removed?: string
+  readonly made?: readonly [name: string, content: Content]
+}
+
+/**
+ * A disk in memory, with the page cache of an operating system before it. Any call may fail, the process may be killed, and
+ * a power cut leaves of what was not flushed any subset of its sectors, any length of a file, and of changed names those
+ * before any moment.
+ */
+export class MemoryDisk implements Files {
+  #now: Names = new Map()
+  /** What a power cut leaves of names at least, and what was done to them since. */
+  #kept: Names = new Map()
+  #changes: readonly NameChange[] = []
+  calls = 0
+  /** Raises the error that it returns for a call. */
+  fail: (call: number, what: string) => Error | undefined = () => undefined
+  /** Decides what becomes of sectors of a flush that fails: from 0 to below 1. */
+  chance: () => number = () => 0
+
+  /** What the next process finds when this one is killed. A power cut can still take what was not flushed. */
+  killed(): MemoryDisk {
+    return this.#copy(this.#now, this.#kept, this.#changes, content => ({
+      bytes: content.bytes.slice(),
+      durable: content.durable.slice(),
+      dirty: new Set(content.dirty),
+      truncatedTo: content.truncatedTo,
+    }))
+  }
+
+  /** What a power cut leaves. */
+  cut(chance: () => number): MemoryDisk {
+    const names = new Map(this.#kept)
+    for (const change of this.#changes.slice(0, Math.round(chance() * this.#changes.length))) apply(change, names)
+    return this.#copy(names, names, [], content => durable(afterCut(content, chance)))
+  }
+
+  /** A disk of which one file is something else. */
+  with(name: string, bytes: Uint8Array | undefined): MemoryDisk {
+    const other = this.killed()
+    for (const names of [other.#now, other.#kept]) {
+      if (bytes === undefined) names.delete(name)
+      else names.set(name, durable(bytes.slice()))
+    }
+    return other
+  }
+
+  get contents(): ReadonlyMap<string, Uint8Array> {
+    return new Map(Array.from(this.#now, ([name, { bytes }]) => [name, bytes]))
+  }
+
+  async list(): Promise<readonly string[]> {
+    return [...this.#now.keys()].sort()
+  }
+
+  async create(name: string): Promise<OpenFile> {
+    this.#call('create')
+    const before = this.#now.get(name)
+    if (before !== undefined) {
+      truncate(before, 0)
+      return this.#file(before)
+    }
+    const content = durable(new Uint8Array(0))
+    this.#change({ made: [name, content] })
+    return this.#file(content)
+  }
+
+  async open(name: string): Promise<OpenFile> {
+    this.#call('open')
+    const content = this.#now.get(name)
+    if (content === undefined) throw Object.assign(new Error(`no file ${name}`), { code: 'ENOENT' })
+    return this.#file(content)
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    this.#call('rename')
+    const content = this.#now.get(from)
+    if (content === undefined) throw new Error(`no file ${from}`)
+    this.#change({ removed: from, made: [to, content] })
+  }
+
+  async remove(name: string): Promise<void> {
+    this.#call('remove')
+    this.#change({ removed: name })
+  }
+
+  async flush(): Promise<void> {
+    this.#call('flush names')
+    this.#kept = new Map(this.#now)
+    this.#changes = []
+  }
+
+  #change(change: NameChange): void {
+    apply(change, this.#now)
+    this.#changes = [...this.#changes, change]
+  }
+
+  #file(content: Content): OpenFile {
+    const put = (bytes: Uint8Array, at: number): void => {
+      const error = this.fail(++this.calls, 'write')
+      // A disk that is full has taken a part.
+      if (error === undefined) write(content, bytes, at)
+      else if (at > 0 || bytes.length > 16) write(content, bytes.subarray(0, bytes.length >> 1), at)
+      if (error !== undefined) throw error
+    }
+    const flush = (): void => {
+      const error = this.fail(++this.calls, 'flush')
+      if (error === undefined) content.durable = afterFlush(content, () => 1)
+      else content.durable = afterCut(content, this.chance)
+      content.dirty.clear()
+      if (error !== undefined) throw error
+      content.truncatedTo = undefined
+    }
+    return {
+      write: async (bytes, at) => put(bytes, at),
+      writeNow: put,
+      flush: async () => flush(),
+      flushNow: flush,
+      truncate: async length => {
+        this.#call('truncate')
+        truncate(content, length)
+      },
+      read: async (at, length) => content.bytes.slice(at, at + length),
+      size: async () => content.bytes.length,
+      close: async () => undefined,
+    }
+  }
+
+  #call(what: string): void {
+    const error = this.fail(++this.calls, what)
+    if (error !== undefined) throw error
+  }
+
+  #copy(now: Names, kept: Names, changes: readonly NameChange[], copy: (content: Content) => Content): MemoryDisk {
+    const copies = new Map<Content, Content>()
+    const copied = (content: Content): Content => {
+      const made = copies.get(content) ?? copy(content)
+      copies.set(content, made)
+      return made
+    }
+    const copiedNames = (names: Names): Names => new Map(Array.from(names, ([name, it]) => [name, copied(it)]))
+    const disk = new MemoryDisk()
+    disk.#now = copiedNames(now)
+    disk.#kept = copiedNames(kept)
+    disk.#changes = changes.map(({ made, ...rest }) =>
+      made === undefined ? rest : { ...rest, made: [made[0], copied(made[1])] },
+    )
+    return disk
+  }
+}
+
+function apply({ removed, made }: NameChange, names: Names): void {
+  if (removed !== undefined) names.delete(removed)
+  if (made !== undefined) names.set(...made)
+}
+
+const durable = (bytes: Uint8Array): Content => ({
+  bytes,
+  durable: bytes.slice(),
+  dirty: new Set(),
+  truncatedTo: undefined,
+})
+
+function write(content: Content, bytes: Uint8Array, at: number): void {
+  const longer = resized(content.bytes, Math.max(content.bytes.length, at + bytes.length))
+  longer.set(bytes, at)
+  content.bytes = longer
+  for (let sector = Math.floor(at / SECTOR); sector * SECTOR < at + bytes.length; sector++) content.dirty.add(sector)
+}
+
+function truncate(content: Content, length: number): void {
+  content.bytes = content.bytes.slice(0, length)
+  content.truncatedTo = Math.min(content.truncatedTo ?? length, length)
+  for (const sector of content.dirty) if (sector * SECTOR >= length) content.dirty.delete(sector)
+}
+
+/** The medium once the dirty sectors are written for which `chance` gives a half or more. */
+function afterFlush({ bytes, durable, dirty, truncatedTo }: Content, chance: () => number): Uint8Array {
+  const after = resized(durable.subarray(0, truncatedTo), bytes.length)
+  for (const sector of dirty) {
+    if (chance() >= 0.5) after.set(bytes.subarray(sector * SECTOR, (sector + 1) * SECTOR), sector * SECTOR)
+  }
+  return after
+}
+
+/** The medium when the power is cut, or a flush fails: any subset of the sectors, and any length between the two. */
+function afterCut(content: Content, chance: () => number): Uint8Array {
+  const { bytes, durable, truncatedTo } = content
+  if (truncatedTo !== undefined && chance() < 0.5) return durable
+  const after = afterFlush(content, chance)
+  const least = Math.min(durable.length, truncatedTo ?? durable.length)
+  const sectors = Math.round((chance() * (bytes.length - least)) / SECTOR)
+  return after.subarray(0, Math.min(least + sectors * SECTOR, bytes.length))
+}
+
+function resized(bytes: Uint8Array, length: number): Uint8Array {
+  const other = new Uint8Array(length)
+  other.set(bytes.subarray(0, length))
+  return other
+}
+
+export const failure = (code: string): Error => Object.assign(new Error(code), { code })

@@ -1,0 +1,169 @@
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type Entry, type EntryCommand, writeCommandOf } from '../../../../src/server/engine/entry.js'
+import { filesOf } from '../../../../src/server/log/disk/files.js'
+import { type OpenedLog, openLog } from '../../../../src/server/log/disk/open.js'
+import { recover } from '../../../../src/server/log/disk/recovery.js'
+import type { LogFailure } from '../../../../src/server/log/log.js'
+import { START } from '../../../support/manual-clock.js'
+import { resp3 } from '../../../support/words.js'
+import { MemoryDisk } from './memory-disk.js'
+import { pictureOf, slowly } from './run.js'
+import { TightDisk } from './tight-disk.js'
+
+const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
+const VALUE = 'v'.repeat(100)
+
+function write(words: string[], volatile?: true): EntryCommand {
+  const payload = new Uint8Array(resp3(words))
+  const command = writeCommandOf(payload) ?? expect.fail('no write')
+  return { type: 'write', payload, command, timestamp: `${START}:0:w`, origin: undefined, volatile }
+}
+
+const entryOf = (...commands: EntryCommand[]): Entry => ({ time: START, maxKeys: 1e6, maxBytes: 1e9, commands })
+const set = (key: string, value = VALUE): Entry => entryOf(write(['SET', key, value]))
+const del = (key: string): Entry => entryOf(write(['DEL', key]))
+
+/** A log with an engine, and what becomes of entries. */
+class Opened {
+  readonly foreign: Entry[] = []
+  readonly troubles: unknown[] = []
+  readonly #opened: OpenedLog<never>
+  #settle: (failure: LogFailure | undefined) => void = () => undefined
+
+  private constructor(opened: OpenedLog<never>, troubles: unknown[]) {
+    this.#opened = opened
+    this.troubles = troubles
+    opened.log.listen({
+      committed: entry => {
+        opened.engine.apply(entry, SILENT)
+        this.#settle(undefined)
+      },
+      rejected: (_, failure) => this.#settle(failure),
+      foreign: entry => {
+        opened.engine.apply(entry, SILENT)
+        this.foreign.push(entry)
+      },
+    })
+  }
+
+  /** @param ahead - a quarter of it is the reserve */
+  static async on(disk: TightDisk, ahead = 1_000): Promise<Opened> {
+    const troubles: unknown[] = []
+    const sizes = { ahead, worthReplacing: 1e9 }
+    const troubled = (error: unknown): void => void troubles.push(error)
+    return new Opened(await openLog<never>(disk, { now: () => START, monotonic: slowly(), troubled, sizes }), troubles)
+  }
+
+  get failure(): LogFailure | undefined {
+    return this.#opened.failure
+  }
+
+  get engine() {
+    return this.#opened.engine
+  }
+
+  /** Returns the problem, if the entry is refused. */
+  async append(entry: Entry, frees = false): Promise<string | undefined> {
+    const settled = new Promise<LogFailure | undefined>(resolve => {
+      this.#settle = resolve
+    })
+    this.#opened.log.append(entry, frees)
+    return (await settled)?.problem
+  }
+
+  /** Makes keys until the disk is full; returns how many. */
+  async fill(value = VALUE): Promise<number> {
+    for (let count = 0; ; count++) {
+      const problem = await this.append(set(`k${count}`, value))
+      if (problem === undefined) continue
+      expect(problem).toBe('full')
+      return count
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#opened.log.close()
+  }
+}
+
+describe('A disk without room', () => {
+  it('takes what frees some out of a reserve, begins a new log when most of the old one is garbage, and goes on', async () => {
+    const disk = new TightDisk(new MemoryDisk(), 100_000)
+    const opened = await Opened.on(disk, 40_000)
+    const large = 'v'.repeat(1_000)
+    const count = await opened.fill(large)
+    expect(count).toBeGreaterThan(50)
+    let deleted = 0
+    while (deleted < count && (await opened.append(del(`k${deleted}`), true)) === undefined) deleted++
+    expect(deleted).toBe(count)
+    // The state is written beside the work.
+    await vi.waitFor(async () => expect(await opened.append(set('new'))).toBeUndefined(), { interval: 1 })
+    expect(await opened.fill(large)).toBeGreaterThan(50)
+    await opened.close()
+    expect(pictureOf((await recover<never>(disk, {})).engine)).toBe(pictureOf(opened.engine))
+  })
+
+  it('writes no state that frees little, and tries again one that found no room only when it would be smaller', async () => {
+    const disk = new TightDisk(new MemoryDisk(), 20_000)
+    const opened = await Opened.on(disk)
+    await opened.fill()
+    for (let i = 0; i < 20; i++) expect(await opened.append(set(`more${i}`))).toBe('full')
+    expect(opened.troubles).toEqual([])
+    expect(await disk.list()).toHaveLength(2)
+  })
+
+  it.each(['with the reserve', 'without a reserve'])(
+    'lets a store start again, read, and refuse writes (%s)',
+    async how => {
+      const disk = new TightDisk(new MemoryDisk(), 20_000)
+      const one = await Opened.on(disk)
+      expect(await one.append(entryOf(write(['SET', 'volatile', 'v'], true)))).toBeUndefined()
+      const count = await one.fill()
+      // Keys that are not there: the reserve is used up, and nothing is free.
+      if (how === 'without a reserve') while ((await one.append(del('none'), true)) === undefined);
+      await one.close()
+      const two = await Opened.on(disk)
+      expect(two.failure?.problem).toBe(how === 'without a reserve' ? 'full' : undefined)
+      expect(two.engine.size).toBe(how === 'without a reserve' ? count + 1 : count)
+      expect(await two.append(set('new'))).toBe('full')
+      disk.capacity += 10_000
+      expect(await two.append(set('new'))).toBeUndefined()
+      // The start came first: keys that are not persisted are gone, and watchers hear of it.
+      expect(two.foreign).toHaveLength(how === 'without a reserve' ? 1 : 0)
+      expect(two.engine.size).toBe(count + 1)
+      await two.close()
+      expect(pictureOf((await recover<never>(disk, {})).engine)).toBe(pictureOf(two.engine))
+    },
+  )
+})
+
+describe('A key that is written over and over', () => {
+  it('takes no more of the disk than a few MiB', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'garbage-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const options = { now: () => START, monotonic: slowly(), troubled: (error: unknown) => expect.fail(String(error)) }
+    const { engine, log } = await openLog<never>(await filesOf(folder), options)
+    const commands = Array.from({ length: 100 }, () => write(['SET', 'key', 'v'.repeat(1_000)]))
+    let largest = 0
+    for (let i = 0; i < 200; i++) {
+      await new Promise<void>((resolve, reject) => {
+        const committed = (entry: Entry): void => {
+          engine.apply(entry, SILENT)
+          resolve()
+        }
+        log.listen({ committed, rejected: (_, failure) => reject(failure) })
+        log.append(entryOf(...commands))
+      })
+      const sizes = readdirSync(folder).map(name => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0)
+      largest = Math.max(
+        largest,
+        sizes.reduce((sum, size) => sum + size, 0),
+      )
+    }
+    await log.close()
+    expect(largest).toBeLessThan(7 * 1024 * 1024)
+  })
+})

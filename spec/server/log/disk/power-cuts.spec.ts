@@ -1,0 +1,102 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Engine } from '../../../../src/server/engine/engine.js'
+import type { Entry } from '../../../../src/server/engine/entry.js'
+import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { encodeEntry } from '../../../../src/server/log/entry-codec.js'
+import { Random } from '../../../simulation/random.js'
+import { effort } from '../../../support/effort.js'
+import { START } from '../../../support/manual-clock.js'
+import { anyEntry } from '../any-entry.js'
+import { failure, MemoryDisk } from './memory-disk.js'
+import { pictureOf, Run, slowly } from './run.js'
+
+/** So that a few entries are worth a new state. */
+const SMALL = 400
+const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
+
+/** One process of a store, and how it ends. */
+interface Life {
+  readonly entries: readonly Entry[]
+  /** The process is killed at this call, or the first flush from it on fails. */
+  readonly at: number
+  readonly end: 'kill' | 'flush'
+  readonly isCut: boolean
+  readonly isSlow: boolean
+  readonly seed: number
+}
+
+const life: fc.Arbitrary<Life> = fc.record({
+  entries: fc.array(
+    anyEntry.filter(entry => encodeEntry(entry).length < 1_000),
+    { maxLength: 6 },
+  ),
+  at: fc.nat(30),
+  end: fc.constantFrom('kill', 'flush'),
+  isCut: fc.boolean(),
+  isSlow: fc.boolean(),
+  seed: fc.integer(),
+})
+
+const readBack = async (disk: MemoryDisk): Promise<Engine<never>> => (await recover<never>(disk.killed(), {})).engine
+
+/** How a state is with another entry. */
+function withEntry(engine: Engine<never>, entry: Entry): string {
+  const copy = new Engine<never>({}, engine.capture())
+  copy.apply(entry, SILENT)
+  return pictureOf(copy)
+}
+
+const startOf = (engine: Engine<never>): Entry => ({ time: START, ...engine.room, commands: [{ type: 'start' }] })
+
+/**
+ * Runs one process on a disk. Returns what it leaves, and which states the next process may find there.
+ *
+ * @param before - which states this one may find
+ */
+async function live(disk: MemoryDisk, { entries, at, end, isCut, isSlow, seed }: Life, before: ReadonlySet<string>) {
+  const chance = new Random(seed).next
+  const found = await readBack(disk)
+  expect([...before]).toContain(pictureOf(found))
+  let left: MemoryDisk | undefined
+  let hasFailed = false
+  disk.chance = chance
+  disk.calls = 0
+  disk.fail = (call, what) => {
+    if (call < at) return undefined
+    if (end === 'kill') left ??= disk.killed()
+    else if (hasFailed || !what.startsWith('flush')) return undefined
+    hasFailed = true
+    return failure('EIO')
+  }
+  const run = await Run.open(disk, SMALL, isSlow ? slowly() : undefined).catch((error: unknown) => {
+    if (!hasFailed) throw error
+  })
+  // What was found may be lost again until the process has opened it: nobody was told of it.
+  let allowed = new Set([...before, pictureOf(found), withEntry(found, startOf(found))])
+  if (run !== undefined && left === undefined) allowed = new Set([pictureOf(run.engine)])
+  for (const entry of run === undefined ? [] : entries) {
+    if (run === undefined || left !== undefined || run.refusals.length > 0) break
+    const either = new Set([pictureOf(run.engine), withEntry(run.engine, entry)])
+    await run.append([entry])
+    const isCertain = left === undefined && run.refusals.length === 0
+    allowed = isCertain ? new Set([pictureOf(run.engine)]) : either
+  }
+  left ??= disk.killed()
+  await run?.close().catch(() => undefined)
+  return { left: isCut ? left.cut(chance) : left, allowed }
+}
+
+describe('A store whose processes are killed, whose flushes fail, and whose power is cut, one after the other', () => {
+  it('starts again each time, with all that it acknowledged', { timeout: 300_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 5 }), async lives => {
+        let disk = new MemoryDisk()
+        let allowed: ReadonlySet<string> = new Set([pictureOf(new Engine<never>())])
+        for (const each of lives) ({ left: disk, allowed } = await live(disk, each, allowed))
+        expect([...allowed]).toContain(pictureOf(await readBack(disk)))
+      }),
+      { numRuns: effort(3_000, 300) },
+    )
+  })
+})

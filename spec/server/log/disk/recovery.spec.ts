@@ -1,0 +1,197 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Entry } from '../../../../src/server/engine/entry.js'
+import { emptyLog } from '../../../../src/server/log/disk/open.js'
+import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { encodeEntry } from '../../../../src/server/log/entry-codec.js'
+import { Random } from '../../../simulation/random.js'
+import { anyEntry } from '../any-entry.js'
+import { failure, MemoryDisk } from './memory-disk.js'
+import { pictureOf, Run, slowly } from './run.js'
+
+const RUNS = process.env['CI'] ? 300 : 30
+/** So that a few entries are worth a new state. */
+const SMALL = 400
+
+const some = (count: number): Entry[] =>
+  fc.sample(
+    anyEntry.filter(entry => encodeEntry(entry).length < 400),
+    { numRuns: count, seed: 7 },
+  )
+const stateOf = async (disk: MemoryDisk): Promise<string> => pictureOf((await recover<never>(disk, {})).engine)
+
+describe('A directory that is opened again', () => {
+  it('holds the state that was left, however often a state was written', { timeout: 60_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(anyEntry), { maxLength: 6 }),
+        fc.constantFrom(SMALL, 1e6),
+        async (all, worth) => {
+          const disk = new MemoryDisk()
+          for (const entries of all) {
+            const run = await Run.open(disk, worth)
+            await run.append(entries)
+            await run.close()
+            expect(run.troubles).toEqual([])
+            expect(await stateOf(disk)).toBe(run.pictures.at(-1))
+          }
+        },
+      ),
+      { numRuns: RUNS },
+    )
+  })
+
+  it('is one log when little was written, and one state and one log when much was', async () => {
+    const disk = new MemoryDisk()
+    const run = await Run.open(disk, SMALL)
+    for (const entry of some(20)) await run.append([entry])
+    await run.close()
+    expect([...disk.contents.keys()].map(name => name.split('-')[0])).toEqual(['mark', 'log', 'state'])
+  })
+
+  it('writes at once the state that is owed, for the process before did not live to write it', async () => {
+    const disk = new MemoryDisk()
+    disk.fail = (_, what) => (what === 'rename' ? failure('EIO') : undefined)
+    const run = await Run.open(disk, SMALL)
+    for (const entry of some(20)) await run.append([entry])
+    const left = disk.killed()
+    const kinds = ({ contents }: MemoryDisk): string[] =>
+      [...contents.keys()].map(name => name.replace(/-.*/, '')).sort()
+    expect(new Set(kinds(left))).toEqual(new Set(['log', 'mark', 'state']))
+    expect(kinds(left).filter(kind => kind === 'log').length).toBeGreaterThan(1)
+    const again = await Run.open(left, 1e6)
+    await again.close()
+    expect(kinds(left)).toEqual(['log', 'mark', 'state'])
+    expect(await stateOf(left)).toBe(again.pictures.at(-1))
+  })
+
+  it.each(['killed', 'cut'] as const)(
+    'has all that was committed when the process was %s at any call',
+    { timeout: 60_000 },
+    async how => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(anyEntry, { maxLength: 12 }),
+          fc.nat(60),
+          fc.integer(),
+          fc.boolean(),
+          async (entries, at, seed, isSlow) => {
+            const disk = new MemoryDisk()
+            let left: MemoryDisk | undefined
+            let committed = 0
+            let run: Run | undefined
+            disk.fail = call => {
+              if (call < at) return undefined
+              left ??= how === 'killed' ? disk.killed() : disk.cut(new Random(seed).next)
+              committed ||= run?.pictures.length ?? 0
+              return failure('EIO')
+            }
+            run = await Run.open(disk, SMALL, isSlow ? slowly() : undefined).catch(() => undefined)
+            for (const entry of entries) await run?.append([entry])
+            await run?.close()
+            if (run === undefined) return
+            const state = await stateOf(left ?? disk.killed())
+            const least = left === undefined ? run.pictures.length : committed
+            // An entry that was written, but not answered, may be there.
+            const healthy = await Run.open(new MemoryDisk())
+            await healthy.append(entries)
+            expect(healthy.pictures.lastIndexOf(state), `${least} committed`).toBeGreaterThanOrEqual(least - 1)
+            const after = await Run.open(left ?? disk.killed(), SMALL)
+            await after.close()
+          },
+        ),
+        { numRuns: RUNS },
+      )
+    },
+  )
+
+  it('is empty once it was emptied, also when that is cut short at any call', async () => {
+    const disk = new MemoryDisk()
+    const run = await Run.open(disk, SMALL)
+    await run.append(some(5))
+    await run.close()
+    const before = run.pictures.at(-1)
+    for (let at = 1; ; at++) {
+      const copy = disk.killed()
+      copy.fail = call => (call >= at ? failure('EIO') : undefined)
+      const done = await emptyLog(copy).then(
+        () => true,
+        () => false,
+      )
+      const { engine } = await recover<never>(copy.killed(), {})
+      if (engine.size > 0) expect(pictureOf(engine)).toBe(before)
+      if (done) {
+        expect(engine.size).toBe(0)
+        break
+      }
+    }
+  })
+})
+
+describe('A directory that was damaged', () => {
+  const written = async (worth: number) => {
+    const disk = new MemoryDisk()
+    const run = await Run.open(disk, worth)
+    for (const entry of some(8)) await run.append([entry])
+    await run.close()
+    return { disk, expected: run.pictures.at(-1) ?? '' }
+  }
+  const opens = async (disk: MemoryDisk): Promise<string> =>
+    stateOf(disk).catch(error => {
+      expect(error).toMatchObject({ code: expect.stringMatching(/^(damaged|format)$/) })
+      return 'refused'
+    })
+
+  it.each([SMALL, 1e6])('by a bit in any byte is refused, or holds all (a state every %i bytes)', async worth => {
+    const { disk, expected } = await written(worth)
+    const step = process.env['CI'] ? 1 : 7
+    for (const [name, bytes] of disk.contents) {
+      for (let at = 0; at < bytes.length; at += step) {
+        const flipped = bytes.slice()
+        flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8))
+        const found = await opens(disk.with(name, flipped))
+        if (found !== 'refused') expect(found, `${name} byte ${at}`).toBe(expected)
+      }
+    }
+  })
+
+  it.each([SMALL, 1e6])('by an end too early is refused, or holds all (a state every %i bytes)', async worth => {
+    const { disk, expected } = await written(worth)
+    for (const [name, bytes] of disk.contents) {
+      for (let length = 0; length < bytes.length; length += 3) {
+        const found = await opens(disk.with(name, bytes.slice(0, length)))
+        if (found !== 'refused') expect(found, `${name} of ${length}`).toBe(expected)
+      }
+    }
+  })
+
+  it('by the loss of a file is refused', async () => {
+    const { disk } = await written(SMALL)
+    for (const name of disk.contents.keys()) expect(await opens(disk.with(name, undefined)), name).toBe('refused')
+  })
+
+  it('is left as it is', async () => {
+    const { disk } = await written(1e6)
+    const [name = '', bytes = new Uint8Array()] = [...disk.contents].find(([name]) => name.startsWith('log')) ?? []
+    const lastByte = bytes.reduce((last, byte, at) => (byte === 0 ? last : at), 0)
+    const damaged = disk.with(name, bytes.slice(0, lastByte))
+    const before = damaged.contents
+    await expect(Run.open(damaged)).rejects.toMatchObject({ code: 'damaged' })
+    expect(damaged.contents).toEqual(before)
+  })
+
+  it('is opened beside files that no store made, and says which', async () => {
+    const { disk, expected } = await written(1e6)
+    const strayed = disk.with('notes.txt', new Uint8Array(9))
+    const { strays } = await recover(strayed, {})
+    expect([strays, await stateOf(strayed)]).toEqual([['notes.txt'], expected])
+    await (await Run.open(strayed)).close()
+    expect(strayed.contents.get('notes.txt')).toHaveLength(9)
+  })
+
+  it('is refused when all its files are of something else', async () => {
+    await expect(Run.open(new MemoryDisk().with('notes.txt', new Uint8Array(0)))).rejects.toMatchObject({
+      code: 'format',
+    })
+  })
+})

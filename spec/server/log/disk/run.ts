@@ -1,0 +1,82 @@
+import { concatBytes } from '../../../../src/core/util/bytes.js'
+import type { Engine } from '../../../../src/server/engine/engine.js'
+import type { Entry } from '../../../../src/server/engine/entry.js'
+import type { Files } from '../../../../src/server/log/disk/files.js'
+import { openLog } from '../../../../src/server/log/disk/open.js'
+import type { LogFailure } from '../../../../src/server/log/log.js'
+import { encodeState } from '../../../../src/server/log/state-codec.js'
+import { START } from '../../../support/manual-clock.js'
+
+const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
+
+/** A few entries, so that there is a rest of it, and often too little. */
+const AHEAD = 300
+/** A disk of which no flush is quick. */
+export const slowly = (): (() => number) => {
+  let time = 0
+  return () => (time += 10)
+}
+
+/** A state in hexadecimal digits. */
+export const pictureOf = (engine: Engine<never>): string =>
+  Buffer.from(concatBytes([...encodeState(engine.capture())])).toString('hex')
+
+/** An engine on a directory, and what its log said. */
+export class Run {
+  /** How the state was when it was opened, and after each entry that was committed. */
+  readonly pictures: string[]
+  readonly refusals: LogFailure[] = []
+  readonly troubles: unknown[] = []
+  readonly engine: Engine<never>
+  readonly #append: (entry: Entry) => void
+  readonly close: () => Promise<void>
+  #waiting = 0
+  #settled: () => void = () => undefined
+
+  private constructor({ engine, log }: Awaited<ReturnType<typeof openLog<never>>>, troubles: unknown[]) {
+    this.engine = engine
+    this.pictures = [pictureOf(engine)]
+    this.troubles = troubles
+    this.close = async () => log.close()
+    this.#append = entry => log.append(entry)
+    log.listen({
+      committed: entry => {
+        engine.apply(entry, SILENT)
+        this.pictures.push(pictureOf(engine))
+        this.#done()
+      },
+      rejected: (_, failure) => {
+        this.refusals.push(failure)
+        this.#done()
+      },
+    })
+  }
+
+  /** @param monotonic - by which flushes take their time; default none */
+  static async open(
+    files: Files,
+    worthReplacing = 16 * 1024 * 1024,
+    monotonic = () => 0,
+    isForced = false,
+  ): Promise<Run> {
+    const troubles: unknown[] = []
+    const sizes = { worthReplacing, ahead: AHEAD }
+    const troubled = (trouble: unknown): void => void troubles.push(trouble)
+    return new Run(await openLog<never>(files, { now: () => START, monotonic, troubled, sizes, isForced }), troubles)
+  }
+
+  /** Appends all at once, and waits until something has become of each. */
+  async append(entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return
+    this.#waiting = entries.length
+    const settled = new Promise<void>(resolve => {
+      this.#settled = resolve
+    })
+    for (const entry of entries) this.#append(entry)
+    await settled
+  }
+
+  #done(): void {
+    if (--this.#waiting === 0) this.#settled()
+  }
+}

@@ -1,0 +1,297 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { concatBytes, toBinaryString } from '../../../../src/core/util/bytes.js'
+import { Engine } from '../../../../src/server/engine/engine.js'
+import { type Entry, type Write, writeCommandOf } from '../../../../src/server/engine/entry.js'
+import { fileOf } from '../../../../src/server/log/disk/format.js'
+import { FRAME_HEADER, NO_SALT, seal } from '../../../../src/server/log/disk/frame.js'
+import { createLog } from '../../../../src/server/log/disk/open.js'
+import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { type Salvaged, salvage } from '../../../../src/server/log/disk/salvage.js'
+import { encodeEntry } from '../../../../src/server/log/entry-codec.js'
+import { effort } from '../../../support/effort.js'
+import { START } from '../../../support/manual-clock.js'
+import { resp3 } from '../../../support/words.js'
+import { anyEntry } from '../any-entry.js'
+import { MemoryDisk } from './memory-disk.js'
+import { pictureOf, Run } from './run.js'
+
+const NOW = START + 1_000_000
+
+/** One fault of a disk. */
+interface Fault {
+  readonly kind: 'bit' | 'end' | 'sector' | 'file'
+  /** Which file, and where in it, from 0 to below 1. */
+  readonly file: number
+  readonly at: number
+}
+
+const fault: fc.Arbitrary<Fault> = fc.record({
+  kind: fc.constantFrom('bit', 'bit', 'end', 'sector', 'file'),
+  file: fc.double({ min: 0, max: 0.999, noNaN: true }),
+  at: fc.double({ min: 0, max: 0.999, noNaN: true }),
+})
+
+/** A disk with one fault, and where that is. */
+function damage(disk: MemoryDisk, { kind, file, at }: Fault) {
+  const files = [...disk.contents].sort(([a], [b]) => (a < b ? -1 : 1))
+  const [name, bytes] = files[Math.floor(file * files.length)] ?? expect.fail('no file')
+  const place = Math.floor(at * bytes.length)
+  const faulty = bytes.slice()
+  if (kind === 'bit') faulty[place] = (faulty[place] ?? 0) ^ (1 << (place % 8))
+  if (kind === 'sector') faulty.fill(0, place, place + 64)
+  if (kind === 'file') return { disk: disk.with(name, undefined), name, from: 0, to: bytes.length }
+  if (kind === 'end') return { disk: disk.with(name, bytes.slice(0, place)), name, from: place, to: bytes.length }
+  return { disk: disk.with(name, faulty), name, from: place, to: kind === 'bit' ? place + 1 : place + 64 }
+}
+
+/** Writes of one key each, unconditional and without a token: they depend on nothing. */
+const plainEntry = fc
+  .record({ key: fc.nat(5), value: fc.nat(1_000), isDeletion: fc.boolean(), time: fc.nat(50) })
+  .map(({ key, value, isDeletion, time }) =>
+    entryOf(isDeletion ? ['DEL', `k${key}`] : ['SET', `k${key}`, `v${value}`.repeat(10)], time),
+  )
+
+function entryOf(words: readonly string[], time = 0, rest: Partial<Write> = {}): Entry {
+  const payload = new Uint8Array(resp3([...words]))
+  const command = writeCommandOf(payload) ?? expect.fail('no write')
+  const timestamp = `${START}:0:client`
+  const write: Write = { type: 'write', payload, command, timestamp, origin: undefined, ...rest }
+  return { time: START + time, maxKeys: 100, maxBytes: 1e9, commands: [write] }
+}
+
+/** What a directory holds that was made of what was salvaged. */
+async function recovered(salvaged: Salvaged): Promise<Engine<never>> {
+  const disk = new MemoryDisk()
+  await createLog(disk, salvaged.capture(NOW), salvaged.position)
+  const { engine, position } = await recover<never>(disk, {})
+  expect(position).toBe(salvaged.position)
+  return engine
+}
+
+const valuesOf = (engine: Engine<never>): Record<string, string> =>
+  Object.fromEntries(Array.from(engine.records(), ([key, { value }]) => [toBinaryString(key), toBinaryString(value)]))
+
+async function written(lives: readonly (readonly Entry[])[], worth: number) {
+  const disk = new MemoryDisk()
+  let run: Run | undefined
+  for (const entries of lives) {
+    run = await Run.open(disk, worth)
+    for (const entry of entries) await run.append([entry])
+    await run.close()
+  }
+  return { disk, run: run ?? (await Run.open(disk, worth)) }
+}
+
+describe('A directory without a fault', () => {
+  it('is recovered as it is', async () => {
+    const small = anyEntry.filter(entry => encodeEntry(entry).length < 1_000)
+    const property = fc.asyncProperty(
+      fc.array(fc.array(small), { minLength: 1, maxLength: 3 }),
+      fc.constantFrom(400, 1e6),
+      async (lives, worth) => {
+        const { disk, run } = await written(lives, worth)
+        const salvaged = await salvage(disk)
+        expect([salvaged.omissions, salvaged.torn, salvaged.isEndKnown]).toEqual([[], 0, true])
+        expect(pictureOf(await recovered(salvaged))).toBe(pictureOf(run.engine))
+      },
+    )
+    await fc.assert(property, { numRuns: effort(200, 30) })
+  })
+})
+
+describe('A directory with one fault', () => {
+  it('is recovered with each record before the fault, and each behind it that depends on nothing', async () => {
+    const property = fc.asyncProperty(
+      fc.array(plainEntry, { minLength: 1, maxLength: 12 }),
+      fault,
+      async (entries, fault) => {
+        const { disk } = await written([entries], 1e6)
+        const before = disk.contents
+        const damaged = damage(disk, fault)
+        const salvaged = await salvage(damaged.disk)
+        expect(disk.contents).toEqual(before)
+        const lost = new Set<number>()
+        for (const omission of salvaged.omissions) {
+          if (omission.type !== 'entries') expect.fail(`an omission of ${omission.type}`)
+          for (let position = omission.first; position <= omission.last; position++) lost.add(position)
+        }
+        // Position 1 is the start of the store, which changes nothing.
+        const model = new Map<string, string>()
+        entries.forEach((entry, index) => {
+          if (lost.has(index + 2)) return
+          const [command] = entry.commands
+          if (command?.type !== 'write') return
+          const key = toBinaryString(command.command.key)
+          if (command.command.verb === 'SET') model.set(key, toBinaryString(command.command.value))
+          else model.delete(key)
+        })
+        expect(valuesOf(await recovered(salvaged))).toEqual(Object.fromEntries(model))
+        expect(lost.size).toBeLessThanOrEqual(lostAtMost(disk, damaged))
+      },
+    )
+    await fc.assert(property, { numRuns: effort(3_000, 300) })
+  })
+
+  it('of any kind, with any entries and snapshots, is recovered into one that opens and holds nothing that never was', async () => {
+    const small = anyEntry.filter(entry => encodeEntry(entry).length < 1_000)
+    const property = fc.asyncProperty(
+      fc.array(fc.array(small, { maxLength: 6 }), { minLength: 1, maxLength: 3 }),
+      fc.constantFrom(400, 1e6),
+      fault,
+      async (lives, worth, fault) => {
+        const { disk, run } = await written(lives, worth)
+        const damaged = damage(disk, fault)
+        const salvaged = await salvage(damaged.disk)
+        const engine = await recovered(salvaged)
+        if (salvaged.omissions.length === 0) expect(valuesOf(engine)).toEqual(valuesOf(run.engine))
+      },
+    )
+    await fc.assert(property, { numRuns: effort(2_000, 200) })
+  })
+})
+
+/** How many entries a fault hits, by their frames; a head is none. */
+function lostAtMost(disk: MemoryDisk, { name, from, to }: { name: string; from: number; to: number }): number {
+  const bytes = disk.contents.get(name) ?? new Uint8Array(0)
+  if (fileOf(name)?.kind !== 'log') return 0
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let [count, at] = [0, 48]
+  while (at + 16 < bytes.length && view.getUint32(at) > 0) {
+    const end = at + 16 + view.getUint32(at)
+    if (from < end && to > at) count++
+    at = end
+  }
+  return count
+}
+
+describe('A log whose first sector is destroyed', () => {
+  it('loses the entries in it alone, though what tells frames from values was there, and values look like frames', async () => {
+    const frames = Array.from({ length: 20 }, (_, i) => seal(new Uint8Array(FRAME_HEADER + i), 1 + i, NO_SALT))
+    const value = toBinaryString(concatBytes(frames))
+    const keys = Array.from({ length: 10 }, (_, i) => `k${i}`)
+    const { disk } = await written([keys.map(key => entryOf(['SET', key, value]))], 1e6)
+    const [name, bytes] = [...disk.contents].find(([name]) => name.startsWith('log')) ?? expect.fail('no log')
+    const faulty = bytes.slice()
+    faulty.fill(0, 0, 512)
+    const salvaged = await salvage(disk.with(name, faulty))
+    expect(salvaged.omissions).toMatchObject([{ type: 'entries', first: 1, last: 2, extent: { file: name } }])
+    expect(Object.keys(valuesOf(await recovered(salvaged)))).toEqual(keys.slice(1))
+  })
+})
+
+describe('A snapshot with damage', () => {
+  const KEYS = 3_000
+  const snapshot = async (): Promise<{ disk: MemoryDisk; name: string; bytes: Uint8Array }> => {
+    const engine = new Engine<never>()
+    const silent = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
+    for (let i = 0; i < KEYS; i++)
+      engine.apply({ ...entryOf(['SET', `k${i}`, 'v'.repeat(200)]), maxKeys: KEYS }, silent)
+    const disk = new MemoryDisk()
+    await createLog(disk, engine.capture(), 7)
+    const [name, bytes] = [...disk.contents].find(([name]) => name.startsWith('state')) ?? expect.fail('no snapshot')
+    return { disk, name, bytes }
+  }
+  const flipped = (bytes: Uint8Array, at: number): Uint8Array => {
+    const copy = bytes.slice()
+    copy[at] = (copy[at] ?? 0) ^ 1
+    return copy
+  }
+
+  it('loses the records of the damaged block alone, which are counted and named', async () => {
+    const { disk, name, bytes } = await snapshot()
+    const salvaged = await salvage(disk.with(name, flipped(bytes, 300_000)))
+    const [omission] = salvaged.omissions
+    if (omission?.type !== 'records') expect.fail('no records are left out')
+    expect(salvaged.omissions).toHaveLength(1)
+    expect(salvaged.lostKeys).toBe(omission.keys.length)
+    const engine = await recovered(salvaged)
+    expect(engine.size).toBe(KEYS - omission.keys.length)
+    expect(omission.keys.length).toBeLessThan(600)
+    for (const key of omission.keys) expect(engine.peek(key)).toBe(undefined)
+  })
+
+  it.each([
+    ['its head', 20, 0],
+    ['the block that says how many keys it has', 70, 0],
+  ])('loses no record by damage of %s', async (_, at, lost) => {
+    const { disk, name, bytes } = await snapshot()
+    const engine = await recovered(await salvage(disk.with(name, flipped(bytes, at))))
+    expect(engine.size).toBe(KEYS - lost)
+  })
+
+  it('loses what is behind an end that comes too early, and says how many keys', async () => {
+    const { disk, name, bytes } = await snapshot()
+    const salvaged = await salvage(disk.with(name, bytes.slice(0, 300_000)))
+    const engine = await recovered(salvaged)
+    expect(engine.size + (salvaged.lostKeys ?? 0)).toBe(KEYS)
+    expect(salvaged.omissions.map(({ type }) => type)).toEqual(['records'])
+  })
+
+  it('that is missing leaves the log behind it, and says so', async () => {
+    const { disk, name } = await snapshot()
+    const salvaged = await salvage(disk.with(name, undefined))
+    expect(salvaged.omissions).toMatchObject([{ type: 'records', file: name, extent: undefined }])
+    expect([salvaged.lostKeys, salvaged.position]).toEqual([undefined, 7])
+  })
+})
+
+describe('A write behind a gap', () => {
+  const damagedAt = async (entries: readonly Entry[], position: number): Promise<Salvaged> => {
+    const { disk } = await written([entries], 1e6)
+    const [name, bytes] = [...disk.contents].find(([name]) => name.startsWith('log')) ?? expect.fail('no log')
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    let at = 48
+    for (let number = 1; number < position; number++) at += 16 + view.getUint32(at)
+    const faulty = bytes.slice()
+    faulty[at + 16 + view.getUint32(at) - 1] = 0xee
+    return salvage(disk.with(name, faulty))
+  }
+  const lost = entryOf(['SET', 'lost', 'x'])
+
+  it('is taken when it has neither a condition nor a token, with a new version', async () => {
+    const salvaged = await damagedAt([entryOf(['SET', 'a', '1']), lost, entryOf(['SET', 'a', '2'])], 3)
+    const engine = await recovered(salvaged)
+    expect(valuesOf(engine)).toEqual({ a: '2' })
+    expect(engine.peek(new Uint8Array([97]))?.version.wallClock).toBe(NOW)
+    expect(salvaged.omissions).toMatchObject([
+      { type: 'entries', first: 3, last: 3, extent: { file: expect.any(String) } },
+    ])
+  })
+
+  it.each([
+    ['a condition', entryOf(['SET', 'a', '2', 'NX']), 'condition'],
+    ['a value to compare', entryOf(['VDEL', 'a', '1']), 'condition'],
+    ['a fencing token', entryOf(['SET', 'a', '2'], 0, { fencingToken: `${START}:0:lock` }), 'fencing-token'],
+    [
+      'a sender that may repeat it',
+      entryOf(['SET', 'a', '2'], 0, {
+        origin: { clientId: 'c', correlationData: Uint8Array.of(1), dup: true, messageExpiry: 10 },
+      }),
+      'repeat',
+    ],
+  ] as const)('is left out with %s, and reported with key, position and bytes', async (_, entry, why) => {
+    const salvaged = await damagedAt([entryOf(['SET', 'a', '1']), lost, entry], 3)
+    expect(valuesOf(await recovered(salvaged))).toEqual({ a: '1' })
+    const [, omission] = salvaged.omissions
+    expect(omission).toMatchObject({ type: 'write', position: 4, key: Uint8Array.of(97), why })
+  })
+
+  it('with a condition is taken again once its key is certain', async () => {
+    const entries = [lost, entryOf(['SET', 'a', '1']), entryOf(['SET', 'a', '2', 'NEX', '1'])]
+    const salvaged = await damagedAt(entries, 2)
+    expect(valuesOf(await recovered(salvaged))).toEqual({ a: '2' })
+    expect(salvaged.omissions).toHaveLength(1)
+  })
+
+  it('is not refused for want of room that keys had which are missing', async () => {
+    const full = { ...entryOf(['SET', 'b', '1']), maxKeys: 1 }
+    const salvaged = await damagedAt([entryOf(['SET', 'a', '1']), entryOf(['DEL', 'a']), full], 3)
+    expect(valuesOf(await recovered(salvaged))).toEqual({ a: '1', b: '1' })
+  })
+
+  it('does not hide the keys of the damaged entry, where they can be read', async () => {
+    const { omissions } = await damagedAt([lost, entryOf(['SET', 'a', '1'])], 2)
+    expect(omissions).toMatchObject([{ keys: [new Uint8Array(Buffer.from('lost'))] }])
+  })
+})

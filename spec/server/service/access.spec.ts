@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import { isOwnStoreTopic } from '../../../src/server/service/access.js'
+import { openStore } from '../../support/open-store.js'
+import { INVOKE_TOPIC, notificationTopicOf, RawClient, RESERVED, responseTopicOf } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+
+const FORGED = '*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n'
+const NOT_AUTHORIZED = 135
+
+async function open() {
+  const { store } = await openStore()
+  const [alice, mallory] = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.url, 'mallory')]
+  await alice.request(command('KEYNOTIFY k'))
+  return { store, alice, mallory }
+}
+
+it('A topic is a client’s own by its id alone: the letters behind it count', () => {
+  const own = 'services/statestore/_any_/command/invoke/response'
+  expect(isOwnStoreTopic('j', `clients/6a/${own}`)).toBe(true)
+  expect(isOwnStoreTopic('j', `clients/6A/${own}`)).toBe(true)
+  for (const topic of [`clients/6A/${own.toUpperCase()}`, `clients/6a/${own.replace('s', '\u017f')}`])
+    expect(isOwnStoreTopic('j', topic)).toBe(false)
+})
+
+describe('A client may not publish to', () => {
+  it.each([
+    ['a notification topic of another', notificationTopicOf('alice', 'k')],
+    ['a notification topic of its own', notificationTopicOf('mallory', 'k')],
+    ['anything else below the reserved prefix', `${RESERVED}/news`],
+    ['the response topic of another', responseTopicOf('alice')],
+    [
+      'the response topic of another, in Base16',
+      'clients/616C696365/services/statestore/_any_/command/invoke/response',
+    ],
+    ['topics of the broker', '$SYS/news'],
+  ])('%s: PUBACK 135 with a reason, and it arrives nowhere', async (_, topic) => {
+    const { alice, mallory } = await open()
+    await alice.subscribe('#')
+    const { reasonCode, reasonString } = await mallory.publish(topic, FORGED)
+    expect(reasonCode).toBe(NOT_AUTHORIZED)
+    expect(reasonString).toMatch(/\w/)
+    await alice.settled()
+    expect(alice.inbox).toEqual([])
+    await mallory.settled()
+    expect(mallory.inbox).toEqual([])
+  })
+
+  it.each([0, 1, 2] as const)('a notification topic with QoS %i, retained', async qos => {
+    const { store, alice, mallory } = await open()
+    await mallory.publish(notificationTopicOf('alice', 'k'), FORGED, { qos, retain: true })
+    await mallory.settled()
+    await alice.settled()
+    expect(alice.inbox).toEqual([])
+    const late = await RawClient.ready(store.url, 'late')
+    await late.subscribe('#')
+    await late.settled()
+    expect(late.inbox).toEqual([])
+  })
+
+  it.each([notificationTopicOf('alice', 'k'), responseTopicOf('alice')])('%s by its last will', async topic => {
+    const { store } = await open()
+    const will = { topic, payload: Buffer.from(FORGED), qos: 1, retain: false } as const
+    await expect(RawClient.connect(store.url, 'dying', { will })).rejects.toMatchObject({ code: NOT_AUTHORIZED })
+    expect(store.clientIds).not.toContain('dying')
+  })
+})
+
+describe('A client may not subscribe to', () => {
+  it.each([
+    ['the notifications of another', notificationTopicOf('alice')],
+    ['one notification topic of another', notificationTopicOf('alice', 'k')],
+    ['the notifications of all', `${RESERVED}/+/command/notify/+`],
+    ['everything below the reserved prefix', `${RESERVED}/#`],
+    ['the requests', INVOKE_TOPIC],
+    ['the responses of another', responseTopicOf('alice')],
+    ['the responses of another, in Base16', 'clients/616C696365/services/statestore/#'],
+    ['the responses of another, in a group', `$share/g/${responseTopicOf('alice')}`],
+    ['the responses of all', 'clients/+/services/statestore/#'],
+  ])('%s: SUBACK 135', async (_, filter) => {
+    const { mallory } = await open()
+    expect(await mallory.subscribe(filter)).toBe(NOT_AUTHORIZED)
+    await mallory.settled()
+  })
+
+  it.each(['al', 'alice2', 'alice/x', ''])(
+    'the notifications of a client whose id only looks like its own: %s',
+    async id => {
+      const { store } = await openStore()
+      const alice = await RawClient.connect(store.url, 'alice')
+      expect(await alice.subscribe(notificationTopicOf(id))).toBe(NOT_AUTHORIZED)
+    },
+  )
+})
+
+describe('A client whose id is the beginning of another', () => {
+  it.each(['alice/2', 'alice/services'])('may not publish to the response topic of that other: %s', async id => {
+    const { store } = await openStore()
+    const [alice, other] = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.url, id)]
+    const { reasonCode } = await alice.publish(responseTopicOf(id), FORGED)
+    await other.settled()
+    expect([reasonCode, other.inbox.length]).toEqual([NOT_AUTHORIZED, 0])
+  })
+})
+
+describe('A client may', () => {
+  it.each([
+    ['all its notifications', notificationTopicOf('alice')],
+    ['one of its notification topics', notificationTopicOf('alice', 'k')],
+    ['its notifications in lower-case Base16', notificationTopicOf('alice').replace('616C696365', '616c696365')],
+    ['its notifications under its plain id, as the .NET client does', `${RESERVED}/alice/command/notify/+`],
+    ['its responses', responseTopicOf('alice')],
+    ['#', '#'],
+  ])('subscribe to %s', async (_, filter) => {
+    const { alice } = await open()
+    expect(await alice.subscribe(filter, 1)).toBe(1)
+  })
+
+  it('publish to whatever else is below clients/', async () => {
+    const { alice, mallory } = await open()
+    await alice.subscribe('clients/alice/#')
+    expect((await mallory.publish('clients/alice/inbox', 'hello')).reasonCode).toBe(0)
+    await alice.received(1)
+    expect(alice.inbox.map(({ topic, text }) => [topic, text])).toEqual([['clients/alice/inbox', 'hello']])
+  })
+})

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest'
+import { as } from '../../support/backwards.js'
+import { effort } from '../../support/effort.js'
+import type { Attacker } from './support/attacker.js'
+import { auth, connect, PROPERTY, properties } from './support/packets.js'
+import { SOME_RIGHTS } from './support/policies.js'
+import { openScene, prepareScenes, type Scene } from './support/scene.js'
+
+prepareScenes()
+
+const METHOD = 'backwards'
+const [CONNACK, DISCONNECT, AUTH] = [0x20, 0xe0, 0xf0]
+const [ACCEPTED, PROTOCOL_ERROR] = [0, 0x82]
+const AT_ONCE = 20_000
+
+/** The data says nothing: whoever came with a password shows it again. */
+const RENEWAL = auth(METHOD, 'x')
+const byMethod = properties(PROPERTY.authenticationMethod(METHOD))
+const greeting = (id: string): Buffer => connect(id, { ...as('mallory'), properties: byMethod })
+const times = (packet: Buffer, count: number): Buffer => Buffer.alloc(count * packet.length, packet)
+
+async function come(scene: Scene, id: string): Promise<Attacker> {
+  const attacker = await scene.connect(greeting(id))
+  expect([attacker.last[0], attacker.last[3]]).toEqual([CONNACK, ACCEPTED])
+  return attacker
+}
+
+/** Type and reason code of the packet at an offset, which is shorter than 128 bytes. */
+const codeOf = (bytes: Buffer, at = 0): readonly unknown[] => {
+  const type = bytes[at]
+  return [type, bytes[at + (type === CONNACK ? 3 : 2)]]
+}
+
+/** Of the last packet that was heard before the connection ended. */
+async function lastOf(attacker: Attacker): Promise<readonly unknown[]> {
+  await attacker.gone()
+  let [at, next] = [0, 0]
+  while (next < attacker.last.length) {
+    at = next
+    next += 2 + (attacker.last[at + 1] ?? 0)
+  }
+  return codeOf(attacker.last, at)
+}
+
+const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<void>>> = {
+  'at once, by who is in': async (scene, id) => {
+    const attacker = await come(scene, id)
+    await attacker.send(times(RENEWAL, AT_ONCE))
+    expect(await lastOf(attacker)).toEqual([DISCONNECT, PROTOCOL_ERROR])
+  },
+  'one after the other, as fast as they are answered': async (scene, id) => {
+    const attacker = await come(scene, id)
+    for (let n = 0; n < effort(2_000, 500); n++) {
+      await Promise.all([attacker.hears(), attacker.send(RENEWAL)])
+      expect(codeOf(attacker.last)).toEqual([AUTH, 0])
+    }
+  },
+  'right behind CONNECT': async (scene, id) => {
+    const attacker = await scene.open()
+    await attacker.send(greeting(id), times(RENEWAL, AT_ONCE))
+    expect(await lastOf(attacker)).toEqual([DISCONNECT, PROTOCOL_ERROR])
+  },
+  'without CONNECT': async (scene, id) => {
+    for (let n = 0; n < 50; n++) {
+      const attacker = await scene.open()
+      await attacker.send(times(n % 2 === 0 ? RENEWAL : auth(METHOD, id, 0x18), 100))
+      await attacker.gone()
+      expect(attacker.received).toBe(0)
+    }
+  },
+}
+
+describe('A flood of AUTH', () => {
+  it.each(Object.entries(ATTACKS))(
+    '%s, keeps nobody else waiting',
+    async (_, attack) => {
+      const scene = await openScene({ policy: SOME_RIGHTS })
+      await scene.under(
+        async () => {
+          await Promise.all(Array.from({ length: 8 }, async (_, n) => attack(scene, `flood-${n}`)))
+          const innocent = await scene.connect(connect('another', as('innocent')))
+          expect(codeOf(innocent.last)).toEqual([CONNACK, ACCEPTED])
+        },
+        { toTheEnd: true, longestAttack: 15_000 },
+      )
+    },
+    30_000,
+  )
+})

@@ -1,0 +1,124 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { PendingWrites } from '../../../src/pubsub/bridge/pending-writes.js'
+import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
+import { bundle, type Program } from '../../support/bundle.js'
+
+const MB = 1024 * 1024
+/** What the process may take beyond what it took before: the bound of the bridge, and what waits to be collected. */
+const MAX_GROWTH_MB = 200
+const CONNECTIONS = 4
+const FRAMES = 30
+
+let program: Program
+beforeAll(async () => {
+  program = await bundle(new URL('support/bridge-process.ts', import.meta.url))
+})
+afterAll(async () => program[Symbol.asyncDispose]())
+
+async function openBridgeProcess() {
+  const options = ['--expose-gc', '--disable-warning=RX_STATESTORE_ANONYMOUS']
+  const child = fork(program.path, [], { execArgv: options, env: { PATH: process.env['PATH'] } })
+  onTestFinished(() => child.disconnect())
+  const [{ url }] = await once(child, 'message')
+  const ask = async (order: 'up' | 'down' | 'memory'): Promise<{ held: number; peak: number }> => {
+    const answer = once(child, 'message')
+    child.send(order)
+    const [memory] = await answer
+    return { held: memory.held / MB, peak: memory.peak / MB }
+  }
+  return { connect: async (user: string) => RawPubSubClient.connect(`${url}?user=${user}`), ask }
+}
+
+const write = (key: string, value: unknown) => ({
+  type: 'event',
+  event: 'key:set',
+  dataType: 'json',
+  data: { key, value },
+})
+
+/** ms that each of some pings takes. */
+async function pingsOf(client: RawPubSubClient, count: number): Promise<number[]> {
+  const durations: number[] = []
+  for (let i = 0; i < count; i++) {
+    const began = performance.now()
+    const { length } = client.frames
+    client.socket.send('{"type":"ping"}')
+    await client.seen(frame => frame['type'] === 'pong' && client.frames.indexOf(frame) >= length)
+    durations.push(performance.now() - began)
+    await new Promise(resolve => setTimeout(resolve, 3))
+  }
+  return durations.sort((a, b) => a - b)
+}
+
+const at99 = (durations: readonly number[]): number => durations[Math.floor(0.99 * (durations.length - 1))] ?? 0
+
+describe('writes through a bridge whose store is away', () => {
+  it.each([
+    ['without an answer', false],
+    ['with an answer', true],
+  ])('cost a bounded memory, %s, and leave room for another user', async (_, isAnswered) => {
+    const { connect, ask } = await openBridgeProcess()
+    const innocent = await connect('innocent')
+    const quiet = at99(await pingsOf(innocent, 100))
+    const before = await ask('down')
+    const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
+    // As JavaScript has it, such a value is many times larger than as text.
+    const value = Array.from({ length: 100_000 }, () => [])
+    const frame = write('k', value)
+    const flood = attackers.map(async ({ socket }) => {
+      for (let i = 0; i < FRAMES && socket.readyState === socket.OPEN; i++) {
+        const text = JSON.stringify(isAnswered ? { ...frame, ackId: i + 1 } : frame)
+        await new Promise(resolve => socket.send(text, resolve))
+      }
+    })
+    const durations = await pingsOf(innocent, 100)
+    await Promise.all(flood)
+    const pending = innocent.request(write('mine', 1))
+    const { held, peak } = await ask('memory')
+    await ask('up')
+    expect(await pending).toMatchObject({ success: true })
+    const words = `p99 ${at99(durations).toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms; ${held.toFixed(0)} MB held, peak ${peak.toFixed(0)} MB`
+    if (process.env['FIGURES']) console.info(words)
+    expect(held - before.held, words).toBeLessThan(MAX_GROWTH_MB)
+  })
+})
+
+describe('writes that have no result', () => {
+  const MAX = 1_000
+  let givenUp: string[] = []
+  const write = (connectionId: string, cost: number, userId?: string) => ({
+    connectionId,
+    userId,
+    cost,
+    cancel: () => givenUp.push(userId ?? connectionId),
+  })
+
+  it('of a user with many connections give way to those of others, the newest first', () => {
+    givenUp = []
+    const pending = new PendingWrites(MAX)
+    for (let i = 0; i < 100; i++) pending.tryAdd(write(String(i), 10, 'mallory'))
+    expect([pending.tryAdd(write('100', 10, 'mallory')), givenUp]).toEqual([false, []])
+    expect([pending.tryAdd(write('a', 25, 'ann')), pending.tryAdd(write('b', 5)), givenUp]).toEqual([
+      true,
+      true,
+      ['mallory', 'mallory', 'mallory'],
+    ])
+    expect(pending.cost).toBe(MAX)
+  })
+
+  it('leave room for a newcomer however many others there are', () => {
+    const pending = new PendingWrites(MAX)
+    for (let i = 0; i < 50; i++) while (pending.tryAdd(write(String(i), 1)));
+    expect([pending.tryAdd(write('newcomer', 1)), pending.cost]).toEqual([true, MAX])
+  })
+
+  it('are a thousand of a connection at most, and counted until they are removed', () => {
+    const pending = new PendingWrites()
+    const writes = Array.from({ length: 1_001 }, () => write('a', 1))
+    expect(writes.filter(each => pending.tryAdd(each))).toHaveLength(1_000)
+    for (const each of writes) pending.remove(each)
+    expect([pending.cost, pending.tryAdd(write('a', 1))]).toEqual([0, true])
+  })
+})

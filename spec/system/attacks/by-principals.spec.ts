@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { as } from '../../support/backwards.js'
+import { effort } from '../../support/effort.js'
+import { UPGRADE } from '../../support/upgrade.js'
+import { command, resp3 } from '../../support/words.js'
+import type { Attacker } from './support/attacker.js'
+import {
+  type ConnectOptions,
+  connect,
+  PROPERTY,
+  properties,
+  publish,
+  request,
+  subscribe,
+  variable,
+} from './support/packets.js'
+import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
+import { openScene, prepareScenes, type Scene } from './support/scene.js'
+
+prepareScenes()
+
+const KIB = 1024
+const MIB = 1024 * KIB
+const { responseTopic, sessionExpiry, willDelay } = PROPERTY
+
+const POLICIES = {
+  'with rights of her own': SOME_RIGHTS,
+  'with no right but to connect': NO_RIGHTS,
+} as const
+
+const greeting = (id: string, more: ConnectOptions = {}): Buffer => connect(id, { ...as('mallory'), ...more })
+const come = async (scene: Scene, id: string, more?: ConnectOptions): Promise<Attacker> =>
+  scene.connect(greeting(id, more))
+const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
+const inAll = async (count: number, act: (n: number) => Promise<unknown>): Promise<unknown> =>
+  Promise.all(numbers(count).map(act))
+const oneByteFrame = (byte: number): Buffer => Buffer.of(0x82, 0x81, 0, 0, 0, 0, byte)
+
+const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<unknown>>> = {
+  'leaves wills behind that wait': async scene => {
+    const will = { topic: 'mallory/will', payload: Buffer.alloc(60_000), properties: properties(willDelay(3_600)) }
+    for (let n = 0; n < effort(800, 400); n += 100)
+      await inAll(100, async at => {
+        const mortal = await come(scene, `mortal-${n + at}`, { will, properties: properties(sessionExpiry(3_600)) })
+        mortal.hangUp()
+      })
+  },
+  'begins large packets and does not end them': async scene => {
+    const head = Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)])
+    const most = Buffer.alloc(4 * MIB)
+    await inAll(30, async n => (await come(scene, `half-${n}`)).send(head, most))
+  },
+  'sends WebSocket frames of a byte': async scene => {
+    const hello = greeting('crumbs')
+    await inAll(10, async n => {
+      const attacker = await scene.open(scene.store.addresses.wsUrl)
+      await attacker.send(Buffer.from(UPGRADE))
+      await attacker.hears()
+      const own = Buffer.from(hello)
+      own[hello.indexOf('crumbs') + 5] = 65 + n
+      const large = publish('mallory/t', Buffer.alloc(MIB)).subarray(0, 20)
+      for (const byte of [...own, ...large]) await attacker.send(oneByteFrame(byte))
+      await attacker.send(Buffer.alloc(7 * 64 * KIB, oneByteFrame(0)))
+    })
+  },
+  'floods with QoS 0': async scene => {
+    const reader = await come(scene, 'reader')
+    await reader.send(subscribe(['mallory/flood']))
+    await reader.settled()
+    const message = publish('mallory/flood', Buffer.from('x'))
+    await inAll(4, async n => {
+      const attacker = await come(scene, `flood-${n}`)
+      for (let sent = 0; sent < effort(6, 3); sent++) await attacker.send(Buffer.alloc(5_000 * message.length, message))
+    })
+  },
+  'subscribes to thousands of filters at once': async scene => {
+    const attacker = await come(scene, 'filters', { properties: properties(sessionExpiry(3_600)) })
+    await attacker.send(subscribe(numbers(20_000).map(n => `mallory/+/${n}/#`)))
+    await attacker.settled()
+  },
+  'subscribes to filters that nearly match': async scene => {
+    const attacker = await come(scene, 'nearly')
+    const deep = 'a/'.repeat(90)
+    const wild = numbers(900).map(n => {
+      const levels = Array.from(deep.slice(0, -1).split('/'), (level, at) => ((n >> (at % 10)) & 1 ? '+' : level))
+      return `mallory/${levels.join('/')}/x`
+    })
+    for (let at = 0; at < wild.length; at += 100) await attacker.send(subscribe(wild.slice(at, at + 100)))
+    await attacker.settled()
+    const message = publish(`mallory/${deep}y`, Buffer.of(1))
+    await attacker.send(Buffer.alloc(150 * message.length, message))
+    await attacker.settled()
+  },
+  'uses long keys that differ little': async scene => {
+    const attacker = await come(scene, 'keys')
+    const key = (n: number): string => `mallory/${'k'.repeat(20_000)}${n}${'k'.repeat(1_000)}`
+    for (const verb of ['KEYNOTIFY', 'GET', 'SET'])
+      for (let n = 1; n <= 300; n++) {
+        const words = [verb, key(n), ...(verb === 'SET' ? ['v'] : [])]
+        await attacker.send(request('keys', resp3(words), n))
+      }
+    await attacker.settled()
+  },
+  'says properties twice': async scene => {
+    const twice = properties(responseTopic('mallory/x'), responseTopic('mallory/y'))
+    await inAll(50, async n => {
+      const attacker = await come(scene, `twice-${n}`)
+      await attacker.send(publish('mallory/t', Buffer.alloc(0), { properties: twice }))
+      await attacker.gone()
+    })
+    await come(scene, 'thrice', { properties: properties(sessionExpiry(1), sessionExpiry(2)) })
+  },
+  'looks around': async scene => {
+    const attacker = await come(scene, 'spy')
+    await attacker.send(subscribe(['$SYS/#', '#', '+/#', 'clients/#', '$share/g/#', '$share/g/clients/#']))
+    await attacker.send(request('spy', command('SCAN *'), 2))
+    await attacker.settled()
+    expect(String(attacker.last)).not.toContain('innocent')
+  },
+  'retains without an end': async scene => {
+    const attacker = await come(scene, 'retains')
+    for (let n = 1; n <= effort(1_000, 600); n++)
+      await attacker.send(publish(`mallory/${n}`, Buffer.alloc(64 * KIB), { retain: true, qos: 1, id: n }))
+    await attacker.settled()
+  },
+  'begins messages with QoS 2 and ends none': async scene => {
+    await inAll(4, async who => {
+      const attacker = await come(scene, `half-${who}`, { properties: properties(sessionExpiry(3_600)) })
+      for (let n = 1; n <= effort(300, 200) && !attacker.ended; n++)
+        await attacker.send(publish('mallory/halfway', Buffer.alloc(64 * KIB), { qos: 2, id: n }))
+      await attacker.settled()
+    })
+  },
+  'has many sessions at the hub for which much waits': async ({ store }, may) => {
+    const open = async (): Promise<WebSocket> => {
+      const url = `${store.addresses.hub}/client/hubs/h?user=mallory&may=${may}`
+      const socket = new WebSocket(url, 'json.reliable.webpubsub.azure.v1')
+      socket.on('error', () => undefined)
+      await new Promise(resolve => socket.once('message', resolve))
+      return socket
+    }
+    const members = await Promise.all(numbers(effort(150, 60)).map(open))
+    for (const [n, member] of members.entries()) {
+      member.send(JSON.stringify({ type: 'joinGroup', group: `g${n}`, ackId: 1 }))
+      member.pause()
+    }
+    const sender = await open()
+    const data = 'x'.repeat(60 * KIB)
+    for (let round = 0; round < 8; round++)
+      for (const n of members.keys())
+        sender.send(
+          JSON.stringify({ type: 'sendToGroup', group: `g${n}`, dataType: 'text', data, ackId: 1_000 * round + n }),
+        )
+    sender.send(JSON.stringify({ type: 'sendToGroup', group: 'last', dataType: 'text', data: '', ackId: 99_999 }))
+    await new Promise<void>(resolve => {
+      sender.on('message', text => String(text).includes('99999') && resolve())
+      sender.once('close', () => resolve())
+    })
+    for (const socket of [...members, sender]) socket.terminate()
+  },
+  'holds the console up': async scene =>
+    inAll(300, async () => {
+      const attacker = await scene.open(scene.store.addresses.console)
+      await attacker.send(Buffer.from('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '))
+      await attacker.send(Buffer.from('x'))
+    }),
+}
+
+describe('Mallory,', () => {
+  it.each(Object.entries(POLICIES))(
+    '%s, does all that was ever tried, and nobody else notices',
+    {
+      timeout: 60_000,
+    },
+    async (rights, policy) => {
+      const scene = await openScene({
+        policy,
+        maxBytes: 32 * MIB,
+        maximumBufferedBytes: 64 * MIB,
+        hub: true,
+        console: true,
+      })
+      await scene.under(
+        async () => {
+          for (const [name, attack] of Object.entries(ATTACKS)) {
+            const began = performance.now()
+            await attack(scene, rights.startsWith('with rights') ? 'all' : 'nothing')
+            if (process.env['FIGURES']) console.info(`${name}: ${(performance.now() - began).toFixed(0)} ms`)
+            expect([name, scene.store.fate]).toEqual([name, 'running'])
+          }
+        },
+        { toTheEnd: true, longestAttack: 40_000, growth: 384 * MIB, held: 128 * MIB },
+      )
+    },
+  )
+})

@@ -1,0 +1,78 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { attach } from '../../../src/server/index.js'
+import { layLink } from '../../support/link.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { openAttached, untilState } from '../../support/open-attached.js'
+import { openClient, record } from '../../support/open-client.js'
+import { RawClient } from '../../support/raw-client.js'
+import { Bystander, prepareInnocents } from './support/beside.js'
+
+const LIFE_TOPIC = 'rx-statestore/v1/life'
+const RECONNECT = { initial: 20, maximum: 200 }
+
+prepareInnocents()
+
+let url: string
+beforeEach(async () => {
+  const broker = await Mosquitto.start()
+  onTestFinished(async () => broker.stop())
+  url = broker.url
+})
+
+describe('a life that no store has, at a broker where anybody may publish it', () => {
+  it.each([
+    ['a life', 'forged', false],
+    ['a life that is retained', 'forged', true],
+    ['that the store is away', 'away', true],
+  ])('neither ends the store nor empties it: %s', async (_, payload, retain) => {
+    const store = await openAttached(url)
+    const states = record(store.state$)
+    const bystander = await Bystander.start(url)
+    const attacker = await RawClient.connect(url, 'mallory')
+    await attacker.subscribe(LIFE_TOPIC)
+    await openClient(url).key('a', text).set('kept')
+    for (let i = 0; i < 200; i++) await attacker.publish(LIFE_TOPIC, payload, { qos: 0, retain })
+    await bystander.expectUnharmed()
+    // The last word is the store's own.
+    const { state } = store
+    const isRepaired = (): boolean => state.state === 'serving' && attacker.inbox.at(-1)?.text === state.life
+    while (!isRepaired()) await attacker.received(attacker.inbox.length + 1)
+    expect(states.values).toEqual([state])
+    expect(await openClient(url).key('a', text).get()).toMatchObject({ value: 'kept' })
+    await bystander.expectUnharmed()
+    expect(attacker.inbox.filter(message => message.text !== payload).length).toBeLessThan(20)
+  })
+
+  it('delays a store that finds it retained when it comes back, and does not empty it', async () => {
+    const link = await layLink(url)
+    const store = await openAttached(link.url)
+    const states = record(store.state$)
+    const attacker = await RawClient.connect(url, 'mallory')
+    await openClient(url).key('a', text).set('kept')
+    link.cut()
+    await untilState(store, 'reconnecting')
+    await attacker.publish(LIFE_TOPIC, 'forged', { retain: true })
+    link.restore()
+    await untilState(store, 'serving')
+    expect(await openClient(url).key('a', text).get()).toMatchObject({ value: 'kept' })
+    expect(states.values.map(({ state }) => state)).not.toContain('standby')
+  })
+})
+
+describe('two stores with different client ids that both serve', () => {
+  it('find each other by a request, and one of them steps back', async () => {
+    const open = async (clientId: string) => {
+      const store = await attach(url, { clientId, reconnect: RECONNECT })
+      onTestFinished(async () => store.close())
+      return { store, states: record(store.state$) }
+    }
+    const stores = await Promise.all(['one', 'other'].map(open))
+    const isSettled = (): boolean => {
+      const states = stores.map(({ store }) => store.state.state)
+      return states.includes('standby') && states.includes('serving')
+    }
+    await expect.poll(isSettled).toBe(true)
+    await expect.poll(async () => openClient(url).key('a', text).set('v')).toMatchObject({ applied: true })
+  })
+})

@@ -1,0 +1,77 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { type Clock, systemClock } from '../../../src/core/util/clock.js'
+import { eventually } from '../../support/eventually.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { openAttached } from '../../support/open-attached.js'
+import { openClient, record } from '../../support/open-client.js'
+import { RawClient, responseTopicOf } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+import { Bystander, prepareInnocents } from './support/beside.js'
+
+const MAX_WATCHES = 100
+
+prepareInnocents()
+
+let url: string
+beforeEach(async () => {
+  const broker = await Mosquitto.start()
+  onTestFinished(async () => broker.stop())
+  url = broker.url
+})
+
+/** A store whose clock says that time has passed. */
+async function openStore() {
+  let later = 0
+  const clock: Clock = { ...systemClock, monotonic: () => performance.now() + later }
+  const store = await openAttached(url, { clock, maxWatches: MAX_WATCHES })
+  return {
+    store,
+    pass: (ms: number): void => {
+      later += ms
+    },
+  }
+}
+
+describe('watches in the name of clients that are not there', () => {
+  it('end at once, and leave all of them to others', async () => {
+    const { store } = await openStore()
+    const bystander = await Bystander.start(url)
+    const attacker = await RawClient.connect(url, 'mallory')
+    for (let i = 0; i < 3 * MAX_WATCHES; i++)
+      await attacker.send(command(`KEYNOTIFY k${i}`), { responseTopic: responseTopicOf(`forged-${i % 7}`) })
+    await eventually(() => store.stats.watches === 1)
+    const seen = record(openClient(url).key('a', text).entries$)
+    await seen.until(({ values }) => values.length > 0)
+    await bystander.expectUnharmed()
+  })
+
+  it('do not end those of the client whose name was used', async () => {
+    const { store } = await openStore()
+    const client = openClient(url, { clientId: 'panel-7' })
+    const seen = record(client.key('a', text).entries$)
+    await seen.until(({ values }) => values.length > 0)
+    const attacker = await RawClient.connect(url, 'mallory')
+    const responseTopic = 'clients/panel-7/services/statestore/elsewhere'
+    for (let i = 0; i < 20; i++) await attacker.send(command(`KEYNOTIFY k${i}`), { responseTopic })
+    await openClient(url).key('a', text).set('v')
+    await seen.until(({ values }) => values.at(-1)?.value === 'v')
+    expect(store.stats.watches).toBe(21)
+  })
+
+  it('end when they become scarce, of clients that have left, and of nobody who is silent', async () => {
+    const { store, pass } = await openStore()
+    const silent = await RawClient.ready(url, 'silent')
+    await silent.request(command('KEYNOTIFY a'))
+    for (let i = 0; i < 3; i++) {
+      const leaving = await RawClient.ready(url, `leaving-${i}`)
+      for (let j = 0; j < MAX_WATCHES / 4; j++) await leaving.request(command(`KEYNOTIFY k${j}`))
+      await leaving.end()
+    }
+    expect(store.stats.watches).toBe((3 * MAX_WATCHES) / 4 + 1)
+    pass(60_000)
+    await eventually(() => store.stats.watches === 1)
+    await openClient(url).key('a', text).set('v')
+    await eventually(() => silent.inbox.some(message => message.text.includes('NOTIFY')))
+  })
+})

@@ -1,0 +1,130 @@
+import { crc32 } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../../../src/core/util/bytes.js'
+import { type Envelope, encodeEnvelope } from '../../../../src/server/log/cluster/envelope.js'
+import { LogKeys } from '../../../../src/server/log/cluster/log-keys.js'
+import type { TestNode } from '../../../server/log/cluster/node.js'
+import { set, valueAt, World } from '../../../server/log/cluster/world.js'
+import { Random } from '../../../simulation/random.js'
+import { effort } from '../../../support/effort.js'
+import { mangle } from './mutate.js'
+
+const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+/** By hand: FUZZ_PACKETS=10000000. */
+const MESSAGES = Number(process.env['FUZZ_PACKETS'] ?? effort(200_000, 3_000))
+/** Of a batch, which nodes get in one turn. */
+const BATCH = 50
+/** Messages of a world; then there is a new one. */
+const WORLD = 20_000
+
+const own = new LogKeys([utf8('the key of the nodes')], 'spec')
+const other = new LogKeys([utf8('the key of somebody else')], 'spec')
+const KINDS = ['start', 'entry', 'piece', 'claim', 'written', 'signed-only'] as const
+const NUMBERS = [0, 1, 2, -1, 0.5, 2 ** 31, 2 ** 53, 1e300, Number.NaN, Number.POSITIVE_INFINITY] as const
+
+/** Sends to the log of two nodes what somebody may send who reads it, and has no key. */
+class EnvelopeFuzzer {
+  readonly #random: Random
+  readonly #keys: LogKeys | undefined
+  readonly #world = new World()
+  readonly #a: TestNode
+  readonly #b: TestNode
+  #round = 0
+
+  constructor(random: Random, keys: LogKeys | undefined) {
+    this.#random = random
+    this.#keys = keys
+    this.#a = this.#world.open('a', { keys }).node
+    this.#b = this.#world.open('b', { keys }).node
+  }
+
+  /**
+   * Whether all goes on. Without a key somebody may begin as a node, and then say that he has another state, or that all sign:
+   * that takes two messages, and the documents say so.
+   */
+  batch(): boolean {
+    const { clock, cluster } = this.#world
+    for (let sent = 0; sent < BATCH; sent++) cluster.put(this.#message())
+    clock.advance(100)
+    const value = String(++this.#round)
+    this.#a.log.append(set('k', value))
+    clock.advance(100)
+    const failures = [...this.#a.failures, ...this.#b.failures]
+    const strangers = failures.filter(error => /the node (?!a |b )|this node has no key/.test(String(error)))
+    if (this.#keys === undefined && strangers.length > 0) return false
+    expect(failures).toEqual([])
+    expect([valueAt(this.#a, 'k'), valueAt(this.#b, 'k')]).toEqual([value, value])
+    expect(this.#a.replica.digest.value).toBe(this.#b.replica.digest.value)
+    cluster.trim(cluster.last - 2 * BATCH)
+    for (const { troubles, committed, foreign, changes } of [this.#a, this.#b])
+      for (const list of [troubles, committed, foreign, changes]) list.length = 0
+    return true
+  }
+
+  /** Nodes have one state. */
+  end(): void {
+    expect(this.#a.picture).toBe(this.#b.picture)
+  }
+
+  #message(): Uint8Array {
+    const random = this.#random
+    const { messages } = this.#world.cluster
+    const sent = Buffer.from(messages[random.int(0, messages.length - 1)]?.bytes ?? [])
+    const kind = random.int(1, 4)
+    if (kind === 1) return mangle(random, sent)
+    if (kind === 2) return summed(mangle(random, sent))
+    // With a key nothing counts, however much somebody knows.
+    const forged = encodeEnvelope(this.#envelope(), random.pick([undefined, other]))
+    if (kind === 3) return this.#keys === undefined ? summed(mangle(random, Buffer.from(forged))) : forged
+    return random.chance(0.5)
+      ? sent
+      : summed(mangle(random, Buffer.concat([forged.subarray(0, 25), sent.subarray(25)])))
+  }
+
+  #envelope(): Envelope {
+    const random = this.#random
+    const { members, digest, position } = this.#a.replica
+    const node = this.#keys === undefined ? random.pick(['nobody', 'c', '', '#']) : random.pick(['a', 'b', 'c'])
+    const { life = 'x', next = 1 } = members.get(node) ?? {}
+    const near = (number: number): number => random.pick([number, number, number + 1, number - 1, ...NUMBERS])
+    return {
+      kind: random.pick(KINDS),
+      node,
+      life: random.pick([life, life, 'y', '']),
+      number: near(next),
+      replaces: random.pick([life, '', 'z']),
+      applied: near(position),
+      digest: random.pick([digest.value, 0, random.int(0, 2 ** 32 - 1)]),
+      clients: random.int(0, 5),
+      body: new Uint8Array(random.int(0, 60)).map(() => random.int(0, 255)),
+    }
+  }
+}
+
+/** Bytes with the right checksum, if they are long enough. */
+function summed(bytes: Buffer): Buffer {
+  if (bytes.length >= 9) bytes.writeUInt32BE(crc32(bytes.subarray(9), crc32(bytes.subarray(4, 5))), 5)
+  return bytes
+}
+
+describe('Nodes of a store', () => {
+  it.each([
+    ['without a key', undefined],
+    ['with a key', own],
+  ])(
+    `%s survive ${MESSAGES} mutated messages in their log, and come to the same; SEED=${SEED}`,
+    {
+      timeout: 60_000 + MESSAGES,
+    },
+    (_, keys) => {
+      const random = new Random(SEED)
+      for (let sent = 0; sent < MESSAGES; ) {
+        const fuzzer = new EnvelopeFuzzer(random, keys)
+        let goesOn = true
+        for (let here = 0; goesOn && here < WORLD && sent < MESSAGES; here += BATCH, sent += BATCH)
+          goesOn = fuzzer.batch()
+        if (goesOn) fuzzer.end()
+      }
+    },
+  )
+})

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import { effort } from '../../../support/effort.js'
+import { openScene, prepareScenes, startStore } from '../support/scene.js'
+import { culprit, Fuzzer } from './fuzzer.js'
+import { shrink } from './shrink.js'
+
+prepareScenes()
+
+const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+/** By hand: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
+const PACKETS = Number(process.env['FUZZ_PACKETS'] ?? effort(500_000, 3_000))
+/** ms; some hundred packets a second, on a machine that is busy. */
+const LONGEST = 60_000 + PACKETS
+
+describe('The listening sockets', () => {
+  it(`survive ${PACKETS} mutated packets, and so does everybody else; SEED=${SEED}`, {
+    timeout: 2 * LONGEST,
+  }, async () => {
+    const scene = await openScene({ maximumBufferedBytes: 64 * 1024 * 1024 })
+    const fuzzer = new Fuzzer(scene.store, SEED)
+    const began = performance.now()
+    await scene.under(
+      async () => {
+        await fuzzer.run(PACKETS)
+        if (!scene.store.ended) return
+        const found = await culprit(fuzzer.suspects, startStore)
+        expect.fail(`${scene.store.fate}\n${JSON.stringify(found ?? { seeds: fuzzer.suspects }, undefined, 2)}`)
+      },
+      { longestAttack: LONGEST, toTheEnd: true },
+    )
+    const seconds = ((performance.now() - began) / 1_000).toFixed(0)
+    console.info(
+      `${fuzzer.packets} mutated packets looked at in ${fuzzer.sessions} sessions, ${seconds} s, SEED=${SEED}`,
+    )
+    expect(fuzzer.packets).toBeGreaterThanOrEqual(PACKETS)
+    await scene.expectRecovered()
+  })
+})
+
+describe('shrink', () => {
+  it('finds the bytes that do it, and nothing else', async () => {
+    const packets = ['hello', 'first', 'nothing', 'and the second one', 'bye'].map(word => Buffer.from(word))
+    const does = async (rest: readonly Buffer[]): Promise<boolean> => /f.*\n.*nd/.test(rest.join('\n'))
+    expect((await shrink(packets, does)).map(String)).toEqual(['f', 'nd'])
+  })
+})

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { effort } from '../../../support/effort.js'
+import { attackHub, webSocketFrame } from '../support/hub-frames.js'
+import { type HubScene, openHubScene, prepareHubScenes } from '../support/hub-scene.js'
+import { type HubFuzzSession, hubSessionOf } from './hub-session.js'
+
+prepareHubScenes()
+
+const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+/** By hand: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
+const FRAMES = Number(process.env['FUZZ_PACKETS'] ?? effort(100_000, 3_000))
+/** Sessions at a time, and users they belong to. */
+const AT_ONCE = 24
+const USERS = 1_000
+/** Sessions whose frames may have done it, when a hub dies. */
+const SUSPECTS = 100
+/** How long the hub may take to answer all frames of a session, ms. */
+const MAX_ANSWER_MS = 20_000
+const CLOSE = webSocketFrame(Buffer.from([0x03, 0xe8]), 8)
+
+/** Sends the frames of a session and waits for the end of the connection, which the client asks for behind them. */
+async function play(scene: HubScene, { seed, subprotocol, frames }: HubFuzzSession): Promise<boolean> {
+  const attacker = await attackHub(scene.port, { user: `fuzz-${seed % USERS}`, mayAll: true, subprotocol })
+  await attacker.send(Buffer.concat([...frames, CLOSE]))
+  let late = false
+  const timer = setTimeout(() => {
+    late = true
+    attacker.hangUp()
+  }, MAX_ANSWER_MS)
+  // A mutated header may announce bytes that never come: half a close is an end as well.
+  attacker.socket.end()
+  await attacker.gone()
+  clearTimeout(timer)
+  return !late
+}
+
+describe('A hub', () => {
+  it(`survives ${FRAMES} mutated frames, and so does an innocent member; SEED=${SEED}`, {
+    timeout: 120_000 + 5 * FRAMES,
+  }, async () => {
+    const scene = await openHubScene({ retention: 1_000 })
+    const suspects: number[] = []
+    let next = SEED
+    let frames = 0
+    const late: number[] = []
+    const work = async (): Promise<void> => {
+      while (frames < FRAMES) {
+        const session = hubSessionOf(next++)
+        suspects.push(session.seed)
+        if (suspects.length > SUSPECTS) suspects.shift()
+        if (!(await play(scene, session))) late.push(session.seed)
+        frames += session.mutated
+      }
+    }
+    const failed = await scene
+      .under(async () => {
+        await Promise.all(Array.from({ length: AT_ONCE }, work))
+      }, false)
+      .then(
+        () => undefined,
+        (error: unknown) => `${error}; the last seeds: ${suspects}`,
+      )
+    expect({ failed, late }).toEqual({ failed: undefined, late: [] })
+    await expect.poll(async () => (await scene.stats()).sessions, { timeout: 10_000 }).toBe(1)
+    expect((await scene.stats()).waitingBytes).toBeLessThan(10_000)
+  })
+})

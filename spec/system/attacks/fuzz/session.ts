@@ -1,0 +1,40 @@
+import { Random } from '../../../simulation/random.js'
+import { PING } from '../support/packets.js'
+import { mutate, reword } from './mutate.js'
+import { clientIdOf, greeting, validPacket } from './valid-packets.js'
+
+/** What is sent over one connection. */
+export interface FuzzSession {
+  readonly transport: 'tcp' | 'websocket'
+  /** Each with whether it is mutated. */
+  readonly packets: readonly { readonly bytes: Buffer; readonly mutated: boolean }[]
+  /** Chance for how the bytes are cut up on their way. */
+  readonly random: Random
+}
+
+/** The session of a seed: always the same, but for the time of day in requests to the store. */
+export function sessionOf(seed: number): FuzzSession {
+  const random = new Random(seed)
+  const clientId = clientIdOf(random)
+  const transport = random.chance(0.25) ? 'websocket' : 'tcp'
+  const hello = greeting(random, clientId)
+  const packets = [
+    random.chance(0.1) ? { bytes: mutate(random, hello), mutated: true } : { bytes: hello, mutated: false },
+  ]
+  for (let left = random.int(4, 24); left > 0; left--) {
+    const bytes = validPacket(random, clientId)
+    const mutated = random.chance(0.8)
+    // How far the broker has come can be told by what it answered.
+    packets.push(
+      { bytes: mutated ? (random.chance(0.08) ? mutate(random, bytes) : reword(random, bytes)) : bytes, mutated },
+      { bytes: PING, mutated: false },
+    )
+  }
+  // Order: something comes twice, before its time, or again.
+  if (random.chance(0.1)) {
+    const [from, to] = [random.int(0, packets.length - 1), random.int(0, packets.length - 1)]
+    const moved = packets[from]
+    if (moved !== undefined) packets.splice(to, 0, { ...moved, mutated: true })
+  }
+  return { transport, packets, random }
+}

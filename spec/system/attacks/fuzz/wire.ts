@@ -1,0 +1,78 @@
+import type { Random } from '../../../simulation/random.js'
+
+/** Cuts what a server sends into MQTT packets, and counts those that answer a PINGREQ. */
+export class PongCounter {
+  count = 0
+  #rest: Buffer = Buffer.alloc(0)
+
+  read(data: Buffer): void {
+    let bytes = this.#rest.length === 0 ? data : Buffer.concat([this.#rest, data])
+    for (;;) {
+      const end = endOfPacket(bytes)
+      if (end === undefined || end > bytes.length) break
+      if (bytes[0] === 0xd0) this.count++
+      bytes = bytes.subarray(end)
+    }
+    this.#rest = bytes
+  }
+}
+
+function endOfPacket(bytes: Buffer): number | undefined {
+  let length = 0
+  for (let at = 1; at < 5; at++) {
+    const byte = bytes[at]
+    if (byte === undefined) return undefined
+    length += (byte & 127) * 128 ** (at - 1)
+    if (byte < 128) return at + 1 + length
+  }
+  return undefined
+}
+
+/** Takes the payloads out of the frames of a server, which are not masked (RFC 6455, section 5.2). */
+export class Unframer {
+  /** The server has said that it is over (section 5.5.1). */
+  closed = false
+  #rest: Buffer = Buffer.alloc(0)
+
+  read(data: Buffer): Buffer[] {
+    let bytes = Buffer.concat([this.#rest, data])
+    const payloads: Buffer[] = []
+    for (;;) {
+      const short = (bytes[1] ?? 0) & 127
+      const head = short === 126 ? 4 : short === 127 ? 10 : 2
+      if (bytes.length < head) break
+      const length = short === 126 ? bytes.readUInt16BE(2) : short === 127 ? bytes.readUInt32BE(6) : short
+      if (bytes.length < head + length) break
+      if (((bytes[0] ?? 0) & 15) === 8) this.closed = true
+      payloads.push(bytes.subarray(head, head + length))
+      bytes = bytes.subarray(head + length)
+    }
+    this.#rest = bytes
+    return payloads
+  }
+}
+
+/** A frame of a client, masked with zeros. Now and then it is no good. */
+export function frameOf(random: Random, payload: Buffer): Buffer {
+  const first = random.chance(0.005) ? random.int(0, 255) : 0x82
+  const mask = random.chance(0.005) ? 0 : 0x80
+  const zeros = Buffer.alloc(4)
+  if (payload.length > 65_535)
+    return Buffer.concat([frameOf(random, payload.subarray(0, 65_535)), frameOf(random, payload.subarray(65_535))])
+  if (payload.length < 126) return Buffer.concat([Buffer.of(first, mask | payload.length), zeros, payload])
+  const length = Buffer.of(payload.length >> 8, payload.length & 255)
+  return Buffer.concat([Buffer.of(first, mask | 126), length, zeros, payload])
+}
+
+/** Cuts bytes into pieces of any length, or, mostly, not at all. */
+export function* cut(random: Random, bytes: Buffer): Generator<Buffer> {
+  if (random.chance(0.7)) {
+    yield bytes
+    return
+  }
+  for (let at = 0; at < bytes.length; ) {
+    const end = at + random.pick([1, 3, 50, 1_000, 30_000])
+    yield bytes.subarray(at, end)
+    at = end
+  }
+}

@@ -1,0 +1,68 @@
+import { connect as connectTls } from 'node:tls'
+import { beforeAll, expect, it } from 'vitest'
+import type { TlsMaterial } from '../../../src/node/net/tls.js'
+import { Authority } from '../../support/certificates.js'
+import { openScene, prepareScenes, type Scene } from './support/scene.js'
+
+prepareScenes()
+
+/** As many as lock out an address, were they kept. */
+const HANDSHAKES = 1_010
+const AT_ONCE = 101
+/** The first bytes of a ClientHello. */
+const HALF_HELLO = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, 1, 2, 3)
+
+let tls: TlsMaterial
+
+beforeAll(() => {
+  tls = new Authority('/CN=Servers').issue('/CN=localhost')
+})
+
+const rejectCertificate = async (url: string): Promise<void> => {
+  const { hostname: host, port } = new URL(url)
+  return new Promise(resolve => {
+    connectTls({ host, port: Number(port) })
+      .on('error', () => undefined)
+      .once('close', () => resolve())
+  })
+}
+
+/** Handshakes that come to nothing, at MQTT, WebSocket and the console. */
+const ABORTED: Readonly<Record<string, (scene: Scene, url: string) => Promise<unknown>>> = {
+  'closed before they begin': async (scene, url) => (await scene.open(url)).socket.end(),
+  'closed in the middle': async (scene, url) => (await scene.open(url)).socket.end(HALF_HELLO),
+  'of clients that reject the certificate': async (_, url) => rejectCertificate(url),
+  'that are garbage': async (scene, url) => (await scene.open(url)).send(Buffer.alloc(1_000, 7)),
+}
+
+it.each(Object.entries(ABORTED))(
+  'Handshakes %s are closed, and the innocent goes on',
+  async (_, abort) => {
+    const scene = await openScene({ tls, console: true })
+    const { url, wsUrl, console: page } = scene.store.addresses
+    await scene.under(
+      async () => {
+        for (let done = 0; done < HANDSHAKES; done += AT_ONCE)
+          await Promise.all(
+            Array.from({ length: AT_ONCE }, async (_item, n) => abort(scene, [url, wsUrl, page][n % 3] ?? '')),
+          )
+        await expect.poll(async () => (await scene.store.stats()).networkConnections, { interval: 50 }).toBe(1)
+      },
+      { toTheEnd: true, longestAttack: 60_000, slowdown: 3 },
+    )
+  },
+  90_000,
+)
+
+it('Handshakes that fall silent are closed after ten seconds, and the innocent goes on', async () => {
+  const scene = await openScene({ tls })
+  await scene.under(
+    async () => {
+      for (let n = 0; n < HANDSHAKES; n++) await (await scene.open()).send(HALF_HELLO)
+      await expect
+        .poll(async () => (await scene.store.stats()).networkConnections, { interval: 100, timeout: 15_000 })
+        .toBe(1)
+    },
+    { toTheEnd: true, longestAttack: 60_000, slowdown: 3 },
+  )
+}, 90_000)

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest'
+import { as } from '../../support/backwards.js'
+import { UPGRADE } from '../../support/upgrade.js'
+import type { Attacker } from './support/attacker.js'
+import { type ConnectOptions, connect, PROPERTY, properties, publish, subscribe, variable } from './support/packets.js'
+import { SOME_RIGHTS } from './support/policies.js'
+import { openScene, prepareScenes, type Scene } from './support/scene.js'
+
+prepareScenes()
+
+const KIB = 1024
+const MIB = 1024 * KIB
+const BOUNDS = { maximumBufferedBytes: 64 * MIB }
+/** Of those who are away, each with enough waiting to be worth ending. */
+const SLEEPERS = 20
+const MESSAGES = 10
+const PAYLOAD = Buffer.alloc(10 * KIB, 'x')
+const LASTING = properties(PROPERTY.sessionExpiry(3_600))
+const TO_THE_END = { toTheEnd: true, longestAttack: 30_000 }
+const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
+const topic = (n: number): string => `mallory/away/${n}`
+const MALLORY: ConnectOptions = as('mallory')
+const INNOCENT: ConnectOptions = as('innocent')
+
+/** Somebody innocent away in many sessions, with something waiting in each. */
+async function leaveSleepers(scene: Scene): Promise<void> {
+  for (const n of numbers(SLEEPERS)) {
+    const sleeper = await scene.connect(connect(`sleeper-${n}`, { ...INNOCENT, properties: LASTING }))
+    await sleeper.send(subscribe([topic(n)], 1, 1))
+    await sleeper.settled()
+    sleeper.hangUp()
+  }
+}
+
+/** Something more for each of them. */
+async function write(writer: Attacker): Promise<void> {
+  for (const n of numbers(SLEEPERS)) await writer.send(publish(topic(n), PAYLOAD, { qos: 1, id: n + 1 }))
+  await writer.settled()
+}
+
+/** Everybody is back, and has everything. */
+async function expectAwake(scene: Scene, messages: number): Promise<void> {
+  const lost: number[] = []
+  for (const n of numbers(SLEEPERS)) {
+    const sleeper = await scene.connect(
+      connect(`sleeper-${n}`, { ...INNOCENT, clean: false, properties: properties(PROPERTY.sessionExpiry(3_600)) }),
+    )
+    await sleeper.settled()
+    if (sleeper.received < messages * PAYLOAD.length) lost.push(n)
+    sleeper.hangUp()
+  }
+  expect(lost, 'sleepers').toEqual([])
+}
+
+/** Begins as often as it says, and goes on until there is as much of it, whether the store takes it or not. */
+const HELD: Readonly<Record<string, (scene: Scene, n: number) => Promise<unknown>>> = {
+  'CONNECT of strangers': async scene => {
+    const attacker = await scene.open()
+    await attacker.send(Buffer.concat([Buffer.of(0x10), variable(16 * MIB - 5)]), Buffer.alloc(7 * MIB))
+  },
+  'PUBLISH of a principal with rights': async (scene, n) => {
+    const attacker = await scene.connect(connect(`half-${n}`, MALLORY))
+    await attacker.send(Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)]), Buffer.alloc(7 * MIB))
+  },
+  'a WebSocket frame': async scene => {
+    const attacker = await scene.open(scene.store.addresses.wsUrl)
+    await attacker.send(Buffer.from(UPGRADE))
+    await attacker.hears()
+    // Masked with zeros, of 16 MiB.
+    const head = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0])
+    await attacker.send(head, Buffer.alloc(7 * MIB))
+  },
+  'a CONNECT that counts three times': async (scene, n) => {
+    const user = PROPERTY.user('x', 'x'.repeat(60_000))
+    const own = properties(user, user, user, user)
+    for (const at of numbers(8)) await scene.connect(connect(`talker-${n}-${at}`, { ...MALLORY, properties: own }))
+  },
+  'topics with long names for aliases': async (scene, n) => {
+    for (const at of numbers(4)) {
+      const attacker = await scene.connect(connect(`alias-${n}-${at}`, MALLORY))
+      for (const alias of numbers(16)) {
+        const own = properties(PROPERTY.topicAlias(alias + 1))
+        await attacker.send(publish(`mallory/${'x'.repeat(60_000)}${alias}`, Buffer.alloc(0), { properties: own }))
+      }
+      await attacker.settled()
+    }
+  },
+  'long filters': async (scene, n) => {
+    const attacker = await scene.connect(connect(`filters-${n}`, { ...MALLORY, properties: LASTING }))
+    for (const at of numbers(50)) await attacker.send(subscribe([`mallory/${'x'.repeat(60_000)}${at}`], at + 1))
+    await attacker.settled()
+  },
+}
+
+describe('Memory that somebody holds', () => {
+  it.each(Object.entries(HELD))('as %s costs those who are away nothing', { timeout: 60_000 }, async (_, hold) => {
+    const scene = await openScene({ ...BOUNDS, policy: SOME_RIGHTS })
+    await scene.under(async () => {
+      await leaveSleepers(scene)
+      const writer = await scene.connect(connect('writer', MALLORY))
+      let written = 0
+      for (; written < MESSAGES; written++) await write(writer)
+      for (let n = 0; n < 16; n++) {
+        await hold(scene, n).catch(() => undefined)
+        await write(writer)
+        written++
+      }
+      await expectAwake(scene, written)
+    }, TO_THE_END)
+  })
+})

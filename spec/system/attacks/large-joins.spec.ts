@@ -1,0 +1,50 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
+import { bundle, type Program } from '../../support/bundle.js'
+
+const CONNECTIONS = 4
+const JOINS = 60
+const GROUP = 'key:big'
+
+let program: Program
+beforeAll(async () => {
+  program = await bundle(new URL('support/bridge-process.ts', import.meta.url))
+})
+afterAll(async () => program[Symbol.asyncDispose]())
+
+describe('joins and leaves of the group of a large key', () => {
+  it('leave others their time', async () => {
+    const options = ['--disable-warning=RX_STATESTORE_ANONYMOUS']
+    const child = fork(program.path, [], { execArgv: options, env: { PATH: process.env['PATH'] } })
+    onTestFinished(() => child.disconnect())
+    const [{ url }] = await once(child, 'message')
+    const connect = async (user: string): Promise<RawPubSubClient> => RawPubSubClient.connect(`${url}?user=${user}`)
+    const [holder, innocent] = [await connect('holder'), await connect('innocent')]
+    const data = { key: 'big', value: 'x'.repeat(900_000) }
+    await holder.request({ type: 'event', event: 'key:set', dataType: 'json', data })
+    // The bridge keeps the value as long as the group has a member.
+    await holder.request({ type: 'joinGroup', group: GROUP })
+    await holder.seen(frame => frame['group'] === GROUP)
+    const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
+    for (const { socket } of attackers) {
+      // Nothing is read of what comes.
+      socket.removeAllListeners('message')
+      for (let i = 1; i <= JOINS; i++) {
+        socket.send(JSON.stringify({ type: 'joinGroup', group: GROUP }))
+        socket.send(JSON.stringify({ type: 'leaveGroup', group: GROUP }))
+        socket.send(JSON.stringify({ type: 'sequenceAck', sequenceId: 2 * i }))
+      }
+    }
+    const durations: number[] = []
+    for (let i = 0; i < 50; i++) {
+      const began = performance.now()
+      await innocent.request({ type: 'leaveGroup', group: `none-${i}` })
+      durations.push(performance.now() - began)
+    }
+    const worst = Math.max(...durations)
+    if (process.env['FIGURES']) process.stderr.write(`worst ${worst.toFixed(0)} ms\n`)
+    expect(worst).toBeLessThan(1_000)
+  })
+})

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import { describe, it } from 'vitest'
+import { effort } from '../../support/effort.js'
+import { UPGRADE } from '../../support/upgrade.js'
+import { connect, publish, variable } from './support/packets.js'
+import { openScene, prepareScenes } from './support/scene.js'
+
+prepareScenes()
+
+const MIB = 1024 * 1024
+/** Of 1.6 GiB that are announced and 800 MiB that are sent; most of it is read and dropped before garbage is collected. */
+const GROWTH = 400 * MIB
+
+/** A binary WebSocket frame of one byte, as a client sends it: masked (RFC 6455, section 5.2). */
+const oneByteFrame = (byte: number): Buffer => Buffer.of(0x82, 0x81, 0, 0, 0, 0, byte)
+
+describe('A packet that never becomes whole', () => {
+  it('takes no memory for what was only announced, and little more than its bytes: many of 16 MiB', async () => {
+    const scene = await openScene({ maximumBufferedBytes: 64 * MIB })
+    await scene.under(
+      async () => {
+        const head = Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)])
+        const attackers = await Promise.all(
+          Array.from({ length: effort(100, 30) }, async (_, n) => scene.connect(`attacker-${n}`)),
+        )
+        const most = randomBytes(8 * MIB)
+        await Promise.all(attackers.map(async attacker => attacker.send(head, most)))
+      },
+      { growth: GROWTH, held: 128 * MIB },
+    )
+    await scene.expectRecovered()
+  })
+
+  it('costs no more in WebSocket frames of one byte', async () => {
+    const scene = await openScene({ maximumBufferedBytes: 64 * MIB })
+    await scene.under(async () => {
+      const greeting = connect('x')
+      const large = publish('t', Buffer.alloc(2 * MIB))
+      const frames = Buffer.alloc(7 * 64 * 1024, oneByteFrame(0))
+      await Promise.all(
+        Array.from({ length: effort(60, 20) }, async (_, n) => {
+          const attacker = await scene.open(scene.store.addresses.wsUrl)
+          await attacker.send(Buffer.from(UPGRADE))
+          await attacker.hears()
+          const hello = Buffer.from(greeting)
+          hello[hello.length - 1] = 65 + n
+          for (const byte of [...hello, ...large.subarray(0, 10)]) await attacker.send(oneByteFrame(byte))
+          for (let sent = 0; sent < 12; sent++) await attacker.send(frames)
+        }),
+      )
+    })
+    await scene.expectRecovered()
+  })
+
+  it('costs no more in segments of one byte', async () => {
+    const scene = await openScene({ maximumBufferedBytes: 64 * MIB })
+    await scene.under(async () => {
+      const head = publish('t', Buffer.alloc(MIB)).subarray(0, 10)
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, n) => {
+          const attacker = await scene.connect(`attacker-${n}`)
+          attacker.socket.setNoDelay(true)
+          await attacker.send(head)
+          for (let sent = 0; sent < effort(2_000, 500); sent++) {
+            await attacker.send(Buffer.of(0))
+            await new Promise(resolve => setImmediate(resolve))
+          }
+        }),
+      )
+    })
+    await scene.expectRecovered()
+  })
+})

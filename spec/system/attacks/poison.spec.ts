@@ -1,0 +1,140 @@
+import type { IPublishPacket, Packet } from 'mqtt-packet'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { AttachedProcess } from '../../support/attached-process.js'
+import { eventually } from '../../support/eventually.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { openAttached } from '../../support/open-attached.js'
+import { openClient, record } from '../../support/open-client.js'
+import { RawClient, responseTopicOf } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+import { Bystander, prepareInnocents } from './support/beside.js'
+import { objecting } from './support/objecting-link.js'
+
+const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
+/** As in docs/any-broker.md. */
+const ACL = [
+  'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
+  'pattern read clients/%u/services/statestore/#',
+  'pattern read rx-statestore/v1/life',
+  '',
+  'user store',
+  'topic readwrite #',
+  '',
+  'user innocent',
+  `topic read ${NOTIFICATIONS}/696E6E6F63656E74/command/notify/+`,
+]
+/** Mosquitto ends a connection over a PUBLISH with 202 levels. */
+const deepTopic = (levels: number): string =>
+  `clients/mallory/services/statestore/${Array.from({ length: levels - 4 }, () => 'a').join('/')}`
+
+prepareInnocents()
+
+async function openMosquitto(): Promise<Mosquitto> {
+  const broker = await Mosquitto.start({ acl: ACL })
+  onTestFinished(async () => broker.stop())
+  return broker
+}
+
+const mallory = async (url: string): Promise<RawClient> => RawClient.connect(url, 'mallory', { username: 'mallory' })
+
+describe('a request whose response topic Mosquitto does not take', () => {
+  it('costs the store nothing, and is on record', async () => {
+    const { url } = await openMosquitto()
+    const store = await openAttached(url, { username: 'store' })
+    const states = record(store.state$)
+    const refused = record(store.audit$)
+    const bystander = await Bystander.start(url)
+    const attacker = await mallory(url)
+    for (let i = 0; i < 200; i++) await attacker.send(command('GET a'), { responseTopic: deepTopic(205) })
+    await bystander.expectUnharmed()
+    expect(states.values.map(({ state }) => state)).toEqual(['serving'])
+    expect(refused.values[0]).toMatchObject({ event: 'refused', action: 'publish', clientId: 'mallory' })
+  })
+
+  it('does not end the next store either, which gets it after a kill', async () => {
+    const { url } = await openMosquitto()
+    const address = url.replace('//', '//store@')
+    const first = new AttachedProcess(address)
+    await first.until('serving')
+    await first.end('SIGKILL')
+    await (await mallory(url)).send(command('GET a'), { responseTopic: deepTopic(205) })
+    const second = new AttachedProcess(address)
+    await second.until('serving')
+    const bystander = await Bystander.start(url)
+    await bystander.expectUnharmed()
+    await second.until('serving')
+  })
+})
+
+/** A link to a broker that ends the connection of a store over what it publishes. */
+async function openHostileLink(isPoison: (packet: IPublishPacket) => boolean, reasonCode?: number) {
+  const broker = await Mosquitto.start()
+  onTestFinished(async () => broker.stop())
+  return { broker, link: await objecting(broker.port, isPoison, reasonCode) }
+}
+
+const isAnswerToMallory = (packet: Packet): boolean =>
+  packet.cmd === 'publish' && packet.topic === responseTopicOf('mallory')
+
+describe.each([
+  ['says why', 149],
+  ['says nothing', undefined],
+])('a broker that ends the connection over an answer, and %s', (_, reasonCode) => {
+  it('loses that answer alone, among a hundred', async () => {
+    const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
+    const store = await openAttached(link.url)
+    const faults = record(store.faults$)
+    const bystander = await Bystander.start(broker.url)
+    const attacker = await RawClient.ready(broker.url, 'mallory')
+    const client = openClient(broker.url)
+    const writes = Array.from({ length: 100 }, async (_, i) => client.key(`k${i}`).set(new Uint8Array([i])))
+    await attacker.send(command('GET a'))
+    await eventually(() => faults.values.length > 0)
+    await Promise.all(writes)
+    await bystander.expectNothingLost()
+    expect(store.state.state).toBe('serving')
+    expect(store.stats.keys).toBe(101)
+    expect(String(faults.values[0]?.error)).toContain(`response to ${responseTopicOf('mallory')}, which was dropped`)
+    // Its request is acknowledged: nothing ends the connection any more.
+    const { connections } = link
+    await bystander.expectUnharmed()
+    expect(link.connections).toBe(connections)
+  })
+
+  it('does not end the next store either, which gets the request after a kill', async () => {
+    const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
+    const first = new AttachedProcess(broker.url)
+    await first.until('serving')
+    await first.end('SIGKILL')
+    await (await RawClient.ready(broker.url, 'mallory')).send(command('GET a'))
+    const second = new AttachedProcess(link.url)
+    await second.until('serving')
+    await eventually(() => link.convictions >= (reasonCode === undefined ? 3 : 1))
+    await second.until('serving')
+    const bystander = await Bystander.start(broker.url)
+    const { connections } = link
+    await bystander.expectUnharmed()
+    expect(link.connections).toBe(connections)
+  })
+})
+
+describe('a broker that ends the connection over a notification', () => {
+  it('loses that notification alone', async () => {
+    const { broker, link } = await openHostileLink(
+      ({ topic }) => topic.startsWith(`${NOTIFICATIONS}/6D616C6C6F7279/`),
+      144,
+    )
+    const store = await openAttached(link.url)
+    const faults = record(store.faults$)
+    const bystander = await Bystander.start(broker.url)
+    const attacker = await RawClient.ready(broker.url, 'mallory')
+    await attacker.request(command('KEYNOTIFY a'))
+    await attacker.request(command('SET a b'), { timestamp: `${Date.now()}:0:C` })
+    await eventually(() => faults.values.length > 0)
+    await bystander.expectNothingLost()
+    const { connections } = link
+    await attacker.request(command('SET a c'), { timestamp: `${Date.now()}:1:C` })
+    await bystander.expectUnharmed()
+    expect([link.connections, store.state.state]).toEqual([connections, 'serving'])
+  })
+})

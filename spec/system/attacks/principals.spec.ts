@@ -1,0 +1,118 @@
+import { firstValueFrom, toArray } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { connect, text } from '../../../src/client/index.js'
+import { inOrder } from '../../../src/server/index.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { as, backwards, now } from '../../support/secured.js'
+import { command, resp3 } from '../../support/words.js'
+import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
+
+/** Mallory has rights of her own in the first, and none but to connect in the second. */
+const RULES = {
+  'with rights': SOME_RIGHTS,
+  'without rights': NO_RIGHTS,
+} as const
+const MIB = 1024 * 1024
+
+/** What Mallory does, with connections of her own. */
+interface Scene {
+  readonly url: string
+  readonly mallory: RawClient
+  readonly stamp: { readonly timestamp: string }
+}
+
+const LASTING = { ...as('mallory'), clean: false, properties: { sessionExpiryInterval: 3_600 } }
+
+const ATTACKS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
+  'fills the store with large values': async ({ mallory, stamp }) => {
+    const value = 'x'.repeat(64 * 1024)
+    for (let i = 0; i < 300; i++) await mallory.request(command(`SET mallory/${i} ${value}`), stamp)
+  },
+  'fills the store with keys': async ({ mallory, stamp }) =>
+    Promise.all(Array.from({ length: 3_000 }, (_, i) => mallory.request(command(`SET mallory/${i} v`), stamp))),
+  'watches more keys than there are': async ({ mallory }) =>
+    Promise.all(Array.from({ length: 3_000 }, (_, i) => mallory.request(command(`KEYNOTIFY mallory/${i}`)))),
+  'retains whatever there is room for': async ({ mallory }) => {
+    const value = 'x'.repeat(64 * 1024)
+    for (let i = 0; i < 200; i++) await mallory.publish(`mallory/${i}`, value, { retain: true })
+  },
+  'begins messages with QoS 2 and ends none': async ({ mallory }) => {
+    mallory.mqtt.on('packetreceive', packet => packet.cmd === 'pubrec' && mallory.mqtt.stream.destroy())
+    mallory.mqtt.publish('mallory/a', 'x'.repeat(MIB), { qos: 2 })
+    await mallory.closed
+  },
+  'leaves sessions behind for which much waits': async ({ url, mallory }) => {
+    for (let i = 0; i < 20; i++) {
+      const away = await RawClient.connect(url, `away-${i}`, LASTING)
+      await away.subscribe('mallory/#')
+      await away.end()
+    }
+    for (let i = 0; i < 40; i++) await mallory.publish('mallory/a', 'x'.repeat(64 * 1024))
+  },
+  'subscribes to as much as it can, in many sessions': async ({ url }) => {
+    for (let i = 0; i < 10; i++) {
+      const one = await RawClient.connect(url, `many-${i}`, as('mallory'))
+      await Promise.all(Array.from({ length: 200 }, (_, n) => one.subscribe(`mallory/${n}/+/+/#`)))
+    }
+  },
+  'scans without an end': async ({ mallory }) =>
+    Promise.all(Array.from({ length: 200 }, () => mallory.request(resp3(['SCAN', '*a*b*c*d*e*f*'])))),
+  'repeats one user property': async ({ mallory }) => {
+    const userProperties = { name: Array<string>(2_000).fill('x') }
+    await mallory.request(resp3(['GET', 'a']), { userProperties }).catch(() => undefined)
+    await mallory.closed
+  },
+  'looks for others at $SYS and everywhere': async ({ mallory }) => {
+    for (const filter of ['$SYS/#', '#', '+/#', 'clients/#', '$share/g/#'])
+      expect(await mallory.subscribe(filter)).toBe(0x87)
+    expect((await mallory.request(command('SCAN *'))).text).not.toContain('innocent')
+  },
+  'connects as often as it can': async ({ url }) => {
+    const options = as('mallory')
+    await Promise.allSettled(Array.from({ length: 60 }, (_, i) => RawClient.connect(url, `crowd-${i}`, options)))
+  },
+}
+
+describe.each(Object.entries(RULES))('Mallory, %s', (_, policy) => {
+  it.each(Object.entries(ATTACKS))(
+    '%s, and the innocent does not notice',
+    async (_, attack) => {
+      const { store, clock } = await openStore({
+        authenticate: inOrder([backwards()]),
+        policy,
+        maxBytes: 16 * MIB,
+        maximumBufferedBytes: 16 * MIB,
+        maxRetainedBytes: 8 * MIB,
+        maxKeys: 4_000,
+        maxWatchesPerPrincipal: 1_000,
+        maxSubscriptionsPerPrincipal: 1_000,
+        maxConnectionsPerPrincipal: 40,
+      })
+      const faults: unknown[] = []
+      store.faults$.subscribe(fault => faults.push(fault))
+      const innocent = connect(store.url, { ...as('innocent'), clientId: 'innocent-1', clock })
+      const key = innocent.key('innocent/a', text)
+      await firstValueFrom(key.set('0'))
+      const seen = firstValueFrom(key.value$.pipe(toArray()), { defaultValue: [] })
+      const mallory = await RawClient.ready(store.url, 'mallory-1', as('mallory'))
+      let over = false
+      const attacked = attack({ url: store.url, mallory, stamp: now(clock) }).finally(() => {
+        over = true
+      })
+      let round = 0
+      while (!over || round < 3) await firstValueFrom(key.set(String(++round)))
+      await attacked
+      // There is room for the innocent in all that Mallory could fill.
+      await firstValueFrom(innocent.key('innocent/large', text).set('x'.repeat(64 * 1024)))
+      expect(await firstValueFrom(key.get())).toMatchObject({ value: String(round) })
+      expect(store.stats.bufferedBytes).toBeLessThan(12 * MIB)
+      expect(store.stats.bytes).toBeLessThan(9 * MIB)
+      expect(store.clientIds).toContain('innocent-1')
+      await innocent.close()
+      expect((await seen).at(-1)).toBe(String(round))
+      expect(faults).toEqual([])
+    },
+    60_000,
+  )
+})

@@ -1,0 +1,155 @@
+import { once } from 'node:events'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { certificates, inOrder, type RunningStore } from '../../../src/server/index.js'
+import { Authority } from '../../support/certificates.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { packets } from '../../support/raw-socket.js'
+import { as, backwards, now, turnedAway } from '../../support/secured.js'
+import { command } from '../../support/words.js'
+
+const rules = (spy: string): string => `
+- principals: { usernames: [innocent] }
+  brokerResources: [{ method: Connect, clientIds: ["innocent*"] }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["line-1/*"] }]
+- principals: { usernames: [mallory] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["${spy}"] }]`
+
+let servers: Authority
+let clients: Authority
+
+beforeAll(() => {
+  servers = new Authority('/CN=Servers')
+  clients = new Authority('/CN=Clients')
+})
+
+/** A store on TLS with an innocent client, which is asked whether it is well. */
+async function open() {
+  const { store, clock } = await openStore({
+    tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
+    authenticate: inOrder([certificates(), backwards()]),
+    policy: rules('mallory/*'),
+  })
+  const faults: unknown[] = []
+  store.faults$.subscribe(fault => faults.push(fault))
+  const secure = (name: string) => ({ ...as(name), ca: servers.cert })
+  const innocent = await RawClient.ready(store.url, 'innocent-1', secure('innocent'))
+  await innocent.request(command('KEYNOTIFY line-1/a'))
+  let told = 0
+  const isWell = async (): Promise<void> => {
+    expect((await innocent.request(command('SET line-1/a v'), now(clock))).text).toBe('+OK\r\n')
+    await innocent.received(++told)
+    expect(faults).toEqual([])
+  }
+  return { store, clock, secure, isWell }
+}
+
+const ended = async (socket: Socket): Promise<void> => {
+  socket.on('error', () => undefined).resume()
+  if (!socket.closed) await once(socket, 'close')
+}
+
+/** Says something to a listener, with or without a handshake before; after one it waits until that has had enough. */
+async function say(store: RunningStore, wsToo: boolean, secure: boolean, pieces: readonly Uint8Array[]): Promise<void> {
+  const port = Number(new URL(wsToo ? store.wsUrl : store.url).port)
+  const socket = secure
+    ? connectTls({ host: '127.0.0.1', port, ca: servers.cert, servername: 'localhost' })
+    : connectTcp(port, '127.0.0.1')
+  const over = ended(socket)
+  await once(socket, secure ? 'secureConnect' : 'connect')
+  for (const piece of pieces) if (socket.writable) socket.write(piece)
+  if (secure) socket.end()
+  // A handshake that nobody goes on with is given up after ten seconds.
+  else socket.destroySoon()
+  await over
+}
+
+describe('Strangers', () => {
+  it('say anything to listeners with TLS, and nobody else notices', async () => {
+    const { store, isWell } = await open()
+    const hello = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3)
+    const piece = fc.oneof(
+      fc.uint8Array({ maxLength: 300 }),
+      fc.constantFrom(hello, packets.connect('x'), packets.connect('innocent-1'), packets.ping),
+      fc
+        .constantFrom('GET / HTTP/1.1\r\n\r\n', 'GET / HTTP/1.1\r\nUpgrade: websocket\r\n')
+        .map(text => Buffer.from(text)),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.boolean(), fc.boolean(), fc.array(piece, { maxLength: 5 }), async (ws, secure, pieces) => {
+        await say(store, ws, secure, pieces)
+      }),
+      { numRuns: 150, interruptAfterTimeLimit: 30_000 },
+    )
+    await isWell()
+    expect(store.clientIds).toEqual(['innocent-1'])
+  }, 60_000)
+
+  it('begin handshakes and say no more', async () => {
+    const { store, isWell } = await open()
+    const port = Number(new URL(store.url).port)
+    const sockets = Array.from({ length: 200 }, () => connectTcp(port, '127.0.0.1').on('error', () => undefined))
+    await Promise.all(sockets.map(async socket => once(socket, 'connect')))
+    for (const socket of sockets) socket.write(Uint8Array.of(22, 3, 1))
+    await isWell()
+    for (const socket of sockets) socket.destroy()
+  })
+})
+
+describe('Mallory, who is let in,', () => {
+  it('has none of what the innocent has, by any way there is', async () => {
+    const { store, clock, secure, isWell } = await open()
+    await store.load([{ key: 'line-1/secret', value: 'v' }])
+    const mallory = await RawClient.ready(store.url, 'mallory-1', secure('mallory'))
+    for (const filter of ['#', '+/#', '$SYS/#', 'clients/#', '$share/g/#', 'clients/innocent-1/services/statestore/#'])
+      expect(await mallory.subscribe(filter)).toBe(0x87)
+    for (const line of [
+      'GET line-1/secret',
+      'SET line-1/a x',
+      'DEL line-1/secret',
+      'VDEL line-1/secret v',
+      'KEYNOTIFY line-1/a',
+    ])
+      expect((await mallory.request(command(line), now(clock))).text).toBe('-ERR not authorized\r\n')
+    expect((await mallory.request(command('SCAN *'))).text).not.toContain('line-1')
+    expect((await mallory.request(command('SET mallory/a x'), now(clock))).text).toBe('+OK\r\n')
+    await isWell()
+    await mallory.settled().catch(() => undefined)
+    expect(mallory.inbox).toEqual([])
+    expect(store.peek('line-1/secret')).toBeDefined()
+  })
+
+  it('does not take over the innocent, neither by its id nor its certificate, however often', async () => {
+    const { store, secure, isWell } = await open()
+    const forged = new Authority('/CN=Clients').issue('/CN=innocent')
+    for (let i = 0; i < 20; i++) {
+      expect(await turnedAway(store.url, 'innocent-1', secure('mallory'))).toBe(0x87)
+      expect(await turnedAway(store.url, 'innocent-1', { ca: servers.cert, ...forged })).toBe(0x87)
+    }
+    await isWell()
+  })
+
+  it('gains and loses by a policy in the middle of traffic, and the innocent loses nothing', async () => {
+    const { store, clock, secure, isWell } = await open()
+    for (let i = 0; i < 10; i++) {
+      store.reload({ policy: rules('line-1/*') })
+      const mallory = await RawClient.ready(store.url, `mallory-${i}`, secure('mallory'))
+      await mallory.request(command('KEYNOTIFY line-1/a'))
+      const burst = Array.from({ length: 20 }, () => mallory.request(command('GET line-1/a')).catch(() => undefined))
+      await isWell()
+      store.reload({ policy: rules('mallory/*') })
+      await Promise.all(burst)
+      expect(await mallory.closed).toBe(0x98)
+      const told = mallory.inbox.length
+      await isWell()
+      expect(mallory.inbox.length).toBe(told)
+      const again = await RawClient.ready(store.url, `mallory-${i}`, secure('mallory'))
+      expect((await again.request(command('GET line-1/a'), now(clock))).text).toBe('-ERR not authorized\r\n')
+      await again.end()
+    }
+  }, 60_000)
+})

@@ -1,0 +1,37 @@
+// A hub with a bridge to a store, in a process of its own; the store goes and comes.
+
+import { connect } from '../../../../src/client/index.js'
+import { bridge } from '../../../../src/pubsub/bridge/index.js'
+import { servePubSub } from '../../../../src/pubsub/hub/index.js'
+import { serve } from '../../../../src/server/index.js'
+
+const server = await servePubSub({
+  port: 0,
+  authenticate: ({ query }) => ({ userId: query.get('user') ?? undefined }),
+})
+const hub = server.hub('panel')
+let store = await serve({ port: 0, wsPort: 0 })
+const port = Number(new URL(store.url).port)
+const client = connect(store.url, { timeout: 30_000, reconnect: { initial: 20, maximum: 200 } })
+bridge(client, hub, { read: () => true, write: () => true })
+
+/** Of all that was seen when it was asked, bytes. */
+let peak = 0
+const look = (): void => {
+  const { heapUsed, external } = process.memoryUsage()
+  peak = Math.max(peak, heapUsed + external)
+}
+setInterval(look, 100)
+
+async function obey(order: unknown): Promise<void> {
+  if (order === 'down') await store.close()
+  if (order === 'up') store = await serve({ port, wsPort: 0 })
+  globalThis.gc?.()
+  const { heapUsed, external } = process.memoryUsage()
+  process.send?.({ held: heapUsed + external, peak })
+  peak = 0
+}
+
+process.on('message', order => void obey(order))
+process.on('disconnect', () => process.exit())
+process.send?.({ url: hub.url })

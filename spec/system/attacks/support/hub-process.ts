@@ -1,0 +1,41 @@
+// A hub in its own process: it may die, and its memory and event loop are its own.
+
+import { servePubSub } from '../../../../src/pubsub/hub/index.js'
+import type { HubMemory } from './hub-scene.js'
+
+const MAX_AUDIT_LINES = 1_000
+const options = JSON.parse(process.argv[2] ?? '{}')
+const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+
+const server = await servePubSub({
+  port: 0,
+  publicUrl: 'ws://hub.example',
+  authenticate: ({ query }) => ({
+    ...(query.has('user') && { userId: query.get('user') ?? '' }),
+    roles: query.get('may') === 'all' ? ROLES : [],
+  }),
+  ...options,
+})
+const audit: string[] = []
+server.audit$.subscribe(({ event, outcome, reason }) => {
+  audit.push([event, outcome, reason].join(' ').trim())
+  if (audit.length > MAX_AUDIT_LINES) audit.shift()
+})
+// Events are received, and those without an id never answered.
+server.hub('chat').events$.subscribe(event => {
+  if (event.event === 'accept') event.accept()
+})
+
+function memory(): HubMemory {
+  globalThis.gc?.()
+  const { heapUsed, external } = process.memoryUsage()
+  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage()
+  return { held: heapUsed + external, peak: maxRSS * 1024, cpu: (userCPUTime + systemCPUTime) / 1_000 }
+}
+
+process.on('message', question => {
+  if (question === 'memory') process.send?.(memory())
+  else process.send?.(question === 'audit' ? audit : server.stats)
+})
+process.on('disconnect', () => process.exit())
+process.send?.(server.port)

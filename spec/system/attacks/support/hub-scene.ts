@@ -1,0 +1,216 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import type { HubStats } from '../../../../src/pubsub/hub/hub-stats.js'
+import type { ServePubSubOptions } from '../../../../src/pubsub/hub/index.js'
+import { bundle, type Program } from '../../../support/bundle.js'
+import type { Attacker } from './attacker.js'
+import { attackHub, type HubLogin } from './hub-frames.js'
+
+/** bytes */
+export interface HubMemory {
+  /** Heap and what it holds outside, after a garbage collection. */
+  readonly held: number
+  /** The largest resident set so far. */
+  readonly peak: number
+  /** Time of processors used so far, ms. */
+  readonly cpu: number
+}
+
+/** What an innocent member has measured. A round is a message to its own group, its acknowledgement, and the message. */
+export interface MemberExperience {
+  readonly rounds: number
+  /** Durations of rounds, ms. */
+  readonly p50: number
+  readonly p99: number
+  readonly worst: number
+  /** What was lost, repeated or closed. */
+  readonly complaints: readonly string[]
+}
+
+/** Before an attack, ms. */
+const WARM_UP_MS = 300
+/** Durations of rounds may be this many times those of a hub that is not attacked, or these, ms. */
+const MAX_FACTOR = 3
+const MIN_P99_MS = 10
+const MIN_P50_MS = 3
+/** With a longer p99 beside no attack, the machine is too busy to judge by the p99, ms. */
+const BUSY_P99_MS = 5
+/** MB */
+const HEAP = 1_024
+
+let programs: { readonly hub: Program; readonly member: Program } | undefined
+
+/** To be called once in a file: builds what the processes run. */
+export function prepareHubScenes(): void {
+  beforeAll(async () => {
+    const [hub, member] = await Promise.all([
+      bundle(new URL('hub-process.ts', import.meta.url)),
+      bundle(new URL('member-process.ts', import.meta.url)),
+    ])
+    programs = { hub, member }
+  })
+  afterAll(async () => {
+    await Promise.all([programs?.hub[Symbol.asyncDispose](), programs?.member[Symbol.asyncDispose]()])
+  })
+}
+
+/** A process that answers one question at a time. */
+class Child {
+  readonly #process: ChildProcess
+
+  constructor(process: ChildProcess) {
+    this.#process = process
+    onTestFinished(async () => {
+      if (!this.isRunning) return
+      const ended = once(process, 'exit')
+      process.kill('SIGKILL')
+      await ended
+    })
+  }
+
+  get isRunning(): boolean {
+    return this.#process.exitCode === null && this.#process.signalCode === null
+  }
+
+  async ask(question: string) {
+    const answer = once(this.#process, 'message')
+    this.#process.send(question)
+    const [value] = await Promise.race([
+      answer,
+      once(this.#process, 'exit').then(() => {
+        throw new Error('The process has ended')
+      }),
+    ])
+    return value
+  }
+}
+
+async function start({ path }: Program, args: readonly string[]): Promise<[Child, unknown]> {
+  const child = fork(path, args, {
+    execArgv: ['--expose-gc', `--max-old-space-size=${HEAP}`],
+    env: { PATH: process.env['PATH'] },
+  })
+  const [message] = await once(child, 'message')
+  return [new Child(child), message]
+}
+
+/** A hub in its own process, and a member of it in another. */
+interface Pair {
+  readonly hub: Child
+  readonly member: Child
+  readonly port: number
+}
+
+async function startPair(options: Partial<ServePubSubOptions>): Promise<Pair> {
+  if (programs === undefined) throw new Error('prepareHubScenes() was not called')
+  const [hub, port] = await start(programs.hub, [JSON.stringify(options)])
+  const [member] = await start(programs.member, [`ws://127.0.0.1:${port}/client/hubs/chat?user=innocent&may=all`])
+  return { hub, member, port: Number(port) }
+}
+
+/** A hub with an innocent member for one test, and a second such pair that is not attacked: it shows what is normal. */
+export async function openHubScene(options: Partial<ServePubSubOptions> = {}): Promise<HubScene> {
+  const [attacked, quiet] = await Promise.all([startPair(options), startPair(options)])
+  await sleep(WARM_UP_MS)
+  return new HubScene(attacked, quiet.member)
+}
+
+/** A hub, an innocent member, and attackers. */
+export class HubScene {
+  readonly port: number
+  readonly #hub: Child
+  readonly #member: Child
+  /** Of the hub that is not attacked. */
+  readonly #quiet: Child
+  readonly #attackers: Attacker[] = []
+
+  constructor({ hub, member, port }: Pair, quiet: Child) {
+    this.#hub = hub
+    this.#member = member
+    this.port = port
+    this.#quiet = quiet
+  }
+
+  async connect(login: HubLogin = {}): Promise<Attacker> {
+    const attacker = await attackHub(this.port, login)
+    this.#attackers.push(attacker)
+    return attacker
+  }
+
+  /** Several connections, one after the other. */
+  async connectAll(count: number, login: (n: number) => HubLogin): Promise<readonly Attacker[]> {
+    const attackers: Attacker[] = []
+    for (let n = 0; n < count; n++) attackers.push(await this.connect(login(n)))
+    return attackers
+  }
+
+  async memory(): Promise<HubMemory> {
+    return this.#hub.ask('memory')
+  }
+
+  async stats(): Promise<HubStats> {
+    return this.#hub.ask('stats')
+  }
+
+  async audit(): Promise<readonly string[]> {
+    return this.#hub.ask('audit')
+  }
+
+  /** Sends a piece over all connections as fast as they take it, for so many ms. */
+  async flood(attackers: readonly Attacker[], piece: Buffer, ms: number): Promise<void> {
+    const end = performance.now() + ms
+    const late = sleep(ms)
+    await Promise.all(
+      attackers.map(async attacker => {
+        while (performance.now() < end && !attacker.ended) await Promise.race([attacker.send(piece), late])
+      }),
+    )
+  }
+
+  /**
+   * Runs an attack and judges it by what the innocent member measured meanwhile.
+   *
+   * @param isTimed - whether its rounds must not take longer: not beside thousands of handshakes
+   */
+  async under(attack: () => Promise<void>, isTimed = true): Promise<MemberExperience> {
+    await this.#experiences()
+    const before = await this.memory()
+    const began = performance.now()
+    await attack()
+    const [experience, quiet] = await this.#experiences()
+    const share = ((await this.memory()).cpu - before.cpu) / (performance.now() - began)
+    for (const attacker of this.#attackers.splice(0)) attacker.hangUp()
+    const { complaints } = experience
+    const words = `attacked: ${describe(experience)}; not attacked: ${describe(quiet)}; ${(100 * share).toFixed(0)} % of a processor used`
+    if (process.env['FIGURES']) process.stderr.write(`${words}\n`)
+    expect(
+      { complaints, isRunning: this.#hub.isRunning, isSlow: isTimed && isSlower(experience, quiet) },
+      words,
+    ).toEqual({
+      complaints: [],
+      isRunning: true,
+      isSlow: false,
+    })
+    return experience
+  }
+
+  /** Of the attacked and of the other member, since the last call. */
+  async #experiences(): Promise<[MemberExperience, MemberExperience]> {
+    return Promise.all([this.#member.ask('experience'), this.#quiet.ask('experience')])
+  }
+}
+
+/**
+ * Whether an attack has slowed a member. On a machine so busy that even the other member has long rounds, the long ones
+ * prove nothing: then the median decides.
+ */
+function isSlower(attacked: MemberExperience, quiet: MemberExperience): boolean {
+  if (quiet.p99 > BUSY_P99_MS) return attacked.p50 > MAX_FACTOR * Math.max(quiet.p50, MIN_P50_MS)
+  return attacked.p99 > MAX_FACTOR * Math.max(quiet.p99, MIN_P99_MS)
+}
+
+const describe = ({ rounds, p50, p99, worst }: MemberExperience): string =>
+  `${rounds} rounds, p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, worst ${worst.toFixed(0)} ms`
+
+const sleep = async (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))

@@ -1,0 +1,130 @@
+// A client that does nothing wrong: it sets a key, gets it and is told of it, again and again, and takes the time.
+
+import { once } from 'node:events'
+import { connect as connectSocket } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { connect as connectTls } from 'node:tls'
+import mqttPacket, { type IPublishPacket, type Packet } from 'mqtt-packet'
+import { as } from '../../../support/backwards.js'
+import { command, textOf } from '../../../support/words.js'
+import type { Experience } from './innocent.js'
+import { acknowledge, connect, notificationsOf, request, responseTopicOf, subscribe } from './packets.js'
+
+const [url = '', id = ''] = process.argv.slice(2)
+/** Between two rounds, ms: it is not to be a flood itself. */
+const PAUSE = 3
+/** How long it takes at most to tell something, ms. */
+const PATIENCE = 5_000
+const KEY = `innocent/${id}`
+
+const { protocol, hostname, port } = new URL(url)
+const address = { host: hostname, port: Number(port) }
+const secure = protocol === 'mqtts:'
+// Whose certificate it is, is not what this is about.
+const socket = secure ? connectTls({ ...address, rejectUnauthorized: false }) : connectSocket(address)
+const parser = mqttPacket.parser({ protocolVersion: 5 })
+parser.on('packet', receive)
+parser.on('error', error => complain(`what came is no MQTT: ${error.message}`))
+socket.on('data', data => parser.parse(data))
+socket.on('error', () => undefined)
+socket.once('close', () => {
+  complain('its connection was ended')
+  tell()
+})
+
+/** How late this process is though it does next to nothing: so busy is the machine. */
+const lateness = monitorEventLoopDelay({ resolution: 10 })
+lateness.enable()
+
+let durations: number[] = []
+let complaints: string[] = []
+let round = 0
+let began = performance.now()
+/** What the round waits for; each must come once. */
+const due = new Set<string>()
+/** The round after which it is to tell what it has lived through. */
+let tellAfter = Number.POSITIVE_INFINITY
+let finished = (): void => undefined
+
+function complain(words: string): void {
+  if (complaints.length < 10) complaints.push(words)
+}
+
+function receive(packet: Packet): void {
+  if (packet.cmd === 'disconnect') complain(`it was told to go: ${packet.reasonCode}`)
+  if (packet.cmd !== 'publish') return
+  if (packet.qos > 0) socket.write(acknowledge(packet.messageId ?? 0))
+  const what = nameOf(packet)
+  if (!due.delete(what)) complain(`in round ${round} came ${JSON.stringify(what.slice(0, 200))}`)
+  if (due.size === 0) finished()
+}
+
+const nameOf = ({ topic, payload, properties }: IPublishPacket): string => {
+  const words = textOf(typeof payload === 'string' ? Buffer.from(payload) : payload)
+  return topic === responseTopicOf(id) ? `${properties?.correlationData}: ${words}` : words
+}
+
+const value = (text: string): string => `$${text.length}\r\n${text}\r\n`
+
+async function live(): Promise<void> {
+  for (;;) {
+    round++
+    const text = `round-${round}`
+    const [set, get] = [(2 * round) % 65_000 || 1, ((2 * round) % 65_000) + 1]
+    due.add(`${set}: +OK\r\n`)
+    due.add(`${get}: ${value(text)}`)
+    due.add(`*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n${value(text)}`)
+    began = performance.now()
+    const all = new Promise<void>(resolve => {
+      finished = resolve
+    })
+    socket.write(request(id, command(`SET ${KEY} ${text}`), set))
+    socket.write(request(id, command(`GET ${KEY}`), get))
+    await all
+    durations.push(performance.now() - began)
+    if (round >= tellAfter) tell()
+    await new Promise(resolve => setTimeout(resolve, PAUSE))
+  }
+}
+
+function tell(): void {
+  if (tellAfter === Number.POSITIVE_INFINITY) return
+  tellAfter = Number.POSITIVE_INFINITY
+  process.send?.(experience())
+}
+
+/** What it has lived through since it was asked last; a round that lasts still counts as long as it has lasted. */
+function experience(): Experience {
+  const all = due.size === 0 ? durations : [...durations, performance.now() - began]
+  const sorted = all.sort((a, b) => a - b)
+  const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.POSITIVE_INFINITY
+  const [median, p99, worst] = [at(0.5), at(0.99), at(1)]
+  const told = { rounds: durations.length, median, p99, worst, noise: lateness.max / 1e6, complaints }
+  lateness.reset()
+  durations = []
+  complaints = []
+  return told
+}
+
+socket.setNoDelay(true)
+await once(socket, secure ? 'secureConnect' : 'connect')
+// Where nobody is asked it does no harm.
+const { username, password } = as('innocent')
+socket.write(connect(id, { username, password }))
+await once(parser, 'packet')
+socket.write(subscribe([responseTopicOf(id), notificationsOf(id)], 1, 1))
+await once(parser, 'packet')
+due.add('1: +OK\r\n')
+const watching = new Promise<void>(resolve => {
+  finished = resolve
+})
+socket.write(request(id, command(`KEYNOTIFY ${KEY}`)))
+process.on('message', rounds => {
+  tellAfter = round + Number(rounds)
+  if (socket.destroyed) tell()
+  else setTimeout(tell, PATIENCE)
+})
+process.on('disconnect', () => process.exit())
+await watching
+process.send?.('ready')
+await live()

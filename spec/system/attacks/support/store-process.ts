@@ -1,0 +1,57 @@
+// A store in a process of its own: it may die, and what it takes of memory and time is its own.
+
+import { servePubSub } from '../../../../src/pubsub/hub/index.js'
+import { ConsoleServer } from '../../../../src/server/console/console-server.js'
+import { inOrder, serve, Tokens } from '../../../../src/server/index.js'
+import { backwards } from '../../../support/backwards.js'
+import { AUDIENCE } from './policies.js'
+import type { Memory, StoreAddresses } from './store-child.js'
+
+const { console: withConsole = false, hub: withHub = false, jwks, ...options } = JSON.parse(process.argv[2] ?? '{}')
+/** How far this process's wall clock was moved, ms. */
+let ahead = 0
+const { now } = Date
+Date.now = () => now() + ahead
+
+// A policy is about somebody.
+const tokens = jwks === undefined ? [] : [new Tokens({ jwks, audiences: [AUDIENCE] }).method]
+const asking = options.policy === undefined ? {} : { authenticate: inOrder([...tokens, backwards()]) }
+const store = await serve({ port: 0, wsPort: 0, ...asking, ...options })
+const page = withConsole
+  ? await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '' })
+  : undefined
+const GROUPS = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+const hub = withHub
+  ? await servePubSub({
+      port: 0,
+      maxWaitingBytes: 32 * 1024 * 1024,
+      publicUrl: 'ws://hub.example',
+      authenticate:
+        typeof withHub === 'object'
+          ? withHub
+          : ({ query }) =>
+              query.has('slow')
+                ? new Promise(() => undefined)
+                : { userId: query.get('user') ?? '', roles: query.get('may') === 'all' ? GROUPS : [] },
+    })
+  : undefined
+
+/** Collects twice: what finalizers let go of is gone only then. */
+function memory(): Memory {
+  globalThis.gc?.()
+  globalThis.gc?.()
+  const { heapUsed, external, rss } = process.memoryUsage()
+  return { held: heapUsed + external, rss, peak: process.resourceUsage().maxRSS * 1024 }
+}
+
+process.on('message', question => {
+  if (typeof question === 'number') ahead += question
+  process.send?.(question === 'memory' ? memory() : question === 'hub' ? hub?.stats : store.stats)
+})
+process.on('disconnect', () => process.exit())
+process.send?.({
+  url: store.url,
+  wsUrl: store.wsUrl,
+  console: page?.link ?? '',
+  hub: hub === undefined ? '' : `ws://127.0.0.1:${hub.port}`,
+} satisfies StoreAddresses)

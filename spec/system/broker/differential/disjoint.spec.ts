@@ -1,0 +1,3 @@
+import { besideMosquitto } from '../../../server/broker/differential/beside-mosquitto.js'
+
+besideMosquitto('disjoint')

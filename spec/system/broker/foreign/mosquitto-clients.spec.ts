@@ -1,0 +1,116 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type RunningStore, serve } from '../../../../src/server/index.js'
+
+const run = promisify(execFile)
+const VERSIONS = ['5', '311'] as const
+
+describe('mosquitto_pub and mosquitto_sub', () => {
+  let store: RunningStore
+  let port: string
+  const publish = async (...flags: readonly string[]): Promise<unknown> => run('mosquitto_pub', ['-p', port, ...flags])
+
+  /** Subscribes and settles when the broker has granted it; then what the process printed, once it has ended. */
+  async function subscribe(
+    ...flags: readonly string[]
+  ): Promise<{ process: ChildProcess; lines: readonly string[]; printed: Promise<string[]> }> {
+    // Into a pipe it would print by blocks.
+    const process = spawn('stdbuf', ['-oL', 'mosquitto_sub', '-p', port, '-d', ...flags], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void process.kill())
+    const lines: string[] = []
+    const printed = new Promise<string[]>(resolve => process.once('close', () => resolve(lines)))
+    await new Promise<void>((resolve, reject) => {
+      process.once('error', reject)
+      createInterface({ input: process.stdout }).on('line', line => {
+        if (line.startsWith('Subscribed ')) resolve()
+        // The rest is what -d says of packets.
+        else if (line.startsWith('> ')) lines.push(line.slice(2))
+      })
+    })
+    return { process, lines, printed }
+  }
+
+  beforeAll(async () => {
+    store = await serve({ port: 0, wsPort: 0 })
+    port = new URL(store.url).port
+  })
+  afterAll(() => store.close())
+
+  describe.each(VERSIONS)('with version %s', version => {
+    const V = ['-V', version]
+
+    it.each(['0', '1', '2'])('carry a message at QoS %s', async qos => {
+      const topic = `carry/${version}/${qos}`
+      const { printed } = await subscribe(...V, '-t', topic, '-q', qos, '-C', '1', '-F', '> %t %q %r %p')
+      await publish(...V, '-t', topic, '-q', qos, '-m', 'hello')
+      expect(await printed).toEqual([`${topic} ${qos} 0 hello`])
+    })
+
+    it('find a retained message, and none that was taken away', async () => {
+      const topic = `kept/${version}`
+      await publish(...V, '-t', topic, '-q', '1', '-r', '-m', 'old')
+      await publish(...V, '-t', `${topic}/gone`, '-q', '1', '-r', '-m', 'old')
+      await publish(...V, '-t', `${topic}/gone`, '-q', '1', '-r', '-n')
+      const { printed } = await subscribe(...V, '-t', `${topic}/#`, '-q', '1', '-C', '2', '-F', '> %t %r %p')
+      await publish(...V, '-t', `${topic}/end`, '-q', '1', '-m', 'end')
+      expect(await printed).toEqual([`${topic} 1 old`, `${topic}/end 0 end`])
+    })
+
+    it('leave a will when they are killed', async () => {
+      const topic = `will/${version}`
+      const { printed } = await subscribe(...V, '-t', topic, '-q', '1', '-C', '1', '-F', '> %p')
+      const mortal = await subscribe(
+        ...V,
+        '-t',
+        'none',
+        '--will-topic',
+        topic,
+        '--will-payload',
+        'last',
+        '--will-qos',
+        '1',
+      )
+      mortal.process.kill('SIGKILL')
+      expect(await printed).toEqual(['last'])
+    })
+
+    it('come back to what was published while they were away', async () => {
+      const topic = `away/${version}`
+      const expiry = version === '5' ? ['-x', '100'] : []
+      const kept = [...V, ...expiry, '-i', `sleeper-${version}`, '-c', '-t', topic, '-q', '2', '-F', '> %q %p']
+      const first = await subscribe(...kept, '-E')
+      await first.printed
+      for (const qos of ['1', '2']) await publish(...V, '-t', topic, '-q', qos, '-m', 'while away')
+      const second = await subscribe(...kept, '-C', '2')
+      expect(await second.printed).toEqual(['1 while away', '2 while away'])
+    })
+  })
+
+  it('carry properties', async () => {
+    const { printed } = await subscribe('-V', '5', '-t', 'props', '-q', '1', '-C', '1', '-F', '> %C %R %D %E %P %p')
+    const properties = [
+      ['content-type', 'text/plain'],
+      ['response-topic', 'answers'],
+      ['correlation-data', 'which'],
+      ['message-expiry-interval', '600'],
+      ['user-property', 'a', '1'],
+      ['user-property', 'a', '2'],
+    ].flatMap(property => ['-D', 'publish', ...property])
+    await publish('-V', '5', '-t', 'props', '-q', '1', '-m', 'x', ...properties)
+    expect(await printed).toEqual([expect.stringMatching(/^text\/plain answers which (600|599) a:1 a:2 x$/)])
+  })
+
+  it('share what comes to a group', async () => {
+    const member = ['-V', '5', '-t', '$share/g/jobs', '-t', 'end', '-q', '1', '-F', '> %p']
+    const members = [await subscribe(...member), await subscribe(...member)]
+    for (let job = 0; job < 6; job++) await publish('-V', '5', '-t', 'jobs', '-q', '1', '-m', `${job}`)
+    await expect.poll(() => members.flatMap(({ lines }) => lines)).toHaveLength(6)
+    for (const { process } of members) process.kill('SIGTERM')
+    const done = (await Promise.all(members.map(({ printed }) => printed))).flat()
+    expect(done.sort()).toEqual(['0', '1', '2', '3', '4', '5'])
+  })
+})

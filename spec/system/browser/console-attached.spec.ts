@@ -1,0 +1,146 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { number, text } from '../../../src/client/index.js'
+import { attach } from '../../../src/server/index.js'
+import { freePort } from '../../support/free-port.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { openAttached, untilState } from '../../support/open-attached.js'
+import { openClient, record } from '../../support/open-client.js'
+import { SERVICES } from '../../support/services.js'
+import { expectAccessible } from './support/accessibility.js'
+import { describeInBrowser } from './support/browser.js'
+import { ConsoleHand, serveConsoleOf } from './support/console.js'
+import { NO_SOCKET } from './support/guard.js'
+import { takePictures } from './support/looks.js'
+import { reads } from './support/waiting.js'
+
+/** What `docs/any-broker.md` has for a page that logs in as `console`, with the lines for clients and store. */
+const ACL = [
+  'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
+  'pattern read clients/%u/services/statestore/#',
+  'pattern read rx-statestore/v1/life',
+  'user store',
+  'topic readwrite #',
+  'user panel-7',
+  'topic read clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/70616E656C2D37/command/notify/+',
+  'user console',
+  'topic read clients/+/services/statestore/#',
+  'topic read clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/+/command/notify/+',
+]
+
+/** Mosquitto with a listener for browsers, started again on the same ports. */
+async function brokerForPages(acl?: readonly string[]) {
+  const [port, wsPort] = [await freePort(), await freePort()]
+  const lines = [`listener ${wsPort} 127.0.0.1`, 'protocol websockets']
+  const start = (): Promise<Mosquitto> => Mosquitto.start({ port, lines, ...(acl && { acl }) })
+  let broker = await start()
+  onTestFinished(async () => broker.stop())
+  return {
+    url: broker.url,
+    wsUrl: `ws://127.0.0.1:${wsPort}`,
+    kill: () => broker.stop('SIGKILL'),
+    revive: async () => {
+      broker = await start()
+    },
+  }
+}
+
+describeInBrowser('The console of an attached store', open => {
+  it.skipIf(!SERVICES.mosquitto.present)(
+    'shows and writes keys through the broker of somebody else, and offers nothing that broker would have to do',
+    async () => {
+      const broker = await brokerForPages(ACL)
+      const store = await openAttached(broker.url, { username: 'store' })
+      const server = await serveConsoleOf(store, { brokerUrl: broker.wsUrl, brokerLogin: { username: 'console' } })
+      const client = openClient(broker.url, { clientId: 'panel-7', username: 'panel-7' })
+      await client.key('speed', number).set(12)
+      await client.key('note', text).set('old', { expiresIn: 600_000 })
+      const seen = record(client.key('note', text).value$)
+      const { page } = await open(server.link, { allow: [NO_SOCKET] })
+      const hand = new ConsoleHand(page)
+      await reads(hand.health, 'live')
+      await reads(hand.cell('speed', 'value'), '12')
+      await reads(hand.cell('note', 'ttl'), /^9m/)
+      await client.key('speed', number).set(13)
+      await reads(hand.cell('speed', 'value'), '13')
+
+      await hand.open('note')
+      await hand.press('Edit')
+      await hand.fill({ Value: 'new' })
+      await hand.decide('Set')
+      await seen.until(({ values }) => values.at(-1) === 'new')
+      await takePictures(page, 'console-attached-keys')
+      await page.setViewportSize({ width: 1280, height: 800 })
+
+      await hand.goTo('Clients')
+      await reads(page.getByRole('row', { name: 'panel-7' }).locator('[data-label=watches]'), '1')
+      await page.getByRole('button', { name: 'panel-7', exact: true }).click()
+      await page.getByRole('link', { name: 'note', exact: true }).waitFor()
+      expect(await page.getByRole('button', { name: /^Cut/ }).count()).toBe(0)
+      await expectAccessible(page)
+      await takePictures(page, 'console-attached-clients')
+      await hand.goTo('Store')
+      await reads(page.getByRole('region', { name: 'At the broker' }), /Serves/)
+      for (const name of [/Freeze/, /Keep the keys/, /Lose the keys/, /Reset/])
+        expect(await page.getByRole('button', { name }).count()).toBe(0)
+      await expectAccessible(page)
+      await takePictures(page, 'console-attached', { whole: true })
+
+      await broker.kill()
+      await reads(hand.health, 'stale')
+      await reads(page.getByRole('contentinfo'), /The store cannot reach its broker: .* Values are those of/)
+      await reads(page.getByRole('region', { name: 'At the broker' }), /Away/)
+      await takePictures(page, 'console-attached-away', { whole: true })
+      await broker.revive()
+      await reads(hand.health, 'live')
+      await reads(page.getByRole('region', { name: 'At the broker' }), /Serves/)
+      await hand.goTo('Keys')
+      await reads(hand.cell('note', 'value'), 'new')
+      await client.key('speed', number).set(14)
+      await reads(hand.cell('speed', 'value'), '14')
+    },
+  )
+
+  it.skipIf(!SERVICES.mosquitto.present)('says that it is a standby, and takes over before your eyes', async () => {
+    const broker = await brokerForPages()
+    const data = await mkdtemp(join(tmpdir(), 'attached-'))
+    const first = await openAttached(broker.url, { data })
+    const second = await attach(broker.url, { data, reconnect: { initial: 20, maximum: 200 } })
+    onTestFinished(async () => second.close())
+    await untilState(second, 'standby')
+    const server = await serveConsoleOf(second, { brokerUrl: broker.wsUrl })
+    const client = openClient(broker.url)
+    await client.key('a', number).set(1)
+    const { page } = await open(server.link, { allow: [NO_SOCKET] })
+    const hand = new ConsoleHand(page)
+    await reads(hand.health, 'live')
+    await reads(hand.cell('a', 'value'), '1')
+    await reads(page.getByRole('contentinfo'), 'another store serves')
+    // What comes at the other one is found in a while.
+    await client.key('b', number).set(2)
+    await reads(hand.cell('b', 'value'), '2')
+    // When it ends is known to the other one alone, and must not be lost unseen.
+    await hand.open('b')
+    await reads(hand.detail.locator('.fact').filter({ hasText: 'Expires' }), /–/)
+    await hand.press('Edit')
+    await reads(hand.dialog.getByRole('alert'), 'Another store serves')
+    await takePictures(page, 'console-standby-edit')
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await hand.decide('Cancel')
+    await hand.goTo('Clients')
+    await reads(page.getByRole('main'), 'The store that serves knows them.')
+    await hand.goTo('Store')
+    await reads(page.getByRole('region', { name: 'At the broker' }), /Standby/)
+    expect(await page.getByRole('button', { name: 'Dump' }).isDisabled()).toBe(true)
+    await takePictures(page, 'console-standby', { whole: true })
+    await first.close()
+    await reads(page.getByRole('region', { name: 'At the broker' }), /Serves/)
+    await reads(hand.health, 'live')
+    await page.getByRole('button', { name: 'Dump' }).and(page.locator(':enabled')).waitFor()
+    await hand.goTo('Keys')
+    await client.key('a', number).set(3)
+    await reads(hand.cell('a', 'value'), '3')
+  })
+})

@@ -1,0 +1,160 @@
+import type { Page } from 'playwright-core'
+import { firstValueFrom } from 'rxjs'
+import { expect, it } from 'vitest'
+import { number } from '../../../src/client/index.js'
+import { openClient } from '../../support/open-client.js'
+import { describeInBrowser } from './support/browser.js'
+import { ConsoleHand, startConsole } from './support/console.js'
+import { reads } from './support/waiting.js'
+
+const SEED = Array.from({ length: 100 }, (_, i) => ({ key: `key/${i}`, value: String(i) }))
+
+/** The key of the row that has the focus. */
+const focused = (page: Page): Promise<string | null | undefined> =>
+  page.evaluate(() => document.activeElement?.querySelector('.cell-key')?.getAttribute('title'))
+
+describeInBrowser('The console by keyboard', open => {
+  it('moves in the list, opens a key, and comes back to it', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('key/0', 'value'), '0')
+    await hand.row('key/0').focus()
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp']) await page.keyboard.press(key)
+    expect(await focused(page)).toBe('key/1')
+    await page.keyboard.press('End')
+    expect(await focused(page)).toBe('key/99')
+    await reads(hand.cell('key/99', 'value'), '99')
+    await page.keyboard.press('PageUp')
+    expect(Number((await focused(page))?.slice(4))).toBeLessThan(85)
+    await page.keyboard.press('Home')
+    expect(await focused(page)).toBe('key/0')
+    const outline = await hand.row('key/0').evaluate(row => getComputedStyle(row).outlineStyle)
+    expect(outline).toBe('solid')
+
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await reads(hand.detail.locator('.detail-number'), '1')
+    await page.keyboard.press('Escape')
+    await hand.detail.waitFor({ state: 'detached' })
+    await expect.poll(() => focused(page)).toBe('key/1')
+  })
+
+  it.each([
+    ['a fresh page', undefined],
+    ['the search', '/'],
+  ])('leads with an arrow from %s into the list', async (_, first) => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    await reads(new ConsoleHand(page).cell('key/0', 'value'), '0')
+    if (first !== undefined) await page.keyboard.press(first)
+    await page.keyboard.press('ArrowDown')
+    expect(await focused(page)).toBe('key/0')
+    await page.keyboard.press('ArrowDown')
+    expect(await focused(page)).toBe('key/1')
+  })
+
+  it('keeps the focus on a row that is scrolled out of sight', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.row('key/3').focus()
+    await hand.grid.evaluate(grid => {
+      grid.scrollTop = 2_000
+    })
+    await hand.row('key/70').waitFor()
+    expect(await focused(page)).toBe('key/3')
+    await page.keyboard.press('ArrowDown')
+    expect(await focused(page)).toBe('key/4')
+  })
+
+  it('acts on the key with the focus while others add and remove keys above it', async () => {
+    const { store, server } = await startConsole(SEED)
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('key/5', 'value'), '5')
+    await hand.row('key/5').focus()
+    for (const name of ['a', 'b', 'c']) await firstValueFrom(client.key(name, number).set(1))
+    await hand.row('c').waitFor()
+    expect(await focused(page)).toBe('key/5')
+    await page.keyboard.press('Delete')
+    await reads(hand.dialog.locator('.deleted-key'), 'key/5')
+    await page.keyboard.press('Escape')
+    await hand.dialog.waitFor({ state: 'detached' })
+    await page.keyboard.press('ArrowDown')
+    expect(await focused(page)).toBe('key/6')
+    for (const name of ['a', 'b', 'key/2']) await firstValueFrom(client.key(name, number).delete())
+    await hand.row('key/2').waitFor({ state: 'detached' })
+    await page.keyboard.press('Enter')
+    await reads(hand.detail.locator('.detail-number'), '6')
+  })
+
+  it('goes on at the row in the place of one that is deleted, and at the search after the last', async () => {
+    const { store, server } = await startConsole(SEED.slice(0, 3))
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('key/1', 'value'), '1')
+    await hand.row('key/1').focus()
+    await page.keyboard.press('Delete')
+    await hand.dialog.waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await hand.row('key/1').waitFor({ state: 'detached' })
+    await expect.poll(() => focused(page)).toBe('key/2')
+
+    await page.keyboard.press('Delete')
+    await hand.dialog.waitFor()
+    await firstValueFrom(client.key('key/2', number).delete())
+    await hand.row('key/2').waitFor({ state: 'detached' })
+    await page.keyboard.press('Escape')
+    await expect.poll(() => focused(page)).toBe('key/0')
+
+    await firstValueFrom(client.key('key/0', number).delete())
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('search')
+  })
+
+  it('searches, sets, edits, deletes, and goes from view to view', async () => {
+    const { store, server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('key/0', 'value'), '0')
+    await page.keyboard.press('n')
+    await hand.dialog.waitFor()
+    await page.keyboard.type('key/new')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('n / 1')
+    await page.keyboard.press('Escape')
+    await hand.dialog.waitFor({ state: 'detached' })
+    expect(store.peek('key/new')).toBeUndefined()
+
+    await page.keyboard.press('/')
+    await page.keyboard.type('key/4?')
+    await reads(page.locator('#found'), '10 keys')
+    await page.keyboard.press('Tab')
+    await reads(hand.cell('key/40', 'value'), '40')
+    await hand.row('key/40').focus()
+    await page.keyboard.press('e')
+    await hand.fill({ Value: '41.5' })
+    await hand.decide('Set')
+    await reads(hand.cell('key/40', 'value'), '41.5')
+    await expect.poll(() => focused(page)).toBe('key/40')
+    await page.keyboard.press('Delete')
+    await hand.dialog.waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await hand.row('key/40').waitFor({ state: 'detached' })
+
+    await page.keyboard.press('2')
+    await page.getByRole('heading', { name: 'Clients' }).waitFor()
+    await page.keyboard.press('3')
+    await page.getByRole('heading', { name: 'Try out failures' }).waitFor()
+    await page.keyboard.press('?')
+    await reads(hand.dialog, 'Page up')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('/')
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('search')
+  })
+})

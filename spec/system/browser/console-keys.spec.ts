@@ -1,0 +1,154 @@
+import { firstValueFrom } from 'rxjs'
+import { expect, it } from 'vitest'
+import { number, text } from '../../../src/client/index.js'
+import { openClient } from '../../support/open-client.js'
+import { describeInBrowser } from './support/browser.js'
+import { ConsoleHand, startConsole } from './support/console.js'
+import { reads } from './support/waiting.js'
+
+const SEED = [
+  { key: 'thermostat1\\setPoint', value: '21.5' },
+  { key: 'thermostat1\\mode', value: 'comfort' },
+  { key: 'asset/7', value: '{"name":"pump"}' },
+  { keyBytes: '/wA=', bytes: 'AAEC' },
+]
+
+describeInBrowser('The keys on the console', open => {
+  it('are all there, with value, version, age, time to live, fencing token and watchers', async () => {
+    const { store, server } = await startConsole(SEED)
+    const client = openClient(store.url)
+    const { version } = await firstValueFrom(client.key('line-1/lock', text).set('me', { expiresIn: 3_600_000 }))
+    await firstValueFrom(client.key('line-1/speed', number).set(12, { fencingToken: version ?? '' }))
+    client.key('line-1/speed', number).value$.subscribe()
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+
+    await reads(hand.cell('asset/7', 'value'), '{"name":"pump"}')
+    await reads(hand.cell('0xFF00', 'value'), '00 01 02')
+    await reads(hand.cell('thermostat1\\setPoint', 'value'), '21.5')
+    await reads(hand.cell('line-1/lock', 'ttl'), /^59m \d\ds$/)
+    await reads(hand.cell('line-1/speed', 'age'), /^\d+s$/)
+    await reads(hand.cell('line-1/speed', 'version'), /^\d\d:\d\d:\d\d\.\d{3}·\d+$/)
+    await reads(hand.cell('line-1/speed', 'token'), /^\d\d:\d\d:\d\d\.\d{3}·\d+$/)
+    expect(await hand.cell('line-1/speed', 'token').getAttribute('title')).toBe(String(version))
+    await reads(hand.cell('line-1/speed', 'watchers'), '1')
+    expect(await hand.keys()).toEqual([
+      '0xFF00',
+      'asset/7',
+      'line-1/lock',
+      'line-1/speed',
+      'thermostat1\\mode',
+      'thermostat1\\setPoint',
+    ])
+    expect(new URL(page.url()).hash).toBe('')
+  })
+
+  it('follow what others write, make and delete', async () => {
+    const { store, server } = await startConsole(SEED)
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('thermostat1\\setPoint', 'value'), '21.5')
+    await firstValueFrom(client.key('thermostat1\\setPoint', number).set(23))
+    await reads(hand.cell('thermostat1\\setPoint', 'value'), '23')
+    expect(await hand.cell('thermostat1\\setPoint', 'value').locator('.flash').count()).toBe(1)
+    expect(await hand.cell('thermostat1\\setPoint', 'beats').locator('.marbles-set').getAttribute('d')).toMatch(/^M/)
+
+    await firstValueFrom(client.key('new/one', text).set('hello'))
+    await reads(hand.cell('new/one', 'value'), 'hello')
+    await firstValueFrom(client.key('asset/7').delete())
+    await hand.row('asset/7').waitFor({ state: 'detached' })
+    await firstValueFrom(client.key('new/one', text).set('soon gone', { expiresIn: 6_000 }))
+    await reads(hand.cell('new/one', 'ttl'), /^[1-6]s$/)
+    await hand.row('new/one').waitFor({ state: 'detached' })
+  })
+
+  it('leave the room of columns with nothing in them to the values', async () => {
+    const { store, server } = await startConsole([{ key: 'a', value: '1' }])
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    const column = (name: string) => page.getByRole('columnheader', { name })
+    await column('Expires').waitFor({ state: 'hidden' })
+    expect(await column('Fencing token').isVisible()).toBe(false)
+    await store.load([{ key: 'b', value: '1', expiresAt: Date.now() + 60_000 }])
+    await column('Expires').waitFor()
+    await reads(hand.cell('b', 'ttl'), /^(1m 00|\d\d)s$/)
+  })
+
+  it('are found by a glob, or by a word anywhere in them', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.row('asset/7'), 'asset')
+    await page.keyboard.press('/')
+    await page.keyboard.type('thermostat1\\')
+    await hand.row('asset/7').waitFor({ state: 'detached' })
+    expect(await hand.keys()).toEqual(['thermostat1\\mode', 'thermostat1\\setPoint'])
+    await reads(page.locator('#found'), '2 keys *thermostat1\\\\*')
+    await hand.search.fill('*/?')
+    await hand.row('asset/7').waitFor()
+    expect(await hand.keys()).toEqual(['asset/7'])
+    await hand.search.fill('nothing like it')
+    await reads(page.getByRole('heading', { name: 'Nothing matches' }), 'Nothing matches')
+    await hand.press('Show all keys')
+    await reads(page.locator('#found'), '4 keys')
+  })
+
+  it('show what cannot be seen in them, and say that bytes are not found by their digits', async () => {
+    const { server } = await startConsole([{ key: ' user\u202egpj\n', value: '1' }, ...SEED])
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    const name = '·user\\u202egpj\\n'
+    await reads(hand.cell(name, 'value'), '1')
+    expect(await hand.row(name).locator('.key-sign').allTextContents()).toEqual(['·', '\\u202e', '\\n'])
+    await hand.open(name)
+    await hand.press('Delete')
+    await reads(hand.dialog.locator('.deleted-key'), name)
+    await hand.decide('Cancel')
+    await hand.search.fill('0xFF*')
+    await reads(page.getByRole('main'), 'is not text, and no glob finds it by these digits')
+    await hand.search.fill('nothing*')
+    await reads(page.getByRole('main'), 'No key fits nothing*')
+    expect(await page.getByRole('main').innerText()).not.toContain('these digits')
+  })
+
+  it('may be none', async () => {
+    const { store, server } = await startConsole()
+    const { page } = await open(server.link)
+    await reads(page.getByRole('heading', { name: 'No keys yet' }), 'No keys yet')
+    await reads(page.locator('main pre'), `--url ${store.url}`)
+    await firstValueFrom(openClient(store.url).key('first', text).set('one'))
+    await reads(new ConsoleHand(page).cell('first', 'value'), 'one')
+  })
+
+  it('may be many: the first are shown, and only those to be seen are watched', async () => {
+    const seed = Array.from({ length: 2_500 }, (_, i) => ({ key: `sensor/${i}`, value: String(i) }))
+    const { store, server } = await startConsole(seed)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(page.locator('#found'), '2,000 of 2,500 shown')
+    expect(await hand.grid.getAttribute('aria-rowcount')).toBe('2001')
+    await reads(hand.cell('sensor/3', 'value'), '3')
+    expect((await hand.keys()).length).toBeLessThan(50)
+
+    await hand.grid.evaluate(grid => {
+      grid.scrollTop = grid.scrollHeight
+    })
+    await reads(hand.cell('sensor/1999', 'value'), '1999')
+    await expect
+      .poll(() => Array.from(store.clients, ({ watches }) => watches))
+      .toEqual([expect.toSatisfy(n => n < 50)])
+    await firstValueFrom(openClient(store.url).key('sensor/1999', text).set('changed'))
+    await reads(hand.cell('sensor/1999', 'value'), 'changed')
+
+    await reads(page.getByRole('note'), '500 keys are not shown; what is missing may belong anywhere between these.')
+    await hand.press('Load 500 more')
+    await reads(page.locator('#found'), '2,500 keys')
+    expect(await hand.grid.getAttribute('aria-rowcount')).toBe('2501')
+    expect(await page.getByRole('note').count()).toBe(0)
+
+    await hand.search.fill('sensor/12')
+    await reads(page.locator('#found'), '111 keys *sensor/12*')
+    await reads(hand.cell('sensor/12', 'value'), '12')
+  })
+})

@@ -1,0 +1,233 @@
+import { gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { firstValueFrom, interval, mergeMap } from 'rxjs'
+import { expect, it, onTestFinished } from 'vitest'
+import { json, number, text } from '../../../src/client/index.js'
+import type { RunningStore } from '../../../src/server/index.js'
+import { openClient } from '../../support/open-client.js'
+import { expectAccessible } from './support/accessibility.js'
+import { describeInBrowser } from './support/browser.js'
+import { ConsoleHand, startConsole } from './support/console.js'
+import { SIZES, THEMES, takePictures } from './support/looks.js'
+import { has, reads } from './support/waiting.js'
+
+const LETTER = 'Maintenance on Saturday from 06:00 to 09:00; lines 3 and 4 will stand still. '
+const SEED = [
+  ...[1, 2, 3].map(n => ({ key: `thermostat${n}\\setPoint`, value: String(19 + n / 2) })),
+  ...[1, 2].map(n => ({ key: `line-${n}/state`, value: n === 1 ? 'running' : 'fault: E-217 door open' })),
+  { key: `a/very/long/${'key/'.repeat(30)}end`, value: LETTER.repeat(20) },
+  { key: 'recipe/baguette', value: '{"flour":1000,"water":680,"steps":["mix","rest","bake"],"vegan":true}' },
+  { keyBytes: '/wCKFw==', bytes: Buffer.from(Array.from({ length: 48 }, (_, i) => i * 5)).toString('base64') },
+  { key: 'empty', value: '' },
+]
+const FIRST_LOAD = 160 * 1_024
+
+/** Somebody who works with the store while it is looked at. */
+async function busy(store: RunningStore): Promise<void> {
+  const client = openClient(store.url, { clientId: 'plant-simulator' })
+  const lock = await firstValueFrom(client.key('line-1/lock', text).set('gateway', { expiresIn: 3_600_000 }))
+  await firstValueFrom(client.key('line-1/speed', number).set(12, { fencingToken: String(lock.version) }))
+  await firstValueFrom(client.key('session/1', json()).set({ user: 'ann' }, { expiresIn: 95_000 }))
+  const temperature = client.key('thermostat1\\temperature', number)
+  const work = interval(150).pipe(mergeMap(i => temperature.set(20 + Math.round(10 * Math.sin(i / 5)) / 10)))
+  const working = work.subscribe()
+  onTestFinished(() => working.unsubscribe())
+}
+
+async function expectAccessibleInBothThemes(page: Page): Promise<void> {
+  for (const colorScheme of THEMES) {
+    await page.emulateMedia({ colorScheme })
+    await expectAccessible(page)
+  }
+}
+
+describeInBrowser('The looks of the console', open => {
+  it('are fit for all: the keys', async () => {
+    const { store, server } = await startConsole(SEED)
+    await busy(store)
+    const { page } = await open(server.link, { calm: true })
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('line-1/speed', 'token'), '·')
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-keys')
+    await page.setViewportSize(SIZES.desktop)
+    await hand.open('thermostat1\\temperature')
+    await hand.detail.locator('canvas').waitFor()
+    await expect.poll(() => hand.detail.getByRole('listitem').count(), { timeout: 20_000 }).toBeGreaterThan(12)
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-detail')
+    await page.setViewportSize(SIZES.desktop)
+    await hand.open('recipe/baguette')
+    await expectAccessibleInBothThemes(page)
+    await hand.open('0xFF008A17')
+    await expectAccessibleInBothThemes(page)
+  })
+
+  it('are fit for all: the clients and the store', async () => {
+    const { store, server } = await startConsole(SEED)
+    await busy(store)
+    const { page } = await open(server.link, { calm: true })
+    const hand = new ConsoleHand(page)
+    await hand.goTo('Clients')
+    await page.getByRole('button', { name: 'plant-simulator', exact: true }).click()
+    await reads(page.locator('.client-watches'), 'Watches no key.')
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-clients')
+    await hand.goTo('Store')
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-store', { whole: true })
+  })
+
+  it('are fit for all: dialogs and messages', async () => {
+    const { store, server } = await startConsole(SEED)
+    await busy(store)
+    const { page } = await open(server.link, { calm: true })
+    const hand = new ConsoleHand(page)
+    await hand.open('line-1/speed')
+    await hand.press('Edit')
+    await hand.fill({ Value: '13', 'Expires in, seconds': 'soon' })
+    await hand.decide('Set')
+    await hand.fill({ 'Expires in, seconds': '' })
+    await hand.decide('Set')
+    await reads(hand.dialog.getByRole('alert'), 'A fencing token is required')
+    await store.load([{ key: 'line-1/speed', value: '99' }])
+    await reads(hand.dialog, 'It was changed meanwhile')
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-edit')
+    await hand.decide('Cancel')
+    await hand.press('Delete')
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-delete')
+    await hand.decide('Cancel')
+    await page.keyboard.press('?')
+    await expectAccessibleInBothThemes(page)
+    await hand.decide('Close')
+    await hand.goTo('Store')
+    await hand.press('Freeze for 30 s')
+    await reads(hand.toasts, 'Frozen for 30s')
+    await expectAccessibleInBothThemes(page)
+    await hand.goTo('Keys')
+    await hand.row('line-1/speed').first().waitFor()
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-frozen')
+  })
+
+  it('are fit for all: nothing, and no token', async () => {
+    const { server } = await startConsole()
+    const { page } = await open(server.link)
+    await page.getByRole('heading', { name: 'No keys yet' }).waitFor()
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-empty')
+    await page.evaluate(() => sessionStorage.clear())
+    await page.reload()
+    await page.getByRole('heading', { name: 'This page needs a token' }).waitFor()
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-token')
+  })
+
+  it('do not jump while values come and go', async () => {
+    const { store, server } = await startConsole(SEED)
+    await busy(store)
+    const { page } = await open(server.link, { before: async opened => void (await opened.addInitScript(countShifts)) })
+    const hand = new ConsoleHand(page)
+    await hand.row('session/1').waitFor()
+    await firstValueFrom(openClient(store.url).key('zz/last', text).set('new'))
+    await hand.row('zz/last').waitFor()
+    store.freeze(6_000)
+    await reads(hand.health, 'frozen')
+    await reads(hand.health, 'live')
+    expect(await page.evaluate('shifted')).toBeLessThan(0.01)
+  })
+
+  it('keep the tabs in their places, and the page in the window, in every view', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link, { calm: true })
+    const hand = new ConsoleHand(page)
+    const places = () =>
+      page
+        .locator('.nav a')
+        .evaluateAll(tabs =>
+          tabs.map(tab => `${Math.round(tab.getBoundingClientRect().left)} ${document.documentElement.scrollHeight}`),
+        )
+    await reads(page.locator('.nav'), 'Keys')
+    await expect.poll(() => page.locator('.nav-amount').count()).toBe(2)
+    const before = await places()
+    expect(before[0]).toMatch(new RegExp(` ${SIZES.desktop.height}$`))
+    for (const view of ['Clients', 'Store'] as const) {
+      await hand.goTo(view)
+      await has(page.getByRole('link', { name: view }), 'aria-current', 'page')
+      expect(await places()).toEqual(before)
+    }
+  })
+
+  it('have room for fingers on a phone', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link, { size: 'phone', touch: true })
+    const hand = new ConsoleHand(page)
+    await hand.row('empty').waitFor()
+    expect(await tooSmall(page)).toEqual([])
+    await hand.open('recipe/baguette')
+    expect(await tooSmall(page)).toEqual([])
+    await hand.press('Close')
+    await hand.goTo('Store')
+    await page.getByRole('button', { name: 'Dump', exact: true }).waitFor()
+    expect(await tooSmall(page)).toEqual([])
+  })
+
+  it('change with the switch, and stay so', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link, { theme: 'dark' })
+    const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+    const root = page.locator('html')
+    await page.getByRole('button', { name: /^Theme/ }).click()
+    await has(root, 'data-theme', 'light')
+    expect(await paper()).toBe('rgb(244, 243, 239)')
+    await page.reload()
+    expect(await paper()).toBe('rgb(244, 243, 239)')
+    await page.getByRole('button', { name: /^Theme/ }).click()
+    await has(root, 'data-theme', 'dark')
+    expect(await paper()).toBe('rgb(16, 20, 21)')
+    await page.getByRole('button', { name: /^Theme/ }).click()
+    expect(await root.getAttribute('data-theme')).toBeNull()
+  })
+
+  it('come from the server alone, and at once', async () => {
+    const { server } = await startConsole(SEED)
+    const files: { readonly url: string; readonly body: Promise<Buffer> }[] = []
+    const { page } = await open(server.link, {
+      before: async opened => {
+        opened.on('response', response => {
+          const url = response.url()
+          if (!url.includes('/api/')) files.push({ url, body: response.body() })
+        })
+      },
+    })
+    await reads(new ConsoleHand(page).cell('line-1/state', 'value'), 'running')
+    expect(files.filter(({ url }) => !url.startsWith(server.url))).toEqual([])
+    const sizes = await Promise.all(files.map(async ({ body }) => gzipSync(await body, { level: 9 }).length))
+    expect(sizes.length).toBeGreaterThan(3)
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(FIRST_LOAD)
+  })
+})
+
+/** Sums up what moved without anybody having done anything; runs before the page. */
+function countShifts(): void {
+  Object.assign(globalThis, { shifted: 0 })
+  const observer = new PerformanceObserver(list => {
+    for (const entry of list.getEntries()) {
+      const { value, hadRecentInput } = { value: 0, hadRecentInput: false, ...entry.toJSON() }
+      if (!hadRecentInput) Object.assign(globalThis, { shifted: Reflect.get(globalThis, 'shifted') + Number(value) })
+    }
+  })
+  observer.observe({ type: 'layout-shift', buffered: true })
+}
+
+/** What is to be touched and has less than 40 px to it, but for links amid a text. */
+const tooSmall = (page: Page): Promise<readonly string[]> =>
+  page.locator('button:visible, a:visible, input:visible:not([type=file]), [role=row]:visible').evaluateAll(elements =>
+    elements
+      .filter(element => !element.classList.contains('link') && element.closest('.grid-head, .unseen') === null)
+      .map(element => ({ element, box: element.getBoundingClientRect() }))
+      .filter(({ box }) => box.width > 1 && (box.height < 40 || box.width < 40))
+      .map(({ element, box }) => `${element.outerHTML.slice(0, 80)} is ${box.width} by ${box.height}`),
+  )

@@ -1,0 +1,43 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { serve } from '../../../src/server/index.js'
+import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
+import { NatsCluster } from '../../support/nats-cluster.js'
+import { openClient } from '../../support/open-client.js'
+import { SERVICES } from '../../support/services.js'
+import { expectAccessible } from './support/accessibility.js'
+import { describeInBrowser } from './support/browser.js'
+import { ConsoleHand, startConsole } from './support/console.js'
+import { takePictures } from './support/looks.js'
+import { reads } from './support/waiting.js'
+
+describeInBrowser('Nodes on the console', open => {
+  it.skipIf(!SERVICES.nats.present)(
+    'are listed with what they lag behind and who is there, also those that are away',
+    { timeout: 60_000 },
+    async () => {
+      const nats = await NatsCluster.start(1)
+      onTestFinished(async () => nats.stop())
+      const log = (nodeId: string) => jetStreamLog({ servers: nats.servers, name: 'plant-1', nodeId, replicas: 1 })
+      const { server } = await startConsole([], { log: log('north') })
+      const south = await serve({ port: 0, wsPort: 0, log: log('south') })
+      onTestFinished(async () => south.close())
+      openClient(south.url)
+      const { page } = await open(server.link)
+      const hand = new ConsoleHand(page)
+      await hand.goTo('Store')
+      const nodes = page.getByRole('region', { name: 'Nodes' })
+      await reads(nodes.getByRole('heading'), 'Nodes of plant-1')
+      const row = (id: string) => nodes.getByRole('row').filter({ hasText: id })
+      await reads(row('north').locator('[data-label=heard]'), 'now')
+      await reads(row('north').getByRole('rowheader'), /this node/)
+      await reads(row('south').locator('[data-label=clients]'), '1')
+      // One node cannot lose the keys of all.
+      expect(await page.getByRole('button', { name: 'Lose the keys…' }).count()).toBe(0)
+      await south.close()
+      await reads(row('south').getByRole('rowheader'), /away/)
+      await reads(row('south').locator('[data-label=clients]'), '–')
+      await expectAccessible(page)
+      await takePictures(page, 'console-nodes')
+    },
+  )
+})

@@ -1,0 +1,191 @@
+import type { Page } from 'playwright-core'
+import { firstValueFrom } from 'rxjs'
+import { expect, it } from 'vitest'
+import { number, text } from '../../../src/client/index.js'
+import { openClient } from '../../support/open-client.js'
+import { expectAccessible } from './support/accessibility.js'
+import { describeInBrowser } from './support/browser.js'
+import { ConsoleHand, startConsole } from './support/console.js'
+import { SIZES, THEMES, takePictures } from './support/looks.js'
+import { reads } from './support/waiting.js'
+
+const SEED = [
+  ...[1, 2, 3].flatMap(line =>
+    ['speed', 'state', 'recipe/name', 'recipe/step'].map(name => ({
+      key: `plant/line-${line}/${name}`,
+      value: name === 'state' ? 'running' : String(line * 7),
+    })),
+  ),
+  ...Array.from({ length: 12 }, (_, i) => ({ key: `sensor/${i}`, value: JSON.stringify({ celsius: 20 + i / 2 }) })),
+  { key: 'site/nantes/building/4/alarm', value: 'off' },
+  { key: 'site/nantes/building/4/door', value: 'closed' },
+  { key: 'thermostat1\\setPoint', value: '21.5' },
+  { keyBytes: '/wA=', bytes: 'AAEC' },
+]
+
+/** The rows there are, as one reads them. */
+const rows = (page: Page): Promise<readonly string[]> =>
+  page.locator('.grid-body .grid-row').evaluateAll(all =>
+    all
+      .map(row => ({
+        at: Number(row.getAttribute('aria-rowindex')),
+        text: [
+          '  '.repeat(Number(row.getAttribute('aria-level')) - 1),
+          row.hasAttribute('aria-expanded') ? (row.getAttribute('aria-expanded') === 'true' ? 'v ' : '> ') : '',
+          row.querySelector('.key-name, .branch-name')?.textContent ?? '',
+          ` ${row.querySelector('.branch-keys')?.firstChild?.textContent ?? ''}`.trimEnd(),
+        ].join(''),
+      }))
+      .sort((a, b) => a.at - b.at)
+      .map(({ text }) => text),
+  )
+
+const focused = (page: Page): Promise<string | null | undefined> =>
+  page.evaluate(() => document.activeElement?.querySelector('.cell-key, .cell-branch')?.getAttribute('title'))
+
+const CLOSED = ['0xFF00', '> plant/ 12', '> sensor/ 12', '> site/nantes/building/4/ 2', 'thermostat1\\setPoint']
+
+describeInBrowser('The tree of keys on the console', open => {
+  it('groups keys by their slashes, and shows values that live on where it is open', async () => {
+    const { store, server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('sensor/1', 'value'), 'celsius')
+    await hand.press('Tree')
+    await expect.poll(() => rows(page)).toEqual(CLOSED)
+    await hand.branch('plant/').click()
+    await hand.branch('plant/line-2/').click()
+    await reads(hand.cell('plant/line-2/speed', 'value'), '14')
+    expect((await rows(page)).slice(1, 7)).toEqual([
+      'v plant/ 12',
+      '  > line-1/ 4',
+      '  v line-2/ 4',
+      '    > recipe/ 2',
+      '    speed',
+      '    state',
+    ])
+    const client = openClient(store.url)
+    await firstValueFrom(client.key('plant/line-2/speed', number).set(15))
+    await reads(hand.cell('plant/line-2/speed', 'value'), '15')
+    await firstValueFrom(client.key('plant/line-2/alarm', text).set('on'))
+    await reads(hand.cell('plant/line-2/alarm', 'value'), 'on')
+    await reads(hand.branch('plant/'), '13')
+    // Only what is to be seen is watched: three keys in the branch that is open, one of bytes, and one without a slash.
+    const pageClient = () => store.clients.find(({ watches }) => watches > 0)?.watches
+    await expect.poll(pageClient).toBe(5)
+  })
+
+  it('moves by arrows as a tree does', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    await reads(new ConsoleHand(page).cell('sensor/1', 'value'), 'celsius')
+    await page.keyboard.press('t')
+    await expect.poll(() => rows(page)).toEqual(CLOSED)
+    const steps: readonly (readonly [key: string, title: string, rows?: number])[] = [
+      ['ArrowDown', '0xFF00'],
+      ['ArrowRight', '0xFF00'],
+      ['ArrowDown', 'plant/'],
+      ['ArrowLeft', 'plant/', 5],
+      ['ArrowRight', 'plant/', 8],
+      ['ArrowRight', 'plant/line-1/'],
+      ['*', 'plant/line-1/', 17],
+      ['ArrowRight', 'plant/line-1/recipe/'],
+      ['ArrowDown', 'plant/line-1/speed'],
+      ['ArrowLeft', 'plant/line-1/'],
+      ['ArrowLeft', 'plant/line-1/', 14],
+      ['ArrowLeft', 'plant/'],
+      ['Enter', 'plant/', 5],
+      [' ', 'plant/', 14],
+      ['End', 'thermostat1\\setPoint'],
+      ['Home', '0xFF00'],
+    ]
+    for (const [key, title, count] of steps) {
+      await page.keyboard.press(key)
+      await expect.poll(() => focused(page), { message: `after ${key}` }).toBe(title)
+      if (count !== undefined) await expect.poll(async () => (await rows(page)).length).toBe(count)
+    }
+    const branch = new ConsoleHand(page).branch('plant/line-3/')
+    const said = ['role', 'aria-level', 'aria-posinset', 'aria-setsize', 'aria-expanded']
+    const attributes = await Promise.all(said.map(name => branch.getAttribute(name)))
+    expect(attributes).toEqual(['row', '2', '3', '3', 'true'])
+  })
+
+  it('remembers what is open, and that it is a tree', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.press('Tree')
+    await hand.branch('sensor/').click()
+    await hand.row('sensor/11').waitFor()
+    await page.reload()
+    await hand.row('sensor/11').waitFor()
+    await hand.press('Tree')
+    await expect.poll(() => page.getByRole('grid', { name: 'Keys' }).count()).toBe(1)
+    expect(await hand.keys()).toContain('plant/line-1/speed')
+  })
+
+  it('opens all that is found, and closes none of what was open', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.press('Tree')
+    await hand.branch('sensor/').click()
+    await hand.search.fill('line-3')
+    await expect
+      .poll(() => rows(page))
+      .toEqual(['v plant/line-3/ 4', '  v recipe/ 2', '    name', '    step', '  speed', '  state'])
+    await hand.branch('plant/line-3/recipe/').click()
+    await expect.poll(async () => (await rows(page)).length).toBe(4)
+    await hand.search.fill('')
+    await hand.row('sensor/11').waitFor()
+    expect((await rows(page)).length).toBe(17)
+  })
+
+  it('is not offered where no key has a slash', async () => {
+    const { server } = await startConsole([{ key: 'a', value: '1' }])
+    const { page } = await open(server.link)
+    await reads(new ConsoleHand(page).cell('a', 'value'), '1')
+    expect(await page.getByRole('button', { name: 'Tree' }).count()).toBe(0)
+  })
+
+  it('holds twenty thousand keys, and says when there are more', async () => {
+    const seed = Array.from({ length: 20_000 }, (_, i) => ({ key: `site-${i % 8}/sensor/${i}`, value: String(i) }))
+    const { server } = await startConsole(seed)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.press('Tree')
+    await reads(page.locator('#found'), '2,000 of 20,000 shown')
+    await reads(hand.branch('site-3/sensor/'), /\d\+/)
+    await reads(page.getByRole('note'), '18,000 keys are not shown')
+    for (let loaded = 4_000; loaded <= 20_000; loaded += 2_000) {
+      await hand.press('Load 2,000 more')
+      await reads(
+        page.locator('#found'),
+        loaded === 20_000 ? '20,000 keys' : `${loaded.toLocaleString('en')} of 20,000`,
+      )
+    }
+    await reads(hand.branch('site-3/sensor/'), '2,500')
+    await hand.branch('site-3/sensor/').click()
+    await expect.poll(() => hand.grid.getAttribute('aria-rowcount')).toBe('2509')
+    expect((await hand.keys()).length).toBeLessThan(50)
+  })
+
+  it('is fit for all', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link, { calm: true })
+    const hand = new ConsoleHand(page)
+    await hand.press('Tree')
+    for (const path of ['plant/', 'plant/line-2/', 'plant/line-2/recipe/', 'site/nantes/building/4/'])
+      await hand.branch(path).click()
+    await reads(hand.cell('plant/line-2/recipe/step', 'value'), '14')
+    for (const colorScheme of THEMES) {
+      await page.emulateMedia({ colorScheme })
+      await expectAccessible(page)
+    }
+    await takePictures(page, 'console-tree')
+    await page.setViewportSize(SIZES.desktop)
+    await hand.open('plant/line-2/recipe/step')
+    await expectAccessible(page)
+    await takePictures(page, 'console-tree-detail', { sizes: ['desktop'] })
+  })
+})

@@ -1,0 +1,208 @@
+import { firstValueFrom } from 'rxjs'
+import { expect, it } from 'vitest'
+import { bytes, number, text } from '../../../src/client/index.js'
+import { displayText } from '../../../src/core/util/bytes.js'
+import type { RunningStore } from '../../../src/server/index.js'
+import { requestsOf } from '../../support/client-requests.js'
+import { openClient } from '../../support/open-client.js'
+import { describeInBrowser } from './support/browser.js'
+import { ConsoleHand, startConsole } from './support/console.js'
+import { reads } from './support/waiting.js'
+
+const SEED = [
+  { key: 'speed', value: '12' },
+  { key: 'note', value: 'old' },
+]
+
+const textIn = (store: RunningStore, key: string): string => displayText(store.peek(key)?.value ?? new Uint8Array())
+
+describeInBrowser('Writing on the console', open => {
+  it('sets a key with options; it counts down and is gone', async () => {
+    const { store, server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.row('speed').waitFor()
+    await page.keyboard.press('n')
+    await hand.fill({ Key: 'session/1', Type: 'JSON', Value: '{"user":"ann"}', 'Expires in, seconds': '8' })
+    await hand.fill({ Condition: 'Only if there is no such key' })
+    await hand.decide('Set')
+    await hand.dialog.waitFor({ state: 'detached' })
+    await reads(hand.toasts, new RegExp(`Set session/1\\s*Version ${store.peek('session/1')?.version}`))
+    await reads(hand.cell('session/1', 'value'), '{"user":"ann"}')
+    const left = async (): Promise<number> => Number.parseInt(await hand.cell('session/1', 'ttl').innerText(), 10)
+    await reads(hand.cell('session/1', 'ttl'), /^[1-8]s$/)
+    const before = await left()
+    await expect.poll(left, { timeout: 10_000 }).toBeLessThan(before)
+    await hand.row('session/1').waitFor({ state: 'detached' })
+    expect(store.peek('session/1')).toBeUndefined()
+  })
+
+  it('sets binary values, and says what is wrong with what was typed', async () => {
+    const { store, server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.press('Set a key')
+    await hand.fill({ Type: 'Hex', Value: '00 f', 'Expires in, seconds': 'soon', 'Fencing token': 'x' })
+    await hand.decide('Set')
+    for (const problem of ['at least one character', 'Not pairs of hexadecimal', 'Seconds, more', 'Not a version']) {
+      await reads(hand.dialog.locator('.field-problem'), problem)
+    }
+    await hand.fill({ Key: 'blob', Value: '00 ff', 'Expires in, seconds': '', 'Fencing token': '' })
+    await hand.decide('Set')
+    await reads(hand.cell('blob', 'value'), '00 FF')
+    expect(store.peek('blob')?.value).toEqual(new Uint8Array([0, 255]))
+  })
+
+  it('says when a condition was not met', async () => {
+    const { store, server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.press('Set a key')
+    await hand.fill({ Key: 'note', Value: 'new', Condition: 'Only if there is none, or it holds this value' })
+    await hand.decide('Set')
+    await reads(hand.dialog.getByRole('alert'), `holds a value already, version ${store.peek('note')?.version}`)
+    await hand.fill({ Value: 'old' })
+    await hand.decide('Set')
+    await hand.dialog.waitFor({ state: 'detached' })
+    expect(textIn(store, 'note')).toBe('old')
+  })
+
+  it('edits a value, and shows when somebody else was faster', async () => {
+    const { store, server } = await startConsole(SEED)
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const requests = requestsOf(store, () => true)
+    const hand = new ConsoleHand(page)
+    await hand.open('speed')
+    await hand.press('Edit')
+    const value = hand.dialog.getByLabel('Value', { exact: true })
+    expect(await value.inputValue()).toBe('12')
+    expect(await hand.dialog.getByRole('radio', { name: 'Number' }).isChecked()).toBe(true)
+    await value.fill('13')
+    await firstValueFrom(client.key('speed', number).set(99))
+    await reads(hand.dialog, 'It was changed meanwhile')
+    expect(await value.inputValue()).toBe('13')
+    await hand.decide('Take that value')
+    expect(await value.inputValue()).toBe('99')
+    await value.fill('14')
+    await firstValueFrom(client.key('speed', number).set(98))
+    await hand.decide('Overwrite')
+    await reads(hand.detail.locator('.detail-number'), '14')
+    expect(textIn(store, 'speed')).toBe('14')
+    // Over the value that was to be seen, and no other.
+    expect(requests().filter(request => request.includes('IFVER'))).toEqual([
+      expect.stringMatching(/^SET speed 14 IFVER /),
+    ])
+  })
+
+  it('keeps the time to live of a key it edits, and its JSON on one line', async () => {
+    const expiresAt = Date.now() + 600_000
+    const { store, server } = await startConsole([{ key: 'recipe', value: '{"salt":20,"rye":true}', expiresAt }])
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await reads(hand.cell('recipe', 'ttl'), /^9m/)
+    await hand.open('recipe')
+    await hand.press('Edit')
+    const value = hand.dialog.getByLabel('Value', { exact: true })
+    expect(await value.inputValue()).toBe('{\n  "salt": 20,\n  "rye": true\n}')
+    await value.fill('{\n  "salt": 21,\n')
+    await reads(hand.dialog, 'Not JSON: ')
+    await value.fill('{\n  "salt": 21\n}')
+    await hand.decide('Set')
+    await hand.dialog.waitFor({ state: 'detached' })
+    expect(textIn(store, 'recipe')).toBe('{"salt":21}')
+    expect(Math.abs((store.peek('recipe')?.expiresAt ?? 0) - expiresAt)).toBeLessThan(60_000)
+  })
+
+  it('has no more than its width on a phone while a long value changes under it', async () => {
+    const { store, server } = await startConsole(SEED)
+    const { page } = await open(server.link, { size: 'phone' })
+    const hand = new ConsoleHand(page)
+    await hand.open('speed')
+    await hand.press('Edit')
+    await store.load([{ key: 'speed', value: 'x'.repeat(2_000) }])
+    await reads(hand.dialog, 'It was changed meanwhile')
+    const inner = hand.dialog.locator('.dialog-body')
+    expect(await inner.evaluate(body => body.scrollWidth - body.clientWidth)).toBe(0)
+  })
+
+  it('keeps the line ends of a text it edits', async () => {
+    const { store, server } = await startConsole([{ key: 'page', value: 'a\r\nb' }])
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.open('page')
+    await hand.press('Edit')
+    await reads(hand.dialog, 'which only hex keeps')
+    const value = hand.dialog.getByLabel('Value', { exact: true })
+    await value.press('End')
+    await value.pressSequentially(' 63')
+    await hand.decide('Set')
+    await hand.dialog.waitFor({ state: 'detached' })
+    expect(textIn(store, 'page')).toBe('a\r\nbc')
+  })
+
+  it('has one message at a time where there is little room', async () => {
+    const { server } = await startConsole(SEED)
+    const { page } = await open(server.link, { size: 'phone' })
+    const hand = new ConsoleHand(page)
+    for (const key of ['first', 'second']) {
+      await page.getByRole('button', { name: /^Set/ }).click()
+      await hand.fill({ Key: key, Value: '1' })
+      await hand.decide('Set')
+      await reads(hand.toasts, `Set ${key}`)
+    }
+    expect(await hand.toasts.locator('.toast:visible').count()).toBe(1)
+  })
+
+  it('needs the token of a key that is protected', async () => {
+    const { store, server } = await startConsole(SEED)
+    const client = openClient(store.url)
+    const lock = await firstValueFrom(client.key('lock', text).set('me'))
+    const token = String(lock.version)
+    await firstValueFrom(client.key('speed', number).set(12, { fencingToken: token }))
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.open('speed')
+    await hand.press('Edit')
+    await hand.fill({ Value: '13' })
+    await hand.decide('Set')
+    await reads(hand.dialog.getByRole('alert'), 'A fencing token is required')
+    await hand.fill({ 'Fencing token': '1:0:long-ago' })
+    await hand.decide('Set')
+    await reads(hand.dialog.getByRole('alert'), 'The fencing token is stale')
+    await hand.decide('Use it, past its lock')
+    expect(await hand.dialog.getByLabel('Fencing token').inputValue()).toBe(token)
+    await hand.decide('Set')
+    await reads(hand.detail.locator('.detail-number'), '13')
+    expect(textIn(store, 'speed')).toBe('13')
+  })
+
+  it('deletes what was seen, and nothing else', async () => {
+    const { store, server } = await startConsole(SEED)
+    const client = openClient(store.url)
+    const { page } = await open(server.link)
+    const hand = new ConsoleHand(page)
+    await hand.open('note')
+    await hand.press('Delete')
+    await reads(hand.dialog, 'old')
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Cancel')
+    await hand.decide('Cancel')
+    expect(store.peek('note')).toBeDefined()
+
+    await hand.press('Delete')
+    await firstValueFrom(client.key('note', bytes).set(Buffer.from('newer')))
+    await reads(hand.dialog, 'newer')
+    await reads(hand.dialog.locator('.deleted-value'), 'old')
+    await reads(hand.dialog, 'It was changed meanwhile')
+    await hand.decide('Delete')
+    await reads(hand.dialog, 'Nothing was deleted')
+    expect(textIn(store, 'note')).toBe('newer')
+    await hand.decide('Take that value')
+    await reads(hand.dialog.locator('.deleted-value'), 'newer')
+    await hand.decide('Delete')
+    await reads(hand.toasts, /Deleted\s*note/)
+    await reads(hand.detail, 'The key was deleted.')
+    await hand.row('note').waitFor({ state: 'detached' })
+    expect(store.peek('note')).toBeUndefined()
+  })
+})

@@ -1,0 +1,52 @@
+import { createServer } from 'node:http'
+import { type Browser, chromium } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, vi } from 'vitest'
+import { socketsOf } from './support/page-socket.js'
+
+/** A noisy machine takes its time to open a page, ms. */
+const PATIENCE = 120_000
+
+// The same specs as in Node of what depends on the socket; these clients speak through the WebSocket of chromium. A page
+// for each: chromium lets one wait whose sockets have failed.
+// Chromium itself waits between attempts to open a WebSocket that fail, longer with each.
+vi.setConfig({ testTimeout: PATIENCE })
+const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html>'))
+let browser: Browser | undefined
+let opened = 0
+
+beforeAll(async () => {
+  browser = await chromium.connect(inject('browser'))
+  await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
+}, PATIENCE)
+
+beforeEach(async () => {
+  const address = site.address()
+  if (browser === undefined || address === null || typeof address === 'string') throw new Error('There is no site')
+  const page = await browser.newPage()
+  await page.goto(`http://127.0.0.1:${address.port}`)
+  vi.stubGlobal('WebSocket', await socketsOf(page, () => opened++))
+  // By this the client knows that it is in Node.
+  vi.stubGlobal('navigator', undefined)
+}, PATIENCE)
+
+afterEach(async () => {
+  vi.unstubAllGlobals()
+  for (const context of browser?.contexts() ?? []) await context.close()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  site.closeAllConnections()
+  site.close()
+  expect(opened).toBeGreaterThan(0)
+})
+
+// What a payload is made of is nothing to a socket, but for text and bytes: each run tries one of the two, by lot.
+const protocol = Math.random() < 0.5 ? 'json' : 'protobuf'
+vi.doMock(import('../../pubsub/support/scripted-hub.js'), async original => {
+  const hub = await original()
+  return { ...hub, PROTOCOLS: hub.PROTOCOLS.filter(name => name === protocol) }
+})
+await import('../../pubsub/behaviours/endings.spec.js')
+await import('../../pubsub/behaviours/recovery.spec.js')
+await import('../../pubsub/behaviours/sessions.spec.js')

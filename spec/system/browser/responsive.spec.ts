@@ -1,0 +1,90 @@
+import { readFile } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
+import { defer, forkJoin, lastValueFrom, map, repeat, takeWhile, timer } from 'rxjs'
+import { expect, it, onTestFinished } from 'vitest'
+import { type Key, number, type StateStore } from '../../../src/client/index.js'
+import { serve } from '../../../src/server/index.js'
+import { openClient } from '../../support/open-client.js'
+import { describeInBrowser } from './support/browser.js'
+import { builtPackage } from './support/package.js'
+import { rxjsModule, serveStatic } from './support/static-site.js'
+import { reads } from './support/waiting.js'
+
+const PAGE = new URL('pages/many-keys.html', import.meta.url)
+const KEYS = 500
+/** ms: 10 changes of every key in a second, which leave two busy cores something for the page. */
+const PERIOD = 100
+/** Four seconds of them on a machine that keeps up. On another it takes longer: nothing here depends on how long. */
+const ROUNDS = 40
+const TEXT = 'typed while all of them change'
+/**
+ * ms. A page that takes changes as they come has short tasks, one that lets them pile up has a few as long as all of the
+ * work together, seconds. Far from both, as the machine may have other things to do.
+ */
+const LONGEST = 1_500
+
+interface Seen {
+  readonly notified: number
+  readonly backwards: number
+  readonly longTasks: readonly number[]
+}
+
+const seenBy = (page: Page): Promise<Seen> => page.evaluate(() => Reflect.get(globalThis, 'seen'))
+
+/** Settles when all keys show this value. */
+const showsEverywhere = (page: Page, value: number) =>
+  page.waitForFunction(
+    ([count, wanted]) =>
+      Array.from(document.querySelectorAll('li')).filter(cell => cell.textContent === String(wanted)).length === count,
+    [KEYS, value],
+  )
+
+/** Writes all keys again and again, at least `ROUNDS` times and until `isDone`; gives how often. */
+function flood(writer: StateStore, isDone: () => boolean): Promise<number> {
+  const keys = keysOf(writer)
+  let round = 0
+  const rounds$ = defer(() => {
+    round++
+    // One that takes longer than its time delays the next one.
+    return forkJoin([timer(PERIOD), ...keys.map(key => key.set(round))])
+  }).pipe(
+    repeat(),
+    map(() => round),
+    takeWhile(() => round < ROUNDS || !isDone(), true),
+  )
+  return lastValueFrom(rounds$)
+}
+
+const keysOf = (store: StateStore): readonly Key<number>[] =>
+  Array.from({ length: KEYS }, (_, i) => store.key(`sensor/${i}`, number))
+
+describeInBrowser(`A page that watches ${KEYS} keys`, open => {
+  it('shows the last of all changes, misses none, and answers the keyboard meanwhile', async ({ annotate }) => {
+    const store = await serve({ port: 0, wsPort: 0 })
+    onTestFinished(async () => store.close())
+    const writer = openClient(store.url)
+    await lastValueFrom(forkJoin(keysOf(writer).map(key => key.set(0))))
+    const pages = { '/index.html': await readFile(PAGE, 'utf8'), '/rxjs.js': rxjsModule() }
+    const site = await serveStatic(builtPackage(), pages)
+    const { page } = await open(`${site.url}?store=${store.wsUrl}&keys=${KEYS}`)
+    await showsEverywhere(page, 0)
+    await page.getByLabel('Field').focus()
+
+    let typed = false
+    const started = performance.now()
+    const flooding = flood(writer, () => typed)
+    for (let i = 0; i < TEXT.length; i++) {
+      await page.keyboard.type(TEXT.charAt(i))
+      await reads(page.locator('output'), TEXT.slice(0, i + 1).trim())
+    }
+    typed = true
+    const rounds = await flooding
+    const took = performance.now() - started
+    await showsEverywhere(page, rounds)
+
+    const { notified, backwards, longTasks } = await seenBy(page)
+    await annotate(`${Math.round(rounds / (took / 1000))} changes of each key a second; long tasks: ${longTasks} ms`)
+    expect({ notified, backwards }).toEqual({ notified: rounds * KEYS, backwards: 0 })
+    expect(Math.max(0, ...longTasks)).toBeLessThan(LONGEST)
+  })
+})

@@ -1,0 +1,124 @@
+import { pathToFileURL } from 'node:url'
+import type { Locator, Page } from 'playwright-core'
+import { inject, onTestFinished } from 'vitest'
+import { type ConsoleOptions, ConsoleServer } from '../../../../src/server/console/console-server.js'
+import {
+  type AttachedStore,
+  type DumpLine,
+  type RunningStore,
+  type ServeOptions,
+  serve,
+} from '../../../../src/server/index.js'
+
+/** The console's page as it is built from the sources of now. */
+const page = (): URL => pathToFileURL(`${inject('page')}/`)
+
+/** A store with a console in front of it. */
+export interface RunningConsole {
+  readonly store: RunningStore
+  readonly server: ConsoleServer
+}
+
+/** Starts a store that holds these keys, which are its seed as well, and its console; both closed at the end of the test. */
+export async function startConsole(
+  seed: readonly DumpLine[] = [],
+  options: ServeOptions = {},
+): Promise<RunningConsole> {
+  const store = await serve({ port: 0, wsPort: 0, ...options })
+  onTestFinished(async () => store.close())
+  await store.load(seed)
+  const server = await serveConsoleOf(store, { seed })
+  return { store, server }
+}
+
+/** Starts the console of a store, closed at the end of the test. */
+export async function serveConsoleOf(
+  store: RunningStore | AttachedStore,
+  options: Partial<ConsoleOptions>,
+): Promise<ConsoleServer> {
+  const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3', page: page() }
+  const server = await ConsoleServer.start(store, { ...defaults, ...options })
+  onTestFinished(async () => server.close())
+  return server
+}
+
+/** What somebody does on the console's page. */
+export class ConsoleHand {
+  readonly #page: Page
+
+  constructor(page: Page) {
+    this.#page = page
+  }
+
+  /** Whether what is shown can be relied on: `live`, `stale`... */
+  get health(): Locator {
+    return this.#page.locator('.health')
+  }
+
+  get grid(): Locator {
+    return this.#page.getByRole('grid', { name: 'Keys' }).or(this.#page.getByRole('treegrid', { name: 'Keys' }))
+  }
+
+  /** A row of the tree that opens and closes, by all that its keys begin with. */
+  branch(path: string): Locator {
+    return this.grid.locator('.grid-branch').filter({ has: this.#page.getByTitle(path, { exact: true }) })
+  }
+
+  get detail(): Locator {
+    return this.#page.getByRole('complementary', { name: 'Open key' })
+  }
+
+  get dialog(): Locator {
+    return this.#page.getByRole('dialog')
+  }
+
+  get toasts(): Locator {
+    return this.#page.getByRole('log', { name: 'Messages' })
+  }
+
+  get search(): Locator {
+    return this.#page.getByRole('searchbox', { name: 'Search keys by glob' })
+  }
+
+  row(key: string): Locator {
+    return this.grid.getByRole('row').filter({ has: this.#page.getByTitle(key, { exact: true }) })
+  }
+
+  cell(key: string, column: string): Locator {
+    return this.row(key).locator(`.cell-${column}`)
+  }
+
+  /** The keys that have a row. */
+  async keys(): Promise<readonly string[]> {
+    return this.grid
+      .locator('.grid-body .cell-key')
+      .evaluateAll(cells => cells.map(cell => cell.getAttribute('title') ?? ''))
+  }
+
+  async open(key: string): Promise<void> {
+    await this.row(key).click()
+    await this.detail.getByRole('heading', { name: key }).waitFor()
+  }
+
+  async press(name: string): Promise<void> {
+    await this.#page.getByRole('button', { name, exact: true }).click()
+  }
+
+  async goTo(view: 'Keys' | 'Clients' | 'Store'): Promise<void> {
+    await this.#page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: view }).click()
+  }
+
+  /** Fills in the form that is open. */
+  async fill(fields: Readonly<Record<string, string>>): Promise<void> {
+    for (const [name, value] of Object.entries(fields)) {
+      if (name === 'Type') await this.dialog.getByRole('radio', { name: value }).check()
+      else if (name === 'Condition') await this.dialog.getByLabel(name).selectOption(value)
+      else await this.dialog.getByLabel(name, { exact: true }).fill(value)
+    }
+  }
+
+  /** Presses a button of the dialog. */
+  async decide(name: string): Promise<void> {
+    await this.dialog.getByRole('button', { name, exact: true }).click()
+  }
+}

@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { rolldown } from 'rolldown'
+import { expect } from 'vitest'
+import { snippets } from '../../frameworks/snippets.js'
+import { builtPackage } from './package.js'
+
+const run = promisify(execFile)
+const ROOT = new URL('../../../../', import.meta.url)
+
+/** The blocks of a document in one language, such as `html`. */
+export async function blocksOf(document: string, language: string): Promise<readonly string[]> {
+  const text = await readFile(new URL(document, ROOT), 'utf8')
+  return Array.from(text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g')), ([, code = '']) => code)
+}
+
+/** A page of docs/browser.md as it stands there, but for the address, and what else its folder holds. */
+export async function documented(index: number, replacements: Readonly<Record<string, string>>) {
+  let page = (await blocksOf('docs/browser.md', 'html'))[index] ?? ''
+  for (const [old, wanted] of Object.entries(replacements)) {
+    expect(page).toContain(old)
+    page = page.replace(old, wanted)
+  }
+  const text = await readFile(new URL('docs/browser.md', ROOT), 'utf8')
+  const [, script = ''] = /node -p "(.*)" > rxjs\.js/.exec(text) ?? []
+  const { stdout } = await run(process.execPath, ['-p', script], { cwd: ROOT })
+  return { '/index.html': page, '/rxjs.js': stdout }
+}
+
+/** What a page gets of this code, all in one file, and what it loads later. */
+export async function bundled(code: string, external: readonly string[] = []) {
+  const input = join(builtPackage(), 'page.js')
+  await writeFile(input, code)
+  const build = await rolldown({ input, platform: 'browser', external: [...external, 'ws'] })
+  const { output } = await build.generate({ format: 'esm', minify: true })
+  await build.close()
+  const [page, ...later] = output.flatMap(file => (file.type === 'chunk' ? [file.code] : []))
+  return { page: page ?? '', later: later.join('') }
+}
+
+/** The files of a section of docs/frameworks.md and the one all share, at this store. */
+export const filesOf = (section: string, url: string): readonly { readonly file: string; readonly code: string }[] =>
+  snippets()
+    .filter(snippet => snippet.section === section || snippet.file === 'store.ts')
+    .map(({ file, code }) => ({ file, code: code.replaceAll('ws://localhost:8083', url) }))

@@ -1,0 +1,113 @@
+import type { Page } from 'playwright-core'
+import { fromBase64, toBase64 } from '../../../../src/pubsub/wire/base64.js'
+
+/** What a WebSocket in the page tells of itself. */
+type Told =
+  | { readonly type: 'open' }
+  | { readonly type: 'error' }
+  | { readonly type: 'message'; readonly text: string | undefined; readonly base64: string }
+  | { readonly type: 'close'; readonly code: number; readonly reason: string }
+
+/** Runs in the page: sockets by number, each of whose events is told. */
+function host(): void {
+  const sockets = new Map<number, WebSocket>()
+  const base64 = (data: ArrayBuffer): string =>
+    btoa(Array.from(new Uint8Array(data), byte => String.fromCharCode(byte)).join(''))
+  // What comes while the one before is on its way goes together.
+  const waiting: unknown[] = []
+  let telling = false
+  const flush = async (): Promise<void> => {
+    for (telling = true; waiting.length > 0; ) await Reflect.get(window, 'told')(waiting.splice(0))
+    telling = false
+  }
+  const tell = (id: number, told: unknown): void => {
+    waiting.push([id, told])
+    if (!telling) void flush()
+  }
+  const open = (id: number, url: string, protocol: string): void => {
+    const socket = new WebSocket(url, protocol)
+    sockets.set(id, socket)
+    socket.binaryType = 'arraybuffer'
+    socket.onopen = () => tell(id, { type: 'open' })
+    socket.onerror = () => tell(id, { type: 'error' })
+    socket.onclose = ({ code, reason }) => tell(id, { type: 'close', code, reason })
+    socket.onmessage = ({ data }) =>
+      typeof data === 'string'
+        ? tell(id, { type: 'message', text: data, base64: '' })
+        : tell(id, { type: 'message', base64: base64(data) })
+  }
+  const send = (id: number, text: string | undefined, bytes: string): void =>
+    sockets.get(id)?.send(text ?? Uint8Array.from(atob(bytes), char => char.charCodeAt(0)))
+  const close = (id: number, code: number | undefined): void => sockets.get(id)?.close(code)
+  Object.assign(window, { hosted: { open, send, close } })
+}
+
+/**
+ * A class of WebSockets that live in a page, for code that runs here: what they do and tell is the browser's own.
+ *
+ * @param opened - is told of each
+ */
+export async function socketsOf(
+  page: Page,
+  opened: () => void,
+): Promise<new (url: string, protocol: string) => object> {
+  const sockets: PageSocket[] = []
+  await page.exposeFunction('told', (news: readonly (readonly [number, Told])[]) => {
+    for (const [id, told] of news) sockets[id]?.told(told)
+  })
+  await page.evaluate(host)
+  const calls: (readonly [string, readonly unknown[]])[] = []
+  let calling = false
+  const work = async (): Promise<void> => {
+    for (calling = true; calls.length > 0; )
+      await page.evaluate(
+        some => some.map(([name, given]) => Reflect.get(window, 'hosted')[name](...given)),
+        calls.splice(0),
+      )
+    calling = false
+  }
+  const call = (method: string, ...values: readonly unknown[]): void => {
+    calls.push([method, values])
+    // Whatever a test leaves open ends with its page.
+    if (!calling) work().catch(error => (page.isClosed() ? undefined : Promise.reject(error)))
+  }
+  return class extends PageSocket {
+    constructor(url: string, protocol: string) {
+      super((method, ...values) => call(method, id, ...values))
+      const id = sockets.push(this) - 1
+      call('open', id, url, protocol)
+      opened()
+    }
+  }
+}
+
+/** The part of a WebSocket that the client uses. */
+class PageSocket {
+  binaryType = 'arraybuffer'
+  readonly bufferedAmount = 0
+  onopen: (() => void) | undefined
+  onerror: ((event: object) => void) | undefined
+  onmessage: ((event: { readonly data: string | ArrayBuffer }) => void) | undefined
+  onclose: ((event: { readonly code: number; readonly reason: string }) => void) | undefined
+  readonly #call: (method: string, ...values: readonly unknown[]) => void
+
+  constructor(call: (method: string, ...values: readonly unknown[]) => void) {
+    this.#call = call
+  }
+
+  send(data: string | Uint8Array): void {
+    if (typeof data === 'string') this.#call('send', data, '')
+    else this.#call('send', undefined, toBase64(data))
+  }
+
+  close(code?: number): void {
+    this.#call('close', code)
+  }
+
+  told(told: Told): void {
+    if (told.type === 'open') this.onopen?.()
+    else if (told.type === 'error') this.onerror?.({})
+    else if (told.type === 'close') this.onclose?.(told)
+    else this.onmessage?.({ data: told.text ?? Uint8Array.from(fromBase64(told.base64) ?? []).buffer })
+  }
+}

@@ -1,0 +1,50 @@
+import { cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type BrowserServer, chromium } from 'playwright-core'
+import { build } from 'vite'
+import type { TestProject } from 'vitest/node'
+import { compilePackage, ROOT } from '../../../support/compile-package.js'
+import { CHROMIUM, SERVICES } from '../../../support/services.js'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Address of the browser. */
+    browser: string
+    /** Folder of the console's page. */
+    page: string
+    /** Folder of the package, with its examples. */
+    package: string
+  }
+}
+
+const CACHE = join(ROOT, 'node_modules/.cache')
+
+/** Makes what the suites in a browser share, from the sources of now, and removes it when all of them have ended. */
+export async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> {
+  if (!SERVICES.chromium.present) return undefined
+  await mkdir(CACHE, { recursive: true })
+  const folder = await mkdtemp(join(CACHE, 'rx-statestore-browser-'))
+  const [browser] = await Promise.all([startBrowser(), buildPage(join(folder, 'page')), copyPackage(folder)])
+  provide('browser', browser.wsEndpoint())
+  provide('page', join(folder, 'page'))
+  provide('package', folder)
+  return async () => {
+    await browser.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const startBrowser = async (): Promise<BrowserServer> =>
+  chromium.launchServer({ executablePath: CHROMIUM, chromiumSandbox: process.getuid?.() !== 0 })
+
+async function buildPage(outDir: string): Promise<void> {
+  const configFile = join(ROOT, 'console/vite.config.ts')
+  await build({ configFile, logLevel: 'warn', build: { outDir, emptyOutDir: true } })
+}
+
+/** Below node_modules, so that packages are found from there; a copy, as others may build `dist` meanwhile. */
+async function copyPackage(folder: string): Promise<void> {
+  await compilePackage(folder)
+  await cp(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true })
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+}

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { filter, firstValueFrom, map } from 'rxjs'
+import { expect, onTestFinished } from 'vitest'
+import { number, type StateStore } from '../../../../src/client/index.js'
+import { type RunningStore, serve } from '../../../../src/server/index.js'
+import { type Link, layLink } from '../../../support/link.js'
+import { openClient } from '../../../support/open-client.js'
+import { textOf } from '../../../support/words.js'
+
+export const SET_POINT = 'thermostat1/setPoint'
+
+/** The example as it is started by hand, with a store and a network a spec can get at. */
+export interface Thermostat {
+  /** Of the page. */
+  readonly url: string
+  readonly store: RunningStore
+  /** Another client, with a connection of its own. */
+  readonly client: StateStore
+  /** Between the pages and the store; the room has a connection of its own. */
+  readonly link: Link
+  /** The values written to the set point so far, by whomever. */
+  readonly written: readonly number[]
+}
+
+/** Starts the example in `folder`, ended politely at the end of the test. */
+export async function startThermostat(folder: string): Promise<Thermostat> {
+  const store = await serve({ port: 0, wsPort: 0 })
+  onTestFinished(async () => store.close())
+  const written = writesTo(store)
+  const link = await layLink(store.wsUrl)
+  const client = openClient(store.url)
+  const ws = link.url.replace('mqtt:', 'ws:')
+  const url = await start(folder, ['--port', '0', '--store', store.url, '--ws', ws])
+  // The room gives the store its set point.
+  await firstValueFrom(client.key(SET_POINT, number).value$.pipe(filter(value => value !== undefined)))
+  return { url, store, client, link, written }
+}
+
+/** The address of the page. */
+export async function start(folder: string, options: readonly string[]): Promise<string> {
+  const child = spawn(process.execPath, [join(folder, 'examples/thermostat/main.js'), ...options], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'] },
+  })
+  const complaints: string[] = []
+  child.stderr.on('data', data => complaints.push(String(data)))
+  onTestFinished(async () => {
+    await end(child)
+    expect({ code: child.exitCode, complaints }).toEqual({ code: 0, complaints: [] })
+  })
+  let said = ''
+  return new Promise((resolve, reject) => {
+    child.once('exit', () => reject(new Error(`it ended: ${said}${complaints.join('')}`)))
+    child.stdout.on('data', data => {
+      said += data
+      const [url] = /http:\/\/\S+\//.exec(said) ?? []
+      if (url !== undefined) resolve(url)
+    })
+  })
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+}
+
+function writesTo(store: RunningStore): readonly number[] {
+  const written: number[] = []
+  const words$ = store.requests$.pipe(map(({ payload }) => textOf(payload).split('\r\n')))
+  words$.subscribe(([, , verb, , key, , value]) => {
+    if (verb === 'SET' && key === SET_POINT) written.push(Number(value))
+  })
+  return written
+}

@@ -1,0 +1,130 @@
+import type { Page } from 'playwright-core'
+import { filter, firstValueFrom } from 'rxjs'
+import { expect, it } from 'vitest'
+import { number } from '../../../src/client/index.js'
+import { expectAccessible } from './support/accessibility.js'
+import { describeInBrowser } from './support/browser.js'
+import { DialHand } from './support/dial.js'
+import { NO_SOCKET } from './support/guard.js'
+import { type Holding, holdBack } from './support/hold-back.js'
+import { SIZES, THEMES, takePictures } from './support/looks.js'
+import { builtPackage } from './support/package.js'
+import { SET_POINT, startThermostat } from './support/thermostat.js'
+import { reads } from './support/waiting.js'
+
+const LIVE = 'Live: all 5 keys are current'
+const words = (page: Page) => page.locator('.words')
+
+/** Moves one finger over the page, as a phone reports it. */
+async function swipe(page: Page, places: readonly { readonly x: number; readonly y: number }[]): Promise<void> {
+  const phone = await page.context().newCDPSession(page)
+  for (const [i, place] of places.entries()) {
+    await phone.send('Input.dispatchTouchEvent', { type: i === 0 ? 'touchStart' : 'touchMove', touchPoints: [place] })
+  }
+  await phone.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+}
+
+describeInBrowser('The looks of the thermostat', open => {
+  it('are fit for all, on phones and desks, by day and by night, turned and cut off', async () => {
+    const { url, link } = await startThermostat(builtPackage())
+    let holding: Holding | undefined
+    const { page } = await open(url, {
+      allow: [NO_SOCKET],
+      calm: true,
+      before: async opened => {
+        holding = await holdBack(opened)
+      },
+    })
+    const dial = new DialHand(page)
+    await reads(words(page), LIVE)
+    await dial.grab(21)
+    await dial.move(21, 24.5)
+    await takePictures(page, 'thermostat-turning', { sizes: ['desktop'], themes: ['light'] })
+    await dial.release()
+    await dial.shows(24.5)
+    await expectAccessibleEverywhere(page)
+    await takePictures(page, 'thermostat-live')
+
+    holding?.after(3)
+    link.cut()
+    await reads(words(page), /^Stale since/)
+    await expectAccessibleEverywhere(page)
+    await takePictures(page, 'thermostat-stale')
+
+    link.restore()
+    await reads(words(page), 'Resyncing 3 of 5 keys')
+    await expectAccessibleEverywhere(page)
+    await takePictures(page, 'thermostat-resyncing')
+  })
+
+  it('show changes in the order of time, as many whole rows as there is room for', async () => {
+    const { url, client } = await startThermostat(builtPackage())
+    for (const value of [20, 22, 23]) await client.key(SET_POINT, number).set(value)
+    const { page } = await open(url)
+    await reads(words(page), LIVE)
+    await client.key(SET_POINT, number).set(24)
+    await reads(page.locator('#log li').first(), '24.0°')
+    const times = (await page.locator('#log .version').allInnerTexts()).map(version => Number(version.split(':')[0]))
+    expect(times).toEqual([...times].sort((a, b) => b - a))
+    const [list, row] = await Promise.all(
+      ['#log', '#log li'].map(selector =>
+        page
+          .locator(selector)
+          .first()
+          .evaluate(({ clientHeight }) => clientHeight),
+      ),
+    )
+    // A row has its line besides.
+    expect((list ?? 0) % ((row ?? 0) + 1)).toBe(0)
+  })
+
+  it('let a finger turn the dial, and scroll the page everywhere else', async () => {
+    const { url } = await startThermostat(builtPackage())
+    const { page } = await open(url, { size: 'phone', touch: true })
+    const dial = new DialHand(page)
+    await dial.shows(21)
+    const arc = await Promise.all([21, 21.5, 22, 22.5, 23, 23.5, 24].map(value => dial.placeOf(value)))
+    await swipe(page, arc)
+    await dial.shows(24)
+    expect(await page.evaluate(() => scrollY)).toBe(0)
+
+    const box = await dial.slider.boundingBox()
+    const { x, y } = { x: (box?.x ?? 0) + 60, y: (box?.y ?? 0) + 60 }
+    await swipe(
+      page,
+      Array.from({ length: 12 }, (_, i) => ({ x, y: y - i * 20 })),
+    )
+    await page.waitForFunction(() => scrollY > 50)
+    await dial.shows(24)
+  })
+
+  it('do not turn the dial for a tap on its ring', async () => {
+    const { url, client, written } = await startThermostat(builtPackage())
+    const { page } = await open(url, { size: 'phone', touch: true })
+    const dial = new DialHand(page)
+    await dial.shows(21)
+    const { x, y } = await dial.placeOf(28)
+    await page.touchscreen.tap(x, y)
+    await page.getByRole('button', { name: 'Half a degree more' }).tap()
+    await dial.shows(21.5)
+    await firstValueFrom(client.key(SET_POINT, number).value$.pipe(filter(value => value === 21.5)))
+    expect(written).toEqual([21, 21.5])
+  })
+
+  it('are calm for who asks for it', async () => {
+    const { url } = await startThermostat(builtPackage())
+    const { page } = await open(url, { calm: true })
+    await reads(words(page), LIVE)
+    expect(await page.evaluate(() => document.getAnimations().length)).toBe(0)
+  })
+})
+
+async function expectAccessibleEverywhere(page: Page): Promise<void> {
+  for (const size of [SIZES.phone, SIZES.desktop]) {
+    await page.setViewportSize(size)
+    for (const theme of THEMES) {
+      await page.emulateMedia({ colorScheme: theme })
+      await expectAccessible(page)
+    }
+  }
+}

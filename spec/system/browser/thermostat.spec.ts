@@ -1,0 +1,183 @@
+import type { Page } from 'playwright-core'
+import { filter, firstValueFrom } from 'rxjs'
+import { expect, it, onTestFinished } from 'vitest'
+import { number, type StateStore } from '../../../src/client/index.js'
+import { serve } from '../../../src/server/index.js'
+import { describeInBrowser } from './support/browser.js'
+import { between, DialHand } from './support/dial.js'
+import { NO_SOCKET } from './support/guard.js'
+import { builtPackage } from './support/package.js'
+import { SET_POINT, start, startThermostat } from './support/thermostat.js'
+import { has, reads } from './support/waiting.js'
+
+const LIVE = 'Live: all 5 keys are current'
+const STALE = /^Stale since \d\d:\d\d:\d\d$/
+
+const words = (page: Page) => page.locator('.words')
+const setTo = (store: StateStore, value: number) => firstValueFrom(store.key(SET_POINT, number).set(value))
+const holds = (store: StateStore, value: number) =>
+  firstValueFrom(store.key(SET_POINT, number).value$.pipe(filter(stored => stored === value)))
+
+/** Notes every sentence of the connection's line from now on. */
+async function sentencesOf(page: Page): Promise<() => Promise<readonly string[]>> {
+  const notes = await words(page).evaluateHandle(element => {
+    const said: string[] = []
+    const note = (changes: readonly MutationRecord[]): void => {
+      for (const { addedNodes } of changes) for (const node of addedNodes) said.push(node.textContent ?? '')
+    }
+    new MutationObserver(note).observe(element, { childList: true })
+    return said
+  })
+  return () => notes.jsonValue()
+}
+
+describeInBrowser('The thermostat', open => {
+  it('starts with one command, and shows the room', async () => {
+    const url = await start(builtPackage(), ['--port', '0'])
+    expect((await fetch(`${url}/`)).status).toBe(404)
+    const { page } = await open(url)
+    await reads(words(page), LIVE)
+    await new DialHand(page).shows(21)
+    await reads(page.locator('#temperature'), /^\d\d\.\d°$/)
+    await reads(page.locator('#humidity'), /^\d\d %$/)
+    await reads(page.locator('#heating'), /^(On|Off)$/)
+    await has(page.getByRole('radio', { name: 'Boost' }), 'value', 'boost')
+    expect(await page.getByRole('radio', { name: 'Boost' }).isChecked()).toBe(true)
+    const row = page.locator('#log li').filter({ hasText: 'Set point 21.0°' })
+    await reads(row.locator('.source'), 'first read')
+    await reads(row.locator('.version'), /^\d+:\d+:StateStore$/)
+  })
+
+  it('keeps two pages in step', async () => {
+    const { url } = await startThermostat(builtPackage())
+    const [{ page: ann }, { page: bob }] = await Promise.all([open(url), open(url, { size: 'phone' })])
+    const [anns, bobs] = [new DialHand(ann), new DialHand(bob)]
+    await anns.shows(21)
+    await anns.grab(21)
+    await anns.move(21, 25)
+    await anns.release()
+    await bobs.shows(25)
+    await bob.getByRole('button', { name: 'Half a degree less' }).click()
+    await anns.shows(24.5)
+    await ann.getByRole('radio', { name: 'Off' }).check()
+    await reads(bob.locator('.state'), 'switched off')
+    expect(await bob.getByRole('radio', { name: 'Off' }).isChecked()).toBe(true)
+  })
+
+  it('writes the latest value of a drag, not every value, and no echo moves the dial back', async () => {
+    const { url, link, client, written } = await startThermostat(builtPackage())
+    const { page } = await open(url)
+    const dial = new DialHand(page)
+    await dial.shows(21)
+    const shown = await dial.record()
+    link.stall('down')
+    await dial.grab(21)
+    await dial.move(21, 21.5)
+    await holds(client, 21.5)
+    await dial.move(21.5, 28)
+    await dial.release()
+    await dial.shows(28)
+    // The room's own, and the first of the drag, which has no answer yet.
+    expect(written).toEqual([21, 21.5])
+    link.resume()
+    await holds(client, 28)
+    expect(written).toEqual([21, 21.5, 28])
+    await setTo(client, 20)
+    await dial.shows(20)
+    expect(await shown()).toEqual([...between(21, 28, 0.5), 20])
+  })
+
+  it('is turned with keys', async () => {
+    const { url, client } = await startThermostat(builtPackage())
+    const { page } = await open(url)
+    const dial = new DialHand(page)
+    await dial.shows(21)
+    await dial.slider.focus()
+    // With Ctrl they are the browser's.
+    const keys = ['ArrowUp', 'ArrowUp', 'PageUp', 'ArrowLeft', 'Control+ArrowUp']
+    for (const key of keys) await page.keyboard.press(key)
+    await holds(client, 23.5)
+    await dial.shows(23.5)
+    await has(dial.slider, 'aria-valuetext', '23.5 degrees')
+    await page.keyboard.press('Home')
+    await holds(client, 10)
+    await page.keyboard.press('End')
+    await holds(client, 30)
+  })
+
+  it('says since when it is stale, and shows after a cut what others wrote meanwhile', async () => {
+    const { url, link, client } = await startThermostat(builtPackage())
+    const { page } = await open(url, { allow: [NO_SOCKET] })
+    const dial = new DialHand(page)
+    await reads(words(page), LIVE)
+    const said = await sentencesOf(page)
+    link.cut()
+    await reads(words(page), STALE)
+    await setTo(client, 26)
+    await setTo(client, 27)
+    await dial.shows(21)
+    link.restore()
+    await reads(words(page), LIVE)
+    await dial.shows(27)
+    await reads(page.locator('#log li').filter({ hasText: 'Set point 27.0°' }), 'resync')
+    expect(await page.locator('#log').innerText()).not.toContain('Set point 26.0°')
+    const [first, ...rest] = await said()
+    expect(first).toMatch(STALE)
+    expect(rest.at(-1)).toBe(LIVE)
+    expect(rest[0]).toBe('Resyncing 0 of 5 keys')
+    expect(rest.slice(0, -1).filter(sentence => !/^Resyncing [0-4] of 5 keys$/.test(sentence))).toEqual([])
+  })
+
+  it('writes what was turned while it was cut off', async () => {
+    const { url, link, client, written } = await startThermostat(builtPackage())
+    const { page } = await open(url, { allow: [NO_SOCKET] })
+    const dial = new DialHand(page)
+    await dial.shows(21)
+    link.cut()
+    await reads(words(page), STALE)
+    await dial.grab(21)
+    await dial.move(21, 24)
+    await dial.release()
+    await dial.shows(24)
+    await reads(page.locator('#notice'), 'Waits for the connection')
+    link.restore()
+    await holds(client, 24)
+    expect(written).toEqual([21, 24])
+    await page.waitForFunction(() => document.querySelector('#notice')?.textContent === '')
+  })
+
+  it('goes on with a store that was restarted and has lost everything', async () => {
+    const { url, store, client } = await startThermostat(builtPackage())
+    const { page } = await open(url, { allow: [NO_SOCKET] })
+    const dial = new DialHand(page)
+    await dial.shows(21)
+    await setTo(client, 23)
+    await dial.shows(23)
+    await page.getByRole('radio', { name: 'Off' }).check()
+    await reads(page.locator('#heating'), 'Off')
+    const [port, wsPort] = [store.url, store.wsUrl].map(address => Number(new URL(address).port))
+    await store.close()
+    await reads(words(page), STALE)
+    const again = await serve({ port: port ?? 0, wsPort: wsPort ?? 0 })
+    onTestFinished(async () => again.close())
+    await reads(words(page), LIVE)
+    // The room remembers what it was set to, and says again what it said.
+    await holds(client, 23)
+    await dial.shows(23)
+    await reads(page.locator('.state'), 'switched off')
+    await reads(page.locator('#heating'), 'Off')
+    await reads(page.locator('#humidity'), /^\d+ %$/)
+  })
+
+  it('shows the stored value and why, when a write is refused', async () => {
+    const { url, client } = await startThermostat(builtPackage())
+    const { page } = await open(url)
+    const dial = new DialHand(page)
+    await dial.shows(21)
+    const { version } = await setTo(client, 22)
+    await firstValueFrom(client.key(SET_POINT, number).set(22, { fencingToken: String(version) }))
+    await page.getByRole('button', { name: 'Half a degree more' }).click()
+    await reads(page.locator('#notice'), /^Not set: .*fencing token/)
+    await dial.shows(22)
+  })
+})

@@ -1,0 +1,161 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { firstValueFrom } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { openStore } from '../../cli/test-io.js'
+import { compilePackage, ROOT } from '../../support/compile-package.js'
+import { some } from '../../support/effort.js'
+import { openClient } from '../../support/open-client.js'
+
+const BINARY = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256)
+
+/** Not for ever: should a test fail, nothing of it must stay. */
+const FOREVER = 'setTimeout(() => {}, 60_000); console.log("runs")'
+
+/** A process, and what it has said in the end. */
+interface Child {
+  readonly code: number | null
+  readonly stdout: Buffer
+  readonly stderr: string
+}
+
+describe('the built binary', () => {
+  let folder: string
+  let main: string
+
+  // Below node_modules, so that the packages it imports are found from there.
+  beforeAll(async () => {
+    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
+    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-cli-'))
+    main = join(folder, 'dist/cli/main.js')
+    await compilePackage(folder)
+  })
+
+  afterAll(async () => rm(folder, { recursive: true }))
+
+  const launch = (...args: readonly string[]) => {
+    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const lines = createInterface({ input: child.stdout })
+    return { child, lines, exit: once(child, 'exit') }
+  }
+
+  const execute = async (args: readonly string[], stdin: Uint8Array = new Uint8Array(0)): Promise<Child> =>
+    new Promise((resolve, reject) => {
+      const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
+      const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
+      child.stdout.on('data', chunk => stdout.push(chunk))
+      child.stderr.on('data', chunk => stderr.push(chunk))
+      child.on('error', reject)
+      child.on('close', code => resolve({ code, stdout: Buffer.concat(stdout), stderr: String(Buffer.concat(stderr)) }))
+      // A command that reads nothing may be gone before its input.
+      child.stdin.on('error', () => undefined).end(stdin)
+    })
+
+  it.each(some(['SIGINT', 'SIGTERM'] as const, 1))('serves until %s', async signal => {
+    const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0')
+    const [line] = await once(lines, 'line')
+    expect(line).toMatch(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:/)
+    child.kill(signal)
+    expect(await exit).toEqual([0, null])
+  })
+
+  it.each(some(['SIGINT', 'SIGTERM'] as const, 1))('watches until %s, and ends its registration', async signal => {
+    const store = await openStore()
+    const { child, lines, exit } = launch('watch', 'k', '--url', store.url)
+    await once(lines, 'line')
+    expect(store.stats.watches).toBe(1)
+    child.kill(signal)
+    expect(await exit).toEqual([0, null])
+    expect(store.stats.watches).toBe(0)
+  })
+
+  it('ends a watch quietly when the reader of its output is gone', async () => {
+    const { url } = await openStore()
+    const { child, lines, exit } = launch('watch', 'k', '--url', url)
+    const talk: string[] = []
+    createInterface({ input: child.stderr }).on('line', line => talk.push(line))
+    await once(lines, 'line')
+    child.stdout.destroy()
+    // Only a write tells a process that its reader is gone; the first may still be taken.
+    const key = openClient(url).key('k', text)
+    for (let count = 0; child.exitCode === null && count < 10_000; count++) await firstValueFrom(key.set(String(count)))
+    expect(await exit).toEqual([0, null])
+    expect(talk.filter(line => !/ (connected to|watching) /.test(line))).toEqual([])
+  })
+
+  it('carries binary values through pipes', async () => {
+    const { url } = await openStore()
+    expect(await execute(['set', 'k', '--file', '-', '--url', url], BINARY)).toMatchObject({ code: 0, stderr: '' })
+    const { code, stdout } = await execute(['get', 'k', '--url', url])
+    expect(code).toBe(0)
+    expect(stdout.equals(BINARY)).toBe(true)
+  })
+
+  it('serves a console, by which all keys are saved and restored', async () => {
+    const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0')
+    const printed: string[] = []
+    lines.on('line', line => printed.push(line))
+    while (printed.length < 2) await once(lines, 'line')
+    const [url = '', link = ''] = [/mqtt:\S+/.exec(`${printed[0]}`)?.[0], /http:\S+/.exec(`${printed[1]}`)?.[0]]
+    await execute(['set', 'k', '--file', '-', '--url', url, '--px', '100000'], BINARY)
+    const { code, stdout: dump } = await execute(['dump', '--console', link])
+    expect(code).toBe(0)
+    const [line] = String(dump).split('\n')
+    expect(JSON.parse(`${line}`)).toMatchObject({
+      key: 'k',
+      expiresAt: expect.any(Number),
+      version: expect.any(String),
+    })
+    await execute(['del', 'k', '--url', url])
+    const loaded = await execute(['load', '--console', link], dump)
+    expect(loaded).toMatchObject({ code: 0, stderr: '' })
+    expect((await execute(['get', 'k', '--url', url])).stdout.equals(BINARY)).toBe(true)
+    child.kill('SIGINT')
+    expect(await exit).toEqual([0, null])
+  })
+
+  it('runs a command under a lock, with the same streams', async () => {
+    const { url } = await openStore()
+    const words = ['lock', 'l', '--url', url, '--', process.execPath, '-e', 'process.stdin.pipe(process.stdout)']
+    const { code, stdout, stderr } = await execute(words, BINARY)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.equals(BINARY)).toBe(true)
+  })
+
+  const ENDING = [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
+  ] as const
+
+  it.each(some(ENDING, 1))('passes %s to a command under a lock, and gives the lock back', async (signal, code) => {
+    const store = await openStore()
+    const { child, lines, exit } = launch('lock', 'l', '--url', store.url, '--', process.execPath, '-e', FOREVER)
+    await once(lines, 'line')
+    expect(store.stats.keys).toBe(1)
+    // What Ctrl-Z sends stops nobody: who is stopped does not renew.
+    child.kill('SIGTSTP')
+    child.kill(signal)
+    expect(await exit).toEqual([code, null])
+    expect(store.stats.keys).toBe(0)
+  })
+
+  it('has its exit codes and says one line', async () => {
+    const { url } = await openStore()
+    expect(await execute(['--version'])).toMatchObject({ code: 0, stderr: '' })
+    expect(await execute(['get', 'k', '--url', url])).toMatchObject({
+      code: 3,
+      stderr: 'rx-statestore: no such key: k\n',
+    })
+    expect(await execute(['get'])).toMatchObject({ code: 2 })
+    const { code, stderr } = await execute(['get', 'k', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^rx-statestore: cannot reach [^\n]+\n$/)
+  })
+})

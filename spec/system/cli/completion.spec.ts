@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { execute } from '../../cli/test-io.js'
+import { SERVICES } from '../../support/services.js'
+
+const COMMANDS = ['serve', 'attach', 'get', 'set', 'del', 'keys', 'watch', 'status', 'completion', 'policy']
+
+const ANSWER = '_rx_statestore; declare -p COMPREPLY'
+
+/** Words before the tab key, and what it offers. */
+const CASES: readonly (readonly [string, readonly string[]])[] = [
+  ['st', ['status']],
+  ['keys --verb', ['--verbose']],
+  ['set k v --p', ['--password', '--persist', '--px']],
+  ['serve --dialect ', ['documented', 'field']],
+  ['--timeout 5s completion ', ['bash', 'fish', 'zsh']],
+  ['policy ch', ['check']],
+  ['policy check --ca', ['--can']],
+  ['policy check p.yaml --can S', ['Subscribe']],
+  ['load afi', ['afile.json']],
+  ['get -f afi', ['afile.json']],
+  ['get k ', []],
+]
+
+describe('completion', () => {
+  let folder: string
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
+    writeFileSync(join(folder, 'afile.json'), '')
+    mkdirSync(join(folder, 'adir'))
+  })
+
+  const scriptOf = async (shell: string): Promise<string> => (await execute(['completion', shell])).stdout
+
+  it.each(['bash', 'zsh', 'fish'])('knows all commands in %s', async shell => {
+    const { code, stdout, stderr } = await execute(['completion', shell])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const command of COMMANDS) expect(stdout).toContain(command)
+  })
+
+  it.each(CASES)('offers in bash after `%s` what fits', async (line, expected) => {
+    const words = ['rx-statestore', ...line.split(' ')]
+    const ask = [
+      'compopt() { :; }',
+      `COMP_WORDS=(${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}`,
+      ANSWER,
+    ]
+    const input = [await scriptOf('bash'), ...ask].join('\n')
+    const offered = execFileSync('bash', [], { input, cwd: folder }).toString()
+    expect(Array.from(offered.matchAll(/\]="([^"]*)"/g), ([, word]) => word).sort()).toEqual([...expected])
+  })
+
+  it('offers in bash what fits after an equals sign, which is a word of its own there', async () => {
+    const ask = `COMP_WORDS=(rx-statestore serve --persist = k); COMP_CWORD=4; ${ANSWER}`
+    expect(execFileSync('bash', [], { input: `${await scriptOf('bash')}\n${ask}` }).toString()).toContain('[0]="keys"')
+  })
+
+  it.runIf(SERVICES.shells.present).each(CASES)('offers in fish after `%s` what fits', async (line, expected) => {
+    const ask = `complete -C 'rx-statestore ${line}'`
+    const input = `${await scriptOf('fish')}\n${ask}`
+    const offered = execFileSync('fish', ['--no-config', '-c', input], { cwd: folder }).toString().split('\n')
+    const words = offered.map(word => word.split('\t')[0] ?? '').filter(word => word !== '')
+    expect(words.sort()).toEqual([...expected])
+  })
+
+  it.runIf(SERVICES.shells.present)('is a script that zsh takes, with a function for each command', async () => {
+    const ask = 'whence -w _rx-statestore_policy_check; print $_comps[rx-statestore]'
+    const input = `autoload -U compinit; compinit -u -D\n${await scriptOf('zsh')}\n${ask}`
+    expect(execFileSync('zsh', ['-f'], { input }).toString()).toBe(
+      '_rx-statestore_policy_check: function\n_rx-statestore\n',
+    )
+  })
+
+  it('ends with 2 for a shell it does not know', async () => {
+    const { code, stderr } = await execute(['completion', 'csh'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/Allowed choices are bash, zsh, fish; see rx-statestore completion --help\n$/)
+  })
+})

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const CACHE = join(ROOT, 'node_modules/.cache')
+
+/** A folder with `rx-statestore` in it, made of the sources. */
+let bin: string
+
+beforeAll(async () => {
+  mkdirSync(CACHE, { recursive: true })
+  bin = mkdtempSync(join(CACHE, 'rx-statestore-ten-commands-'))
+  const main = join(bin, 'dist/cli/main.js')
+  const build = await rolldown({ input: join(ROOT, 'src/cli/main.ts'), platform: 'node', external: /^[^./]/ })
+  await build.write({ file: main, format: 'esm', codeSplitting: false })
+  await build.close()
+  copyFileSync(join(ROOT, 'package.json'), join(bin, 'package.json'))
+  const script = `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`
+  writeFileSync(join(bin, 'rx-statestore'), script, { mode: 0o755 })
+}, 60_000)
+
+afterAll(() => rmSync(bin, { recursive: true }))
+
+/** The commands of the page, one each; what is between a `<<'EOF'` and its end belongs to one. */
+function commandsOfThePage(): string[] {
+  const page = readFileSync(join(ROOT, 'docs/security.md'), 'utf8')
+  const [, block = ''] = /ten-commands\.spec\.ts\. -->\n```sh\n(.*?)\n```/s.exec(page) ?? []
+  return block.match(/^.*<<'EOF'\n(?:.*\n)*?EOF$|^.+$/gm) ?? []
+}
+
+const freePort = (): Promise<string> =>
+  new Promise(resolve => {
+    const server = createServer().listen(0, () => {
+      const address = server.address()
+      server.close(() => resolve(String(typeof address === 'object' ? address?.port : address)))
+    })
+  })
+
+it('The ten commands of the page lead from nothing to a store that only the panel may write', async () => {
+  const commands = commandsOfThePage()
+  expect(commands).toHaveLength(10)
+  // The ports of the page may be in use here; nothing else is changed.
+  const [port, wsPort] = [await freePort(), await freePort()]
+  const script = commands
+    .map(command => `${command}\necho "[$?]"`)
+    .join('\n')
+    .replaceAll('8883', port)
+    .replaceAll('8884', wsPort)
+  const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-ten-'))
+  const env = { PATH: `${bin}${delimiter}${process.env['PATH']}` }
+  const shell = spawn('bash', ['-c', `${script}\nkill $!; wait`], { cwd: folder, env, detached: true })
+  onTestFinished(() => {
+    if (shell.exitCode === null && shell.pid) process.kill(-shell.pid, 'SIGKILL')
+  })
+  const [stdout, stderr] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
+  expect(Buffer.concat(stdout).toString().replaceAll('\n', ' ')).toMatch(
+    /^\[0\] \[0\] \[0\] allowed by rules\[0\]\.stateStoreResources\[0\] \[0\] refused: .* \[3\] \[0\] \[0\] (listening .* )?\[0\] 12 ?\[0\] \[1\] $/,
+  )
+  expect(Buffer.concat(stderr).toString()).toMatch(/not authorized/)
+  const record = readFileSync(join(folder, 'record.jsonl'), 'utf8')
+  expect(record).toMatch(/"action":"write".*"target":"line-1\/speed"/)
+  expect(record).not.toContain(readFileSync(join(folder, 'panel.secret'), 'utf8').trim())
+}, 60_000)

@@ -1,0 +1,31 @@
+import { request } from 'node:https'
+import { expect, it } from 'vitest'
+import { openConsole } from '../../server/console/open-console.js'
+import { Authority } from '../../support/certificates.js'
+
+const authority = new Authority('/CN=Servers')
+
+/** The subject of the certificate that is shown, and the answer. */
+const ask = (url: string, token: string, ca: string): Promise<{ status: number | undefined; policy: string }> =>
+  new Promise((resolve, reject) => {
+    const options = { ca, agent: false, headers: { authorization: `Bearer ${token}` } }
+    request(new URL('api/facts', url), options, answer => {
+      answer.resume()
+      resolve({ status: answer.statusCode, policy: String(answer.headers['content-security-policy']) })
+    })
+      .on('error', reject)
+      .end()
+  })
+
+it('The console speaks TLS, lets its page reach the broker, and shows another certificate when it is told to', async () => {
+  const tls = authority.issue('/CN=localhost')
+  const { server, store } = await openConsole({ tls, serve: { tls } })
+  expect(server.link).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/#token=/)
+  const { status, policy } = await ask(server.url, server.token, authority.cert)
+  expect(status).not.toBe(401)
+  expect(policy).toContain(`connect-src 'self' ${store.wsUrl}`)
+  const other = new Authority('/CN=Others')
+  server.setTls(other.issue('/CN=localhost'))
+  await expect(ask(server.url, server.token, authority.cert)).rejects.toThrow(/certificate/)
+  expect(await ask(server.url, server.token, other.cert)).toMatchObject({ status })
+})

@@ -1,0 +1,7 @@
+// A store with a directory, to be killed: its directory and its port are the arguments.
+import { serve } from '../../../src/server/index.js'
+
+const [data = '', port] = process.argv.slice(2)
+const store = await serve({ port: Number(port), wsPort: 0, data })
+process.stdout.write(`${store.url}\n`)
+process.on('SIGTERM', () => void store.close())

@@ -1,0 +1,33 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { onTestFinished } from 'vitest'
+import type { Program } from '../../support/bundle.js'
+
+/** A store in a process of its own, to be killed. */
+export class Victim {
+  readonly url: string
+  readonly #process: ChildProcess
+
+  private constructor(process: ChildProcess, url: string) {
+    this.#process = process
+    this.url = url
+  }
+
+  static async start({ path }: Program, data: string, port: number): Promise<Victim> {
+    const child = spawn(process.execPath, [path, data, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] })
+    // Also when the judge has complained.
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const url = await new Promise<string>((resolve, reject) => {
+      child.stdout.once('data', line => resolve(String(line).trim()))
+      child.once('exit', code => reject(new Error(`the store ended with ${code} before it listened`)))
+    })
+    return new Victim(child, url)
+  }
+
+  /** Resolves when it is gone. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const gone = once(this.#process, 'exit')
+    this.#process.kill(signal)
+    await gone
+  }
+}

@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { SILENCE_MS } from '../../../src/server/log/disk/lock.js'
+import { checkDirectory } from '../../../src/server/storage/directory.js'
+import { bundle, type Program } from '../../support/bundle.js'
+import { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+
+const NAMESPACE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
+const hasNamespaces = spawnSync('unshare', [...NAMESPACE.slice(1), 'true'], { stdio: 'ignore' }).status === 0
+if (!hasNamespaces)
+  console.info(
+    'left out: stores in several pid namespaces (needs the right to unshare them); spec/disk/lock imitates them',
+  )
+
+let program: Program
+beforeAll(async () => {
+  program = await bundle(new URL('../crash/victim-process.ts', import.meta.url))
+})
+afterAll(async () => program[Symbol.asyncDispose]())
+
+/** A store in a process of its own. */
+interface Container {
+  readonly url: string
+  /** Its process, as it is called out here. */
+  readonly pid: number
+  readonly exited: Promise<unknown>
+}
+
+/** Starts a store, in a pid namespace of its own unless `outside`; rejects with what it says when it ends early. */
+async function start(data: string, where: 'inside' | 'outside' = 'inside'): Promise<Container> {
+  const [file = '', ...args] = [...(where === 'inside' ? NAMESPACE : []), process.execPath, program.path, data, '0']
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  let said = ''
+  child.stderr.on('data', chunk => (said += chunk))
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout.once('data', line => resolve(String(line).trim()))
+    child.once('close', () => reject(new Error(said)))
+  })
+  return { url, pid: innermost(child), exited }
+}
+
+/** The process that `unshare` has forked, or the child itself. */
+function innermost({ pid = 0 }: ChildProcess): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+  return children === '' ? pid : Number(children.split(' ')[0])
+}
+
+async function kill({ pid, exited }: Container): Promise<void> {
+  process.kill(pid, 'SIGKILL')
+  await exited
+}
+
+const set = async (client: RawClient, key: string): Promise<string> =>
+  (await client.request(command(`SET ${key} v`), { timestamp: `${Date.now()}:0:client` })).text
+
+function directory(): string {
+  const path = mkdtempSync(join(tmpdir(), 'namespaces-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return join(path, 'state')
+}
+
+describe.runIf(hasNamespaces)('Stores in several pid namespaces on one directory', () => {
+  it('are one at a time, and one that was stopped and goes on acknowledges nothing', { timeout: 90_000 }, async () => {
+    const data = directory()
+    const first = await start(data)
+    const alice = await RawClient.ready(first.url, 'alice')
+    expect(await set(alice, 'a')).toBe('+OK\r\n')
+    await expect(start(data)).rejects.toThrow(/the process 1 of another machine or container .* has the directory/)
+    await expect(start(data, 'outside')).rejects.toThrow(/of another machine or container/)
+    expect(await set(alice, 'b')).toBe('+OK\r\n')
+
+    process.kill(first.pid, 'SIGSTOP')
+    const second = await start(data)
+    const bob = await RawClient.ready(second.url, 'bob')
+    for (const key of ['c', 'd']) expect(await set(bob, key)).toBe('+OK\r\n')
+    process.kill(first.pid, 'SIGCONT')
+    // It may answer that it cannot, or send its clients away.
+    const late = await Promise.race([set(alice, 'late'), alice.closed])
+    expect(late).not.toBe('+OK\r\n')
+    expect(await set(bob, 'e')).toBe('+OK\r\n')
+    await kill(second)
+    await kill(first)
+    // No process of another namespace can know at once that it was killed.
+    expect(await checkDirectory(data)).toMatchObject({ keys: 5 })
+  })
+
+  it('go on at once when one was killed in the same namespace', { timeout: 60_000 }, async () => {
+    const data = directory()
+    const first = await start(data, 'outside')
+    const alice = await RawClient.ready(first.url, 'alice')
+    expect(await set(alice, 'a')).toBe('+OK\r\n')
+    await kill(first)
+    const begun = performance.now()
+    const second = await start(data, 'outside')
+    expect(performance.now() - begun).toBeLessThan(SILENCE_MS / 2)
+    await kill(second)
+    expect(await checkDirectory(data)).toMatchObject({ keys: 1 })
+  })
+})

@@ -1,0 +1,61 @@
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+const ROOT = new URL('../../..', import.meta.url).pathname
+
+/** As strict users have it who bundle. */
+const TSCONFIG = {
+  compilerOptions: {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    noEmit: true,
+    skipLibCheck: true,
+    target: 'es2022',
+    lib: ['es2022', 'dom', 'esnext.disposable'],
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    types: ['node'],
+    jsx: 'react-jsx',
+    experimentalDecorators: true,
+    paths: {
+      'rx-statestore': [join(ROOT, 'src/client/index.ts')],
+      'rx-statestore/lease': [join(ROOT, 'src/client/lease/index.ts')],
+      'rx-statestore/optimistic/react': [join(ROOT, 'src/client/react/writable.ts')],
+      'rx-statestore/react': [join(ROOT, 'src/client/react/index.ts')],
+    },
+  },
+  include: ['*.ts', '*.tsx'],
+}
+
+/** A file as the document shows it. */
+export interface Snippet {
+  readonly section: string
+  readonly file: string
+  readonly code: string
+}
+
+/** The files of the document: blocks that begin with a comment of their name. */
+export function snippets(): readonly Snippet[] {
+  const document = readFileSync(join(ROOT, 'docs/frameworks.md'), 'utf8')
+  const sections = document.split(/^#+ /m).map(text => ({ title: text.slice(0, text.indexOf('\n')), text }))
+  return sections.flatMap(({ title, text }) =>
+    Array.from(text.matchAll(/```\w+\n(?:\/\/|<!--) ([\w.-]+\.\w+)(?: -->)?\n([\s\S]*?)```/g), ([, file, code]) => ({
+      section: title,
+      file: file ?? '',
+      code: code ?? '',
+    })),
+  )
+}
+
+/** A project of these files, which finds all installed packages; removed at the end of the test. */
+export function projectOf(files: readonly Pick<Snippet, 'file' | 'code'>[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-frameworks-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+  for (const { file, code } of files) writeFileSync(join(folder, file), code)
+  return folder
+}

@@ -1,0 +1,73 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
+import type { Random } from '../../simulation/random.js'
+
+/** The kinds of packets that matter here, by their first bytes (MQTT 5.0, sections 2.1 and 3.3.1.1). */
+const PUBLISH = 0x30
+const KIND = 0xf0
+const DUP = 0x08
+const LARGEST = 1024 * 1024
+
+/** A network that breaks right behind a message, again and again. */
+export interface CuttingLink {
+  readonly port: number
+  /** How often it broke. */
+  readonly cuts: number
+  /** Messages that came again, as the client did not know whether they had arrived. */
+  readonly repeated: number
+}
+
+/**
+ * A network to the broker at `url` on which every client loses its connection after a few messages: the last of them does
+ * arrive, and what is said to it does not. The broker learns of it, or takes the connection for a good one until the client
+ * is back. Closed at the end of the test.
+ */
+export async function cuttingLink(url: string, random: Random): Promise<CuttingLink> {
+  const { hostname, port } = new URL(url)
+  const counts = { cuts: 0, repeated: 0 }
+  const sockets = new Set<Socket>()
+  const server = createServer({ noDelay: true }, near => {
+    const far = connect({ host: hostname, port: Number(port), noDelay: true })
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    }
+    const end = (): void => void far.end()
+    near.on('close', end)
+    far.on('close', () => near.destroy())
+    far.on('data', chunk => void (near.writable && near.write(chunk)))
+    const cutter = new FrameCutter(LARGEST)
+    let left = random.int(2, 12)
+    near.on('data', chunk => {
+      cutter.push(chunk)
+      for (let frame = cutter.next(); frame !== undefined && left > 0; frame = cutter.next()) {
+        far.write(frame)
+        const [first = 0] = frame
+        if ((first & KIND) !== PUBLISH) continue
+        if (first & DUP) counts.repeated++
+        if (--left > 0) continue
+        counts.cuts++
+        // Who takes it for a good one goes on sending to it.
+        if (random.chance(0.5)) near.removeListener('close', end)
+        near.destroy()
+      }
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    const closed = new Promise(resolve => server.close(resolve))
+    for (const socket of sockets) socket.destroy()
+    await closed
+  })
+  const address = server.address()
+  return {
+    port: address !== null && typeof address === 'object' ? address.port : 0,
+    get cuts() {
+      return counts.cuts
+    },
+    get repeated() {
+      return counts.repeated
+    },
+  }
+}

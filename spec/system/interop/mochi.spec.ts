@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { layLink } from '../../support/link.js'
+import { buildMochi, Mochi } from '../../support/mochi.js'
+import { openAttached, untilState } from '../../support/open-attached.js'
+import { openClient, record, words } from '../../support/open-client.js'
+
+const BUILD_TIME = 300_000
+
+// It says of no message that nobody gets it: what there is, is found out by waiting.
+describe('a store attached to mochi', () => {
+  let broker: Mochi
+  beforeAll(async () => {
+    await buildMochi()
+    broker = await Mochi.start()
+  }, BUILD_TIME)
+  afterAll(async () => broker.stop())
+
+  it('serves every step of a key to who watches it', async () => {
+    await openAttached(broker.url)
+    const seen = record(openClient(broker.url).key('a', text).entries$)
+    await seen.until(({ values }) => values.length > 0)
+    const writer = openClient(broker.url).key('a', text)
+    for (let i = 0; i < 50; i++) await writer.set(`v${i}`)
+    await seen.until(({ values }) => values.length === 51)
+    expect(words(seen).slice(1)).toEqual(Array.from({ length: 50 }, (_, i) => `set v${i} (notification)`))
+  })
+
+  it('comes back after a cut', async () => {
+    const link = await layLink(broker.url)
+    const store = await openAttached(link.url)
+    const client = openClient(broker.url)
+    const seen = record(client.key('a', text).entries$)
+    await client.key('a', text).set('before')
+    link.cut()
+    await untilState(store, 'reconnecting')
+    const meanwhile = client.key('a', text).set('meanwhile')
+    link.restore()
+    expect(await meanwhile).toMatchObject({ applied: true })
+    await seen.until(({ values }) => values.at(-1)?.value === 'meanwhile')
+  })
+})

@@ -1,0 +1,65 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { attachedSuite, killedBrokerSuite } from '../../suites/attached-suite.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { openAttached } from '../../support/open-attached.js'
+import { openClient, record } from '../../support/open-client.js'
+import { notificationTopicOf, RawClient, responseTopicOf } from '../../support/raw-client.js'
+
+const LIFE_TOPIC = 'rx-statestore/v1/life'
+
+describe('beside Mosquitto', () => {
+  let broker: Mosquitto
+  // A store that was killed leaves a session behind, in which requests wait.
+  beforeEach(async () => {
+    broker = await Mosquitto.start()
+    onTestFinished(async () => broker.stop())
+  })
+
+  attachedSuite('it', () => broker.url, ['clients/+/services/statestore/x'])
+
+  killedBrokerSuite('it', async () => {
+    const { url, port } = broker
+    return {
+      url,
+      kill: async () => broker.stop('SIGKILL'),
+      startAgain: async () => {
+        broker = await Mosquitto.start({ port })
+      },
+    }
+  })
+})
+
+describe('the rights of docs/any-broker.md, at Mosquitto', () => {
+  const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
+  const ACL = [
+    'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
+    'pattern read clients/%u/services/statestore/#',
+    'pattern read rx-statestore/v1/life',
+    '',
+    'user store',
+    'topic readwrite #',
+    '',
+    'user panel-7',
+    `topic read ${NOTIFICATIONS}/70616E656C2D37/command/notify/+`,
+  ]
+
+  it('let clients do all there is to do, and keep them from the answers of others', async () => {
+    const broker = await Mosquitto.start({ acl: ACL })
+    onTestFinished(async () => broker.stop())
+    await openAttached(broker.url, { username: 'store' })
+    const client = openClient(broker.url, { clientId: 'panel-7', username: 'panel-7' })
+    const seen = record(client.key('a', text).entries$)
+    await client.key('a', text).set('v')
+    await seen.until(({ values }) => values.at(-1)?.value === 'v')
+    const mallory = await RawClient.connect(broker.url, 'mallory', { username: 'mallory' })
+    await mallory.subscribe(responseTopicOf('panel-7'))
+    await mallory.subscribe(notificationTopicOf('panel-7'))
+    await mallory.subscribe('#')
+    await mallory.publish(notificationTopicOf('panel-7', 'a'), 'forged')
+    await client.key('a', text).set('w')
+    await seen.until(({ values }) => values.at(-1)?.value === 'w')
+    expect(mallory.inbox.filter(({ topic }) => topic !== LIFE_TOPIC)).toEqual([])
+    expect(seen.values.map(({ op }) => op)).not.toContain('invalid')
+  })
+})

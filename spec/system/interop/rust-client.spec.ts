@@ -1,0 +1,134 @@
+import { execFile } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { Hlc } from '../../../src/core/hlc/hlc.js'
+import type { DumpLine } from '../../../src/node/dump/dump-line.js'
+import { type AuditEvent, certificates, inOrder, serve, Tokens } from '../../../src/server/index.js'
+import { readDirectory } from '../../../src/server/storage/directory.js'
+import { Random } from '../../simulation/random.js'
+import { Authority } from '../../support/certificates.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { openAttached } from '../../support/open-attached.js'
+import { SERVICES } from '../../support/services.js'
+import { cuttingLink } from './cutting-link.js'
+
+const run = promisify(execFile)
+const ROOT = new URL('../../..', import.meta.url).pathname
+const CLIENT = join(ROOT, 'spec/system/interop/rust-client')
+const COMPILED = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'rx-statestore/rust-client')
+const PROGRAM = join(CLIENT, 'target/interop-rust')
+const BUILD_TIME = 600_000
+const CHECKS = 15
+const WRITES = process.env['CI'] ? 1_000 : 200
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1e9)
+
+/** A line with its version as we write it: the client writes zeros before numbers. */
+const unpadded = (line: string): string =>
+  line.replace(/\S+$/, word => (line.startsWith('ok ') ? String(Hlc.parse(word)) : word))
+
+describe('the official Rust client', () => {
+  beforeAll(async () => {
+    // What it is made of takes two minutes of a core to compile, and is the same for every checkout.
+    await run('cargo', ['build', '--quiet', '--target-dir', COMPILED], { cwd: CLIENT })
+    mkdirSync(dirname(PROGRAM), { recursive: true })
+    // Another checkout may compile its own in the same place.
+    copyFileSync(join(COMPILED, 'debug/interop-rust'), PROGRAM)
+  }, BUILD_TIME)
+
+  /** The lines of a run that say something else than that all is well, and how many there are in all. */
+  async function drive(url: string, ...flags: readonly string[]) {
+    const where = ['--host', flags.length > 0 ? 'localhost' : '127.0.0.1', '--port', new URL(url).port]
+    const { stdout } = await run(PROGRAM, [...where, ...flags])
+    const lines = stdout.trim().split('\n')
+    return { wrong: lines.filter(line => !line.startsWith('ok ')), count: lines.length }
+  }
+
+  it.each(['registered', 'subscribed'] as const)(
+    'works with the store, notifications to whoever is %s',
+    async notifications => {
+      await using store = await serve({ port: 0, wsPort: 0, notifications })
+      expect(await drive(store.url)).toEqual({ wrong: [], count: CHECKS })
+    },
+    70_000,
+  )
+
+  it.each(['in memory', 'on disk'] as const)(
+    `does each write once over a network that breaks, with a store %s (seed ${SEED})`,
+    async place => {
+      const data = mkdtempSync(join(tmpdir(), 'interop-'))
+      onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+      const onDisk = place === 'on disk'
+      const store = await serve({ port: 0, wsPort: 0, ...(onDisk && { data }) })
+      const link = await cuttingLink(store.url, new Random(SEED))
+      const { stdout } = await run(PROGRAM, [...['--port', String(link.port), '--writes', String(WRITES)]]).catch(
+        (error: unknown) => ({ stdout: String(Object(error).stdout) }),
+      )
+      const lines = stdout.trim().split('\n').map(unpadded)
+      // What came twice was not refused for that,
+      expect(lines.filter(line => !line.startsWith('ok '))).toEqual([])
+      expect(lines).toHaveLength(WRITES)
+      expect(link.cuts).toBeGreaterThan(WRITES / 20)
+      expect(link.repeated).toBeGreaterThan(0)
+      const found = (dumped: Iterable<DumpLine>) =>
+        Array.from(dumped, ({ key, version }) => `ok ${key} ${version}`).sort()
+      // nor done again, which would have made another version; and nothing is missing.
+      expect(found(store.dump())).toEqual(lines.sort())
+      await store.close()
+      if (onDisk) expect(found(await readDirectory(data))).toEqual(lines.sort())
+      console.info(`${place}: ${link.cuts} cuts, ${link.repeated} of ${WRITES} writes came again`)
+    },
+    70_000,
+  )
+
+  it.skipIf(!SERVICES.mosquitto.present)(
+    'works with a store that is attached to Mosquitto',
+    async () => {
+      const broker = await Mosquitto.start()
+      onTestFinished(async () => broker.stop())
+      await openAttached(broker.url)
+      expect(await drive(broker.url)).toEqual({ wrong: [], count: CHECKS })
+    },
+    70_000,
+  )
+
+  it.skipIf(!SERVICES.openssl.present)(
+    'is let in with a certificate, or with the token of a service account',
+    async () => {
+      const [servers, clients] = [new Authority('/CN=Servers'), new Authority('/CN=Clients')]
+      const subject = 'system:serviceaccount:default:client'
+      const { publicKey, privateKey } = await generateKeyPair('RS256')
+      const jwks = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256' }] })
+      await using store = await serve({
+        port: 0,
+        wsPort: 0,
+        tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
+        authenticate: inOrder([certificates(), new Tokens({ jwks, audiences: ['rx'] }).method]),
+        policy: `
+- principals: { usernames: [client, "${subject}"] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["*"] }]`,
+      })
+      const logins: AuditEvent[] = []
+      store.audit$.subscribe(event => logins.push(event))
+      const { cert, key } = clients.files(clients.issue('/CN=client'))
+      const token = await new SignJWT({ sub: subject, aud: 'rx' })
+        .setProtectedHeader({ alg: 'RS256' })
+        .setExpirationTime('1h')
+        .sign(privateKey)
+      const sat = `${cert}.sat`
+      writeFileSync(sat, token)
+      const ca = ['--ca', servers.file]
+      expect(await drive(store.url, ...ca, '--cert', cert, '--key', key)).toEqual({ wrong: [], count: CHECKS })
+      expect(await drive(store.url, ...ca, '--sat', sat)).toEqual({ wrong: [], count: CHECKS })
+      expect(logins.filter(({ event }) => event === 'login')).toMatchObject([
+        { outcome: 'accepted', username: 'client', listener: 'mqtts' },
+        { outcome: 'accepted', username: subject, listener: 'mqtts' },
+      ])
+    },
+    140_000,
+  )
+})

@@ -1,0 +1,104 @@
+import { jetstream, jetstreamManager, RetentionPolicy, type StreamConfig } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { type RunningStore, serve } from '../../../src/server/index.js'
+import type { SharedLog } from '../../../src/server/log/cluster/shared-log.js'
+import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
+import { NatsCluster } from '../../support/nats-cluster.js'
+import { openClient, record } from '../../support/open-client.js'
+
+const PATIENCE = 60_000
+
+describe('what a node finds at NATS', { timeout: PATIENCE }, () => {
+  let nats: NatsCluster
+  let names = 0
+
+  beforeAll(async () => {
+    nats = await NatsCluster.start(1)
+  }, PATIENCE)
+  afterAll(async () => nats.stop())
+
+  const newName = (): string => `found-${++names}`
+
+  async function node(name: string, servers = nats.servers): Promise<RunningStore> {
+    const log = jetStreamLog({ servers, name, replicas: 1, nodeId: 'a' })
+    const often: SharedLog = { ...log, settings: { ...log.settings, snapshots: { messages: 20 } } }
+    const store = await serve({ port: 0, wsPort: 0, log: often })
+    onTestFinished(async () => store.close())
+    return store
+  }
+
+  async function atNats() {
+    const connection = await connect({ servers: nats.servers })
+    onTestFinished(async () => connection.close())
+    return { streams: (await jetstreamManager(connection)).streams, client: jetstream(connection) }
+  }
+
+  it.each<readonly [Partial<StreamConfig>, RegExp]>([
+    [{ max_msgs_per_subject: 5 }, /does not keep all/],
+    [{ max_age: 1e12 }, /does not keep all/],
+    [{ retention: RetentionPolicy.Workqueue }, /does not keep all/],
+    [{ num_replicas: 1, subjects: ['other.>'] }, /has to take what is sent to rxss\.found-\d+\.log/],
+    [{ subjects: ['found.*', 'more'] }, /has to take what is sent to/],
+    [{ max_msg_size: 3_000 }, /messages of 3000 bytes at most/],
+    [{ deny_purge: true }, /may not be trimmed/],
+    [{ no_ack: true }, /acknowledges nothing/],
+  ])('is no log, if it is a stream with %o', async (config, words) => {
+    const name = newName()
+    const { streams } = await atNats()
+    await streams.add({ name: `rxss_${name}`, subjects: [`rxss.${name}.log`], ...config })
+    onTestFinished(async () => void (await streams.delete(`rxss_${name}`)))
+    await expect(node(name)).rejects.toMatchObject({ code: 'argument', message: expect.stringMatching(words) })
+  })
+
+  it('is no place for snapshots, if it is a bucket that forgets them', async () => {
+    const name = newName()
+    const { streams } = await atNats()
+    const subjects = ['C', 'M'].map(part => `$O.rxss_${name}.${part}.>`)
+    await streams.add({ name: `OBJ_rxss_${name}`, subjects, max_age: 1e12 })
+    await expect(node(name)).rejects.toMatchObject({
+      code: 'argument',
+      message: expect.stringMatching(/OBJ_rxss.*keep/),
+    })
+  })
+
+  it('is of no use, if it takes no messages in which an entry has room', async () => {
+    const small = await NatsCluster.start(1, ['max_payload: 1024'])
+    onTestFinished(async () => small.stop())
+    const refused = { code: 'argument', message: expect.stringContaining('max_payload') }
+    await expect(node(newName(), small.servers)).rejects.toMatchObject(refused)
+  })
+
+  it('is tidied up: parts of a snapshot whose writer was killed are removed behind the next one', async () => {
+    const name = newName()
+    const { streams, client } = await atNats()
+    const store = await node(name)
+    await client.publish(`$O.rxss_${name}.C.killed`, new Uint8Array(1_000))
+    const parts = async (): Promise<string[]> => {
+      const { state } = await streams.info(`OBJ_rxss_${name}`, { subjects_filter: `$O.rxss_${name}.C.>` })
+      return Object.keys(state.subjects ?? {})
+    }
+    expect(await parts()).toEqual([`$O.rxss_${name}.C.killed`])
+    const writer = openClient(store.url)
+    for (let at = 0; (await parts()).some(part => part.endsWith('.killed')); at++)
+      await writer.key(`k${at % 7}`, text).set(String(at))
+  })
+
+  it('is made again: a bucket that was removed, before the next snapshot', async () => {
+    const name = newName()
+    const { streams } = await atNats()
+    const store = await node(name)
+    await streams.delete(`OBJ_rxss_${name}`)
+    const faults = record(store.faults$)
+    const writer = openClient(store.url)
+    const { first_seq: first } = (await streams.info(`rxss_${name}`)).state
+    const isTrimmed = async (): Promise<boolean> => (await streams.info(`rxss_${name}`)).state.first_seq > first
+    for (let at = 0; !(await isTrimmed()); at++) await writer.key(`k${at % 7}`, text).set(String(at))
+    expect(faults.values).toEqual([])
+    const dump = JSON.stringify([...store.dump()])
+    await store.close()
+    const again = await node(name)
+    expect(JSON.stringify([...again.dump()])).toBe(dump)
+  })
+})

@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { firstValueFrom } from 'rxjs'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { serve } from '../../../src/server/index.js'
+import { type JetStreamOptions, jetStreamLog } from '../../../src/server/log/jetstream/index.js'
+import { natsPackages } from '../../../src/server/log/jetstream/packages.js'
+import { execute } from '../../cli/test-io.js'
+
+const SERVERS = 'nats://127.0.0.1:1'
+
+describe('a log in NATS JetStream', () => {
+  afterEach(() => vi.doUnmock('@nats-io/obj'))
+
+  it.each<readonly [Partial<JetStreamOptions> & Record<string, unknown>, RegExp]>([
+    [{ servers: [] }, /`servers`/],
+    [{ servers: 'a,,b' }, /`servers`/],
+    [{ name: 'a.b' }, /`name`/],
+    [{ nodeId: '' }, /`nodeId`/],
+    [{ nodeId: 'n>' }, /`nodeId`/],
+    [{ replicas: 2 }, /`replicas`/],
+    [{ reads: 'stale' as 'local' }, /`reads`/],
+    [{ patience: 0 }, /`patience`/],
+    [{ replica: 3 }, /replicas/],
+  ])('takes no options that are none: %o', (options, words) => {
+    expect(() => jetStreamLog({ servers: SERVERS, ...options })).toThrow(words)
+  })
+
+  it('is named by default, and this node by its machine', () => {
+    const log = jetStreamLog({ servers: `${SERVERS}, b:4222` })
+    expect(log.name).toBe('default')
+    expect(log.settings.nodeId).toMatch(/^[\w-]+$/)
+  })
+
+  it('cannot be opened when no server can be used, and says which were tried', async () => {
+    const log = jetStreamLog({ servers: SERVERS, connectTimeout: 50 })
+    await expect(serve({ port: 0, wsPort: 0, log })).rejects.toMatchObject({
+      code: 'connection-lost',
+      message: expect.stringContaining(SERVERS),
+    })
+  })
+
+  it('cannot be opened when a file of its login is missing', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'creds-'))
+    const log = jetStreamLog({ servers: SERVERS, credsFile: join(folder, 'none') })
+    await expect(firstValueFrom(log.connect())).rejects.toThrow(/ENOENT/)
+    rmSync(folder, { recursive: true })
+  })
+
+  it('says what to install when the packages of NATS are not there', async () => {
+    vi.doMock('@nats-io/obj', () => {
+      throw new Error('Cannot find package')
+    })
+    await expect(natsPackages()).rejects.toMatchObject({
+      code: 'not-installed',
+      message: expect.stringContaining('npm install @nats-io/transport-node'),
+    })
+  })
+
+  it('does not go with a directory, nor with keys that are lost', async () => {
+    const log = jetStreamLog({ servers: SERVERS })
+    await expect(serve({ log, data: 'x' })).rejects.toMatchObject({ code: 'argument' })
+    await expect(serve({ log, persist: 'none' })).rejects.toMatchObject({ code: 'argument' })
+    // @ts-expect-error no log
+    await expect(serve({ log: 'nats://a' })).rejects.toMatchObject({ code: 'argument' })
+  })
+})
+
+describe('flags of serve about a log', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'flags-'))
+  const seed = join(folder, 'seed.json')
+  writeFileSync(seed, '{}')
+
+  it.each([
+    [['--node-id', 'n1'], '--node-id is for --log'],
+    [['--log-name', 'x'], '--log-name is for --log'],
+    [['--log', SERVERS, '--data', 'x'], 'got both'],
+    [['--log', SERVERS, '--log-name', 'a b'], '`name`'],
+    [['--log', SERVERS, '--log-replicas', '2'], '`replicas`'],
+    [['--log', SERVERS, '--seed', seed], '--seed is not for --log'],
+    [['--log', SERVERS, '--log-password-file', join(folder, 'none')], '--log-password-file'],
+  ])('are refused when they do not go together: %o', async (flags, words) => {
+    const { code, stderr } = await execute(['serve', ...flags])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(words)])
+  })
+})

@@ -1,0 +1,187 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { filter, firstValueFrom, map, ReplaySubject, race } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type StateStore, text } from '../../../src/client/index.js'
+import { Hlc } from '../../../src/core/hlc/hlc.js'
+import type { DumpLine } from '../../../src/node/dump/dump-line.js'
+import { compilePackage, ROOT } from '../../support/compile-package.js'
+import { freePort } from '../../support/free-port.js'
+import { NatsCluster } from '../../support/nats-cluster.js'
+import { openClient, record } from '../../support/open-client.js'
+
+const PATIENCE = 90_000
+const CLIENTS = 6
+const KEYS = 200
+const names = Array.from({ length: CLIENTS }, (_, at) => `client-${at}`)
+
+/** A command that runs. */
+interface Launched {
+  /** The first line with such words, those that came before included; fails when the process ends before. */
+  says(words: RegExp): Promise<string>
+  kill(signal: NodeJS.Signals): Promise<void>
+}
+
+describe('A restore drill', { timeout: PATIENCE }, () => {
+  let nats: NatsCluster
+  let folder: string
+
+  // Below node_modules, so that the packages it imports are found from there.
+  beforeAll(async () => {
+    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
+    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-drill-'))
+    const started = NatsCluster.start()
+    await compilePackage(folder)
+    nats = await started
+  }, PATIENCE)
+  afterAll(async () => {
+    await nats.stop()
+    await rm(folder, { recursive: true })
+  })
+
+  function launch(...args: readonly string[]): Launched {
+    const main = join(folder, 'dist/cli/main.js')
+    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const lines: string[] = []
+    const lines$ = new ReplaySubject<string>()
+    const exit$ = new ReplaySubject<void>(1)
+    for (const input of [child.stdout, child.stderr])
+      createInterface({ input }).on('line', line => {
+        lines.push(line)
+        lines$.next(line)
+      })
+    child.once('exit', () => exit$.next())
+    const ended$ = exit$.pipe(
+      map(() => {
+        throw new Error(`it has ended: ${lines.join('\n')}`)
+      }),
+    )
+    return {
+      says: async words => firstValueFrom(race(lines$.pipe(filter(line => words.test(line))), ended$)),
+      kill: async signal => {
+        const exited = once(child, 'exit')
+        child.kill(signal)
+        await exited
+      },
+    }
+  }
+
+  /** What a command prints that ends well. */
+  async function output(...args: readonly string[]): Promise<string> {
+    const main = join(folder, 'dist/cli/main.js')
+    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
+    let [out, err] = ['', '']
+    child.stdout.on('data', chunk => {
+      out += chunk
+    })
+    child.stderr.on('data', chunk => {
+      err += chunk
+    })
+    expect([await once(child, 'close'), err]).toEqual([[0, null], ''])
+    return out
+  }
+
+  const consoleOf = async (store: Launched): Promise<string> =>
+    /http:\S+(?=\/#)/.exec(await store.says(/^console on /))?.[0] ?? ''
+
+  /** Dumps a store while clients write, and kills it. */
+  async function disaster(port: number): Promise<{ readonly dump: string; readonly clients: readonly StateStore[] }> {
+    const data = join(folder, `lost-${port}`)
+    const args = ['--port', String(port), '--ws-port', '0', '--console', '0', '--data', data]
+    const store = launch('serve', ...args)
+    await store.says(/^listening on /)
+    const clients = names.map(clientId => openClient(`mqtt://127.0.0.1:${port}`, { clientId }))
+    const [first] = clients
+    const lock = await first?.key('lock', text).set('holder')
+    await first?.key('guarded', text).set('by the first holder', { fencingToken: String(lock?.version) })
+    await first?.key('leaving', text).set('v', { expiresIn: 3_600_000 })
+    let [writes, over] = [0, false]
+    const load = Promise.all(
+      clients.map(async (client, at) => {
+        while (!over) {
+          const key = client.key(`${names[at]}/${writes % KEYS}`, text)
+          await key.set(String(++writes), { timeout: 2_000 }).catch(() => undefined)
+        }
+      }),
+    )
+    await expect.poll(() => writes, { timeout: 30_000 }).toBeGreaterThan(1_000)
+    const dump = join(folder, `dump-${port}.ndjson`)
+    const token = ['--console-token-file', join(data, 'console-token')]
+    const before = writes
+    await output('dump', '--console', await consoleOf(store), ...token, '--file', dump)
+    expect(writes, 'it was under load').toBeGreaterThan(before)
+    await store.kill('SIGKILL')
+    over = true
+    await load
+    return { dump, clients }
+  }
+
+  /** All clients see what the dump has, and what is written on top of it is newer. */
+  async function expectRestored(dump: string, clients: readonly StateStore[]): Promise<void> {
+    const lines: DumpLine[] = (await readFile(dump, 'utf8'))
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(lines.length).toBeGreaterThan(500)
+    const newest = lines.map(({ version = '' }) => Hlc.parse(version)).reduce((a, b) => (a.compareTo(b) > 0 ? a : b))
+    for (const client of clients) {
+      const entries = await Promise.all(lines.map(async ({ key = '' }) => client.key(key, text).get()))
+      expect(entries.map(({ value, version }) => [value, String(version)])).toEqual(
+        lines.map(({ value, version }) => [value, version]),
+      )
+    }
+    const [first] = clients
+    const guarded = first?.key('guarded', text)
+    const before = lines.find(({ key }) => key === 'guarded')?.fencingToken ?? ''
+    await expect(guarded?.set('late', { fencingToken: '5:0:late' })).rejects.toMatchObject({
+      code: 'fencing-token-stale',
+    })
+    const lock = await first?.key('lock', text).set('the next holder')
+    expect(lock?.version?.compareTo(Hlc.parse(before))).toBeGreaterThan(0)
+    expect(lock?.version?.compareTo(newest)).toBeGreaterThan(0)
+    await guarded?.set('by the next holder', { fencingToken: String(lock?.version) })
+    for (const client of clients)
+      expect(await client.key('guarded', text).get()).toMatchObject({ value: 'by the next holder' })
+  }
+
+  it('into an empty store: all clients converge on the dump of one moment, versions and tokens go on', async () => {
+    const port = await freePort()
+    const { dump, clients } = await disaster(port)
+    const watches = clients.map((client, at) => record(client.key(`${names[(at + 1) % CLIENTS]}/0`, text).value$))
+    const data = join(folder, 'restored')
+    // Before clients come, so that no version is newer than those of the dump.
+    const elsewhere = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0', '--data', data)
+    const token = ['--console-token-file', join(data, 'console-token')]
+    const loaded = await output('load', dump, '--console', await consoleOf(elsewhere), ...token)
+    expect(loaded).toMatch(/^(\d+) keys loaded, \1 with the version of the dump\n$/)
+    await elsewhere.kill('SIGTERM')
+    await launch('serve', '--port', String(port), '--ws-port', '0', '--data', data).says(/^listening on /)
+    await expectRestored(dump, clients)
+    for (const [at, client] of clients.entries()) await client.key(`${names[at]}/0`, text).set('after')
+    for (const watch of watches) await watch.until(({ values }) => values.at(-1) === 'after')
+  })
+
+  it('into three nodes: the same, whichever node a client comes to', async () => {
+    const { dump } = await disaster(await freePort())
+    const key = join(folder, 'log-key')
+    await writeFile(key, `${'0123456789abcdef'.repeat(4)}\n`, { mode: 0o600 })
+    const token = join(folder, 'nodes-token')
+    const log = ['--log', nats.servers.join(','), '--log-name', 'restored', '--log-key-file', key]
+    const start = async (id: string, ...more: readonly string[]) => {
+      const node = launch('serve', ...log, '--node-id', id, '--port', '0', '--ws-port', '0', ...more)
+      return { node, url: /mqtt:\/\/[\d.:]+/.exec(await node.says(/listening on/))?.[0] ?? '' }
+    }
+    const n1 = await start('n1', '--console', '0', '--console-token-file', token)
+    const loaded = await output('load', dump, '--console', await consoleOf(n1.node), '--console-token-file', token)
+    expect(loaded).toMatch(/^(\d+) keys loaded, \1 with the version of the dump\n$/)
+    const nodes = [n1, await start('n2'), await start('n3')]
+    const clients = nodes.map(({ url }, at) => openClient(url, { clientId: names[at] ?? '' }))
+    const watches = clients.map(client => record(client.key('guarded', text).value$))
+    await expectRestored(dump, clients)
+    for (const watch of watches) await watch.until(({ values }) => values.at(-1) === 'by the next holder')
+  })
+})

@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { serve } from '../../../src/server/index.js'
+import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
+import { layLink } from '../../support/link.js'
+import { NatsCluster } from '../../support/nats-cluster.js'
+import { openClient } from '../../support/open-client.js'
+
+const PATIENCE = 60_000
+
+describe('a node whose NATS server stops to read', { timeout: PATIENCE }, () => {
+  let nats: NatsCluster
+
+  beforeAll(async () => {
+    nats = await NatsCluster.start(1)
+  }, PATIENCE)
+  afterAll(async () => nats.stop())
+
+  it('connects anew, however much was on its way', async () => {
+    const link = await layLink(nats.servers[0] ?? '')
+    const servers = `nats://${new URL(link.url).host}`
+    const store = await serve({ port: 0, wsPort: 0, log: jetStreamLog({ servers, replicas: 1, nodeId: 'a' }) })
+    onTestFinished(async () => store.close())
+    const client = openClient(store.url)
+    await client.key('k', text).set('before')
+    link.stall('up')
+    // More than systems take for somebody who does not read.
+    const large = 'x'.repeat(1_000_000)
+    const writes = Array.from({ length: 20 }, async (_, at) =>
+      client.key(`k${at}`, text).set(large, { timeout: 40_000 }),
+    )
+    await Promise.allSettled(writes)
+    await client.key('k', text).set('after', { timeout: 20_000 })
+    expect(await client.key('k', text).get()).toMatchObject({ value: 'after' })
+    expect(link.connections).toBe(2)
+  })
+})

@@ -1,0 +1,129 @@
+import { type ChildProcess, execFile, fork } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { firstValueFrom, fromEvent, map } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type Hlc, type StateStore, text } from '../../../src/client/index.js'
+import { fenced, type LeaseState } from '../../../src/client/lease/index.js'
+import { lease } from '../../../src/client/lease/lease.js'
+import { serve } from '../../../src/server/index.js'
+import { openClient, type Recording, record } from '../../support/open-client.js'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+/** ms; long enough for a machine that does many things at once to renew in time. */
+const DURATION = 1_500
+
+let folder: string
+
+/** Compiles what the other process runs, below node_modules, so that the packages it imports are found from there. */
+async function compile(): Promise<void> {
+  await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
+  folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-lease-'))
+  const config = {
+    extends: join(ROOT, 'tsconfig.json'),
+    compilerOptions: { noEmit: false, rootDir: ROOT, outDir: folder, types: ['node'], typeRoots: [TYPES] },
+    files: [join(ROOT, 'spec/client/lease/holder-process.ts')],
+    include: [],
+  }
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
+  const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder]
+  // What does not type-check is a matter of the type check; here, what it emits has to run.
+  await new Promise<void>(resolve => execFile(process.execPath, args, () => resolve()))
+}
+
+const TYPES = join(ROOT, 'node_modules/@types')
+
+interface Holder {
+  readonly child: ChildProcess
+  /** All that the process said. */
+  readonly said: Recording<string>
+}
+
+function launch(url: string): Holder {
+  const child = fork(join(folder, 'spec/lease/holder-process.js'), [url, String(DURATION)], {
+    stdio: ['pipe', 'inherit', 'inherit', 'ipc'],
+    execArgv: [],
+    env: { PATH: process.env['PATH'] },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return { child, said: record(fromEvent(child, 'message', String)) }
+}
+
+const saidSomething = (what: RegExp) => (said: Recording<string>) => said.values.some(line => what.test(line))
+const isHeld = ({ values }: Recording<LeaseState>): boolean => values.at(-1)?.status === 'held'
+
+function tokenOf({ values }: Recording<LeaseState>): Hlc {
+  const held = values.filter(state => state.status === 'held').at(-1)
+  if (held === undefined) throw new Error('It does not hold the lease')
+  return held.token
+}
+
+const read = async (store: StateStore): Promise<string | undefined> =>
+  firstValueFrom(store.get('recipe', text).pipe(map(({ value }) => value)))
+
+/** A process that holds the lease and has written by it, and a rival that waits for that. */
+async function open(): Promise<Holder & { store: StateStore; rival: Recording<LeaseState> }> {
+  const server = await serve({ port: 0, wsPort: 0 })
+  onTestFinished(async () => server.close())
+  const holder = launch(server.url)
+  await holder.said.until(saidSomething(/^works/))
+  holder.child.send('write')
+  await holder.said.until(saidSomething(/^wrote/))
+  const store = openClient(server.url, { clientId: 'rival' })
+  const rival = record(lease(store, 'line-1', { duration: DURATION }))
+  await rival.until(({ values }) => values.at(-1)?.status === 'waiting')
+  return { ...holder, store, rival }
+}
+
+/** The rival takes over and writes. */
+async function takeOver(store: StateStore, rival: Recording<LeaseState>): Promise<string> {
+  await rival.until(isHeld)
+  await firstValueFrom(fenced(store, tokenOf(rival)).key('recipe', text).set('by the rival'))
+  const state = rival.values.at(-1)
+  return state?.status === 'held' ? state.holder : ''
+}
+
+/** The process finds out: nothing that it wrote late is there, and when the rival leaves, it holds and writes again. */
+async function expectSafe(
+  { child, said, store, rival }: Awaited<ReturnType<typeof open>>,
+  name: string,
+): Promise<void> {
+  await said.until(saidSomething(/got/))
+  await said.until(saidSomething(/^waiting/))
+  expect(await read(store)).toBe('by the rival')
+  expect(said.values).toEqual(expect.arrayContaining([expect.stringMatching(/^lost/), 'stopped', `waiting ${name}`]))
+  const before = said.values.filter(line => line.startsWith('works')).length
+  expect(before).toBe(1)
+  rival.unsubscribe()
+  await said.until(({ values }) => values.filter(line => line.startsWith('works')).length === 2)
+  child.send('write')
+  await said.until(({ values }) => values.filter(line => line.startsWith('wrote')).length === 2)
+  expect(await read(store)).toMatch(/^by \d+:\d+:StateStore$/)
+}
+
+describe('a process that stands still longer than its lease', () => {
+  beforeAll(compile)
+  afterAll(async () => rm(folder, { recursive: true }))
+
+  it('is refused when it was stopped, loses its work and waits for the new holder', async () => {
+    const world = await open()
+    world.child.kill('SIGSTOP')
+    const name = await takeOver(world.store, world.rival)
+    world.child.send('write')
+    world.child.kill('SIGCONT')
+    await expectSafe(world, name)
+    expect(world.said.values).toContainEqual(expect.stringMatching(/^believed \w+, got fencing-token-stale$/))
+  })
+
+  it('is refused when its event loop was blocked and it writes before it could notice', async () => {
+    const world = await open()
+    world.child.send('stall')
+    await world.said.until(saidSomething(/^stalls$/))
+    const name = await takeOver(world.store, world.rival)
+    world.child.stdin?.write('x')
+    await expectSafe(world, name)
+    expect(world.said.values).toContain('believed held, got fencing-token-stale')
+  })
+})

@@ -1,0 +1,117 @@
+import type { Page } from 'playwright-core'
+import { lastValueFrom } from 'rxjs'
+import { beforeAll, expect, it } from 'vitest'
+import { number, systemClock } from '../../../src/client/index.js'
+import type { Controls, PageTerms } from '../../client/optimistic/browser/support/page-program.js'
+import { layLink } from '../../support/link.js'
+import { openClient } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { bundle, servePage } from '../../support/serve-page.js'
+import { describeInBrowser } from '../browser/support/browser.js'
+import { NO_SOCKET } from '../browser/support/guard.js'
+
+declare const page: Controls
+
+const PROGRAM = new URL('support/page-program.ts', import.meta.url).pathname
+const HOUR = 3_600_000
+
+const look = (one: Page, terms: PageTerms) => one.evaluate(how => page.open('setPoint', how), terms)
+const shown = (one: Page) => one.evaluate(() => page.told().at(-1))
+const settled = (one: Page) => one.evaluate(() => page.settled())
+
+describeInBrowser('An offline afternoon of a page', openPage => {
+  let program = ''
+  beforeAll(async () => {
+    program = await bundle(PROGRAM)
+  }, 60_000)
+
+  /** A page that writes 25 without a connection, and is closed; the store is restarted, and maybe somebody else writes 30. */
+  async function afternoon(terms: PageTerms, others: boolean) {
+    const { store } = await openStore({ clock: systemClock })
+    const client = openClient(store.url)
+    const setPoint = client.key('setPoint', number)
+    await setPoint.set(20)
+    const link = await layLink(store.wsUrl)
+    const address = `${await servePage(program)}?store=${link.url.replace('mqtt:', 'ws:')}`
+    const { page: first } = await openPage(address, { allow: [NO_SOCKET] })
+    await look(first, terms)
+    await settled(first)
+    link.cut()
+    await first.evaluate(() => page.until('reconnecting'))
+    await first.evaluate(() => page.write([24, 25]))
+    const before = await shown(first)
+    // What is kept is kept when the next one that asks is answered.
+    await first.evaluate(() => indexedDB.databases())
+    const second = await first.context().newPage()
+    if (terms.isKept) await expect.poll(() => keptIn(second, address)).toBe(1)
+    await first.close()
+    await store.restart({ keys: 'kept' })
+    // A read is sent again by itself, when the connection is back.
+    await setPoint.get()
+    if (others) await setPoint.set(30)
+    link.restore()
+    await second.goto(address)
+    await look(second, terms)
+    const becomes = (state: object): Promise<void> => expect.poll(() => shown(second)).toMatchObject(state)
+    const stored = async (): Promise<number | undefined> => (await lastValueFrom(setPoint.get())).value
+    return { before, becomes, stored, asked: () => second.evaluate(() => page.asked()) }
+  }
+
+  it('drop: nothing waited, and nothing is sent', async () => {
+    const { before, becomes, stored } = await afternoon({ offline: 'drop' }, true)
+    expect(before).toMatchObject({ value: 20, state: 'refused', error: 'offline' })
+    await becomes({ value: 30, state: 'confirmed', late: undefined })
+    expect(await stored()).toBe(30)
+  })
+
+  it('latest: the newest is sent late, over what somebody else has written', async () => {
+    const { before, becomes, stored } = await afternoon({ offline: 'latest', maxAge: HOUR, isKept: true }, true)
+    expect(before).toMatchObject({ value: 25, state: 'pending', late: { restored: false } })
+    await becomes({ value: 25, state: 'confirmed', late: { restored: true } })
+    expect(await stored()).toBe(25)
+  })
+
+  it('latest: nothing is sent that is older than maxAge, and the page says so', async () => {
+    const { becomes, stored } = await afternoon({ offline: 'latest', maxAge: 1, isKept: false }, true)
+    await becomes({ value: 30, state: 'confirmed' })
+    expect(await stored()).toBe(30)
+  })
+
+  it.each([
+    { yes: true, stored: 25 },
+    { yes: false, stored: 30 },
+  ])('ask: the user is told what there is, and says $yes', async ({ yes, stored: expected }) => {
+    const { becomes, stored, asked } = await afternoon({ offline: 'ask', maxAge: HOUR, isKept: true, yes }, true)
+    await expect.poll(asked).toEqual([expect.objectContaining({ key: 'setPoint', value: 25, current: 30 })])
+    await becomes({ value: expected, state: 'confirmed' })
+    expect(await stored()).toBe(expected)
+  })
+
+  it.each([
+    { others: true, stored: 30, state: 'refused', error: 'conflict' },
+    { others: false, stored: 25, state: 'confirmed', error: undefined },
+  ])('cas: is sent if nobody else has written ($others)', async ({ others, stored: expected, state, error }) => {
+    const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: HOUR, isKept: true }, others)
+    await becomes({ value: expected, state, error })
+    expect(await stored()).toBe(expected)
+  })
+})
+
+/** How many writes the origin keeps. */
+async function keptIn(other: Page, address: string): Promise<number> {
+  if (other.url() === 'about:blank') await other.goto(new URL(address).origin)
+  return other.evaluate(
+    () =>
+      new Promise<number>(resolve => {
+        const opening = indexedDB.open('spec', 1)
+        opening.onupgradeneeded = () => void opening.result.createObjectStore('writes')
+        opening.onsuccess = () => {
+          const counting = opening.result.transaction('writes').objectStore('writes').count()
+          counting.onsuccess = () => {
+            opening.result.close()
+            resolve(counting.result)
+          }
+        }
+      }),
+  )
+}

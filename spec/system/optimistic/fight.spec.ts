@@ -1,0 +1,112 @@
+import type { Page } from 'playwright-core'
+import { lastValueFrom } from 'rxjs'
+import { beforeAll, expect, it } from 'vitest'
+import { number, systemClock } from '../../../src/client/index.js'
+import type { Controls, PageTerms, Told } from '../../client/optimistic/browser/support/page-program.js'
+import { Random } from '../../simulation/random.js'
+import { effort } from '../../support/effort.js'
+import { layLink } from '../../support/link.js'
+import { openClient } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { bundle, servePage } from '../../support/serve-page.js'
+import { describeInBrowser } from '../browser/support/browser.js'
+import { NO_SOCKET } from '../browser/support/guard.js'
+
+declare const page: Controls
+
+const PROGRAM = new URL('support/page-program.ts', import.meta.url).pathname
+/** What chromium says of bytes for a connection that was just cut. */
+const CLOSING = /WebSocket is already in CLOSING or CLOSED state/
+/** `FIGHT_ROUNDS=1000` has them fight for longer. */
+const ROUNDS = Number(process.env['FIGHT_ROUNDS'] ?? effort(40, 8))
+const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+
+const TERMS: readonly [PageTerms, ...PageTerms[]] = [
+  {},
+  { conflict: 'refuse' },
+  { conflict: 'sum' },
+  { offline: 'drop' },
+  { offline: 'latest' },
+  { offline: 'ask', yes: true },
+  { offline: 'cas' },
+  { offline: 'latest', conflict: 'sum', isKept: true },
+]
+
+const open = (one: Page, key: string, terms: PageTerms) =>
+  one.evaluate(([name, how]) => page.open(name, how), [key, terms] as const)
+const settled = (one: Page) => one.evaluate(() => page.settled())
+const told = (one: Page): Promise<readonly Told[]> => one.evaluate(() => page.told())
+/** Values in quick succession. */
+const write = (one: Page, values: readonly number[]) => one.evaluate(all => page.write(all), values)
+
+describeInBrowser('Two browsers that fight over one set point', openPage => {
+  let program = ''
+  beforeAll(async () => {
+    program = await bundle(PROGRAM)
+  }, 60_000)
+
+  it(`agree in the end, ${ROUNDS} times out of ${ROUNDS}`, { timeout: 60_000 + ROUNDS * 3_000 }, async () => {
+    const random = new Random(SEED)
+    console.info(`${ROUNDS} rounds, SEED=${SEED}`)
+    const { store } = await openStore({ clock: systemClock })
+    const client = openClient(store.url)
+    const address = await servePage(program)
+    const links = [await layLink(store.wsUrl), await layLink(store.wsUrl)]
+    const pages: Page[] = []
+    for (const { url } of links) {
+      const opened = await openPage(`${address}?store=${url.replace('mqtt:', 'ws:')}`, { allow: [NO_SOCKET, CLOSING] })
+      pages.push(opened.page)
+    }
+    let value = 0
+    const next = () => ++value
+
+    /** One thing that goes wrong, or a few more words in the fight. */
+    async function strike(): Promise<void> {
+      const i = random.int(0, 1)
+      const [one, link] = [pages[i], links[i]]
+      if (one === undefined || link === undefined) return
+      const dice = random.int(1, 10)
+      if (dice <= 6) await write(one, Array.from({ length: random.pick([1, 1, 3]) }, next))
+      else if (dice <= 8) {
+        link.cut()
+        await write(one, [next()])
+        link.restore()
+      } else if (dice === 9) link.hangUp()
+      else await store.restart({ keys: 'kept' })
+    }
+
+    for (let round = 0; round < ROUNDS; round++) {
+      const key = `setPoint/${round}`
+      const terms = pages.map(() => random.pick(TERMS))
+      await Promise.all(pages.map((one, i) => open(one, key, terms[i] ?? {})))
+      await Promise.all(pages.map(settled))
+      for (let i = random.int(3, 8); i > 0; i--) await strike()
+      for (const link of links) link.restore()
+      // What one of them writes last is told to the other a little later.
+      await expect
+        .poll(
+          async () => {
+            const shown = await Promise.all(pages.map(settled))
+            const { value: stored } = await lastValueFrom(client.key(key, number).get())
+            return shown.map(one => one?.value).concat(stored)
+          },
+          { timeout: 15_000, message: `round ${round} of SEED=${SEED}, ${JSON.stringify(terms)}` },
+        )
+        .toSatisfy((all: readonly unknown[]) => new Set(all).size === 1)
+      for (const one of pages) expect(wentBack(await told(one))).toEqual([])
+    }
+  })
+})
+
+/** Versions on a page that are older than one before. */
+function wentBack(states: readonly Told[]): string[] {
+  let newest = [0, 0]
+  return states.flatMap(({ version }) => {
+    if (version === undefined) return []
+    const [wall = 0, counter = 0] = version.split(':').map(Number)
+    const [most = 0, count = 0] = newest
+    if (wall < most || (wall === most && counter < count)) return [version]
+    newest = [wall, counter]
+    return []
+  })
+}

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type AuditEvent, inOrder, type RunningStore, type ServeOptions, serve } from '../../../src/server/index.js'
+import { backwards } from '../../support/backwards.js'
+import { Authority } from '../../support/certificates.js'
+import { ROOT } from '../../support/compile-package.js'
+import { freePort } from '../../support/free-port.js'
+import { record } from '../../support/open-client.js'
+
+const lines = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8').replaceAll('\\\n', ' ').split('\n')
+/** The last stage, which is the image. */
+const last = lines.slice(lines.lastIndexOf('FROM node:22-slim'))
+
+/** The exit code of the check, of a port. */
+async function health(port: string | number): Promise<number> {
+  const check = spawn(process.execPath, [join(ROOT, 'deploy/health.mjs')], { env: { HEALTH_PORT: String(port) } })
+  const [code] = await once(check, 'exit')
+  return code
+}
+
+async function serving(options: ServeOptions = {}): Promise<RunningStore> {
+  const store = await serve({ port: 0, wsPort: 0, ...options })
+  onTestFinished(async () => store.close())
+  return store
+}
+
+describe('The image', () => {
+  it('installs nothing in its last stage, keeps data in a volume, runs without rights, and has a health check', () => {
+    expect(last.filter(line => /npm|node_modules/.test(line))).toEqual([])
+    for (const line of ['USER node', 'VOLUME /data', 'ENTRYPOINT ["node", "/app/dist/cli/main.js"]'])
+      expect(last).toContain(line)
+    expect(last.find(line => line.startsWith('HEALTHCHECK '))).toContain('/app/health.mjs')
+    const copied = last.flatMap(line => /^COPY (?!--from)(\S+)/.exec(line)?.[1] ?? [])
+    expect(copied.filter(file => !existsSync(join(ROOT, file)))).toEqual([])
+  })
+
+  it('is healthy with TLS and users as well, and leaves no line in the audit', async () => {
+    const tls = new Authority('/CN=Plant').issue('/CN=store')
+    const store = await serving({ authenticate: inOrder([backwards()]), policy: '[]', tls })
+    const audit = record<AuditEvent>(store.audit$)
+    expect(await health(new URL(store.wsUrl).port)).toBe(0)
+    expect(audit.values).toEqual([])
+    const plain = await serving()
+    expect(await health(new URL(plain.wsUrl).port)).toBe(0)
+  })
+
+  it('is not healthy when nothing listens, and when what listens says nothing', async () => {
+    expect(await health(await freePort())).toBe(1)
+    const silent = createServer({ allowHalfOpen: true }, () => undefined)
+    await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void silent.close())
+    const address = silent.address()
+    expect(await health(typeof address === 'object' ? (address?.port ?? 0) : 0)).toBe(1)
+  })
+})

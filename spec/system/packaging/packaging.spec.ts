@@ -1,0 +1,390 @@
+import { execFile } from 'node:child_process'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as client from '../../../src/client/index.js'
+import * as lease from '../../../src/client/lease/index.js'
+import * as matching from '../../../src/client/matching/index.js'
+import * as optimistic from '../../../src/client/optimistic/index.js'
+import * as react from '../../../src/client/react/index.js'
+import * as writable from '../../../src/client/react/writable.js'
+import * as retained from '../../../src/client/retained/index.js'
+import * as shadow from '../../../src/client/shadow/index.js'
+import * as optimisticFile from '../../../src/node/index.js'
+import * as settings from '../../../src/node/settings.js'
+import * as bridge from '../../../src/pubsub/bridge/index.js'
+import * as pubsub from '../../../src/pubsub/client/index.js'
+import * as hub from '../../../src/pubsub/hub/index.js'
+import * as consoleEntry from '../../../src/server/console/index.js'
+import * as server from '../../../src/server/index.js'
+import * as jetstream from '../../../src/server/log/jetstream/index.js'
+import { effort, some } from '../../support/effort.js'
+import { layLink } from '../../support/link.js'
+import { BUN, DENO, runtimeOf, SERVICES } from '../../support/services.js'
+
+const run = promisify(execFile)
+const ROOT = new URL('../../..', import.meta.url).pathname
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
+const manifest: {
+  version: string
+  bin: { 'rx-statestore': string }
+  scripts: Record<string, string>
+  exports: Record<string, string | { types: string; default: string }>
+} = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+const ENTRIES = {
+  'rx-statestore': client,
+  'rx-statestore/lease': lease,
+  'rx-statestore/matching': matching,
+  'rx-statestore/optimistic': optimistic,
+  'rx-statestore/optimistic/react': writable,
+  'rx-statestore/optimistic/file': optimisticFile,
+  'rx-statestore/shadow': shadow,
+  'rx-statestore/retained': retained,
+  'rx-statestore/server': server,
+  'rx-statestore/jetstream': jetstream,
+  'rx-statestore/console': consoleEntry,
+  'rx-statestore/settings': settings,
+  'rx-statestore/pubsub': pubsub,
+  'rx-statestore/pubsub/server': hub,
+  'rx-statestore/bridge': bridge,
+  'rx-statestore/react': react,
+}
+
+/** A document whose snippets are run, and what they print. */
+interface Document {
+  readonly file: string
+  /** A heading, if not all of them are run. */
+  readonly from?: string
+  readonly outputs: readonly RegExp[]
+}
+
+const DOCUMENTS: readonly Document[] = [
+  {
+    file: 'README.md',
+    outputs: [
+      /written \d+:\d+:StateStore\n[\s\S]*set point 22\n$/,
+      /^connecting\n[\s\S]*set \{ name: 'pump' \} \d+:\d+:StateStore/,
+      /\[ true, true \]/,
+      /^undefined connecting undefined\n21 pending undefined\n22 pending undefined\n[\s\S]*22 confirmed undefined\n(22 confirmed undefined\n)*applied\n[\s\S]*$/,
+      /^\[ 'pump' \]\nthermostat1\/setPoint\n$/,
+      /^(readings \{\}\n)?readings \{ 'reading\/1': 20 \}\n$/,
+      /^1 set\n$/,
+    ],
+  },
+  {
+    file: 'docs/pubsub.md',
+    outputs: [
+      /^ann says \{ celsius: 21 \}\n$/,
+      /^connected\nanswer 42\nNotFound\n(disconnected\n)?$/,
+      /^line-1 was missed for [\d.]+ ms: read it anew\n$/,
+      /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\/setPoint' \]\n$/,
+    ],
+  },
+  { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/, /^$/] },
+  { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
+  {
+    file: 'docs/writing.md',
+    outputs: [/^undefined connecting\n21 pending\n22 pending\n[\s\S]*applied \d+:\d+:StateStore\n[\s\S]*$/, /^1000\n$/],
+  },
+  { file: 'docs/shadows.md', outputs: [/^turning to \{ setPoint: 21 \}\nsettled true\n$/] },
+  { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
+  {
+    file: 'docs/coming-from-mqtt.md',
+    outputs: [
+      /^set point undefined\ntrue\n(set point 21.5\n)?$|^true\n(set point 21.5\n)?$/,
+      /^connecting\n(live\n)?closed\n$/,
+    ],
+  },
+  { file: 'docs/troubleshooting.md', outputs: [/^connecting\n$/] },
+  { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'thermostat1\/setPoint 23' \] 0\n$/] },
+  {
+    file: 'docs/frameworks.md',
+    // What is before it needs a browser: spec/system/frameworks.
+    from: '## Without RxJS',
+    outputs: [/^set 21\nset 22\nstill 22\naborted\n$/, /^true\n$/],
+  },
+]
+
+/** Lets time pass ten times as fast for a program, and says when 15 s have passed. */
+const HASTE = `data:text/javascript,${encodeURIComponent(`
+  const SPEED = 10
+  const { setTimeout, performance, Date } = globalThis
+  const [now, monotonic] = [Date.now.bind(Date), performance.now.bind(performance)]
+  const [start, begun] = [now(), monotonic()]
+  globalThis.setTimeout = (task, delay, ...rest) => setTimeout(task, delay / SPEED, ...rest)
+  Date.now = () => start + (now() - start) * SPEED
+  performance.now = () => begun + (monotonic() - begun) * SPEED
+  globalThis.setTimeout(() => console.log('15 s'), 15_000)
+`)}`
+
+let home: string
+let files: string[]
+
+const node = async (...args: string[]): Promise<string> => (await run(process.execPath, args, { cwd: home })).stdout
+
+/** Type-checks and translates a project's TypeScript as a strict user would; the compiler's complaints are the result. */
+async function compile(
+  folder: string,
+  moduleOptions: readonly string[],
+  libraries: readonly string[] = ['--lib', 'es2022,esnext.disposable,dom', '--types', 'node'],
+): Promise<string> {
+  const names = readdirSync(join(home, folder), { recursive: true, encoding: 'utf8' }).filter(name =>
+    name.endsWith('.ts'),
+  )
+  const options = ['--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', ...libraries]
+  const types = ['--typeRoots', join(ROOT, 'node_modules/@types')]
+  const paths = names.map(name => join(folder, name))
+  return run(process.execPath, [TSC, ...options, ...types, ...moduleOptions, '--rootDir', folder, ...paths], {
+    cwd: home,
+  }).then(
+    () => '',
+    ({ stdout }) => String(stdout),
+  )
+}
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', home], { cwd: ROOT })
+  const packed = parsePacked(stdout)
+  files = packed.files.map(({ path }) => path)
+  writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
+  const peers = ['rxjs@7.8.2', 'react@19.3.1']
+  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${packed.filename}`, ...peers]
+  await effort<() => unknown>(() => run('npm', install, { cwd: home }), link)()
+}, 180_000)
+
+/** As npm would install it, but for what is here already: that is most of the time. */
+async function link(): Promise<void> {
+  const modules = join(home, 'node_modules')
+  for (const path of files) {
+    const target = join(modules, 'rx-statestore', path)
+    mkdirSync(dirname(target), { recursive: true })
+    copyFileSync(join(ROOT, path), target)
+  }
+  for (const name of readdirSync(join(ROOT, 'node_modules')).filter(name => !name.startsWith('.')))
+    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
+  mkdirSync(join(modules, '.bin'))
+  chmodSync(join(modules, 'rx-statestore', manifest.bin['rx-statestore']), 0o755)
+  symlinkSync(join('../rx-statestore', manifest.bin['rx-statestore']), join(modules, '.bin/rx-statestore'))
+}
+
+interface Packed {
+  readonly filename: string
+  readonly files: readonly { readonly path: string }[]
+}
+
+// npm prints an array of packages, or an object by name, as its version has it; before it whatever the build says.
+function parsePacked(stdout: string): Packed {
+  const packages: Record<string, Packed> = JSON.parse(stdout.slice(stdout.search(/^[[{]/m)))
+  const [first] = Object.values(packages)
+  if (first === undefined) throw new Error(`npm pack said nothing of a package: ${stdout}`)
+  return first
+}
+
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+describe('the package', () => {
+  it('holds what was built and what there is to read, and nothing else', () => {
+    const page = /^dist\/console\/page\/(index\.html|icon\.svg|theme\.js|assets\/[\w-]+\.(js|css))$/
+    const others = files.filter(path => !/^dist\/(?!console\/page\/).*\.(js|d\.ts)$/.test(path) && !page.test(path))
+    expect(others.filter(path => !/^docs\/.*\.(md|svg)$/.test(path)).sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'SECURITY.md',
+      'package.json',
+    ])
+    expect(others).toContain('docs/guarantees.md')
+    expect(files).toContain('dist/console/page/index.html')
+  })
+
+  it('exports files that exist, with types', () => {
+    const targets = Object.values(manifest.exports).flatMap(target =>
+      typeof target === 'string' ? [] : Object.values(target),
+    )
+    expect(targets.filter(target => !files.includes(target.replace('./', '')))).toEqual([])
+    expect(Object.keys(manifest.exports)).toEqual([
+      '.',
+      ...Object.keys(ENTRIES)
+        .slice(1)
+        .map(name => name.replace('rx-statestore', '.')),
+      './package.json',
+    ])
+  })
+
+  it('gives its entries to plain JavaScript', async () => {
+    const names = Object.keys(ENTRIES)
+    const script = `const names = ${JSON.stringify(names)}
+      const keysOf = async name => [name, Object.keys(await import(name)).sort()]
+      console.log(JSON.stringify(Object.fromEntries(await Promise.all(names.map(keysOf)))))`
+    const expected = Object.entries(ENTRIES).map(([name, module]) => [name, Object.keys(module).sort()])
+    expect(JSON.parse(await node('--input-type=module', '--eval', script))).toEqual(Object.fromEntries(expected))
+  })
+
+  const RESOLUTIONS: readonly (readonly [string, readonly string[]])[] = [
+    ['Node', ['--module', 'nodenext']],
+    ['a bundler', ['--module', 'esnext', '--moduleResolution', 'bundler']],
+  ]
+
+  it.each(some(RESOLUTIONS, 1))('gives its types to TypeScript with the resolution of %s', async (_name, options) => {
+    mkdirSync(join(home, 'types'), { recursive: true })
+    writeFileSync(
+      join(home, 'types/user.ts'),
+      `import { connect, number, set, type Entry, type SetResult, type StateStore } from 'rx-statestore'
+       import { serve, type RunningStore } from 'rx-statestore/server'
+       import { useKey, type KeySnapshot } from 'rx-statestore/react'
+       import { of, type Observable } from 'rxjs'
+       const running: RunningStore = await serve({ port: 0 })
+       const store: StateStore = connect(running.url)
+       const entries$: Observable<Entry<number>> = store.key('a', number).entries$
+       const results$: Observable<SetResult> = of(1).pipe(set(store.key('a', number)))
+       // @ts-expect-error: a key of numbers takes no text
+       store.key('a', number).set('warm')
+       const component = (): KeySnapshot<number> => useKey(store.key('a', number))
+       export { component, entries$, results$ }`,
+    )
+    expect(await compile('types', [...options, '--noEmit'])).toBe('')
+  })
+
+  it('gives its types to CommonJS, which imports it when it runs', async () => {
+    mkdirSync(join(home, 'common'), { recursive: true })
+    writeFileSync(join(home, 'common/package.json'), JSON.stringify({ type: 'commonjs' }))
+    writeFileSync(
+      join(home, 'common/user.ts'),
+      `import type { StateStore } from 'rx-statestore' with { 'resolution-mode': 'import' }
+       export async function open(): Promise<StateStore> {
+         const { connect } = await import('rx-statestore')
+         return connect('mqtt://localhost')
+       }`,
+    )
+    expect(await compile('common', ['--module', 'node16', '--noEmit'])).toBe('')
+  })
+
+  it('runs nothing when it is installed, of which package managers warn', () => {
+    for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
+      expect(manifest.scripts).not.toHaveProperty(name)
+  })
+
+  it('needs no newer library of TypeScript than ES2022 and that of pages', async () => {
+    mkdirSync(join(home, 'oldest'), { recursive: true })
+    writeFileSync(
+      join(home, 'oldest/user.ts'),
+      `import { connect, number } from 'rx-statestore'
+       export const value$ = connect('mqtt://localhost').key('a', number).value$`,
+    )
+    expect(await compile('oldest', ['--module', 'nodenext', '--noEmit'], ['--lib', 'es2022,dom', '--types', ''])).toBe(
+      '',
+    )
+  })
+
+  it('brings the command', async () => {
+    const { stdout } = await run(join(home, 'node_modules/.bin/rx-statestore'), ['--version'], { cwd: home })
+    expect(stdout.trim()).toBe(manifest.version)
+  })
+
+  it('does not pull Node into what pages load', async () => {
+    const names = [
+      'rx-statestore',
+      'rx-statestore/lease',
+      'rx-statestore/matching',
+      'rx-statestore/pubsub',
+      'rx-statestore/react',
+    ]
+    const script = `
+      import { register } from 'node:module'
+      const hooks = 'export async function resolve(name, context, next) { if (/^node:/.test(name) && /rx-statestore.dist/.test(context.parentURL ?? "")) throw new Error(name); return next(name, context) }'
+      register('data:text/javascript,' + encodeURIComponent(hooks))
+      for (const name of ${JSON.stringify(names)}) await import(name)
+      console.log('fine')`
+    expect(await node('--input-type=module', '--eval', script)).toBe('fine\n')
+  })
+})
+
+describe.skipIf(!SERVICES.runtimes.present)('What is packed does what it should', () => {
+  it.each([
+    ['Node 20', process.execPath, []],
+    ['Node 22', runtimeOf(22), []],
+    ['Node 24', runtimeOf(24), []],
+    ['Bun', BUN, []],
+    ['Deno', DENO, ['run', '--allow-all', '--node-modules-dir=manual']],
+  ])('under %s', { timeout: 60_000 }, async (_, runtime, options) => {
+    copyFileSync(join(ROOT, 'spec/system/packaging/smoke.js'), join(home, 'smoke.js'))
+    const { stdout } = await run(runtime, [...options, 'smoke.js'], { cwd: home })
+    expect(stdout).toBe('watched 3\nwatched 3\nheard hello\nclosed\n')
+  })
+})
+
+/** The snippets of a document. */
+function snippetsOf({ file, from = '' }: Document): string[] {
+  const text = readFileSync(join(ROOT, file), 'utf8')
+  return Array.from(text.slice(text.indexOf(from)).matchAll(/```ts\n([\s\S]*?)```/g), ([, code]) => code ?? '')
+}
+
+const folderOf = ({ file }: Document): string => `snippets/${basename(file, '.md')}`
+
+describe('The snippets of the documents', () => {
+  let complaints: string
+
+  beforeAll(async () => {
+    for (const document of DOCUMENTS) {
+      mkdirSync(join(home, folderOf(document)), { recursive: true })
+      for (const [i, snippet] of snippetsOf(document).entries())
+        writeFileSync(join(home, folderOf(document), `snippet${i}.ts`), snippet)
+    }
+    // All at once: what takes a compiler long is the types they import.
+    complaints = await compile('snippets', ['--module', 'nodenext'])
+  })
+
+  it('type-check as they stand', () => {
+    expect(complaints).toBe('')
+  })
+
+  it('of the README run as they stand without a compiler, unless they have types', { timeout: 60_000 }, async () => {
+    await using store = await server.serve({ port: 0, wsPort: 0 })
+    const [readme] = DOCUMENTS
+    const plain = (readme ? snippetsOf(readme) : []).map((code, at) => ({ code, output: readme?.outputs[at] ?? /$^/ }))
+    const untyped = plain.filter(({ code }) => !/<[{A-Z]/.test(code))
+    expect(untyped.length).toBeGreaterThan(3)
+    for (const { code, output } of untyped) {
+      writeFileSync(join(home, 'plain.js'), code.replace('mqtt://localhost:1883', store.url))
+      expect(await node('plain.js')).toMatch(output)
+    }
+  })
+
+  it.each(some(DOCUMENTS, 1))('run as they stand: $file', async document => {
+    await using store = await server.serve({ port: 0, wsPort: 0 })
+    const { outputs } = document
+    expect(snippetsOf(document)).toHaveLength(outputs.length)
+    for (const [i, output] of outputs.entries()) {
+      const path = join(folderOf(document), `snippet${i}.js`)
+      const script = readFileSync(join(home, path), 'utf8')
+      writeFileSync(join(home, path), script.replaceAll('mqtt://localhost:1883', store.url))
+      expect(await node(path)).toMatch(output)
+    }
+  })
+
+  it('repeat what failed in an outage of 15 s: docs/writing.md', { timeout: 60_000 }, async () => {
+    await using store = await server.serve({ port: 0, wsPort: 0 })
+    const link = await layLink(store.url)
+    link.cut()
+    const folder = join(home, 'snippets/writing')
+    const script = readFileSync(join(folder, 'snippet1.js'), 'utf8')
+    writeFileSync(join(folder, 'outage.js'), script.replace(/mqtt:[^']+/, link.url))
+    const program = run(process.execPath, ['--import', HASTE, 'outage.js'], { cwd: folder })
+    program.child.stdout?.once('data', () => link.restore())
+    expect((await program).stdout).toBe('15 s\n1000\n')
+    expect(store.stats.keys).toBe(1_000)
+  })
+})

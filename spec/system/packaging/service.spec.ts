@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { filter, firstValueFrom, ReplaySubject } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { Authority } from '../../support/certificates.js'
+import { compilePackage, ROOT } from '../../support/compile-package.js'
+import { freePort } from '../../support/free-port.js'
+
+const PATIENCE = 60_000
+const UNIT = join(ROOT, 'deploy/rx-statestore.service')
+const VERIFIER = '/usr/bin/systemd-analyze'
+const POLICY = `
+- principals: { usernames: [panel] }
+  brokerResources: [{ method: Connect }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["*"] }]`
+
+/** The lines of a key of the unit, those that go on put together. */
+const linesOf = (unit: string, key: string): string[] =>
+  Array.from(unit.replaceAll('\\\n', ' ').matchAll(new RegExp(`^${key}=(.*)$`, 'gm')), ([, line = '']) => line)
+
+describe('The service', { timeout: PATIENCE }, () => {
+  let folder: string
+  beforeAll(async () => {
+    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
+    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-service-'))
+    await compilePackage(folder)
+  }, PATIENCE)
+  afterAll(async () => rm(folder, { recursive: true }))
+
+  /** Runs a command line; `says` is the first line of it with such words. */
+  function run(words: readonly string[]) {
+    const [command = '', ...args] = words
+    const child: ChildProcess = spawn(command, args, { env: { PATH: process.env['PATH'] }, stdio: 'pipe' })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const lines$ = new ReplaySubject<string>()
+    for (const input of [child.stdout, child.stderr])
+      if (input) createInterface({ input }).on('line', line => lines$.next(line))
+    const says = async (pattern: RegExp) => firstValueFrom(lines$.pipe(filter(line => pattern.test(line))))
+    const exit = once(child, 'exit')
+    return { child, says, exit }
+  }
+
+  const cli = (...args: readonly string[]) => [process.execPath, join(folder, 'dist/cli/main.js'), ...args]
+
+  it.runIf(existsSync(VERIFIER))('is one that systemd takes (needs systemd-analyze)', async () => {
+    const unit = await readFile(UNIT, 'utf8')
+    // What is verified has to be there.
+    const verify = async (text: string): Promise<string> => {
+      await writeFile(join(folder, 'here.service'), text.replace('/usr/bin/node', process.execPath))
+      return spawnSync(VERIFIER, ['verify', join(folder, 'here.service')], { encoding: 'utf8' }).stderr
+    }
+    expect(await verify(unit)).toBe('')
+    expect(await verify(unit.replace('Restart=', 'Restarts='))).toContain('Restarts')
+  })
+
+  it('starts, reloads, is saved and stops by its own lines', async () => {
+    const unit = await readFile(UNIT, 'utf8')
+    const [etc, data, log] = ['etc', 'data', 'log'].map(name => join(folder, name))
+    for (const place of [etc, data, log]) if (place) await mkdir(place)
+    const authority = new Authority('/CN=Plant')
+    const { cert, key } = authority.issue('/CN=store')
+    await writeFile(join(etc ?? '', 'cert.pem'), cert)
+    await writeFile(join(etc ?? '', 'key.pem'), key)
+    await writeFile(join(etc ?? '', 'policy.yaml'), POLICY)
+    const passwd = run(cli('passwd', join(etc ?? '', 'users'), 'panel'))
+    passwd.child.stdin?.end('secret\n')
+    expect(await passwd.exit).toEqual([0, null])
+    const ports = await Promise.all([freePort(), freePort(), freePort()])
+    const here = ['8883', '8884', '8080'].reduce(
+      (text, port, at) => text.replaceAll(port, String(ports[at])),
+      unit
+        .replace('/usr/bin/node', process.execPath)
+        .replace('/opt/rx-statestore/node_modules/rx-statestore', folder)
+        .replaceAll('/etc/rx-statestore', etc ?? '')
+        .replaceAll('/var/lib/rx-statestore', data ?? '')
+        .replaceAll('/var/log/rx-statestore', log ?? ''),
+    )
+    const [start = ''] = linesOf(here, 'ExecStart')
+    const [reload = ''] = linesOf(here, 'ExecReload')
+    const store = run(start.trim().split(/\s+/))
+    await store.says(/^listening on /)
+    const { pid } = store.child
+
+    const url = ['--url', `mqtts://127.0.0.1:${ports[0]}`, '--ca', authority.file]
+    const panel = [...url, '--username', 'panel', '--password', 'secret']
+    expect(await run(cli('set', 'k', 'v', ...panel)).exit).toEqual([0, null])
+    await run(['/bin/sh', '-c', `MAINPID=${pid}; ${reload}`]).exit
+    await store.says(/^read .*users again$/)
+    await store.says(/^read .*policy.yaml again$/)
+    expect(await run(cli('get', 'k', ...panel)).exit).toEqual([0, null])
+
+    const from = ['--console', `https://127.0.0.1:${ports[2]}`, '--ca', authority.file]
+    const token = ['--console-token-file', join(data ?? '', 'console-token')]
+    const dump = run(cli('dump', ...from, ...token))
+    expect(await dump.says(/"key":"k"/)).toContain('"value":"v"')
+    expect(await dump.exit).toEqual([0, null])
+
+    // As systemd stops what has no ExecStop.
+    expect(linesOf(here, 'ExecStop')).toEqual([])
+    store.child.kill('SIGTERM')
+    await store.says(/^stopped$/)
+    expect(await store.exit).toEqual([0, null])
+    expect(await readFile(join(log ?? '', 'audit.jsonl'), 'utf8')).toContain('panel')
+  })
+
+  it.each([
+    ['serve without files', ['serve', '--port', '0', '--ws-port', '0'], /^listening on /],
+    ['attach', ['attach', 'mqtt://127.0.0.1:1'], /still trying|cannot reach/],
+  ])('of %s goes on after SIGHUP', async (_, args, words) => {
+    const store = run(cli(...args))
+    await store.says(words)
+    for (let times = 0; times < 3; times++) {
+      store.child.kill('SIGHUP')
+      // It has come when a process that was started behind it has ended.
+      await run([process.execPath, '-e', '']).exit
+    }
+    expect([store.child.exitCode, store.child.signalCode]).toEqual([null, null])
+    store.child.kill('SIGTERM')
+    await store.says(/^stopped$/)
+  })
+})

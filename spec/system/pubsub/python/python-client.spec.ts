@@ -1,0 +1,128 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { installPython, PythonClient } from '../../../pubsub/python/python-client.js'
+import { through, upTo } from '../../../pubsub/support/behaviour.js'
+import { openHub } from '../../../pubsub/support/open-hub.js'
+import { RawPubSubClient } from '../../../pubsub/support/raw-pubsub-client.js'
+import { eventually } from '../../../support/eventually.js'
+import { layLink } from '../../../support/link.js'
+
+const roles = ['webpubsub.joinLeaveGroup.news', 'webpubsub.sendToGroup.news']
+/** A second or two for Python to start, and the pauses of the client, ms. */
+const PATIENCE = 90_000
+
+/** The client hands each message to a thread of its own: in which order they get to tell is not ours to say. */
+const sorted = (log: readonly string[]): string[] => log.slice(1).sort()
+const said = (count: number): string[] =>
+  upTo(count)
+    .map(data => `"news", "type": "json", "data": ${data}`)
+    .sort()
+
+async function open() {
+  const opened = await openHub({ authenticate: ({ query }) => ({ userId: query.get('user') ?? 'ann', roles }) })
+  const link = await layLink(opened.server.url)
+  const client = new PythonClient(through(opened.hub.url, link))
+  expect(await client.call('open')).toBe('done')
+  expect(await client.told(1)).toEqual(['connected ann'])
+  return { ...opened, link, client }
+}
+
+describe('The official Python client', { timeout: PATIENCE }, () => {
+  beforeAll(installPython, 300_000)
+
+  it('joins, sends, receives and leaves', async () => {
+    const { hub, client, story } = await open()
+    expect(await client.call('join', ['news'])).toBe('done')
+    expect(await client.call('send', ['news', { a: [1, null] }, 'json'])).toBe('done')
+    expect(await client.call('send', ['news', 'grün', 'text'])).toBe('done')
+    expect(await client.call('send', ['news', 'AQID', 'binary'])).toBe('done')
+    expect(await client.call('send', ['news', 'quiet', 'text'], { no_echo: true })).toBe('done')
+    hub.sendToUser('ann', 'hello')
+    expect(sorted(await client.told(5))).toEqual([
+      '"news", "type": "binary", "data": "AQID"',
+      '"news", "type": "json", "data": {"a": [1, null]}',
+      '"news", "type": "text", "data": "gr\\u00fcn"',
+      'null, "type": "json", "data": "hello"',
+    ])
+    expect(await client.call('leave', ['news'])).toBe('done')
+    expect(hub.sendToGroup('news', 'gone')).toBe(0)
+    expect(story).toEqual(['connected ann'])
+    expect(await client.call('close')).toBe('done')
+    await eventually(() => hub.connections.every(({ attached }) => !attached))
+  })
+
+  it('sends numbers that JavaScript has not, which its members get as they are', async () => {
+    const { hub, client } = await open()
+    const member = await RawPubSubClient.connect(`${hub.url}?user=bob`)
+    const texts: string[] = []
+    member.socket.on('message', data => texts.push(String(data)))
+    await member.join('news')
+    await client.call('join', ['news'])
+    const sender = await RawPubSubClient.connect(`${hub.url}?user=eve`)
+    sender.send('{"type":"sendToGroup","group":"news","ackId":1,"data":[12345678901234567890, 1.0, 1e-400]}')
+    expect((await client.told(2))[1]).toBe('"news", "type": "json", "data": [12345678901234567890, 1.0, 0.0]')
+    await eventually(() => texts.length === 2)
+    expect(texts[1]).toContain('"data":[12345678901234567890, 1.0, 1e-400],')
+  })
+
+  it('is refused what it may not, by name', async () => {
+    const { client } = await open()
+    expect(await client.call('join', ['old'])).toBe('Forbidden')
+    expect(await client.call('send', ['old', 1, 'json'])).toBe('Forbidden')
+  })
+
+  it('sends events and is answered', async () => {
+    const { hub, client } = await open()
+    hub.events$.subscribe(event => event.reply({ heard: event.payload.data }))
+    expect(await client.call('event', ['say', 'hi', 'text'])).toBe('done')
+    expect((await client.told(2))[1]).toBe('null, "type": "json", "data": {"heard": "hi"}')
+  })
+
+  it('sends with the same ackId, and is told that it was done', async () => {
+    const { client } = await open()
+    await client.call('join', ['news'])
+    for (const data of [1, 1, 2]) {
+      expect(await client.call('send', ['news', data, 'json'], { ack_id: 70 + data })).toBe('done')
+    }
+    expect(sorted(await client.told(3))).toEqual([
+      '"news", "type": "json", "data": 1',
+      '"news", "type": "json", "data": 2',
+    ])
+  })
+
+  it('recovers from a broken network and misses nothing', async () => {
+    const { hub, client, link, story } = await open()
+    await client.call('join', ['news'])
+    let sent = 0
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 50; i++) hub.sendToGroup('news', ++sent)
+      link.cut()
+      await eventually(() => hub.connections[0]?.attached === false)
+      for (let i = 0; i < 50; i++) hub.sendToGroup('news', ++sent)
+      link.restore()
+      await client.told(1 + sent)
+    }
+    expect(sorted(client.log)).toEqual(said(200))
+    expect(hub.connections).toMatchObject([{ groups: ['news'] }])
+    expect(story).toEqual(['connected ann'])
+  })
+
+  it('begins a new session when the old one is over, and joins its groups again', async () => {
+    const { hub, client, story } = await open()
+    await client.call('join', ['news'])
+    hub.closeConnection(hub.connections[0]?.connectionId ?? '', 'maintenance')
+    await eventually(() => hub.connections[0]?.groups.includes('news') === true)
+    hub.sendToGroup('news', 'again')
+    await eventually(() => client.log.includes('"news", "type": "json", "data": "again"'))
+    expect(story).toEqual(['connected ann', 'disconnected ann: hub', 'connected ann'])
+  })
+
+  it('lives through a burst, though it acknowledges once a second', async () => {
+    const { hub, client, story } = await open()
+    await client.call('join', ['news'])
+    const sender = await RawPubSubClient.connect(`${hub.url}?user=eve`)
+    for (const ackId of upTo(2_500)) sender.send({ type: 'sendToGroup', group: 'news', data: ackId, ackId })
+    await client.told(2_501)
+    expect(sorted(client.log)).toEqual(said(2_500))
+    expect(story).toEqual(['connected ann', 'connected eve'])
+  })
+})

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { runtimeOf } from '../../support/services.js'
+
+const run = promisify(execFile)
+const ROOT = new URL('../../..', import.meta.url).pathname
+const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'spec/support/vitest.config.ts', '--reporter=json']
+const SPECS = ['spec/pubsub/client', 'spec/pubsub/behaviours', 'spec/pubsub/hub']
+/** On a machine that has other things to do, ms. */
+const PATIENCE = 300_000
+
+// The run around this one is on whatever Node there is, at the least 20.
+describe('The specs of the pub/sub client and its hub', () => {
+  it.each([22, 24])('hold under Node %i', { timeout: PATIENCE }, async version => {
+    const node = runtimeOf(version)
+    expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${version}\\.`))
+    // Neither its coverage nor what it leaves out is of interest.
+    const { CI: _, ...env } = process.env
+    const options = { cwd: ROOT, env, maxBuffer: 64 * 1024 * 1024 }
+    const { stdout } = await run(node, [...VITEST, ...SPECS], options).catch(failure => failure)
+    const report = JSON.parse(stdout.slice(stdout.indexOf('{"')))
+    expect(failuresOf(report)).toEqual([])
+    expect(report.numPassedTests).toBeGreaterThan(300)
+  })
+})
+
+function failuresOf({ testResults }: { readonly testResults: readonly FileResult[] }): string[] {
+  return testResults.flatMap(({ name, status, message, assertionResults }) => {
+    const failed = assertionResults.filter(test => test.status === 'failed')
+    const told = failed.map(({ fullName, failureMessages }) => `${fullName}: ${failureMessages.join('\n')}`)
+    return status === 'failed' && told.length === 0 ? [`${name}: ${message}`] : told
+  })
+}
+
+interface FileResult {
+  readonly name: string
+  readonly status: string
+  readonly message: string
+  readonly assertionResults: readonly {
+    readonly status: string
+    readonly fullName: string
+    readonly failureMessages: readonly string[]
+  }[]
+}

@@ -1,0 +1,308 @@
+import type { Page } from 'playwright-core'
+import { createElement, Fragment } from 'react'
+import { renderToString } from 'react-dom/server'
+import { firstValueFrom, NEVER } from 'rxjs'
+import { beforeAll, expect, it } from 'vitest'
+import { json, number, systemClock, text } from '../../../src/client/index.js'
+import type { RunningStore } from '../../../src/server/index.js'
+import { Connection, Value } from '../../client/react/panel.js'
+import type { Controls } from '../../client/react/program.js'
+import { requestsOf } from '../../support/client-requests.js'
+import { eventually } from '../../support/eventually.js'
+import { layLink } from '../../support/link.js'
+import { openClient } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { fakeStore } from '../../support/operator-session.js'
+import { bundle, servePage } from '../../support/serve-page.js'
+import { describeInBrowser } from '../browser/support/browser.js'
+import { NO_SOCKET } from '../browser/support/guard.js'
+import { reads } from '../browser/support/waiting.js'
+
+declare const bench: Controls
+declare const step: (to: number) => void
+declare const stepInTransition: (to: number) => void
+
+const PROGRAM = new URL('program.ts', import.meta.url).pathname
+const REGISTERED = ['KEYNOTIFY setPoint', 'GET setPoint']
+const STOPPED = 'KEYNOTIFY setPoint STOP'
+
+/** Requests of the page so far, in words. */
+function requestsTo(store: RunningStore): () => readonly string[] {
+  const requests = requestsOf(store, clientId => clientId === 'page')
+  return () => requests().filter(request => request !== 'GET marker')
+}
+
+const shown = (page: Page, title = 'setPoint') => page.getByTitle(title, { exact: true })
+const notes = (page: Page) => page.evaluate(() => bench.notes)
+const settled = (page: Page) => page.evaluate(() => bench.settled())
+
+describeInBrowser('A component that uses a key', open => {
+  let program = ''
+  beforeAll(async () => {
+    program = await bundle(PROGRAM)
+  }, 60_000)
+
+  /** A page that shows a scene, of a store that has the set point 20; `through` is another way to the store. */
+  async function start(scene: string, { keys = ['setPoint'], strict = true, isLinked = false } = {}) {
+    const { store } = await openStore({ clock: systemClock })
+    const client = openClient(store.url)
+    const setPoint = client.key('setPoint', number)
+    await firstValueFrom(setPoint.set(20))
+    const link = isLinked ? await layLink(store.wsUrl) : undefined
+    const requests = requestsTo(store)
+    const address = link?.url.replace('mqtt:', 'ws:') ?? store.wsUrl
+    const { page, guard } = await open(`${await servePage(program)}?store=${address}`)
+    await page.evaluate(([name, names, isStrict]) => bench.show(name, names, isStrict), [scene, keys, strict] as const)
+    return { store, client, setPoint, link, requests, page, guard }
+  }
+
+  it('is told of every change by one registration, made once in StrictMode and however often it renders', async () => {
+    const { store, setPoint, requests, page } = await start('one')
+    await reads(shown(page), 'setPoint 20 live')
+    for (let to = 1; to <= 20; to++) await page.evaluate(n => step(n), to)
+    await page.getByTitle('step 20').waitFor()
+    await firstValueFrom(setPoint.set(21))
+    await reads(shown(page), 'setPoint 21 live')
+    await settled(page)
+    expect(requests()).toEqual(REGISTERED)
+    expect(new Set((await notes(page)).shown)).toEqual(
+      new Set(['setPoint nothing connecting', 'setPoint 20 live', 'setPoint 21 live']),
+    )
+    await page.evaluate(() => bench.hide())
+    await settled(page)
+    expect(requests()).toEqual([...REGISTERED, STOPPED])
+    expect(store.stats.watches).toBe(0)
+  })
+
+  it('renders once for every change', async () => {
+    const { setPoint, requests, page } = await start('one', { strict: false })
+    await reads(shown(page), 'setPoint 20 live')
+    const before = (await notes(page)).commits
+    for (const value of [21, 22, 23]) {
+      await firstValueFrom(setPoint.set(value))
+      await reads(shown(page), `setPoint ${value} live`)
+    }
+    expect((await notes(page)).commits - before).toBe(3)
+    expect(requests()).toEqual(REGISTERED)
+  })
+
+  it('shares the registration with others, until the last of them leaves', async () => {
+    const { store, requests, page } = await start('two')
+    await reads(shown(page).first(), 'setPoint 20 live')
+    await reads(shown(page).last(), 'setPoint 20 live')
+    await page.evaluate(() => step(1))
+    await settled(page)
+    expect(await shown(page).allInnerTexts()).toEqual(['setPoint 20 live'])
+    expect(requests()).toEqual(REGISTERED)
+    await page.evaluate(() => step(2))
+    await settled(page)
+    expect(requests()).toEqual([...REGISTERED, STOPPED])
+    expect(store.stats.watches).toBe(0)
+  })
+
+  it('takes the place of another without a word to the store, and shows at once what that one knew', async () => {
+    const { requests, page } = await start('place')
+    await reads(shown(page), 'setPoint 20 live')
+    const before = (await notes(page)).shown.length
+    for (let to = 1; to <= 5; to++) {
+      await page.evaluate(n => step(n), to)
+      await settled(page)
+    }
+    expect(new Set((await notes(page)).shown.slice(before))).toEqual(new Set(['setPoint 20 live']))
+    expect(requests()).toEqual(REGISTERED)
+  })
+
+  it.each(['at once', 'in a transition'])('watches another key when it is given one %s', async how => {
+    const { store, client, requests, page } = await start('change', { keys: ['setPoint', 'speed'] })
+    await firstValueFrom(client.key('speed', number).set(7))
+    await reads(shown(page), 'setPoint 20 live')
+    await page.evaluate(isUrgent => (isUrgent ? step(1) : stepInTransition(1)), how === 'at once')
+    await reads(shown(page, 'speed'), 'speed 7 live')
+    await settled(page)
+    expect([...requests()].sort()).toEqual([...REGISTERED, STOPPED, 'KEYNOTIFY speed', 'GET speed'].sort())
+    const said = (await notes(page)).shown
+    expect(said.slice(said.indexOf('setPoint 20 live'))).toEqual([
+      'setPoint 20 live',
+      'speed nothing connecting',
+      'speed 7 live',
+    ])
+    expect(store.stats.watches).toBe(1)
+  })
+
+  it('says that the value is stale while the connection is away, and what it is afterwards', async () => {
+    const { setPoint, link, page, guard } = await start('status', { isLinked: true })
+    guard.allow(NO_SOCKET)
+    await reads(shown(page), 'setPoint 20 live')
+    await reads(shown(page, 'status'), 'connected 1')
+    link?.cut()
+    await reads(shown(page), 'setPoint 20 stale')
+    await reads(shown(page, 'status'), 'reconnecting')
+    await firstValueFrom(setPoint.set(22))
+    link?.restore()
+    await reads(shown(page), 'setPoint 22 live')
+    const said = (await notes(page)).shown
+    expect(said.slice(said.indexOf('setPoint 20 stale'))).toEqual([
+      'setPoint 20 stale',
+      'setPoint 20 resyncing',
+      'setPoint 22 live',
+    ])
+  })
+
+  it('says why its watch has ended, beside the last value', async () => {
+    const { store, page } = await start('status')
+    await reads(shown(page), 'setPoint 20 live')
+    openClient(store.url, { clientId: 'page' })
+    await reads(shown(page), 'setPoint 20 stale closed')
+    await reads(shown(page, 'status'), 'closed')
+  })
+
+  it('says so also when the client was closed before it came', async () => {
+    const { page } = await start('one')
+    await reads(shown(page), 'setPoint 20 live')
+    await page.evaluate(() => bench.close())
+    await reads(shown(page), 'setPoint 20 stale closed')
+    await page.evaluate(() => {
+      bench.hide()
+      bench.show('status', ['setPoint'])
+    })
+    await reads(shown(page), 'setPoint nothing connecting closed')
+    await reads(shown(page, 'status'), 'closed')
+  })
+
+  it('may make its codec while rendering, and tells the client once of a value that does not decode', async () => {
+    const { client, setPoint, link, page, guard } = await start('codecs', { isLinked: true })
+    guard.allow(NO_SOCKET)
+    await reads(shown(page), 'setPoint 20 live')
+    await firstValueFrom(client.key('setPoint', text).set('warm'))
+    await reads(shown(page), 'setPoint invalid live decode')
+    await reads(shown(page, 'faults'), 'decode')
+    const { commits } = await notes(page)
+    await settled(page)
+    expect((await notes(page)).commits).toBe(commits)
+    link?.cut()
+    await reads(shown(page), 'setPoint invalid stale decode')
+    link?.restore()
+    await reads(shown(page), 'setPoint invalid live decode')
+    expect(await shown(page, 'faults').innerText()).toBe('decode')
+    await firstValueFrom(setPoint.set(21))
+    await reads(shown(page), 'setPoint 21 live')
+  })
+
+  it('gets the same object as long as nothing is different, also by a codec of JSON made while rendering', async () => {
+    const options = { keys: ['asset'], strict: false, isLinked: true }
+    const { client, link, page, guard } = await start('asset', options)
+    guard.allow(NO_SOCKET)
+    const asset = client.key('asset', json<{ id: number }>())
+    await firstValueFrom(asset.set({ id: 7 }))
+    await reads(shown(page, 'asset'), 'asset 7')
+    for (let to = 1; to <= 5; to++) await page.evaluate(n => step(n), to)
+    await page.getByTitle('step 5').waitFor()
+    link?.cut()
+    await page.getByText('asset 7 stale').waitFor()
+    link?.restore()
+    await page.getByText('asset 7 live').waitFor()
+    await firstValueFrom(asset.set({ id: 8 }))
+    await reads(shown(page, 'asset'), 'asset 8')
+    expect((await notes(page)).shown).toEqual(['asset undefined', 'asset 7', 'asset 8'])
+  })
+
+  it('uses all keys that fit a glob by one registration, those that come and go included', async () => {
+    const { store, client, requests, page } = await start('globs', { keys: ['s*'] })
+    const shownKeys = shown(page, 'keys')
+    await reads(shownKeys.first(), 'setPoint=20 live')
+    await reads(shownKeys.last(), 'setPoint=20 live')
+    await firstValueFrom(client.key('speed', number).set(7))
+    await firstValueFrom(client.key('other', number).set(1))
+    await reads(shownKeys.first(), 'setPoint=20 speed=7 live')
+    await client.delete('setPoint')
+    await reads(shownKeys.last(), 'speed=7 live')
+    await page.evaluate(() => step(1))
+    await settled(page)
+    expect(Array.from(requests()).sort()).toEqual(['GET setPoint', 'GLOBNOTIFY s*', 'SCAN s*'])
+    await page.evaluate(() => bench.hide())
+    await settled(page)
+    expect(requests()).toContain('GLOBNOTIFY s* STOP')
+    expect(store.stats.watches).toBe(0)
+  })
+
+  it('uses several keys, in StrictMode and however often they are made', async () => {
+    const { client, requests, page } = await start('keys', { keys: ['setPoint', 'speed'] })
+    await reads(shown(page, 'keys'), 'setPoint=20 live')
+    for (let to = 1; to <= 10; to++) await page.evaluate(n => step(n), to)
+    await page.getByTitle('step 10').waitFor()
+    await firstValueFrom(client.key('speed', number).set(7))
+    await reads(shown(page, 'keys'), 'setPoint=20 speed=7 live')
+    expect(Array.from(requests()).sort()).toEqual([...REGISTERED, 'KEYNOTIFY speed', 'GET speed'].sort())
+  })
+
+  it('says of several keys that they are stale while the connection is away', async () => {
+    const { client, link, page, guard } = await start('keys', { keys: ['s*'], isLinked: true })
+    guard.allow(NO_SOCKET)
+    await reads(shown(page, 'keys'), 'setPoint=20 live')
+    link?.cut()
+    await reads(shown(page, 'keys'), 'setPoint=20 stale')
+    await client.delete('setPoint')
+    await firstValueFrom(client.key('speed', number).set(7))
+    link?.restore()
+    await reads(shown(page, 'keys'), 'speed=7 live')
+    await page.evaluate(() => bench.close())
+    await reads(shown(page, 'keys'), 'speed=7 stale closed')
+  })
+
+  it('renders only when what it uses is different, and not for freshness alone', async () => {
+    const { client, setPoint, link, page, guard } = await start('warm', { strict: false, isLinked: true })
+    guard.allow(NO_SOCKET)
+    await reads(shown(page, 'warm'), 'cold 1')
+    const before = (await notes(page)).commits
+    const commits = async (): Promise<number> => (await notes(page)).commits - before
+    for (const value of [21, 22, 23]) await firstValueFrom(setPoint.set(value))
+    await settled(page)
+    link?.cut()
+    await page.evaluate(() => bench.until('reconnecting'))
+    link?.restore()
+    await page.evaluate(() => bench.until('connected'))
+    await settled(page)
+    expect(await commits()).toBe(0)
+    await firstValueFrom(setPoint.set(26))
+    await reads(shown(page, 'warm'), 'warm 1')
+    expect(await commits()).toBe(1)
+    await firstValueFrom(client.key('speed', number).set(7))
+    await reads(shown(page, 'warm'), 'warm 2')
+    expect(await commits()).toBe(2)
+  })
+
+  it('leaves nothing behind with the connection it shows', async () => {
+    const { store, page } = await start('status')
+    await reads(shown(page, 'status'), 'connected 1')
+    await page.evaluate(() => step(1))
+    await reads(shown(page, 'status'), 'connected 0')
+    expect(await page.evaluate(() => bench.statusSubscribers())).toBe(1)
+    await page.evaluate(() => bench.hide())
+    expect(await page.evaluate(() => bench.statusSubscribers())).toBe(0)
+    await eventually(() => store.stats.watches === 0)
+  })
+
+  it('takes over what a server has rendered, and then shows what is so', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    await firstValueFrom(openClient(store.url).key('setPoint', number).set(20))
+    const requests = requestsTo(store)
+    const props = { store: fakeStore(() => NEVER).store, notes: { shown: [], commits: 0 } }
+    const html = renderToString(
+      createElement(
+        Fragment,
+        null,
+        createElement(Value, { ...props, name: 'setPoint' }),
+        createElement(Connection, props),
+      ),
+    )
+    expect(html).toMatch(/setPoint nothing connecting<.*>connecting</)
+    const address = await servePage(program, `<main id="root">${html}</main>`)
+    const { page } = await open(`${address}?store=${store.wsUrl}`)
+    const rendered = await shown(page).elementHandle()
+    await page.evaluate(() => bench.hydrate('setPoint'))
+    await reads(shown(page), 'setPoint 20 live')
+    await reads(shown(page, 'status'), 'connected 1')
+    expect(await rendered?.innerText()).toBe('setPoint 20 live')
+    expect(requests()).toEqual(REGISTERED)
+  })
+})

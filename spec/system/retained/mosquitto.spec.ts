@@ -1,0 +1,86 @@
+import { access, chmod, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connectAsync } from 'mqtt'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { systemClock } from '../../../src/client/index.js'
+import { retained } from '../../../src/client/retained/index.js'
+import { layLink } from '../../support/link.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const TOPICS = 10_000
+
+/** Writes to all topics that are wanted, and knows what they have; an empty text clears them. */
+async function openWriter(url: string, truth: Map<string, string>) {
+  const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 0 })
+  const write = (value: string, wanted: (i: number) => boolean) => {
+    const numbers = Array.from({ length: TOPICS }, (_, i) => i).filter(wanted)
+    return Promise.all(
+      numbers.map(i => {
+        if (value === '') truth.delete(`of/${i}`)
+        else truth.set(`of/${i}`, `${value} ${i}`)
+        const payload = value && `${value} ${i}`
+        return client.publishAsync(`plant/${i}/temp`, payload, { qos: 1, retain: true })
+      }),
+    )
+  }
+  return { write, end: () => client.endAsync(true) }
+}
+
+describe('A bridge of retained topics of Mosquitto', () => {
+  it('carries the last value of 10,000 topics through a cut and a broker that is killed', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'retained-'))
+    // Mosquitto gives up root.
+    await chmod(folder, 0o777)
+    const lines = ['persistence true', `persistence_location ${folder}/`, 'autosave_interval 0']
+    let broker = await Mosquitto.start({ lines })
+    onTestFinished(async () => broker.stop())
+    const { store } = await openStore({ clock: systemClock })
+    const link = await layLink(broker.url)
+    const bridge = retained(openClient(store.url), link.url, {
+      topic: 'plant/+/temp',
+      keys: 'of/{1}',
+      connection: { reconnect: { maximum: 100 } },
+    })
+    onTestFinished(async () => bridge.close())
+    const status = record(bridge.status$)
+    const errors = record(bridge.errors$)
+    const truth = new Map<string, string>()
+
+    const before = await openWriter(broker.url, truth)
+    await before.write('first', () => true)
+    const second = before.write('second', () => true)
+    await status.until(({ values }) => values.some(({ state }) => state === 'live'))
+    // In the middle of what comes.
+    link.cut()
+    await second
+    await before.write('third', i => i % 3 === 0)
+    await before.write('', i => i % 7 === 0)
+    broker.signal('SIGUSR1')
+    await vi.waitFor(() => access(join(folder, 'mosquitto.db')), { timeout: 10_000 })
+    await before.end()
+    await broker.stop('SIGKILL')
+
+    broker = await Mosquitto.start({ port: broker.port, lines })
+    const after = await openWriter(broker.url, truth)
+    await after.write('fourth', i => i % 11 === 0)
+    await after.write('', i => i % 13 === 0)
+    link.restore()
+    await after.write('fifth', i => i % 17 === 0)
+    await after.write('', i => i % 19 === 0)
+    await after.end()
+
+    const found = () => new Map(Array.from(store.dump(), ({ key = '', value }) => [key, value]))
+    const wrong = () => {
+      const all = found()
+      const names = new Set([...all.keys(), ...truth.keys()])
+      return Array.from(names).filter(name => all.get(name) !== truth.get(name))
+    }
+    await vi.waitFor(() => expect(wrong()).toEqual([]), { timeout: 15_000, interval: 100 })
+    expect(truth.size).toBeGreaterThan(TOPICS / 2)
+    expect(errors.values).toEqual([])
+    expect(bridge.stats.topics).toBe(truth.size)
+  }, 60_000)
+})

@@ -1,0 +1,64 @@
+import { connectAsync } from 'mqtt'
+import { lastValueFrom } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { bytes, systemClock } from '../../../src/client/index.js'
+import { retained } from '../../../src/client/retained/index.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { SERVICES } from '../../support/services.js'
+
+const TERMS = { topic: 'plant/#', keys: '{#}' }
+
+describe('What a bridge of retained topics cannot carry', () => {
+  it('is told, and nothing else is lost: a key without a name, one too long, a value too large', async () => {
+    const { store: topics } = await openStore({ clock: systemClock })
+    const { store: keys } = await openStore({ clock: systemClock, maximumPacketSize: 4_096 })
+    const publisher = await connectAsync(topics.url, { protocolVersion: 5 })
+    onTestFinished(async () => publisher.endAsync())
+    const client = openClient(keys.url)
+    const bridge = retained(client, topics.url, TERMS)
+    onTestFinished(async () => bridge.close())
+    const errors = record(bridge.errors$)
+    const status = record(bridge.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'live')
+    const publish = (topic: string, value: string) => publisher.publishAsync(topic, value, { qos: 1, retain: true })
+    await publish('plant/', 'nameless')
+    await publish(`plant/${'x'.repeat(5_000)}`, 'long')
+    await publish('plant/large', 'x'.repeat(5_000))
+    await publish('plant/grüße ⚙ *?[]', 'odd')
+    await expect.poll(async () => (await lastValueFrom(client.key('grüße ⚙ *?[]', bytes).get())).value?.length).toBe(3)
+    await errors.until(({ values }) => values.length === 3)
+    expect(errors.values.map(({ code }) => code)).toEqual(['argument', 'argument', 'argument'])
+    expect(status.values.at(-1)).toEqual({ state: 'live' })
+    await publish('plant/large', 'small')
+    await expect.poll(async () => (await lastValueFrom(client.key('large', bytes).get())).value?.length).toBe(5)
+  })
+
+  it.runIf(SERVICES.mosquitto.present)(
+    'is nothing at all at a broker that retains nothing, which ends it',
+    async () => {
+      const broker = await Mosquitto.start({ lines: ['retain_available false'] })
+      onTestFinished(async () => broker.stop())
+      const { store } = await openStore({ clock: systemClock })
+      const bridge = retained(openClient(store.url), broker.url, TERMS)
+      const end = await lastValueFrom(bridge.status$)
+      expect(end).toMatchObject({ state: 'closed', cause: { code: 'connection-refused' } })
+      await bridge.close()
+    },
+  )
+
+  it.runIf(SERVICES.mosquitto.present)('is what the broker refuses to be published, of which it tells', async () => {
+    const acl = ['topic read plant/#', 'topic readwrite rx-statestore/v1/bridge/+']
+    const broker = await Mosquitto.start({ acl })
+    onTestFinished(async () => broker.stop())
+    const { store } = await openStore({ clock: systemClock })
+    const client = openClient(store.url)
+    const bridge = retained(client, broker.url, { ...TERMS, keys: 'of/{#}', direction: 'to-topics' })
+    onTestFinished(async () => bridge.close())
+    const errors = record(bridge.errors$)
+    await lastValueFrom(client.key('of/a', bytes).set(new Uint8Array([1])))
+    await errors.until(({ values }) => values.length === 1)
+    expect(errors.values[0]).toMatchObject({ code: 'request-rejected' })
+  })
+})

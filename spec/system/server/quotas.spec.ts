@@ -1,0 +1,71 @@
+import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { type ServeOptions, serve } from '../../../src/server/index.js'
+import { Authority } from '../../support/certificates.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { as, now, openSecured, turnedAway } from '../../support/secured.js'
+import { SERVICES } from '../../support/services.js'
+import { command } from '../../support/words.js'
+
+describe('A store with a quota', () => {
+  it.each(SERVICES.openssl.present ? ['with TLS', 'without'] : ['without'])(
+    'of connections cuts one more, also before CONNECT, %s',
+    async how => {
+      const authority = how === 'without' ? undefined : new Authority('/CN=Servers')
+      const tls = authority?.issue('/CN=localhost')
+      const { store } = await openStore({ maxConnections: 2, tls })
+      const raw = await RawClient.ready(store.url, 'c', authority && { ca: authority.cert })
+      const silent = connectTcp(Number(new URL(store.wsUrl).port), '127.0.0.1')
+      await once(silent, 'connect')
+      const third = connectTcp(Number(new URL(store.url).port), '127.0.0.1').on('error', () => undefined)
+      await once(third, 'close')
+      await raw.settled()
+      expect(store.stats).toMatchObject({ connections: 1, refusedConnections: 1 })
+      silent.destroy()
+      await raw.end()
+    },
+  )
+
+  it('of connections of one principal tells one more, and takes its own place over', async () => {
+    const { store } = await openSecured({ maxConnectionsPerPrincipal: 2 })
+    const refused: unknown[] = []
+    store.audit$.subscribe(event => event.event === 'refused' && refused.push(event))
+    await RawClient.ready(store.url, 'a', as('alice'))
+    const second = await RawClient.ready(store.url, 'b', as('alice'))
+    expect(await turnedAway(store.url, 'c', as('alice'))).toBe(0x97)
+    expect(refused).toMatchObject([{ action: 'connect', username: 'alice', target: 'c', reason: 'quota' }])
+    for (let i = 0; i < 3; i++) await RawClient.ready(store.url, 'a', as('alice'))
+    await RawClient.ready(store.url, 'd', as('bob'))
+    await second.end()
+    await RawClient.ready(store.url, 'c', as('alice'))
+    expect(await turnedAway(store.url, 'e', as('alice'))).toBe(0x97)
+  })
+
+  it('of memory refuses what is over, and lives', async () => {
+    const { store, clock } = await openStore({ maxMemory: 1_000_000 })
+    const raw = await RawClient.ready(store.url, 'c')
+    const value = 'x'.repeat(10_000)
+    const answers: string[] = []
+    for (let i = 0; i < 70; i++) answers.push((await raw.request(command(`SET k${i} ${value}`), now(clock))).text)
+    expect(answers.filter(answer => answer === '+OK\r\n').length).toBeGreaterThan(50)
+    expect(answers.at(-1)).toBe('-ERR the quota has been exceeded\r\n')
+    // What waits has its own share.
+    const codes: number[] = []
+    for (let i = 0; i < 70; i++) codes.push((await raw.publish(`t/${i}`, value, { retain: true })).reasonCode)
+    expect(codes.filter(code => code === 0).length).toBeGreaterThan(15)
+    expect(codes.at(-1)).toBe(0x97)
+    expect((await raw.request(command('DEL k0'))).text).toBe(':1\r\n')
+  })
+
+  it.each<[string, ServeOptions]>([
+    ['more for keys than there is', { maxMemory: 1_000, maxBytes: 1_001 }],
+    ['more for both than there is', { maxMemory: 1_000, maxBytes: 600, maximumBufferedBytes: 500 }],
+    ['nothing', { maxMemory: 0 }],
+    ['no connections', { maxConnections: 0 }],
+    ['half a connection', { maxConnectionsPerAddress: 0.5 }],
+  ])('may not be of %s', async (_, options) => {
+    await expect(serve({ port: 0, wsPort: 0, ...options })).rejects.toMatchObject({ code: 'argument' })
+  })
+})

@@ -1,0 +1,24 @@
+import { firstValueFrom } from 'rxjs'
+import { expect, it } from 'vitest'
+import { systemClock, text } from '../../../src/client/index.js'
+import { Authority } from '../../support/certificates.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+it('a client goes from one protocol and name to another, and TLS asks for the name of each', async () => {
+  const authority = new Authority('/CN=Servers')
+  const { store } = await openStore({ clock: systemClock, tls: authority.issue('/CN=localhost') })
+  const { store: last } = await openStore({ clock: systemClock })
+  const port = new URL(store.url).port
+  // A certificate has names of its own in it, and is good for those alone; the proxy knows no others.
+  const urls = [store.url, `mqtts://localhost:${port}`, store.wsUrl.replace('127.0.0.1', 'localhost'), last.url]
+  const inOrder = { reconnect: { initial: 1, maximum: 20, random: () => 0 } }
+  for (let first = 0; first < urls.length; first++) {
+    const order = urls.map((_, i) => urls[(first + i) % urls.length] ?? '')
+    const client = openClient(['mqtts://127.0.0.1:1', ...order], { ca: authority.cert, ...inOrder })
+    const status = record(client.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(status.values.at(-1)).toMatchObject({ url: order[0] })
+    expect(await firstValueFrom(client.key('a', text).get())).toMatchObject({ op: 'absent' })
+  }
+})

@@ -1,0 +1,90 @@
+import { X509Certificate } from 'node:crypto'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { certificates, inOrder } from '../../../src/server/index.js'
+import { Authority, type Pair } from '../../support/certificates.js'
+import { openStore } from '../../support/open-store.js'
+import { RawClient } from '../../support/raw-client.js'
+import { now, turnedAway } from '../../support/secured.js'
+import { command } from '../../support/words.js'
+
+const [NOT_AUTHORIZED, TAKEN_OVER, EXPIRED] = [0x87, 0x8e, 0xa0]
+/** Of the certificate's time, when it is to end in a moment, ms. */
+const REMAINDER = 300
+const POLICY = `
+- principals: { usernames: [panel, pump] }
+  brokerResources: [{ method: Connect, clientIds: ['{principal.username}*', 'any-*'] }]
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ['{principal.username}/*'] }]`
+
+describe('A certificate that was stolen with its key', () => {
+  let servers: Authority
+  let clients: Authority
+  let panel: Pair
+  let pump: Pair
+
+  beforeAll(() => {
+    servers = new Authority('/CN=Servers')
+    clients = new Authority('/CN=Clients')
+    panel = clients.issue('/CN=panel')
+    pump = clients.issue('/CN=pump')
+  })
+  afterEach(() => void vi.useRealTimers())
+
+  const open = async () =>
+    openStore({
+      tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
+      authenticate: inOrder([certificates()]),
+      policy: POLICY,
+    })
+  const showing = (pair: Pair) => ({ ...pair, ca: servers.cert })
+
+  it('has the rights of whom it is of, and no others, whatever name comes with it', async () => {
+    const { store, clock } = await open()
+    const thief = await RawClient.ready(store.url, 'any-thief', { ...showing(panel), username: 'pump' })
+    expect((await thief.request(command('SET panel/a v'), now(clock))).text).toBe('+OK\r\n')
+    for (const words of ['SET pump/a v', 'GET pump/a', 'DEL pump/a', 'KEYNOTIFY pump/a'])
+      expect((await thief.request(command(words), now(clock))).text).toMatch(/not authorized/)
+  })
+
+  it('opens no client id that is for somebody else', async () => {
+    const { store } = await open()
+    expect(await turnedAway(store.url, 'pump-1', showing(panel))).toBe(NOT_AUTHORIZED)
+  })
+
+  it.each([
+    ['that is connected', false],
+    ['that waits for its client', true],
+  ])('does not take over the session of another principal %s', async (_, away) => {
+    const { store } = await open()
+    const lasting = { ...showing(pump), clean: false, properties: { sessionExpiryInterval: 3_600 } }
+    const owner = await RawClient.ready(store.url, 'any-1', lasting)
+    if (away) await owner.end()
+    expect(await turnedAway(store.url, 'any-1', showing(panel))).toBe(NOT_AUTHORIZED)
+    if (!away) await owner.settled()
+    const back = await RawClient.connect(store.url, 'any-1', lasting)
+    await back.settled()
+  })
+
+  it('takes over a session of its own principal, which is told to whom had it', async () => {
+    const { store } = await open()
+    const owner = await RawClient.ready(store.url, 'panel-1', showing(panel))
+    await RawClient.ready(store.url, 'panel-1', showing(panel))
+    expect(await owner.closed).toBe(TAKEN_OVER)
+  })
+
+  it('is over when its time is, also while it is in use', async () => {
+    const { store, clock } = await open()
+    const { validTo } = new X509Certificate(panel.cert)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(validTo) - REMAINDER })
+    const thief = await RawClient.ready(store.url, 'panel-1', showing(panel))
+    let answered = 0
+    const uses = async (): Promise<void> => {
+      for (;;) {
+        await thief.request(command('SET panel/a v'), now(clock))
+        answered++
+      }
+    }
+    await expect(uses()).rejects.toThrow()
+    expect(await thief.closed).toBe(EXPIRED)
+    expect(answered).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,150 @@
+import { once } from 'node:events'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { TlsMaterial } from '../../../src/node/net/tls.js'
+import { servePubSub } from '../../../src/pubsub/hub/index.js'
+import { ConsoleServer } from '../../../src/server/console/console-server.js'
+import { certificates, inOrder, serve } from '../../../src/server/index.js'
+import { Authority } from '../../support/certificates.js'
+
+/** Connections of each kind, at each listener. */
+const COUNT = 10
+/** Ten seconds, and the time until a server looks, ms. */
+const LONGEST = 13_000
+/** RFC 8446, section 5.1: a record of a handshake, of 200 bytes, of which none comes. */
+const HEAD_OF_HELLO = Uint8Array.of(22, 3, 1, 0, 200)
+/** The first bytes of a ClientHello. */
+const HALF_HELLO = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, 1, 2, 3)
+
+let tls: TlsMaterial
+let clientCa: string
+
+beforeAll(() => {
+  tls = new Authority('/CN=Servers').issue('/CN=localhost')
+  clientCa = new Authority('/CN=Clients').cert
+})
+
+/** All listeners there are: ports, and how to close them. */
+async function open(secure: boolean) {
+  const material = secure ? { tls } : {}
+  const store = await serve({
+    port: 0,
+    wsPort: 0,
+    ...(secure && { tls: { ...tls, clientCa } }),
+    authenticate: inOrder([certificates()]),
+  })
+  const page = await ConsoleServer.start(store, {
+    host: '127.0.0.1',
+    port: 0,
+    ...material,
+    seed: undefined,
+    version: '',
+  })
+  const hub = await servePubSub({ port: 0, ...material, authenticate: 'anonymous' })
+  const close = async (): Promise<unknown> => Promise.all([hub.close(), page.close(), store.close()])
+  onTestFinished(async () => void (await close()))
+  return { ports: [Number(new URL(store.url).port), Number(new URL(store.wsUrl).port), page.port, hub.port], close }
+}
+
+/** Sockets of this process, those of clients as well. */
+const sockets = (): number => {
+  let count = 0
+  for (const descriptor of readdirSync('/proc/self/fd')) {
+    try {
+      if (readlinkSync(`/proc/self/fd/${descriptor}`).startsWith('socket:')) count++
+    } catch {
+      // It was that of the folder itself.
+    }
+  }
+  return count
+}
+
+const expectNoneLeft = async (before: number): Promise<void> =>
+  expect.poll(sockets, { timeout: LONGEST, interval: 50 }).toBeLessThanOrEqual(before)
+
+const tcp = async (port: number): Promise<Socket> => {
+  const socket = connectTcp(port, '127.0.0.1').on('error', () => undefined)
+  await once(socket, 'connect')
+  return socket.resume()
+}
+
+const secured = async (port: number): Promise<Socket> => {
+  const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false }).on('error', () => undefined)
+  await once(socket, 'secureConnect')
+  return socket.resume()
+}
+
+/** Settles when a handshake has failed. */
+const failed = async (socket: Socket): Promise<void> =>
+  new Promise(resolve => socket.on('error', () => undefined).once('close', () => resolve()))
+
+const ABORTED: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
+  'closes before it': async port => (await tcp(port)).end(),
+  'resets before it': async port => (await tcp(port)).resetAndDestroy(),
+  'closes in the middle of it': async port => (await tcp(port)).end(HALF_HELLO),
+  'resets in the middle of it': async port => {
+    const socket = await tcp(port)
+    socket.write(HEAD_OF_HELLO, () => socket.resetAndDestroy())
+  },
+  'rejects the certificate': async port => failed(connectTls({ host: '127.0.0.1', port })),
+  'has no cipher in common': async port =>
+    failed(connectTls({ host: '127.0.0.1', port, maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-AES128-SHA' })),
+  'sends garbage': async port => (await tcp(port)).write(Buffer.alloc(1_000, 7)),
+  'sends HTTP without TLS': async port => (await tcp(port)).write('GET / HTTP/1.1\r\n\r\n'),
+}
+const UNFINISHED: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
+  'is silent': tcp,
+  'falls silent in the middle of it': async port => (await tcp(port)).write(HALF_HELLO),
+}
+const HEAD = 'GET /client/hubs/chat HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n'
+
+describe('A client that begins a TLS handshake and', () => {
+  it.each(Object.entries(ABORTED))('%s leaves no socket at any listener', async (_, abort) => {
+    const { ports } = await open(true)
+    const before = sockets()
+    await Promise.all(ports.flatMap(port => Array.from({ length: COUNT }, async () => abort(port))))
+    await expectNoneLeft(before)
+  })
+
+  it.each(Object.entries(UNFINISHED))('%s has ten seconds at each listener', { timeout: 20_000 }, async (_, begin) => {
+    const { ports } = await open(true)
+    const before = sockets()
+    await Promise.all(ports.flatMap(port => Array.from({ length: COUNT }, async () => begin(port))))
+    await expectNoneLeft(before)
+  })
+
+  it.each(Object.entries(UNFINISHED))('%s does not keep a server from closing', async (_, begin) => {
+    const { ports, close } = await open(true)
+    await Promise.all(ports.map(async port => begin(port)))
+    const began = performance.now()
+    await close()
+    expect(performance.now() - began).toBeLessThan(LONGEST / 3)
+  })
+})
+
+describe('A client that never ends the head of its request', () => {
+  it.each([
+    ['with TLS', true],
+    ['without TLS', false],
+  ])('has ten seconds at each listener %s', { timeout: 20_000 }, async (_, secure) => {
+    const { ports } = await open(secure)
+    const before = sockets()
+    const begun = await Promise.all(
+      ports.flatMap(port =>
+        ['', HEAD].map(async head => {
+          const socket = await (secure ? secured(port) : tcp(port))
+          return { socket, wrote: socket.write(head) }
+        }),
+      ),
+    )
+    expect(begun.every(({ wrote }) => wrote)).toBe(true)
+    // A head that goes on is no reason to wait longer.
+    const dripping = setInterval(() => {
+      for (const { socket } of begun) if (socket.writable) socket.write('X')
+    }, 500)
+    onTestFinished(() => clearInterval(dripping))
+    await expectNoneLeft(before)
+  })
+})

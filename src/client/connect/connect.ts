@@ -1,0 +1,245 @@
+import type { BackoffOptions } from '../../core/util/backoff.js'
+import { isWellFormed, toHex, utf8 } from '../../core/util/bytes.js'
+import { checkFlag, checkFunction, checkPositiveInteger } from '../../core/util/check.js'
+import { type Clock, systemClock } from '../../core/util/clock.js'
+import { ArgumentError, reason, shown } from '../../core/util/errors.js'
+import { checkOptionNames, type OptionNames, type OtherNames } from '../../core/util/option-names.js'
+import { randomBytes } from '../../core/util/random.js'
+import type { MqttJsClient } from '../session/mqttjs-client.js'
+import type { Authentication, Credentials } from '../session/mqttjs-options.js'
+import { openSession, shareSession } from '../session/open-session.js'
+import { backingOff, type ReconnectStrategy } from '../session/reconnect.js'
+import { StateStore } from './client.js'
+import { type Addressed, checkedUrls, isUrl } from './urls.js'
+
+/** Bytes, ms. */
+const LONGEST_CLIENT_ID = 2_048
+const LONGEST_KEEP_ALIVE = 65_535_000
+/** More than a store of this package takes from a client: what it took has to fit in a notification, with its key. */
+const DEFAULT_PACKET_SIZE = 32 * 1024 * 1024
+/** What MQTT can count: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it. */
+const LARGEST_PACKET_SIZE = 268_435_460
+
+/** Options of {@link connect} that do not depend on who owns the connection. */
+export interface ClientOptions {
+  /** ms until a request has failed. Default 10,000. */
+  readonly timeout?: number
+  /** Most requests held at a time, waiting or unanswered; one more fails with `overflow`. Default 65,536. */
+  readonly queueLimit?: number
+  /** ms a watch outlives its last subscriber, so that a flapping view does not register again and again. Default 0. */
+  readonly stopDelay?: number
+  /**
+   * ms in which each watched key is registered and read once more, in turn: for a store beside a broker that can lose its
+   * registrations without a word (see `docs/any-broker.md`). Default 0, never: the store of this package needs none.
+   */
+  readonly verifyEvery?: number
+  /** Clock of timeouts and timestamps. Default the machine's. */
+  readonly clock?: Clock
+}
+
+/** Options of {@link connect} for a connection of its own. */
+export interface ConnectOptions extends ClientOptions {
+  /** MQTT client id. Default a random one. Two clients with the same id end each other's connection. */
+  readonly clientId?: string
+  readonly username?: string
+  readonly password?: string
+  /** PEM texts for TLS: certificate authority, client certificate, its key and the key's passphrase. */
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly keyPassphrase?: string
+  /** ms of silence after which a half-open connection is found out. Default 30,000. */
+  readonly keepAlive?: number
+  /**
+   * Keep the connection alive by the page's own timers and not from a worker, for a content security policy without
+   * `worker-src blob:`. They hardly run in a hidden tab, so give `keepAlive` three minutes then. Default `false`; it makes
+   * no difference outside of pages.
+   */
+  readonly nativeTimers?: boolean
+  /** ms the broker keeps the session of a lost connection, so that answers on their way arrive; `Infinity` for ever. Default an hour. */
+  readonly sessionExpiry?: number
+  /** Discard a session that an earlier process with this client id left at the broker. Default `false`. */
+  readonly cleanStart?: boolean
+  /**
+   * ms until an attempt to connect has failed. Default 10,000. With several addresses an attempt has 1,500 at most in the
+   * first round of them, and twice as many in each that follows, so that a dead one does not keep us from the others.
+   */
+  readonly connectTimeout?: number
+  /**
+   * Largest packet the broker may send, bytes, and so the largest value there is to read; the broker is told, and one that
+   * sends a larger one is left. Default 32 MiB, at most 268,435,460.
+   */
+  readonly maximumPacketSize?: number
+  /** Pauses between attempts to connect, of several addresses between rounds of them. Default 100 ms, doubled up to 30 s, with jitter. */
+  readonly reconnect?: BackoffOptions
+  /** Decides about the next attempt instead: ms to wait, or `false` to give up, which ends the client with the cause. */
+  readonly reconnectStrategy?: ReconnectStrategy
+  /**
+   * Go to any broker that ours names in its place (server reference, MQTT 5.0, section 4.11), with all credentials; the
+   * protocol stays. Default `false`: only to those of the addresses that were given.
+   */
+  readonly followReferences?: boolean
+  /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
+  readonly authentication?: Authentication
+  /**
+   * Asked for user name, password and authentication before every attempt, as tokens expire, and before an authentication
+   * with `expiresAt` does: then the connection goes on with a fresh one (AUTH). Failing, it is asked again later.
+   */
+  readonly credentials?: () => Credentials | Promise<Credentials>
+}
+
+const CLIENT_NAMES: OptionNames<ClientOptions> = {
+  timeout: true,
+  queueLimit: true,
+  stopDelay: true,
+  verifyEvery: true,
+  clock: true,
+}
+const CONNECT_NAMES: OptionNames<ConnectOptions & Addressed> = {
+  ...CLIENT_NAMES,
+  url: true,
+  clientId: true,
+  username: true,
+  password: true,
+  ca: true,
+  cert: true,
+  key: true,
+  keyPassphrase: true,
+  keepAlive: true,
+  sessionExpiry: true,
+  cleanStart: true,
+  connectTimeout: true,
+  maximumPacketSize: true,
+  reconnect: true,
+  reconnectStrategy: true,
+  followReferences: true,
+  nativeTimers: true,
+  authentication: true,
+  credentials: true,
+}
+const BACKOFF_NAMES: OptionNames<BackoffOptions> = { initial: true, maximum: true, random: true }
+/** What mqtt.js and others call them. */
+const ELSEWHERE: OtherNames = {
+  keepalive: 'keepAlive',
+  clean: 'cleanStart',
+  reconnectPeriod: 'reconnect',
+  sessionExpiryInterval: 'sessionExpiry',
+  user: 'username',
+  passphrase: 'keyPassphrase',
+}
+
+/**
+ * Connects to a state store: by URL (`mqtt:`, `mqtts:`, `ws:`, `wss:`), by options with a `url`, or over an
+ * `MqttClient` of yours, which must speak MQTT 5, serves one state store at a time and is never closed by us.
+ *
+ * Several URLs are brokers that share one store. The first is chosen by chance, and kept while it works; a connection that
+ * breaks is looked for there once more, then at the others.
+ *
+ * Returns at once; requests and watches wait for the connection. Throws `argument` for wrong options, and for an
+ * `MqttClient` that serves a state store which is not closed.
+ *
+ * @example
+ * ```ts
+ * await using store = connect('mqtt://localhost:1883', { clientId: 'panel-7' })
+ * store.key('thermostat1/setPoint', number).value$.subscribe(console.log)
+ * ```
+ */
+export function connect(url: string | readonly string[], options?: ConnectOptions): StateStore
+export function connect(client: MqttJsClient, options?: ClientOptions): StateStore
+export function connect(options: ConnectOptions & Addressed): StateStore
+export function connect(
+  target: string | readonly string[] | MqttJsClient | (ConnectOptions & Addressed),
+  options: ConnectOptions = {},
+): StateStore {
+  if (isUrl(target)) return connectTo(target, options)
+  if (typeof target !== 'object' || target === null) {
+    throw new ArgumentError(`Expected a broker URL, an MqttClient or options with a \`url\`, got \`${String(target)}\``)
+  }
+  if ('publish' in target) {
+    checkOptionNames('connect, for an MqttClient of yours', options, CLIENT_NAMES)
+    return new StateStore(shareSession(target, options.clock ?? systemClock), settingsOf(options))
+  }
+  return connectTo(target.url, target)
+}
+
+function connectTo(target: string | readonly string[], options: ConnectOptions): StateStore {
+  const urls = checkedUrls(target)
+  checkOptionNames('connect', options, CONNECT_NAMES, ELSEWHERE)
+  const { clientId = randomId(), reconnect = {}, clock = systemClock } = options
+  checkClientId(clientId)
+  const settings = settingsOf(options)
+  const { keepAlive = 30_000, sessionExpiry = 3_600_000, connectTimeout = 10_000, cleanStart = false } = options
+  checkTimes(keepAlive, sessionExpiry, connectTimeout, reconnect)
+  const { maximumPacketSize = DEFAULT_PACKET_SIZE } = options
+  checkPacketSize(maximumPacketSize)
+  const { reconnectStrategy: strategy = backingOff(reconnect), credentials } = options
+  checkFunction('reconnectStrategy', strategy)
+  if (credentials !== undefined) checkFunction('credentials', credentials)
+  checkFlag('followReferences', options.followReferences ?? false)
+  const session = openSession(
+    {
+      ...options,
+      urls,
+      clientId,
+      keepAlive,
+      sessionExpiry,
+      connectTimeout,
+      cleanStart,
+      maximumPacketSize,
+    },
+    { strategy, credentials, backoff: reconnect },
+    clock,
+  )
+  try {
+    return new StateStore(session, settings)
+  } catch (cause) {
+    session.close()
+    // Certificates and keys are read here.
+    throw new ArgumentError(`Cannot connect to ${urls.join(', ')} with these options: ${reason(cause)}`, { cause })
+  }
+}
+
+function settingsOf(options: ClientOptions) {
+  const { timeout = 10_000, queueLimit = 65_536, stopDelay = 0, verifyEvery = 0, clock = systemClock } = options
+  checkPositiveInteger('timeout', timeout)
+  checkPositiveInteger('queueLimit', queueLimit)
+  if (stopDelay !== 0) checkPositiveInteger('stopDelay', stopDelay)
+  if (verifyEvery !== 0) checkPositiveInteger('verifyEvery', verifyEvery)
+  return { timeout, queueLimit, stopDelay, verifyEvery, clock }
+}
+
+function checkPacketSize(maximumPacketSize: number): void {
+  checkPositiveInteger('maximumPacketSize', maximumPacketSize)
+  if (maximumPacketSize <= LARGEST_PACKET_SIZE) return
+  throw new ArgumentError(
+    `Expected \`maximumPacketSize\` to be at most ${LARGEST_PACKET_SIZE}, got \`${maximumPacketSize}\``,
+  )
+}
+
+// MQTT counts a keep-alive in 16 bits and a session's life in 32, both in seconds.
+function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: number, backoff: BackoffOptions): void {
+  checkPositiveInteger('keepAlive', keepAlive)
+  if (keepAlive > LONGEST_KEEP_ALIVE) {
+    throw new ArgumentError(`Expected \`keepAlive\` to be at most ${LONGEST_KEEP_ALIVE} ms, got \`${keepAlive}\``)
+  }
+  if (sessionExpiry !== 0 && sessionExpiry !== Number.POSITIVE_INFINITY)
+    checkPositiveInteger('sessionExpiry', sessionExpiry)
+  checkPositiveInteger('connectTimeout', connectTimeout)
+  checkOptionNames('connect, in `reconnect`', backoff, BACKOFF_NAMES)
+  const { initial, maximum } = backoff
+  if (initial !== undefined) checkPositiveInteger('reconnect.initial', initial)
+  if (maximum !== undefined) checkPositiveInteger('reconnect.maximum', maximum)
+}
+
+// The id is part of topic names, in which wildcards and NUL are not allowed (MQTT 5.0, section 4.7) and which have room
+// for a key besides it.
+function checkClientId(clientId: string): void {
+  const isText = typeof clientId === 'string' && isWellFormed(clientId) && /^[^+#\0]+$/.test(clientId)
+  if (isText && utf8(clientId).length <= LONGEST_CLIENT_ID) return
+  const got = shown(clientId).slice(0, 80)
+  throw new ArgumentError(
+    `Expected \`clientId\` to be a text of 1 to ${LONGEST_CLIENT_ID} bytes without +, #, NUL and half characters, got \`${got}\``,
+  )
+}
+
+const randomId = (): string => `rx-statestore-${toHex(randomBytes(8)).toLowerCase()}`

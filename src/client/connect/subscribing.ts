@@ -1,0 +1,92 @@
+import type { Clock } from '../../core/util/clock.js'
+import type { RequestRejectedError } from '../../core/util/errors.js'
+import { Granting, type Wanted, withoutWildcards } from '../session/granting.js'
+import type { ConnectionInfo, MqttSession } from '../session/session.js'
+import { SubscriptionIds } from '../session/subscription-ids.js'
+import type { WatchedConnection } from '../watch/inbound.js'
+
+/** What it tells. */
+export interface SubscribingEvents {
+  /** Answers have somewhere to arrive. */
+  answers(info: ConnectionInfo): void
+  /** Notifications have, too, on this connection or for another life of the store. */
+  changes(connection: WatchedConnection): void
+  /** The broker refused one of them; `forGood`: it is not asked again. */
+  refused(what: 'answers' | 'changes', error: RequestRejectedError, forGood: boolean): void
+}
+
+/** The subscriptions of a client: where answers come in, and where notifications do. */
+export class Subscribing {
+  readonly #topics: { readonly answers: string; readonly changes: string }
+  readonly #granting: Granting
+  readonly #events: SubscribingEvents
+  readonly #ids = new SubscriptionIds()
+  #info: ConnectionInfo | undefined
+  #isOpen = false
+
+  /** @param topics - filters of both */
+  constructor(
+    session: MqttSession,
+    clock: Clock,
+    topics: { readonly answers: string; readonly changes: string },
+    events: SubscribingEvents,
+  ) {
+    this.#topics = topics
+    this.#granting = new Granting(session, clock)
+    this.#events = events
+  }
+
+  /**
+   * The connection is there. Requests go when their answers have somewhere to arrive, watches when notifications have, too.
+   *
+   * @param late - see {@link WatchedConnection}
+   */
+  connected(info: ConnectionInfo, late: boolean): void {
+    this.#info = info
+    const subscriptionId = this.#next(info)
+    const connection = { fresh: !info.sessionPresent, subscriptionId, late }
+    const open = { answers: false, changes: false }
+    const granted = (what: keyof typeof open): void => {
+      open[what] = true
+      this.#isOpen = open.answers && open.changes
+      if (what === 'answers') this.#events.answers(info)
+      // Who was told may have ended it.
+      if (this.#isOpen) this.#events.changes(connection)
+    }
+    const wanted = [this.#wanted('answers', granted), this.#wanted('changes', granted)]
+    // Some brokers end the connection of who asks for a wildcard nevertheless.
+    this.#granting.ask(subscriptionId, info.wildcards ? wanted : wanted.slice(0, 1))
+    if (!info.wildcards) this.#events.refused('changes', withoutWildcards(), true)
+  }
+
+  /**
+   * The store has another life, and what the one before told may still come: with another subscription the broker tells the
+   * one from the other, where it knows identifiers.
+   */
+  renew(): void {
+    if (!this.#isOpen || this.#info === undefined) return
+    const subscriptionId = this.#next(this.#info)
+    const granted = (): void => this.#events.changes({ fresh: false, subscriptionId, late: true })
+    if (subscriptionId === undefined) granted()
+    else this.#granting.ask(subscriptionId, [this.#wanted('changes', granted)])
+  }
+
+  /** The connection is gone, or nothing is wanted any more. */
+  cancel(): void {
+    this.#isOpen = false
+    this.#granting.cancel()
+  }
+
+  /** A new one every time: a notification that carries it was not queued before. */
+  #next({ subscriptionIds }: ConnectionInfo): number | undefined {
+    return subscriptionIds ? this.#ids.next() : undefined
+  }
+
+  #wanted(what: 'answers' | 'changes', granted: (what: 'answers' | 'changes') => void): Wanted {
+    return {
+      filter: this.#topics[what],
+      granted: () => granted(what),
+      refused: (error, forGood) => this.#events.refused(what, error, forGood),
+    }
+  }
+}

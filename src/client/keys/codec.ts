@@ -1,0 +1,110 @@
+import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
+import { checkHas } from '../../core/util/check.js'
+import { ArgumentError, PayloadError, reason, shown } from '../../core/util/errors.js'
+
+/**
+ * How values of a key become bytes and come back. `encode` throws for a value it cannot write, `decode` for bytes it
+ * cannot read; it may as well return a value of its own choice for them.
+ *
+ * @example
+ * ```ts
+ * const celsius: Codec<number> = { encode: t => number.encode(t), decode: b => Math.round(number.decode(b)) }
+ * ```
+ */
+export interface Codec<T> {
+  encode(value: T): Uint8Array
+  decode(bytes: Uint8Array): T
+}
+
+/** A codec. Throws {@link ArgumentError} for anything else, such as `json` where `json()` was meant. */
+export function checkCodec<T>(codec: Codec<T>): Codec<T> {
+  if (typeof codec === 'function') {
+    const { name } = Object(codec)
+    throw new ArgumentError(`Expected a codec, got a function: call it, such as \`${name || 'json'}()\``)
+  }
+  checkHas('the codec (as text or json())', codec, ['encode', 'decode'])
+  return codec
+}
+
+/**
+ * The bytes of a value. Throws {@link ArgumentError} that names the key for whatever the codec throws, and for a codec that
+ * returns anything but bytes.
+ */
+export function encodeFor<T>(key: string, codec: Pick<Codec<T>, 'encode'>, value: T): Uint8Array {
+  try {
+    if (isPromise(value)) throw new ArgumentError(A_PROMISE)
+    const encoded: unknown = codec.encode(value)
+    if (isBytes(encoded)) return encoded
+    throw new ArgumentError(
+      `Expected \`encode\` of the codec to return a Uint8Array, got \`${shown(encoded)}\` (${typeof encoded})`,
+    )
+  } catch (cause) {
+    throw new ArgumentError(`The value for key ${JSON.stringify(key)} does not encode: ${reason(cause)}`, { cause })
+  }
+}
+
+const A_PROMISE = 'it is a promise: await it before the write; in a stream put `mergeMap(value => value)` before `set`'
+
+const isPromise = (value: unknown): boolean => typeof Object(value).then === 'function'
+
+/** Whether it is a Uint8Array, of this realm or another: test environments and frames have classes of their own. */
+const isBytes = (value: unknown): value is Uint8Array =>
+  value instanceof Uint8Array || Object.prototype.toString.call(value) === '[object Uint8Array]'
+
+/** Bytes as they are. */
+export const bytes: Codec<Uint8Array> = {
+  encode(value) {
+    if (!isBytes(value))
+      throw wrongType(
+        'a Uint8Array',
+        value,
+        '; for other values give the key a codec, such as `store.key(name, number)`',
+      )
+    return value
+  },
+  decode: value => value,
+}
+
+/** UTF-8 text. */
+export const text: Codec<string> = {
+  encode(value) {
+    if (typeof value !== 'string' || !isWellFormed(value)) throw wrongType('a string of whole characters', value)
+    return utf8(value)
+  },
+  decode: fromUtf8,
+}
+
+const DECIMAL = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i
+
+/** A finite number, as decimal text such as `21.5`. */
+export const number: Codec<number> = {
+  encode(value) {
+    if (typeof value !== 'number' || !Number.isFinite(value)) throw wrongType('a finite number', value)
+    return utf8(String(value))
+  },
+  decode(stored) {
+    const digits = fromUtf8(stored).trim()
+    const value = Number(digits)
+    if (!DECIMAL.test(digits) || !Number.isFinite(value))
+      throw new PayloadError(`Not a number: ${JSON.stringify(digits.slice(0, 80))}`)
+    return value
+  },
+}
+
+/** `true` or `false`. */
+export const boolean: Codec<boolean> = {
+  encode(value) {
+    if (typeof value !== 'boolean') throw wrongType('a boolean', value)
+    return utf8(String(value))
+  },
+  decode(stored) {
+    const word = fromUtf8(stored).trim()
+    if (word !== 'true' && word !== 'false')
+      throw new PayloadError(`Not true or false: ${JSON.stringify(word.slice(0, 80))}`)
+    return word === 'true'
+  },
+}
+
+/** For a value that is none of a codec's. */
+export const wrongType = (expected: string, value: unknown, advice = ''): ArgumentError =>
+  new ArgumentError(`Expected the value to be ${expected}, got \`${shown(value)}\` (${typeof value})${advice}`)

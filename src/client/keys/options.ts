@@ -1,0 +1,107 @@
+import { Hlc } from '../../core/hlc/hlc.js'
+import type { SetCondition } from '../../core/protocol/commands.js'
+import { checkPositiveInteger } from '../../core/util/check.js'
+import { ArgumentError, HlcError, shown } from '../../core/util/errors.js'
+import type { OptionNames, OtherNames } from '../../core/util/option-names.js'
+import type { WriteOptions } from '../requests/commands.js'
+import type { AbortOptions } from './abort.js'
+
+/** Options of every request. */
+export interface RequestOptions {
+  /** ms until the request has failed, also told to the broker as message expiry. Default: that of the client, 10 s. */
+  readonly timeout?: number
+}
+
+/** Options of a delete. */
+export interface DeleteOptions extends RequestOptions {
+  /** Proof of holding the lock that protects the key: the version of the lock. */
+  readonly fencingToken?: Hlc | string
+}
+
+/** Options of a write. */
+export interface SetOptions extends DeleteOptions {
+  /** Only if there is no such key (`NX`). */
+  readonly ifAbsent?: boolean
+  /** Only if there is no such key, or it holds this very value already (`NEX`). */
+  readonly ifAbsentOrEqual?: boolean
+  /**
+   * Only if the key exists and has this very version: nobody has written it since. A request of our store, since the
+   * protocol has none (`IFVER`); any other answers `syntax-error`.
+   */
+  readonly ifVersion?: Hlc | string
+  /** Time to live, ms, a positive integer. A write without it makes the key permanent. */
+  readonly expiresIn?: number
+  /** Ask the broker to keep the key on disk. */
+  readonly persist?: boolean
+}
+
+/** The names of options, of a loop over a watch and of requests. */
+export const LOOP_NAMES: OptionNames<AbortOptions> = { signal: true }
+export const GET_NAMES: OptionNames<RequestOptions> = { timeout: true }
+export const DELETE_NAMES: OptionNames<DeleteOptions> = { ...GET_NAMES, fencingToken: true }
+export const SET_NAMES: OptionNames<SetOptions> = {
+  ...DELETE_NAMES,
+  ifAbsent: true,
+  ifAbsentOrEqual: true,
+  ifVersion: true,
+  expiresIn: true,
+  persist: true,
+}
+
+/** What the protocol and other stores call them. */
+export const ELSEWHERE: OtherNames = {
+  px: 'expiresIn',
+  ttl: 'expiresIn',
+  ttlMs: 'expiresIn',
+  expiry: 'expiresIn',
+  nx: 'ifAbsent',
+  nex: 'ifAbsentOrEqual',
+  token: 'fencingToken',
+  abortSignal: 'signal',
+}
+
+/** Checks options before anything is sent; `token` is used when they bring none. Throws {@link ArgumentError}. */
+export function checkSetOptions(options: SetOptions, token?: Hlc): WriteOptions {
+  const { expiresIn, fencingToken, persist } = options
+  if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
+  return {
+    condition: conditionOf(options),
+    px: expiresIn,
+    fencingToken: checkToken(fencingToken) ?? token,
+    persist,
+  }
+}
+
+const CONDITIONS = ['ifAbsent', 'ifAbsentOrEqual', 'ifVersion'] as const
+
+function conditionOf(options: SetOptions): SetCondition | undefined {
+  const [one, other] = CONDITIONS.filter(name => options[name])
+  if (other) throw new ArgumentError(`Expected one of \`${one}\` and \`${other}\`, got both`)
+  const version = checkVersion('ifVersion', options.ifVersion)
+  if (version) return { type: 'IFVER', version }
+  if (options.ifAbsent) return { type: 'NX' }
+  return options.ifAbsentOrEqual ? { type: 'NEX', comparand: undefined } : undefined
+}
+
+/** Checks a fencing token. Throws {@link ArgumentError}. */
+export const checkToken = (token: Hlc | string | undefined): Hlc | undefined => checkVersion('fencingToken', token)
+
+function checkVersion(name: string, token: Hlc | string | undefined): Hlc | undefined {
+  if (token === undefined || token instanceof Hlc) return token
+  try {
+    return Hlc.parse(shown(token))
+  } catch (cause) {
+    if (!(cause instanceof HlcError)) throw cause
+    throw new ArgumentError(
+      `Expected \`${name}\` to be a version such as 1696374425000:1:StateStore, got \`${shown(token).slice(0, 80)}\``,
+      { cause },
+    )
+  }
+}
+
+/** A request's timeout, ms. Throws {@link ArgumentError}. */
+export function checkTimeout(timeout: number | undefined, byDefault: number): number {
+  if (timeout === undefined) return byDefault
+  checkPositiveInteger('timeout', timeout)
+  return timeout
+}

@@ -1,0 +1,82 @@
+import { catchError, defer, map, type Observable, type OperatorFunction } from 'rxjs'
+import type { Hlc } from '../../core/hlc/hlc.js'
+import type { KeyName } from '../../core/protocol/key-name.js'
+import { utf8 } from '../../core/util/bytes.js'
+import type { Clock } from '../../core/util/clock.js'
+import { PayloadError, StateStoreError } from '../../core/util/errors.js'
+import type { ClientHost } from '../connect/client-host.js'
+import { text } from '../keys/codec.js'
+import type { Written } from '../requests/commands.js'
+import { isLasting } from '../watch/lasting.js'
+import { LockKeyError } from './errors.js'
+
+/** A time that is over as soon as one of two clocks says so: a machine that slept stops the monotonic one. */
+export interface Expiry {
+  /** ms on the monotonic clock. */
+  readonly monotonic: number
+  /** ms since the Unix epoch. */
+  readonly wall: number
+}
+
+/** Whether the time is over. */
+export const isOver = ({ monotonic, wall }: Expiry, clock: Clock): boolean =>
+  clock.monotonic() >= monotonic || clock.now() >= wall
+
+/** The answer to a claim. */
+export interface Claim {
+  /** Whether the lock key now holds the claimant's name. */
+  readonly applied: boolean
+  readonly version: Hlc
+  /** Counted from before the request was sent, so that it is over here before it is over at the store. */
+  readonly expiry: Expiry
+}
+
+/**
+ * Acquires or renews: `SET key holder NEX PX duration` (state store protocol, "Locking"). Cold. Errors with `lock-key`
+ * when the key is protected by a fencing token, and as any SET does.
+ */
+export function claim(
+  { store, clock }: ClientHost,
+  key: KeyName,
+  holder: string,
+  { duration, timeout }: { readonly duration: number; readonly timeout: number },
+): Observable<Claim> {
+  return defer(() => {
+    const expiry = { monotonic: clock.monotonic() + duration, wall: clock.now() + duration }
+    const write = { condition: { type: 'NEX', comparand: undefined }, px: duration } as const
+    return store.set(key, utf8(holder), write, timeout).pipe(
+      fenceAsLockError(key),
+      map(({ applied, version }) => {
+        if (version === undefined) throw new PayloadError(`The store told no version of the lock key ${key.text}`)
+        return { applied, version, expiry }
+      }),
+    )
+  })
+}
+
+/** Whether a lease gets over an error by asking again. */
+export const isPassing = (error: unknown): error is StateStoreError =>
+  error instanceof StateStoreError && !isLasting(error)
+
+/** Gives the lease back, unless it is somebody else's: `VDEL key holder`. */
+export const giveBack = ({ store }: ClientHost, key: KeyName, holder: string, timeout: number): Observable<unknown> =>
+  store.deleteIf(key, utf8(holder), undefined, timeout)
+
+/** The holder that a lock key's value names. Raises {@link LockKeyError}. */
+export function holderOf(key: KeyName, value: Uint8Array): string {
+  if (value.length === 0) throw new LockKeyError(key.text, 'its value is empty and names no holder')
+  try {
+    return text.decode(value)
+  } catch (cause) {
+    throw new LockKeyError(key.text, 'its value is not text and names no holder', { cause })
+  }
+}
+
+const FENCED: ReadonlySet<unknown> = new Set(['fencing-token-required', 'fencing-token-stale'])
+
+function fenceAsLockError(key: KeyName): OperatorFunction<Written, Written> {
+  return catchError((error: unknown) => {
+    const fenced = error instanceof StateStoreError && FENCED.has(error.code)
+    throw fenced ? new LockKeyError(key.text, 'it is protected by a fencing token', { cause: error }) : error
+  })
+}

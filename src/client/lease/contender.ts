@@ -1,0 +1,235 @@
+import { EMPTY, type Observable, type Subscriber, Subscription } from 'rxjs'
+import type { Hlc } from '../../core/hlc/hlc.js'
+import type { KeyName } from '../../core/protocol/key-name.js'
+import { ClosedError } from '../../core/util/errors.js'
+import type { ClientHost } from '../connect/client-host.js'
+import { bytes } from '../keys/codec.js'
+import { Key } from '../keys/key.js'
+import { KeySource } from '../keys/source.js'
+import type { Entry } from '../watch/entry.js'
+import type { Freshness } from '../watch/freshness.js'
+import { type Claim, claim, holderOf, isOver, isPassing } from './claim.js'
+import { type LeaseLossReason, LeaseLostError, LockKeyError } from './errors.js'
+import { type LeaseTerms, uniqueHolder } from './lease-options.js'
+import type { LeaseState } from './lease-state.js'
+import { Pace } from './pace.js'
+import { release } from './release.js'
+import { Tenure } from './tenure.js'
+
+/** What the watch of the lock key said last. */
+interface Seen {
+  /** Missing when it is free. */
+  readonly holder: string | undefined
+  readonly version: Hlc | undefined
+}
+
+/**
+ * One subscriber of a lease: asks for it, keeps it, waits for it. It waits for the watch of the lock key; only when
+ * nothing was heard of the holder for the length of a lease, as when a store does not tell that a key ran out, it asks.
+ */
+export class Contender {
+  readonly #key: KeyName
+  readonly #terms: LeaseTerms
+  readonly #host: ClientHost
+  readonly #subscriber: Subscriber<LeaseState>
+  readonly #holder: string
+  readonly #pace: Pace
+  #tenure: Tenure | undefined
+  #request = Subscription.EMPTY
+  #cancelNext: () => void = () => undefined
+  #seen: Seen | undefined
+  #isWatched = false
+  #gap = false
+  /** The holder that was told last, while waiting. */
+  #waitsFor: string | undefined
+  /** Whether the lock key may hold our name, so that it has to be given back; true until an answer says otherwise. */
+  #mayHold = false
+
+  constructor(key: KeyName, terms: LeaseTerms, host: ClientHost, subscriber: Subscriber<LeaseState>) {
+    this.#key = key
+    this.#terms = terms
+    this.#host = host
+    this.#subscriber = subscriber
+    this.#pace = new Pace(terms.duration)
+    this.#holder = terms.holder ?? uniqueHolder(host.clientId)
+  }
+
+  start(): void {
+    if (this.#host.isLeaving()) {
+      this.#subscriber.error(new ClosedError())
+      return
+    }
+    this.#host.farewells.add(this.#farewell)
+    this.#subscriber.add(() => this.#stop())
+    this.#ask()
+    if (this.#subscriber.closed) return
+    const key = new Key(new KeySource(this.#key, bytes, this.#host))
+    this.#subscriber.add(
+      key.entries$.subscribe({
+        next: entry => this.#hear(entry),
+        error: error => this.#fail(error),
+        complete: () => this.#finish(),
+      }),
+    )
+    // After the entries: what a watch shows as live it has told before. Its end is theirs.
+    const watched = key.freshness$.subscribe({ next: freshness => this.#watched(freshness), error: () => undefined })
+    this.#subscriber.add(watched)
+  }
+
+  readonly #farewell = (): Observable<never> => {
+    this.#finish()
+    return EMPTY
+  }
+
+  #ask(): void {
+    this.#cancelNext()
+    this.#request.unsubscribe()
+    this.#mayHold = true
+    this.#request = this.#claim().subscribe({
+      next: answer => this.#answered(answer),
+      error: error => this.#troubled(error),
+    })
+  }
+
+  /** More than three at a time would not help: as long as they may take, no answer of theirs is too late. */
+  #claim(): Observable<Claim> {
+    const { duration, renewEvery } = this.#terms
+    const most = this.#tenure ? 3 * renewEvery : this.#host.timeout
+    return claim(this.#host, this.#key, this.#holder, { duration, timeout: Math.min(most, duration) })
+  }
+
+  #answered(answer: Claim): void {
+    this.#pace.answered()
+    if (answer.applied) {
+      this.#acquired(answer)
+      return
+    }
+    this.#mayHold = false
+    this.#wait(answer.version)
+    this.#pace.inVain()
+  }
+
+  #acquired(answer: Claim): void {
+    const { clock } = this.#host
+    if (isOver(answer.expiry, clock)) {
+      this.#askAfter(this.#pace.retry())
+      return
+    }
+    const tenure = new Tenure(answer, {
+      clock,
+      renewEvery: this.#terms.renewEvery,
+      claim: () => this.#claim(),
+      isWatched: () => this.#isWatched,
+      renewed: () => this.#held(tenure),
+      lost: (reason, cause) => this.#lost(reason, cause),
+    })
+    this.#tenure = tenure
+    this.#held(tenure)
+  }
+
+  #troubled(error: unknown): void {
+    if (!isPassing(error)) {
+      this.#fail(error)
+      return
+    }
+    // Without a connection there is nothing to tell that `status$` does not; a store that refuses no request would
+    // notice.
+    if (error.code !== 'timeout') this.#host.report(error)
+    this.#askAfter(this.#pace.retry())
+  }
+
+  #lost(reason: LeaseLossReason, cause: unknown): void {
+    this.#tenure = undefined
+    this.#tell({ status: 'lost', cause: this.#loss(reason, cause) })
+    if (this.#subscriber.closed) return
+    if (reason === 'ended') this.#fail(cause)
+    else this.#wait(undefined)
+  }
+
+  #hear(entry: Entry<Uint8Array>): void {
+    try {
+      const holder = entry.value && holderOf(this.#key, entry.value)
+      this.#seen = { holder, version: entry.version }
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
+    this.#pace.heard()
+    const { holder, version } = this.#seen
+    if (this.#tenure) {
+      if (holder !== this.#holder) this.#tenure.contradicted(version, holder === undefined ? 'revoked' : 'taken')
+      return
+    }
+    // What was asked may be answered yet; an answer that was lost with a connection is not.
+    if (this.#request.closed) this.#wait(undefined)
+    else if (holder === this.#holder && entry.source === 'resync') this.#ask()
+  }
+
+  #watched({ state }: Freshness): void {
+    this.#isWatched = state === 'live'
+    if (!this.#isWatched) this.#gap = state === 'stale' || state === 'resyncing'
+    else if (this.#seen?.holder === this.#holder) this.#tenure?.watched(this.#seen.version, this.#gap)
+  }
+
+  /** Waits for the holder, or not at all; `refused` is the version of the lock key that stood in the way. */
+  #wait(refused: Hlc | undefined): void {
+    const seen = this.#seen && !(refused && isOlder(this.#seen.version, refused)) ? this.#seen : undefined
+    const other = seen?.holder === this.#holder ? undefined : seen?.holder
+    const free = other === undefined && (seen !== undefined || refused === undefined)
+    this.#askAfter(free ? this.#pace.soon() : this.#pace.patience())
+    if (other !== undefined && other !== this.#waitsFor) this.#tell({ status: 'waiting', holder: other })
+  }
+
+  #askAfter(delay: number): void {
+    this.#cancelNext()
+    this.#cancelNext = this.#host.clock.schedule(delay, () => this.#ask())
+  }
+
+  #held({ token, expiresAt }: Tenure): void {
+    this.#tell({ status: 'held', token, expiresAt, holder: this.#holder })
+  }
+
+  #tell(state: LeaseState): void {
+    this.#waitsFor = state.status === 'waiting' ? state.holder : undefined
+    this.#subscriber.next(state)
+  }
+
+  #loss(reason: LeaseLossReason, cause: unknown): LeaseLostError {
+    return new LeaseLostError(reason, this.#key.text, cause === undefined ? {} : { cause })
+  }
+
+  #fail(error: unknown): void {
+    this.#drop(error)
+    this.#subscriber.error(error)
+  }
+
+  #finish(): void {
+    this.#drop(undefined)
+    this.#subscriber.complete()
+  }
+
+  /** A holder hears that its lease is over before the stream ends. */
+  #drop(cause: unknown): void {
+    if (this.#tenure === undefined) return
+    this.#tenure.end()
+    this.#tenure = undefined
+    const reason = cause instanceof LockKeyError ? 'taken' : 'ended'
+    this.#tell({ status: 'lost', cause: this.#loss(reason, cause) })
+  }
+
+  #stop(): void {
+    this.#host.farewells.delete(this.#farewell)
+    this.#cancelNext()
+    this.#request.unsubscribe()
+    this.#tenure?.end()
+    this.#tenure = undefined
+    if (!this.#mayHold) return
+    this.#mayHold = false
+    const { duration } = this.#terms
+    release(this.#host, this.#key, this.#holder, Math.min(this.#host.timeout, duration))
+  }
+}
+
+/** A key that was not found has no version: the refusal came after that. */
+const isOlder = (version: Hlc | undefined, refused: Hlc): boolean =>
+  version === undefined || version.compareTo(refused) < 0

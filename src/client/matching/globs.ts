@@ -1,0 +1,115 @@
+import { toHex } from '../../core/util/bytes.js'
+import type { StateStoreError } from '../../core/util/errors.js'
+import type { CoveredWatches, GlobObserver, Stray, WatchedGlobs } from '../watch/cover.js'
+import { Endings } from '../watch/endings.js'
+import type { RegistryOptions } from '../watch/registry-options.js'
+import type { GlobHost, Terms } from './glob-host.js'
+import { GlobStops } from './glob-stops.js'
+import { GlobWatch } from './glob-watch.js'
+
+/** All watched globs of a client: one registration for each, renewed on every connection. */
+export class Globs implements WatchedGlobs {
+  readonly #options: RegistryOptions
+  readonly #watches: CoveredWatches
+  readonly #globs = new Map<string, GlobWatch>()
+  readonly #endings: Endings<GlobWatch>
+  readonly #stops: GlobStops
+  readonly #host: Omit<GlobHost, 'failed'>
+  #isConnected = false
+  #lostAt = 0
+
+  constructor(options: RegistryOptions, watches: CoveredWatches) {
+    this.#options = options
+    this.#endings = new Endings(options.clock, watch => this.#end(watch, undefined))
+    this.#watches = watches
+    this.#stops = new GlobStops(options, error => watches.report(error))
+    this.#host = {
+      watches,
+      report: error => watches.report(error),
+      lostAt: () => this.#lostAt,
+      other: (key, not) => {
+        const others = Array.from(this.#globs.values()).filter(watch => watch !== not && watch.covers(key))
+        return others.find(({ registered }) => registered) ?? others[0]
+      },
+    }
+  }
+
+  /** Listens to the keys that fit a glob; of several listeners the loosest terms count. */
+  join(glob: Uint8Array, terms: Terms, observer: GlobObserver): void {
+    if (this.#watches.ended(observer)) return
+    const id = toHex(glob)
+    const known = this.#globs.get(id)
+    const watch = known ?? this.#create(glob)
+    this.#endings.callOff(watch)
+    this.#globs.set(id, watch)
+    watch.join(terms, observer)
+    if (known !== undefined || !this.#mayBegin(watch)) return
+    this.#stops.callOff(id)
+    watch.connected()
+  }
+
+  /** Listens no longer. */
+  leave(glob: Uint8Array, observer: GlobObserver): void {
+    const watch = this.#globs.get(toHex(glob))
+    if (watch?.leave(observer)) this.#endings.end(watch, this.#options.stopDelay)
+  }
+
+  /** The notification topic is subscribed. */
+  connected(): void {
+    if (this.#isConnected) return
+    this.#isConnected = true
+    this.#stops.clear()
+    // A copy: listeners may begin one, which asks for itself at once, and end others.
+    for (const watch of Array.from(this.#globs.values())) if (this.#mayBegin(watch)) watch.connected()
+  }
+
+  /** The connection is gone, and with it all registrations at the store. @param lostAt - ms since the Unix epoch */
+  disconnected(lostAt: number): void {
+    this.#isConnected = false
+    this.#lostAt = lostAt
+    this.#stops.clear()
+    for (const watch of Array.from(this.#globs.values())) if (this.#isThere(watch)) watch.disconnected()
+  }
+
+  /** Ends all; with `stop` their registrations too, on a connection that goes on. */
+  close(error: StateStoreError | undefined, stop: boolean): void {
+    this.#isConnected &&= stop
+    this.#stops.close()
+    for (const watch of Array.from(this.#globs.values())) this.#end(watch, error)
+  }
+
+  /** A notification: its key may have come to a glob. */
+  stray(stray: Stray): void {
+    // No copy for every notification: one that comes meanwhile is told as well, and reads the key.
+    for (const watch of this.#globs.values()) watch.stray(stray)
+  }
+
+  #create(glob: Uint8Array): GlobWatch {
+    const failed = (error: StateStoreError): void => this.#fail(watch, error)
+    const watch = new GlobWatch(glob, this.#options, { ...this.#host, failed })
+    return watch
+  }
+
+  #fail(watch: GlobWatch, error: StateStoreError): void {
+    if (!this.#isThere(watch)) return
+    this.#watches.report(error)
+    this.#end(watch, error)
+  }
+
+  #isThere(watch: GlobWatch): boolean {
+    return this.#globs.get(toHex(watch.glob)) === watch
+  }
+
+  #mayBegin(watch: GlobWatch): boolean {
+    return this.#isConnected && !watch.isConnected && this.#isThere(watch)
+  }
+
+  #end(watch: GlobWatch, error: StateStoreError | undefined): void {
+    if (!this.#isThere(watch)) return
+    this.#globs.delete(toHex(watch.glob))
+    this.#endings.callOff(watch)
+    // First, so that what stands in for keys that are watched otherwise comes later.
+    if (this.#isConnected && watch.mayBeRegistered) this.#stops.stop(watch.glob)
+    watch.end(error)
+  }
+}

@@ -1,0 +1,91 @@
+import { sameBytes } from '../../core/util/bytes.js'
+import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
+import type { KeySource } from '../keys/source.js'
+import type { Freshness } from '../watch/freshness.js'
+import type { Lateness, OptimisticState } from './state.js'
+import type { Known } from './truth.js'
+import type { Write } from './write.js'
+
+/** All that a state is made of. */
+export interface Scene<T> {
+  readonly known: Known | undefined
+  /** The newest write that has no result yet, or whose place is not known. */
+  readonly shown: Write<T> | undefined
+  /** Why the outcome of that one is unknown, if it is. */
+  readonly doubt: StateStoreError | undefined
+  /** Why the last write was refused, if it was. */
+  readonly failure: StateStoreError | undefined
+  /** Of the write that was done last. */
+  readonly late: Lateness | undefined
+  readonly freshness: Freshness
+}
+
+/** Makes states, the same one until something is different. */
+export class Show<T> {
+  readonly #source: KeySource<T>
+  #bytes: Uint8Array | undefined
+  #decoded: { readonly value: T | undefined; readonly error: DecodeError | undefined } = NOTHING
+  #state: OptimisticState<T> | undefined
+
+  constructor(source: KeySource<T>) {
+    this.#source = source
+  }
+
+  stateOf({ known, shown, doubt, failure, late, freshness }: Scene<T>): OptimisticState<T> {
+    const confirmed = this.decode(known)
+    const next: OptimisticState<T> = {
+      value: shown ? shown.value : confirmed.value,
+      state: wordFor(known, shown, doubt, failure),
+      confirmed: confirmed.value,
+      version: known?.version,
+      error: shown ? doubt : (failure ?? confirmed.error),
+      late: shown ? shown.lateness : late,
+      freshness,
+    }
+    if (this.#state === undefined || !isSame(this.#state, next)) this.#state = next
+    return this.#state
+  }
+
+  /** The value of what is known, or why there is none. */
+  decode(known: Known | undefined): { readonly value: T | undefined; readonly error: DecodeError | undefined } {
+    const bytes = known?.bytes
+    if (bytes === undefined) return NOTHING
+    if (bytes === this.#bytes) return this.#decoded
+    const isDecoded = this.#bytes && this.#decoded.error === undefined && sameBytes(bytes, this.#bytes)
+    this.#bytes = bytes
+    // What was written comes back as other bytes of the same content: it is to be the same value.
+    if (isDecoded) return this.#decoded
+    try {
+      this.#decoded = { value: this.#source.value(bytes, known?.version), error: undefined }
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error
+      this.#decoded = { value: undefined, error }
+    }
+    return this.#decoded
+  }
+}
+
+const NOTHING = { value: undefined, error: undefined }
+
+function wordFor(
+  known: Known | undefined,
+  shown: object | undefined,
+  doubt: StateStoreError | undefined,
+  failure: StateStoreError | undefined,
+): OptimisticState<unknown>['state'] {
+  if (shown) return doubt ? 'unknown' : 'pending'
+  if (failure) return 'refused'
+  return known ? 'confirmed' : 'connecting'
+}
+
+const FIELDS = ['value', 'state', 'confirmed', 'error'] as const
+
+const isSame = (one: OptimisticState<unknown>, other: OptimisticState<unknown>): boolean =>
+  FIELDS.every(field => Object.is(one[field], other[field])) &&
+  String(one.version) === String(other.version) &&
+  isSameFreshness(one.freshness, other.freshness) &&
+  one.late?.since === other.late?.since &&
+  one.late?.sentAfter === other.late?.sentAfter
+
+const isSameFreshness = (one: Freshness, other: Freshness): boolean =>
+  one.state === other.state && (one.state !== 'stale' || other.state !== 'stale' || one.since === other.since)

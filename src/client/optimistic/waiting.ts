@@ -1,0 +1,249 @@
+import type { Subscription } from 'rxjs'
+import type { Clock } from '../../core/util/clock.js'
+import { reason, StateStoreError, TimeoutError } from '../../core/util/errors.js'
+import type { KeySource } from '../keys/source.js'
+import { asked } from './asking.js'
+import { modeOf } from './condition.js'
+import { OfflineError, waitedTooLong } from './errors.js'
+import { limitOf, type Terms, waits } from './options.js'
+import { Shelf, seenOf } from './shelf.js'
+import type { OptimisticResult } from './state.js'
+import type { StoredWrite } from './storage.js'
+import { Write } from './write.js'
+
+/** What has to be so for a write to be sent. */
+export interface Chances<T> {
+  readonly isUp: boolean
+  /** Another write is under way. */
+  readonly isBusy: boolean
+  /** The key has been read on this connection. */
+  readonly isLive: boolean
+  readonly current: T | undefined
+}
+
+/** What becomes of the write that waits. */
+export interface WaitingListener<T> {
+  /** Something that was waited for has happened: try once more. */
+  again(): void
+  refused(write: Write<T>, error: StateStoreError): void
+}
+
+/** The newest write that was not sent yet: whether, when and how late it is. */
+export class Waiting<T> {
+  readonly #source: KeySource<T>
+  readonly #terms: Terms<T>
+  readonly #listener: WaitingListener<T>
+  readonly #shelf: Shelf
+  #write: Write<T> | undefined
+  /** The one before it, which may be in the storage still. */
+  #replaced: Write<T> | undefined
+  #expiry: (() => void) | undefined
+  #question: Subscription | undefined
+  #taking = false
+  #isOpen = false
+  /** Something was written since somebody waits. */
+  #isTouched = false
+
+  constructor(source: KeySource<T>, terms: Terms<T>, listener: WaitingListener<T>) {
+    this.#source = source
+    this.#terms = terms
+    this.#listener = listener
+    this.#shelf = new Shelf(terms.storage, source)
+  }
+
+  get write(): Write<T> | undefined {
+    return this.#write
+  }
+
+  /** From now on somebody waits: looks for what an earlier process or page has left. */
+  open(): void {
+    this.#isOpen = true
+    this.#shelf.load({
+      done: stored => stored && this.#isOpen && this.#restore(stored),
+      failed: error => this.#source.host.report(error),
+    })
+  }
+
+  /** Nobody waits any more. */
+  close(): void {
+    this.#isOpen = this.#isTouched = false
+  }
+
+  /** Takes the place of what waits. */
+  put(write: Write<T>): void {
+    this.#isTouched = true
+    const older = this.#write
+    this.#clear()
+    this.#replaced = older
+    this.#write = write
+    this.#arm(write)
+    if (older) this.#settle(older, 'superseded')
+  }
+
+  /** Goes back to wait, having been on its way; unless a newer one waits. */
+  back(write: Write<T>): void {
+    const newer = this.#write
+    if (newer === undefined) this.put(write)
+    else {
+      // It was not done, so that the newer one has to do it, too.
+      newer.base = write.base
+      this.#settle(write, 'superseded')
+    }
+  }
+
+  /** The user does not want it any more. */
+  withdraw(write: Write<T>): void {
+    write.observer = undefined
+    if (this.#write === write) this.#remove()
+  }
+
+  /** Ends what waits; it stays in the storage. */
+  end(error: StateStoreError): void {
+    const write = this.#write
+    if (write) this.#clear()
+    write?.fail(error)
+  }
+
+  /** The connection is gone: nobody is to be asked any more. */
+  lost(): void {
+    this.#question?.unsubscribe()
+    if (this.#write) this.#write.approved = false
+  }
+
+  /** The write, if it is to be sent now; it waits no longer then. To be called after each {@link put}. */
+  next(chances: Chances<T>): Write<T> | undefined {
+    const next = this.#choose(chances)
+    const replaced = this.#replaced
+    this.#replaced = undefined
+    // What is kept now has taken its place there, too: at no time is there none.
+    if (replaced && !this.#write?.stored) this.#shelf.drop(replaced)
+    return next
+  }
+
+  #choose(chances: Chances<T>): Write<T> | undefined {
+    const write = this.#write
+    if (write === undefined) return undefined
+    if (write.age(this.#clock) >= limitOf(this.#terms, write)) this.#refuse(write, this.#tooLate(write))
+    else if (!chances.isUp) this.#findNoConnection(write)
+    else if (chances.isBusy || this.#taking) return undefined
+    else if (this.#isToBeAsked(write)) this.#ask(write, chances)
+    else if (modeOf(this.#terms, write) !== 'last' && !chances.isLive) return undefined
+    else if (write.stored) this.#take(write)
+    else return this.#remove()
+    return undefined
+  }
+
+  #restore(stored: StoredWrite): void {
+    const { host } = this.#source
+    // What was written since is newer.
+    if (this.#isTouched) {
+      this.#shelf.drop({ id: stored.id, stored: true })
+      return
+    }
+    try {
+      const parts = { id: stored.id, own: stored.value, seen: seenOf(stored), base: stored.base }
+      this.put(new Write(this.#source.value(stored.value, undefined), parts, this.#clock, stored))
+    } catch (error) {
+      if (!(error instanceof StateStoreError)) throw error
+      host.report(error)
+      this.#shelf.drop({ id: stored.id, stored: true })
+    }
+    this.#listener.again()
+  }
+
+  get #waits(): boolean {
+    return waits(this.#terms.offline)
+  }
+
+  get #clock(): Clock {
+    return this.#source.host.registry.clock
+  }
+
+  #tooLate(write: Write<T>): StateStoreError {
+    const limit = limitOf(this.#terms, write)
+    return write.late && this.#waits ? waitedTooLong(limit, this.#name) : new TimeoutError(limit, this.#name)
+  }
+
+  #findNoConnection(write: Write<T>): void {
+    const { offline } = this.#terms
+    if (offline === 'drop') {
+      this.#refuse(write, new OfflineError('there is no connection', this.#name))
+      return
+    }
+    write.late = true
+    if (!this.#waits) return
+    this.#arm(write)
+    this.#shelf.save(write, typeof this.#terms.conflict === 'function')
+  }
+
+  #isToBeAsked = ({ late, approved }: Write<T>): boolean => this.#terms.offline === 'ask' && late && !approved
+
+  #ask(write: Write<T>, { isLive, current }: Chances<T>): void {
+    if (!isLive || this.#question?.closed === false) return
+    const { value, at: since } = write
+    const age = write.age(this.#clock)
+    this.#question = asked(this.#terms, { key: this.#name, value, since, age, current }).subscribe({
+      next: yes => {
+        write.approved = yes
+        if (!yes) this.#settle(this.#remove(), 'withdrawn')
+        this.#listener.again()
+      },
+      error: cause => {
+        const why = `asking whether to send it failed: ${reason(cause)}`
+        this.#refuse(write, new OfflineError(why, this.#name, { cause }))
+        this.#listener.again()
+      },
+    })
+  }
+
+  #take(write: Write<T>): void {
+    this.#taking = true
+    const failed = (error: StateStoreError): void => {
+      this.#taking = false
+      // It might be sent once more by whoever finds it there.
+      if (this.#write === write) this.#refuse(write, error)
+      this.#listener.again()
+    }
+    const done = (isOurs: boolean): void => {
+      this.#taking = false
+      write.stored = false
+      if (!isOurs && this.#write === write) this.#settle(this.#remove(), 'superseded')
+      this.#listener.again()
+    }
+    this.#shelf.take(write, { done, failed })
+  }
+
+  #arm(write: Write<T>): void {
+    this.#expiry?.()
+    const left = limitOf(this.#terms, write) - write.age(this.#clock)
+    this.#expiry = this.#clock.schedule(Math.max(0, left), () => this.#listener.again())
+  }
+
+  #refuse(write: Write<T>, error: StateStoreError): void {
+    if (this.#write === write) this.#remove()
+    this.#listener.refused(write, error)
+  }
+
+  #settle(write: Write<T> | undefined, outcome: OptimisticResult<T>['outcome']): void {
+    write?.settle(this.#name, outcome, write.value)
+  }
+
+  #remove(): Write<T> | undefined {
+    const write = this.#write
+    if (write) {
+      this.#clear()
+      this.#shelf.drop(write)
+    }
+    return write
+  }
+
+  #clear(): void {
+    this.#write = undefined
+    this.#expiry?.()
+    this.lost()
+  }
+
+  get #name(): string {
+    return this.#source.key.text
+  }
+}

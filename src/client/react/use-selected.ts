@@ -1,0 +1,46 @@
+import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
+import { checkFunction } from '../../core/util/check.js'
+
+/** Whether two of something are the same to a component. */
+export type Equality<R> = (before: R, after: R) => boolean
+
+/** A state outside of React, which is the same object until something is different. */
+interface ExternalStore<S> {
+  readonly subscribe: (changed: () => void) => () => void
+  readonly read: () => S
+  readonly readOnServer: () => S
+}
+
+/** All of it. */
+export const same = <S>(state: S): S => state
+
+/** What a component uses of a state: it renders again when that is different. `select` may be made while rendering. */
+export function useSelected<S, R>(
+  { subscribe, read, readOnServer }: ExternalStore<S>,
+  select: (state: S) => R,
+  equal: Equality<R> = Object.is,
+): R {
+  checkFunction('select', select)
+  checkFunction('equal', equal)
+  const committed = useRef<{ readonly selected: R } | undefined>(undefined)
+  const selectOf = useMemo(() => {
+    let last: { readonly state: S; readonly selected: R } | undefined
+    return (state: S): R => {
+      if (last !== undefined && last.state === state) return last.selected
+      const before = last ?? committed.current
+      const after = select(state)
+      const selected = before !== undefined && equal(before.selected, after) ? before.selected : after
+      last = { state, selected }
+      return selected
+    }
+  }, [select, equal])
+  const selected = useSyncExternalStore(
+    subscribe,
+    () => selectOf(read()),
+    () => selectOf(readOnServer()),
+  )
+  useEffect(() => {
+    committed.current = { selected }
+  }, [selected])
+  return selected
+}

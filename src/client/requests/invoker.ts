@@ -1,0 +1,281 @@
+import { afterInput, type Clock } from '../../core/util/clock.js'
+import {
+  type OutcomeUnknownError,
+  OverflowError,
+  RequestRejectedError,
+  type StateStoreError,
+} from '../../core/util/errors.js'
+import { SlotMap } from '../../core/util/slot-map.js'
+import { Timeouts } from '../../core/util/timeouts.js'
+import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../session/session.js'
+import { Correlation } from './correlation.js'
+import { EarlierWrites } from './earlier-writes.js'
+import { NoStoreError } from './errors.js'
+import { type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
+
+/** Where requests go and answers come from. */
+export interface RpcTopics {
+  readonly request: string
+  readonly response: string
+  readonly contentType: string
+  /** User property with the RPC status of an answer, and the one with its explanation. */
+  readonly status: string
+  readonly statusMessage: string
+}
+
+const OK = '200'
+/** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
+const NO_MATCHING_SUBSCRIBERS = 16
+/** MQTT has 32 bits for it, s. */
+const LONGEST_EXPIRY = 2 ** 32 - 1
+/**
+ * A request has no more besides its payload, bytes: a dozen texts of at most 65,535 each. So its packet is measured only
+ * where that might not fit.
+ */
+const MOST_OVERHEAD = 1024 * 1024
+
+/**
+ * Request and response over MQTT 5 (response topic and correlation data, MQTT 5.0, section 4.10).
+ *
+ * Requests wait for the connection until their timeout and are sent in the order they came, never more unacknowledged
+ * than the broker takes. When the connection breaks, repeatable requests go back to the head of the queue, others keep
+ * waiting for their answer in a resumed session and fail with {@link OutcomeUnknownError} when it is lost, or as soon as
+ * something is answered that was sent later about the same thing. That is asked for at once, lest they wait in vain.
+ */
+export class Invoker {
+  readonly #session: MqttSession
+  readonly #topics: RpcTopics
+  readonly #clock: Clock
+  readonly #limit: number
+  readonly #correlation = new Correlation()
+  readonly #timeouts: Timeouts<Pending>
+  #waiting = new Set<Pending>()
+  readonly #sent = new SlotMap<Pending>()
+  readonly #earlier = new EarlierWrites()
+  /** Of ours, for the sake of those. */
+  readonly #inquiries = new Set<Pending>()
+  #counter = 0
+  #unacknowledged = 0
+  #connection: ConnectionInfo | undefined
+  #epoch = 0
+  /** Why there is no connection. */
+  #cause: StateStoreError | undefined
+  #closed: StateStoreError | undefined
+
+  /** @param limit - most requests held at a time; one more fails with {@link OverflowError} */
+  constructor(session: MqttSession, topics: RpcTopics, clock: Clock, limit: number) {
+    this.#session = session
+    this.#topics = topics
+    this.#clock = clock
+    this.#limit = limit
+    this.#timeouts = new Timeouts(clock, pending => this.#late(pending))
+  }
+
+  /** Requests that have no answer yet. */
+  get pending(): number {
+    return this.#waiting.size + this.#sent.size - this.#inquiries.size
+  }
+
+  /** Sends a request; the returned function forgets it, which cannot take back what is on the wire. */
+  send(request: RpcRequest): () => void {
+    if (this.#closed) {
+      request.failed(this.#closed)
+      return () => undefined
+    }
+    if (this.pending >= this.#limit) {
+      request.failed(new OverflowError('The queue of requests', this.#limit))
+      return () => undefined
+    }
+    const pending = this.#pend(request, this.#clock.monotonic() + request.timeout)
+    const connection = this.#waiting.size === 0 ? this.#freeConnection : undefined
+    if (connection === undefined) this.#waiting.add(pending)
+    else this.#dispatch(pending, connection)
+    return () => this.#forget(pending)
+  }
+
+  /** The connection is there. Answers of before can come only in a session that the broker kept. */
+  connected(info: ConnectionInfo): void {
+    const sent = this.#onTheWire()
+    this.#earlier.begin(info.sessionPresent ? sent : [])
+    if (info.sessionPresent) return
+    for (const pending of sent) {
+      this.#fail(pending, unknown(pending, 'the connection broke and the broker lost the session'))
+    }
+  }
+
+  /** The response topic is subscribed: requests may go. */
+  ready(info: ConnectionInfo): void {
+    this.#connection = info
+    this.#cause = undefined
+    this.#inquire()
+    this.#flush()
+  }
+
+  /** The connection is gone, or could not be made. */
+  disconnected(cause: StateStoreError): void {
+    this.#connection = undefined
+    this.#cause = cause
+    this.#epoch++
+    this.#unacknowledged = 0
+    // They will be others.
+    for (const inquiry of Array.from(this.#inquiries)) this.#forget(inquiry)
+    const again: Pending[] = []
+    for (const pending of this.#onTheWire()) {
+      if (!pending.request.repeatable) continue
+      this.#sent.delete(pending.place)
+      pending.id = undefined
+      again.push(pending)
+    }
+    this.#waiting = new Set([...again, ...this.#waiting])
+  }
+
+  /** Fails everything: what was not sent with `error`, a write on the wire with an unknown outcome. */
+  close(error: StateStoreError): void {
+    this.#closed = error
+    this.#connection = undefined
+    for (const pending of [...this.#onTheWire(), ...this.#waiting]) {
+      const onTheWire = pending.id !== undefined && !pending.request.repeatable
+      this.#fail(pending, onTheWire ? unknown(pending, 'the client was closed before its answer came') : error)
+    }
+  }
+
+  /** Takes a message of the response topic; one that answers nothing is late, and dropped. */
+  received(message: InboundMessage): void {
+    const place = this.#correlation.placeOf(message.correlationData)
+    const pending = place === undefined ? undefined : this.#sent.get(place)
+    if (pending?.id === undefined || !this.#correlation.isNumber(message.correlationData, pending.id)) return
+    if (pending.epoch === this.#epoch) this.#answeredLater(pending.request.subject)
+    const status = message.userProperties[this.#topics.status] ?? OK
+    if (status === OK) {
+      if (this.#forget(pending)) pending.request.succeeded(message)
+      return
+    }
+    const text = message.userProperties[this.#topics.statusMessage] ?? 'no explanation given'
+    const explanation = `The state store rejected the request (${text})`
+    this.#fail(pending, new RequestRejectedError(Number(status), explanation, pending.request.key))
+  }
+
+  #pend(request: RpcRequest, expiry: number): Pending {
+    const pending: Pending = { request, expiry, place: 0, id: undefined, epoch: 0, deadline: undefined }
+    pending.deadline = this.#timeouts.add(expiry, pending)
+    return pending
+  }
+
+  /** Asks for all that writes of earlier connections are about, before anything else. */
+  #inquire(): void {
+    const inquiries: Pending[] = []
+    for (const [subject, writes] of this.#earlier.subjects) {
+      const expiry = Math.max(...writes.map(write => write.expiry))
+      const [first] = writes
+      const inquiry = first?.request.inquiry?.()
+      if (first === undefined || inquiry === undefined) continue
+      const { key, commonProperties } = first.request
+      const timeout = Math.max(1, expiry - this.#clock.monotonic())
+      const nothing = (): void => undefined
+      const told = { succeeded: nothing, failed: nothing }
+      inquiries.push(
+        this.#pend({ ...inquiry, ...told, key, commonProperties, subject, timeout, repeatable: true }, expiry),
+      )
+    }
+    for (const inquiry of inquiries) this.#inquiries.add(inquiry)
+    this.#waiting = new Set([...inquiries, ...this.#waiting])
+  }
+
+  /** Something was answered that was sent on this connection: what was sent earlier about the same thing will not be. */
+  #answeredLater(subject: string | undefined): void {
+    for (const write of this.#earlier.take(subject))
+      this.#fail(write, unknown(write, 'the connection broke, and what was asked later has been answered before it'))
+  }
+
+  /**
+   * Its time is over. The answer to what was sent may have arrived, and wait to be read: a loop that was blocked runs its
+   * timers first.
+   */
+  #late(pending: Pending): void {
+    if (pending.id === undefined) this.#fail(pending, timedOut(pending, this.#cause))
+    else afterInput(this.#clock, () => this.#unanswered(pending))
+  }
+
+  /** Nobody has answered, or the broker does not deliver what they say. */
+  #unanswered(pending: Pending): void {
+    const isSent = pending.id !== undefined
+    const error = timedOut(pending, this.#cause)
+    if (!this.#forget(pending)) return
+    pending.request.failed(error)
+    if (isSent && this.#connection) this.#session.doubt()
+  }
+
+  /** In the order in which they were sent. */
+  #onTheWire(): Pending[] {
+    return this.#sent.values.sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
+  }
+
+  /** The connection, if the broker takes another request. */
+  get #freeConnection(): ConnectionInfo | undefined {
+    const connection = this.#connection
+    return connection && this.#unacknowledged < connection.receiveMaximum ? connection : undefined
+  }
+
+  #flush(): void {
+    for (const pending of this.#waiting) {
+      const connection = this.#freeConnection
+      if (connection === undefined) return
+      this.#waiting.delete(pending)
+      this.#dispatch(pending, connection)
+    }
+  }
+
+  #dispatch(pending: Pending, { maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
+    const { request } = pending
+    const id = ++this.#counter
+    const place = this.#sent.add(pending)
+    const message = this.#messageOf(pending, place, id)
+    const isSmall = request.payload.length + MOST_OVERHEAD <= maximumPacketSize
+    const size = isSmall ? 0 : this.#session.sizeOf(message)
+    pending.id = id
+    pending.place = place
+    pending.epoch = this.#epoch
+    if (size > maximumPacketSize) this.#fail(pending, tooLarge(request, size, maximumPacketSize))
+    else this.#transmit(pending, message)
+  }
+
+  #messageOf({ request, expiry }: Pending, place: number, id: number): OutboundRequest {
+    const left = expiry - this.#clock.monotonic()
+    return {
+      topic: this.#topics.request,
+      payload: request.payload,
+      responseTopic: this.#topics.response,
+      correlationData: this.#correlation.encode(place, id),
+      messageExpiry: Math.min(LONGEST_EXPIRY, Math.max(1, Math.ceil(left / 1000))),
+      contentType: this.#topics.contentType,
+      userProperties: request.userProperties(),
+      commonProperties: request.commonProperties,
+    }
+  }
+
+  #transmit(pending: Pending, message: OutboundRequest): void {
+    const { key } = pending.request
+    this.#unacknowledged++
+    const epoch = this.#epoch
+    this.#session.publish(message, refusal => {
+      if (epoch !== this.#epoch) return
+      this.#unacknowledged--
+      if (refusal) this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(key) : refusal)
+      this.#flush()
+    })
+  }
+
+  #fail(pending: Pending, error: StateStoreError): void {
+    if (this.#forget(pending)) pending.request.failed(error)
+  }
+
+  #forget(pending: Pending): boolean {
+    if (pending.deadline === undefined) return false
+    this.#timeouts.remove(pending.deadline)
+    pending.deadline = undefined
+    this.#inquiries.delete(pending)
+    if (pending.id === undefined) this.#waiting.delete(pending)
+    else this.#sent.delete(pending.place)
+    return true
+  }
+}

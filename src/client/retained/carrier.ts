@@ -1,0 +1,248 @@
+import { defer, EMPTY, type Observable, type Subscription, tap } from 'rxjs'
+import type { Hlc } from '../../core/hlc/hlc.js'
+import type { Clock } from '../../core/util/clock.js'
+import { ArgumentError, ClosedError, reason, StateStoreError } from '../../core/util/errors.js'
+import { bytes } from '../keys/codec.js'
+import type { StoreView } from '../keys/store-view.js'
+import { matching } from '../matching/index.js'
+import type { ServiceSession } from '../session/session.js'
+import type { Entry } from '../watch/entry.js'
+import { Conveyor } from './conveyor.js'
+import { isPassing } from './faults.js'
+import { type Link, Links, later, same } from './link.js'
+import type { Terms } from './options.js'
+import type { CarrierEvents, RetainedStats } from './status.js'
+import { TopicSide } from './topic-side.js'
+
+const NOTHING = new Uint8Array()
+
+/**
+ * Carries values between topics and keys. What a topic has in the order of its broker is what counts: own messages come back,
+ * so that one of somebody else in between is seen. Own writes are known by their versions.
+ */
+export class Carrier {
+  readonly #store: StoreView
+  readonly #terms: Terms
+  readonly #events: CarrierEvents
+  readonly #links: Links
+  readonly #toKeys: Conveyor
+  readonly #toTopics: Conveyor
+  readonly #topics: TopicSide
+  #watching: Subscription | undefined
+  #epoch = 0
+  #isSynced = false
+  #isClosed = false
+  #written = 0
+  #published = 0
+
+  constructor(store: StoreView, session: ServiceSession, terms: Terms, clock: Clock, events: CarrierEvents) {
+    this.#store = store
+    this.#terms = terms
+    this.#events = events
+    this.#links = new Links(terms.maxTopics, {
+      toKey: link => this.#write(link),
+      toTopic: link => this.#publish(link),
+      carried: link => this.#carried(link),
+      failed: error => events.failed(error),
+    })
+    const passes = (error: unknown, isFirst: boolean): boolean => this.#passes(error, isFirst)
+    this.#toKeys = new Conveyor(clock, passes)
+    this.#toTopics = new Conveyor(clock, passes)
+    this.#toKeys.start()
+    this.#topics = new TopicSide(session, terms.pattern.filter, clock, {
+      heard: (topic, payload, number) => this.#heard(topic, payload, number),
+      connected: () => {
+        this.#epoch++
+      },
+      synced: () => this.#synced(),
+      lost: cause => this.#lost(cause),
+      refused: error => events.failed(error),
+      closed: cause => this.#ended(cause),
+    })
+    if (terms.direction !== 'to-keys') this.#watch()
+  }
+
+  get stats(): RetainedStats {
+    return { topics: this.#links.size, written: this.#written, published: this.#published }
+  }
+
+  close(): Promise<void> {
+    return this.#topics.close()
+  }
+
+  #heard(topic: string, payload: Uint8Array, number: number | undefined): void {
+    const key = this.#terms.pattern.toKey(topic)
+    const link = key === undefined ? undefined : this.#links.of(topic, key)
+    // Of messages of ours the last one counts.
+    if (link === undefined || (number !== undefined && number < link.published)) return
+    const value = payload.length === 0 ? undefined : payload
+    const isNew = !same(link.heard, value)
+    link.epoch = this.#epoch
+    if (!this.#links.keep(link, 'heard', value)) return
+    if (number === undefined) this.#foreign(link, isNew)
+    else link.cameBack(number)
+    if (this.#terms.direction === 'to-topics') this.#insist(link)
+    this.#settle(link)
+    this.#links.release(link)
+  }
+
+  /** Somebody else has published. */
+  #foreign(link: Link, isNew: boolean): void {
+    link.crossed()
+    const { direction } = this.#terms
+    if (direction === 'to-topics') return
+    if (isNew && !same(link.stored, link.heard)) this.#toKeys.put(link.toKey)
+    // Nothing tells what a key has that is not watched.
+    else if (link.heard === undefined && direction === 'to-keys') this.#insure(link)
+    else if (this.#isSynced && link.heard && this.#terms.expiresIn !== undefined) this.#insure(link)
+  }
+
+  /** The key is written whatever it is known to have: a value that is published again lives on. */
+  #insure(link: Link): void {
+    link.isStale = true
+    this.#toKeys.put(link.toKey)
+  }
+
+  /** Where both were changed at the same time the topic wins, once it is known what it has. */
+  #settle(link: Link): void {
+    if (this.#terms.direction !== 'both' || !this.#isSynced || !link.isToBeSettled) return
+    link.isContested = false
+    if (!same(link.heard, link.stored)) this.#toKeys.put(link.toKey)
+  }
+
+  /** Topics that follow keys have what their keys have. */
+  #insist(link: Link): void {
+    if (this.#isSynced && link.stored !== undefined && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
+  }
+
+  #synced(): void {
+    this.#isSynced = true
+    this.#toTopics.start()
+    for (const link of this.#links.all()) {
+      this.#missed(link)
+      link.cameBack(link.published)
+      if (this.#terms.direction === 'to-keys') continue
+      if (link.stored !== undefined && !same(link.heard, link.stored) && !link.toKey.isBusy)
+        this.#toTopics.put(link.toTopic)
+    }
+    this.#events.status({ state: 'live' })
+  }
+
+  /** It may have been cleared, or its broker may have lost it: nobody can tell, so nothing is deleted. */
+  #missed(link: Link): void {
+    // What it had is being written, and arrives.
+    if (!link.toKey.isBusy && link.epoch < this.#epoch) this.#links.keep(link, 'heard', undefined)
+  }
+
+  #lost(cause: StateStoreError): void {
+    this.#isSynced = false
+    this.#toTopics.stop()
+    this.#events.status({ state: 'reconnecting', cause })
+  }
+
+  #ended(cause: StateStoreError | undefined): void {
+    this.#isClosed = true
+    this.#isSynced = false
+    this.#watching?.unsubscribe()
+    this.#toKeys.stop()
+    this.#toTopics.stop()
+    this.#events.status({ state: 'closed', cause })
+  }
+
+  #write(link: Link): Observable<unknown> {
+    const value = link.heard
+    if (!link.isStale && same(value, link.stored)) return EMPTY
+    const { expiresIn } = this.#terms
+    const key = this.#store.key(link.key, bytes)
+    const write$: Observable<{ readonly version: Hlc | undefined }> = value
+      ? key.set(value, expiresIn === undefined ? {} : { expiresIn })
+      : key.delete()
+    return write$.pipe(
+      tap(({ version }) => {
+        this.#written++
+        link.isStale = false
+        link.version = later(link.version, version)
+        this.#links.keep(link, 'stored', value)
+      }),
+    )
+  }
+
+  #publish(link: Link): Observable<unknown> {
+    const value = link.stored
+    if (same(value, link.heard)) return EMPTY
+    return defer(() => {
+      link.publish(++this.#published)
+      return this.#topics.publish(link.topic, value ?? NOTHING, link.published).pipe(
+        tap({
+          complete: () => {
+            link.epoch = this.#epoch
+            // Which of two came last is told by their order alone.
+            if (!link.isCrossed) this.#links.keep(link, 'heard', value)
+          },
+        }),
+      )
+    })
+  }
+
+  #carried(link: Link): void {
+    const { held } = link
+    link.held = undefined
+    if (held) this.#changed(link, held)
+    if (this.#isSynced && link.heard && !link.toKey.isBusy && link.epoch < this.#epoch) this.#regain(link)
+    this.#settle(link)
+    this.#links.release(link)
+  }
+
+  /** Its topic has lost what was being written. */
+  #regain(link: Link): void {
+    this.#missed(link)
+    if (this.#terms.direction !== 'to-keys' && link.stored) this.#toTopics.put(link.toTopic)
+  }
+
+  #watch(): void {
+    const { pattern, maxTopics } = this.#terms
+    this.#watching = matching(this.#store, pattern.glob, bytes, { maxKeys: maxTopics }).entries$.subscribe({
+      next: entry => this.#told(entry),
+      error: (error: StateStoreError) => {
+        this.#events.failed(error)
+        this.#topics.giveUp(error)
+      },
+      complete: () => void this.close(),
+    })
+  }
+
+  #told(entry: Entry<Uint8Array>): void {
+    const topic = this.#terms.pattern.toTopic(entry.key)
+    const link = topic === undefined ? undefined : this.#links.of(topic, entry.key)
+    if (link) this.#changed(link, entry)
+  }
+
+  #changed(link: Link, entry: Entry<Uint8Array>): void {
+    // Whether it is older than what is being written is known when that has its version.
+    if (link.toKey.isBusy) {
+      link.held = entry
+      return
+    }
+    const { version, op, value } = entry
+    if (version && link.version && version.compareTo(link.version) <= 0) return
+    link.version = op === 'absent' ? undefined : later(link.version, version)
+    if (!this.#links.keep(link, 'stored', value?.length === 0 ? undefined : value)) return
+    // The store may have lost it.
+    if (op === 'absent') this.#restore(link)
+    else if (this.#isSynced && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
+    this.#links.release(link)
+  }
+
+  #restore(link: Link): void {
+    if (this.#terms.direction === 'both' && link.heard) this.#toKeys.put(link.toKey)
+  }
+
+  /** Whether it is worth to try again. What fails together is told once. */
+  #passes(error: unknown, isFirst: boolean): boolean {
+    if (this.#isClosed || error instanceof ClosedError) return false
+    const passes = isPassing(error)
+    if (isFirst || !passes)
+      this.#events.failed(error instanceof StateStoreError ? error : new ArgumentError(reason(error), { cause: error }))
+    return passes
+  }
+}

@@ -1,0 +1,70 @@
+import { checkPositiveInteger } from '../../core/util/check.js'
+import { ArgumentError, shown } from '../../core/util/errors.js'
+import { checkOptionNames } from '../../core/util/option-names.js'
+import type { ConnectOptions } from '../connect/connect.js'
+import { type Pattern, patternOf } from './pattern.js'
+
+/** How to connect to the broker of the topics, as for `connect`. */
+type Connecting = Pick<
+  ConnectOptions,
+  | 'username'
+  | 'password'
+  | 'ca'
+  | 'cert'
+  | 'key'
+  | 'keyPassphrase'
+  | 'authentication'
+  | 'credentials'
+  | 'keepAlive'
+  | 'connectTimeout'
+  | 'reconnect'
+>
+
+/** Options of `retained`. */
+export interface RetainedOptions {
+  /** The topics: a filter, as `plant/+/temp`. */
+  readonly topic: string
+  /** Their keys, one for each, as `plant/{1}/temp`: `{1}` is what the first `+` stands for, `{#}` what `#` does. */
+  readonly keys: string
+  /**
+   * What follows what: keys the topics (`to-keys`, the default), topics the keys (`to-topics`), or each the other (`both`),
+   * where the topic wins if both were changed while the bridge could not see them.
+   */
+  readonly direction?: 'to-keys' | 'to-topics' | 'both'
+  /** ms after which a key is gone whose topic was not published any more. Default never. Not with `to-topics`. */
+  readonly expiresIn?: number | undefined
+  /**
+   * Most topics; what comes of others is told on `errors$` and left out. Default 100,000. Their values have 256 MiB. More
+   * keys, unless with `to-keys`, end the bridge with `overflow`.
+   */
+  readonly maxTopics?: number
+  /** MQTT client id at the broker of the topics. Default a random one. */
+  readonly clientId?: string | undefined
+  /** How to connect to that broker. Default by its address alone. */
+  readonly connection?: Connecting
+}
+
+/** Options with their defaults. */
+export interface Terms {
+  readonly pattern: Pattern
+  readonly direction: 'to-keys' | 'to-topics' | 'both'
+  readonly expiresIn: number | undefined
+  readonly maxTopics: number
+  readonly clientId: string | undefined
+  readonly connection: Connecting
+}
+
+const DIRECTIONS = ['to-keys', 'to-topics', 'both']
+
+/** Reads options. Throws {@link ArgumentError}. */
+export function termsOf(options: RetainedOptions): Terms {
+  const { topic, keys, direction = 'to-keys', expiresIn, maxTopics = 100_000, clientId, connection = {} } = options
+  checkOptionNames('retained', options, { topic, keys, direction, expiresIn, maxTopics, clientId, connection })
+  if (!DIRECTIONS.includes(direction))
+    throw new ArgumentError(`Expected \`direction\` to be one of ${DIRECTIONS.join(', ')}, got \`${shown(direction)}\``)
+  if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
+  if (expiresIn !== undefined && direction === 'to-topics')
+    throw new ArgumentError('`expiresIn` is of keys that are written, and with `to-topics` none are')
+  checkPositiveInteger('maxTopics', maxTopics)
+  return { pattern: patternOf(topic, keys), direction, expiresIn, maxTopics, clientId, connection }
+}

@@ -1,0 +1,145 @@
+import { Observable } from 'rxjs'
+import { sameBytes, toHex, utf8 } from '../../core/util/bytes.js'
+import type { Clock } from '../../core/util/clock.js'
+import { ConnectionRefusedError, type StateStoreError } from '../../core/util/errors.js'
+import { randomBytes } from '../../core/util/random.js'
+import { Granting, type Wanted } from '../session/granting.js'
+import type { ConnectionInfo, InboundMessage, ServiceSession } from '../session/session.js'
+
+/** What it tells. */
+export interface TopicEvents {
+  /** A retained message, or one that is retained from now on. @param number - if this bridge has published it */
+  heard(topic: string, payload: Uint8Array, number: number | undefined): void
+  /** A connection has begun; what was retained before comes now. */
+  connected(): void
+  /** All of that has come. */
+  synced(): void
+  lost(cause: StateStoreError): void
+  /** Something was refused that is asked for again. */
+  refused(error: StateStoreError): void
+  /** For good; without a cause because it was closed. */
+  closed(cause: StateStoreError | undefined): void
+}
+
+/** Number of a message of ours, behind the id of the bridge. */
+const ORIGIN = 'rx-statestore-bridge'
+/** MQTT 5.0, section 3.4.2.1: nobody has subscribed to it; it is retained all the same. */
+const NO_MATCHING_SUBSCRIBERS = 16
+
+/** The topics of a bridge, at their broker. */
+export class TopicSide {
+  readonly #session: ServiceSession
+  readonly #filter: string
+  readonly #events: TopicEvents
+  readonly #granting: Granting
+  readonly #id = toHex(randomBytes(8)).toLowerCase()
+  /** What is published behind a SUBSCRIBE comes back behind what was retained. */
+  readonly #marker = `rx-statestore/v1/bridge/${this.#id}`
+  #mark = utf8('')
+  #marks = 0
+  #isSynced = false
+  #whenClosed: () => void = () => undefined
+  #isClosed = false
+  /** Why it gave up. */
+  #cause: StateStoreError | undefined
+
+  constructor(session: ServiceSession, filter: string, clock: Clock, events: TopicEvents) {
+    this.#session = session
+    this.#filter = filter
+    this.#events = events
+    this.#granting = new Granting(session, clock)
+    session.open({
+      connected: info => this.#connected(info),
+      disconnected: cause => {
+        this.#granting.cancel()
+        events.lost(cause)
+      },
+      closed: cause => this.#closed(cause),
+      message: message => this.#received(message),
+    })
+  }
+
+  /** Publishes, retained; completes when the broker has it. It never does when the connection is lost first. */
+  publish(topic: string, payload: Uint8Array, number: number): Observable<never> {
+    return new Observable(subscriber => {
+      const userProperties = { [ORIGIN]: `${this.#id} ${number}` }
+      this.#session.publish(
+        { topic, payload, userProperties },
+        refusal => {
+          if (refusal === undefined || refusal.status === NO_MATCHING_SUBSCRIBERS) subscriber.complete()
+          else subscriber.error(refusal)
+        },
+        true,
+      )
+    })
+  }
+
+  close(): Promise<void> {
+    this.#granting.cancel()
+    if (this.#isClosed) return Promise.resolve()
+    return new Promise(resolve => {
+      this.#whenClosed = resolve
+      this.#session.close()
+    })
+  }
+
+  #connected({ retain }: ConnectionInfo): void {
+    if (!retain)
+      throw new ConnectionRefusedError('The broker keeps no retained messages, so that there is nothing to carry')
+    this.#isSynced = false
+    this.#events.connected()
+    let granted = 0
+    const each: Omit<Wanted, 'filter'> = {
+      granted: () => {
+        if (++granted === 2) this.#sendMark()
+      },
+      refused: (error, forGood) => {
+        if (forGood) this.giveUp(error)
+        else this.#events.refused(error)
+      },
+    }
+    this.#granting.ask(undefined, [
+      { filter: this.#filter, ...each },
+      { filter: this.#marker, ...each },
+    ])
+  }
+
+  #sendMark(): void {
+    this.#mark = utf8(String(++this.#marks))
+    this.#session.publish({ topic: this.#marker, payload: this.#mark, userProperties: {} }, refusal => {
+      if (refusal !== undefined) this.giveUp(refusal)
+    })
+  }
+
+  #received({ topic, payload, retain, packetId, qos, userProperties }: InboundMessage): void {
+    if (qos === 1 && packetId !== undefined) this.#session.acknowledge(packetId)
+    if (topic === this.#marker) this.#marked(payload)
+    else if (retain) this.#events.heard(topic, payload, this.#numberOf(userProperties[ORIGIN]))
+  }
+
+  #marked(payload: Uint8Array): void {
+    if (this.#isSynced || !sameBytes(payload, this.#mark)) return
+    this.#isSynced = true
+    this.#events.synced()
+  }
+
+  #numberOf(origin: string | readonly string[] | undefined): number | undefined {
+    const [id, number] = typeof origin === 'string' ? origin.split(' ') : []
+    return id === this.#id ? Number(number) : undefined
+  }
+
+  /** Ends it for good. */
+  giveUp(cause: StateStoreError): void {
+    if (this.#isClosed) return
+    this.#granting.cancel()
+    this.#cause = cause
+    this.#session.close()
+  }
+
+  #closed(cause: StateStoreError | undefined): void {
+    this.#isClosed = true
+    this.#granting.cancel()
+    this.#whenClosed()
+    this.#events.closed(cause ?? this.#cause)
+  }
+}

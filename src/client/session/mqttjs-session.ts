@@ -1,0 +1,253 @@
+import type { IConnackPacket } from 'mqtt'
+import type { Publish } from '../../core/mqtt5/publish.js'
+import { keepable } from '../../core/util/bytes.js'
+import type { Clock } from '../../core/util/clock.js'
+import type { StateStoreError } from '../../core/util/errors.js'
+import { ConnectionRefusedError, PayloadError } from '../../core/util/errors.js'
+import { connectionInfo } from './connack.js'
+import { Dialler } from './dialler.js'
+import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
+import { Ending } from './loss.js'
+import type { MqttJsClient } from './mqttjs-client.js'
+import { listenTo } from './mqttjs-events.js'
+import { streamOf } from './mqttjs-insides.js'
+import { numericCode, toMessage } from './mqttjs-packets.js'
+import type { Own } from './own.js'
+import { OwnPacketIds, SharedPacketIds } from './packet-ids.js'
+import { Publisher } from './publisher.js'
+import { farewellWords } from './reason-words.js'
+import { isFatalReason } from './reconnect.js'
+import type { Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
+import { Subscriber } from './subscriber.js'
+import { checkAlive, onWake } from './wake.js'
+
+/** How long a polite end may take before the connection is cut, ms. */
+const CLOSE_TIMEOUT = 1_000
+
+/** Marks a client of somebody else's that has a session, for every copy of this package: there is no room for two on one. */
+const SHARED = Symbol.for('rx-statestore.shared')
+
+/** Whether a client of somebody else's has a session. */
+export const isShared = (client: MqttJsClient): boolean => Reflect.has(client, SHARED)
+
+/** A session as mqtt.js has it; what is known of its insides is in `mqttjs-insides.ts`. */
+export class MqttJsSession implements MqttSession, ServiceSession {
+  readonly clientId: string
+  readonly shared: boolean
+  readonly #client: MqttJsClient
+  /** Makes it come back; `undefined` when it is somebody else's. */
+  readonly #dialler: Dialler | undefined
+  readonly #clock: Clock
+  readonly #publisher: Publisher
+  readonly #subscriber: Subscriber
+  /** Reads our messages itself; what comes over somebody else's connection may be theirs. */
+  readonly #inbox: Inbox | undefined
+  #listener: SessionListener | undefined
+  #detach: () => void = () => undefined
+  /** Nothing is expected any more of the connection that is there. */
+  #isBroken = false
+  readonly #ending = new Ending()
+  #stopChecking: () => void = () => undefined
+
+  constructor(client: MqttJsClient, own: Own | undefined, clock: Clock) {
+    this.#client = client
+    this.#publisher = new Publisher(client, own ? new OwnPacketIds() : new SharedPacketIds(client))
+    this.#subscriber = new Subscriber(client, clock, own?.asPublished ?? false)
+    this.#inbox = own && this.#inboxOf(own)
+    this.#dialler =
+      own &&
+      new Dialler(own.route, own.reconnecting, clock, {
+        waiting: (cause, retry) => this.#listener?.disconnected(cause, retry),
+        gaveUp: cause => this.#giveUp(cause),
+      })
+    this.#clock = clock
+    this.shared = own === undefined
+    this.clientId = client.options.clientId ?? ''
+  }
+
+  get url(): string | undefined {
+    return this.#dialler?.url
+  }
+
+  open(listener: SessionListener): void {
+    this.#listener = listener
+    const client = this.#client
+    if (this.shared) Reflect.defineProperty(client, SHARED, { value: true, configurable: true })
+    const detach = listenTo(client, {
+      connect: packet => this.#connected(packet.sessionPresent, packet.properties),
+      packetreceive: packet => {
+        this.#ending.received(packet)
+        this.#publisher.received(packet)
+      },
+      message: (topic, _payload, packet) => this.#heard(toMessage(topic, packet)),
+      disconnect: ({ reasonCode = 0 }) => this.#break(new Error(farewellWords(reasonCode, this.clientId)), reasonCode),
+      error: error => {
+        // mqtt.js tells of packets that make no sense, and waits for more.
+        if (!this.shared) this.#break(error, numericCode(error))
+        else this.#ending.because(error, numericCode(error))
+      },
+      close: () => this.#closed(),
+      end: () => this.#ended(undefined),
+    })
+    this.#detach = () => {
+      detach()
+      // A socket may still fail after us, and an 'error' without a listener ends the process.
+      if (!this.shared) client.on('error', () => undefined)
+    }
+    if (this.#dialler) {
+      this.#stopChecking = onWake(this.#clock, () => this.#woke())
+      this.#dialler.start()
+    }
+    // Whether the broker kept the session of a client that is connected already is not known: assume that it did.
+    if (client.connected) this.#connected(true, client.serverProperties)
+  }
+
+  sizeOf(message: Publish): number {
+    return this.#publisher.sizeOf(message)
+  }
+
+  publish(message: Publish, done: Done, retain = false): void {
+    this.#publisher.publish(message, done, retain)
+  }
+
+  acknowledge(packetId: number): void {
+    this.#publisher.acknowledge(packetId)
+  }
+
+  subscribe(
+    filters: readonly string[],
+    subscriptionId: number | undefined,
+    done: (reasonCodes: readonly number[]) => void,
+  ): void {
+    this.#subscriber.subscribe(filters, subscriptionId, done, stream => {
+      this.#ending.because(new Error('no answer to SUBSCRIBE'), undefined)
+      // Somebody else's connection is theirs to end.
+      if (!this.shared) stream.destroy()
+    })
+  }
+
+  unsubscribe(filters: readonly string[], done: () => void): void {
+    this.#subscriber.unsubscribe(filters, done)
+  }
+
+  doubt(): void {
+    if (this.#dialler?.renews()) this.#break(new Error('nothing comes in the session that the broker kept'))
+  }
+
+  close(keep = false): void {
+    this.#dialler?.cancel()
+    this.#publisher.flush()
+    if (this.shared) {
+      this.#subscriber.unsubscribe()
+      this.#ended(undefined)
+      return
+    }
+    const client = this.#client
+    this.#publisher.forget()
+    if (!client.connected) {
+      this.#abandon()
+      this.#ended(undefined)
+      return
+    }
+    // mqtt.js waits for every answer that is due before it says `end`, and some may never come.
+    const giveUp = this.#clock.schedule(CLOSE_TIMEOUT, () => streamOf(client).destroy())
+    client.once('close', () => {
+      giveUp()
+      this.#ended(undefined)
+    })
+    // Closed on purpose: the broker need not keep anything for us.
+    client.end(false, keep ? {} : { properties: { sessionExpiryInterval: 0 } })
+  }
+
+  #inboxOf({ route, maximumPacketSize, byHand = false }: Own): Inbox | undefined {
+    const events: InboxEvents = {
+      published: message => {
+        if (message.qos === 1 && !byHand) this.#publisher.acknowledge(message.packetId)
+        this.#heard({ ...message, payload: keepable(message.payload) })
+      },
+      acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
+      unreadable: error => this.#break(error),
+    }
+    return inboxFor(route.client, events, maximumPacketSize)
+  }
+
+  #heard(message: InboundMessage): void {
+    this.#dialler?.heard()
+    this.#listener?.message(message)
+  }
+
+  #connected(sessionPresent: boolean, properties: IConnackPacket['properties'] | undefined): void {
+    const stream = streamOf(this.#client)
+    // What came together with CONNACK was reason enough to end it, and is told when it has ended.
+    if ('destroyed' in stream && stream.destroyed) return
+    // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
+    if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
+    this.#ending.connected()
+    this.#isBroken = false
+    this.#dialler?.connected(sessionPresent)
+    try {
+      this.#listener?.connected(connectionInfo(sessionPresent, properties))
+    } catch (error) {
+      if (error instanceof ConnectionRefusedError) this.#giveUp(error)
+      else if (error instanceof PayloadError) this.#break(error)
+      else throw error
+      return
+    }
+    this.#inbox?.ready()
+  }
+
+  /** The connection is there and of no use. A broker that says that it ends it need not do so (MQTT 5.0, section 3.14.4). */
+  #break(error: Error, reasonCode?: number): void {
+    this.#ending.because(error, reasonCode)
+    // Somebody else's connection is theirs to end.
+    if (!this.shared) streamOf(this.#client).destroy()
+    else if (!this.#isBroken) this.#lost()
+    this.#isBroken = true
+  }
+
+  #closed(): void {
+    if (!this.shared || !this.#isBroken) this.#lost()
+    this.#isBroken = false
+  }
+
+  #lost(): void {
+    this.#publisher.forget()
+    const loss = this.#ending.take(this.url)
+    if (this.#client.disconnecting) return
+    if (this.#dialler ? this.#dialler.isFatal(loss) : isFatalReason(loss.reasonCode)) this.#giveUp(loss.refusal)
+    else if (this.#dialler) this.#dialler.retry(loss.error, loss.stays)
+    else this.#listener?.disconnected(loss.error, undefined)
+  }
+
+  /** A machine that slept may have lost its connection without a word. */
+  #woke(): void {
+    const client = this.#client
+    if (!client.connected) {
+      this.#dialler?.hurry()
+      return
+    }
+    checkAlive(client, this.#clock, () => this.#break(new Error('no answer after the machine slept')))
+  }
+
+  #giveUp(cause: StateStoreError): void {
+    this.#abandon()
+    this.#ended(cause)
+  }
+
+  /** mqtt.js cannot end what was never begun. */
+  #abandon(): void {
+    if (this.#dialler?.dialled) this.#client.end(true)
+  }
+
+  #ended(cause: StateStoreError | undefined): void {
+    const listener = this.#listener
+    if (listener === undefined) return
+    this.#listener = undefined
+    this.#dialler?.cancel()
+    this.#stopChecking()
+    this.#publisher.forget()
+    this.#detach()
+    Reflect.deleteProperty(this.#client, SHARED)
+    listener.closed(cause)
+  }
+}

@@ -1,0 +1,81 @@
+// By its default alone: the build for browsers exports nothing else.
+import mqtt, { type MqttClient } from 'mqtt'
+import { chanceOf } from '../../core/util/backoff.js'
+import { checkHas, checkObject } from '../../core/util/check.js'
+import type { Clock } from '../../core/util/clock.js'
+import { ArgumentError } from '../../core/util/errors.js'
+import type { Reconnecting } from './dialler.js'
+import type { MqttJsClient } from './mqttjs-client.js'
+import { takeAuth } from './mqttjs-insides.js'
+import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
+import { isShared, MqttJsSession } from './mqttjs-session.js'
+import type { Own } from './own.js'
+import { Route } from './route.js'
+import type { MqttSession, ServiceSession } from './session.js'
+
+/** A session on a connection of our own. Throws what the options make mqtt.js throw, some of it once it is opened. */
+export function openSession(options: MqttConnectOptions, reconnecting: Reconnecting, clock: Clock): MqttSession {
+  return new MqttJsSession(...connectionFor(options, reconnecting, false), clock)
+}
+
+/**
+ * A session of one who answers, on a connection of its own, as {@link openSession}.
+ *
+ * @param asPublished - whether messages say also that they are retained from now on
+ */
+export function openServiceSession(
+  options: MqttConnectOptions,
+  reconnecting: Reconnecting,
+  clock: Clock,
+  asPublished = false,
+): ServiceSession {
+  const [client, own] = connectionFor(options, reconnecting, true)
+  return new MqttJsSession(client, { ...own, asPublished }, clock)
+}
+
+function connectionFor(options: MqttConnectOptions, reconnecting: Reconnecting, byHand: boolean): [MqttJsClient, Own] {
+  const { followReferences = false, maximumPacketSize } = options
+  const random = chanceOf(reconnecting.backoff)
+  const make = (url: string): MqttClient => {
+    const client = mqtt.connect(url, toClientOptions(options, url))
+    checkProtocol(url, client.options.protocol)
+    return client
+  }
+  const route = new Route({ ...options, followReferences, random }, make)
+  takeAuth(route.client)
+  return [route.client, { route, reconnecting, maximumPacketSize, byHand }]
+}
+
+/** In a page mqtt.js makes WebSockets of whatever it is given, and would try for ever. React Native's may have others. */
+function checkProtocol(url: string, made: string | undefined): void {
+  if (url.startsWith('ws') || !made?.startsWith('ws') || navigator.product === 'ReactNative') return
+  const { protocol, hostname } = new URL(url)
+  throw new ArgumentError(
+    `Expected an address that begins with ws:// or wss://, got one with ${protocol}// for ${hostname}: ` +
+      'pages can reach a broker by WebSocket alone',
+  )
+}
+
+const CLIENT_METHODS = ['on', 'once', 'off', 'publish', 'subscribe', 'unsubscribe', 'end']
+
+/** A session on somebody else's `MqttClient`, which is never closed by us. Throws {@link ArgumentError} before MQTT 5. */
+export function shareSession(client: MqttJsClient, clock: Clock): MqttSession {
+  checkHas('the MqttClient', client, CLIENT_METHODS)
+  checkObject('`options` of the MqttClient', client.options)
+  if (client.disconnecting || client.disconnected) {
+    throw new ArgumentError('Expected an MqttClient that is in use, got one that was ended')
+  }
+  if (client.options.protocolVersion !== 5) {
+    throw new ArgumentError(
+      `Expected an MqttClient that speaks MQTT 5, got protocol version ${client.options.protocolVersion}: ` +
+        'connect it with { protocolVersion: 5 }',
+    )
+  }
+  if (isShared(client)) {
+    throw new ArgumentError(
+      'Expected an MqttClient that serves no other state store, for two would end each other’s subscriptions: ' +
+        'use that one, or wait until its `close()` has settled',
+    )
+  }
+  return new MqttJsSession(client, undefined, clock)
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '../../core/util/clock.js'
+import { reauthenticationOf } from './auth-packet.js'
+import type { Authentication, Credentials } from './mqttjs-options.js'
+
+/** Of the time that is left, so much passes until fresh credentials are looked for: Kubernetes renews tokens by then. */
+const PATIENCE = 0.8
+/** ms */
+const SHORTEST_WAIT = 1_000
+const LONGEST_WAIT = 86_400_000
+
+/**
+ * Proves anew who a client is before its credentials expire, by AUTH, so that its connection goes on. When there are no
+ * fresh ones in time, the broker ends the connection, and it comes back with what there is by then.
+ */
+export class Renewal {
+  readonly #credentials: () => Credentials | Promise<Credentials>
+  readonly #clock: Clock
+  readonly #send: (packet: Uint8Array) => void
+  #cancel: () => void = () => undefined
+
+  constructor(credentials: () => Credentials | Promise<Credentials>, clock: Clock, send: (packet: Uint8Array) => void) {
+    this.#credentials = credentials
+    this.#clock = clock
+    this.#send = send
+  }
+
+  /** A connection was made with this, if with anything. */
+  connected(authentication: Authentication | undefined): void {
+    this.stop()
+    const expiresAt = authentication?.expiresAt
+    if (authentication === undefined || expiresAt === undefined) return
+    const left = expiresAt - this.#clock.now()
+    if (left <= 0) return
+    const wait = Math.min(Math.max(PATIENCE * left, SHORTEST_WAIT), LONGEST_WAIT)
+    this.#cancel = this.#clock.schedule(wait, () => this.#renew(authentication, expiresAt))
+  }
+
+  /** The connection is gone. */
+  stop(): void {
+    this.#cancel()
+  }
+
+  #renew(current: Authentication, expiresAt: number): void {
+    let cancelled = false
+    this.#cancel = () => {
+      cancelled = true
+    }
+    const goOn = (fresh: Authentication | undefined): void => {
+      if (cancelled) return
+      const isNewer = fresh?.method === current.method && (fresh.expiresAt ?? Number.POSITIVE_INFINITY) > expiresAt
+      if (isNewer) this.#send(reauthenticationOf(fresh.method, fresh.data))
+      this.connected(isNewer ? fresh : current)
+    }
+    // Failing, they are looked for again later, as if there were no fresh ones.
+    Promise.resolve()
+      .then(this.#credentials)
+      .then(
+        ({ authentication }) => goOn(authentication),
+        () => goOn(undefined),
+      )
+  }
+}

@@ -1,0 +1,48 @@
+import { Observable, Subject, tap } from 'rxjs'
+import { ArgumentError, shown } from '../../core/util/errors.js'
+import type { Key } from '../keys/key.js'
+import type { Optimistic, OptimisticOptions, OptimisticResult } from '../optimistic/index.js'
+import { optimistic } from '../optimistic/index.js'
+import { mergedFields, patched } from './fields.js'
+
+/**
+ * A document that is written by patches. What a patch names is written, and nothing else: fields that an earlier patch sent, and
+ * of which it is not known what became, are not sent again with it; those of one that was not sent are.
+ */
+export class Patches<T extends object> {
+  /** The document as a view. */
+  readonly view: Optimistic<Partial<T>>
+  /** What came of patches that did not fail. */
+  readonly results$ = new Subject<OptimisticResult<Partial<T>>>()
+  /** The fields that a document writes. */
+  readonly #fields = new WeakMap<object, Set<string>>()
+  #newest = new Set<string>()
+
+  constructor(key: Key<Partial<T>>, options: Omit<OptimisticOptions<Partial<T>>, 'conflict'>) {
+    this.view = optimistic(key, {
+      ...options,
+      conflict: (mine, theirs, base) => mergedFields(mine, theirs, base, this.#fields.get(mine)),
+    })
+  }
+
+  /** Changes fields; `undefined` takes one out. Cold. */
+  write(patch: Partial<T>): Observable<OptimisticResult<Partial<T>>> {
+    return new Observable(subscriber => {
+      if (Object(patch) !== patch || Array.isArray(patch)) {
+        subscriber.error(new ArgumentError(`Expected an object of fields, got \`${shown(patch)}\``))
+        return undefined
+      }
+      const document = patched(this.view.state.value, patch)
+      const fields = new Set(Object.keys(patch))
+      this.#fields.set(document, fields)
+      this.#newest = fields
+      const written$ = this.view.set(document).pipe(
+        tap(result => {
+          if (result.outcome === 'superseded') for (const name of fields) this.#newest.add(name)
+          this.results$.next(result)
+        }),
+      )
+      return written$.subscribe(subscriber)
+    })
+  }
+}

@@ -1,0 +1,48 @@
+import type { KeyName } from '../../core/protocol/key-name.js'
+import { fromHex, fromUtf8, isWellFormed, toHex, utf8 } from '../../core/util/bytes.js'
+import { ArgumentError, shown } from '../../core/util/errors.js'
+
+/** The key of a name. Throws {@link ArgumentError} for an empty one and for what is neither text nor bytes. */
+export function toKeyName(name: string | Uint8Array): KeyName {
+  if (typeof name !== 'string' && !(name instanceof Uint8Array)) {
+    throw new ArgumentError(`Expected the key to be a string or a Uint8Array, got \`${shown(name)}\` (${typeof name})`)
+  }
+  if (name.length === 0) throw new ArgumentError('Expected the key to have at least one byte, got an empty one')
+  if (typeof name === 'string' && !isWellFormed(name)) {
+    throw new ArgumentError(`Expected the key to be text of whole characters, got ${JSON.stringify(name)}`)
+  }
+  if (typeof name === 'string') return new TextName(name)
+  const bytes = new Uint8Array(name)
+  return { bytes, id: toHex(bytes), text: displayName(bytes) }
+}
+
+/** The key of an id; `undefined` for what is none. */
+export function keyOfId(id: string): KeyName | undefined {
+  const bytes = fromHex(id)
+  return bytes && bytes.length > 0 ? { bytes, id, text: displayName(bytes) } : undefined
+}
+
+/** Thousands of these are held for long, so they hold no bytes. */
+class TextName implements KeyName {
+  readonly text: string
+  readonly id: string
+
+  constructor(text: string) {
+    this.text = text
+    this.id = toHex(utf8(text))
+  }
+
+  get bytes(): Uint8Array {
+    return utf8(this.text)
+  }
+}
+
+/** A key as text; one that is not UTF-8 as `0x` and its bytes in Base16. */
+function displayName(name: Uint8Array): string {
+  try {
+    return fromUtf8(name)
+  } catch {
+    // A key need not be UTF-8.
+    return `0x${toHex(name)}`
+  }
+}

@@ -1,0 +1,91 @@
+import type { Hlc } from '../../core/hlc/hlc.js'
+import type { Reading } from '../requests/commands.js'
+
+/** What a watch knows of its key. `version` is missing where the protocol gives none: for a key that was not found. */
+export interface RawEntry {
+  readonly op: 'set' | 'delete' | 'absent'
+  readonly value: Uint8Array | undefined
+  readonly version: Hlc | undefined
+  readonly source: 'snapshot' | 'notification' | 'resync'
+}
+
+/** A change as a notification tells it; an old store may leave out version or value. */
+export interface Change {
+  readonly op: 'set' | 'delete'
+  readonly value: Uint8Array | undefined
+  readonly version: Hlc | undefined
+}
+
+/** State of a watch. Immutable. */
+export interface WatchState {
+  /** What the watch waits for: a connection, the answer to KEYNOTIFY, the answer to GET, or a change. */
+  readonly phase: 'offline' | 'registering' | 'reading' | 'live'
+  /** Whether the value was read since the connection is there. */
+  readonly synced: boolean
+  /** Whether it was read ever. */
+  readonly known: boolean
+  /**
+   * A notification that may have been queued before this connection told what the store has on it: those behind it are
+   * of this store and later, for notifications of a key come in their order (MQTT 5.0, section 4.6).
+   */
+  readonly proved: boolean
+  /** The last answer has no place among the notifications: a change that is told now may be older than it. */
+  readonly placeless: boolean
+  /** A certain change was taken since GET was sent, so that the answer may be older. */
+  readonly raced: boolean
+  /** A change came without its value or version: only a GET sent after it can show it. */
+  readonly recheck: boolean
+  /** Changes that came since GET was sent and that only its answer can judge. */
+  readonly held: readonly Heard[]
+  /** The last change of those that the read under way has to judge. */
+  readonly doubted: Change | undefined
+  /** Newest version known to be of this connection; nothing older is emitted on it. */
+  readonly floor: Hlc | undefined
+  /** The floor was told by a change that had nothing but its place to show for itself. */
+  readonly floorInferred: boolean
+  /** What was emitted last. */
+  readonly entry: RawEntry | undefined
+}
+
+/** A change, and whether it was certainly told on this connection. */
+export interface Heard {
+  readonly change: Change
+  readonly certain: boolean
+}
+
+/** What happens to a watch. */
+export type WatchEvent =
+  /** `rejoined`: changes told to an earlier watch of the key, on this connection or before, may still come. */
+  | { readonly type: 'connected'; readonly rejoined: boolean }
+  | { readonly type: 'disconnected' }
+  /** It is time to see whether the store still knows of the watch. */
+  | { readonly type: 'verify' }
+  /** A request was not answered. */
+  | { readonly type: 'unanswered' }
+  /** A change of the key is about to be told, the first since the store tells all of them. */
+  | { readonly type: 'appeared' }
+  /** KEYNOTIFY was answered. */
+  | { readonly type: 'registered' }
+  /** GET was answered. */
+  | { readonly type: 'read'; readonly reading: Reading }
+  /** `certain`: it was told on this connection, and not queued before. */
+  | { readonly type: 'notified'; readonly change: Change; readonly certain: boolean }
+
+/** Nothing waits for a read. */
+export const NONE: readonly Heard[] = []
+
+/** What is forgotten with a connection. */
+export const FRESH = {
+  synced: false,
+  proved: false,
+  placeless: false,
+  raced: false,
+  recheck: false,
+  held: NONE,
+  doubted: undefined,
+  floor: undefined,
+  floorInferred: false,
+} as const
+
+/** A watch before its first connection. */
+export const INITIAL: WatchState = { ...FRESH, phase: 'offline', known: false, entry: undefined }

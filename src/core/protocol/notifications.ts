@@ -1,0 +1,25 @@
+import { decode } from '../resp3/decode.js'
+import { displayText } from '../util/bytes.js'
+import { PayloadError } from '../util/errors.js'
+
+/** A change of a watched key ("KEYNOTIFY notification message format"). A SET may come without its value. */
+export type Notification = { readonly op: 'set'; readonly value: Uint8Array | undefined } | { readonly op: 'delete' }
+
+/** Reads a notification in either spelling. Raises {@link PayloadError} for anything else. */
+export function parseNotification(payload: Uint8Array): Notification {
+  const array = decode(payload)
+  if (array.type !== 'array') throw new PayloadError(`A notification is an array, got ${array.type}`)
+  const items = array.items.map(item => {
+    if (item.type !== 'blob' || item.bytes === null) throw new PayloadError('A notification holds byte strings only')
+    return item.bytes
+  })
+  const [head, op, option, value] = items
+  const words = [head, op, option].map(word => word && displayText(word))
+  const operation = words[1]
+  if (words[0] === 'NOTIFY' && items.length === 2 && (operation === 'DELETE' || operation === 'DEL'))
+    return { op: 'delete' }
+  if (words[0] === 'NOTIFY' && items.length === 2 && operation === 'SET') return { op: 'set', value: undefined }
+  if (words[0] === 'NOTIFY' && items.length === 4 && operation === 'SET' && words[2] === 'VALUE')
+    return { op: 'set', value }
+  throw new PayloadError(`Not a notification: ${words.filter(Boolean).join(' ').slice(0, 80)}`)
+}

@@ -1,0 +1,151 @@
+import { concatBytes, displayText } from '../util/bytes.js'
+import { PayloadError } from '../util/errors.js'
+
+/** What the RESP3 subset of the state store can say. */
+export type Resp3 =
+  | { readonly type: 'array'; readonly items: readonly Resp3[] }
+  | { readonly type: 'blob'; readonly bytes: Uint8Array | null }
+  | { readonly type: 'simple'; readonly text: string }
+  | { readonly type: 'error'; readonly text: string }
+  | { readonly type: 'integer'; readonly value: number }
+
+const CR = 0x0d
+const LF = 0x0a
+const [ARRAY, BLOB] = [0x2a, 0x24]
+const [ZERO, NINE] = [0x30, 0x39]
+/** Digits and line end. */
+const LONGEST_PLAIN = 9
+const MAXIMUM_DEPTH = 4
+// The shortest thing an array can hold is "+\r\n".
+const SMALLEST_ITEM = 3
+
+/**
+ * Decodes exactly one value, whole or in pieces as it came. Blobs are views of the input, not copies, when it is one
+ * piece. A length is believed only when the input is long enough for it, so a hostile one costs nothing.
+ *
+ * Raises {@link PayloadError} for everything else: truncated, trailing bytes, unknown type, bad number, deep nesting.
+ *
+ * @example
+ * ```ts
+ * decode(utf8('$4\r\n1234\r\n')) // { type: 'blob', bytes: ... }
+ * ```
+ */
+export function decode(...pieces: readonly Uint8Array[]): Resp3 {
+  const [only] = pieces
+  return new Decoder(pieces.length === 1 && only !== undefined ? only : concatBytes(pieces), true).whole()
+}
+
+/**
+ * Like {@link decode}, and takes a reply whose last CRLF is missing: the source documents show a `GET` answer and
+ * `-ERR syntax error` without it (sections "GET response" and "Response format").
+ */
+export const decodeReply = (payload: Uint8Array): Resp3 => new Decoder(payload, false).whole()
+
+class Decoder {
+  readonly #input: Uint8Array
+  readonly #strictEnd: boolean
+  #at = 0
+
+  constructor(input: Uint8Array, strictEnd: boolean) {
+    this.#input = input
+    this.#strictEnd = strictEnd
+  }
+
+  whole(): Resp3 {
+    const value = this.#value(0)
+    if (this.#at !== this.#input.length) throw fault(`${this.#input.length - this.#at} bytes too many`, this.#at)
+    return value
+  }
+
+  #value(depth: number): Resp3 {
+    if (depth > MAXIMUM_DEPTH) throw fault('nested too deep', this.#at)
+    const type = this.#input[this.#at]
+    const count = type === ARRAY || type === BLOB ? this.#plainCount() : undefined
+    if (count !== undefined) {
+      return type === ARRAY
+        ? { type: 'array', items: this.#items(count, depth) }
+        : { type: 'blob', bytes: this.#blob(count) }
+    }
+    const line = this.#line()
+    switch (type) {
+      case ARRAY:
+        return { type: 'array', items: this.#items(this.#count(line), depth) }
+      case BLOB:
+        return { type: 'blob', bytes: line === '-1' ? null : this.#blob(this.#count(line)) }
+      case 0x2b: // +
+        return { type: 'simple', text: line }
+      case 0x2d: // -
+        return { type: 'error', text: line }
+      case 0x3a: // :
+        return { type: 'integer', value: this.#integer(line) }
+      default:
+        throw fault('unknown type', this.#at)
+    }
+  }
+
+  #items(count: number, depth: number): Resp3[] {
+    if (count > (this.#input.length - this.#at) / SMALLEST_ITEM) throw fault('truncated array', this.#at)
+    const items: Resp3[] = []
+    for (let i = 0; i < count; i++) items.push(this.#value(depth + 1))
+    return items
+  }
+
+  #blob(length: number): Uint8Array {
+    const end = this.#at + length
+    if (end > this.#input.length) throw fault('truncated blob', this.#at)
+    const bytes = this.#input.subarray(this.#at, end)
+    this.#at = end
+    this.#lineEnd()
+    return bytes
+  }
+
+  #lineEnd(): void {
+    if (!this.#strictEnd && this.#at === this.#input.length) return
+    if (this.#input[this.#at] !== CR || this.#input[this.#at + 1] !== LF) throw fault('no CRLF after a blob', this.#at)
+    this.#at += 2
+  }
+
+  /** The rest of a line after its type byte. */
+  #line(): string {
+    const start = this.#at + 1
+    const cr = this.#input.indexOf(CR, start)
+    if (cr < 0 && !this.#strictEnd && start <= this.#input.length) return this.#unendedLine(start)
+    if (cr < 0 || this.#input[cr + 1] !== LF) throw fault('no CRLF', this.#at)
+    this.#at = cr + 2
+    return displayText(this.#input.subarray(start, cr))
+  }
+
+  #unendedLine(start: number): string {
+    this.#at = this.#input.length
+    return displayText(this.#input.subarray(start))
+  }
+
+  /** Reads the line of a small count, as nearly all are; `undefined` for another line, and then reads nothing. */
+  #plainCount(): number | undefined {
+    let count = 0
+    for (let at = this.#at + 1; at <= this.#at + LONGEST_PLAIN; at++) {
+      const byte = this.#input[at] ?? 0
+      if (byte === CR && at > this.#at + 1 && this.#input[at + 1] === LF) {
+        this.#at = at + 2
+        return count
+      }
+      if (byte < ZERO || byte > NINE) return undefined
+      count = 10 * count + byte - ZERO
+    }
+    return undefined
+  }
+
+  #count(line: string): number {
+    if (!/^[0-9]{1,15}$/.test(line)) throw fault('bad length', this.#at)
+    return Number(line)
+  }
+
+  #integer(line: string): number {
+    const value = Number(line)
+    if (!/^-?[0-9]{1,16}$/.test(line) || !Number.isSafeInteger(value)) throw fault('bad integer', this.#at)
+    return value
+  }
+}
+
+const fault = (what: string, at: number): PayloadError =>
+  new PayloadError(`Not a state store payload: ${what} at byte ${at}`)

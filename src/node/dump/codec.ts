@@ -1,0 +1,121 @@
+import { Hlc } from '../../core/hlc/hlc.js'
+import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
+import { ArgumentError, shown } from '../../core/util/errors.js'
+import type { DumpLine } from './dump-line.js'
+
+/** What a line of a dump holds. */
+export interface DumpRecord {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+  readonly version: Hlc | undefined
+  readonly fencingToken: Hlc | undefined
+  /** ms since the Unix epoch. */
+  readonly expiresAt: number | undefined
+}
+
+/** The line of a record. Members it has no use for are left out. */
+export function toDumpLine({ key, value, version, expiresAt, fencingToken }: DumpRecord): DumpLine {
+  const [keyText, valueText] = [textOf(key), textOf(value)]
+  return {
+    ...(keyText === undefined ? { keyBytes: base64(key) } : { key: keyText }),
+    ...(valueText === undefined ? { bytes: base64(value) } : { value: valueText }),
+    ...(version && { version: String(version) }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(fencingToken && { fencingToken: String(fencingToken) }),
+  }
+}
+
+/**
+ * The record of a line: NDJSON as text, or what it says. `undefined` for a blank line. Throws {@link ArgumentError} with
+ * the number of the line for anything that is not exactly a line of a dump: a member that nobody reads would be lost
+ * silently.
+ */
+export function readDumpLine(line: DumpLine | string, number: number): DumpRecord | undefined {
+  try {
+    return read(line)
+  } catch (error) {
+    throw error instanceof ArgumentError ? wrongLine(number, error.message, error) : error
+  }
+}
+
+/** The error of a line that is wrong. */
+export const wrongLine = (number: number, why: string, cause?: unknown): ArgumentError =>
+  new ArgumentError(`line ${number}: ${why}`, { cause })
+
+function read(line: DumpLine | string): DumpRecord | undefined {
+  if (typeof line === 'string' && line.trim() === '') return undefined
+  const members: unknown = typeof line === 'string' ? parse(line) : line
+  if (!isObject(members)) throw new ArgumentError('it is not a JSON object')
+  const { key, keyBytes, value, bytes, version, expiresAt, fencingToken, ...rest } = members
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined) throw new ArgumentError(`it has an unknown member ${JSON.stringify(unknown.slice(0, 80))}`)
+  const record: DumpRecord = {
+    key: bytesOf({ key, keyBytes }, 'key', 'keyBytes'),
+    value: bytesOf({ value, bytes }, 'value', 'bytes'),
+    version: readClock('version', version),
+    fencingToken: readClock('fencingToken', fencingToken),
+    expiresAt: readTime(expiresAt),
+  }
+  if (record.key.length === 0) throw new ArgumentError('its key is empty')
+  return record
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch (cause) {
+    // The parser's words quote the line, which may have megabytes.
+    throw new ArgumentError('it is not valid JSON', { cause })
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function bytesOf(members: Record<string, unknown>, text: string, binary: string): Uint8Array {
+  const [asText, asBinary] = [members[text], members[binary]]
+  if ((asText === undefined) === (asBinary === undefined)) {
+    throw new ArgumentError(`it needs either \`${text}\` or \`${binary}\``)
+  }
+  return asText === undefined ? fromBase64(binary, asBinary) : fromText(text, asText)
+}
+
+function fromText(name: string, text: unknown): Uint8Array {
+  if (typeof text === 'string' && isWellFormed(text)) return utf8(text)
+  throw new ArgumentError(`its \`${name}\` is not well-formed text`)
+}
+
+function fromBase64(name: string, text: unknown): Uint8Array {
+  if (typeof text === 'string') {
+    const bytes = Buffer.from(text, 'base64')
+    // Node skips characters that are not Base64, and would store something else.
+    if (bytes.toString('base64') === text) return bytes
+  }
+  throw new ArgumentError(`its \`${name}\` is not Base64`)
+}
+
+function readClock(name: string, text: unknown): Hlc | undefined {
+  if (text === undefined) return undefined
+  try {
+    return Hlc.parse(typeof text === 'string' ? text : '')
+  } catch (cause) {
+    throw new ArgumentError(`its \`${name}\` is not a version such as 1696374425000:1:StateStore`, { cause })
+  }
+}
+
+function readTime(time: unknown): number | undefined {
+  if (time === undefined || (typeof time === 'number' && Number.isSafeInteger(time) && time >= 0)) return time
+  throw new ArgumentError(`its \`expiresAt\` is not a time in ms since the Unix epoch: ${shown(time).slice(0, 80)}`)
+}
+
+function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    return fromUtf8(bytes)
+  } catch {
+    // Any bytes are a legal key or value.
+    return undefined
+  }
+}
+
+const base64 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')

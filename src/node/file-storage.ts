@@ -1,0 +1,128 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, open, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { StoredWrite, WriteStorage } from '../client/optimistic/index.js'
+import { checkObject } from '../core/util/check.js'
+import { ArgumentError, shown } from '../core/util/errors.js'
+
+/**
+ * Keeps writes that wait for the connection as files of a directory, one for each key: they outlive the process, and of
+ * several processes one sends them. Only their owner may read them. Throws `argument` for anything but a path.
+ *
+ * @param directory - made when it is not there; one for each state store
+ * @example
+ * ```ts
+ * optimistic(key, { offline: 'latest', maxAge: 300_000, storage: fileStorage('/var/lib/panel/writes') })
+ * ```
+ */
+export function fileStorage(directory: string): WriteStorage {
+  if (typeof directory !== 'string' || directory === '')
+    throw new ArgumentError(`Expected the directory to be a path, got \`${shown(directory)}\``)
+  return {
+    load: async key => {
+      const files = await filesOf(directory, key)
+      const found = await Promise.all(files.map(file => read(join(directory, file))))
+      const newest = found.reduce(
+        (best, one) => (one && (best === undefined || one.at > best.at) ? one : best),
+        undefined,
+      )
+      // Of two processes that kept one at the same time; it is not to be found when the newest was sent.
+      for (const [at, file] of files.entries())
+        if (found[at] !== newest) await rm(join(directory, file), { force: true })
+      return newest
+    },
+    save: async (key, write) => {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      const older = await filesOf(directory, key)
+      const name = `${prefixOf(key)}${hash(write.id)}.json`
+      await put(directory, name, write)
+      for (const file of older) if (file !== name) await rm(join(directory, file), { force: true })
+    },
+    // Of several who take the same file away one succeeds.
+    remove: async (key, id) => {
+      try {
+        await unlink(join(directory, `${prefixOf(key)}${hash(id)}.json`))
+      } catch (error) {
+        if (isAbsent(error)) return false
+        throw error
+      }
+      await flush(directory)
+      return true
+    },
+  }
+}
+
+/** Keys are as long as they like, and names of files are not. */
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+const prefixOf = (key: string): string => `${hash(key)}-`
+
+async function filesOf(directory: string, key: string): Promise<string[]> {
+  try {
+    const files = await readdir(directory)
+    return files.filter(file => file.startsWith(prefixOf(key)) && file.endsWith('.json'))
+  } catch (error) {
+    if (isAbsent(error)) return []
+    throw error
+  }
+}
+
+/** A file that is there as a whole or not at all. */
+async function put(directory: string, name: string, { value, base, ...rest }: StoredWrite): Promise<void> {
+  const draft = join(directory, `${randomUUID()}.tmp`)
+  try {
+    await writeFile(draft, JSON.stringify({ ...rest, value: inText(value), ...(base && { base: inText(base) }) }), {
+      flag: 'wx',
+      mode: 0o600,
+      flush: true,
+    })
+    await rename(draft, join(directory, name))
+  } catch (error) {
+    // A disk that is full stays no fuller than it was.
+    await rm(draft, { force: true })
+    throw error
+  }
+  await flush(directory)
+}
+
+async function read(path: string): Promise<StoredWrite | undefined> {
+  try {
+    const { id, at, seen, value, base } = checked(JSON.parse(await readFile(path, 'utf8')), path)
+    const known = { ...(seen !== undefined && { seen }), ...(base !== undefined && { base: ofText(base) }) }
+    return { id, at, value: ofText(value), ...known }
+  } catch (error) {
+    // Somebody else has taken it meanwhile.
+    if (isAbsent(error)) return undefined
+    throw error
+  }
+}
+
+interface Content extends Omit<StoredWrite, 'value' | 'base'> {
+  readonly value: string
+  readonly base: string | undefined
+}
+
+const inText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+const ofText = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64'))
+
+function checked(content: unknown, path: string): Content {
+  checkObject(path, content)
+  const { id, at, seen, value, base } = Object(content)
+  const isBase = base === undefined || typeof base === 'string'
+  const isSeen = seen === undefined || seen === null || typeof seen === 'string'
+  if (typeof id !== 'string' || typeof at !== 'number' || typeof value !== 'string' || !isSeen || !isBase)
+    throw new ArgumentError(`Expected ${path} to hold a write: it was written by something else`)
+  return { id, at, value, seen, base }
+}
+
+/** What was renamed or removed stays so when the power fails. Windows knows no directories that can be opened. */
+async function flush(directory: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const isAbsent = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'

@@ -1,0 +1,47 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { ArgumentError, shown } from '../../core/util/errors.js'
+import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
+
+/**
+ * Whose pages may connect from a browser, which tells us in `Origin`. Other programs send none: they are not tricked into
+ * connecting. Allowed are pages of this machine, of the host that is asked for, and of the origins on a list; and the
+ * host has to be ours, or a page of any name that somebody makes point here would be of one origin with us (DNS
+ * rebinding).
+ */
+export class Origins {
+  readonly #host: string
+  readonly #allowed: ReadonlySet<string>
+  readonly #allowedHosts: ReadonlySet<string>
+
+  /**
+   * @param host - name or address that is listened on
+   * @param allowed - further origins, such as `https://panel.example`
+   */
+  constructor(host: string, allowed: readonly string[]) {
+    this.#host = host.toLowerCase()
+    this.#allowed = new Set(allowed.map(origin => origin.toLowerCase()))
+    this.#allowedHosts = new Set(allowed.flatMap(origin => nameOf(new URL(origin).host) ?? []))
+  }
+
+  allow({ origin, host = '' }: IncomingHttpHeaders): boolean {
+    if (origin === undefined || this.#allowed.has(origin.toLowerCase())) return true
+    const asked = nameOf(host)
+    const page = URL.canParse(origin) ? nameOf(new URL(origin).host) : undefined
+    if (asked === undefined || page === undefined || !this.#isOurs(asked)) return false
+    return page === asked || (isLoopback(page) && isLoopback(asked))
+  }
+
+  #isOurs(name: string): boolean {
+    return isLoopback(name) || isAddress(name) || name === this.#host || this.#allowedHosts.has(name)
+  }
+}
+
+/** Throws {@link ArgumentError} for anything but a list of origins. */
+export function checkOrigins(origins: readonly string[]): void {
+  const isOrigin = (origin: unknown): boolean =>
+    typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin.toLowerCase()
+  if (Array.isArray(origins) && origins.every(isOrigin)) return
+  throw new ArgumentError(
+    `Expected \`allowedOrigins\` to be a list of origins such as \`https://panel.example\`, got \`${shown(origins)}\``,
+  )
+}

@@ -1,0 +1,26 @@
+import type { Codec } from '../../client/keys/codec.js'
+import { identityOf, json } from '../../client/keys/json.js'
+import { fromUtf8, utf8 } from '../../core/util/bytes.js'
+import { ArgumentError } from '../../core/util/errors.js'
+import { JsonText } from '../wire/json-text.js'
+
+/**
+ * JSON that is stored, and read, character by character: a bridge has no need to know the values it passes on. Raises an
+ * error for bytes that are not JSON.
+ */
+export const exactJson: Codec<JsonText> = {
+  encode(value) {
+    if (!(value instanceof JsonText)) throw new ArgumentError('Expected the text of a JSON value')
+    return utf8(value.text)
+  },
+  decode(stored) {
+    const value = new JsonText(fromUtf8(stored))
+    // Only to find out whether it is JSON.
+    void value.value
+    return value
+  },
+}
+
+/** {@link exactJson} in the place of `json()` without a schema; any other codec as it is. */
+export const exactIfPlain = (codec: Codec<unknown>): Codec<unknown> =>
+  identityOf(codec) === identityOf(json()) ? exactJson : codec

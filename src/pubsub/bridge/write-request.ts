@@ -1,0 +1,80 @@
+import type { SetOptions } from '../../client/keys/options.js'
+import { ArgumentError, shown } from '../../core/util/errors.js'
+
+/** Data of the event that writes a key. */
+export interface KeySet<T = unknown> {
+  readonly key: string
+  readonly value: T
+  readonly options?: Pick<SetOptions, 'ifAbsent' | 'ifAbsentOrEqual' | 'expiresIn' | 'persist'> & KeyDelete['options']
+  readonly id?: string | number
+}
+
+/** Data of the event that deletes a key. */
+export interface KeyDelete {
+  readonly key: string
+  /** The token in wire form; see `Hlc`. */
+  readonly options?: { readonly fencingToken?: string }
+  /** Asks for a message of the server that tells the version; it carries this id. */
+  readonly id?: string | number
+}
+
+/** What a client wants done, checked. */
+export interface WriteRequest {
+  readonly key: string
+  readonly value: unknown
+  readonly options: SetOptions
+  readonly id: string | number | undefined
+}
+
+type Checks = Readonly<Record<string, 'boolean' | 'number' | 'string'>>
+type Members = Readonly<Record<string, unknown>>
+
+const DELETE_OPTIONS: Checks = { fencingToken: 'string' }
+const SET_OPTIONS: Checks = {
+  ...DELETE_OPTIONS,
+  ifAbsent: 'boolean',
+  ifAbsentOrEqual: 'boolean',
+  expiresIn: 'number',
+  persist: 'boolean',
+}
+
+/**
+ * Reads the data of an event. Throws {@link ArgumentError} for a malformed one, and for unknown members: a
+ * misspelt condition must not become a write without a condition.
+ */
+export function readWrite(operation: 'set' | 'delete', data: unknown): WriteRequest {
+  const members = membersOf('the data', data)
+  const known = operation === 'set' ? ['key', 'value', 'options', 'id'] : ['key', 'options', 'id']
+  checkKnown('member', members, known)
+  const { key, value, options = {}, id } = members
+  if (typeof key !== 'string') throw new ArgumentError(`Expected \`key\` to be a string, got ${typeName(key)}`)
+  if (operation === 'set' && value === undefined) throw new ArgumentError('Expected `value` to be there')
+  if (id !== undefined && typeof id !== 'string' && typeof id !== 'number') {
+    throw new ArgumentError(`Expected \`id\` to be a string or a number, got ${typeName(id)}`)
+  }
+  return { key, value, id, options: optionsOf(options, operation === 'set' ? SET_OPTIONS : DELETE_OPTIONS) }
+}
+
+function optionsOf(options: unknown, checks: Checks): SetOptions {
+  const members = membersOf('`options`', options)
+  checkKnown('option', members, Object.keys(checks))
+  for (const [name, value] of Object.entries(members)) {
+    if (typeName(value) === checks[name]) continue
+    throw new ArgumentError(`Expected \`options.${name}\` to be a ${checks[name]}, got ${typeName(value)}`)
+  }
+  return members
+}
+
+function checkKnown(what: string, members: Members, known: readonly string[]): void {
+  const unknown = Object.keys(members).find(name => !known.includes(name))
+  if (unknown === undefined) return
+  throw new ArgumentError(`There is no ${what} \`${shown(unknown).slice(0, 80)}\`; there are ${known.join(', ')}`)
+}
+
+function membersOf(what: string, value: unknown): Members {
+  if (typeName(value) === 'object') return Object.fromEntries(Object.entries(Object(value)))
+  throw new ArgumentError(`Expected ${what} to be a JSON object, got ${typeName(value)}`)
+}
+
+const typeName = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : value instanceof Uint8Array ? 'bytes' : typeof value

@@ -1,0 +1,24 @@
+export { Awaitable } from '../../core/util/awaitable.js'
+export { type BackoffOptions, backoff } from '../../core/util/backoff.js'
+export { type Clock, systemClock } from '../../core/util/clock.js'
+export {
+  ArgumentError,
+  ClosedError,
+  ConnectionLostError,
+  type ErrorCode,
+  OutcomeUnknownError,
+  OverflowError,
+  PayloadError,
+  StateStoreError,
+  TimeoutError,
+} from '../../core/util/errors.js'
+export type { AckError, Payload } from '../wire/frames.js'
+export { connectPubSub, type PubSubOptions } from './connect-pubsub.js'
+export type { UrlSource } from './driver.js'
+export type { GroupMessage, ReconnectStrategy, SendResult, ServerMessage } from './events.js'
+export { type Gap, Group } from './group.js'
+export { type SendingOptions, sendEvent, sendToGroup } from './operators.js'
+export { PubSubClient } from './pubsub-client.js'
+export { PubSubRefusedError } from './pubsub-errors.js'
+export type { PubSubStatus } from './pubsub-status.js'
+export type { GroupSendOptions, SendOptions } from './send.js'

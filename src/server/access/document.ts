@@ -1,0 +1,138 @@
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
+import { ArgumentError, reason, shown } from '../../core/util/errors.js'
+
+/** Of a file, characters; and what is shown of a wrong value. */
+const LONGEST_FILE = 1024 * 1024
+const LONGEST_SHOWN = 60
+
+type Path = readonly (string | number)[]
+
+/** A YAML file that is read strictly: what is not known is wrong, and every complaint says where. */
+export class YamlFile {
+  readonly #document: Document.Parsed
+  readonly #lines: LineCounter
+  readonly #root: unknown
+
+  /** Throws {@link ArgumentError} for what is not one document of YAML. */
+  constructor(text: string) {
+    if (text.length > LONGEST_FILE) throw new ArgumentError(`Expected at most ${LONGEST_FILE} characters`)
+    this.#lines = new LineCounter()
+    this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, logLevel: 'error' })
+    const [error] = [...this.#document.errors, ...this.#document.warnings]
+    if (error) throw new ArgumentError(`line ${this.#lines.linePos(error.pos[0]).line}: ${error.message}`)
+    this.#root = this.#value()
+  }
+
+  /** What the file says. */
+  get root(): Place {
+    return new Place(this.#root, [], path => this.#where(path))
+  }
+
+  #value(): unknown {
+    try {
+      return this.#document.toJS({ maxAliasCount: 100 })
+    } catch (cause) {
+      throw new ArgumentError(reason(cause), { cause })
+    }
+  }
+
+  #where(path: Path): string {
+    const node = this.#document.getIn(path, true)
+    const words = pathWords(path)
+    if (!isNode(node) || !node.range) return words
+    const line = `line ${this.#lines.linePos(node.range[0]).line}`
+    return words === '' ? line : `${line}, ${words}`
+  }
+}
+
+/** A value in a file, and where it is. */
+export class Place {
+  readonly value: unknown
+  readonly #path: Path
+  readonly #where: (path: Path) => string
+
+  constructor(value: unknown, path: Path, where: (path: Path) => string) {
+    this.value = value
+    this.#path = path
+    this.#where = where
+  }
+
+  /** An error that says where. */
+  wrong(words: string): ArgumentError {
+    return new ArgumentError(`${this.#where(this.#path) || 'the file'}: ${words}`)
+  }
+
+  /** What is there under names, all of which are known. Throws {@link ArgumentError}. */
+  fields<N extends string>(...names: readonly N[]): Partial<Record<N, Place>> {
+    const { value } = this
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#expected('a map')
+    const unknown = Object.keys(value).find(name => !names.some(known => known === name))
+    if (unknown !== undefined) {
+      throw this.wrong(`Expected none but ${names.join(', ')}, got \`${unknown.slice(0, LONGEST_SHOWN)}\``)
+    }
+    const found: Partial<Record<string, Place>> = {}
+    for (const name of names) if (Object.hasOwn(value, name)) found[name] = this.#at(name, Reflect.get(value, name))
+    return found
+  }
+
+  /** The members of a list. Throws {@link ArgumentError}. */
+  list(): readonly Place[] {
+    if (!Array.isArray(this.value)) throw this.#expected('a list')
+    return this.value.map((item: unknown, index) => this.#at(index, item))
+  }
+
+  /** Throws {@link ArgumentError} for anything but a text that is not empty. */
+  text(): string {
+    if (typeof this.value === 'string' && this.value !== '') return this.value
+    const hint = ['number', 'boolean'].includes(typeof this.value) ? '; put it in quotes' : ''
+    throw this.#expected('a text', hint)
+  }
+
+  /** Throws {@link ArgumentError} for anything but one of the choices. */
+  choice<C extends string>(...choices: readonly C[]): C {
+    const choice = choices.find(candidate => candidate === this.value)
+    if (choice === undefined) throw this.#expected(`one of ${choices.join(', ')}`)
+    return choice
+  }
+
+  /** What is there under any names. Throws {@link ArgumentError}. */
+  members(): readonly Place[] {
+    const { value } = this
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#expected('a map')
+    return Object.entries(value).map(([name, item]) => this.#at(name, item))
+  }
+
+  /** The texts of a list. Throws {@link ArgumentError}. */
+  texts(): readonly string[] {
+    return this.list().map(item => item.text())
+  }
+
+  /** Texts by name. Throws {@link ArgumentError}. */
+  textMap(): Readonly<Record<string, string>> {
+    const { value } = this
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#expected('a map of texts')
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.#at(name, item).text()]))
+  }
+
+  /** Does what throws {@link ArgumentError}, and says where. */
+  try<T>(task: () => T): T {
+    try {
+      return task()
+    } catch (cause) {
+      throw cause instanceof ArgumentError ? this.wrong(cause.message) : cause
+    }
+  }
+
+  #expected(expected: string, hint = ''): ArgumentError {
+    const { value } = this
+    const got = value !== null && typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'a map') : shown(value)
+    return this.wrong(`Expected ${expected}, got \`${got.slice(0, LONGEST_SHOWN)}\`${hint}`)
+  }
+
+  #at(step: string | number, value: unknown): Place {
+    return new Place(value, [...this.#path, step], this.#where)
+  }
+}
+
+const pathWords = (path: Path): string =>
+  path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('')

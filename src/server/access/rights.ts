@@ -1,0 +1,148 @@
+import { sameBytes, utf8 } from '../../core/util/bytes.js'
+import type { Glob } from '../engine/glob.js'
+import type { KeyPattern, Policy, Principals } from './policy.js'
+import { fill, type Subject } from './template.js'
+import { covers, type Levels, literalTopic } from './topics.js'
+
+/** Something a client wants to do. */
+export type Action =
+  | { readonly type: 'connect' }
+  | { readonly type: 'publish'; readonly topic: string }
+  | { readonly type: 'subscribe'; readonly filter: string }
+  | { readonly type: 'read' | 'write'; readonly key: Uint8Array }
+
+/** Where a right comes from, such as `rules[0].stateStoreResources[1]`. */
+export type Source = string
+
+interface TopicRight {
+  readonly source: Source
+  readonly method: 'Publish' | 'Subscribe'
+  readonly topics: readonly Levels[]
+}
+
+interface KeyRight {
+  readonly source: Source
+  readonly read: boolean
+  readonly write: boolean
+  readonly keys: readonly Glob[]
+}
+
+/** What a policy lets one client do. What no rule grants is refused. */
+export class Rights {
+  readonly #policy: Policy
+  readonly #subject: Subject
+  /** Made when they are asked for the first time: most clients need few of them. */
+  #topics: readonly TopicRight[] | undefined
+  #keys: readonly KeyRight[] | undefined
+  #readable: Glob | undefined
+  /** Of the rules that are about the client. */
+  readonly #mine: readonly number[]
+
+  constructor(policy: Policy, subject: Subject) {
+    this.#policy = policy
+    this.#subject = subject
+    this.#mine = policy.rules.flatMap(({ principals }, index) => (isAbout(principals, subject) ? index : []))
+  }
+
+  /** Numbers of the rules that are about the client, from 0. */
+  get rules(): readonly number[] {
+    return this.#mine
+  }
+
+  /** Whether it may be done. */
+  allows(action: Action): boolean {
+    return this.sourceOf(action) !== undefined
+  }
+
+  /** The first right by which it may be done; `undefined` when it may not. */
+  sourceOf(action: Action): Source | undefined {
+    switch (action.type) {
+      case 'connect':
+        return this.#connectSource()
+      case 'publish':
+        return this.#topicSource('Publish', action.topic)
+      case 'subscribe':
+        return this.#topicSource('Subscribe', action.filter)
+      default:
+        return this.#keyRights.find(
+          right =>
+            (action.type === 'read' ? right.read : right.write) && right.keys.some(glob => glob.matches(action.key)),
+        )?.source
+    }
+  }
+
+  /** The keys it may read. */
+  get readable(): Glob {
+    this.#readable ??= unionOf(this.#keyRights.filter(({ read }) => read).flatMap(({ keys }) => keys))
+    return this.#readable
+  }
+
+  #connectSource(): Source | undefined {
+    const clientId = utf8(this.#subject.clientId)
+    for (const [source, resource] of this.#brokerResources()) {
+      if (resource.method !== 'Connect') continue
+      const globs = resource.clientIds
+      if (globs === undefined || globs.some(glob => glob.for(this.#subject)?.matches(clientId))) return source
+    }
+    return undefined
+  }
+
+  #topicSource(method: TopicRight['method'], topic: string): Source | undefined {
+    this.#topics ??= Array.from(this.#topicRights())
+    const levels = topic.split('/')
+    return this.#topics.find(right => right.method === method && right.topics.some(pattern => covers(pattern, levels)))
+      ?.source
+  }
+
+  *#topicRights(): Iterable<TopicRight> {
+    for (const [source, resource] of this.#brokerResources()) {
+      if (resource.method === 'Connect') continue
+      const topics = resource.topics.flatMap(topic => {
+        const text = fill(topic, this.#subject, literalTopic)
+        return text === undefined ? [] : [text.split('/')]
+      })
+      yield { source, method: resource.method, topics }
+    }
+  }
+
+  get #keyRights(): readonly KeyRight[] {
+    this.#keys ??= this.#mine.flatMap(rule =>
+      (this.#policy.rules[rule]?.stateStoreResources ?? []).map(({ method, keys }, index) => ({
+        source: `rules[${rule}].stateStoreResources[${index}]`,
+        read: method !== 'Write',
+        write: method !== 'Read',
+        keys: keys.flatMap(key => keyGlob(key, this.#subject) ?? []),
+      })),
+    )
+    return this.#keys
+  }
+
+  *#brokerResources() {
+    for (const rule of this.#mine)
+      for (const [index, resource] of (this.#policy.rules[rule]?.brokerResources ?? []).entries())
+        yield [`rules[${rule}].brokerResources[${index}]`, resource] as const
+  }
+}
+
+function isAbout({ usernames, clientIds, attributes }: Principals, subject: Subject): boolean {
+  if (subject.username !== undefined && usernames.includes(subject.username)) return true
+  const has = subject.attributes ?? {}
+  return (
+    clientIds.includes(subject.clientId) ||
+    attributes.some(wanted =>
+      Object.entries(wanted).every(([name, value]) => Object.hasOwn(has, name) && has[name] === value),
+    )
+  )
+}
+
+function keyGlob(key: KeyPattern, subject: Subject): Glob | undefined {
+  if (key.type === 'Pattern') return key.glob.for(subject)
+  const text = key.type === 'String' ? fill(key.text, subject, literal => literal) : undefined
+  const bytes = key.type === 'Binary' ? key.bytes : text === undefined ? undefined : utf8(text)
+  return bytes && { words: 1, matches: candidate => sameBytes(candidate, bytes) }
+}
+
+const unionOf = (globs: readonly Glob[]): Glob => ({
+  words: globs.reduce((sum, { words }) => sum + words, 0),
+  matches: key => globs.some(glob => glob.matches(key)),
+})

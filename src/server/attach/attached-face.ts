@@ -1,0 +1,141 @@
+import { filter, firstValueFrom, from, map, merge, type Observable } from 'rxjs'
+import { ClosedError, OutcomeUnknownError } from '../../core/util/errors.js'
+import type { DumpLine } from '../../node/dump/dump-line.js'
+import type { AuditEvent } from '../../node/net/audit.js'
+import type {
+  ConnectedClient,
+  Fault,
+  LoadOptions,
+  LoadResult,
+  StorageStatus,
+  StoredKey,
+} from '../host/running-store.js'
+import { stage } from '../host/stage.js'
+import { storedKey } from '../host/stored-key.js'
+import { isReplacing, LOADING, linesFrom, restore } from '../host/transfer.js'
+import type { RequestReport } from '../service/state-store-server.js'
+import type { ClusterStatus } from '../storage/cluster-status.js'
+import type { AttachedState, AttachedStats, AttachedStore } from './attached-store.js'
+import type { Desk } from './desk.js'
+import type { Settings } from './options.js'
+import { AttachedService } from './service.js'
+
+const IDLE: AttachedStats = { keys: 0, bytes: 0, watches: 0, requests: 0, errors: 0, notifications: 0 }
+
+/** What others see of an attached store, whether it serves or not. */
+export class AttachedFace implements AttachedStore {
+  readonly clientId: string
+  readonly url: string
+  readonly state$: Observable<AttachedState>
+  readonly requests$: Observable<RequestReport>
+  readonly drift$: Observable<number>
+  readonly faults$: Observable<Fault>
+  readonly storage$: Observable<StorageStatus>
+  readonly audit$: Observable<AuditEvent>
+  readonly #service: AttachedService
+  readonly #keeping: Settings['keeping']
+
+  /** Throws {@link ArgumentError} for what is wrong with the address or how to connect. */
+  constructor(url: string, settings: Settings) {
+    const service = new AttachedService(url, settings)
+    const { protocol, host, pathname } = new URL(url)
+    this.clientId = settings.clientId
+    this.url = `${protocol}//${host}${pathname === '/' ? '' : pathname}`
+    this.state$ = service.state$
+    this.requests$ = service.requests$
+    this.drift$ = service.drift$
+    this.faults$ = service.faults$
+    this.storage$ = service.storage$
+    this.audit$ = service.audit$
+    this.#service = service
+    this.#keeping = settings.keeping
+  }
+
+  get state(): AttachedState {
+    return this.#service.state
+  }
+
+  get startedAt(): number | undefined {
+    return this.#desk?.startedAt
+  }
+
+  get stats(): AttachedStats {
+    if (this.#desk === undefined) return IDLE
+    const { engine, server } = this.#desk
+    const { size: keys, bytes, watchers } = engine
+    return { keys, bytes, watches: watchers.count, ...server.counters }
+  }
+
+  get keyspace(): number {
+    return this.#desk?.engine.keyspace ?? 0
+  }
+
+  get drift(): number {
+    return this.#desk?.engine.drift(this.#keeping.clock.now()) ?? 0
+  }
+
+  get cluster(): ClusterStatus | undefined {
+    return this.#service.cluster
+  }
+
+  get clients(): readonly ConnectedClient[] {
+    return this.#desk?.guests.present ?? []
+  }
+
+  peek(key: string | Uint8Array): StoredKey | undefined {
+    return this.#desk && storedKey(this.#desk.engine, key)
+  }
+
+  *watchedBy(clientId: string): Iterable<Uint8Array> {
+    const guest = this.#desk?.guests.find(clientId)
+    if (guest !== undefined) yield* this.#desk?.engine.watchedBy(guest) ?? []
+  }
+
+  dump(): Iterable<DumpLine> {
+    return linesFrom(Array.from(this.#desk?.engine.records() ?? []))
+  }
+
+  async load(
+    lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
+    options: LoadOptions = {},
+  ): Promise<LoadResult> {
+    const replace = isReplacing(options)
+    const desk = this.#serving()
+    const records = await stage(lines, desk.engine.latestClock(this.#keeping.clock.now()))
+    // Another one may have its place by now, or it has other keys.
+    if (this.#desk !== desk) throw new ClosedError('The store does not serve any more; nothing was loaded')
+    const restored$ = from(restore(desk.server, records, replace, this.#keeping))
+    const { loaded, versionsKept, expired, deleted } = await firstValueFrom(merge(restored$, this.#over(desk)))
+    return { loaded, versionsKept, expired, deleted }
+  }
+
+  close(): Promise<void> {
+    return this.#service.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  get #desk(): Desk | undefined {
+    return this.#service.desk
+  }
+
+  #serving(): Desk {
+    if (this.#desk !== undefined) return this.#desk
+    const { state } = this.state
+    if (state === 'standby') throw new ClosedError('Another store serves, and has the keys; load them there')
+    if (state === 'closed') throw new ClosedError('The store is closed; attach another one')
+    throw new ClosedError('The store does not serve yet; try again when it does')
+  }
+
+  /** Who stops to serve answers nobody any more. */
+  #over(desk: Desk): Observable<never> {
+    return this.state$.pipe(
+      filter(() => this.#desk !== desk),
+      map(() => {
+        throw new OutcomeUnknownError('the store does not serve any more', undefined, LOADING)
+      }),
+    )
+  }
+}

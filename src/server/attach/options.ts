@@ -1,0 +1,133 @@
+import type { ConnectOptions } from '../../client/connect/connect.js'
+import { checkChoice, checkPositiveInteger } from '../../core/util/check.js'
+import { systemClock } from '../../core/util/clock.js'
+import { ArgumentError, shown } from '../../core/util/errors.js'
+import { checkOptionNames } from '../../core/util/option-names.js'
+import type { Policy } from '../access/policy.js'
+import type { ServeOptions } from '../host/options.js'
+import { policyOf } from '../host/security.js'
+import { defaultMaxBytes } from '../storage/memory.js'
+import { checkData, checkLog, checkPatterns } from '../storage/storage-options.js'
+import { Departures } from './departures.js'
+
+/** How to connect, as for `connect`. */
+type Connecting = Pick<
+  ConnectOptions,
+  | 'username'
+  | 'password'
+  | 'ca'
+  | 'cert'
+  | 'key'
+  | 'keyPassphrase'
+  | 'connectTimeout'
+  | 'authentication'
+  | 'credentials'
+  | 'keepAlive'
+  | 'reconnect'
+>
+
+/** What is kept, and how it is spelt, as for `serve`. */
+type Keeping = Pick<
+  ServeOptions,
+  'data' | 'persist' | 'persistKeys' | 'log' | 'opening' | 'dialect' | 'clock' | 'maxKeys' | 'maxBytes'
+>
+
+/** Options of {@link attach}. */
+export interface AttachOptions extends Connecting, Keeping {
+  /**
+   * MQTT client id, the same for all services of which one is to serve at a time: the broker lets nobody have it twice.
+   * Default `rx-statestore-service`.
+   */
+  readonly clientId?: string
+  /** Largest packet the broker may send, bytes. Default 16 MiB. */
+  readonly maximumPacketSize?: number
+  /** Most watches of keys; one more is refused with `quota-exceeded`. Default 500,000. */
+  readonly maxWatches?: number
+  /** Of one client. Default 100,000. */
+  readonly maxWatchesPerClient?: number
+  /**
+   * User property in which the broker says the id of the client that published, for brokers that can. Default: whoever
+   * the response topic belongs to is believed to ask, which only rights at the broker can make true.
+   */
+  readonly identityProperty?: string | undefined
+  /**
+   * Filter under which the broker says that a client is gone, with the last `+` for its client id: then its registrations end,
+   * unless it was heard in the last 5 s. EMQX and rmqtt have `$SYS/brokers/+/clients/+/disconnected`. Only the broker may be
+   * allowed to publish there. Default: registrations end with the first change that nobody gets.
+   */
+  readonly disconnectEvents?: string | undefined
+  /** Who may read and write which keys, as for `serve`, by client ids. Needs {@link identityProperty}. */
+  readonly policy?: string | undefined
+}
+
+/** Options with their defaults. */
+export interface Settings {
+  readonly clientId: string
+  readonly connecting: Connecting
+  readonly keeping: Required<Keeping>
+  readonly maximumPacketSize: number
+  readonly watches: { readonly most: number; readonly mostOfOwner: number }
+  readonly identityProperty: string | undefined
+  readonly policy: Policy | undefined
+  readonly departures: Departures | undefined
+}
+
+const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
+
+/** Reads options. Throws {@link ArgumentError}; what is for the connection is looked at when it is made. */
+export function settingsFrom(options: AttachOptions): Settings {
+  const { clientId = 'rx-statestore-service', maximumPacketSize = DEFAULT_PACKET_SIZE } = options
+  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined, log } = options
+  const { dialect = 'field', clock = systemClock, maxKeys = 1_000_000, maxBytes = defaultMaxBytes() } = options
+  const { maxWatches = 500_000, maxWatchesPerClient = 100_000, identityProperty, policy, disconnectEvents } = options
+  const numbers = { maximumPacketSize, maxKeys, maxBytes, maxWatches, maxWatchesPerClient }
+  for (const [name, value] of Object.entries(numbers)) checkPositiveInteger(name, value)
+  checkChoice('dialect', dialect, ['field', 'documented'])
+  checkData(data, options)
+  checkLog(log, options)
+  checkChoice('persist', persist, ['all', 'none', 'keys'])
+  checkPatterns(persistKeys, persist)
+  checkIdentity(identityProperty, policy)
+  const connecting = connectingOf(options)
+  const keeping = { data, persist, persistKeys, log, opening, dialect, clock, maxKeys, maxBytes }
+  checkOptionNames('attach', options, {
+    ...connecting,
+    ...keeping,
+    ...numbers,
+    clientId,
+    identityProperty,
+    policy,
+    disconnectEvents,
+  })
+  return {
+    clientId,
+    connecting: Object.fromEntries(Object.entries(connecting).filter(([, value]) => value !== undefined)),
+    keeping,
+    maximumPacketSize,
+    watches: { most: maxWatches, mostOfOwner: maxWatchesPerClient },
+    identityProperty,
+    policy: policy === undefined ? undefined : policyOf(policy),
+    departures: disconnectEvents === undefined ? undefined : new Departures(disconnectEvents),
+  }
+}
+
+function connectingOf(options: AttachOptions) {
+  const { username, password, ca, cert, key, keyPassphrase, connectTimeout, authentication, credentials } = options
+  // A broker that is gone is noticed soon, and found again soon.
+  const { keepAlive = 10_000, reconnect = { maximum: 1_000 } } = options
+  const secrets = { username, password, authentication, credentials }
+  return { ...secrets, ca, cert, key, keyPassphrase, connectTimeout, keepAlive, reconnect }
+}
+
+function checkIdentity(property: string | undefined, policy: string | undefined): void {
+  if (property !== undefined && (typeof property !== 'string' || property === ''))
+    throw new ArgumentError(
+      `Expected \`identityProperty\` to be the name of a user property, got \`${shown(property)}\``,
+    )
+  if (policy === undefined || property !== undefined) return
+  throw new ArgumentError(
+    'A policy needs to know who asks, and a broker does not tell: behind it any client may use the response topic of ' +
+      'another. Have the broker name the client in a user property and give `identityProperty`, or leave the policy to ' +
+      'the rules of the broker',
+  )
+}

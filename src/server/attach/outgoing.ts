@@ -1,0 +1,219 @@
+import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
+import type { Publish } from '../../core/mqtt5/publish.js'
+import { Fifo } from '../../core/util/fifo.js'
+import { PoisonMessages } from './poison-messages.js'
+
+/** What is to be known of a message besides its content. */
+export interface Handling {
+  /** Default `false`. */
+  readonly retain?: boolean
+  /** Whether this is the answer to a request that comes again when the connection is lost. Default `false`. */
+  readonly isRepeatable?: boolean
+}
+
+/** A message that was not delivered, and why. */
+export interface Drop {
+  readonly message: Publish
+  /** MQTT 5.0, section 2.4, if the broker gave one. */
+  readonly reasonCode: number | undefined
+  readonly cause: 'connection-ended' | 'too-large' | 'rejected'
+}
+
+/** A message, and who is told of its PUBACK. */
+interface Parcel extends Required<Handling> {
+  readonly message: Publish
+  readonly done: Done
+  readonly bytes: number
+  /** How often the connection ended while nothing else was in flight. */
+  losses: number
+}
+
+/** What waits may have so many bytes; from half of it on no more requests are taken. */
+const MOST_BYTES = 64 * 1024 * 1024
+/** What a message takes besides its payload, generously, bytes. */
+const OVERHEAD = 500
+/** A message that was alone in flight whenever so many connections in a row ended is taken for the cause. */
+const MAX_LOSSES = 3
+/** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
+const NO_MATCHING_SUBSCRIBERS = 16
+/** Reasons with which a broker objects to what it was sent (MQTT 5.0, section 2.4). */
+const OBJECTIONS: ReadonlySet<number | undefined> = new Set([
+  129, // malformed packet
+  130, // protocol error
+  135, // not authorized
+  144, // topic name invalid
+  148, // topic alias invalid
+  149, // packet too large
+  153, // payload format invalid
+  154, // retain not supported
+  155, // QoS not supported
+])
+
+/**
+ * Answers and notifications on their way to the broker, in their order: never more unacknowledged than it takes, and those
+ * that had no PUBACK once more when the connection is back and the broker kept the session. They have new packet ids then,
+ * which a broker cannot tell from others: it keeps none of QoS 1.
+ *
+ * One of them may be why the connection ended, as it has more levels or bytes than the broker takes. So they go again in
+ * groups, the first of one message and each twice as large as the one before: the message that ends the connection is alone
+ * in the end, and is dropped.
+ */
+export class Outgoing {
+  readonly #session: Pick<ServiceSession, 'publish' | 'sizeOf'>
+  readonly #drained: () => void
+  readonly #dropped: (drop: Drop) => void
+  #waiting = new Fifo<Parcel>()
+  /** Sent over a connection that ended, not acknowledged, and not sent again yet. */
+  #suspects = new Fifo<Parcel>()
+  /** Sent and not acknowledged, in the order in which they were sent. */
+  #sent = new Set<Parcel>()
+  /** How many suspects may be sent together next. */
+  #groupSize = 1
+  /** Whether a group of suspects is in flight, with which nothing else may be. */
+  #isProbing = false
+  readonly #poison = new PoisonMessages()
+  #bytes = 0
+  #connection: ConnectionInfo | undefined
+  #epoch = 0
+  #lost = false
+
+  /**
+   * @param drained - called when there is room for more after there was little
+   * @param dropped - called for each message that the broker does not take
+   */
+  constructor(
+    session: Pick<ServiceSession, 'publish' | 'sizeOf'>,
+    drained: () => void,
+    dropped: (drop: Drop) => void = () => undefined,
+  ) {
+    this.#session = session
+    this.#drained = drained
+    this.#dropped = dropped
+  }
+
+  /** Whether nothing should be asked for that makes more of it. */
+  get isBusy(): boolean {
+    return this.#bytes > MOST_BYTES / 2
+  }
+
+  /** Whether something was dropped since this was asked last, so that watchers do not know what they should. */
+  takeLost(): boolean {
+    const lost = this.#lost
+    this.#lost = false
+    return lost
+  }
+
+  /** Publishes, in turn. `done` is told of the PUBACK, or that the message was dropped. */
+  push(message: Publish, done: Done, { retain = false, isRepeatable = false }: Handling = {}): void {
+    const bytes = message.payload.length + OVERHEAD
+    if (this.#poison.has(message)) {
+      done(undefined)
+      return
+    }
+    if (this.#bytes + bytes > MOST_BYTES) {
+      this.#lost = true
+      done(undefined)
+      return
+    }
+    this.#bytes += bytes
+    this.#waiting.push({ message, done, bytes, retain, isRepeatable, losses: 0 })
+    this.#flush()
+  }
+
+  /** The connection is there. What was sent before goes once more, unless the broker has lost the session. */
+  connected(info: ConnectionInfo): void {
+    this.#connection = info
+    if (!info.sessionPresent) this.#suspects = this.#without(this.#suspects, () => true)
+    // Their requests come again, and are answered again.
+    else this.#waiting = this.#without(this.#waiting, ({ isRepeatable }) => isRepeatable)
+    this.#flush()
+  }
+
+  /** @param reasonCode - with which the broker ended the connection, if it gave one */
+  disconnected(reasonCode: number | undefined): void {
+    this.#connection = undefined
+    this.#epoch++
+    const unacknowledged = Array.from(this.#sent)
+    const suspects = new Fifo<Parcel>()
+    for (const parcel of [...unacknowledged, ...this.#suspects]) suspects.push(parcel)
+    this.#suspects = suspects
+    this.#sent = new Set()
+    this.#groupSize = 1
+    this.#isProbing = false
+    const [only, ...others] = unacknowledged
+    if (only !== undefined && others.length === 0) this.#suspect(only, reasonCode)
+  }
+
+  /** A message was alone in flight when the connection ended. */
+  #suspect(parcel: Parcel, reasonCode: number | undefined): void {
+    const isObjection = OBJECTIONS.has(reasonCode)
+    parcel.losses++
+    if (!isObjection && parcel.losses < MAX_LOSSES) return
+    this.#suspects = this.#without(this.#suspects, suspect => suspect === parcel)
+    const { message, done } = parcel
+    const isAnswer = message.correlationData !== undefined
+    // Without a word of the broker it may have been chance, and another notification may pass.
+    if (isAnswer || isObjection) this.#poison.add(message)
+    if (!isAnswer) this.#lost = true
+    done(undefined)
+    this.#dropped({ message, reasonCode, cause: 'connection-ended' })
+  }
+
+  #without(parcels: Fifo<Parcel>, isUnwanted: (parcel: Parcel) => boolean): Fifo<Parcel> {
+    const others = new Fifo<Parcel>()
+    for (const parcel of parcels) {
+      if (isUnwanted(parcel)) this.#bytes -= parcel.bytes
+      else others.push(parcel)
+    }
+    return others
+  }
+
+  #flush(): void {
+    const connection = this.#connection
+    if (connection === undefined) return
+    this.#probe(connection)
+    if (this.#isProbing) return
+    while (this.#sent.size < connection.receiveMaximum) {
+      const parcel = this.#waiting.shift()
+      if (parcel === undefined) return
+      this.#send(parcel, connection)
+    }
+  }
+
+  /** Sends the next group of suspects when the one before is acknowledged. */
+  #probe(connection: ConnectionInfo): void {
+    while (this.#sent.size === 0 && this.#suspects.length > 0) {
+      this.#isProbing = true
+      const groupSize = Math.min(this.#groupSize, connection.receiveMaximum)
+      this.#groupSize *= 2
+      for (let i = 0; i < groupSize; i++) {
+        const parcel = this.#suspects.shift()
+        if (parcel !== undefined) this.#send(parcel, connection)
+      }
+    }
+    if (this.#sent.size === 0) this.#isProbing = false
+  }
+
+  #send(parcel: Parcel, { maximumPacketSize }: ConnectionInfo): void {
+    const { message, done, bytes, retain } = parcel
+    if (maximumPacketSize !== undefined && this.#session.sizeOf(message) > maximumPacketSize) {
+      this.#bytes -= bytes
+      done(undefined)
+      this.#dropped({ message, reasonCode: undefined, cause: 'too-large' })
+      return
+    }
+    this.#sent.add(parcel)
+    const epoch = this.#epoch
+    const acknowledged: Done = refusal => {
+      if (epoch !== this.#epoch || !this.#sent.delete(parcel)) return
+      const wasBusy = this.isBusy
+      this.#bytes -= bytes
+      done(refusal)
+      if (refusal !== undefined && refusal.status !== NO_MATCHING_SUBSCRIBERS)
+        this.#dropped({ message, reasonCode: refusal.status, cause: 'rejected' })
+      this.#flush()
+      if (wasBusy && !this.isBusy) this.#drained()
+    }
+    this.#session.publish(message, acknowledged, retain)
+  }
+}

@@ -1,0 +1,249 @@
+import { PacketError } from '../../../core/mqtt5/packet-error.js'
+import type { Connect, Will } from '../../../core/mqtt5/packets.js'
+import type { Client } from '../../../core/mqtt5/peer.js'
+import { PublishEncoder } from '../../../core/mqtt5/publish-encoder.js'
+import * as REASON from '../../../core/mqtt5/reason-codes.js'
+import type { Clock } from '../../../core/util/clock.js'
+import { Timeouts } from '../../../core/util/timeouts.js'
+import { enter } from '../limits/account.js'
+import { Budget } from '../limits/budget.js'
+import { LIMIT } from '../limits/limits.js'
+import { NO_QUOTAS } from '../limits/quotas.js'
+import { Relief } from '../limits/relief.js'
+import { type Message, ownContent } from '../routing/delivery.js'
+import { isTooDeep } from '../routing/levels.js'
+import { RETAINED_BOUNDS, Retained } from '../routing/retained.js'
+import { Router } from '../routing/router.js'
+import { sharedFilter } from '../routing/subscription.js'
+import { Accounts } from '../session/accounts.js'
+import { Connection } from '../session/connection.js'
+import { willSize } from '../session/guest.js'
+import type { BrokerHandler } from '../session/handler.js'
+import type { Admitted, Host, Visitor } from '../session/host.js'
+import type { Link } from '../session/link.js'
+import { Session, type SessionHost } from '../session/session.js'
+import { discountSubscription } from '../session/subscription-quota.js'
+import { Absences, type AbsencesHost } from './absences.js'
+import { Afterwards } from './afterwards.js'
+import type { CoreOptions } from './core-options.js'
+
+const FOREIGN = 'the client id belongs to somebody else'
+
+/**
+ * The broker without its sockets: sessions, subscriptions and what is retained. Everything happens in the turn in which it
+ * is asked for, or when the clock says so; so that it can be driven by a simulation as well as by a network.
+ */
+export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
+  readonly handler: BrokerHandler
+  readonly clock: Clock
+  readonly budget: Budget
+  readonly accounts: Accounts
+  readonly encoder = new PublishEncoder()
+  readonly router = new Router()
+  readonly retained: Retained
+  readonly timeouts: Timeouts<() => void>
+  readonly maximumPacketSize: number
+  readonly maximumKeepAlive: number
+  readonly #sessions = new Map<string, Session>()
+  readonly #connections = new Map<Session, Connection>()
+  /** Of clients that are not let in as well; not of one while it is: what ends for it may need memory. */
+  readonly #all = new Set<Connection>()
+  readonly #absences: Absences
+  #closing = false
+  readonly #afterwards = new Afterwards()
+  readonly #relief: Relief
+
+  constructor(options: CoreOptions, handler: BrokerHandler) {
+    const { clock, maximumPacketSize, maximumKeepAlive, memoryBudget, quotas } = options
+    this.handler = handler
+    this.clock = clock
+    this.accounts = new Accounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
+    this.budget = new Budget(memoryBudget, () => this.#relief.soon())
+    this.retained = new Retained(this.budget, quotas?.total ?? RETAINED_BOUNDS)
+    this.timeouts = new Timeouts(clock, task => this.#run(task))
+    this.#absences = new Absences(this, memoryBudget)
+    this.#relief = new Relief(this, this.#all, this.#sessions)
+    this.maximumPacketSize = maximumPacketSize
+    this.maximumKeepAlive = maximumKeepAlive
+  }
+
+  /** Whose clients are let in. */
+  get connections(): Iterable<Connection> {
+    return this.#connections.values()
+  }
+
+  get connectionCount(): number {
+    return this.#connections.size
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.size
+  }
+
+  readonly now = (): number => this.clock.monotonic()
+
+  /** Takes a new network connection. */
+  accept(link: Link): Connection {
+    const connection = new Connection(link, this)
+    this.#all.add(connection)
+    return connection
+  }
+
+  ended(connection: Connection): void {
+    this.#all.delete(connection)
+  }
+
+  publish(message: Message, from: Session | undefined): number | undefined {
+    const { topic, content, retain } = message
+    if (isTooDeep(topic)) return 0
+    if (retain && content.payload.length === 0) this.retained.delete(topic)
+    else if (retain && !this.retained.set(message, this.now(), from?.account)) return undefined
+    return this.#afterwards.during(() => this.router.route(message, from))
+  }
+
+  /** One connection for a client id (MQTT 5.0, section 3.1.4), and one session, which goes on unless it is to start clean. */
+  admit(connection: Connection, connect: Connect, clientId: string, { holder, address }: Visitor): Admitted {
+    const before = this.#sessions.get(clientId)
+    if (before?.holder !== undefined && before.holder.id !== holder?.id) {
+      this.handler.shutOut?.(connection, FOREIGN)
+      throw new PacketError(REASON.notAuthorized, FOREIGN)
+    }
+    const other = before && this.#connections.get(before)
+    const account = this.accounts.of(holder, address)
+    const replacing = other !== undefined && before?.account === account
+    enter(account, replacing, () => this.handler.exceeded?.(connection, 'connect', clientId))
+    this.#all.delete(connection)
+    other?.disconnect(REASON.sessionTakenOver, 'another connection has the same client id')
+    const kept = connect.cleanStart ? undefined : this.#sessions.get(clientId)
+    if (kept === undefined && before !== undefined) this.end(before)
+    const session = kept ?? new Session(clientId, this)
+    if (kept) this.#absences.forget(kept)
+    session.expiry = Math.min(connect.sessionExpiry, LIMIT.sessionExpiry)
+    session.holder = holder
+    session.moveTo(account)
+    if (kept) this.#withdraw(kept)
+    this.#sessions.set(clientId, session)
+    this.#connections.set(session, connection)
+    this.#all.add(connection)
+    return { session, present: kept !== undefined }
+  }
+
+  leave(connection: Connection, session: Session, will: Will | undefined): void {
+    session.suspend()
+    this.#connections.delete(session)
+    session.account?.connections.give()
+    this.handler.disconnected(connection)
+    const delay = 1000 * Math.min(will?.delay ?? 0, session.expiry)
+    if (will && delay === 0) {
+      this.budget.give(willSize(will))
+      this.bequeath(connection, session, will)
+    }
+    if (session.lasting) this.#absences.begin(connection, session, will, delay)
+    else this.end(session)
+  }
+
+  /** Ends a session: it leads nowhere any more, and its last will is published. */
+  end(session: Session): void {
+    if (session.ended) return
+    for (const subscription of session.subscriptions.values()) {
+      this.router.remove(subscription)
+      discountSubscription(session, subscription.filter, this)
+    }
+    if (this.#sessions.get(session.clientId) === session) this.#sessions.delete(session.clientId)
+    this.#absences.publishWill(session)
+    this.#absences.forget(session)
+    session.end()
+  }
+
+  bequeath(client: Client, session: Session, will: Will): void {
+    // Who is too slow for a message may lose its connection: its will comes behind the message, for all others as well.
+    this.#afterwards.later(() => this.#run(() => this.#publishWill(client, session, will)))
+  }
+
+  #publishWill(client: Client, session: Session, will: Will): void {
+    // There may be other rules than when the client came.
+    if (this.#closing || this.handler.refuse(client, will)) return
+    if (will.topic === this.handler.topic) {
+      this.handler.take(client, will)
+      return
+    }
+    const { topic, payload, carried, qos, retain, messageExpiry } = will
+    const expiresAt = messageExpiry === undefined ? undefined : this.clock.monotonic() + 1000 * messageExpiry
+    const content = ownContent({ payload, carried, userProperties: {} })
+    this.publish({ topic, content, qos, retain, expiresAt }, session)
+  }
+
+  overflowed(session: Session): void {
+    const connection = this.#connections.get(session)
+    if (connection) connection.abandon()
+    else this.end(session)
+  }
+
+  pressed(): void {
+    this.#relief.make()
+  }
+
+  /**
+   * Other rules are in force: sessions and subscriptions end that are not allowed any more, also of those who are away; who
+   * is connected is told by the end of its connection, and may come back if it is welcome.
+   */
+  review(): void {
+    for (const session of Array.from(this.#sessions.values())) this.recheck(session)
+  }
+
+  recheck(session: Session, holder = session.holder): void {
+    session.holder = holder
+    const connection = this.#connections.get(session)
+    if (session.holder?.welcome === false) {
+      session.expiry = 0
+      if (connection) connection.disconnect(REASON.notAuthorized, 'this client is not allowed any more')
+      else this.end(session)
+    } else if (this.#withdraw(session))
+      connection?.disconnect(REASON.administrativeAction, 'a subscription is not allowed any more')
+    else if (connection && this.handler.overreaches?.(connection))
+      connection.disconnect(REASON.administrativeAction, 'a watch is not allowed any more')
+  }
+
+  /** Ends all connections. Last wills are not published: no connection is left to get them. */
+  close(): void {
+    this.#closing = true
+    const words = 'the broker is shutting down'
+    for (const each of [...this.connections]) each.disconnect(REASON.serverShuttingDown, words)
+    for (const session of Array.from(this.#sessions.values())) this.end(session)
+  }
+
+  /** Ends as a process that is killed: without a word. */
+  die(): void {
+    this.#closing = true
+    for (const connection of [...this.connections]) connection.cut()
+    for (const session of Array.from(this.#sessions.values())) this.end(session)
+  }
+
+  /** An error in what nobody waits for must end neither the process nor what else there is to do. */
+  #run(task: () => void): void {
+    try {
+      task()
+    } catch (error) {
+      this.handler.failed(error, '')
+    }
+  }
+
+  /** Ends what its holder may not subscribe to, and forgets what waits of it; returns whether something ended. */
+  #withdraw(session: Session): boolean {
+    const { holder } = session
+    if (holder === undefined) return false
+    session.forget(({ topic }) => !holder.mayHear(topic))
+    const filters = Array.from(session.subscriptions.keys())
+    const withdrawn = filters.filter(filter => !holder.maySubscribe(sharedFilter(filter) ?? filter))
+    for (const filter of withdrawn) this.#unsubscribe(session, filter)
+    return withdrawn.length > 0
+  }
+
+  #unsubscribe(session: Session, filter: string): void {
+    const subscription = session.unsubscribe(filter)
+    if (subscription === undefined) return
+    session.replays.delete(subscription)
+    this.router.remove(subscription)
+    discountSubscription(session, filter, this)
+  }
+}

@@ -1,0 +1,122 @@
+import type { Qos } from '../../../core/mqtt5/packets.js'
+import { type Delivery, lowerQos, type Message } from './delivery.js'
+import { FilterTrie } from './filter-trie.js'
+import { SharedGroup } from './shared-group.js'
+import { type Subscriber, type Subscription, sharedFilter } from './subscription.js'
+
+/** All subscriptions of one session that a message matches: it comes once (MQTT 5.0, section 3.3.4). */
+interface Hit {
+  qos: Qos
+  retain: boolean
+  ids: number[] | undefined
+}
+
+const NO_IDS: readonly number[] = []
+
+/** Who gets what is published. */
+export class Router {
+  readonly #subscriptions = new FilterTrie<Subscription>()
+  readonly #shared = new FilterTrie<SharedGroup>()
+  /** By the whole filter of the shared subscription. */
+  readonly #groups = new Map<string, SharedGroup>()
+
+  add(subscription: Subscription): void {
+    const { filter } = subscription
+    const shared = sharedFilter(filter)
+    if (shared === undefined) {
+      this.#subscriptions.add(filter, subscription)
+      return
+    }
+    const known = this.#groups.get(filter)
+    const group = known ?? new SharedGroup()
+    group.add(subscription)
+    if (known) return
+    this.#groups.set(filter, group)
+    this.#shared.add(shared, group)
+  }
+
+  remove(subscription: Subscription): void {
+    const { filter } = subscription
+    const shared = sharedFilter(filter)
+    if (shared === undefined) {
+      this.#subscriptions.remove(filter, subscription)
+      return
+    }
+    const group = this.#groups.get(filter)
+    group?.remove(subscription)
+    if (group === undefined || group.size > 0) return
+    this.#groups.delete(filter)
+    this.#shared.remove(shared, group)
+  }
+
+  /**
+   * Delivers a message to all who subscribe to its topic; returns to how many.
+   *
+   * @param from - who published it
+   */
+  route(message: Message, from: Subscriber | undefined): number {
+    const matches = this.#subscriptions.matches(message.topic)
+    const [first] = matches
+    let count = 0
+    // No session has one filter twice, so that nothing has to be put together.
+    if (first !== undefined) count = matches.length === 1 ? toEach(first, message, from) : toAll(matches, message, from)
+    this.#shared.match(message.topic, group => {
+      if (group.deliver(message)) count++
+    })
+    return count
+  }
+}
+
+function toEach(subscriptions: ReadonlySet<Subscription>, message: Message, from: Subscriber | undefined): number {
+  let count = 0
+  let delivery: Delivery | undefined
+  // Of those who are there now: a session that ends because of what it gets changes the set.
+  for (const subscription of Array.from(subscriptions)) {
+    const { subscriber, noLocal, retainAsPublished, id } = subscription
+    if (noLocal && subscriber === from) continue
+    const qos = lowerQos(subscription.qos, message.qos)
+    const retain = retainAsPublished && message.retain
+    // Most get the same.
+    if (delivery === undefined || id !== undefined || !isSame(delivery, qos, retain))
+      delivery = deliveryOf(message, qos, retain, id === undefined ? NO_IDS : [id])
+    subscriber.deliver(delivery)
+    count++
+  }
+  return count
+}
+
+function toAll(matches: readonly ReadonlySet<Subscription>[], message: Message, from: Subscriber | undefined): number {
+  const hits = new Map<Subscriber, Hit>()
+  for (const subscriptions of matches)
+    for (const subscription of subscriptions) gather(hits, subscription, message, from)
+  for (const [subscriber, { qos, retain, ids = NO_IDS }] of hits)
+    subscriber.deliver(deliveryOf(message, lowerQos(qos, message.qos), retain, ids))
+  return hits.size
+}
+
+function gather(
+  hits: Map<Subscriber, Hit>,
+  { subscriber, qos, id, noLocal, retainAsPublished }: Subscription,
+  { retain }: Message,
+  from: Subscriber | undefined,
+): void {
+  if (noLocal && subscriber === from) return
+  const known = hits.get(subscriber)
+  const hit = known ?? { qos, retain: false, ids: undefined }
+  if (known === undefined) hits.set(subscriber, hit)
+  if (qos > hit.qos) hit.qos = qos
+  if (retainAsPublished) hit.retain = retain
+  if (id === undefined) return
+  hit.ids ??= []
+  hit.ids.push(id)
+}
+
+const deliveryOf = (
+  { topic, content, expiresAt }: Message,
+  qos: Qos,
+  retain: boolean,
+  subscriptionIds: readonly number[],
+): Delivery => ({ topic, content, expiresAt, qos, retain, subscriptionIds })
+
+const isSame = (delivery: Delivery, qos: Qos, retain: boolean): boolean =>
+  delivery.qos === qos && delivery.retain === retain && delivery.subscriptionIds === NO_IDS

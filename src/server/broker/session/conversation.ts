@@ -1,0 +1,215 @@
+import { decodePacket } from '../../../core/mqtt5/decode.js'
+import { protocolError } from '../../../core/mqtt5/packet-error.js'
+import * as PACKET from '../../../core/mqtt5/packet-types.js'
+import type {
+  Acknowledgement,
+  Auth,
+  ClientPacket,
+  Disconnect,
+  ServerPacket,
+  Version,
+} from '../../../core/mqtt5/packets.js'
+import type { Client } from '../../../core/mqtt5/peer.js'
+import type { Content } from '../../../core/mqtt5/publish.js'
+import * as REASON from '../../../core/mqtt5/reason-codes.js'
+import { LIMIT } from '../limits/limits.js'
+import type { Accounts } from './accounts.js'
+import type { Deferred } from './deferred.js'
+import type { Host } from './host.js'
+import { Inbound } from './inbound.js'
+import type { Link } from './link.js'
+import type { Session } from './session.js'
+import { Subscribing } from './subscribing.js'
+
+/** The connection a conversation is held over. */
+export interface ConversationPeer extends Client {
+  /** Whether it is over, and takes nothing any more. */
+  readonly ended: boolean
+  /** Whether the client takes so little of what it is sent that nothing more should be done for it. */
+  readonly stalled: boolean
+  send(packet: ServerPacket): void
+  /** The client goes; its last will is not published unless it says so. */
+  goodbye(withWill: boolean): void
+  /** A step of enhanced authentication. */
+  authenticate(packet: Auth): void
+  /** The client does not take what it is sent. */
+  tooSlow(): void
+}
+
+const NO_IDS: readonly number[] = []
+const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
+/** Packets whose order counts: they wait for each other. What a client acknowledges, and PINGREQ, is heard at once. */
+const WAITS: ReadonlySet<number> = new Set([PACKET.publish, PACKET.subscribe, PACKET.unsubscribe])
+
+/** What a client that is let in says, and what is done about it. Its methods raise `PacketError` for what ends it. */
+export class Conversation {
+  readonly session: Session
+  readonly #peer: ConversationPeer
+  readonly #link: Link
+  readonly #version: Version
+  readonly #accounts: Accounts
+  readonly #inbound: Inbound
+  readonly #subscribing: Subscribing
+  readonly #deferred: Deferred
+  #leaving = false
+  /** With which the client has taken its leave; there may be something to do before. */
+  #farewell: Disconnect | undefined
+
+  /** @param early - packets that came before the client was let in; they are done first, in their turn */
+  constructor(
+    peer: ConversationPeer,
+    link: Link,
+    session: Session,
+    host: Host<never>,
+    version: Version,
+    early: Deferred,
+  ) {
+    this.session = session
+    this.#peer = peer
+    this.#link = link
+    this.#version = version
+    this.#accounts = host.accounts
+    this.#inbound = new Inbound(peer, link, session, host, version)
+    this.#subscribing = new Subscribing(peer, session, host)
+    this.#deferred = early
+  }
+
+  /** Takes a packet; it may have to wait. */
+  receive(frame: Uint8Array): void {
+    // MQTT 5.0, section 3.14.4: after DISCONNECT a client sends nothing.
+    if (this.#farewell !== undefined) return
+    const type = (frame[0] ?? 0) >> 4
+    if (WAITS.has(type) && this.#waits) this.#deferred.push(frame)
+    else this.#handle(frame)
+  }
+
+  /** The client sends no more: what waits is done, in its turn, without waiting for what it would acknowledge. */
+  leave(): void {
+    this.#leaving = true
+  }
+
+  /** Goes on with one piece of work that had to wait, if it may; returns whether there was one. */
+  proceed(): boolean {
+    if (this.#subscribing.replay()) return true
+    if (this.#peer.ended) return false
+    if (this.#deferred.length === 0) return this.#farewell !== undefined && this.#part(this.#farewell)
+    const frame = this.#holds ? undefined : this.#deferred.shift()
+    if (frame !== undefined) this.#handle(frame)
+    return frame !== undefined
+  }
+
+  /** Whether the client has said goodbye so that its last will is not to be published. */
+  get forgoesWill(): boolean {
+    return this.#farewell?.reasonCode === REASON.success
+  }
+
+  /** Whether the client sends no more. */
+  get leaving(): boolean {
+    return this.#leaving
+  }
+
+  /** What it holds, bytes, besides packets that wait. */
+  get held(): number {
+    return this.#inbound.held
+  }
+
+  /** Sends what the handler has for the client. */
+  deliver(topic: string, content: Content): void {
+    if (this.#link.unsent > LIMIT.backlog) this.#peer.tooSlow()
+    const grant = this.session.grant(topic)
+    this.session.deliver({
+      topic,
+      content,
+      qos: grant?.qos === 0 ? 0 : 1,
+      retain: false,
+      expiresAt: undefined,
+      subscriptionIds: grant?.subscriptionIds ?? NO_IDS,
+    })
+  }
+
+  /** The connection is gone. */
+  end(): void {
+    this.#deferred.clear()
+    this.#inbound.end()
+  }
+
+  /** Whether something that came before is still to be done. */
+  get #waits(): boolean {
+    return this.#deferred.length > 0 || this.#subscribing.replaying || this.#holds
+  }
+
+  /** Whether the client is to get on with what it has before anything new is done for it. */
+  get #holds(): boolean {
+    if (this.#leaving) return false
+    return this.#peer.stalled || (this.session.outbox.strained && this.#deferred.size < LIMIT.deferred)
+  }
+
+  #handle(frame: Uint8Array): void {
+    if ((frame[0] ?? 0) >> 4 === PACKET.publish) this.#inbound.publish(frame)
+    else this.#take(decodePacket(frame, this.#version, this.#accounts.mostUserProperties))
+  }
+
+  #take(packet: ClientPacket): void {
+    switch (packet.type) {
+      case 'puback':
+        this.session.outbox.puback(packet.packetId)
+        return
+      case 'pubrec':
+        this.#received(packet)
+        return
+      case 'pubcomp':
+        this.session.outbox.pubcomp(packet.packetId)
+        return
+      case 'pubrel':
+        this.#inbound.pubrel(packet.packetId)
+        return
+      case 'subscribe': {
+        const reasonCodes = this.#subscribing.subscribe(packet)
+        this.#peer.send({ type: 'suback', packetId: packet.packetId, reasonCodes })
+        return
+      }
+      case 'unsubscribe': {
+        const reasonCodes = this.#subscribing.unsubscribe(packet)
+        this.#peer.send({ type: 'unsuback', packetId: packet.packetId, reasonCodes })
+        return
+      }
+      case 'pingreq':
+        this.#link.write(PINGRESP)
+        return
+      case 'disconnect':
+        this.#goodbye(packet)
+        return
+      case 'auth':
+        this.#peer.authenticate(packet)
+        return
+      default:
+        throw protocolError(`a client must not send ${packet.type} now`)
+    }
+  }
+
+  #received({ packetId, reasonCode }: Acknowledgement): void {
+    const received = reasonCode < REASON.unspecifiedError
+    const known = this.session.outbox.pubrec(packetId, received)
+    if (!received) return
+    const outcome = known ? REASON.success : REASON.packetIdentifierNotFound
+    this.#peer.send({ type: 'pubrel', packetId, reasonCode: outcome })
+  }
+
+  #goodbye(packet: Disconnect): void {
+    const { sessionExpiry } = packet
+    if (sessionExpiry !== undefined) {
+      // MQTT 5.0, section 3.14.2.2.2
+      if (sessionExpiry > 0 && this.session.expiry === 0)
+        throw protocolError('an ending session cannot be kept after all')
+      this.session.expiry = Math.min(sessionExpiry, LIMIT.sessionExpiry)
+    }
+    this.#farewell = packet
+    this.leave()
+    if (!this.#waits) this.#part(packet)
+  }
+
+  #part({ reasonCode }: Disconnect): true {
+    this.#peer.goodbye(reasonCode !== REASON.success)
+    return true
+  }
+}

@@ -1,0 +1,149 @@
+import { PUBACK_SIZE, putPuback } from '../../../core/mqtt5/layout.js'
+import { PacketError } from '../../../core/mqtt5/packet-error.js'
+import type { Acknowledgement, Version } from '../../../core/mqtt5/packets.js'
+import type { Client } from '../../../core/mqtt5/peer.js'
+import type { InboundPublish } from '../../../core/mqtt5/publish.js'
+import { PublishDecoder } from '../../../core/mqtt5/publish-decoder.js'
+import type { ReasonCode } from '../../../core/mqtt5/reason-code.js'
+import * as REASON from '../../../core/mqtt5/reason-codes.js'
+import { keepable } from '../../../core/util/bytes.js'
+import { isTooDeep } from '../routing/levels.js'
+import { AliasTable } from './alias-table.js'
+import type { Host } from './host.js'
+import type { Link } from './link.js'
+import type { Session } from './session.js'
+
+/** What becomes of a PUBLISH. */
+interface Outcome {
+  readonly reasonCode: ReasonCode
+  readonly reasonString?: string
+}
+
+/** What a client's messages need of its connection. */
+export interface InboundPeer extends Client {
+  send(packet: Acknowledgement): void
+}
+
+const SUCCESS: Outcome = { reasonCode: REASON.success }
+const NO_PROPERTIES = {}
+const asItIs = (bytes: Uint8Array): Uint8Array => bytes
+
+/** The messages that one client publishes (MQTT 5.0, sections 3.3 and 4.3). */
+export class Inbound {
+  readonly #peer: InboundPeer
+  readonly #link: Link
+  readonly #session: Session
+  readonly #host: Host<never>
+  readonly #version: Version
+  /** Who only listens needs none. */
+  #decoder: PublishDecoder | undefined
+  readonly #aliases: AliasTable
+
+  constructor(peer: InboundPeer, link: Link, session: Session, host: Host<never>, version: Version) {
+    this.#peer = peer
+    this.#link = link
+    this.#session = session
+    this.#host = host
+    this.#version = version
+    this.#aliases = new AliasTable(host.budget)
+  }
+
+  /** Takes a packet of type PUBLISH. Raises {@link PacketError} for what ends the connection. */
+  publish(frame: Uint8Array): void {
+    this.#decoder ??= this.#newDecoder()
+    const message = this.#aliases.resolve(this.#decoder.decode(frame))
+    const { qos, packetId } = message
+    if (isTooDeep(message.topic)) throw new PacketError(REASON.topicNameInvalid, 'the topic has too many levels')
+    if (qos === 2) {
+      this.#exactlyOnce(message)
+      return
+    }
+    const refusal = this.#refusal(message)
+    const { handler } = this.#host
+    if (refusal === undefined && message.topic === handler.topic) {
+      if (qos === 1) this.#acknowledge(packetId)
+      if (handler.take(this.#peer, message)) this.#link.linger()
+      return
+    }
+    const outcome = refusal ?? this.#pass(message)
+    if (qos === 0) return
+    if (outcome === SUCCESS) this.#acknowledge(packetId)
+    else this.#peer.send({ type: 'puback', packetId, ...outcome })
+  }
+
+  /** Takes a PUBREL: its packet id may be used anew. */
+  pubrel(packetId: number): void {
+    const reasonCode = this.#session.released(packetId) ? REASON.success : REASON.packetIdentifierNotFound
+    this.#peer.send({ type: 'pubcomp', packetId, reasonCode })
+  }
+
+  /** Topics that the client has given numbers, bytes. */
+  get held(): number {
+    return this.#aliases.bytes
+  }
+
+  #acknowledge(packetId: number): void {
+    const { room } = this.#link
+    const at = room.take(PUBACK_SIZE)
+    putPuback(room.block, at, packetId)
+  }
+
+  /** The connection is gone. */
+  end(): void {
+    this.#aliases.clear()
+  }
+
+  #newDecoder(): PublishDecoder {
+    const { handler, accounts } = this.#host
+    return new PublishDecoder(this.#version, 'client', handler.topic, accounts.mostUserProperties)
+  }
+
+  /** Passed on when it comes; what comes again before PUBREL is the same message (MQTT 5.0, section 4.3.3, method A). */
+  #exactlyOnce(message: InboundPublish): void {
+    const { packetId } = message
+    const outcome = this.#session.isUnreleased(packetId) ? SUCCESS : (this.#refusal(message) ?? this.#once(message))
+    this.#peer.send({ type: 'pubrec', packetId, ...outcome })
+  }
+
+  #once(message: InboundPublish): Outcome {
+    if (!this.#session.remember(message.packetId))
+      return this.#noRoom('there is no room for another message with QoS 2')
+    if (message.topic === this.#host.handler.topic) {
+      this.#host.handler.take(this.#peer, message)
+      return SUCCESS
+    }
+    const outcome = this.#pass(message)
+    // No PUBREL follows what was refused: the next message may have the same packet id.
+    if (outcome.reasonCode >= REASON.unspecifiedError) this.#session.released(message.packetId)
+    return outcome
+  }
+
+  #refusal(message: InboundPublish): Outcome | undefined {
+    const refusal = this.#host.handler.refuse(this.#peer, message)
+    if (refusal === undefined) return undefined
+    // MQTT 3.1.1 has no other way to say so (its section 3.3.5).
+    if (this.#version === 4) throw new PacketError(REASON.notAuthorized, refusal.reason)
+    if (refusal.disconnect !== undefined) throw new PacketError(refusal.disconnect, refusal.reason)
+    return { reasonCode: REASON.notAuthorized, reasonString: refusal.reason }
+  }
+
+  /** An acknowledgement of MQTT 3.1.1 would say that the message was taken. */
+  #noRoom(reasonString: string): Outcome {
+    const reasonCode = REASON.quotaExceeded
+    if (this.#version === 4) throw new PacketError(reasonCode, reasonString)
+    return { reasonCode, reasonString }
+  }
+
+  #pass(inbound: InboundPublish): Outcome {
+    const { topic, qos, retain, payload, carried, messageExpiry } = inbound
+    const expiresAt = messageExpiry === undefined ? undefined : this.#host.clock.monotonic() + 1000 * messageExpiry
+    const own = qos > 0 || retain ? keepable : asItIs
+    const content = { payload: own(payload), carried: own(carried), userProperties: NO_PROPERTIES }
+    const receivers = this.#host.publish({ topic, content, qos, retain, expiresAt }, this.#session)
+    if (receivers === undefined) {
+      this.#host.handler.exceeded?.(this.#peer, 'publish', topic)
+      return this.#noRoom('there is no room for another retained message')
+    }
+    return receivers > 0 || qos === 0 ? SUCCESS : { reasonCode: REASON.noMatchingSubscribers }
+  }
+}

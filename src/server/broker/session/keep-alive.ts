@@ -1,0 +1,57 @@
+import type { Clock } from '../../../core/util/clock.js'
+import type { Deadline } from '../../../core/util/deadlines.js'
+import type { Timeouts } from '../../../core/util/timeouts.js'
+
+/** Watches whether a client says something in time: first CONNECT, then anything (MQTT 5.0, section 3.1.2.10). */
+export class KeepAlive {
+  readonly #clock: Clock
+  readonly #timeouts: Timeouts<() => void>
+  readonly #silent: () => void
+  #deadline: Deadline<() => void> | undefined
+  /** ms */
+  #limit = 0
+  #seen = 0
+
+  /**
+   * @param timeout - until {@link start}, ms
+   * @param silent - called when the time is over, again and again until {@link stop}
+   */
+  constructor(clock: Clock, timeouts: Timeouts<() => void>, timeout: number, silent: () => void) {
+    this.#clock = clock
+    this.#timeouts = timeouts
+    this.#silent = silent
+    this.#deadline = timeouts.add(clock.monotonic() + timeout, silent)
+  }
+
+  /** Something came. */
+  seen(): void {
+    if (this.#limit > 0) this.#seen = this.#clock.monotonic()
+  }
+
+  /** @param limit - longest silence from now on, ms; 0 for any */
+  start(limit: number): void {
+    this.stop()
+    this.#limit = limit
+    if (limit === 0) return
+    this.#seen = this.#clock.monotonic()
+    this.#arm()
+  }
+
+  stop(): void {
+    if (this.#deadline) this.#timeouts.remove(this.#deadline)
+    this.#deadline = undefined
+    this.#limit = 0
+  }
+
+  #arm(): void {
+    this.#deadline = this.#timeouts.add(this.#seen + this.#limit, this.#ring)
+  }
+
+  readonly #ring = (): void => {
+    if (this.#seen + this.#limit <= this.#clock.monotonic()) {
+      this.#silent()
+      this.seen()
+    }
+    if (this.#limit > 0) this.#arm()
+  }
+}

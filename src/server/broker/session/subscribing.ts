@@ -1,0 +1,108 @@
+import { malformed } from '../../../core/mqtt5/packet-error.js'
+import type { Subscribe, SubscriptionRequest, Unsubscribe } from '../../../core/mqtt5/packets.js'
+import type { Client } from '../../../core/mqtt5/peer.js'
+import type { ReasonCode } from '../../../core/mqtt5/reason-code.js'
+import * as REASON from '../../../core/mqtt5/reason-codes.js'
+import { isTopicFilter } from '../../../core/mqtt5/topic.js'
+import { LIMIT } from '../limits/limits.js'
+import { lowerQos } from '../routing/delivery.js'
+import { isTooDeep } from '../routing/levels.js'
+import { isShared, type Subscription, sharedFilter, subscriptionOf } from '../routing/subscription.js'
+import type { Host } from './host.js'
+import type { Session } from './session.js'
+import { countSubscription, discountSubscription } from './subscription-quota.js'
+
+const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as const
+
+/** The subscriptions of one client (MQTT 5.0, sections 3.8 and 3.10). */
+export class Subscribing {
+  readonly #client: Client
+  readonly #session: Session
+  readonly #host: Host<never>
+
+  constructor(client: Client, session: Session, host: Host<never>) {
+    this.#client = client
+    this.#session = session
+    this.#host = host
+  }
+
+  /**
+   * Grants or refuses each filter of a SUBSCRIBE; returns a reason code for each. Raises `PacketError` when one is not a filter
+   * at all. The retained messages are left to {@link replay}.
+   */
+  subscribe({ subscriptions, subscriptionId }: Subscribe): ReasonCode[] {
+    for (const { filter } of subscriptions) checkFilter(filter)
+    return subscriptions.map(request => {
+      const refusal = this.#refusal(request)
+      if (refusal !== undefined) return refusal
+      this.#grant(request, subscriptionId)
+      return GRANTED[request.qos]
+    })
+  }
+
+  /** Whether retained messages have still to be sent. */
+  get replaying(): boolean {
+    return this.#session.replays.size > 0
+  }
+
+  /** Sends the retained messages of one subscription; returns whether there was one that waited for them. */
+  replay(): boolean {
+    const [next] = this.#session.replays
+    if (next === undefined) return false
+    this.#session.replays.delete(next)
+    this.#sendRetained(next)
+    return true
+  }
+
+  /** Returns a reason code for each filter; raises `PacketError` when one is not a filter at all. */
+  unsubscribe({ filters }: Unsubscribe): ReasonCode[] {
+    for (const filter of filters) checkFilter(filter)
+    return filters.map(filter => {
+      const subscription = this.#session.unsubscribe(filter)
+      if (subscription === undefined) return REASON.noSubscriptionExisted
+      this.#host.router.remove(subscription)
+      discountSubscription(this.#session, filter, this.#host)
+      return REASON.success
+    })
+  }
+
+  #refusal({ filter }: SubscriptionRequest): ReasonCode | undefined {
+    if (!this.#host.handler.maySubscribe(this.#client, sharedFilter(filter) ?? filter)) return REASON.notAuthorized
+    if (isTooDeep(filter)) return REASON.quotaExceeded
+    if (this.#session.subscriptions.has(filter)) return undefined
+    if (countSubscription(this.#session, filter, this.#host)) return undefined
+    this.#host.handler.exceeded?.(this.#client, 'subscribe', filter)
+    return REASON.quotaExceeded
+  }
+
+  #grant(request: SubscriptionRequest, id: number | undefined): void {
+    const { router } = this.#host
+    const subscription = subscriptionOf(this.#session, request, id)
+    const before = this.#session.subscribe(subscription)
+    if (before) router.remove(before)
+    router.add(subscription)
+    const { retainHandling } = request
+    const wanted = retainHandling === 0 || (retainHandling === 1 && before === undefined)
+    if (wanted && !isShared(subscription)) this.#session.replays.add(subscription)
+  }
+
+  #sendRetained({ qos, id, filter }: Subscription): void {
+    const messages = this.#host.retained.match(filter, this.#host.clock.monotonic())
+    // More than everything that is retained waits already: the client asks for it over and over and takes none of it.
+    if (this.#session.outbox.replayed + messages.length > LIMIT.retainedMessages) return
+    for (const message of messages) {
+      this.#session.deliver({
+        ...message,
+        qos: lowerQos(qos, message.qos),
+        retain: true,
+        subscriptionIds: id === undefined ? [] : [id],
+        replayed: true,
+      })
+    }
+  }
+}
+
+/** MQTT 5.0, section 4.7.1 */
+function checkFilter(filter: string): void {
+  if (!isTopicFilter(filter)) throw malformed('a topic filter has wildcards where there may be none, or nothing in it')
+}

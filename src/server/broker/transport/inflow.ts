@@ -1,0 +1,117 @@
+import { FrameCutter } from '../../../core/mqtt5/frame-cutter.js'
+import { Fifo } from '../../../core/util/fifo.js'
+import type { Budget } from '../limits/budget.js'
+import { Unfinished, type UnfinishedHost, type UnfinishedReader } from './unfinished.js'
+
+/** What all that comes over connections shares. */
+export interface InflowHost extends UnfinishedHost {
+  readonly budget: Budget
+  readonly maximumPacketSize: number
+}
+
+/** What came over a connection and is not done with: pieces, and packets that are not complete. The budget counts it. */
+export class Inflow implements UnfinishedReader {
+  readonly overdue: () => void
+  readonly #budget: Budget
+  readonly #maximumPacketSize: number
+  #cutter: FrameCutter
+  /** What came and is not cut yet: little, as nothing more is read meanwhile. */
+  readonly #chunks = new Fifo<Uint8Array>()
+  #unread = 0
+  #held = 0
+  #kept = 0
+  readonly #unfinished: Unfinished
+
+  /** @param overdue - a packet takes longer than it may */
+  constructor(host: InflowHost, overdue: () => void) {
+    this.overdue = overdue
+    this.#budget = host.budget
+    this.#maximumPacketSize = host.maximumPacketSize
+    this.#cutter = new FrameCutter(host.maximumPacketSize)
+    this.#unfinished = new Unfinished(host, this)
+  }
+
+  /** What is counted, bytes. */
+  get held(): number {
+    return this.#held
+  }
+
+  /** What of that waits for the client and not for us, bytes: who only sends much at once keeps none. */
+  get kept(): number {
+    return this.#kept
+  }
+
+  /** A piece came. */
+  push(chunk: Uint8Array): void {
+    this.#count(chunk.length)
+    // Nearly always it is all there is, and need not wait.
+    if (this.#cutter.held + this.#unread === 0) {
+      this.#unfinished.first(chunk)
+      this.#cutter.push(chunk)
+      return
+    }
+    this.#chunks.push(chunk)
+    this.#unread += chunk.length
+  }
+
+  /** The next packet that is complete. Raises `PacketError` for one that cannot become a packet. */
+  next(): Uint8Array | undefined {
+    const frame = this.#cutter.next()
+    if (frame !== undefined) this.#end()
+    return frame
+  }
+
+  /** As {@link FrameCutter.nextPuback}. */
+  nextPuback(): number {
+    const packetId = this.#cutter.nextPuback()
+    if (packetId !== 0) this.#end()
+    return packetId
+  }
+
+  /** Cuts the next piece, when there is no packet; returns whether there was one. Raises `PacketError` for crumbs. */
+  feed(): boolean {
+    const chunk = this.#chunks.shift()
+    if (chunk === undefined) return false
+    this.#unread -= chunk.length
+    this.#unfinished.piece(chunk)
+    this.#cutter.push(chunk)
+    return true
+  }
+
+  /** Counts what is left when packets were taken. @param done - all that can be for now */
+  settle(done: boolean): void {
+    this.#count(this.#cutter.held + this.#unread - this.#held)
+    if (done) this.#kept = this.#held
+  }
+
+  /** All is done that can be: what is left is to be completed in time. */
+  watch(): void {
+    if (this.#cutter.partial) this.#unfinished.watch()
+    else this.#unfinished.begun = undefined
+  }
+
+  /** For so many ms nothing was read. */
+  postpone(ms: number): void {
+    this.#unfinished.postpone(ms)
+  }
+
+  /** Forgets it all; nothing more is to come. */
+  clear(): void {
+    this.#unfinished.stop()
+    this.#chunks.clear()
+    this.#unread = 0
+    this.#cutter = new FrameCutter(this.#maximumPacketSize)
+    this.settle(true)
+  }
+
+  /** A packet is complete. */
+  #end(): void {
+    this.#kept = 0
+    this.#unfinished.end()
+  }
+
+  #count(bytes: number): void {
+    this.#held += bytes
+    this.#budget.count(bytes)
+  }
+}

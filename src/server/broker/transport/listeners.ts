@@ -1,0 +1,205 @@
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
+import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
+import { callerOf } from '../../../node/net/caller.js'
+import type { Cut } from '../../../node/net/cuts.js'
+import { HEAD_TIMEOUTS } from '../../../node/net/head-timeouts.js'
+import { Origins } from '../../../node/net/origins.js'
+import { type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
+import { TlsHandshakes } from '../../../node/net/tls-handshakes.js'
+import { type ConnectionQuotas, Visitors } from '../../../node/net/visitors.js'
+import type { Budget } from '../limits/budget.js'
+import { listenerName } from '../session/link.js'
+import { FrameMeter } from './frame-meter.js'
+import { PacedSocket } from './paced-socket.js'
+import { connectionEvent } from './socket-gate.js'
+import type { Turns } from './turns.js'
+
+/** Where to listen. */
+export interface Addresses {
+  readonly host: string
+  /** TCP port, 0 for any. */
+  readonly port: number
+  /** WebSocket port, 0 for any. */
+  readonly wsPort: number
+  /** Origins whose pages may connect, beside those of this machine and of the host itself. */
+  readonly allowedOrigins: readonly string[]
+  /** A proxy on this machine may say, over WebSocket, where a client comes from. */
+  readonly proxied?: boolean | undefined
+  /** Listens with TLS. */
+  readonly tls?: TlsMaterial | undefined
+  /** Default any number. */
+  readonly connections?: ConnectionQuotas | undefined
+}
+
+/** What is known of a connection over WebSocket. */
+export interface Upgraded {
+  /** Between stream and socket. */
+  readonly unwrapping: FrameMeter
+  /** Where it comes from. */
+  readonly remoteAddress: string
+}
+
+/** Takes a connection: what it carries, and the socket below, which over TCP is the same. */
+export type Accept = (stream: Duplex, socket: Socket, upgraded?: Upgraded) => void
+
+/** What all connections of a broker share. */
+interface Shared {
+  readonly budget: Budget
+  readonly turns: Turns
+}
+
+/** WebSocket close codes (RFC 6455, section 7.4.1). */
+const UNSUPPORTED_DATA = 1003
+/** So long a connection that is gone without a word is not noticed, at least, ms. */
+const PROBE_AFTER = 60_000
+const ANY_NUMBER = { maxConnections: Number.POSITIVE_INFINITY, maxConnectionsPerAddress: Number.POSITIVE_INFINITY }
+const TCP_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: PROBE_AFTER } as const
+/**
+ * A client that sends no more may still have something to be read, which would be lost if its end were ours at once. With TLS
+ * that begins after the handshake: a client that closes before it is done has nothing to be read.
+ */
+const HALF_OPEN_TCP = { ...TCP_OPTIONS, allowHalfOpen: true }
+
+/** MQTT over TCP and over WebSocket. */
+export class Listeners {
+  readonly #tcp: TcpServer
+  readonly #http: HttpServer
+  readonly #sockets = new Set<Socket>()
+  readonly #visitors: Visitors
+  readonly #handshakes = new TlsHandshakes()
+  readonly #webSockets: WebSocketServer
+  readonly #shared: Shared
+  readonly #accept: Accept
+  readonly #proxied: boolean
+
+  /** @param largestFrame - of a WebSocket, bytes */
+  constructor(
+    { host, allowedOrigins, proxied = false, tls, connections = ANY_NUMBER }: Addresses,
+    largestFrame: number,
+    shared: Shared,
+    accept: Accept,
+    cut: (cut: Cut) => void,
+  ) {
+    this.#shared = shared
+    this.#accept = accept
+    this.#proxied = proxied
+    this.#tcp = tls ? createTlsServer({ ...TCP_OPTIONS, ...tlsOptions(tls) }) : createTcpServer(HALF_OPEN_TCP)
+    this.#tcp.on(connectionEvent(this.#tcp), (socket: Socket) => {
+      socket.allowHalfOpen = true
+      accept(socket, socket)
+    })
+    this.#http = tls
+      ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOptions(tls) }, explain)
+      : createHttpServer(HEAD_TIMEOUTS, explain)
+    this.#visitors = new Visitors(connections, cut)
+    for (const server of this.servers) {
+      this.#visitors.guard(server, listenerName(server === this.#tcp ? 'tcp' : 'websocket', tls !== undefined))
+      server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
+      if (server instanceof TlsServer) this.#handshakes.watch(server)
+    }
+    const origins = new Origins(host, allowedOrigins)
+    this.#webSockets = new WebSocketServer({
+      noServer: true,
+      maxPayload: largestFrame,
+      handleProtocols: protocols => (protocols.has('mqtt') ? 'mqtt' : false),
+      verifyClient: ({ req }: { req: IncomingMessage }, done) => done(origins.allow(req.headers), 403, 'Forbidden'),
+    })
+    this.#http.on('upgrade', (request, _socket, head) => this.#upgrade(request, head))
+  }
+
+  get servers(): readonly TcpServer[] {
+    return [this.#tcp, this.#http]
+  }
+
+  /** Who is connected, let in or not. */
+  get visitors(): Pick<Visitors, 'count' | 'refused' | 'addresses'> {
+    return this.#visitors
+  }
+
+  get port(): number {
+    return portOf(this.#tcp)
+  }
+
+  get wsPort(): number {
+    return portOf(this.#http)
+  }
+
+  /** Rejects when an address is taken. */
+  async listen({ host, port, wsPort }: Addresses): Promise<void> {
+    await listen(this.#tcp, port, host)
+    await listen(this.#http, wsPort, host)
+  }
+
+  /** Shows another certificate to clients that connect from now on. */
+  setTls(tls: TlsMaterial): void {
+    for (const server of this.servers) if (server instanceof TlsServer) server.setSecureContext(tlsOptions(tls))
+  }
+
+  /** Ends what is connected, when what was written to it has left, and frees the ports. */
+  async close(): Promise<void> {
+    const closed = Promise.all([closeServer(this.#tcp), closeServer(this.#http)])
+    for (const socket of this.#sockets) socket.destroySoon()
+    this.#handshakes.destroy()
+    await closed
+  }
+
+  #upgrade(request: IncomingMessage, head: Buffer): void {
+    const below = request.socket
+    below.setNoDelay(true)
+    below.setKeepAlive(true, PROBE_AFTER)
+    const paced = new PacedSocket(below, this.#shared.turns)
+    const caller = callerOf(below.remoteAddress ?? '', request.headers['x-forwarded-for'], this.#proxied)
+    this.#webSockets.handleUpgrade(request, paced, head, webSocket => this.#connected(webSocket, below, caller))
+  }
+
+  #connected(webSocket: WebSocket, socket: Socket, remoteAddress: string): void {
+    const meter = new FrameMeter(socket, this.#shared.budget)
+    // Heard before the stream hears of it.
+    webSocket.on('message', (data: Buffer, isBinary) => {
+      meter.frame(data.length)
+      // MQTT 5.0, section 6: Control Packets are sent in binary frames.
+      if (!isBinary) webSocket.close(UNSUPPORTED_DATA)
+    })
+    for (const event of ['ping', 'pong']) webSocket.on(event, (data: Buffer) => meter.control(data.length))
+    const stream = createWebSocketStream(webSocket)
+    stream.on('data', (chunk: Uint8Array) => meter.read(chunk.length))
+    stream.on('close', () => meter.clear())
+    this.#accept(stream, socket, { unwrapping: meter, remoteAddress })
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
+  }
+}
+
+function explain(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(426).end('This is an MQTT broker: use WebSocket\n')
+}
+
+const listen = (server: TcpServer | HttpServer, port: number, host: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+
+// A server that never listened reports an error on close, which says nothing new.
+const closeServer = (server: TcpServer | HttpServer): Promise<void> =>
+  new Promise(resolve => server.close(() => resolve()))
+
+function portOf(server: TcpServer | HttpServer): number {
+  const address: AddressInfo | string | null = server.address()
+  return address !== null && typeof address === 'object' ? address.port : 0
+}

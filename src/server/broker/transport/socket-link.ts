@@ -1,0 +1,229 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import * as PACKET from '../../../core/mqtt5/packet-types.js'
+import type { Deadline } from '../../../core/util/deadlines.js'
+import { LIMIT } from '../limits/limits.js'
+import type { Accounts } from '../session/accounts.js'
+import type { Connection } from '../session/connection.js'
+import type { Link } from '../session/link.js'
+import type { FrameMeter } from './frame-meter.js'
+import { Inflow, type InflowHost } from './inflow.js'
+import type { Upgraded } from './listeners.js'
+import { Outflow } from './outflow.js'
+import { Tempo } from './tempo.js'
+import type { Turns } from './turns.js'
+
+/** What all links of a broker share. */
+export interface LinkHost extends InflowHost {
+  readonly accounts: Accounts
+  readonly turns: Turns
+}
+
+/** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
+export class SocketLink implements Link {
+  readonly remoteAddress: string | undefined
+  readonly transport: 'tcp' | 'websocket'
+  readonly secure: TLSSocket | undefined
+  readonly #stream: Duplex
+  readonly #host: LinkHost
+  readonly #outflow: Outflow
+  readonly #inflow: Inflow
+  #begun = false
+  readonly #unwrapping: FrameMeter | undefined
+  readonly #tempo: Tempo
+  readonly room: Link['room']
+  #connection: Connection | undefined
+  /** Work is under way, or waits for its turn. */
+  #working = false
+  #paused = false
+  /** The client sends no more. */
+  #ended = false
+  #closing: Deadline<() => void> | undefined
+
+  /**
+   * @param socket - below the stream; over TCP the stream itself
+   * @param upgraded - over WebSocket
+   */
+  constructor(stream: Duplex, socket: Socket, host: LinkHost, upgraded?: Upgraded) {
+    this.remoteAddress = upgraded?.remoteAddress ?? socket.remoteAddress
+    this.transport = stream === socket ? 'tcp' : 'websocket'
+    this.secure = socket instanceof TLSSocket ? socket : undefined
+    this.#stream = stream
+    this.#host = host
+    this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
+    this.#inflow = new Inflow(host, () => this.#connection?.overdue('a packet'))
+    this.#unwrapping = upgraded?.unwrapping
+    this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
+    this.room = this.#outflow
+  }
+
+  get unsent(): number {
+    return this.#outflow.unsent
+  }
+
+  get held(): number {
+    const unsent = this.unsent > LIMIT.unsent ? this.unsent : 0
+    return this.#inflow.kept + (this.#unwrapping?.held ?? 0) + unsent
+  }
+
+  get underway(): number {
+    const unsent = this.unsent > LIMIT.unsent ? 0 : this.unsent
+    return this.#inflow.held - this.#inflow.kept + unsent
+  }
+
+  write(piece: Uint8Array): void {
+    this.#outflow.write(piece)
+  }
+
+  isLarge(piece: Uint8Array): boolean {
+    return this.#outflow.isLarge(piece)
+  }
+
+  linger(): void {
+    this.#outflow.linger()
+  }
+
+  end(): void {
+    this.#inflow.clear()
+    this.#outflow.end()
+    const { timeouts, clock } = this.#host
+    this.#closing ??= timeouts.add(clock.monotonic() + LIMIT.closeTimeout, this.#destroyed)
+  }
+
+  destroy(): void {
+    // The stream tells of its end later; who gives it up for its memory wants that at once.
+    this.#inflow.clear()
+    this.#unwrapping?.clear()
+    this.#outflow.drop()
+    this.#stream.destroy()
+  }
+
+  /** Reads for a connection from now on. */
+  attach(connection: Connection): void {
+    this.#connection = connection
+    this.#stream.on('data', (chunk: Uint8Array) => this.#read(chunk))
+    this.#stream.on('end', () => {
+      this.#ended = true
+      connection.leave()
+      this.wake()
+    })
+    // Its end says all there is to say.
+    this.#stream.on('error', this.#destroyed)
+    this.#stream.on('close', () => this.#closed())
+  }
+
+  readonly #destroyed = (): void => this.destroy()
+
+  #read(chunk: Uint8Array): void {
+    const connection = this.#connection
+    // After the end nothing is listened to; but what comes has to be read for the network to close.
+    if (connection === undefined || connection.ended) return
+    // Whoever does not begin with CONNECT gets no answer (MQTT 5.0, section 3.1), and the rest of it is not waited for.
+    if (!this.#begun && (chunk[0] ?? 0) >> 4 !== PACKET.connect) {
+      connection.cut()
+      return
+    }
+    this.#begun = true
+    connection.seen()
+    this.#inflow.push(chunk)
+    this.#tempo.bytes += chunk.length
+    this.wake()
+  }
+
+  /** The network has taken what it had: what waited for that goes on. */
+  #taken(): void {
+    if (this.#paused || this.#ended) this.wake()
+  }
+
+  wake(): void {
+    if (this.#working || this.#tempo.pausing) return
+    this.#working = true
+    if (!this.#host.turns.begin(this.#slice)) this.#pause(true)
+  }
+
+  /** Packets, one after the other, until the time is over, it is ahead of its rate, or it takes no more. */
+  readonly #slice = (until: number): boolean => {
+    const connection = this.#connection
+    if (connection === undefined) return false
+    this.#outflow.hold()
+    // Whose it is, and how much it may send, is known when it is let in.
+    const room = connection.open ? this.#tempo.room(connection.account) : 1
+    const left = this.#packets(connection, until, room)
+    this.#outflow.release()
+    this.#inflow.settle(!left)
+    const slowed = !connection.ended && this.#tempo.settle(connection.account)
+    this.#pause(left || slowed || (connection.stalled && !connection.ended))
+    if (slowed) {
+      connection.seen()
+      this.#working = false
+      return false
+    }
+    if (left) {
+      // What comes meanwhile is not read; that is not the client's silence.
+      connection.seen()
+      return true
+    }
+    this.#working = false
+    if (this.#ended && !connection.stalled) connection.finish()
+    else if (!connection.ended) this.#inflow.watch()
+    return false
+  }
+
+  /** Returns whether there may be more. */
+  #packets(connection: Connection, until: number, room: number): boolean {
+    let taken = 0
+    try {
+      while (!connection.ended && !connection.stalled) {
+        // What a client acknowledges takes less time than a look at the clock, and there is but one piece of it.
+        if (connection.open && this.#acknowledged(connection)) continue
+        if (taken >= room) return true
+        if (!connection.proceed()) {
+          const frame = this.#inflow.next()
+          if (frame !== undefined) {
+            taken++
+            connection.receive(frame)
+          } else if (!this.#inflow.feed()) return false
+        }
+        if (this.#host.clock.monotonic() >= until) return true
+      }
+    } catch (error) {
+      connection.fail(error)
+    } finally {
+      this.#tempo.packets += taken
+    }
+    return false
+  }
+
+  /** A pause is over, in which the client was not read: that is neither its silence nor its slowness. */
+  #goOn(paused: number): void {
+    const connection = this.#connection
+    connection?.seen()
+    this.#inflow.postpone(paused)
+    // It may take more than one.
+    if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.wake()
+  }
+
+  #acknowledged(connection: Connection): boolean {
+    const packetId = this.#inflow.nextPuback()
+    if (packetId === 0) return false
+    connection.acknowledged(packetId)
+    return true
+  }
+
+  /** What is not read stays with the system, which slows the sender down. */
+  #pause(paused: boolean): void {
+    if (paused === this.#paused) return
+    this.#paused = paused
+    if (paused) this.#stream.pause()
+    else this.#stream.resume()
+  }
+
+  #closed(): void {
+    if (this.#closing) this.#host.timeouts.remove(this.#closing)
+    this.#tempo.stop()
+    this.#inflow.clear()
+    this.#connection?.lost()
+    this.#connection = undefined
+  }
+}

@@ -1,0 +1,57 @@
+import { checkOptionNames, type OptionNames } from '../../core/util/option-names.js'
+import type { AttachedStore, RunningStore } from '../index.js'
+import type { ConsoleOptions } from './console-options.js'
+import { ConsoleServer } from './console-server.js'
+import { packageVersion } from './version.js'
+
+export type { GivenServer } from '../../node/net/mount.js'
+export type { ConsoleServer } from './console-server.js'
+export type { BrokerLogin } from './contract.js'
+
+/** Options of {@link serveConsole}. */
+export interface ServeConsoleOptions
+  extends Partial<
+    Pick<
+      ConsoleOptions,
+      'host' | 'port' | 'token' | 'seed' | 'tls' | 'server' | 'path' | 'publicUrl' | 'brokerUrl' | 'brokerLogin'
+    >
+  > {}
+
+const NAMES: OptionNames<ServeConsoleOptions> = {
+  host: true,
+  port: true,
+  token: true,
+  seed: true,
+  tls: true,
+  server: true,
+  path: true,
+  publicUrl: true,
+  brokerUrl: true,
+  brokerLogin: true,
+}
+
+/**
+ * Serves the console of a store, of an attached one with the `brokerUrl` of its broker for browsers: on a port of its own (`127.0.0.1:8080` unless `host` and `port` say otherwise), or on a
+ * given server, below `/console`. Rejects with the system's error when the port is taken, and with {@link ArgumentError} for
+ * a wrong option.
+ *
+ * @example
+ * ```ts
+ * await using console = await serveConsole(store, { server, publicUrl: 'https://panel.example/console/' })
+ * print(console.link)
+ * ```
+ *
+ * @example
+ * ```ts
+ * await using store = await attach('mqtt://broker')
+ * await using console = await serveConsole(store, { brokerUrl: 'ws://broker:9001', brokerLogin: { username: 'console' } })
+ * ```
+ */
+export async function serveConsole(
+  store: RunningStore | AttachedStore,
+  options: ServeConsoleOptions = {},
+): Promise<ConsoleServer> {
+  checkOptionNames('serveConsole', options, NAMES)
+  const { host = '127.0.0.1', port = 8080, seed } = options
+  return ConsoleServer.start(store, { ...options, host, port, seed, version: packageVersion() })
+}

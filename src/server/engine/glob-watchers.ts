@@ -1,0 +1,175 @@
+import { CommandError } from '../../core/protocol/parse-command.js'
+import { GlobChains, type GlobWords } from './glob-chains.js'
+import { GlobIndex, type WatchedGlob } from './glob-index.js'
+
+/** What a glob takes besides itself and each word of its states, and what each of its registrations takes, bytes of the heap. */
+const GLOB_OVERHEAD = 2_048
+const WORD_OVERHEAD = 1_024
+const REGISTRATION_OVERHEAD = 256
+
+/**
+ * Most words of the globs that begin with the same bytes, up to 64, of one owner and in all: with these every change of a key
+ * that begins alike is compared. The same glob of several connections counts once.
+ */
+const MOST_WORDS_OF_OWNER = 32
+const MOST_WORDS = 128
+/** Most words of an owner with which a change of any key is compared, whatever they begin with. */
+const MOST_WORDS_OF_CHAIN = 64
+
+/** Words that count to an owner, or, negative, do not any more. */
+interface Counted extends GlobWords {
+  readonly owner: string
+}
+
+/** Who watches which keys by a glob. `C` stands for a connection. */
+export class GlobWatchers<C> {
+  readonly #index = new GlobIndex<C>()
+  readonly #byConnection = new Map<C, Set<WatchedGlob<C>>>()
+  readonly #chains = new Map<string, GlobChains>()
+  readonly #ownerOf: (connection: C) => string | undefined
+  #bytes = 0
+
+  /** @param ownerOf - to whom a connection counts; `undefined` for one that is nobody's */
+  constructor(ownerOf: (connection: C) => string | undefined) {
+    this.#ownerOf = ownerOf
+  }
+
+  /** Number of different globs. */
+  get size(): number {
+    return this.#index.size
+  }
+
+  /** What all of this takes, bytes. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Number of globs a connection watches. */
+  countOf(connection: C): number {
+    return this.#byConnection.get(connection)?.size ?? 0
+  }
+
+  /** How many bytes more a registration would take; 0 when there is one. Raises {@link CommandError} as {@link add} does. */
+  costOf(connection: C, id: string): number {
+    const known = this.#index.get(id)
+    if (known === undefined) return costOf(this.#index.prepare(id)) + REGISTRATION_OVERHEAD
+    return known.connections.has(connection) ? 0 : REGISTRATION_OVERHEAD
+  }
+
+  /**
+   * Whether it is a new registration. Raises {@link CommandError}: `syntax-error` for a glob that is too long, `quota-exceeded`
+   * for one too many of those that begin alike.
+   */
+  add(connection: C, id: string): boolean {
+    const watched = this.#index.get(id) ?? this.#watch(connection, id)
+    if (watched.connections.has(connection)) return false
+    watched.connections.add(connection)
+    this.#bytes += REGISTRATION_OVERHEAD
+    const own = this.#byConnection.get(connection)
+    if (own === undefined) this.#byConnection.set(connection, new Set([watched]))
+    else own.add(watched)
+    return true
+  }
+
+  /** Whether there was such a registration. */
+  remove(connection: C, id: string): boolean {
+    const watched = this.#index.get(id)
+    if (!watched?.connections.has(connection)) return false
+    const own = this.#byConnection.get(connection)
+    own?.delete(watched)
+    if (own?.size === 0) this.#byConnection.delete(connection)
+    this.#count(this.#unwatch(watched, connection))
+    return true
+  }
+
+  /** Forgets a connection; returns how many globs it watched. */
+  drop(connection: C): number {
+    const own = this.#byConnection.get(connection)
+    this.#byConnection.delete(connection)
+    this.#count(Array.from(own ?? []).flatMap(watched => this.#unwatch(watched, connection)))
+    return own?.size ?? 0
+  }
+
+  /** Forgets what a connection watches by the globs that fit a key, given as a binary string; returns how many. */
+  removeFitting(connection: C, key: string): number {
+    const own = this.#byConnection.get(connection)
+    if (own === undefined) return 0
+    const fitting = Array.from(this.#index.matching(key)).filter(watched => own.has(watched))
+    for (const watched of fitting) own.delete(watched)
+    if (own.size === 0) this.#byConnection.delete(connection)
+    this.#count(fitting.flatMap(watched => this.#unwatch(watched, connection)))
+    return fitting.length
+  }
+
+  /** The connections that watch a key by a glob, given as a binary string; one may come several times. */
+  *of(key: string): Iterable<C> {
+    for (const { connections } of this.#index.matching(key)) yield* connections
+  }
+
+  /** What that takes; see {@link GlobIndex.workOf}. */
+  workOf(key: string): number {
+    return this.#index.workOf(key)
+  }
+
+  #watch(connection: C, id: string): WatchedGlob<C> {
+    const watched = this.#index.prepare(id, this.#ownerOf(connection))
+    const { glob, owner } = watched
+    let [own, all] = [glob.words, glob.words]
+    for (const other of this.#index.beside(watched)) {
+      all += other.glob.words
+      if (other.owner === owner) own += other.glob.words
+    }
+    // One that is longer than all of an owner may have together is taken alone: a glob of 1,024 bytes has 33 words.
+    const isTooMuch = owner !== undefined && own > MOST_WORDS_OF_OWNER && own > glob.words
+    if (all > MOST_WORDS || isTooMuch) throw new CommandError('quota-exceeded')
+    this.#chain(watched)
+    this.#index.add(watched)
+    this.#bytes += costOf(watched)
+    return watched
+  }
+
+  /** Counts it to its owner, if there is one. */
+  #chain({ owner, prefix, glob }: WatchedGlob<C>): void {
+    if (owner === undefined) return
+    const chains = this.#chains.get(owner) ?? new GlobChains()
+    if (chains.mostWith(prefix, glob.words) > MOST_WORDS_OF_CHAIN) throw new CommandError('quota-exceeded')
+    this.#chains.set(owner, chains)
+    chains.add(prefix, glob.words)
+  }
+
+  /** Counts to owners what has come to them, and takes off what has gone. */
+  #count(changes: readonly Counted[]): void {
+    const byOwner = new Map<string, Counted[]>()
+    for (const change of changes) {
+      const ofOwner = byOwner.get(change.owner)
+      if (ofOwner === undefined) byOwner.set(change.owner, [change])
+      else ofOwner.push(change)
+    }
+    for (const [owner, ofOwner] of byOwner) {
+      const chains = this.#chains.get(owner) ?? new GlobChains()
+      if (ofOwner.length === 1) for (const { prefix, words } of ofOwner) chains.add(prefix, words)
+      else chains.addAll(ofOwner)
+      if (chains.isEmpty) this.#chains.delete(owner)
+      else this.#chains.set(owner, chains)
+    }
+  }
+
+  /** Ends a registration; returns what is to be counted for it: when others watch the glob as well, it is theirs now. */
+  #unwatch(watched: WatchedGlob<C>, connection: C): Counted[] {
+    const { connections, owner, prefix, glob } = watched
+    connections.delete(connection)
+    this.#bytes -= REGISTRATION_OVERHEAD
+    const [heir] = connections
+    if (heir === undefined) {
+      this.#index.remove(watched)
+      this.#bytes -= costOf(watched)
+    } else watched.owner = this.#ownerOf(heir)
+    if (heir !== undefined && watched.owner === owner) return []
+    const taken = owner === undefined ? [] : [{ owner, prefix, words: -glob.words }]
+    const given =
+      heir === undefined || watched.owner === undefined ? [] : [{ owner: watched.owner, prefix, words: glob.words }]
+    return [...taken, ...given]
+  }
+}
+
+const costOf = <C>({ id, glob }: WatchedGlob<C>): number => GLOB_OVERHEAD + id.length + WORD_OVERHEAD * glob.words

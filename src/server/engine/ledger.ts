@@ -1,0 +1,153 @@
+import { CommandError } from '../../core/protocol/parse-command.js'
+import { sameBytes, toBinaryString } from '../../core/util/bytes.js'
+import type { Answer, Applier, Change, Restoration } from './answer.js'
+import { AnsweredWrites } from './answered.js'
+import { apply, type Outcome } from './apply.js'
+import type { Entry, Load, Write } from './entry.js'
+import { Records, type Slot } from './records.js'
+import { NONE, refusal } from './refusal.js'
+import { readClocks } from './request.js'
+import { deleteAll, restore } from './restore.js'
+import { checkRoom } from './room.js'
+import type { State, StateRecord, StateTaker } from './state.js'
+import { VersionClock } from './version-clock.js'
+
+/** What a write takes in a log besides its payload, bytes. */
+const ENTRY_OVERHEAD = 256
+
+/** What entries make: equal entries in equal order make equal ledgers, wherever they are applied. */
+export class Ledger implements StateTaker {
+  readonly records = new Records()
+  readonly clock = new VersionClock()
+  readonly #answered = new AnsweredWrites()
+  #born: number | undefined
+
+  /** @param state - what to begin with */
+  constructor(state: State | undefined) {
+    if (state === undefined) return
+    for (const record of state.records) this.putBack(record)
+    this.resume(state)
+  }
+
+  putBack(record: StateRecord): void {
+    this.records.putBack(record)
+  }
+
+  resume({ born, version, lastNumber, answered }: Omit<State, 'records' | 'size'>): void {
+    this.#born = born
+    this.clock.keep(version)
+    this.#answered.restore(answered)
+    this.records.order.skipTo(lastNumber)
+  }
+
+  /** Time of the first entry, ms: tells this store from the one that had its place before. */
+  get born(): number | undefined {
+    return this.#born
+  }
+
+  /** What {@link capture} takes as bytes, roughly. */
+  get stateSize(): number {
+    return this.records.stateSize + this.#answered.bytes
+  }
+
+  /** Returns whether a write would leave so much less that it pays for its place in a log. */
+  frees({ command, payload }: Write): boolean {
+    const before = this.records.get(toBinaryString(command.key))
+    if (before === undefined) return false
+    if (command.verb === 'DEL') return true
+    if (command.verb === 'VDEL') return sameBytes(before.value, command.value)
+    return before.value.length - command.value.length > payload.length + ENTRY_OVERHEAD
+  }
+
+  /** The state as it is now. */
+  capture(): State {
+    const records = this.records.capture()
+    return {
+      born: this.#born,
+      version: this.clock.last,
+      lastNumber: this.records.order.last,
+      answered: this.#answered.capture(),
+      records,
+      size: records.length,
+    }
+  }
+
+  /** Applies an entry. Never throws for what a client sent. */
+  apply(entry: Entry, applier: Applier): void {
+    const { time, commands } = entry
+    this.#born ??= time
+    const expired = this.#expire(time)
+    if (expired.length > 0) applier.expired(expired)
+    let index = 0
+    for (const command of commands) {
+      if (command.type === 'write') applier.answered(index++, this.#write(command, entry))
+      else if (command.type === 'load') applier.loaded(index++, this.#load(command, entry))
+      else applier.expired(this.#begin(time))
+    }
+  }
+
+  #expire(now: number): readonly Change[] {
+    const { nextDeadline } = this.records
+    if (nextDeadline === undefined || nextDeadline > now) return NONE
+    return this.records
+      .removeDue(now)
+      .map(key => ({ key, notification: { op: 'delete' }, version: this.clock.tick(now) }))
+  }
+
+  #load(load: Load, entry: Entry): Restoration | CommandError {
+    try {
+      return restore(load, entry, this.records, this.clock)
+    } catch (error) {
+      if (error instanceof CommandError) return error
+      throw error
+    }
+  }
+
+  /** The store starts again. */
+  #begin(now: number): Change[] {
+    return Array.from(deleteAll(this.records.volatileIds(), now, this.records, this.clock))
+  }
+
+  #write(write: Write, entry: Entry): Answer {
+    const { origin } = write
+    const { time } = entry
+    const before = origin?.dup ? this.#answered.find(origin, time) : undefined
+    if (before !== undefined) return { reply: before.reply, version: before.version, changes: NONE, repeated: true }
+    const answer = this.#answer(write, entry)
+    if (origin !== undefined) this.#answered.note(origin, time, answer.reply, answer.version)
+    return answer
+  }
+
+  #answer(write: Write, entry: Entry): Answer {
+    try {
+      const { command } = write
+      const id = toBinaryString(command.key)
+      const before = this.records.get(id)
+      const outcome = this.#outcomeOf(write, entry, id, before)
+      const { reply, version, change } = outcome
+      if (change === undefined) return { reply, version, changes: NONE }
+      this.#commit(id, before, outcome)
+      return { reply, version, changes: [{ key: command.key, notification: change, version: this.clock.last }] }
+    } catch (error) {
+      return refusal(error)
+    }
+  }
+
+  #outcomeOf(write: Write, entry: Entry, id: string, before: Slot | undefined): Outcome {
+    const { command, volatile, owner } = write
+    const { time } = entry
+    const clocks = readClocks(command, write, this.clock.latest(time))
+    const next = this.clock.next(time, clocks.timestamp)
+    const { fencingToken } = clocks
+    const outcome = apply(before, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
+    if (outcome.change?.op === 'set' && outcome.record !== undefined)
+      checkRoom(this.records, { id, before, after: outcome.record }, entry, owner)
+    return outcome
+  }
+
+  #commit(id: string, before: Slot | undefined, { record, version }: Outcome): void {
+    if (version !== undefined) this.clock.keep(version)
+    if (record === undefined) this.records.remove(id)
+    else this.records.put(id, record, before)
+  }
+}

@@ -1,0 +1,59 @@
+import { Hlc } from '../../core/hlc/hlc.js'
+import { advance, laterTime, MAXIMUM_DRIFT } from '../../core/hlc/hlc-clock.js'
+
+const NODE_ID = 'StateStore'
+
+/**
+ * The store's own hybrid logical clock, from which all versions come. They only rise, whatever becomes of the wall clock:
+ * when that was set back, or ran ahead and was put right, versions stay where they were and count on until it has caught
+ * up. Nothing is refused because of it.
+ *
+ * @example
+ * ```ts
+ * const clock = new VersionClock()
+ * const version = clock.next(Date.now())
+ * clock.keep(version)
+ * ```
+ */
+export class VersionClock {
+  #last = new Hlc(0, 0, NODE_ID)
+
+  /** The newest version there is. */
+  get last(): Hlc {
+    return this.#last
+  }
+
+  /**
+   * The latest time of a clock that is believed at wall time `now`, ms: a minute ahead (state store protocol, "Clock
+   * drift"), or what the store has given out itself, which comes back in fencing tokens and in the clocks of clients.
+   */
+  latest(now: number): number {
+    return Math.max(now + MAXIMUM_DRIFT, this.#last.wallClock)
+  }
+
+  /** How far versions are ahead of wall time `now`, ms, if that is more than the clock of a client can make it; else 0. */
+  drift(now: number): number {
+    const ahead = this.#last.wallClock - now
+    return ahead > MAXIMUM_DRIFT ? ahead : 0
+  }
+
+  /** The version of a change at wall time `now` (ms) that a request with this clock asks for. */
+  next(now: number, received: Hlc = this.#last): Hlc {
+    return advance(withRoom(laterTime(this.#last, received)), now, NODE_ID, Number.POSITIVE_INFINITY)
+  }
+
+  /** Makes a version, which must be newer, the newest. */
+  keep(version: Hlc): void {
+    this.#last = version
+  }
+
+  /** The next version, kept. */
+  tick(now: number): Hlc {
+    this.#last = this.next(now)
+    return this.#last
+  }
+}
+
+// A counter at its end goes on in the next millisecond, for a change has to have a version.
+const withRoom = (floor: Hlc): Hlc =>
+  floor.counter < Number.MAX_SAFE_INTEGER ? floor : new Hlc(floor.wallClock + 1, 0, NODE_ID)

@@ -1,0 +1,88 @@
+import { BehaviorSubject, Subject } from 'rxjs'
+import type { Availability } from '../log/cluster/pulse.js'
+import type { LogEvents } from '../log/cluster/settings.js'
+import { StreamError } from '../log/cluster/stream.js'
+import type { LogFailure } from '../log/log.js'
+import type { RequestReport } from '../service/state-store-server.js'
+import type { Opened } from '../storage/storage.js'
+import type { Door } from './door.js'
+import { Life } from './life.js'
+import type { ServeOptions } from './options.js'
+import type { Fault, StorageStatus } from './running-store.js'
+
+/** What a running store tells; storage$ has the last one. */
+export interface Outlets {
+  readonly requests$: Subject<RequestReport>
+  readonly drift$: Subject<number>
+  readonly faults$: Subject<Fault>
+  readonly storage$: BehaviorSubject<StorageStatus>
+  /** The last that was said of a log that nodes share. */
+  readonly log$: BehaviorSubject<LogEvent | undefined>
+  /** What is wrong with how that log is kept, though it goes on; `undefined` for nothing. */
+  readonly concern$: Subject<unknown>
+}
+
+/** What becomes of a log that nodes share. */
+export type LogEvent =
+  | { readonly type: 'available'; readonly availability: Availability; readonly cause: unknown }
+  | { readonly type: 'outrun' }
+  | { readonly type: 'failed'; readonly error: unknown }
+
+/** Everything that was answered is there. */
+export const KEPT: StorageStatus = { state: 'kept', error: undefined }
+
+/** What becomes of what is written, by the last that the log did not take. */
+export const statusOf = (failure: LogFailure | undefined): StorageStatus =>
+  failure === undefined
+    ? KEPT
+    : { state: failure.problem === 'full' ? 'full' : 'broken', error: failure.cause ?? failure }
+
+/** Outlets without listeners. */
+export const newOutlets = (): Outlets => ({
+  requests$: new Subject(),
+  drift$: new Subject(),
+  faults$: new Subject(),
+  storage$: new BehaviorSubject(KEPT),
+  log$: new BehaviorSubject<LogEvent | undefined>(undefined),
+  concern$: new Subject(),
+})
+
+/** Starts a life of the store that is open; its log is closed again when it does not come to be. */
+export async function begin(
+  options: Required<ServeOptions>,
+  outlets: Outlets,
+  opened: Opened,
+  door: Door,
+): Promise<Life> {
+  const { requests$, drift$, faults$, storage$ } = outlets
+  const stored = (failure: LogFailure | undefined): void => storage$.next(statusOf(failure))
+  try {
+    return await Life.start(options, opened, requests$, drift$, faults$, stored, door)
+  } catch (error) {
+    await opened.log.close()
+    throw error
+  }
+}
+
+/** Where a log that nodes share says what becomes of it. */
+export const logEventsTo = ({ log$, faults$ }: Outlets): LogEvents => ({
+  available: (availability, cause) => log$.next({ type: 'available', availability, cause }),
+  outrun: () => log$.next({ type: 'outrun' }),
+  failed: error => log$.next({ type: 'failed', error }),
+  troubled: error => {
+    // While it cannot be reached that is said once.
+    if (!(error instanceof StreamError)) faults$.next({ clientId: '', error })
+  },
+})
+
+/** Where it is said how a log that nodes share is kept. */
+export const keptTo =
+  ({ concern$ }: Outlets) =>
+  (concern: unknown): void =>
+    concern$.next(concern)
+
+/** Where errors go that no client is to blame for. */
+export const faultsTo =
+  ({ faults$ }: Outlets) =>
+  (error: unknown): void =>
+    faults$.next({ clientId: '', error })

@@ -1,0 +1,79 @@
+import { checkFunction } from '../../core/util/check.js'
+import { ArgumentError } from '../../core/util/errors.js'
+import { isLoopback } from '../../core/util/host-name.js'
+import { type Warn, warnOf, warnProcess } from '../../node/net/strangers.js'
+import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
+import type { Authenticate } from '../access/login.js'
+import { parsePolicy } from '../access/parse-policy.js'
+
+/** Options of `serve` about who may do what. */
+export interface SecurityOptions {
+  /**
+   * Finds out who a client is; see {@link Authenticate}, and `inOrder`, `Passwords`, `certificates` and `Tokens`, of which
+   * one can be made. Default: no client is asked.
+   */
+  readonly authenticate?: Authenticate | undefined
+  /**
+   * Whether clients may come in that show nothing of themselves. Default only if no client is asked, and only at the
+   * loopback address.
+   */
+  readonly allowAnonymous?: boolean
+  /**
+   * Who may do what: YAML, as the `authorizationPolicies` of Azure IoT Operations. What no rule grants is refused. Default:
+   * a client that is let in may do everything.
+   */
+  readonly policy?: string | undefined
+  /** Listens with TLS 1.2 or later. Default: without. */
+  readonly tls?: TlsMaterial | undefined
+  /**
+   * Hears in a sentence what the operator of a store should know: that `allowAnonymous` lets strangers in. Default a
+   * warning of the process (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   */
+  readonly warn?: Warn | undefined
+}
+
+/** Options with their defaults. Throws {@link ArgumentError}. */
+export function checkSecurity(options: SecurityOptions, host: string): Required<SecurityOptions> {
+  const { authenticate, policy, tls, warn = warnProcess } = options
+  checkFunction('warn', warn)
+  if (authenticate !== undefined) checkFunction('authenticate', authenticate)
+  const { allowAnonymous = authenticate === undefined && isThisMachine(host) } = options
+  if (authenticate === undefined && !allowAnonymous) {
+    throw new ArgumentError(
+      `Everybody who reaches ${host} could read and write every key: give \`authenticate\`, or \`allowAnonymous: true\``,
+    )
+  }
+  if (policy !== undefined) policyOf(policy)
+  if (tls !== undefined) checkTls(tls)
+  return { authenticate, allowAnonymous, policy, tls, warn }
+}
+
+/** Tells that strangers may come in who show nothing of themselves, if they may. */
+export function warnOfStrangers({ authenticate, allowAnonymous, warn, host }: WarnedOptions): void {
+  // With `authenticate` there may be a proxy on this machine that others reach.
+  if (allowAnonymous && (authenticate !== undefined || !isThisMachine(host))) warnOf(host, warn ?? warnProcess)
+}
+
+interface WarnedOptions extends Pick<SecurityOptions, 'authenticate' | 'allowAnonymous' | 'warn'> {
+  readonly host: string
+}
+
+/** Reads the option `policy`. Throws {@link ArgumentError}. */
+export function policyOf(text: string): ReturnType<typeof parsePolicy> {
+  if (typeof text !== 'string') throw new ArgumentError('Expected `policy` to be a text of YAML')
+  try {
+    return parsePolicy(text)
+  } catch (cause) {
+    throw cause instanceof ArgumentError ? new ArgumentError(`The policy: ${cause.message}`, { cause }) : cause
+  }
+}
+
+/** Throws {@link ArgumentError} unless a certificate may take the place of the one before. */
+export function checkNewTls(before: TlsMaterial | undefined, tls: TlsMaterial): void {
+  if (before === undefined || (before.clientCa === undefined) !== (tls.clientCa === undefined))
+    throw new ArgumentError('TLS, and whether clients are asked for a certificate, is decided when the store starts')
+  checkTls(tls)
+}
+
+/** Whether what listens there can be reached from this machine alone. */
+export const isThisMachine = (host: string): boolean => host === '::1' || isLoopback(host.toLowerCase())

@@ -1,0 +1,53 @@
+import { CommandError } from '../../core/protocol/parse-command.js'
+import { checkFlag } from '../../core/util/check.js'
+import { OutcomeUnknownError, StateStoreError, type Uncertain } from '../../core/util/errors.js'
+import { checkOptionNames, type OptionNames } from '../../core/util/option-names.js'
+import { toDumpLine } from '../../node/dump/codec.js'
+import type { DumpLine } from '../../node/dump/dump-line.js'
+import type { StoredRecord } from '../engine/apply.js'
+import type { Restoration } from '../engine/engine.js'
+import type { Restored } from '../engine/entry.js'
+import { LogFailure } from '../log/log.js'
+import type { StateStoreServer } from '../service/state-store-server.js'
+import type { LoadOptions } from './running-store.js'
+
+/** What is not known to have happened, and what to do about it. */
+export const LOADING: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
+
+/** The lines of a dump, one by one: all at once would take the room of the store once more. */
+export function* linesFrom(
+  records: readonly (readonly [key: Uint8Array, record: StoredRecord])[],
+): Generator<DumpLine, void> {
+  for (const [key, record] of records) yield toDumpLine({ key, ...record })
+}
+
+/** Whether a load is to delete all other keys. Throws {@link ArgumentError} for wrong options. */
+export function isReplacing(options: LoadOptions): boolean {
+  checkOptionNames('load', options, { replace: true } satisfies OptionNames<LoadOptions>)
+  const { replace = false } = options
+  checkFlag('replace', replace)
+  return replace
+}
+
+/** Has a store take records of a dump. Rejects with `quota-exceeded`, or `request-rejected` when its log is broken. */
+export async function restore(
+  server: StateStoreServer,
+  records: readonly Restored[],
+  replace: boolean,
+  { maxKeys, maxBytes }: { readonly maxKeys: number; readonly maxBytes: number },
+): Promise<Restoration> {
+  try {
+    return await server.restore(records, replace)
+  } catch (error) {
+    if (error instanceof LogFailure) throw notKept(error)
+    if (!(error instanceof CommandError)) throw error
+    const why = `that would be more than ${maxKeys} keys or ${maxBytes} bytes, the quota has been exceeded`
+    throw new StateStoreError(error.code, `Nothing was loaded: ${why}`)
+  }
+}
+
+const notKept = (failure: LogFailure): StateStoreError => {
+  if (failure.problem === 'unknown') return new OutcomeUnknownError(failure.message, undefined, LOADING)
+  const code = failure.problem === 'full' ? 'quota-exceeded' : 'request-rejected'
+  return new StateStoreError(code, `Nothing was loaded: ${failure.message}`, { cause: failure })
+}

@@ -1,0 +1,107 @@
+import type { ByteReader } from '../../../core/util/byte-reader.js'
+import type { ByteWriter } from '../../../core/util/byte-writer.js'
+
+/** A snapshot that a node has written. */
+export interface Milestone {
+  /** Its name in the stream's place for snapshots. */
+  readonly name: string
+  readonly position: number
+  /** Bytes. */
+  readonly size: number
+}
+
+/** A node writes the state at a position down. */
+interface Claim {
+  readonly node: string
+  readonly position: number
+  readonly time: number
+}
+
+/** Who has said that it writes a snapshot and has not done so is not waited for any longer, by the log's time, ms. */
+const PATIENCE = 60_000
+
+/**
+ * Which snapshots there are, who writes the next one, and how much has come since. It is part of the state that nodes share,
+ * so that one of them writes it and not all.
+ */
+export class Milestones {
+  #last: Milestone | undefined
+  #before: Milestone | undefined
+  #claim: Claim | undefined
+  /** Of messages since the last one. */
+  #bytes = 0
+  #messages = 0
+
+  /** The newest. */
+  get last(): Milestone | undefined {
+    return this.#last
+  }
+
+  /** The one before the newest. */
+  get before(): Milestone | undefined {
+    return this.#before
+  }
+
+  /** Bytes and messages since the last one. */
+  get since(): { readonly bytes: number; readonly messages: number } {
+    return { bytes: this.#bytes, messages: this.#messages }
+  }
+
+  /** A message has come. */
+  count(bytes: number): void {
+    this.#bytes += bytes
+    this.#messages++
+  }
+
+  /** Whether nobody writes one at the log's time (ms), as far as is known. */
+  isFree(time: number): boolean {
+    return this.#claim === undefined || time - this.#claim.time > PATIENCE
+  }
+
+  /** A node wants to write the state at a position down; whether it is to do so. */
+  claim(node: string, position: number, time: number): boolean {
+    if (!this.isFree(time)) return false
+    this.#claim = { node, position, time }
+    return true
+  }
+
+  /** A node has written one. */
+  written(milestone: Milestone): void {
+    if (this.#claim !== undefined && this.#claim.position <= milestone.position) this.#claim = undefined
+    if (this.#last !== undefined && this.#last.position >= milestone.position) return
+    this.#before = this.#last
+    this.#last = milestone
+    this.#bytes = 0
+    this.#messages = 0
+  }
+
+  encode(writer: ByteWriter): void {
+    for (const milestone of [this.#last, this.#before]) encodeMilestone(writer, milestone)
+    writer.text(this.#claim?.node ?? '')
+    for (const number of [this.#claim?.position ?? 0, this.#claim?.time ?? 0, this.#bytes, this.#messages])
+      writer.float64(number)
+  }
+
+  /** Takes back what was encoded. */
+  decode(reader: ByteReader): void {
+    this.#last = decodeMilestone(reader)
+    this.#before = decodeMilestone(reader)
+    const [node, position, time] = [reader.text(), reader.float64(), reader.float64()]
+    this.#claim = node === '' ? undefined : { node, position, time }
+    this.#bytes = reader.float64()
+    this.#messages = reader.float64()
+  }
+}
+
+/** A milestone as bytes, or none. */
+export function encodeMilestone(writer: ByteWriter, milestone: Milestone | undefined): void {
+  writer.text(milestone?.name ?? '')
+  writer.float64(milestone?.position ?? 0)
+  writer.float64(milestone?.size ?? 0)
+}
+
+/** A milestone of such bytes. */
+export function decodeMilestone(reader: ByteReader): Milestone | undefined {
+  const [name, position, size] = [reader.text(), reader.float64(), reader.float64()]
+  return name === '' ? undefined : { name, position, size }
+}

@@ -1,0 +1,158 @@
+import { ByteReader } from '../../../core/util/byte-reader.js'
+import { ByteWriter } from '../../../core/util/byte-writer.js'
+import { StateStoreError } from '../../../core/util/errors.js'
+import type { Entry } from '../../engine/entry.js'
+import { decodeEntry } from '../entry-codec.js'
+import { Digest } from './digest.js'
+import { decodeEnvelope, type Envelope } from './envelope.js'
+import { diverged } from './errors.js'
+import type { LogKeys } from './log-keys.js'
+import { LogTime } from './log-time.js'
+import { Members } from './members.js'
+import { decodeMilestone, type Milestone, Milestones } from './milestones.js'
+import type { StreamMessage } from './stream.js'
+import { Trust } from './trust.js'
+
+/** What a message of the stream comes to. */
+export type Judged =
+  /** No node has sent it, or not so. */
+  | { readonly type: 'foreign'; readonly why: string }
+  /** It is out of the order of its node, or was there before. */
+  | { readonly type: 'refused'; readonly envelope: Envelope }
+  /** It counts, and more is to come before there is an entry. */
+  | { readonly type: 'piece'; readonly envelope: Envelope; readonly signer: string | undefined }
+  | {
+      readonly type: 'entry'
+      readonly envelope: Envelope
+      /** The fingerprint of the key that has signed it, if this node has that. */
+      readonly signer: string | undefined
+      /** Of the log, ms. */
+      readonly time: number
+      /** Its commands as bytes; `undefined` for none. */
+      readonly body: Uint8Array | undefined
+      /** Of a claim: whether its node is the one to write the snapshot. */
+      readonly granted: boolean
+    }
+
+/** How a node judges messages. */
+export interface Judging {
+  /** Default none: whoever may send to the log counts as a node. */
+  readonly keys?: LogKeys | undefined
+  /** Positions of messages that an operator has all nodes leave out. */
+  readonly skip?: ReadonlySet<number> | undefined
+}
+
+/** Bounds of what has no commands. */
+const NO_ROOM = { maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
+
+/**
+ * What all nodes decide alike about the messages of a stream, beside the engine: which of them count, at what time, and
+ * whether nodes have come to the same. It knows no time and no network but that of the messages.
+ */
+export class Replica {
+  readonly members = new Members()
+  readonly milestones = new Milestones()
+  readonly trust: Trust
+  readonly #judging: Judging
+  digest = new Digest()
+  #time = new LogTime()
+  #position = 0
+
+  constructor(judging: Judging = {}) {
+    this.#judging = judging
+    this.trust = new Trust(judging.keys)
+  }
+
+  /** Of the last message. */
+  get position(): number {
+    return this.#position
+  }
+
+  /** Of the last entry, ms since the Unix epoch. */
+  get time(): number {
+    return this.#time.last
+  }
+
+  /** Judges the next message. Raises `diverged`, `format` or `log-key`, and then this node has to stop. */
+  judge({ position, time: streamTime, bytes }: StreamMessage): Judged {
+    this.milestones.count(bytes.length)
+    const { keys, skip } = this.#judging
+    if (skip?.has(position)) return { type: 'foreign', why: 'it is left out, as --log-skip says' }
+    const decoded = decodeEnvelope(bytes, keys)
+    const admitted = this.trust.admit(decoded, position)
+    if ('foreign' in admitted) return { type: 'foreign', why: admitted.foreign }
+    const { envelope } = admitted
+    const { kind, node, applied } = envelope
+    if (applied >= position) return { type: 'foreign', why: 'it is of another stream' }
+    const isFirst = this.members.size === 0
+    const isSignedOnly = this.trust.since !== undefined
+    const time = Math.max(this.time, streamTime)
+    if (!this.members.take(envelope, { position, time, isSignedOnly })) return { type: 'refused', envelope }
+    const signer = decoded?.signer
+    // A log in which the first of all signs never had anybody who does not.
+    if (kind === 'signed-only' || (isFirst && decoded?.type === 'message' && decoded.signed))
+      this.trust.begin(position, signer)
+    // The first message of a life is believed to be of a node by what comes behind it.
+    const known = kind === 'start' ? undefined : this.digest.at(applied)
+    if (known !== undefined && known !== envelope.digest) throw diverged(node, applied, position)
+    if (kind === 'piece') return { type: 'piece', envelope, signer }
+    return { ...this.#entry(envelope, position, this.#time.next(streamTime)), signer }
+  }
+
+  /** What the message at a position has brought is applied. */
+  close(position: number): void {
+    this.#position = position
+    this.digest.close(position, this.time)
+  }
+
+  /** All of it but the engine's state, as bytes, for a snapshot at this position. */
+  encode(): Uint8Array {
+    const writer = new ByteWriter()
+    const { stream, time } = this.#time.state
+    for (const number of [this.#position, this.digest.value, stream, time]) writer.float64(number)
+    this.members.encode(writer)
+    this.milestones.encode(writer)
+    this.trust.encode(writer)
+    writer.float64(this.members.forgottenAt)
+    return writer.done()
+  }
+
+  /** Takes back what was encoded. Raises `damaged` and `log-key`. */
+  decode(bytes: Uint8Array): void {
+    const reader = new ByteReader(bytes)
+    const [position, digest, stream, time] = [reader.float64(), reader.float64(), reader.float64(), reader.float64()]
+    this.members.decode(reader)
+    this.milestones.decode(reader)
+    // Of a version without keys it ends here.
+    this.trust.decode(reader)
+    if (!reader.ended) this.members.forgottenAt = reader.float64()
+    this.#position = position
+    this.#time = new LogTime({ stream, time })
+    this.digest = new Digest(digest, position)
+  }
+
+  #entry(envelope: Envelope, position: number, time: number): Omit<Judged & { type: 'entry' }, 'signer'> {
+    const { kind, node } = envelope
+    const granted = kind === 'claim' && this.milestones.claim(node, position, time)
+    if (kind === 'written') {
+      const milestone = milestoneIn(envelope.body)
+      // One that is ahead would have the log trimmed without a snapshot of it.
+      if (milestone !== undefined && milestone.position < position) this.milestones.written(milestone)
+    }
+    const body = kind === 'entry' ? this.members.bodyOf(envelope) : undefined
+    return { type: 'entry', envelope, time, body, granted }
+  }
+}
+
+function milestoneIn(body: Uint8Array): Milestone | undefined {
+  try {
+    return decodeMilestone(new ByteReader(body))
+  } catch (error) {
+    if (error instanceof StateStoreError) return undefined
+    throw error
+  }
+}
+
+/** An entry of another node, at a time of the log (ms). */
+export const entryOf = (body: Uint8Array | undefined, time: number): Entry =>
+  body === undefined || body.length === 0 ? { time, ...NO_ROOM, commands: [] } : { ...decodeEntry(body), time }

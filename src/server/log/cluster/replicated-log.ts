@@ -1,0 +1,307 @@
+import { Subscription } from 'rxjs'
+import type { Entry } from '../../engine/entry.js'
+import { encodeEntry } from '../entry-codec.js'
+import { type Log, LogFailure, type LogListener, type Sharing } from '../log.js'
+import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope } from './envelope.js'
+import { givenUp, holeFound, rolledBack, superseded, tooLarge, unreadable } from './errors.js'
+import { Farewell } from './farewell.js'
+import { Follower } from './follower.js'
+import { ForeignReports } from './foreign-reports.js'
+import type { LogKeys } from './log-keys.js'
+import { LARGEST_ENTRY } from './members.js'
+import { OtherSigners } from './other-signers.js'
+import { type Availability, Pulse } from './pulse.js'
+import { entryOf, type Judged, type Replica } from './replica.js'
+import { type Parcel, Sender, WINDOW } from './sender.js'
+import type { LogSettings, ReplicatedHost } from './settings.js'
+import { SnapshotWriter } from './snapshot-writer.js'
+import type { Hole, Stream, StreamMessage } from './stream.js'
+
+/** What is on its way is waited for when the log is closed, ms. */
+const FAREWELL = 3_000
+/** Whether the stream was trimmed is asked for so long, ms. */
+const ASKED = 2_000
+const NOTHING = new Uint8Array(0)
+
+/** The log of several nodes: an entry is committed when it comes back from the stream that they share. */
+export class ReplicatedLog implements Log {
+  readonly immediate = false
+  readonly pause = 0
+  readonly sharing: Sharing
+  readonly #stream: Stream
+  readonly #nodeId: string
+  readonly #largest: number
+  readonly #replica: Replica
+  readonly #host: ReplicatedHost
+  readonly #sender: Sender
+  readonly #follower: Follower
+  readonly #writer: SnapshotWriter
+  readonly #pulse: Pulse
+  readonly #keys: LogKeys | undefined
+  readonly #foreign: ForeignReports
+  readonly #otherSigners: OtherSigners
+  /** Said once in a life that all sign. */
+  #hasSaidSignedOnly = false
+  #listener: LogListener | undefined
+  /** Why it takes nothing any more. */
+  #ended: LogFailure | undefined
+  #stopped = false
+  #trouble: unknown
+  #farewell: Farewell | undefined
+  /** When the last entry was applied, monotonic ms. */
+  #appliedAt: number
+  #moved: () => void = () => undefined
+  /** Asks why positions are missing. */
+  #jumping = Subscription.EMPTY
+
+  /** @param replica - as a snapshot has left it */
+  constructor(stream: Stream, replica: Replica, settings: LogSettings, host: ReplicatedHost) {
+    const { nodeId, reads = 'linearizable', patience = 10_000, snapshots, keys } = settings
+    const batch = Math.min(256 * 1024, stream.largest - 2 * ENVELOPE_OVERHEAD)
+    this.sharing = { window: WINDOW, batch, waiting: 32 * 1024 * 1024, reads }
+    this.#stream = stream
+    this.#nodeId = nodeId
+    this.#largest = stream.largest - ENVELOPE_OVERHEAD
+    this.#replica = replica
+    this.#host = host
+    this.#keys = keys
+    this.#foreign = new ForeignReports(host.clock, host.troubled)
+    this.#otherSigners = new OtherSigners(host.clock, host.troubled)
+    const { clock, random, capture } = host
+    this.#appliedAt = clock.monotonic()
+    const troubled = (error: unknown): void => {
+      this.#trouble = error
+      host.troubled(error)
+    }
+    const position = (): number => replica.position
+    this.#sender = new Sender(stream, {
+      clock,
+      random,
+      nodeId,
+      position,
+      seal: (parcel, life, number) => this.#seal(parcel, life, number),
+      stored: at => this.#follower.knows(at),
+      rolledBack: at => this.#fail(rolledBack(at, replica.position)),
+      troubled,
+    })
+    this.#follower = new Follower(stream, { clock, random, position, take: message => this.#take(message), troubled })
+    const writing = { capture, push: (parcel: Parcel) => this.#push(parcel), troubled }
+    this.#writer = new SnapshotWriter(stream, replica, writing, snapshots)
+    this.#pulse = new Pulse(patience, {
+      clock,
+      late: () => this.#sender.late,
+      busy: () => !this.#sender.idle || this.#sender.life === '',
+      beat: () => this.#push({ kind: 'entry', body: NOTHING }),
+      changed: availability => this.#changed(availability),
+      looked: () => this.#look(),
+    })
+  }
+
+  /** Time of the log as it should be now, ms. */
+  get now(): number {
+    return this.#replica.time + Math.floor(this.#host.clock.monotonic() - this.#appliedAt)
+  }
+
+  /** So far the stream is known to go. */
+  get known(): number {
+    return this.#follower.known
+  }
+
+  /** Whether this node takes part: its first message is in the log. */
+  get established(): boolean {
+    return this.#sender.established
+  }
+
+  /** Follows the stream, which goes to a position at least; `moved` is called when it has come further. */
+  follow(end: number, moved: () => void): void {
+    this.#moved = moved
+    this.#follower.knows(end)
+    this.#follower.start()
+    this.#pulse.start()
+  }
+
+  /** Takes part, in a life of its own. */
+  begin(life: string): void {
+    this.#pulse.sent()
+    this.#writer.begin()
+    this.#hasSaidSignedOnly = false
+    if (!this.#sender.hasLived) this.#otherSigners.begin()
+    this.#sender.begin(life)
+  }
+
+  listen(listener: LogListener): void {
+    this.#listener = listener
+  }
+
+  append(entry: Entry): void {
+    const body = this.#ended === undefined ? encodeEntry(entry) : NOTHING
+    if (this.#ended !== undefined || body.length > LARGEST_ENTRY) {
+      this.#listener?.rejected(entry, this.#ended ?? tooLarge(body.length, LARGEST_ENTRY))
+      return
+    }
+    for (let at = 0; at < body.length; at += this.#largest) {
+      const piece = body.subarray(at, at + this.#largest)
+      const isLast = at + this.#largest >= body.length
+      this.#push(isLast ? { kind: 'entry', body: piece, entry } : { kind: 'piece', body: piece })
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended !== undefined) return
+    this.#ended = new LogFailure('unavailable', 'the store is shutting down')
+    if (!this.#sender.idle && this.#pulse.availability !== 'away') {
+      this.#farewell = new Farewell(this.#host.clock, FAREWELL)
+      await this.#farewell.over
+    }
+    this.stop()
+  }
+
+  /** Ends at once: of what is on its way nobody knows what becomes. */
+  stop(): void {
+    this.#jumping.unsubscribe()
+    if (this.#stopped) return
+    this.#stopped = true
+    this.#ended ??= new LogFailure('unavailable', 'this node is being opened anew')
+    this.#pulse.stop()
+    this.#follower.stop()
+    this.#writer.stop()
+    const failure = new LogFailure('unknown', 'the log went away before it was known whether this is in it')
+    for (const entry of this.#sender.stop()) this.#listener?.rejected(entry, failure)
+    this.#farewell?.end()
+  }
+
+  #push(parcel: Parcel): void {
+    this.#pulse.sent()
+    this.#sender.push(parcel)
+  }
+
+  #seal({ kind, body }: Parcel, life: string, number: number): Uint8Array {
+    const { members, position: applied, digest } = this.#replica
+    const node = this.#nodeId
+    const replaces = kind === 'start' ? (members.get(node)?.life ?? '') : ''
+    // Not the newest one: that may be of an entry which is being applied.
+    const known = digest.at(applied) ?? digest.value
+    const clients = this.#host.clients()
+    return encodeEnvelope({ kind, node, life, number, replaces, applied, digest: known, clients, body }, this.#keys)
+  }
+
+  #take(message: StreamMessage): void {
+    const { position } = this.#replica
+    if (this.#stopped || message.position <= position) return
+    if (message.position > position + 1) {
+      this.#jump({ from: position + 1, to: message.position - 1 })
+      return
+    }
+    try {
+      this.#apply(this.#replica.judge(message), message.position)
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
+    this.#moved()
+  }
+
+  /** Trimming is what happens to a node that was away; a hole is damage. */
+  #jump(hole: Hole): void {
+    this.stop()
+    this.#jumping = new Subscription()
+    const { clock } = this.#host
+    const go = (isHole: boolean): void => {
+      this.#jumping.unsubscribe()
+      if (isHole) this.#host.troubled(holeFound(hole))
+      this.#host.outrun(isHole ? hole : undefined)
+    }
+    this.#jumping.add(clock.schedule(ASKED, () => go(false)))
+    this.#jumping.add(
+      this.#stream.bounds().subscribe({
+        next: ({ first }) => go(first <= hole.from),
+        error: error => {
+          this.#host.troubled(error)
+          go(false)
+        },
+      }),
+    )
+  }
+
+  #apply(judged: Judged, position: number): void {
+    if (judged.type === 'foreign') this.#foreign.take(position, judged.why)
+    else if (judged.type !== 'refused' && this.#sender.established && this.#isSignedOtherwise(judged.signer))
+      this.#otherSigners.heard(judged.envelope, position)
+    const envelope = judged.type === 'foreign' ? undefined : judged.envelope
+    const own = envelope?.node === this.#nodeId && this.#sender.knows(envelope.life) ? envelope : undefined
+    if (judged.type === 'entry') this.#entry(judged, own, position)
+    else if (judged.type === 'piece' && own) this.#sender.taken(own.life, own.number)
+    this.#replica.close(position)
+    this.#appliedAt = this.#host.clock.monotonic()
+    if (own === undefined) return
+    if (judged.type === 'refused') this.#sender.refused(own.life, own.number)
+    else this.#arrived(judged, own)
+  }
+
+  #entry(judged: Judged & { type: 'entry' }, own: Envelope | undefined, position: number): void {
+    const { envelope, time } = judged
+    if (own === undefined) {
+      // Before that it may be what this node itself sent before it was killed or opened anew: ours takes its place.
+      if (envelope.kind === 'start' && envelope.node === this.#nodeId && this.#sender.hasLived)
+        throw superseded(this.#nodeId)
+      this.#tellForeign(this.#entryIn(judged, position))
+      return
+    }
+    const { parcel, over } = this.#sender.taken(own.life, own.number)
+    for (const entry of over) this.#listener?.rejected(entry, givenUp())
+    if (parcel?.entry === undefined) this.#tellForeign(this.#entryIn(judged, position))
+    else this.#listener?.committed({ ...parcel.entry, time })
+  }
+
+  #entryIn({ envelope, time, body, signer }: Judged & { type: 'entry' }, position: number): Entry {
+    try {
+      return entryOf(body, time)
+    } catch (error) {
+      // A node has sent it, of another version.
+      if (signer !== undefined) throw error
+      this.#host.troubled(unreadable(envelope.node, position, error))
+      return entryOf(undefined, time)
+    }
+  }
+
+  #tellForeign(entry: Entry): void {
+    if (this.#listener?.foreign) this.#listener.foreign(entry)
+    else this.#host.apply(entry)
+  }
+
+  /** A message of ours counts, and all that came before is applied. */
+  #arrived(judged: Judged, { kind }: Envelope): void {
+    this.#pulse.arrived()
+    if (kind === 'claim') this.#writer.claimed(judged.type === 'entry' && judged.granted, this.#nodeId)
+    if (kind === 'written') this.#writer.written()
+    if (this.#sender.idle) this.#farewell?.end()
+  }
+
+  #look(): void {
+    this.#follower.look()
+    this.#foreign.look()
+    if (!this.#sender.established || this.#ended !== undefined) return
+    this.#writer.look()
+    const { trust } = this.#replica
+    if (this.#hasSaidSignedOnly || !trust.isDue || !this.#otherSigners.areGone(trust.since === undefined)) return
+    this.#hasSaidSignedOnly = true
+    this.#push({ kind: 'signed-only', body: NOTHING })
+  }
+
+  #changed(availability: Availability): void {
+    this.#host.available(availability, this.#trouble)
+    // Nobody waits for what is on its way: it shall not come into effect when all think that it is over.
+    if (availability === 'away' && this.#sender.established) this.begin(this.#host.newLife())
+  }
+
+  #isSignedOtherwise(signer: string | undefined): boolean {
+    return this.#keys !== undefined && signer !== this.#keys.fingerprint
+  }
+
+  #fail(error: unknown): void {
+    if (this.#stopped) return
+    this.#ended ??= new LogFailure('unavailable', 'this node has stopped', { cause: error })
+    this.stop()
+    this.#host.failed(error)
+  }
+}

@@ -1,0 +1,230 @@
+import { fstatSync, readFileSync } from 'node:fs'
+import { type FileHandle, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Clock, systemClock } from '../../../core/util/clock.js'
+import { StateStoreError } from '../../../core/util/errors.js'
+import { claimFiles } from './claim-files.js'
+import { claim, claimsOn } from './claims.js'
+import { fence } from './fence.js'
+import { LOCK } from './format.js'
+import { makeDirectory } from './make-directory.js'
+import { claimText, currentPlace, livenessOf, ownerOf, ownerWords, type Place } from './owner.js'
+import { withReserve } from './reserve.js'
+import { hasCode } from './system-error.js'
+
+/** How a directory is locked; all of it for specs, but for the callbacks. */
+export interface LockOptions {
+  /** Default the machine's. */
+  readonly clock?: Clock
+  /** Where this process runs; default {@link currentPlace}. */
+  readonly place?: Place
+  /** Called once when another process has taken the directory, or the lock was removed. */
+  readonly lost?: (error: StateStoreError) => void
+  /** Receives errors of the system that do not cost the directory. */
+  readonly troubled?: (error: unknown) => void
+}
+
+/** A directory that this process has. */
+export interface DirectoryLock {
+  /** Whether it was taken from an owner that may still run: it did not show itself for {@link SILENCE_MS}. */
+  readonly isForced: boolean
+  /**
+   * Raises `in-use` when another process has the directory. What was written before a check that passes is seen by each
+   * later owner.
+   */
+  check(): void
+  /** Gives it back. */
+  release(): Promise<void>
+}
+
+/** The owner changes the time of its lock so often, ms. */
+export const HEARTBEAT_MS = 2_000
+/** An owner in another place whose lock has not changed for so long is taken to have ended, ms. */
+export const SILENCE_MS = 10_000
+const POLL_MS = 250
+
+/** Claims of this process. */
+const OURS = new Set<string>()
+
+/**
+ * Takes a directory for this process. Raises `in-use` when another process has it. A process that was killed leaves its
+ * lock behind: in the same pid namespace it is known to have ended, elsewhere when its heartbeat has stopped.
+ */
+export async function lockDirectory(directory: string, options: LockOptions = {}): Promise<DirectoryLock> {
+  const { clock = systemClock } = options
+  const place = 'place' in options ? options.place : currentPlace()
+  await makeDirectory(directory)
+  const files = claimFiles(directory)
+  const before = await claimsOn(files)
+  const ended = new Set<string>()
+  for (const { text } of before) {
+    if (await isOwned(directory, text, place, clock)) throw inUse(directory, text, place)
+    ended.add(text)
+  }
+  // An owner before those that are known to have ended may be one of them that was only silent.
+  const isForced = before.some(({ text }) => ownerOf(text).isForced || livenessOf(text, place, OURS) !== 'ended')
+  const own = claimText(place, isForced)
+  OURS.add(own)
+  try {
+    const claiming = async (): Promise<string | undefined> => claim(files, own, text => !ended.has(text))
+    const other = await withReserve(directory, claiming)
+    if (other !== undefined) throw inUse(directory, other, place)
+    if (isForced) await fence(directory)
+    return new HeldLock(directory, own, await open(join(directory, LOCK), 'r+'), isForced, { ...options, clock })
+  } catch (error) {
+    OURS.delete(own)
+    throw error
+  }
+}
+
+/** The process that has a directory, in words; `undefined` when none has. */
+export async function holderOf(directory: string, clock: Clock = systemClock): Promise<string | undefined> {
+  const place = currentPlace()
+  const last = (await claimsOn(claimFiles(directory))).at(-1)
+  if (last === undefined || !(await isOwned(directory, last.text, place, clock))) return undefined
+  return ownerWords(last.text, place)
+}
+
+/** Whether the owner of a claim runs, as far as can be seen from here. */
+async function isOwned(directory: string, text: string, place: Place, clock: Clock): Promise<boolean> {
+  const liveness = livenessOf(text, place, OURS)
+  return liveness === 'unknown' ? hasHeartbeat(directory, text, clock) : liveness === 'running'
+}
+
+/** Waits until a lock changes, or has not for too long. What its time is does not matter: clocks differ, and are set. */
+async function hasHeartbeat(directory: string, text: string, clock: Clock): Promise<boolean> {
+  const begun = clock.monotonic()
+  const first = await heartbeatOf(directory, text)
+  for (;;) {
+    await new Promise<void>(resolve => void clock.schedule(POLL_MS, resolve))
+    const now = await heartbeatOf(directory, text)
+    if (now === undefined) return false
+    if (now !== first) return true
+    if (clock.monotonic() - begun >= SILENCE_MS) return false
+  }
+}
+
+/** `undefined` when there is no such claim. */
+async function heartbeatOf(directory: string, text: string): Promise<bigint | undefined> {
+  const claims = await claimsOn(claimFiles(directory))
+  const found = claims.find(each => each.text === text)
+  if (found === undefined) return undefined
+  try {
+    // Opened, as a file system of the network may say of a file that is not what it knew a while ago.
+    const file = await open(join(directory, found.name), 'r')
+    try {
+      return (await file.stat({ bigint: true })).mtimeNs
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+type HeldOptions = LockOptions & { readonly clock: Clock }
+
+class HeldLock implements DirectoryLock {
+  readonly isForced: boolean
+  readonly #directory: string
+  readonly #own: string
+  readonly #file: FileHandle
+  readonly #options: HeldOptions
+  /** When it was last seen to be ours by its name, monotonic ms. */
+  #confirmedAt: number
+  /** The time that the lock was given last, s. */
+  #beatAt = 0
+  #cancel: () => void = () => undefined
+  #beating: Promise<void> | undefined
+  #hasFailed = false
+  #state: 'held' | 'lost' | 'released' = 'held'
+
+  constructor(directory: string, own: string, file: FileHandle, isForced: boolean, options: HeldOptions) {
+    this.isForced = isForced
+    this.#directory = directory
+    this.#own = own
+    this.#file = file
+    this.#options = options
+    this.#confirmedAt = options.clock.monotonic()
+    this.#schedule()
+  }
+
+  check(): void {
+    if (this.#state === 'held' && !this.#isHeld()) this.#lose()
+    if (this.#state === 'lost') throw this.#error
+  }
+
+  async release(): Promise<void> {
+    if (this.#state === 'released') return
+    this.#cancel()
+    await this.#beating
+    const isHeld = this.#state === 'held' && this.#isHeld()
+    this.#state = 'released'
+    await this.#file.close()
+    if (isHeld) await rm(join(this.#directory, LOCK), { force: true })
+    OURS.delete(this.#own)
+  }
+
+  /**
+   * The next owner gives its lock the name of ours, and only then reads the directory. A file system of the network may
+   * show that late, so that after a pause, in which another may have come, the name is looked up.
+   */
+  #isHeld(): boolean {
+    const now = this.#options.clock.monotonic()
+    if (now - this.#confirmedAt < SILENCE_MS / 2) return fstatSync(this.#file.fd).nlink > 0
+    try {
+      if (readFileSync(join(this.#directory, LOCK), 'utf8') !== this.#own) return false
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return false
+      throw error
+    }
+    this.#confirmedAt = now
+    return true
+  }
+
+  #schedule(): void {
+    this.#cancel = this.#options.clock.schedule(HEARTBEAT_MS, () => {
+      this.#beating = this.#beat().then(() => {
+        if (this.#state === 'held') this.#schedule()
+      })
+    })
+  }
+
+  async #beat(): Promise<void> {
+    const begun = this.#options.clock.monotonic()
+    try {
+      const last = (await claimsOn(claimFiles(this.#directory))).at(-1)
+      if (last?.text !== this.#own) {
+        this.#lose()
+        return
+      }
+      // It has to be another time, also where the clock was set back, or times are kept to two seconds.
+      this.#beatAt = Math.max(this.#options.clock.now() / 1_000, this.#beatAt + HEARTBEAT_MS / 1_000)
+      await this.#file.utimes(this.#beatAt, this.#beatAt)
+      this.#confirmedAt = begun
+      this.#hasFailed = false
+    } catch (error) {
+      if (!this.#hasFailed) this.#options.troubled?.(error)
+      this.#hasFailed = true
+    }
+  }
+
+  #lose(): void {
+    if (this.#state !== 'held') return
+    this.#state = 'lost'
+    this.#cancel()
+    OURS.delete(this.#own)
+    this.#options.lost?.(this.#error)
+  }
+
+  get #error(): StateStoreError {
+    return new StateStoreError(
+      'in-use',
+      `another process has taken the directory ${this.#directory}, or its lock was removed: this store must not go on`,
+    )
+  }
+}
+
+const inUse = (directory: string, text: string, place: Place): StateStoreError =>
+  new StateStoreError('in-use', `${ownerWords(text, place)} has the directory ${directory}`)

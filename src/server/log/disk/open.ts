@@ -1,0 +1,145 @@
+import { Engine, type EngineOptions } from '../../engine/engine.js'
+import type { Entry } from '../../engine/entry.js'
+import type { State } from '../../engine/state.js'
+import type { LogFailure } from '../log.js'
+import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
+import type { Files, OpenFile } from './files.js'
+import { FORMAT, HEAD_SIZE, MARK, nameOf, newHead } from './format.js'
+import { markOf } from './mark.js'
+import { type LogTail, type Progress, type Recovered, recover } from './recovery.js'
+import { writeState } from './state-file.js'
+
+/** An engine as it was left, and the log that goes on. */
+export interface OpenedLog<C> {
+  readonly engine: Engine<C>
+  readonly log: DiskLog
+  /** Files in the directory that no store made. They are ignored. */
+  readonly strays: readonly string[]
+  /** The disk has no room: reads are served, and what the start deletes stays until there is some. */
+  readonly failure: LogFailure | undefined
+}
+
+export interface OpenOptions extends EngineOptions {
+  /** Store wall time, ms. */
+  readonly now: () => number
+  readonly progress?: (progress: Progress) => void
+  /** Hears of what does not keep the log from going on. */
+  readonly troubled: (trouble: unknown) => void
+  /** Milliseconds that never go backwards: how long a flush takes decides how the next one is done. */
+  readonly monotonic: () => number
+  readonly sizes?: Partial<LogSizes>
+  /** The directory was taken from a process that may still run; see {@link DirectoryLock.isForced}. Default not. */
+  readonly isForced?: boolean
+}
+
+/**
+ * Opens the directory of a store: reads it back, deletes what expired meanwhile and what was not to outlive the process,
+ * and goes on. Raises `damaged`, `format`, or the system's error.
+ */
+export async function openLog<C>(files: Files, options: OpenOptions): Promise<OpenedLog<C>> {
+  const recovered = await recover<C>(files, options, options.progress)
+  const { engine, strays } = recovered
+  const place = await continueLog(files, recovered)
+  const { isForced = false, monotonic, troubled, sizes } = options
+  const log = new DiskLog(
+    files,
+    { ...place, owed: place.owed || isForced },
+    { capture: () => engine.capture(), stateSize: () => engine.stateSize, monotonic, troubled },
+    sizes,
+  )
+  // Before anything can write a state, which removes them as well.
+  for (const name of recovered.leftovers) await files.remove(name)
+  const failure = await begin(engine, log, options.now())
+  return { engine, log, strays, failure }
+}
+
+/** Forgets all that a directory holds, in one step. */
+export async function emptyLog(files: Files): Promise<void> {
+  const recovered = await recover(files, {})
+  if (recovered.position === 0) return
+  const { file, mark, position } = await continueLog(files, recovered)
+  await file.close()
+  await mark.close()
+  const log = await newLog(files, position)
+  await log.file.close()
+  await writeState(files, new Engine().capture(), position)
+}
+
+/** Makes a log that begins with a state, in a directory that is empty. Until it is whole, it is refused for want of a mark. */
+export async function createLog(files: Files, state: State, position: number): Promise<void> {
+  await writeState(files, state, position)
+  const { file } = await newLog(files, position)
+  await file.close()
+  const mark = await markFile(files, position)
+  await mark.close()
+}
+
+/**
+ * What was read may be in the memory of the operating system alone: the process before was killed before its flush, or the
+ * flush failed. So it is flushed before anything relies on it, the mark first of all.
+ */
+async function continueLog<C>(files: Files, recovered: Recovered<C>): Promise<LogPlace> {
+  const { position, base, tail, torn, marked, stateSize } = recovered
+  const isBegun = tail !== undefined && tail.at > 0
+  const file = isBegun ? await settle(files, tail, torn) : undefined
+  const mark = await markFile(files, Math.max(position, marked))
+  const known = { mark, position, stateSize, owed: tail !== undefined && tail.from > base }
+  if (file === undefined || !isBegun) return { ...known, ...(await newLog(files, position)) }
+  const { at, size, salt, format } = tail
+  if (format === FORMAT) return { ...known, file, salt, at, reserved: torn === 0 ? size : at }
+  // An older version must not take what comes for what it knows: it finds a log of another format.
+  await file.close()
+  return { ...known, ...(await newLog(files, position)), owed: true }
+}
+
+/** Flushes the last frame, by writing it anew, and cuts off what was never committed. */
+async function settle(files: Files, { name, at, last }: LogTail, torn: number): Promise<OpenFile> {
+  const file = await files.open(name, true)
+  await file.write(await file.read(last.at, last.length), last.at)
+  if (torn > 0) await file.truncate(at)
+  await file.flush()
+  return file
+}
+
+type LogFile = Pick<LogPlace, 'file' | 'salt' | 'at' | 'reserved'>
+
+async function newLog(files: Files, position: number): Promise<LogFile> {
+  const file = await files.create(nameOf('log', position))
+  const { head, salt } = newHead('log', position)
+  await file.write(head, 0)
+  await file.flush()
+  await files.flush()
+  return { file, salt, at: HEAD_SIZE, reserved: HEAD_SIZE }
+}
+
+async function markFile(files: Files, position: number): Promise<OpenFile> {
+  const names = await files.list()
+  const file = names.includes(MARK) ? await files.open(MARK, true) : await files.create(MARK)
+  await file.write(markOf(position), 0)
+  await file.flush()
+  await files.flush()
+  return file
+}
+
+/** Has the start logged and applied; returns why not when the disk is full. Rejects with any other failure. */
+function begin<C>(engine: Engine<C>, log: DiskLog, now: number): Promise<LogFailure | undefined> {
+  const silent = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
+  const entry: Entry = { time: now, ...engine.room, commands: [{ type: 'start' }] }
+  return new Promise((resolve, reject) => {
+    log.listen({
+      committed: () => {
+        engine.apply(entry, silent)
+        resolve(undefined)
+      },
+      rejected: (_, failure) => {
+        if (failure.problem !== 'full') {
+          reject(failure)
+          return
+        }
+        log.precede(entry)
+        resolve(failure)
+      },
+    })
+    log.append(entry, true)
+  })
+}

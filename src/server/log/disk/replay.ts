@@ -1,0 +1,121 @@
+import { toBinaryString } from '../../../core/util/bytes.js'
+import type { Applier } from '../../engine/answer.js'
+import { Engine } from '../../engine/engine.js'
+import type { Entry, EntryCommand, Load, Origin, Write } from '../../engine/entry.js'
+import type { State } from '../../engine/state.js'
+import { VersionClock } from '../../engine/version-clock.js'
+
+/**
+ * Why a write depends on what is missing: it has a condition, its key may have got a newer fencing token, or it may repeat a
+ * write that was done before.
+ */
+export type Dependence = 'condition' | 'fencing-token' | 'repeat'
+
+/** A write that was read, and left out. */
+export interface DependentWrite {
+  readonly verb: Write['command']['verb']
+  readonly key: Uint8Array
+  /** Of its request. */
+  readonly bytes: number
+  readonly why: Dependence
+}
+
+/**
+ * Applies entries of which some are missing. What comes behind a gap is applied if it comes to the same whatever was in the
+ * gap; the rest is left out.
+ *
+ * After a gap nothing is certain of a key until a write sets or deletes it without a condition. Such a write is taken
+ * unless it or its key has a fencing token: tokens are what decides whether a write of a lock's holder counts.
+ */
+export class Replay {
+  readonly engine = new Engine<never>({ maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY })
+  #hasGap = false
+  /** Keys that are certain since the last gap; `undefined` for all. */
+  #certain: Set<string> | undefined
+  /** Writes since the last gap, by who sent them. */
+  #seen = new Set<string>()
+  /** Keys written since the first gap: their versions may have been others. */
+  readonly #renewed = new Set<string>()
+
+  /** Something is missing here. @param certain - keys that are known all the same */
+  gap(certain: ReadonlySet<string> | 'all' = new Set()): void {
+    this.#hasGap = true
+    this.#certain = certain === 'all' ? undefined : new Set(certain)
+    this.#seen = new Set()
+  }
+
+  /** Applies an entry; returns those of its writes that were left out. */
+  apply(entry: Entry): readonly DependentWrite[] {
+    if (!this.#hasGap) {
+      this.engine.apply(entry, SILENT)
+      return []
+    }
+    const leftOut: DependentWrite[] = []
+    // Bounds were kept with keys that may be missing now.
+    const bounds = { maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY }
+    for (const command of entry.commands) {
+      const one = (command: EntryCommand): Entry => ({ time: entry.time, ...bounds, commands: [command] })
+      if (command.type === 'start') this.engine.apply(one(command), SILENT)
+      else if (command.type === 'load') this.#load(one(command), command)
+      else {
+        const why = this.#dependence(command)
+        if (why === undefined) this.#write(one({ ...command, owner: unbounded(command.owner) }), command)
+        else leftOut.push({ verb: command.command.verb, key: command.command.key, bytes: command.payload.length, why })
+      }
+    }
+    return leftOut
+  }
+
+  /** The state, with new versions for keys that were written behind a gap. @param now - wall time, ms */
+  capture(now: number): State {
+    const state = this.engine.capture()
+    const clock = new VersionClock()
+    clock.keep(state.version)
+    const records = Array.from(state.records, record =>
+      this.#renewed.has(record.id) ? { ...record, version: clock.tick(now) } : record,
+    )
+    return { ...state, version: clock.last, records }
+  }
+
+  #dependence({ command, fencingToken, origin }: Write): Dependence | undefined {
+    if (origin?.dup && !this.#seen.has(nameOf(origin))) return 'repeat'
+    if (this.#certain === undefined || this.#certain.has(toBinaryString(command.key))) return undefined
+    if (command.verb === 'VDEL' || (command.verb === 'SET' && command.condition !== undefined)) return 'condition'
+    const isFenced = fencingToken !== undefined || this.engine.peek(command.key)?.fencingToken !== undefined
+    return isFenced ? 'fencing-token' : undefined
+  }
+
+  #write(entry: Entry, { command, origin }: Write): void {
+    const id = toBinaryString(command.key)
+    this.engine.apply(entry, {
+      ...SILENT,
+      answered: (_, { reply }) => {
+        if (reply.type === 'error') return
+        this.#certain?.add(id)
+        this.#renewed.add(id)
+      },
+    })
+    if (origin !== undefined) this.#seen.add(nameOf(origin))
+  }
+
+  #load(entry: Entry, { items, replace }: Load): void {
+    this.engine.apply(entry, SILENT)
+    if (replace) this.#certain = undefined
+    for (const { key } of items) {
+      const id = toBinaryString(key)
+      this.#certain?.add(id)
+      this.#renewed.add(id)
+    }
+  }
+}
+
+const SILENT: Applier = {
+  expired: () => undefined,
+  answered: () => undefined,
+  loaded: () => undefined,
+}
+
+const nameOf = ({ clientId, correlationData }: Origin): string => `${clientId}\0${toBinaryString(correlationData)}`
+
+const unbounded = (owner: Write['owner']): Write['owner'] =>
+  owner && { ...owner, maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY }

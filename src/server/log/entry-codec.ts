@@ -1,0 +1,147 @@
+import { readHlc, writeHlc } from '../../core/hlc/hlc-codec.js'
+import { ByteReader } from '../../core/util/byte-reader.js'
+import { ByteWriter } from '../../core/util/byte-writer.js'
+import { type Entry, type EntryCommand, type Load, type Restored, type Write, writeCommandOf } from '../engine/entry.js'
+import { damaged } from './errors.js'
+
+const KIND = { write: 1, load: 2, start: 3 } as const
+const FLAG = { volatile: 1, dup: 2, origin: 4, timestamp: 8, fencingToken: 16, owner: 32 } as const
+
+/** An entry as bytes, `header` bytes of which are left for the log that stores them. */
+export function encodeEntry({ time, maxKeys, maxBytes, commands }: Entry, header = 0): Uint8Array {
+  const writer = new ByteWriter(header + 64 + 256 * commands.length)
+  for (let i = 0; i < header; i++) writer.uint8(0)
+  writer.float64(time)
+  writer.float64(maxKeys)
+  writer.float64(maxBytes)
+  writer.uint32(commands.length)
+  for (const command of commands) encodeCommand(writer, command)
+  return writer.done()
+}
+
+/** The entry of such bytes, with views of them. Raises `damaged` unless they are one. */
+export function decodeEntry(bytes: Uint8Array): Entry {
+  const reader = new ByteReader(bytes)
+  const room = { time: reader.float64(), maxKeys: reader.float64(), maxBytes: reader.float64() }
+  const commands = Array.from({ length: reader.uint32() }, () => decodeCommand(reader))
+  if (!reader.ended) throw damaged('an entry is longer than what it holds')
+  return { ...room, commands }
+}
+
+/** The keys in the bytes of an entry, those of damaged ones as far as they can be read; raises `damaged` then. */
+export function* keysInEntry(bytes: Uint8Array): Generator<Uint8Array, void> {
+  const reader = new ByteReader(bytes)
+  for (let i = 0; i < 3; i++) reader.float64()
+  for (let count = reader.uint32(); count > 0; count--) {
+    const kind = reader.uint8()
+    if (kind === KIND.write) {
+      // The key comes first, and may be intact where the rest is not.
+      const command = writeCommandOf(new ByteReader(bytes, reader.place + 1).blob())
+      if (command !== undefined) yield command.key
+      decodeWrite(reader)
+    } else if (kind === KIND.load) {
+      reader.uint8()
+      for (let items = reader.uint32(); items > 0; items--) yield decodeItem(reader).key
+    }
+  }
+}
+
+function encodeCommand(writer: ByteWriter, command: EntryCommand): void {
+  writer.uint8(KIND[command.type])
+  if (command.type === 'write') encodeWrite(writer, command)
+  else if (command.type === 'load') encodeLoad(writer, command)
+}
+
+function decodeCommand(reader: ByteReader): EntryCommand {
+  const kind = reader.uint8()
+  if (kind === KIND.write) return decodeWrite(reader)
+  if (kind === KIND.load) return decodeLoad(reader)
+  if (kind === KIND.start) return { type: 'start' }
+  throw damaged(`an entry has a command of the unknown kind ${kind}`)
+}
+
+function encodeWrite(writer: ByteWriter, { payload, timestamp, fencingToken, origin, volatile, owner }: Write): void {
+  writer.uint8(
+    (volatile ? FLAG.volatile : 0) |
+      (origin?.dup ? FLAG.dup : 0) |
+      (origin ? FLAG.origin : 0) |
+      (timestamp === undefined ? 0 : FLAG.timestamp) |
+      (fencingToken === undefined ? 0 : FLAG.fencingToken) |
+      (owner === undefined ? 0 : FLAG.owner),
+  )
+  writer.blob(payload)
+  if (timestamp !== undefined) writer.text(timestamp)
+  if (fencingToken !== undefined) writer.text(fencingToken)
+  if (owner !== undefined) {
+    writer.text(owner.id)
+    writer.float64(owner.maxKeys)
+    writer.float64(owner.maxBytes)
+  }
+  if (origin === undefined) return
+  writer.text(origin.clientId)
+  writer.blob(origin.correlationData)
+  writer.optional(origin.messageExpiry)
+}
+
+function decodeWrite(reader: ByteReader): Write {
+  const flags = reader.uint8()
+  const payload = reader.blob()
+  const command = writeCommandOf(payload)
+  if (command === undefined) throw damaged('an entry has a write without a command that writes')
+  const timestamp = flags & FLAG.timestamp ? reader.text() : undefined
+  const fencingToken = flags & FLAG.fencingToken ? reader.text() : undefined
+  const owner = flags & FLAG.owner ? decodeOwner(reader) : undefined
+  const dup = (flags & FLAG.dup) !== 0
+  const origin = flags & FLAG.origin ? decodeOrigin(reader, dup) : undefined
+  return {
+    type: 'write',
+    payload,
+    timestamp,
+    fencingToken,
+    command,
+    origin,
+    volatile: flags & FLAG.volatile ? true : undefined,
+    owner,
+  }
+}
+
+const decodeOwner = (reader: ByteReader): Write['owner'] => ({
+  id: reader.text(),
+  maxKeys: reader.float64(),
+  maxBytes: reader.float64(),
+})
+
+const decodeOrigin = (reader: ByteReader, dup: boolean): Write['origin'] => ({
+  clientId: reader.text(),
+  correlationData: reader.blob(),
+  dup,
+  messageExpiry: reader.optional(),
+})
+
+function encodeLoad(writer: ByteWriter, { items, replace }: Load): void {
+  writer.uint8(replace ? 1 : 0)
+  writer.uint32(items.length)
+  for (const { key, value, version, fencingToken, expiresAt, volatile } of items) {
+    writer.blob(key)
+    writer.blob(value)
+    writeHlc(writer, version)
+    writeHlc(writer, fencingToken)
+    writer.optional(expiresAt)
+    writer.uint8(volatile ? 1 : 0)
+  }
+}
+
+function decodeLoad(reader: ByteReader): Load {
+  const replace = reader.uint8() === 1
+  const items = Array.from({ length: reader.uint32() }, () => decodeItem(reader))
+  return { type: 'load', items, replace }
+}
+
+const decodeItem = (reader: ByteReader): Restored => ({
+  key: reader.blob(),
+  value: reader.blob(),
+  version: readHlc(reader),
+  fencingToken: readHlc(reader),
+  expiresAt: reader.optional(),
+  volatile: reader.uint8() === 1 ? true : undefined,
+})

@@ -1,0 +1,119 @@
+import { hostname } from 'node:os'
+import { checkPositiveInteger } from '../../../core/util/check.js'
+import { ArgumentError, shown } from '../../../core/util/errors.js'
+import { checkOptionNames } from '../../../core/util/option-names.js'
+import { LogKeys } from '../cluster/log-keys.js'
+
+/** Of a key that nodes share, bytes. */
+const SHORTEST_KEY = 16
+
+/** Options of {@link jetStreamLog}. */
+export interface JetStreamOptions {
+  /** Addresses of NATS servers, such as `nats://a:4222` or `a:4222`; `tls://` for TLS. One that works is enough. */
+  readonly servers: string | readonly string[]
+  /** Of the store: nodes with the same name are one store. Letters, digits, `-` and `_`. Default `default`. */
+  readonly name?: string
+  /** On how many NATS servers all is kept: 1, 3 or 5. It counts when the stream is made. Default 3. */
+  readonly replicas?: number
+  /** Of this node; every node of a store has its own, the same each time. Default the name of the machine. */
+  readonly nodeId?: string
+  /**
+   * `linearizable` (default): a read sees all that was acknowledged anywhere before it was sent, and costs a round trip to the
+   * log. `local`: it sees what this node has applied, which may be older than what a client was told at another node; a
+   * watch never is.
+   */
+  readonly reads?: 'linearizable' | 'local'
+  /** For so long the log is waited for before clients are sent away, ms. Default 10,000. */
+  readonly patience?: number
+  /** How long connecting and making the stream may take, ms. Default 30,000. */
+  readonly connectTimeout?: number
+  /**
+   * Key that the nodes of a store share, of 16 bytes at least, random: they sign what they send with it, and what is not signed
+   * counts for nobody. With several the first one signs, and all are known. Default none: whoever may publish to the log counts
+   * as a node, and may write every key.
+   */
+  readonly keys?: readonly Uint8Array[]
+  /** Positions of messages that this node leaves out; all nodes have to be given the same. Default none. */
+  readonly skip?: readonly number[]
+  readonly user?: string
+  readonly pass?: string
+  readonly token?: string
+  /** File with a user's JWT and key, as `nsc` writes it. */
+  readonly credsFile?: string
+  /** File with the seed of an nkey. */
+  readonly nkeyFile?: string
+  /** Files in PEM form; with one of them the connection is by TLS. */
+  readonly tls?: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string }
+}
+
+/** Options with their defaults. */
+export interface JetStreamSettings extends Required<Pick<JetStreamOptions, 'name' | 'nodeId' | 'reads' | 'patience'>> {
+  readonly servers: string[]
+  readonly replicas: number
+  readonly connectTimeout: number
+  readonly keys: LogKeys | undefined
+  readonly skip: ReadonlySet<number>
+  readonly login: Pick<JetStreamOptions, 'user' | 'pass' | 'token' | 'credsFile' | 'nkeyFile' | 'tls'>
+}
+
+/** Reads options. Throws {@link ArgumentError}. */
+export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
+  const { name = 'default', replicas = 3, nodeId = defaultNodeId(), reads = 'linearizable' } = options
+  const { patience = 10_000, connectTimeout = 30_000, user, pass, token, credsFile, nkeyFile, tls } = options
+  const { keys = [], skip = [] } = options
+  const servers = serversOf(options.servers)
+  checkWord('name', name)
+  checkWord('nodeId', nodeId)
+  if (![1, 3, 5].includes(replicas))
+    throw new ArgumentError(`Expected \`replicas\` to be 1, 3 or 5, got \`${shown(replicas)}\``)
+  if (reads !== 'linearizable' && reads !== 'local')
+    throw new ArgumentError(`Expected \`reads\` to be linearizable or local, got \`${shown(reads)}\``)
+  checkPositiveInteger('patience', patience)
+  checkPositiveInteger('connectTimeout', connectTimeout)
+  for (const position of skip) checkPositiveInteger('skip', position)
+  const login = { user, pass, token, credsFile, nkeyFile, tls }
+  checkOptionNames('jetStreamLog', options, {
+    servers,
+    name,
+    replicas,
+    nodeId,
+    reads,
+    patience,
+    connectTimeout,
+    keys,
+    skip,
+    ...login,
+  })
+  const given = Object.fromEntries(Object.entries(login).filter(([, value]) => value !== undefined))
+  const shared = { keys: keysFrom(keys, name), skip: new Set(skip) }
+  return { servers, name, replicas, nodeId, reads, patience, connectTimeout, ...shared, login: given }
+}
+
+function keysFrom(keys: readonly Uint8Array[], name: string): LogKeys | undefined {
+  const areKeys = Array.isArray(keys) && keys.every(key => key instanceof Uint8Array && key.length >= SHORTEST_KEY)
+  // Not the keys themselves.
+  if (!areKeys) throw new ArgumentError(`Expected \`keys\` to be keys of ${SHORTEST_KEY} bytes or more`)
+  const [first, ...others] = keys
+  return first === undefined ? undefined : new LogKeys([first, ...others], name)
+}
+
+/** They are parts of subjects. */
+function checkWord(option: string, word: string): void {
+  if (typeof word === 'string' && /^[\w-]{1,64}$/.test(word)) return
+  throw new ArgumentError(
+    `Expected \`${option}\` to have 1 to 64 letters, digits, \`-\` and \`_\`, got \`${shown(word)}\``,
+  )
+}
+
+function serversOf(servers: JetStreamOptions['servers']): string[] {
+  const list = (typeof servers === 'string' ? servers.split(',') : Array.from(servers)).map(each => String(each).trim())
+  if (list.length === 0 || list.some(each => each === '')) {
+    throw new ArgumentError(`Expected \`servers\` to be addresses of NATS servers, got \`${shown(servers)}\``)
+  }
+  return list
+}
+
+const defaultNodeId = (): string =>
+  hostname()
+    .replaceAll(/[^\w-]/g, '-')
+    .slice(0, 64)

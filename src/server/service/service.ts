@@ -1,0 +1,151 @@
+import type { Incoming, PropertiesByName } from '../../core/mqtt5/publish.js'
+import type { Command } from '../../core/protocol/commands.js'
+import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
+import { type Dialect, encodeReply, type Reply } from '../../core/protocol/replies.js'
+import type { Answer, Change, Engine } from '../engine/engine.js'
+import type { Owner, Write, WriteCommand } from '../engine/entry.js'
+import type { LogFailure } from '../log/log.js'
+
+/** A PUBLISH to the invoke topic. */
+export type InvokeRequest = Omit<Incoming, 'topic'>
+
+/** Whether a key that is set is not to outlive this start of the store. */
+export type VolatileRule = (key: Uint8Array, userProperties: PropertiesByName) => boolean
+
+/** A response, and the changes to tell to watchers. */
+export interface InvokeResponse {
+  readonly payload: Uint8Array
+  readonly userProperties: Readonly<Record<string, string>>
+  /** Those of every answer. */
+  readonly commonProperties: Readonly<Record<string, string>>
+  readonly changes: readonly Change[]
+  /** What the engine said; `undefined` when the request was refused before it got there. */
+  readonly reply: Reply | undefined
+  /** What it took; see {@link Answer.work}. */
+  readonly work?: number | undefined
+  /** Whether it was given before, to the same request. */
+  readonly repeated?: true | undefined
+}
+
+const NOTHING = new Uint8Array(0)
+
+/**
+ * The RPC side of the state store: properties in, properties out, the engine between.
+ * Sources: state store protocol, "System topic, QoS and required properties"; the `__` properties are those of the
+ * official clients.
+ */
+export class StateStoreService<C> {
+  readonly #engine: Engine<C>
+  readonly #dialect: Dialect
+  readonly #isVolatile: VolatileRule
+
+  constructor(engine: Engine<C>, dialect: Dialect, isVolatile: VolatileRule) {
+    this.#engine = engine
+    this.#dialect = dialect
+    this.#isVolatile = isVolatile
+  }
+
+  /** Why the service does not look at a request, if so. */
+  refuse({ qos, userProperties }: InvokeRequest): InvokeResponse | undefined {
+    if (qos !== 1) return badRequest('a request must be published with QoS 1', 'QoS', String(qos))
+    const version = single(userProperties[PROPERTY.protocolVersion]) ?? PROTOCOL_VERSION
+    return version !== PROTOCOL_VERSION && !/^1\.\d+$/.test(version) ? wrongVersion(version) : undefined
+  }
+
+  /** What a request that may change a record is for the log. */
+  writeOf(request: InvokeRequest, command: WriteCommand, clientId: string, owner?: Owner): Write {
+    const { payload, correlationData, messageExpiry, dup = false, userProperties } = request
+    const timestamp = single(userProperties[PROPERTY.timestamp])
+    const fencingToken = single(userProperties[PROPERTY.fencingToken])
+    const origin = correlationData && { clientId, correlationData, dup, messageExpiry }
+    const volatile = command.verb === 'SET' && this.#isVolatile(command.key, userProperties) ? true : undefined
+    return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile, owner }
+  }
+
+  /** Answers a request of a connection that changes no record, at wall time `now` (ms). */
+  ask(request: InvokeRequest, command: Command | undefined, connection: C, now: number): InvokeResponse {
+    const { payload, userProperties } = request
+    const timestamp = single(userProperties[PROPERTY.timestamp])
+    const fencingToken = single(userProperties[PROPERTY.fencingToken])
+    return this.respond(this.#engine.ask({ payload, command, timestamp, fencingToken }, connection, now))
+  }
+
+  /** The response with an answer of the engine. */
+  respond(answer: Answer): InvokeResponse {
+    return {
+      payload: encodeReply(answer.reply, this.#dialect),
+      userProperties: propertiesOf(answer),
+      commonProperties: ANSWERED,
+      changes: answer.changes,
+      reply: answer.reply,
+      work: answer.work,
+      repeated: answer.repeated,
+    }
+  }
+
+  /** The response when the log did not take a request. */
+  failed({ problem }: Pick<LogFailure, 'problem'>): InvokeResponse {
+    if (problem === 'broken') return UNAVAILABLE
+    if (problem === 'closed') return STOPPING
+    if (problem === 'unavailable') return AWAY
+    return this.respond({ reply: { type: 'error', code: 'quota-exceeded' }, version: undefined, changes: [] })
+  }
+}
+
+const envelope = (status: number): Record<string, string> => ({
+  [PROPERTY.status]: String(status),
+  [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
+  [PROPERTY.sourceId]: 'StateStore',
+  [PROPERTY.highPriority]: '',
+})
+
+const ANSWERED = envelope(STATUS.ok)
+
+const NO_PROPERTIES: Readonly<Record<string, string>> = Object.freeze({})
+
+function propertiesOf({ version, position }: Answer): Readonly<Record<string, string>> {
+  if (version !== undefined) return { [PROPERTY.timestamp]: String(version) }
+  return position === undefined ? NO_PROPERTIES : { [PROPERTY.position]: String(position) }
+}
+
+const refusal = (status: number, properties: Record<string, string>): InvokeResponse => ({
+  payload: NOTHING,
+  userProperties: properties,
+  commonProperties: envelope(status),
+  changes: [],
+  reply: undefined,
+})
+
+const UNAVAILABLE = refusal(STATUS.unavailable, {
+  [PROPERTY.statusMessage]: 'the store cannot write to its disk; nothing was changed as far as it knows',
+})
+
+const STOPPING = refusal(STATUS.unavailable, {
+  [PROPERTY.statusMessage]: 'the store is being stopped; nothing was changed',
+})
+
+const AWAY = refusal(STATUS.unavailable, {
+  [PROPERTY.statusMessage]: 'the store cannot reach the log that its nodes share; nothing was changed',
+})
+
+const badRequest = (message: string, property: string, value: string): InvokeResponse =>
+  refusal(STATUS.badRequest, {
+    [PROPERTY.statusMessage]: message,
+    [PROPERTY.invalidProperty]: property,
+    [PROPERTY.invalidValue]: value,
+  })
+
+const wrongVersion = (version: string): InvokeResponse =>
+  refusal(STATUS.versionNotSupported, {
+    [PROPERTY.statusMessage]: `protocol version ${version.slice(0, 40)} is not supported`,
+    [PROPERTY.supportedMajorVersions]: '1',
+    [PROPERTY.requestVersion]: version.slice(0, 40),
+  })
+
+/** Whether a request asks for its key to be kept on disk. */
+export const asksToPersist = (userProperties: PropertiesByName): boolean =>
+  single(userProperties[PROPERTY.persist]) === 'true'
+
+// A repeated property has no meaning; joined, it is malformed where a form is asked for.
+const single = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === 'object' ? value.join(',') : value
