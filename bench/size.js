@@ -18,7 +18,7 @@ const LOADS = [
 ]
 /** A module that exports all that the entries do. */
 const IMPORTER = new URL('./importer.js', import.meta.url).pathname
-const PAGE = new URL('../dist/console/page/', import.meta.url)
+const PAGE = new URL('../dist/server/console/page/', import.meta.url)
 
 /** @type {Record<string, { budget: number, goal?: number }>} */
 const budgets = JSON.parse(readFileSync(new URL('./budgets.json', import.meta.url), 'utf8'))

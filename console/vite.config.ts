@@ -25,7 +25,7 @@ export default defineConfig({
   define: { 'process.env.NODE_ENV': '"production"' },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
   build: {
-    outDir: at('../dist/console/page'),
+    outDir: at('../dist/server/console/page'),
     emptyOutDir: true,
     target: 'es2022',
     modulePreload: { polyfill: false },

@@ -1,9 +1,16 @@
-/** How much a run tries: the gate (`CI` is set) more than a developer wants to wait for. */
-export const effort = <T>(gate: T, developer: T): T => (process.env['CI'] === undefined ? developer : gate)
+import { Random } from '../simulation/random.js'
 
-/** All of them in the gate; a developer tries so many, never the same. */
-export function some<T>(all: readonly T[], developer: number): readonly T[] {
+/** How much a run tries: `npm run test:all` more than `npm test`, which has a minute. */
+export const effort = <T>(full: T, quick: T): T => (process.env['EFFORT'] === 'full' ? full : quick)
+
+/** What the random choices of this run are drawn from; printed when it is not the default. */
+export const SEED = Number(process.env['SEED'] ?? 1)
+
+const random = new Random(SEED)
+
+/** All of them in the full run; in the quick one a few, chosen by the seed. */
+export function some<T>(all: readonly T[], quick: number): readonly T[] {
   const left = [...all]
-  const count = Math.min(left.length, effort(left.length, developer))
-  return Array.from({ length: count }, () => left.splice(Math.floor(Math.random() * left.length), 1)).flat()
+  const count = Math.min(left.length, effort(left.length, quick))
+  return Array.from({ length: count }, () => left.splice(Math.floor(random.next() * left.length), 1)).flat()
 }

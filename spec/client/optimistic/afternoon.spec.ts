@@ -10,7 +10,7 @@ import {
   type OptimisticState,
   optimistic,
 } from '../../../src/client/optimistic/index.js'
-import { fileStorage } from '../../../src/node/index.js'
+import { fileStorage } from '../../../src/node/file-storage.js'
 import { layLink } from '../../support/link.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { from, lastValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StoredWrite } from '../../../src/client/optimistic/index.js'
-import { fileStorage } from '../../../src/node/index.js'
+import { fileStorage } from '../../../src/node/file-storage.js'
 
 async function open() {
   const parent = await mkdtemp(join(tmpdir(), 'writes-'))

@@ -6,10 +6,10 @@ const PAGE = new URL('../../../console', import.meta.url).pathname
 
 /** What the page may import of the library's insides; anything else comes from `rx-statestore`, as in any app. */
 const INSIDES = [
-  '../src/base/backoff.js',
-  '../src/base/bytes.js',
-  '../src/base/random.js',
-  '../src/console/contract.js',
+  '../src/core/util/backoff.js',
+  '../src/core/util/bytes.js',
+  '../src/core/util/random.js',
+  '../src/server/console/contract.js',
 ]
 /** What each folder may import besides itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {

@@ -22,7 +22,7 @@ import * as react from '../../../src/client/react/index.js'
 import * as writable from '../../../src/client/react/writable.js'
 import * as retained from '../../../src/client/retained/index.js'
 import * as shadow from '../../../src/client/shadow/index.js'
-import * as optimisticFile from '../../../src/node/index.js'
+import * as optimisticFile from '../../../src/node/file-storage.js'
 import * as settings from '../../../src/node/settings.js'
 import * as bridge from '../../../src/pubsub/bridge/index.js'
 import * as pubsub from '../../../src/pubsub/client/index.js'
@@ -197,8 +197,8 @@ afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 describe('the package', () => {
   it('holds what was built and what there is to read, and nothing else', () => {
-    const page = /^dist\/console\/page\/(index\.html|icon\.svg|theme\.js|assets\/[\w-]+\.(js|css))$/
-    const others = files.filter(path => !/^dist\/(?!console\/page\/).*\.(js|d\.ts)$/.test(path) && !page.test(path))
+    const page = /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|assets\/[\w-]+\.(js|css))$/
+    const others = files.filter(path => !/^dist\/(?!server\/console\/page\/).*\.(js|d\.ts)$/.test(path) && !page.test(path))
     expect(others.filter(path => !/^docs\/.*\.(md|svg)$/.test(path)).sort()).toEqual([
       'CHANGELOG.md',
       'LICENSE',
@@ -207,7 +207,7 @@ describe('the package', () => {
       'package.json',
     ])
     expect(others).toContain('docs/guarantees.md')
-    expect(files).toContain('dist/console/page/index.html')
+    expect(files).toContain('dist/server/console/page/index.html')
   })
 
   it('exports files that exist, with types', () => {

@@ -1,5 +1,5 @@
 import { rootCause } from '../../core/util/root-cause.js'
-import type { AttachedState } from '../index.js'
+import type { AttachedState } from '../attach/attached-store.js'
 import type { AttachedFacts } from './contract.js'
 
 /** What an attached store does at its broker, for people. */

@@ -11,7 +11,7 @@ import { type GivenServer, isBelow, mountOn } from '../../node/net/mount.js'
 import { checkTls, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
 import { TlsHandshakes } from '../../node/net/tls-handshakes.js'
 import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
-import type { LoginRequest, LoginResult, Method } from '../index.js'
+import type { LoginRequest, LoginResult, Method } from '../access/login.js'
 import { Access } from './access.js'
 import { Api } from './api.js'
 import { brokerUrlOf, type ConsoleOptions, checkLogin, checkToken, pathOf, urlOf } from './console-options.js'
@@ -24,7 +24,7 @@ import { refuse } from './refusal.js'
 export type { ConsoleOptions } from './console-options.js'
 
 /** The same from the sources and from what is built of them. */
-const PAGE = new URL('../../../dist/console/page/', import.meta.url)
+const PAGE = new URL('../../../dist/server/console/page/', import.meta.url)
 const TOKEN_BYTES = 32
 const MOST_CONNECTIONS = 256
 /** Of those, so many may be without the token, so that there is always room for those who have it. */

@@ -1,4 +1,5 @@
-import type { AttachedStore, RunningStore } from '../index.js'
+import type { AttachedStore } from '../attach/attached-store.js'
+import type { RunningStore } from '../host/running-store.js'
 import { Refusal } from './refusal.js'
 
 /** What a console needs of any store. */

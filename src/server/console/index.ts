@@ -1,5 +1,6 @@
 import { checkOptionNames, type OptionNames } from '../../core/util/option-names.js'
-import type { AttachedStore, RunningStore } from '../index.js'
+import type { AttachedStore } from '../attach/attached-store.js'
+import type { RunningStore } from '../host/running-store.js'
 import type { ConsoleOptions } from './console-options.js'
 import { ConsoleServer } from './console-server.js'
 import { packageVersion } from './version.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { openConsole, rawRequest } from '../../server/console/open-console.js'
 import { RawSocket } from '../../support/raw-socket.js'
-import { openConsole, rawRequest } from './open-console.js'
 
 const HALF = 'GET / HTTP/1.1\r\nhost: localhost\r\nx: '
 const WAITING = {

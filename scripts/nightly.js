@@ -1,0 +1,55 @@
+// What is too long for every change: `npm run nightly`, or some of it: `npm run nightly -- fuzz chaos`; `--list` names all.
+import { spawn } from 'node:child_process'
+import { mkdirSync, openSync } from 'node:fs'
+import { styleText } from 'node:util'
+
+const MINUTES = 60_000
+const vitest = (...files) => ['npx', 'vitest', 'run', '--mode', 'all', ...files]
+
+/** Each with what it adds to `npm run test:all`. They run one after the other, as each uses all cores. */
+const STEPS = {
+  simulations: { command: ['node', 'scripts/simulate.js', '--minutes', '60'] },
+  fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { FUZZ_PACKETS: '10000000' } },
+  crash: { command: vitest('spec/system/crash'), env: { KILLS: '5000' } },
+  hivemq: { command: vitest('spec/system/interop/hivemq'), env: { HIVEMQ: '1' } },
+  chaos: { command: ['node', '--expose-gc', 'chaos/main.js', '--minutes', '20'] },
+  'chaos-data': { command: ['node', '--expose-gc', 'chaos/main.js', '--minutes', '20', '--data'] },
+  'chaos-mosquitto': { command: ['node', '--expose-gc', 'chaos/main.js', '--minutes', '20', '--mosquitto'] },
+  'chaos-cluster': { command: ['node', '--expose-gc', 'chaos/cluster/main.js', '--minutes', '20'] },
+  'chaos-pubsub': { command: ['node', '--expose-gc', 'chaos/pubsub/main.js', '--minutes', '20'] },
+}
+const LOGS = 'coverage/nightly'
+
+const words = process.argv.slice(2)
+if (words.includes('--list')) {
+  for (const name of Object.keys(STEPS)) console.info(name)
+  process.exit()
+}
+const unknown = words.find(word => !(word in STEPS))
+if (unknown !== undefined) {
+  console.error(`no such step: ${unknown}; expected ${Object.keys(STEPS).join(', ')}`)
+  process.exit(2)
+}
+
+/** Runs a command with its output in a file; resolves to its exit code. */
+function run({ command: [program, ...args], env = {} }, log) {
+  const file = openSync(log, 'w')
+  const child = spawn(program, args, { stdio: ['ignore', file, file], env: { ...process.env, ...env } })
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', code => resolve(code ?? 1))
+  })
+}
+
+mkdirSync(LOGS, { recursive: true })
+let failures = 0
+for (const name of words.length > 0 ? words : Object.keys(STEPS)) {
+  const log = `${LOGS}/${name}.log`
+  const start = performance.now()
+  process.stdout.write(`${name.padEnd(18)}`)
+  const code = await run(STEPS[name], log)
+  if (code !== 0) failures++
+  const verdict = code === 0 ? styleText('green', 'passed') : styleText('red', `failed (${code})`)
+  console.info(`${verdict}  ${((performance.now() - start) / MINUTES).toFixed(1)} min  ${log}`)
+}
+process.exitCode = failures > 0 ? 1 : 0

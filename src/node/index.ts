@@ -1,1 +1,0 @@
-export { fileStorage } from './file-storage.js'

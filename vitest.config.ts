@@ -1,0 +1,86 @@
+import { defineConfig } from 'vitest/config'
+import { QuietReporter } from './spec/support/quiet-reporter.js'
+import { missingFiles } from './spec/support/services.js'
+
+/** Properties and simulations draw from this seed; `npm test` is the same every time, `SEED=n` repeats any other run. */
+const seedOf = (isFull: boolean): number =>
+  Number(process.env['SEED'] ?? (isFull ? Math.floor(Math.random() * 2 ** 31) : 1))
+
+/** What mocks modules, patches prototypes, counts what a process holds or fills its memory: a process for each file. */
+const ISOLATED = [
+  'spec/client/session/plain-events.spec.ts',
+  'spec/server/host/close.spec.ts',
+  'spec/server/broker/differential/*.spec.ts',
+  'spec/system/{attacks/fuzz,broker/differential,interop,packaging}/**/*.spec.ts',
+  'spec/system/pubsub/runtimes.spec.ts',
+]
+/** What shows that the simulations notice a safeguard that is switched off; with 20,000 schedules each in the full run. */
+const SIMULATIONS = ['spec/**/*mutants.spec.ts', 'spec/**/*simulation*.spec.ts']
+/** What needs the package built and a browser, once for all of it. */
+const PAGES = ['spec/system/{browser,frameworks,optimistic,react}/**/*.spec.ts']
+/** What measures a client beside an attack: nothing else may keep the machine busy. */
+const ATTACKS = ['spec/system/attacks/*.spec.ts']
+
+/**
+ * `vitest run`, which is `npm test`, runs what needs nothing but Node and this process; `--mode all` runs everything, in
+ * larger numbers, with the brokers, browsers, runtimes and languages that the specs of `spec/system` need.
+ */
+export default defineConfig(({ mode }) => {
+  const isFull = mode === 'all'
+  const seed = seedOf(isFull)
+  if (isFull || process.env['SEED'] !== undefined) console.info(`SEED=${seed}`)
+
+  const project = (name: string, include: readonly string[], exclude: readonly string[], isolate: boolean) => ({
+    test: {
+      name,
+      isolate,
+      include: [...include],
+      exclude: ['**/node_modules/**', ...exclude],
+      setupFiles: ['spec/support/property-runs.ts'],
+      testTimeout: 20_000,
+      hookTimeout: 20_000,
+      expect: { poll: { timeout: 10_000 } },
+      // Stores of specs let everybody in, and would warn about it.
+      execArgv: ['--disable-warning=RX_STATESTORE_ANONYMOUS'],
+      env: { SEED: String(seed), EFFORT: isFull ? 'full' : 'quick' },
+    },
+  })
+  const quick = [
+    project(
+      'unit',
+      ['spec/**/*.spec.ts'],
+      ['spec/system/**', ...ISOLATED, 'spec/**/*mutants.spec.ts', 'spec/**/*simulation-2.spec.ts'],
+      false,
+    ),
+    project('isolated', ISOLATED, ['spec/system/**'], true),
+  ]
+  const missing = isFull ? missingFiles() : []
+  const pages = project('pages', PAGES, missing, false)
+  const attacks = project('attacks', ATTACKS, missing, true)
+  const full = [
+    project('isolated', [...ISOLATED, ...SIMULATIONS], missing, true),
+    { test: { ...pages.test, globalSetup: 'spec/system/browser/support/setup.ts' } },
+    project('together', ['spec/**/*.spec.ts'], [...ISOLATED, ...SIMULATIONS, ...PAGES, ...ATTACKS, ...missing], false),
+    {
+      ...project('oldest mqtt.js', ['spec/client/{session,connect}/*.spec.ts'], ISOLATED, false),
+      resolve: { alias: [{ find: /^mqtt$/, replacement: 'mqtt-oldest' }] },
+    },
+    { test: { ...attacks.test, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+  ]
+  return {
+    test: {
+      projects: isFull ? full : quick,
+      sequence: { seed, shuffle: { files: false, tests: true } },
+      maxWorkers: '100%',
+      reporters: isFull ? ['default'] : [new QuietReporter()],
+      silent: 'passed-only',
+      coverage: {
+        provider: 'custom',
+        customProviderModule: 'spec/support/coverage.ts',
+        include: ['src/**/*.ts'],
+        reporter: ['text-summary', 'json-summary'],
+        thresholds: { lines: isFull ? 95 : 85 },
+      },
+    },
+  }
+})
