@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
 const PACKAGE = join(ROOT, 'integrations/node-red')
-const RUNTIMES = join(ROOT, 'spec/runtimes/node_modules')
+const RUNTIMES = join(ROOT, 'spec/system/runtimes/node_modules')
 /** It asks for more than Node 20. */
 const NODE = join(RUNTIMES, `node-22-${process.platform}-${process.arch}/bin/node`)
 const RED = join(RUNTIMES, 'node-red/red.js')
