@@ -4,9 +4,14 @@ import { mkdirSync, openSync } from 'node:fs'
 import { styleText } from 'node:util'
 
 const MINUTES = 60_000
+/** @param {...string} files */
 const vitest = (...files) => ['npx', 'vitest', 'run', '--mode', 'all', ...files]
 
-/** Each with what it adds to `npm run test:all`. They run one after the other, as each uses all cores. */
+/**
+ * Each with what it adds to `npm run test:all`. They run one after the other, as each uses all cores.
+ *
+ * @type {Readonly<Record<string, { readonly command: readonly string[], readonly env?: Readonly<Record<string, string>> }>>}
+ */
 const STEPS = {
   simulations: { command: ['node', 'scripts/simulate.js', '--minutes', '60'] },
   fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { FUZZ_PACKETS: '10000000' } },
@@ -31,8 +36,15 @@ if (unknown !== undefined) {
   process.exit(2)
 }
 
-/** Runs a command with its output in a file; resolves to its exit code. */
-function run({ command: [program, ...args], env = {} }, log) {
+/**
+ * Runs a step with its output in a file; resolves to its exit code.
+ *
+ * @param {string} name
+ * @param {string} log
+ * @returns {Promise<number>}
+ */
+function run(name, log) {
+  const { command: [program = '', ...args] = [], env = {} } = STEPS[name] ?? {}
   const file = openSync(log, 'w')
   const child = spawn(program, args, { stdio: ['ignore', file, file], env: { ...process.env, ...env } })
   return new Promise((resolve, reject) => {
@@ -47,7 +59,7 @@ for (const name of words.length > 0 ? words : Object.keys(STEPS)) {
   const log = `${LOGS}/${name}.log`
   const start = performance.now()
   process.stdout.write(`${name.padEnd(18)}`)
-  const code = await run(STEPS[name], log)
+  const code = await run(name, log)
   if (code !== 0) failures++
   const verdict = code === 0 ? styleText('green', 'passed') : styleText('red', `failed (${code})`)
   console.info(`${verdict}  ${((performance.now() - start) / MINUTES).toFixed(1)} min  ${log}`)

@@ -198,7 +198,9 @@ afterAll(() => rmSync(home, { recursive: true, force: true }))
 describe('the package', () => {
   it('holds what was built and what there is to read, and nothing else', () => {
     const page = /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|assets\/[\w-]+\.(js|css))$/
-    const others = files.filter(path => !/^dist\/(?!server\/console\/page\/).*\.(js|d\.ts)$/.test(path) && !page.test(path))
+    const others = files.filter(
+      path => !/^dist\/(?!server\/console\/page\/).*\.(js|d\.ts)$/.test(path) && !page.test(path),
+    )
     expect(others.filter(path => !/^docs\/.*\.(md|svg)$/.test(path)).sort()).toEqual([
       'CHANGELOG.md',
       'LICENSE',
