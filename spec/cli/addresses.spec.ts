@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { bytesOf, CONNACK, grant, scriptedBroker } from '../support/scripted-broker.js'
+import { bytesOf } from '../support/packets.js'
+import { CONNACK, grant, scriptedBroker } from '../support/scripted-broker.js'
 import { execute, openStore, start } from './test-io.js'
 
 const NOWHERE = 'mqtt://127.0.0.1:1'

@@ -9,7 +9,8 @@ import { eventually } from '../support/eventually.js'
 import { layLink } from '../support/link.js'
 import { openAttached, untilState } from '../support/open-attached.js'
 import { openClient, record, words } from '../support/open-client.js'
-import { notificationTopicOf, RawClient, responseTopicOf } from '../support/raw-client.js'
+import { RawClient } from '../support/raw-client.js'
+import { notificationTopicOf, responseTopicOf } from '../support/topics.js'
 import { command } from '../support/words.js'
 
 const NOW = (): string => `${Date.now()}:0:C`

@@ -8,19 +8,8 @@ import {
   type MqttClient,
 } from 'mqtt'
 import { onTestFinished } from 'vitest'
+import { INVOKE_TOPIC, notificationTopicOf, responseTopicOf } from './topics.js'
 import { textOf } from './words.js'
-
-export const INVOKE_TOPIC = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
-export const RESERVED = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
-
-export const responseTopicOf = (clientId: string): string =>
-  `clients/${clientId}/services/statestore/_any_/command/invoke/response`
-
-const hex = (text: string): string => Buffer.from(text, 'latin1').toString('hex').toUpperCase()
-
-/** Where a client is told of a key's changes; without a key, the filter for all of them. */
-export const notificationTopicOf = (clientId: string, key?: string): string =>
-  `${RESERVED}/${hex(clientId)}/command/notify/${key === undefined ? '+' : hex(key)}`
 
 export type UserProperties = Record<string, string | string[]>
 

@@ -45,25 +45,3 @@ export class RawSocket {
     return this.#received
   }
 }
-
-const text = (value: string): Buffer => Buffer.concat([Buffer.from([0, value.length]), bytes(value)])
-
-function packet(header: number, ...parts: Buffer[]): Buffer {
-  const body = Buffer.concat(parts)
-  const length: number[] = []
-  let rest = body.length
-  do {
-    length.push(rest > 127 ? (rest % 128) | 128 : rest)
-    rest = Math.floor(rest / 128)
-  } while (rest > 0)
-  return Buffer.concat([Buffer.from([header, ...length]), body])
-}
-
-/** MQTT 5 packets, byte by byte; without properties. */
-export const packets = {
-  connect: (clientId: string): Buffer => packet(0x10, text('MQTT'), Buffer.from([5, 0x02, 0, 0, 0]), text(clientId)),
-  /** QoS 0. */
-  publish: (topic: string, payload: string): Buffer => packet(0x30, text(topic), Buffer.from([0]), bytes(payload)),
-  subscribe: (filter: string): Buffer => packet(0x82, Buffer.from([0, 1, 0]), text(filter), Buffer.from([1])),
-  ping: Buffer.from([0xc0, 0]),
-}

@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import mqttPacket, { type IConnackPacket, type IConnectPacket, type Packet } from 'mqtt-packet'
 import { onTestFinished } from 'vitest'
+import { bytesOf } from './packets.js'
 
 /** One connection, as the broker sees it. */
 export interface BrokerSide {
@@ -16,9 +17,6 @@ export interface ScriptedBroker {
   readonly url: string
   readonly sides: readonly BrokerSide[]
 }
-
-/** The bytes of a packet. */
-export const bytesOf = (packet: Packet): Buffer => mqttPacket.generate(packet, { protocolVersion: 5 })
 
 /** Speaks MQTT 5 to everybody who connects: `connected` is to answer CONNECT, `received` what follows. */
 export async function scriptedBroker(

@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import type { Target } from '../suites/conformance-suite.js'
 import type { ManualClock } from './manual-clock.js'
-import { notificationTopicOf, RawClient } from './raw-client.js'
+import { RawClient } from './raw-client.js'
+import { notificationTopicOf } from './topics.js'
 import { bytes, textOf } from './words.js'
 
 /** A store at an address, as the conformance suite asks it; its time is in the hands of the spec. */

@@ -2,7 +2,8 @@ import { createConnection, type Socket } from 'node:net'
 import mqttPacket, { type IConnectPacket, type IPublishPacket, type Packet } from 'mqtt-packet'
 import { onTestFinished } from 'vitest'
 import { eventually } from './eventually.js'
-import { INVOKE_TOPIC, responseTopicOf, type UserProperties } from './raw-client.js'
+import type { UserProperties } from './raw-client.js'
+import { INVOKE_TOPIC, responseTopicOf } from './topics.js'
 
 const V5 = { protocolVersion: 5 }
 

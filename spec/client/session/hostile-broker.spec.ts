@@ -5,7 +5,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { connect, type StateStore } from '../../../src/client/index.js'
 import { openClient, record } from '../../support/open-client.js'
-import { type BrokerSide, bytesOf, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
+import { bytesOf } from '../../support/packets.js'
+import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
 
 const MiB = 1024 * 1024
 const accept = (side: BrokerSide): void => side.send(CONNACK)

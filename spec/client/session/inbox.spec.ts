@@ -1,10 +1,9 @@
-import { generate, type Packet } from 'mqtt-packet'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Inbox } from '../../../src/client/session/inbox.js'
 import { concatBytes, fromUtf8, utf8 } from '../../../src/core/util/bytes.js'
 import { publishPacket } from '../../support/own-room.js'
+import { bytesOf } from '../../support/packets.js'
 
-const bytesOf = (packet: Packet): Uint8Array => generate(packet, { protocolVersion: 5 })
 const CONNACK = bytesOf({ cmd: 'connack', reasonCode: 0, sessionPresent: true })
 const PINGRESP = bytesOf({ cmd: 'pingresp' })
 const publish = (payload: string, packetId = 7): Uint8Array =>

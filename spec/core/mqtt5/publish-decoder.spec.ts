@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { generate, type IPublishPacket } from 'mqtt-packet'
+import type { IPublishPacket } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
 import { PacketError } from '../../../src/core/mqtt5/packet-error.js'
 import type { InboundPublish } from '../../../src/core/mqtt5/publish.js'
@@ -8,6 +8,7 @@ import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { concatBytes, utf8 } from '../../../src/core/util/bytes.js'
 import { effort } from '../../support/effort.js'
 import { publishPacket } from '../../support/own-room.js'
+import { bytesOf } from '../../support/packets.js'
 
 const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter(value => !value.includes('\0'))
 const nonEmpty = text.filter(value => value !== '')
@@ -38,8 +39,6 @@ const anyPublish = fc.record({
   messageId: fc.integer({ min: 1, max: 65_535 }),
   properties,
 })
-
-const bytesOf = (packet: IPublishPacket): Uint8Array => Uint8Array.from(generate(packet, { protocolVersion: 5 }))
 
 /** PUBLISH with QoS 1 to `t` with id 9, these properties and no payload. */
 function withProperties(...parts: (readonly number[])[]): Uint8Array {

@@ -3,7 +3,8 @@ import { type Clock, systemClock } from '../../../src/core/util/clock.js'
 import { eventually } from '../../support/eventually.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
-import { notificationTopicOf, RawClient } from '../../support/raw-client.js'
+import { RawClient } from '../../support/raw-client.js'
+import { notificationTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 // As EMQX and rmqtt say it, but where a client may publish, who plays the broker here.

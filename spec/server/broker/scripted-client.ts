@@ -4,7 +4,7 @@ import type { CoreOptions } from '../../../src/server/broker/core/core-options.j
 import type { BrokerHandler } from '../../../src/server/broker/session/handler.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openHandler } from '../../support/open-broker.js'
-import { bytesOf, bytesOf311 } from './simulation/bytes.js'
+import { bytesOf } from '../../support/packets.js'
 import { SimLink } from './simulation/sim-link.js'
 
 /** A broker without sockets whose time stands still, and clients that say what they are told to. */
@@ -53,7 +53,7 @@ export class ScriptedClient {
     const before = this.got.length
     for (const packet of packets) {
       this.#connection.seen()
-      this.#connection.receive(this.link.version === 5 ? bytesOf(packet) : bytesOf311(packet))
+      this.#connection.receive(bytesOf(packet, this.link.version))
       while (this.#connection.proceed());
     }
     this.link.flush()

@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
+import { connect } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
-import { packets, RawSocket } from '../../support/raw-socket.js'
+import { RawSocket } from '../../support/raw-socket.js'
 import { UPGRADE } from '../../support/upgrade.js'
 import { command } from '../../support/words.js'
 
@@ -84,7 +85,7 @@ describe('close()', () => {
 
   it.each([
     ['has said nothing', Buffer.alloc(0)],
-    ['has said half a CONNECT', packets.connect('raw').subarray(0, 8)],
+    ['has said half a CONNECT', connect('raw').subarray(0, 8)],
   ])('does not wait for a TCP connection that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
     const { store } = await openStore()
     const raw = await RawSocket.open(store.url)

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { RunningStore } from '../../../src/server/index.js'
 import { as } from '../../support/backwards.js'
 import { openStore } from '../../support/open-store.js'
+import { connect, PROPERTY, properties, publish } from '../../support/packets.js'
 import { openSecured } from '../../support/secured.js'
 import { Attacker } from '../../system/attacks/support/attacker.js'
-import { connect, PROPERTY, properties, publish } from '../../system/attacks/support/packets.js'
 
 const cutOf = (store: RunningStore) => firstValueFrom(store.audit$)
 const HERE = { time: expect.any(String), event: 'cut', address: '127.0.0.1', listener: 'mqtt', count: 1 }

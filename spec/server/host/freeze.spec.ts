@@ -6,8 +6,9 @@ import { eventually } from '../../support/eventually.js'
 import { ManualClock, START } from '../../support/manual-clock.js'
 import { openClient, record, words } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
+import { connect } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
-import { packets, RawSocket } from '../../support/raw-socket.js'
+import { RawSocket } from '../../support/raw-socket.js'
 import { command } from '../../support/words.js'
 import { meanwhile } from './meanwhile.js'
 
@@ -177,7 +178,7 @@ describe('Freezing', () => {
   it('forgets a client that hangs up meanwhile, when it goes on', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(packets.connect('raw'))
+    await raw.write(connect('raw'))
     await raw.received(1)
     store.freeze(60_000)
     raw.socket.destroy()
@@ -192,11 +193,11 @@ describe('Freezing', () => {
     store.freeze(60_000)
     const raws = await Promise.all(Array.from({ length: 20 }, async () => RawSocket.open(store.url)))
     for (const raw of raws) {
-      await raw.write(packets.connect('raw'))
+      await raw.write(connect('raw'))
       raw.socket.resetAndDestroy()
     }
     const patient = await RawSocket.open(store.url)
-    await patient.write(packets.connect('patient'))
+    await patient.write(connect('patient'))
     await meanwhile()
     store.freeze(0)
     expect((await patient.received(1))[0]).toBe(CONNACK)

@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { RunningStore } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
-import { INVOKE_TOPIC, RawClient } from '../../support/raw-client.js'
-import { packets, RawSocket } from '../../support/raw-socket.js'
+import { connect, PINGREQ, publish, subscribe } from '../../support/packets.js'
+import { RawClient } from '../../support/raw-client.js'
+import { RawSocket } from '../../support/raw-socket.js'
+import { INVOKE_TOPIC } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
@@ -25,7 +27,7 @@ async function expectUnharmed(store: RunningStore, witness: RawClient): Promise<
   expect(witness.inbox.map(({ topic }) => topic.slice(-7))).toEqual(['/6B6579'])
 }
 
-const connect = packets.connect('raw')
+const CONNECT = connect('raw')
 
 describe('Whoever sends what is not MQTT', () => {
   const NOT_MQTT: Record<string, readonly Buffer[]> = {
@@ -33,14 +35,14 @@ describe('Whoever sends what is not MQTT', () => {
     'the first byte of something else': [Buffer.from('G')],
     'an HTTP request': [Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')],
     'a length that never ends': [Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff, 0xff])],
-    'a PUBLISH before CONNECT': [packets.publish('news', 'x')],
-    'a CONNECT of another protocol': [Buffer.from(connect.toString('latin1').replace('MQTT', 'AMQP'), 'latin1')],
-    'two CONNECTs': [connect, connect],
-    'garbage after a CONNECT': [connect, Buffer.from([0xf7, 0xff, 0xff, 0xff, 0xff])],
-    'a topic with a wildcard': [connect, packets.publish('news/#', 'x')],
-    'a topic of no characters': [connect, packets.publish('', 'x')],
-    'a topic of 200 levels': [connect, packets.publish('x/'.repeat(100), 'x')],
-    'a filter that is none': [connect, packets.subscribe('news/#/more')],
+    'a PUBLISH before CONNECT': [publish('news', 'x')],
+    'a CONNECT of another protocol': [Buffer.from(CONNECT.toString('latin1').replace('MQTT', 'AMQP'), 'latin1')],
+    'two CONNECTs': [CONNECT, CONNECT],
+    'garbage after a CONNECT': [CONNECT, Buffer.from([0xf7, 0xff, 0xff, 0xff, 0xff])],
+    'a topic with a wildcard': [CONNECT, publish('news/#', 'x')],
+    'a topic of no characters': [CONNECT, publish('', 'x')],
+    'a topic of 200 levels': [CONNECT, publish('x/'.repeat(100), 'x')],
+    'a filter that is none': [CONNECT, subscribe(['news/#/more'])],
   }
 
   it.each(Object.entries(NOT_MQTT))('loses the connection, and nobody else does: %s', async (_, chunks) => {
@@ -58,12 +60,12 @@ describe('Whoever sends what is not MQTT', () => {
       const garbage = Buffer.from(
         Array.from({ length: 300 }, (_, i) => ((i + 7) * 7_919 * seed + ((i * i) % 11)) % 256),
       )
-      await raw.write(seed % 2 === 0 ? garbage : Buffer.concat([connect, garbage]))
+      await raw.write(seed % 2 === 0 ? garbage : Buffer.concat([CONNECT, garbage]))
     }
     await expectUnharmed(store, witness)
   })
 
-  const PIECES = { CONNECT: connect, 'CONNECT and PUBLISH': Buffer.concat([connect, packets.publish('news', 'hello')]) }
+  const PIECES = { CONNECT, 'CONNECT and PUBLISH': Buffer.concat([CONNECT, publish('news', 'hello')]) }
 
   it.each(Object.entries(PIECES))('harms nobody with %s cut off at any byte', async (_, whole) => {
     const { store, witness } = await open()
@@ -79,10 +81,7 @@ describe('Whoever sends what is not MQTT', () => {
 
   it('harms nobody by half a packet that never ends', async () => {
     const { store, witness } = await open()
-    for (const piece of [
-      connect.subarray(0, 5),
-      Buffer.concat([connect, packets.publish('news', 'hello').subarray(0, 6)]),
-    ]) {
+    for (const piece of [CONNECT.subarray(0, 5), Buffer.concat([CONNECT, publish('news', 'hello').subarray(0, 6)])]) {
       const raw = await RawSocket.open(store.url)
       await raw.write(piece)
     }
@@ -96,7 +95,7 @@ describe('A slow client', () => {
     const reader = await RawClient.connect(store.url, 'reader')
     await reader.subscribe('news')
     const raw = await RawSocket.open(store.url)
-    const whole = Buffer.concat([packets.connect('raw'), packets.publish('news', 'hello'), packets.ping])
+    const whole = Buffer.concat([connect('raw'), publish('news', 'hello'), PINGREQ])
     for (const byte of whole) await raw.write(Buffer.from([byte]))
     const [message] = await reader.received(1)
     expect(message?.text).toBe('hello')
@@ -122,9 +121,9 @@ describe('A packet that is well-formed but makes no sense', () => {
     const { store, witness } = await open()
     await witness.subscribe('#')
     const raw = await RawSocket.open(store.url)
-    await raw.write(connect)
-    await raw.write(packets.publish('x\0y', 'x'))
-    await raw.write(packets.publish('marker', 'end'))
+    await raw.write(CONNECT)
+    await raw.write(publish('x\0y', 'x'))
+    await raw.write(publish('marker', 'end'))
     await Promise.race([raw.closed, witness.received(1)])
     expect(witness.inbox.map(({ topic }) => topic)).not.toContain('x\0y')
   })
@@ -165,9 +164,9 @@ describe('A packet that is well-formed but makes no sense', () => {
     const { store, witness } = await open()
     await witness.subscribe('#')
     const raw = await RawSocket.open(store.url)
-    await raw.write(connect)
-    await raw.write(packets.publish(INVOKE_TOPIC, 'x'))
-    await raw.write(packets.publish('marker', 'end'))
+    await raw.write(CONNECT)
+    await raw.write(publish(INVOKE_TOPIC, 'x'))
+    await raw.write(publish('marker', 'end'))
     expect((await witness.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
   })
 })

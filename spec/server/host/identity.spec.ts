@@ -8,11 +8,11 @@ import { systemClock } from '../../../src/core/util/clock.js'
 import { type Authenticate, inOrder, type LoginRequest, serve } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
+import { connect as connectPacket, publish } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
 import { as, openSecured, turnedAway } from '../../support/secured.js'
 import { command } from '../../support/words.js'
 import { Attacker } from '../../system/attacks/support/attacker.js'
-import { connect as connectPacket, publish } from '../../system/attacks/support/packets.js'
 
 const [BAD_CREDENTIALS, NOT_AUTHORIZED, BAD_METHOD, UNAVAILABLE, RATE] = [0x86, 0x87, 0x8c, 0x88, 0x9f]
 

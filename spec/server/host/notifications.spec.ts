@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { RunningStore } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
-import { notificationTopicOf, RawClient, responseTopicOf } from '../../support/raw-client.js'
+import { RawClient } from '../../support/raw-client.js'
+import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createWebSocketStream, WebSocket } from 'ws'
 import { openStore } from '../../support/open-store.js'
+import { connect, publish } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
-import { packets, RawSocket } from '../../support/raw-socket.js'
+import { RawSocket } from '../../support/raw-socket.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
@@ -11,7 +12,7 @@ const LARGE_SET = command(`SET key ${'x'.repeat(1_000)}`)
 
 /** The payload with which a PUBLISH to `news` has the size. */
 const payloadFor = (size: number): string => {
-  const header = packets.publish('news', 'x'.repeat(900)).length - 900
+  const header = publish('news', 'x'.repeat(900)).length - 900
   return 'x'.repeat(size - header)
 }
 
@@ -30,7 +31,7 @@ describe('The maximum packet size', () => {
   it('is announced in CONNACK', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(packets.connect('raw'))
+    await raw.write(connect('raw'))
     const maximumPacketSize = Buffer.from([0x27, 0, 0, 0x03, 0xe8])
     expect((await raw.received(10)).includes(maximumPacketSize)).toBe(true)
   })
@@ -53,12 +54,12 @@ describe('The maximum packet size', () => {
 
   it('counts the header: a packet of exactly that size is fine', async () => {
     const { store, witness } = await open()
-    expect(packets.publish('news', payloadFor(1_000))).toHaveLength(1_000)
+    expect(publish('news', payloadFor(1_000))).toHaveLength(1_000)
     const raw = await RawSocket.open(store.url)
-    await raw.write(packets.connect('raw'))
-    await raw.write(packets.publish('news', payloadFor(1_000)))
+    await raw.write(connect('raw'))
+    await raw.write(publish('news', payloadFor(1_000)))
     await witness.received(1)
-    await raw.write(packets.publish('news', payloadFor(1_001)))
+    await raw.write(publish('news', payloadFor(1_001)))
     await raw.closed
     await witness.settled()
     expect(witness.inbox).toHaveLength(1)
@@ -67,8 +68,8 @@ describe('The maximum packet size', () => {
   it('ends the connection when the header has come, before the body', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(packets.connect('raw'))
-    await raw.write(packets.publish('news', payloadFor(200_000)).subarray(0, 10))
+    await raw.write(connect('raw'))
+    await raw.write(publish('news', payloadFor(200_000)).subarray(0, 10))
     await raw.closed
     await expectUnharmed(witness)
   })
@@ -76,7 +77,7 @@ describe('The maximum packet size', () => {
   it('holds before CONNECT, too', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(packets.connect('x'.repeat(2_000)).subarray(0, 10))
+    await raw.write(connect('x'.repeat(2_000)).subarray(0, 10))
     await raw.closed
     await expectUnharmed(witness)
   })
@@ -86,8 +87,8 @@ describe('The maximum packet size', () => {
     const socket = new WebSocket(store.wsUrl, ['mqtt'])
     const closed = new Promise(resolve => socket.once('close', resolve))
     const stream = createWebSocketStream(socket).on('error', () => undefined)
-    const burst = Array.from({ length: 10 }, (_, i) => packets.publish('news', `${i}${payloadFor(200)}`))
-    stream.write(Buffer.concat([packets.connect('raw'), ...burst]))
+    const burst = Array.from({ length: 10 }, (_, i) => publish('news', `${i}${payloadFor(200)}`))
+    stream.write(Buffer.concat([connect('raw'), ...burst]))
     await Promise.race([closed, witness.received(10)])
     socket.terminate()
     await closed

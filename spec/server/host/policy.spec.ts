@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { connect, text } from '../../../src/client/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { inOrder, type ServeOptions } from '../../../src/server/index.js'
-import { INVOKE_TOPIC, notificationTopicOf, RawClient, RESERVED, responseTopicOf } from '../../support/raw-client.js'
+import { RawClient } from '../../support/raw-client.js'
 import { as, backwards, now, openSecured, turnedAway } from '../../support/secured.js'
+import { INVOKE_TOPIC, notificationTopicOf, RESERVED, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 const [NOT_AUTHORIZED, ADMINISTRATIVE] = [0x87, 0x98]

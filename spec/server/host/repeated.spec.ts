@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
-import { responseTopicOf } from '../../support/raw-client.js'
+import { responseTopicOf } from '../../support/topics.js'
 import { requestPacket, WireClient } from '../../support/wire-client.js'
 import { command, textOf } from '../../support/words.js'
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../support/open-store.js'
-import { INVOKE_TOPIC, RawClient, RESERVED, responseTopicOf } from '../../support/raw-client.js'
+import { RawClient } from '../../support/raw-client.js'
+import { INVOKE_TOPIC, RESERVED, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../support/open-store.js'
+import { connect } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
-import { packets, RawSocket } from '../../support/raw-socket.js'
+import { RawSocket } from '../../support/raw-socket.js'
 import { command } from '../../support/words.js'
 
 const SESSION_TAKEN_OVER = 142
@@ -32,7 +33,7 @@ describe('A connection that takes over the session of another', () => {
   it('leaves nothing of either behind when it is gone at once', async () => {
     const { store, witness, alice } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(packets.connect('alice'))
+    await raw.write(connect('alice'))
     raw.socket.destroy()
     await alice.closed
     await manyTurns(witness)
@@ -42,7 +43,7 @@ describe('A connection that takes over the session of another', () => {
   it('is alone also when several do so at once', async () => {
     const { store, witness, alice } = await open()
     const raws = await Promise.all([1, 2, 3].map(async () => RawSocket.open(store.url)))
-    await Promise.all(raws.map(async raw => raw.write(packets.connect('alice'))))
+    await Promise.all(raws.map(async raw => raw.write(connect('alice'))))
     await alice.closed
     await Promise.all(raws.map(async raw => Promise.race([raw.received(1), raw.closed])))
     await manyTurns(witness)

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { openStore } from '../../support/open-store.js'
+import { connect, PINGREQ, publish } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
-import { packets, RawSocket } from '../../support/raw-socket.js'
+import { RawSocket } from '../../support/raw-socket.js'
 import { openSecured, turnedAway } from '../../support/secured.js'
 import { UPGRADE } from '../../support/upgrade.js'
 import { command } from '../../support/words.js'
@@ -27,7 +28,7 @@ const frame = (header: number, payload: Buffer): Buffer =>
   Buffer.concat([Buffer.from([header, 0x80 | payload.length, 0, 0, 0, 0]), payload])
 
 const BINARY = 0x82
-const connect = packets.connect('raw')
+const CONNECT = connect('raw')
 
 describe('The WebSocket port', () => {
   it('tells a browser that it is none of its pages', async () => {
@@ -43,25 +44,25 @@ describe('The WebSocket port', () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     await raw.write(UPGRADE)
-    await raw.write(frame(BINARY, connect))
+    await raw.write(frame(BINARY, CONNECT))
     const head = 'Sec-WebSocket-Protocol: mqtt'
     expect((await raw.received(150)).toString()).toContain(head)
-    await raw.write(frame(BINARY, packets.ping))
+    await raw.write(frame(BINARY, PINGREQ))
     expect((await raw.received(170)).toString('latin1')).toMatch(/^HTTP\/1\.1 101 /)
   })
 
   const NONSENSE: Record<string, readonly (string | Buffer)[]> = {
     'bytes that are no HTTP': [Buffer.from(Array.from({ length: 200 }, (_, i) => (i * 37 + 128) % 256))],
-    'MQTT without WebSocket': [connect],
-    'a frame of an unknown kind': [UPGRADE, frame(0x8f, connect)],
-    'a frame that is not masked': [UPGRADE, Buffer.concat([Buffer.from([BINARY, connect.length]), connect])],
+    'MQTT without WebSocket': [CONNECT],
+    'a frame of an unknown kind': [UPGRADE, frame(0x8f, CONNECT)],
+    'a frame that is not masked': [UPGRADE, Buffer.concat([Buffer.from([BINARY, CONNECT.length]), CONNECT])],
     'a frame longer than any packet': [UPGRADE, Buffer.from([BINARY, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0])],
     'a close frame without a CONNECT': [UPGRADE, frame(0x88, Buffer.alloc(0))],
     'a CONNECT of another protocol': [
       UPGRADE,
-      frame(BINARY, Buffer.from(connect.toString('latin1').replace('MQTT', 'AMQP'))),
+      frame(BINARY, Buffer.from(CONNECT.toString('latin1').replace('MQTT', 'AMQP'))),
     ],
-    'MQTT garbage after a CONNECT': [UPGRADE, frame(BINARY, Buffer.concat([connect, Buffer.alloc(20, 0xff)]))],
+    'MQTT garbage after a CONNECT': [UPGRADE, frame(BINARY, Buffer.concat([CONNECT, Buffer.alloc(20, 0xff)]))],
   }
 
   it.each(Object.entries(NONSENSE))('ends the connection that sends %s, and no other', async (_, chunks) => {
@@ -77,7 +78,7 @@ describe('The WebSocket port', () => {
     await witness.subscribe('news')
     const raw = await RawSocket.open(store.wsUrl)
     await raw.write(UPGRADE)
-    const whole = Buffer.concat([connect, packets.publish('news', 'hello')])
+    const whole = Buffer.concat([CONNECT, publish('news', 'hello')])
     for (const byte of whole) await raw.write(frame(BINARY, Buffer.from([byte])))
     expect((await witness.received(1)).map(({ text }) => text)).toEqual(['hello'])
   })

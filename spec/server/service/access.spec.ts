@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { isOwnStoreTopic } from '../../../src/server/service/access.js'
 import { openStore } from '../../support/open-store.js'
-import { INVOKE_TOPIC, notificationTopicOf, RawClient, RESERVED, responseTopicOf } from '../../support/raw-client.js'
+import { RawClient } from '../../support/raw-client.js'
+import { INVOKE_TOPIC, notificationTopicOf, RESERVED, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 const FORGED = '*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n'

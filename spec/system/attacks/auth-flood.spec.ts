@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { as } from '../../support/backwards.js'
 import { effort } from '../../support/effort.js'
+import { auth, connect, PROPERTY, properties } from '../../support/packets.js'
 import type { Attacker } from './support/attacker.js'
-import { auth, connect, PROPERTY, properties } from './support/packets.js'
 import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { AccessTokens } from '../../../src/pubsub/hub/tokens.js'
 import { JSON_PROTOCOL } from '../../pubsub/support/raw-pubsub-client.js'
-import { connect, PROPERTY, properties } from './support/packets.js'
+import { connect, PROPERTY, properties } from '../../support/packets.js'
 import { AUDIENCE, SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes } from './support/scene.js'
 

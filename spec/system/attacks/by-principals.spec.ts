@@ -2,9 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { as } from '../../support/backwards.js'
 import { effort } from '../../support/effort.js'
-import { UPGRADE } from '../../support/upgrade.js'
-import { command, resp3 } from '../../support/words.js'
-import type { Attacker } from './support/attacker.js'
 import {
   type ConnectOptions,
   connect,
@@ -14,7 +11,10 @@ import {
   request,
   subscribe,
   variable,
-} from './support/packets.js'
+} from '../../support/packets.js'
+import { UPGRADE } from '../../support/upgrade.js'
+import { command, resp3 } from '../../support/words.js'
+import type { Attacker } from './support/attacker.js'
 import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 

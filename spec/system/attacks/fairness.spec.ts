@@ -1,18 +1,10 @@
 import { describe, it } from 'vitest'
 import { as } from '../../support/backwards.js'
 import { effort } from '../../support/effort.js'
+import { connect, disconnect, PROPERTY, properties, publish, request, subscribe } from '../../support/packets.js'
+import { responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 import type { Attacker } from './support/attacker.js'
-import {
-  connect,
-  disconnect,
-  PROPERTY,
-  properties,
-  publish,
-  request,
-  responseTopicOf,
-  subscribe,
-} from './support/packets.js'
 import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { as } from '../../support/backwards.js'
-import { connect } from './support/packets.js'
+import { connect } from '../../support/packets.js'
 import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes } from './support/scene.js'
 

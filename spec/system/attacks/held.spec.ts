@@ -1,8 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { as } from '../../support/backwards.js'
+import {
+  type ConnectOptions,
+  connect,
+  PROPERTY,
+  properties,
+  publish,
+  subscribe,
+  variable,
+} from '../../support/packets.js'
 import { UPGRADE } from '../../support/upgrade.js'
 import type { Attacker } from './support/attacker.js'
-import { type ConnectOptions, connect, PROPERTY, properties, publish, subscribe, variable } from './support/packets.js'
 import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { effort } from '../../support/effort.js'
+import { connect, PROPERTY, properties, publish, request, subscribe, variable } from '../../support/packets.js'
 import { resp3 } from '../../support/words.js'
 import type { Attacker } from './support/attacker.js'
-import { connect, PROPERTY, properties, publish, request, subscribe, variable } from './support/packets.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()

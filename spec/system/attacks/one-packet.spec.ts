@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { INVOKE_TOPIC } from '../../../src/core/protocol/topics.js'
-import { command } from '../../support/words.js'
 import {
   binary,
   connect,
@@ -9,12 +8,13 @@ import {
   packet,
   properties,
   publish,
-  responseTopicOf,
   subscribe,
   text,
   uint16,
   variable,
-} from './support/packets.js'
+} from '../../support/packets.js'
+import { responseTopicOf } from '../../support/topics.js'
+import { command } from '../../support/words.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
 prepareScenes()

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'vitest'
 import { effort } from '../../support/effort.js'
+import { connect, publish, variable } from '../../support/packets.js'
 import { UPGRADE } from '../../support/upgrade.js'
-import { connect, publish, variable } from './support/packets.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()

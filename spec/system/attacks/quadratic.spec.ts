@@ -1,8 +1,18 @@
 import { describe, it } from 'vitest'
 import { INVOKE_TOPIC } from '../../../src/core/protocol/topics.js'
 import { effort } from '../../support/effort.js'
+import {
+  connect,
+  PROPERTY,
+  packet,
+  properties,
+  publish,
+  request,
+  subscribe,
+  text,
+  uint16,
+} from '../../support/packets.js'
 import { command, resp3 } from '../../support/words.js'
-import { connect, PROPERTY, packet, properties, publish, request, subscribe, text, uint16 } from './support/packets.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()

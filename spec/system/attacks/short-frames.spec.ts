@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { acknowledge, connect, publish, subscribe } from '../../support/packets.js'
 import { UPGRADE } from '../../support/upgrade.js'
 import { Unframer } from './fuzz/wire.js'
 import type { Attacker } from './support/attacker.js'
-import { acknowledge, connect, publish, subscribe } from './support/packets.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()

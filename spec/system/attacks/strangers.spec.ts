@@ -6,8 +6,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { certificates, inOrder, type RunningStore } from '../../../src/server/index.js'
 import { Authority } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
+import { connect, PINGREQ } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
-import { packets } from '../../support/raw-socket.js'
 import { as, backwards, now, turnedAway } from '../../support/secured.js'
 import { command } from '../../support/words.js'
 
@@ -74,7 +74,7 @@ describe('Strangers', () => {
     const hello = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3)
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 300 }),
-      fc.constantFrom(hello, packets.connect('x'), packets.connect('innocent-1'), packets.ping),
+      fc.constantFrom(hello, connect('x'), connect('innocent-1'), PINGREQ),
       fc
         .constantFrom('GET / HTTP/1.1\r\n\r\n', 'GET / HTTP/1.1\r\nUpgrade: websocket\r\n')
         .map(text => Buffer.from(text)),

@@ -4,7 +4,8 @@ import { attachedSuite, killedBrokerSuite } from '../../suites/attached-suite.js
 import { Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'
-import { notificationTopicOf, RawClient, responseTopicOf } from '../../support/raw-client.js'
+import { RawClient } from '../../support/raw-client.js'
+import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 
 const LIFE_TOPIC = 'rx-statestore/v1/life'
 

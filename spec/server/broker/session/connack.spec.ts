@@ -3,8 +3,8 @@ import type { Connect } from '../../../../src/core/mqtt5/packets.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import { connackOf, keepAliveOf, levelOf } from '../../../../src/server/broker/session/connack.js'
 import { openHandler } from '../../../support/open-broker.js'
+import { bytesOf } from '../../../support/packets.js'
 import { PLAIN_CONNECT } from '../../../support/plain-connect.js'
-import { bytesOf, bytesOf311 } from '../simulation/bytes.js'
 
 const CONNECT: Connect = { ...PLAIN_CONNECT, keepAlive: 30, receiveMaximum: 10 }
 const HOST = { handler: openHandler, maximumPacketSize: 1_000, maximumKeepAlive: 0 }
@@ -51,8 +51,8 @@ describe('levelOf', () => {
 
   it('is the version to answer in', () => {
     expect(levelOf(bytesOf({ ...connect, protocolVersion: 5 }))).toBe(5)
-    expect(levelOf(bytesOf311({ ...connect, protocolVersion: 4 }))).toBe(4)
-    expect(levelOf(bytesOf311({ ...connect, protocolId: 'MQIsdp', protocolVersion: 3 }))).toBe(4)
+    expect(levelOf(bytesOf({ ...connect, protocolVersion: 4 }, 4))).toBe(4)
+    expect(levelOf(bytesOf({ ...connect, protocolId: 'MQIsdp', protocolVersion: 3 }, 4))).toBe(4)
   })
 
   it('is the old one for what makes no sense', () => {

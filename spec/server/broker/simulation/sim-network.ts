@@ -1,6 +1,6 @@
 import type { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
 import type { Connection } from '../../../../src/server/broker/session/connection.js'
-import { bytesOf, bytesOf311 } from './bytes.js'
+import { bytesOf } from '../../../support/packets.js'
 import type { Oracle } from './oracle.js'
 import type { SimClient } from './sim-client.js'
 import { SimLink } from './sim-link.js'
@@ -85,7 +85,7 @@ export class SimNetwork {
       if (!connection.proceed()) connection.finish()
       return
     }
-    const bytes = link.version === 5 ? bytesOf(packet) : bytesOf311(packet)
+    const bytes = bytesOf(packet, link.version)
     this.#oracle.handed(link, packet)
     connection.seen()
     connection.receive(bytes)

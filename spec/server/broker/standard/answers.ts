@@ -1,4 +1,4 @@
-import { frame } from './bytes.js'
+import { type ConnectOptions, connect as writeConnect } from '../../../support/packets.js'
 import type { Peer } from './peer.js'
 
 // Mosquitto 2.0 says nothing before it closes in most of these cases, and lets pass: acknowledgements, PINGRESP and PINGREQ
@@ -15,8 +15,9 @@ export const cases = (
 ): [what: string, section: string, rest: { bytes: Uint8Array; answers: Answer[] }][] =>
   rows.map(([what, section, bytes, ...answers]) => [what, section, { bytes, answers }])
 
-/** Behind what is wrong, to see whether anybody still listens. */
-export const PINGREQ = frame(0xc0)
+let clients = 0
+/** A CONNECT that is right but for what is given; MQTT 5, clean start. */
+export const connect = (wrong: ConnectOptions = {}): Buffer => writeConnect(`raw-${++clients}`, wrong)
 
 /** What came first, in the words of the tables. */
 export async function answerTo(peer: Peer): Promise<string> {

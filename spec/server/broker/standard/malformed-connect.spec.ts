@@ -1,7 +1,18 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { answerTo, cases, PINGREQ, type Row } from './answers.js'
+import {
+  type Bytes,
+  binary,
+  NOT_UTF8,
+  PINGREQ,
+  PROPERTY,
+  packet,
+  properties,
+  text,
+  uint16,
+  variable,
+} from '../../../support/packets.js'
+import { answerTo, cases, connect, type Row } from './answers.js'
 import { brokerUnderTest, expectWell } from './broker-under-test.js'
-import { binary, connect, count, frame, NOT_UTF8, properties, property, text, two } from './bytes.js'
 import { Peer } from './peer.js'
 
 const broker = brokerUnderTest()
@@ -11,20 +22,17 @@ const PROTOCOL_ERROR = ['connack 0x82'] as const
 const EITHER = ['connack 0x82', 'connack 0x81'] as const
 
 const WILL = 0x06
-const will = (topic: readonly number[], given = properties(), payload = binary(1)): number[] => [
-  ...given,
-  ...topic,
-  ...payload,
-]
+const will = (topic: Bytes, given = properties(), payload = binary([1])): Buffer =>
+  Buffer.concat([given, topic, payload].map(part => Buffer.from(part)))
 
 const CONNECT: readonly Row[] = [
-  ['another packet first', '3.1.0-1', frame(0x30, text('t'), properties()), 'closed'],
-  ['PINGREQ first', '3.1.0-1', frame(0xc0), 'closed'],
-  ['AUTH first', '3.1.0-1', frame(0xf0), 'closed'],
+  ['another packet first', '3.1.0-1', packet(0x30, text('t'), properties()), 'closed'],
+  ['PINGREQ first', '3.1.0-1', packet(0xc0), 'closed'],
+  ['AUTH first', '3.1.0-1', packet(0xf0), 'closed'],
   ['flags in the first byte', '2.1.3-1', Buffer.from([0x11, ...connect().subarray(1)]), 'connack 0x81', 'closed'],
   ['a length of five bytes', '1.5.5', Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff, 0x01]), 'connack 0x81', 'closed'],
-  ['another protocol name', '3.1.2-1', connect({ name: text('MQTX') }), 'connack 0x84', 'closed'],
-  ['a protocol name in small letters', '3.1.2-1', connect({ name: text('mqtt') }), 'connack 0x84', 'closed'],
+  ['another protocol name', '3.1.2-1', connect({ name: 'MQTX' }), 'connack 0x84', 'closed'],
+  ['a protocol name in small letters', '3.1.2-1', connect({ name: 'mqtt' }), 'connack 0x84', 'closed'],
   ['version 6', '3.1.2-2', connect({ version: 6, properties: properties() }), 'connack 0x84'],
   ['version 0', '3.1.2-2', connect({ version: 0, properties: properties() }), 'connack 0x84', 'connack 0x01', 'closed'],
   ['the reserved flag', '3.1.2-3', connect({ flags: 0x03 }), ...MALFORMED],
@@ -42,9 +50,9 @@ const CONNECT: readonly Row[] = [
   ['a password that is not there', '3.1.2-19', connect({ flags: 0xc2, rest: text('u') }), ...MALFORMED],
   ['a user name that no flag tells of', '3.1.2-16', connect({ rest: text('u') }), ...EITHER],
   ['something after the end', '3.1.3', connect({ rest: [0] }), ...EITHER],
-  ['an end before the client id', '3.1.3-3', connect({ clientId: [] }), ...EITHER],
-  ['an end within the client id', '3.1.3-3', connect({ clientId: two(9) }), ...MALFORMED],
-  ['properties longer than the packet', '2.2.2.1', connect({ properties: count(100) }), ...MALFORMED],
+  ['an end before the client id', '3.1.3-3', connect({ encodedClientId: [] }), ...EITHER],
+  ['an end within the client id', '3.1.3-3', connect({ encodedClientId: uint16(9) }), ...MALFORMED],
+  ['properties longer than the packet', '2.2.2.1', connect({ properties: variable(100) }), ...MALFORMED],
   [
     'properties whose length has five bytes',
     '1.5.5',
@@ -53,35 +61,35 @@ const CONNECT: readonly Row[] = [
   ],
   ['properties that end within one', '2.2.2.2', connect({ properties: properties([0x11, 0, 0]) }), ...MALFORMED],
   ['a property that does not exist', '2.2.2.2', connect({ properties: properties([0x7f, 0]) }), ...EITHER],
-  ['a property of another packet', '2.2.2.2', connect({ properties: properties(property.topicAlias(1)) }), ...EITHER],
+  ['a property of another packet', '2.2.2.2', connect({ properties: properties(PROPERTY.topicAlias(1)) }), ...EITHER],
   [
     'two session expiry intervals',
     '3.1.2.11.2',
-    connect({ properties: properties(property.sessionExpiry(1), property.sessionExpiry(1)) }),
+    connect({ properties: properties(PROPERTY.sessionExpiry(1), PROPERTY.sessionExpiry(1)) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'a receive maximum of 0',
     '3.1.2.11.3',
-    connect({ properties: properties(property.receiveMaximum(0)) }),
+    connect({ properties: properties(PROPERTY.receiveMaximum(0)) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'two receive maxima',
     '3.1.2.11.3',
-    connect({ properties: properties(property.receiveMaximum(5), property.receiveMaximum(5)) }),
+    connect({ properties: properties(PROPERTY.receiveMaximum(5), PROPERTY.receiveMaximum(5)) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'a maximum packet size of 0',
     '3.1.2.11.4',
-    connect({ properties: properties(property.maximumPacketSize(0)) }),
+    connect({ properties: properties(PROPERTY.maximumPacketSize(0)) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'two maximum packet sizes',
     '3.1.2.11.4',
-    connect({ properties: properties(property.maximumPacketSize(50), property.maximumPacketSize(50)) }),
+    connect({ properties: properties(PROPERTY.maximumPacketSize(50), PROPERTY.maximumPacketSize(50)) }),
     ...PROTOCOL_ERROR,
   ],
   [
@@ -93,31 +101,31 @@ const CONNECT: readonly Row[] = [
   [
     'response information 2',
     '3.1.2.11.6',
-    connect({ properties: properties(property.requestResponseInformation(2)) }),
+    connect({ properties: properties(PROPERTY.requestResponseInformation(2)) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'problem information 2',
     '3.1.2.11.7',
-    connect({ properties: properties(property.requestProblemInformation(2)) }),
+    connect({ properties: properties(PROPERTY.requestProblemInformation(2)) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'two authentication methods',
     '3.1.2.11.9',
-    connect({ properties: properties(property.authenticationMethod('m'), property.authenticationMethod('m')) }),
+    connect({ properties: properties(PROPERTY.authenticationMethod('m'), PROPERTY.authenticationMethod('m')) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'authentication data without a method',
     '3.1.2.11.10',
-    connect({ properties: properties(property.authenticationData(1)) }),
+    connect({ properties: properties(PROPERTY.authenticationData('1')) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'a method that nobody knows',
     '4.12.0-1',
-    connect({ properties: properties(property.authenticationMethod('nobody knows')) }),
+    connect({ properties: properties(PROPERTY.authenticationMethod('nobody knows')) }),
     'connack 0x8c',
   ],
   [
@@ -137,31 +145,31 @@ const CONNECT: readonly Row[] = [
   [
     'a will property of CONNECT',
     '3.1.3.2',
-    connect({ flags: WILL, rest: will(text('t'), properties(property.sessionExpiry(1))) }),
+    connect({ flags: WILL, rest: will(text('t'), properties(PROPERTY.sessionExpiry(1))) }),
     ...EITHER,
   ],
   [
     'two will delays',
     '3.1.3.2.2',
-    connect({ flags: WILL, rest: will(text('t'), properties(property.willDelay(1), property.willDelay(1))) }),
+    connect({ flags: WILL, rest: will(text('t'), properties(PROPERTY.willDelay(1), PROPERTY.willDelay(1))) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'a will of payload format 2',
     '3.1.3.2.3',
-    connect({ flags: WILL, rest: will(text('t'), properties(property.payloadFormat(2))) }),
+    connect({ flags: WILL, rest: will(text('t'), properties(PROPERTY.payloadFormat(2))) }),
     ...EITHER,
   ],
   [
     'a will with two content types',
     '3.1.3.2.5',
-    connect({ flags: WILL, rest: will(text('t'), properties(property.contentType('a'), property.contentType('a'))) }),
+    connect({ flags: WILL, rest: will(text('t'), properties(PROPERTY.contentType('a'), PROPERTY.contentType('a'))) }),
     ...PROTOCOL_ERROR,
   ],
   [
     'a will that wants responses to a wildcard',
     '3.3.2-14',
-    connect({ flags: WILL, rest: will(text('t'), properties(property.responseTopic('a/+'))) }),
+    connect({ flags: WILL, rest: will(text('t'), properties(PROPERTY.responseTopic('a/+'))) }),
     'connack 0x90',
     ...EITHER,
   ],
@@ -169,7 +177,7 @@ const CONNECT: readonly Row[] = [
     ([what, bytes]): Row => [
       `a client id with ${what}`,
       '1.5.4-1',
-      connect({ clientId: binary(...bytes) }),
+      connect({ encodedClientId: text(bytes) }),
       'connack 0x81',
       'connack 0x85',
     ],
@@ -178,12 +186,12 @@ const CONNECT: readonly Row[] = [
     ([what, bytes]): Row => [
       `a will topic with ${what}`,
       '1.5.4-1',
-      connect({ flags: WILL, rest: will(binary(...bytes)) }),
+      connect({ flags: WILL, rest: will(text(bytes)) }),
       'connack 0x81',
       'connack 0x90',
     ],
   ),
-  ['a user name that is no UTF-8', '1.5.4-1', connect({ flags: 0x82, rest: binary(0xff) }), ...MALFORMED],
+  ['a user name that is no UTF-8', '1.5.4-1', connect({ flags: 0x82, rest: text([0xff]) }), ...MALFORMED],
 ]
 
 describe('A CONNECT is refused and the connection ended (MQTT 5.0)', () => {
@@ -200,18 +208,18 @@ const CONNECT_311: readonly Row[] = [
   ['level 3 with the name of level 4', '3.1.2-2', connect({ version: 3 }), 'connack 0x01', 'closed'],
   ['the reserved flag', '3.1.2-3', connect({ version: 4, flags: 0x03 }), 'closed'],
   ['a QoS of no will', '3.1.2-13', connect({ version: 4, flags: 0x0a }), 'closed'],
-  ['a will of QoS 3', '3.1.2-14', connect({ version: 4, flags: 0x1e, rest: [...text('t'), ...binary(1)] }), 'closed'],
+  ['a will of QoS 3', '3.1.2-14', connect({ version: 4, flags: 0x1e, rest: [...text('t'), ...binary([1])] }), 'closed'],
   ['a password without a user name', '3.1.2-22', connect({ version: 4, flags: 0x42, rest: text('p') }), 'closed'],
   [
     'no client id and a session to keep',
     '3.1.3-8',
-    connect({ version: 4, flags: 0, clientId: [0, 0] }),
+    connect({ version: 4, flags: 0, encodedClientId: [0, 0] }),
     'connack 0x02',
   ],
   [
     'a client id that is no UTF-8',
     '1.5.3-1',
-    connect({ version: 4, clientId: binary(0xff) }),
+    connect({ version: 4, encodedClientId: text([0xff]) }),
     'closed',
     'connack 0x02',
   ],

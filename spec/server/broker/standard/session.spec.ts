@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { connect, PROPERTY, properties } from '../../../support/packets.js'
 import { brokerUnderTest } from './broker-under-test.js'
-import { connect, properties, property, text } from './bytes.js'
 import { Peer } from './peer.js'
 
 const broker = brokerUnderTest()
@@ -24,7 +24,7 @@ describe('CONNACK', () => {
   })
 
   it('gives each a name of its own, which is good for coming back [3.2.2-16]', async () => {
-    const nameless = connect({ flags: 0, clientId: text(''), properties: properties(property.sessionExpiry(100)) })
+    const nameless = connect('', { clean: false, properties: properties(PROPERTY.sessionExpiry(100)) })
     const greeted = async (): Promise<[Peer, string]> => {
       const peer = Peer.open(broker.port)
       peer.write(nameless)

@@ -7,7 +7,7 @@ import { SocketLink } from '../../../../src/server/broker/transport/socket-link.
 import { Turns } from '../../../../src/server/broker/transport/turns.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 import { openHandler } from '../../../support/open-broker.js'
-import { bytesOf } from '../simulation/bytes.js'
+import { bytesOf } from '../../../support/packets.js'
 
 const RATE = 100
 const connect = (clientId: string): Uint8Array =>

@@ -1,5 +1,5 @@
 import type { Random } from '../../../simulation/random.js'
-import { variable } from '../support/packets.js'
+import { variable } from '../../../support/packets.js'
 
 /** Bytes that mean something: ends of ranges, wildcards, no UTF-8, halves of surrogates, identifiers of properties. */
 const TELLING = [

@@ -1,5 +1,5 @@
 import { Random } from '../../../simulation/random.js'
-import { PING } from '../support/packets.js'
+import { PINGREQ } from '../../../support/packets.js'
 import { mutate, reword } from './mutate.js'
 import { clientIdOf, greeting, validPacket } from './valid-packets.js'
 
@@ -27,7 +27,7 @@ export function sessionOf(seed: number): FuzzSession {
     // How far the broker has come can be told by what it answered.
     packets.push(
       { bytes: mutated ? (random.chance(0.08) ? mutate(random, bytes) : reword(random, bytes)) : bytes, mutated },
-      { bytes: PING, mutated: false },
+      { bytes: PINGREQ, mutated: false },
     )
   }
   // Order: something comes twice, before its time, or again.

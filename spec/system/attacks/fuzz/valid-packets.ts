@@ -1,21 +1,20 @@
 import { INVOKE_TOPIC } from '../../../../src/core/protocol/topics.js'
 import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
 import type { Random } from '../../../simulation/random.js'
-import { resp3 } from '../../../support/words.js'
 import {
   connect,
   disconnect,
-  notificationsOf,
-  PING,
+  PINGREQ,
   PROPERTY,
   packet,
   properties,
   publish,
-  responseTopicOf,
   subscribe,
   text,
   uint16,
-} from '../support/packets.js'
+} from '../../../support/packets.js'
+import { notificationTopicOf, responseTopicOf } from '../../../support/topics.js'
+import { resp3 } from '../../../support/words.js'
 
 // Few names, so that sessions meet, take each other over and find what others left.
 const CLIENTS = 400
@@ -87,7 +86,7 @@ function subscription(random: Random, clientId: string): Buffer {
     ...['fuzz/#', 'fuzz/+', '#'].filter(() => random.chance(0.05)),
     `$share/group/${name(random)}`,
     responseTopicOf(clientId),
-    notificationsOf(clientId),
+    notificationTopicOf(clientId),
     `clients/statestore/v1/x/${toHex(utf8(clientId))}/#`,
   ]
   return subscribe(
@@ -104,7 +103,7 @@ export function validPacket(random: Random, clientId: string): Buffer {
   if (kind <= 11) return storeRequest(random, clientId)
   if (kind <= 14) return subscription(random, clientId)
   if (kind === 15) return packet(0xa2, uint16(id(random)), properties(), text(name(random)))
-  if (kind === 16) return PING
+  if (kind === 16) return PINGREQ
   if (kind === 17) return packet(random.pick([0x40, 0x50, 0x62, 0x70]), uint16(id(random)))
   if (kind === 18) return packet(random.pick([0x40, 0x50, 0x62, 0x70]), uint16(id(random)), Buffer.of(0), properties())
   if (kind === 19) return packet(0x62, uint16(id(random)))

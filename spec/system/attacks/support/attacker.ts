@@ -1,5 +1,5 @@
 import { connect as connectSocket, type Socket } from 'node:net'
-import { PING } from './packets.js'
+import { PINGREQ } from '../../../support/packets.js'
 
 /** A connection that sends whatever it likes, and reads or does not. */
 export class Attacker {
@@ -49,7 +49,7 @@ export class Attacker {
   /** Settles when all that was sent has been looked at, or the connection has ended; or, of course, never. */
   async settled(): Promise<void> {
     this.last = Buffer.alloc(0)
-    await this.send(PING)
+    await this.send(PINGREQ)
     while (!this.ended && !this.last.subarray(-2).equals(PONG)) await this.hears()
   }
 

@@ -6,9 +6,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { connect as connectTls } from 'node:tls'
 import mqttPacket, { type IPublishPacket, type Packet } from 'mqtt-packet'
 import { as } from '../../../support/backwards.js'
+import { acknowledge, connect, request, subscribe } from '../../../support/packets.js'
+import { notificationTopicOf, responseTopicOf } from '../../../support/topics.js'
 import { command, textOf } from '../../../support/words.js'
 import type { Experience } from './innocent.js'
-import { acknowledge, connect, notificationsOf, request, responseTopicOf, subscribe } from './packets.js'
 
 const [url = '', id = ''] = process.argv.slice(2)
 /** Between two rounds, ms: it is not to be a flood itself. */
@@ -112,7 +113,7 @@ await once(socket, secure ? 'secureConnect' : 'connect')
 const { username, password } = as('innocent')
 socket.write(connect(id, { username, password }))
 await once(parser, 'packet')
-socket.write(subscribe([responseTopicOf(id), notificationsOf(id)], 1, 1))
+socket.write(subscribe([responseTopicOf(id), notificationTopicOf(id)], 1, 1))
 await once(parser, 'packet')
 due.add('1: +OK\r\n')
 const watching = new Promise<void>(resolve => {

@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import mqttPacket, { type IPublishPacket } from 'mqtt-packet'
 import { onTestFinished } from 'vitest'
-import { bytesOf } from '../../../support/scripted-broker.js'
+import { bytesOf } from '../../../support/packets.js'
 
 /** A way to a broker that does not take everything. */
 export interface ObjectingLink {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { bundle, type Program } from '../../../support/bundle.js'
+import { connect } from '../../../support/packets.js'
 import { Attacker } from './attacker.js'
 import { type Experience, Innocent } from './innocent.js'
-import { connect } from './packets.js'
 import { type ChildOptions, type Memory, StoreChild } from './store-child.js'
 
 /** How long a round of an innocent client may take beside an attack, ms; what is to be shown takes it many times longer. */
