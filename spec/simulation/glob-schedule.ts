@@ -38,17 +38,24 @@ export interface GlobSchedule {
   readonly conditions: Conditions
   /** How often a handler of a subscriber calls back in. */
   readonly callingBack?: number
+  /** Handlers watch and leave keys, too, and not globs alone. */
+  readonly handlersWatchKeys?: boolean
   readonly actions: readonly GlobAction[]
 }
 
 /** By number from 1. What a seed means must not change: a generator that draws anything else gets a new number. */
-const GENERATORS = [first, second, third, fourth]
+const GENERATORS = [first, second, third, fourth, fifth]
 
 /** The schedule of a seed, by the latest generator if none is given. */
 export function globScheduleOf(seed: number, generator: number = GENERATORS.length): GlobSchedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
   return generate(seed)
+}
+
+/** Handlers that call back in watch and leave keys as well. */
+function fifth(seed: number): GlobSchedule {
+  return { ...fourth(seed), handlersWatchKeys: true }
 }
 
 /** In every second world of those before, handlers call back in. */

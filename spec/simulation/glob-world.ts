@@ -131,19 +131,18 @@ export class GlobWorld {
       for (const watcher of Array.from(client.watchers)) if (watcher.glob === glob) watcher.subscription.unsubscribe()
   }
 
-  /**
-   * What a subscriber does before its handler returns, if it does. It watches and leaves no key by itself: one that
-   * is just beginning to be watched may merge steps, which the oracle does not tell yet from steps that are missing.
-   */
+  /** What a subscriber does before its handler returns, if it does. */
   #handled(client: Client): void {
     const { now } = this.#setting.time
     const glob = GLOBS[now % GLOBS.length] ?? '*'
     const key = GLOB_KEYS[now % GLOB_KEYS.length] ?? ''
+    const keys = [() => this.#touch(client, 'watchKey', key), () => this.#touch(client, 'unwatchKey', key)]
     this.#handlers.handle(
       () => this.#watch(client, glob),
       () => this.#watch(client, glob),
       () => this.#glob(client, 'unwatch', glob),
       () => this.#glob(client, 'unwatch', glob),
+      ...(this.#schedule.handlersWatchKeys ? keys : []),
       () => this.#touch(client, 'set', key),
       () => this.#touch(client, 'delete', key),
     )

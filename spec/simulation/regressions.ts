@@ -249,4 +249,10 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 4,
     seeds: [1_756_627_366, 1_756_645_855, 1_756_683_597, 1_756_741_671, 1_756_758_507],
   },
+  {
+    story: 'a key is not taken for read when the handler that first hears of it ends what its registration was',
+    suite: 'glob',
+    generator: 5,
+    seeds: [4_110_211_845, 4_110_214_219, 4_110_218_116],
+  },
 ]

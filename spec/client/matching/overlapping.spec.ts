@@ -128,4 +128,27 @@ describe('Globs of one client that overlap', () => {
       expect(requests()).toContain('KEYNOTIFY s/a')
     }),
   )
+
+  it(
+    'are not live before a key was read again whose registration the handler of its first entry ended',
+    marbles(m => {
+      const { store, watch, tell, change, at, mute } = open(m)
+      mute('GLOBNOTIFY */a')
+      const all = watch('*')
+      const heard: string[] = []
+      at(50, () => tell('s/a', '1'))
+      at(60, () => {
+        const some = matching(store, '*/a', text, { maxKeys: 4 })
+        some.freshness$.subscribe(({ state }) => heard.push(state))
+        some.entries$.subscribe(({ value, source }) => {
+          heard.push(`${value} ${source}`)
+          all.subscription.unsubscribe()
+        })
+      })
+      at(70, () => tell('s/a', '2'))
+      at(80, () => change('s/a', '3'))
+      m.flush()
+      expect(heard).toEqual(['connecting', '1 notification', '3 resync', 'live', 'stale'])
+    }),
+  )
 })

@@ -101,7 +101,7 @@ export class Registry implements CoveredWatches {
     else if (cover && arrival === 'appeared' && watch.isToldBy(cover)) this.#step(watch, { type: 'appeared' })
     else if (cover?.registered) this.covered(key, cover)
     // What came of that may have made it leave.
-    if (watch.has(observer)) observer.signal(watch.state.entry, freshnessOf(watch.state, this.#lostAt))
+    watch.greet(observer, watch.state.entry, freshnessOf(watch.state, this.#lostAt))
     return watch
   }
 

@@ -105,6 +105,16 @@ export class Watch {
     else this.#untold = this.#untold.concat(() => this.#signal(observers, entries, freshness))
   }
 
+  /**
+   * Tells one who has just joined what is known. What comes of that is told to all behind it, as with {@link tell}: or
+   * the last it heard of would be older than what it was told in between.
+   */
+  greet(observer: WatchObserver, entry: RawEntry | undefined, freshness: Freshness): void {
+    if (!this.has(observer)) return
+    if (this.#isTelling) observer.signal(entry, freshness)
+    else this.#tellAtOnce([observer], [entry], freshness)
+  }
+
   /** Tells all that it is over, and forgets them, at once: of what is being told they hear nothing more. */
   end(freshness: Freshness, error: StateStoreError | undefined): void {
     this.isOver = true
