@@ -1,6 +1,5 @@
 import { defineConfig } from 'vitest/config'
 import { QuietReporter } from './spec/support/quiet-reporter.js'
-import { missingFiles } from './spec/support/services.js'
 
 /** Properties and simulations draw from this seed; `npm test` is the same every time, `SEED=n` repeats any other run. */
 const seedOf = (isFull: boolean): number =>
@@ -14,7 +13,7 @@ const ISOLATED = [
   'spec/system/{attacks/fuzz,broker/differential,interop,packaging}/**/*.spec.ts',
   'spec/system/pubsub/runtimes.spec.ts',
 ]
-/** What shows that the simulations notice a safeguard that is switched off; with 20,000 schedules each in the full run. */
+/** What shows that the simulations notice a safeguard that is switched off. */
 const SIMULATIONS = ['spec/**/*mutants.spec.ts', 'spec/**/*simulation*.spec.ts']
 /** What needs the package built and a browser, once for all of it. */
 const PAGES = ['spec/system/{browser,frameworks,optimistic,react}/**/*.spec.ts']
@@ -25,10 +24,13 @@ const ATTACKS = ['spec/system/attacks/*.spec.ts']
  * `vitest run`, which is `npm test`, runs what needs nothing but Node and this process; `--mode all` runs everything, in
  * larger numbers, with the brokers, browsers, runtimes and languages that the specs of `spec/system` need.
  */
-export default defineConfig(({ mode }) => {
+export default defineConfig(async ({ mode }) => {
   const isFull = mode === 'all'
   const seed = seedOf(isFull)
   if (isFull || process.env['SEED'] !== undefined) console.info(`SEED=${seed}`)
+  // Asks each of them for its version, and some leave files in the home directory: not for `npm test`.
+  const services = isFull ? await import('./spec/support/services.js') : undefined
+  const missing = services?.missingFiles() ?? []
 
   const project = (name: string, include: readonly string[], exclude: readonly string[], isolate: boolean) => ({
     test: {
@@ -42,19 +44,18 @@ export default defineConfig(({ mode }) => {
       expect: { poll: { timeout: 10_000 } },
       // Stores of specs let everybody in, and would warn about it.
       execArgv: ['--disable-warning=RX_STATESTORE_ANONYMOUS'],
-      env: { SEED: String(seed), EFFORT: isFull ? 'full' : 'quick' },
+      env: {
+        SEED: String(seed),
+        EFFORT: isFull ? 'full' : 'quick',
+        // Found by the system's folder for what is temporary, which a spec does not see.
+        ...(services?.NATS_SERVER && { NATS_SERVER: services.NATS_SERVER }),
+      },
     },
   })
   const quick = [
-    project(
-      'unit',
-      ['spec/**/*.spec.ts'],
-      ['spec/system/**', ...ISOLATED, 'spec/**/*mutants.spec.ts', 'spec/**/*simulation-2.spec.ts'],
-      false,
-    ),
+    project('unit', ['spec/**/*.spec.ts'], ['spec/system/**', ...ISOLATED, 'spec/**/*mutants.spec.ts'], false),
     project('isolated', ISOLATED, ['spec/system/**'], true),
   ]
-  const missing = isFull ? missingFiles() : []
   const pages = project('pages', PAGES, missing, false)
   const attacks = project('attacks', ATTACKS, missing, true)
   const full = [
@@ -70,6 +71,7 @@ export default defineConfig(({ mode }) => {
   return {
     test: {
       projects: isFull ? full : quick,
+      globalSetup: 'spec/support/temporary-folder.ts',
       sequence: { seed, shuffle: { files: false, tests: true } },
       maxWorkers: '100%',
       reporters: isFull ? ['default'] : [new QuietReporter()],

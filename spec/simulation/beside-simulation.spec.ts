@@ -1,4 +1,4 @@
 import { disasters } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('watches of a store beside its broker keep their promises', SUITES.beside, { gate: 6_000, developer: 100 })
+disasters('watches of a store beside its broker keep their promises', SUITES.beside)

@@ -1,4 +1,4 @@
 import { disasters } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('pages that write keep their promises', SUITES.optimistic, { gate: 6_000, developer: 100 })
+disasters('pages that write keep their promises', SUITES.optimistic)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { lastValueFrom } from 'rxjs'
 import { onTestFinished } from 'vitest'
@@ -41,7 +42,7 @@ function openBridge(client: StateStore, url: string, options: Partial<RetainedOp
 
 /** What a topic has now; empty for nothing. */
 export async function held(publisher: MqttClient, topic: string): Promise<string> {
-  const marker = `marker/${Math.random()}`
+  const marker = `marker/${randomUUID()}`
   let found = ''
   const heard = new Promise<void>(resolve => {
     publisher.on('message', (name, payload) => {

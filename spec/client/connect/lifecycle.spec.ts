@@ -331,8 +331,9 @@ describe('a malformed notification', () => {
 
 describe('a subscriber that throws', () => {
   const uncaught: unknown[] = []
+  const { onUnhandledError } = config
   afterEach(() => {
-    config.onUnhandledError = null
+    config.onUnhandledError = onUnhandledError
     uncaught.length = 0
   })
 

@@ -23,8 +23,9 @@ const leaseOf = (m: Context, diagram: string) => m.cold<LeaseState>(diagram, STA
 
 /** What RxJS reports next, instead of throwing it into the event loop. */
 function unhandledError(): Promise<unknown> {
+  const { onUnhandledError } = config
   onTestFinished(() => {
-    config.onUnhandledError = null
+    config.onUnhandledError = onUnhandledError
   })
   return new Promise(resolve => {
     config.onUnhandledError = resolve

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Addresses, nameOfAddress } from '../../../src/client/session/addresses.js'
+import { Random } from '../../simulation/random.js'
+import { SEED } from '../../support/effort.js'
 
 const URLS = ['mqtt://a', 'mqtt://b:1884', 'mqtts://c']
 /** Leaves the order as it was given. */
@@ -13,15 +15,16 @@ const visits = (addresses: Addresses, times: number): string[] =>
 
 describe('addresses', () => {
   it('are gone through in turn, each once in a round', () => {
-    const turns = visits(new Addresses(URLS, Math.random), 6)
+    const turns = visits(new Addresses(URLS, new Random(SEED).next), 6)
     expect(turns.slice(0, 3).sort()).toEqual([...URLS].sort())
     expect(turns.slice(3)).toEqual(turns.slice(0, 3))
   })
 
   it('have an order of their own for every client: those of a dead one do not all go to the same', () => {
+    const random = new Random(SEED)
     const followers = new Map<string, number>()
     for (let i = 0; i < 600; i++) {
-      const [first = '', second = ''] = visits(new Addresses(URLS, Math.random), 2)
+      const [first = '', second = ''] = visits(new Addresses(URLS, random.next), 2)
       if (first === 'mqtt://a') followers.set(second, (followers.get(second) ?? 0) + 1)
     }
     expect(Array.from(followers.keys()).sort()).toEqual(URLS.slice(1).sort())

@@ -9,12 +9,11 @@ import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { concatBytes, utf8 } from '../../../src/core/util/bytes.js'
 import { anyClientPacket, anyText, anyTopic } from '../../support/any-packet.js'
 import { encodeClientPacket } from '../../support/client-packets.js'
-import { effort } from '../../support/effort.js'
+import { effort, SEED } from '../../support/effort.js'
 import { publishPacket } from '../../support/own-room.js'
 
 /** How many mutated packets; more by hand: `PACKETS=1000000 npx vitest run ... spec/packet/hostile`. */
 const PACKETS = Number(process.env['PACKETS'] ?? effort(50_000, 3_000))
-const SEED = Number(process.env['SEED'] ?? Date.now() & 0x7fff_ffff)
 /** Mutants of one packet. */
 const MUTANTS = 50
 

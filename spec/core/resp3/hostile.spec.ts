@@ -14,7 +14,7 @@ import { encodeReply } from '../../../src/core/protocol/replies.js'
 import { decode, decodeReply } from '../../../src/core/resp3/decode.js'
 import { concatBytes, toBinaryString, utf8 } from '../../../src/core/util/bytes.js'
 import { PayloadError, ServiceError } from '../../../src/core/util/errors.js'
-import { effort } from '../../support/effort.js'
+import { effort, SEED } from '../../support/effort.js'
 import { SAMPLES } from './values.js'
 
 describe('whatever arrives', () => {
@@ -113,8 +113,7 @@ describe('whatever arrives', () => {
   ]
 
   it(`is read or refused with an error of the library, ${INPUTS} times`, () => {
-    const { FUZZ_SEED = String(Math.floor(Math.random() * 2 ** 32)) } = process.env
-    const random = randomOf(Number(FUZZ_SEED))
+    const random = randomOf(SEED)
     const all = readers()
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0 // Most inputs are refused, and stacks are what errors cost.
@@ -127,7 +126,7 @@ describe('whatever arrives', () => {
           if (reader) reader.accepted++
         } catch (error) {
           if (reader?.isOwn(error)) continue
-          const where = `input ${n} of FUZZ_SEED=${FUZZ_SEED}, ${JSON.stringify(toBinaryString(bytes))}`
+          const where = `input ${n} of SEED=${SEED}, ${JSON.stringify(toBinaryString(bytes))}`
           throw new Error(`${reader?.name} raised ${String(error)} for ${where}`, { cause: error })
         }
       }
@@ -135,7 +134,7 @@ describe('whatever arrives', () => {
       Error.stackTraceLimit = stackTraceLimit
     }
     const counts = all.map(({ name, accepted }) => `${name} ${accepted}`).join(', ')
-    console.info(`${INPUTS} hostile inputs to ${all.length} readers, FUZZ_SEED=${FUZZ_SEED}; accepted: ${counts}`)
+    console.info(`${INPUTS} hostile inputs to ${all.length} readers, SEED=${SEED}; accepted: ${counts}`)
     // Inputs that a reader refused all, most likely at the first byte, would prove nothing.
     for (const { name, accepted } of all) expect(accepted, name).toBeGreaterThan(INPUTS / 1000)
   })

@@ -1,11 +1,8 @@
 import { expect, it } from 'vitest'
+import { effort, SEED } from '../../support/effort.js'
 import { explain, simulateAll } from './simulate.js'
 
-const { SEED, CI } = process.env
-// The gate takes its time; a developer need not wait for that.
-const SCHEDULES = SEED === undefined ? (CI ? 10_000 : 100) : 1
-// No run tries what another has tried.
-const FIRST = SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(SEED)
+const SCHEDULES = effort(1_000, 20)
 
 /** Seeds that failed once, each by the name of what was wrong. */
 const REGRESSIONS: readonly (readonly [name: string, seed: number])[] = [
@@ -23,8 +20,8 @@ const REGRESSIONS: readonly (readonly [name: string, seed: number])[] = [
 ]
 
 it(`the pub/sub client and hub keep their promises in ${SCHEDULES} simulated disasters`, { timeout: 600_000 }, () => {
-  const { failures, ...tally } = simulateAll(FIRST, SCHEDULES)
-  console.info(`from seed ${FIRST}: ${JSON.stringify(tally)}`)
+  const { failures, ...tally } = simulateAll(SEED, SCHEDULES)
+  console.info(`from seed ${SEED}: ${JSON.stringify(tally)}`)
   expect(failures.slice(0, 1).map(({ seed }) => explain(seed))).toEqual([])
 })
 

@@ -7,7 +7,7 @@ import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { Random } from '../../simulation/random.js'
-import { effort } from '../../support/effort.js'
+import { effort, SEED } from '../../support/effort.js'
 import { DOWN_VECTORS, hex, UNKNOWN_DOWN, UP_VECTORS } from './protobuf-vectors.js'
 
 const INPUTS = effort(200_000, 8_000)
@@ -113,7 +113,7 @@ function input(decoder: Decoder, random: Random): Uint8Array {
 }
 
 /** How many of the inputs a decoder took; the others it refused with its own error. */
-function accepted(decoder: Decoder, random: Random, seed: string): number {
+function accepted(decoder: Decoder, random: Random): number {
   let count = 0
   for (let n = 0; n < INPUTS / DECODERS.length; n++) {
     const bytes = input(decoder, random)
@@ -122,7 +122,7 @@ function accepted(decoder: Decoder, random: Random, seed: string): number {
       count++
     } catch (error) {
       if (error instanceof PayloadError) continue
-      const where = `input ${n} of FUZZ_SEED=${seed}, ${toHex(bytes)}`
+      const where = `input ${n} of SEED=${SEED}, ${toHex(bytes)}`
       throw new Error(`${decoder.name} raised ${shown(error)} for ${where}`, { cause: error })
     }
   }
@@ -131,13 +131,12 @@ function accepted(decoder: Decoder, random: Random, seed: string): number {
 
 describe('Whatever arrives', () => {
   it(`is read or refused with PayloadError, ${INPUTS / DECODERS.length} times by each decoder`, () => {
-    const { FUZZ_SEED = String(Math.floor(Math.random() * 2 ** 32)) } = process.env
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0 // Most inputs are refused, and stacks are what errors cost.
     try {
-      const counts = DECODERS.map(decoder => accepted(decoder, new Random(Number(FUZZ_SEED)), FUZZ_SEED))
+      const counts = DECODERS.map(decoder => accepted(decoder, new Random(SEED)))
       const list = DECODERS.map(({ name }, i) => `${name} ${counts[i]}`).join(', ')
-      console.info(`${INPUTS} hostile inputs to ${DECODERS.length} decoders, FUZZ_SEED=${FUZZ_SEED}; accepted: ${list}`)
+      console.info(`${INPUTS} hostile inputs to ${DECODERS.length} decoders, SEED=${SEED}; accepted: ${list}`)
       // Inputs that a decoder refused all, most likely at the first byte, would prove nothing.
       for (const count of counts) expect(count).toBeGreaterThan(INPUTS / 100)
     } finally {

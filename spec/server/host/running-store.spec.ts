@@ -83,11 +83,12 @@ describe('A running store', () => {
 
   it('answers also when somebody who listens to its requests throws', async () => {
     const { store } = await openStore()
+    const { onUnhandledError } = config
+    onTestFinished(() => {
+      config.onUnhandledError = onUnhandledError
+    })
     const unhandled = new Promise(resolve => {
       config.onUnhandledError = resolve
-    })
-    onTestFinished(() => {
-      config.onUnhandledError = null
     })
     store.requests$.subscribe(() => {
       throw new Error('not my day')

@@ -5,6 +5,7 @@ import { describe, it, onTestFinished } from 'vitest'
 import { Random } from '../../simulation/random.js'
 import { AttachedProcess } from '../../support/attached-process.js'
 import { Counters } from '../../support/counters.js'
+import { SEED } from '../../support/effort.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { SERVICES } from '../../support/services.js'
@@ -15,17 +16,11 @@ const ROUNDS = { directory: 8, log: 5 }
 const ANSWERS = 60
 const PATIENCE = 120_000
 
-function freshRandom(): Random {
-  const seed = Math.floor(Math.random() * 2 ** 32)
-  console.info(`seed ${seed}`)
-  return new Random(seed)
-}
-
 describe('a store attached to Mosquitto, both killed again and again', () => {
   it(
     'loses nothing that was answered, does nothing twice, and watches converge, with a directory',
     async () => {
-      const random = freshRandom()
+      const random = new Random(SEED)
       const data = await mkdtemp(join(tmpdir(), 'attached-'))
       let broker = await Mosquitto.start()
       onTestFinished(async () => broker.stop())
@@ -49,7 +44,7 @@ describe('a store attached to Mosquitto, both killed again and again', () => {
   it.skipIf(!SERVICES.nats.present)(
     'neither does one of two that share a log, whichever of them serves',
     async () => {
-      const random = freshRandom()
+      const random = new Random(SEED)
       const nats = await NatsCluster.start()
       onTestFinished(async () => nats.stop())
       let broker = await Mosquitto.start()

@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { number, systemClock } from '../../../src/client/index.js'
 import type { Controls, PageTerms, Told } from '../../client/optimistic/browser/support/page-program.js'
 import { Random } from '../../simulation/random.js'
-import { effort } from '../../support/effort.js'
+import { effort, SEED } from '../../support/effort.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
@@ -19,7 +19,6 @@ const PROGRAM = new URL('support/page-program.ts', import.meta.url).pathname
 const CLOSING = /WebSocket is already in CLOSING or CLOSED state/
 /** `FIGHT_ROUNDS=1000` has them fight for longer. */
 const ROUNDS = Number(process.env['FIGHT_ROUNDS'] ?? effort(40, 8))
-const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
 const TERMS: readonly [PageTerms, ...PageTerms[]] = [
   {},

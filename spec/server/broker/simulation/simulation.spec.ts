@@ -24,8 +24,7 @@ const REGRESSIONS: Record<string, number> = {
   'a message that arrived, was given up as too large for the next connection, and is asked for again': 3_191_966_410,
 }
 
-// One half; the other is in simulation-2.spec.ts, for the other core.
-disasters('the broker keeps the promises of its sessions', SUITES.broker, { gate: 10_000, developer: 100 })
+disasters('the broker keeps the promises of its sessions', SUITES.broker)
 
 describe('The broker keeps the promises of its sessions', () => {
   it.each(Object.entries(REGRESSIONS))('with %s', (_, seed) => {

@@ -6,9 +6,10 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { claimFiles } from '../../../../src/server/log/disk/claim-files.js'
 import { type ClaimFiles, claim, claimsOn } from '../../../../src/server/log/disk/claims.js'
 import { holderOf, lockDirectory } from '../../../../src/server/log/disk/lock.js'
+import { effort } from '../../../support/effort.js'
 import { failure } from './memory-disk.js'
 
-const RUNS = process.env['CI'] ? 3_000 : 500
+const RUNS = effort(3_000, 500)
 /** What a process that was killed stops at. */
 class Killed extends Error {}
 

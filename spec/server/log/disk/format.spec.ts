@@ -5,11 +5,12 @@ import type { Entry } from '../../../../src/server/engine/entry.js'
 import { FORMAT, fileOf, HEAD_SIZE, type Kind, newHead, readHead } from '../../../../src/server/log/disk/format.js'
 import { FRAME_HEADER, headerAt, NO_SALT, seal } from '../../../../src/server/log/disk/frame.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { effort } from '../../../support/effort.js'
 import { anyEntry } from '../any-entry.js'
 import { MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run } from './run.js'
 
-const RUNS = process.env['CI'] ? 200 : 30
+const RUNS = effort(200, 30)
 
 /** The head of a file as another version writes it. */
 function headOf(format: number, kind: Kind = 'log', position = 7): Uint8Array {

@@ -8,7 +8,7 @@ import { guardedFiles } from '../../../../src/server/log/disk/guarded-files.js'
 import { type DirectoryLock, HEARTBEAT_MS, lockDirectory, SILENCE_MS } from '../../../../src/server/log/disk/lock.js'
 import { livenessOf } from '../../../../src/server/log/disk/owner.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
-import { effort } from '../../../support/effort.js'
+import { effort, SEED } from '../../../support/effort.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 import { anyEntry } from '../any-entry.js'
 import { pictureOf, Run, slowly } from './run.js'
@@ -203,7 +203,7 @@ describe('A process that was stopped for longer than its heartbeat, and goes on'
 
   it('acknowledges nothing and spoils nothing, wherever it was stopped and whatever its files become', async () => {
     const step = effort(1, 8)
-    for (let at = 1 + Math.floor(Math.random() * step); ; at += step) {
+    for (let at = 1 + (SEED % step); ; at += step) {
       const directory = await folder()
       const first = await lockDirectory(directory, { clock: new ManualClock(), place: 'here' })
       const stoppable = new Stoppable()

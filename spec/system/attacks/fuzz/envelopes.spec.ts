@@ -6,10 +6,9 @@ import { LogKeys } from '../../../../src/server/log/cluster/log-keys.js'
 import type { TestNode } from '../../../server/log/cluster/node.js'
 import { set, valueAt, World } from '../../../server/log/cluster/world.js'
 import { Random } from '../../../simulation/random.js'
-import { effort } from '../../../support/effort.js'
+import { effort, SEED } from '../../../support/effort.js'
 import { mangle } from './mutate.js'
 
-const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 /** By hand: FUZZ_PACKETS=10000000. */
 const MESSAGES = Number(process.env['FUZZ_PACKETS'] ?? effort(200_000, 3_000))
 /** Of a batch, which nodes get in one turn. */

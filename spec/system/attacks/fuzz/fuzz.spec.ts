@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { effort } from '../../../support/effort.js'
+import { effort, SEED } from '../../../support/effort.js'
 import { openScene, prepareScenes, startStore } from '../support/scene.js'
 import { culprit, Fuzzer } from './fuzzer.js'
 import { shrink } from './shrink.js'
 
 prepareScenes()
 
-const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 /** By hand: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
 const PACKETS = Number(process.env['FUZZ_PACKETS'] ?? effort(500_000, 3_000))
 /** ms; some hundred packets a second, on a machine that is busy. */

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { effort } from '../../../support/effort.js'
+import { effort, SEED } from '../../../support/effort.js'
 import { attackHub, webSocketFrame } from '../support/hub-frames.js'
 import { type HubScene, openHubScene, prepareHubScenes } from '../support/hub-scene.js'
 import { type HubFuzzSession, hubSessionOf } from './hub-session.js'
 
 prepareHubScenes()
 
-const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 /** By hand: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
 const FRAMES = Number(process.env['FUZZ_PACKETS'] ?? effort(100_000, 3_000))
 /** Sessions at a time, and users they belong to. */
