@@ -1,4 +1,4 @@
-import mqttPacket, { type Packet } from 'mqtt-packet'
+import mqttPacket, { type IPublishPacket, type Packet } from 'mqtt-packet'
 import { INVOKE_TOPIC, responseTopicOf } from './topics.js'
 
 // MQTT packets without the encoder under test: well-formed ones by another library, and byte by byte, so that any of them
@@ -132,6 +132,23 @@ export function request(clientId: string, payload: Uint8Array, id = 1, ...more: 
   )
   return publish(INVOKE_TOPIC, payload, { qos: 1, id, properties: own })
 }
+
+/** A request to the store as a packet; its correlation data is the packet id unless something else is given. */
+export const requestPacket = (
+  clientId: string,
+  payload: Buffer,
+  messageId: number,
+  more: IPublishPacket['properties'] = {},
+): IPublishPacket => ({
+  cmd: 'publish',
+  topic: INVOKE_TOPIC,
+  payload,
+  qos: 1,
+  dup: false,
+  retain: false,
+  messageId,
+  properties: { responseTopic: responseTopicOf(clientId), correlationData: Buffer.from(`${messageId}`), ...more },
+})
 
 /** UTF-8 that is none: overlong, cut short, a surrogate, NUL (MQTT 5.0, section 1.5.4). */
 export const NOT_UTF8 = {

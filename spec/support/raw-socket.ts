@@ -1,47 +1,107 @@
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { PINGREQ, PINGRESP } from './packets.js'
 import { bytes } from './words.js'
 
-/** A TCP connection without any protocol, closed at the end of the test. */
+/** How much is kept of what came first, bytes. */
+const MAX_KEPT_BYTES = 1_048_576
+
+/** A TCP connection without any protocol, closed at the end of the test; it sends whatever it likes, and reads or does not. */
 export class RawSocket {
   readonly socket: Socket
   /** Settles when the connection has ended, whoever ended it. */
   readonly closed: Promise<void>
-  #received = Buffer.alloc(0)
+  /** Bytes that came. */
+  received = 0
+  /** The bytes that came last. */
+  last: Buffer = Buffer.alloc(0)
+  #first: Buffer[] = []
   readonly #waiting = new Set<() => void>()
 
-  private constructor(socket: Socket) {
-    this.socket = socket
-    this.closed = new Promise(resolve => socket.once('close', () => resolve()))
-    socket.on('error', () => undefined)
-    socket.on('data', data => {
-      this.#received = Buffer.concat([this.#received, data])
-      for (const wake of this.#waiting) wake()
-      this.#waiting.clear()
+  protected constructor(url: string) {
+    const { hostname, port } = new URL(url)
+    this.socket = connect({ host: hostname, port: Number(port), noDelay: true })
+    this.socket.on('error', () => undefined)
+    this.socket.on('data', data => {
+      if (this.received < MAX_KEPT_BYTES) this.#first.push(data)
+      this.received += data.length
+      this.last = data
+      this.read(data)
+      this.#wake()
     })
+    this.socket.on('drain', () => this.#wake())
+    this.closed = new Promise(resolve =>
+      this.socket.once('close', () => {
+        this.#wake()
+        resolve()
+      }),
+    )
+    onTestFinished(() => void this.socket.destroy())
   }
 
+  /** A connection on which nothing is said yet. */
   static async open(url: string): Promise<RawSocket> {
-    const { hostname, port } = new URL(url)
-    const raw = new RawSocket(connect(Number(port), hostname))
-    onTestFinished(() => {
-      raw.socket.destroy()
-    })
+    const raw = new RawSocket(url)
     await new Promise<void>(resolve => raw.socket.once('connect', resolve))
-    raw.socket.setNoDelay(true)
     return raw
   }
 
-  /** Settles when the bytes are with the operating system. */
-  async write(data: Buffer | string): Promise<void> {
-    await new Promise<void>(resolve =>
-      this.socket.write(typeof data === 'string' ? bytes(data) : data, () => resolve()),
-    )
+  get ended(): boolean {
+    return this.socket.destroyed
   }
 
-  /** So many bytes of what came, once they are there. */
-  async received(count: number): Promise<Buffer> {
-    while (this.#received.length < count) await new Promise<void>(resolve => this.#waiting.add(resolve))
-    return this.#received
+  /** Settles when the system has taken the bytes, or the connection has ended. */
+  async send(...pieces: readonly (Uint8Array | string)[]): Promise<void> {
+    for (const piece of pieces) {
+      if (this.ended) return
+      this.socket.write(typeof piece === 'string' ? bytes(piece) : piece)
+      await this.#until(() => !this.socket.writableNeedDrain)
+    }
+  }
+
+  /** Settles when it holds or the connection has ended. */
+  async until(holds: () => boolean): Promise<void> {
+    await this.#until(holds)
+  }
+
+  /** What came first, once there are so many bytes or the connection has ended. */
+  async first(count = 0): Promise<Buffer> {
+    await this.until(() => this.received >= count)
+    return Buffer.concat(this.#first)
+  }
+
+  /** Settles when something comes, or the connection ends; rejects when it has ended. */
+  async hears(): Promise<void> {
+    if (this.ended) throw new Error('The connection has ended')
+    const before = this.received
+    await this.until(() => this.received > before)
+  }
+
+  /** Settles when the broker has looked at all that was sent, or has ended the connection. */
+  async settled(): Promise<void> {
+    this.last = Buffer.alloc(0)
+    await this.send(PINGREQ)
+    await this.until(() => this.last.subarray(-2).equals(PINGRESP))
+  }
+
+  /** Reads no more. */
+  deafen(): void {
+    this.socket.pause()
+  }
+
+  hangUp(): void {
+    this.socket.destroy()
+  }
+
+  /** For those who know what the bytes mean. */
+  protected read(_data: Buffer): void {}
+
+  async #until(holds: () => boolean): Promise<void> {
+    while (!this.ended && !holds()) await new Promise<void>(resolve => this.#waiting.add(resolve))
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake()
+    this.#waiting.clear()
   }
 }

@@ -122,7 +122,7 @@ describe('The handshake', () => {
     const { hub, server } = await openHub({ authenticate: async () => ({}) })
     for (let i = 0; i < 20; i++) {
       const raw = await RawSocket.open(server.url)
-      await raw.write(`GET /client/hubs/chat HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n`)
+      await raw.send(`GET /client/hubs/chat HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n`)
       raw.socket.resetAndDestroy()
     }
     await RawPubSubClient.connect(hub.url)
@@ -157,7 +157,7 @@ describe('An access token', () => {
     const { hub } = await openHub({ authenticate: { key: KEY } })
     const { token } = await hub.token()
     const socket = await RawSocket.open(hub.url)
-    await socket.write(
+    await socket.send(
       [
         'GET /client/hubs/chat HTTP/1.1',
         'Host: localhost',
@@ -170,7 +170,7 @@ describe('An access token', () => {
         '\r\n',
       ].join('\r\n'),
     )
-    expect((await socket.received(12)).toString()).toMatch(/^HTTP\/1.1 101/)
+    expect((await socket.first(12)).toString()).toMatch(/^HTTP\/1.1 101/)
   })
 
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')

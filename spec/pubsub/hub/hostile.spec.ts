@@ -62,8 +62,8 @@ describe('Whoever sends what is no frame', () => {
   ])('loses it also for a frame with %s', async (_, bytes) => {
     const { server, witness, story } = await open()
     const raw = await RawSocket.open(server.url)
-    await raw.write(UPGRADE)
-    await raw.write(bytes)
+    await raw.send(UPGRADE)
+    await raw.send(bytes)
     await raw.closed
     await eventually(() => story.length === 3)
     expect(story.at(-1)).toBe('disconnected anonymous: violation')
@@ -83,7 +83,7 @@ describe('Whoever sends what is no frame', () => {
     const { server, witness } = await open()
     for (let length = 0; length < UPGRADE.length; length += 7) {
       const raw = await RawSocket.open(server.url)
-      await raw.write(UPGRADE.slice(0, length))
+      await raw.send(UPGRADE.slice(0, length))
       raw.socket.resetAndDestroy()
     }
     await expectUnharmed(witness)
@@ -117,8 +117,8 @@ describe('Whoever does not read', () => {
   it('is not answered without end: a flood of WebSocket pings', async () => {
     const { server, witness } = await open()
     const raw = await RawSocket.open(server.url)
-    await raw.write(UPGRADE)
-    await raw.received(100)
+    await raw.send(UPGRADE)
+    await raw.first(100)
     raw.socket.pause()
     const pings = Buffer.concat(Array(8_000).fill(Buffer.from([0x89, 0x82, 0, 0, 0, 0, 0x68, 0x69])))
     let unread = 0

@@ -2,9 +2,10 @@ import type { IConnectPacket } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
+import { requestPacket } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
+import { TestClient } from '../../support/test-client.js'
 import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
-import { requestPacket, WireClient } from '../../support/wire-client.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
@@ -14,7 +15,7 @@ const KEPT: Partial<IConnectPacket> = {
 }
 
 /** Acknowledges what comes, until there is the answer to the request. */
-async function acknowledgeAll(client: WireClient): Promise<void> {
+async function acknowledgeAll(client: TestClient): Promise<void> {
   const acknowledged = new Set<number>()
   await eventually(() => {
     for (const [at, publish] of client.publishes.entries()) {
@@ -29,7 +30,7 @@ async function acknowledgeAll(client: WireClient): Promise<void> {
 describe('A session that comes back', () => {
   it('is acknowledged while much of another kind is sent again, and goes on', async () => {
     const { store } = await openStore()
-    const before = await WireClient.connect(store.url, 'alice', { ...KEPT, properties: { sessionExpiryInterval: 60 } })
+    const before = await TestClient.connect(store.url, 'alice', { ...KEPT, properties: { sessionExpiryInterval: 60 } })
     await before.subscribe('news')
     await before.subscribe(notificationTopicOf('alice'))
     await before.subscribe(responseTopicOf('alice'))
@@ -42,7 +43,7 @@ describe('A session that comes back', () => {
     await before.cut()
     await eventually(() => !store.clientIds.includes('alice'))
     for (let i = 0; i < 300; i++) await writer.mqtt.publishAsync('news', `${i}`, { qos: 1 })
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', KEPT)
     after.send(requestPacket('alice', command('GET k'), 7))
     await acknowledgeAll(after)
     const told = after.publishes.filter(({ topic }) => topic === notificationTopicOf('alice', 'k'))

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { openBroker } from '../../support/open-broker.js'
-import { Peer } from './standard/peer.js'
+import { TestClient } from '../../support/test-client.js'
 
+const urlOf = ({ port }: { readonly port: number }): string => `mqtt://127.0.0.1:${port}`
 const LARGE = 'x'.repeat(60_000)
 const SMALL_BUDGET = 300_000
 
@@ -10,7 +11,7 @@ describe('A large CONNECT', () => {
 
   it('counts as long as its connection lasts', async () => {
     const broker = await openBroker()
-    const peer = await Peer.connect(broker.port, 'large', { properties })
+    const peer = await TestClient.connect(urlOf(broker), 'large', { properties })
     expect(broker.stats.bufferedBytes).toBeGreaterThan(LARGE.length)
     await peer.disconnect()
     await peer.closed
@@ -19,17 +20,17 @@ describe('A large CONNECT', () => {
 
   it('is refused when there is no room for it', async () => {
     const broker = await openBroker({ memoryBudget: SMALL_BUDGET })
-    await Peer.connect(broker.port, 'first', { properties })
-    const [, { reasonCode }] = await Peer.greet(broker.port, 'second', { properties })
+    await TestClient.connect(urlOf(broker), 'first', { properties })
+    const [, { reasonCode }] = await TestClient.greet(urlOf(broker), 'second', { properties })
     expect(reasonCode).toBe(0x97)
-    await Peer.connect(broker.port, 'small')
+    await TestClient.connect(urlOf(broker), 'small')
   })
 })
 
 describe('What there is no room for', () => {
   it('is not acknowledged with MQTT 3.1.1, which could only say that it was taken', async () => {
     const broker = await openBroker({ memoryBudget: 1_000 })
-    const peer = await Peer.connect(broker.port, 'old', { protocolVersion: 4 })
+    const peer = await TestClient.connect(urlOf(broker), 'old', { protocolVersion: 4 })
     const payload = 'x'.repeat(2_000)
     peer.send({ cmd: 'publish', topic: 'a', payload, qos: 1, messageId: 1, retain: true, dup: false })
     await peer.closed
@@ -40,12 +41,12 @@ describe('What there is no room for', () => {
 describe('DISCONNECT', () => {
   it('is heard although the client has much to acknowledge: its will is not published', async () => {
     const broker = await openBroker()
-    const witness = await Peer.connect(broker.port, 'witness')
+    const witness = await TestClient.connect(urlOf(broker), 'witness')
     await witness.subscribe('will')
     const will = { topic: 'will', payload: Buffer.from('gone'), qos: 1, retain: false } as const
-    const peer = await Peer.connect(broker.port, 'slow', { will, properties: { receiveMaximum: 1 } })
+    const peer = await TestClient.connect(urlOf(broker), 'slow', { will, properties: { receiveMaximum: 1 } })
     await peer.subscribe('a')
-    const writer = await Peer.connect(broker.port, 'writer')
+    const writer = await TestClient.connect(urlOf(broker), 'writer')
     for (let id = 1; id <= 6_000; id++)
       writer.send({ cmd: 'publish', topic: 'a', payload: 'x', qos: 1, messageId: id, retain: false, dup: false })
     await writer.settled()
@@ -53,6 +54,6 @@ describe('DISCONNECT', () => {
     peer.send({ cmd: 'disconnect', reasonCode: 0 })
     await peer.closed
     await witness.settled()
-    expect(witness.packets.filter(({ cmd }) => cmd === 'publish')).toEqual([])
+    expect(witness.publishes).toEqual([])
   })
 })

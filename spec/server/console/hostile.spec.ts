@@ -11,9 +11,9 @@ async function expectUnharmed({ ask }: OpenConsole): Promise<void> {
 
 const say = async ({ server }: OpenConsole, text: string): Promise<string> => {
   const raw = await RawSocket.open(server.url)
-  await raw.write(text)
+  await raw.send(text)
   await raw.closed
-  return String(await raw.received(0))
+  return String(await raw.first())
 }
 
 describe('Whoever does not speak HTTP', () => {
@@ -53,12 +53,12 @@ describe('Whoever has no token', () => {
     const open = await openConsole()
     const { hostname } = new URL(open.server.url)
     const raw = await RawSocket.open(open.server.url)
-    await raw.write(`POST /api/load HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 50000000\r\n\r\n`)
-    for (let sent = 0; sent < 50; sent++) await raw.write(Buffer.alloc(1_000_000, '{'))
+    await raw.send(`POST /api/load HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 50000000\r\n\r\n`)
+    for (let sent = 0; sent < 50; sent++) await raw.send(Buffer.alloc(1_000_000, '{'))
     // The answer to a second request on the same connection tells that the first is over.
-    await raw.write(`GET /api/store HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n\r\n`)
+    await raw.send(`GET /api/store HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n\r\n`)
     await raw.closed
-    const answer = String(await raw.received(0))
+    const answer = String(await raw.first())
     expect(answer.match(/HTTP\/1\.1 401 /g)).toHaveLength(2)
     expect(open.store.stats.keys).toBe(0)
     await expectUnharmed(open)
@@ -79,7 +79,7 @@ describe('Whoever has no token', () => {
       const head = `${request} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-length: 9\r\n\r\n{"keys":`
       for (const length of [0, 1, head.length - 9, head.length - 8, head.length]) {
         const raw = await RawSocket.open(open.server.url)
-        await raw.write(head.slice(0, length))
+        await raw.send(head.slice(0, length))
         raw.socket.resetAndDestroy()
       }
     }

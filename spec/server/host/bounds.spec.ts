@@ -1,10 +1,9 @@
-import { createConnection } from 'node:net'
 import { connect, type MqttClient } from 'mqtt'
-import mqttPacket, { type Packet } from 'mqtt-packet'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
+import { TestClient } from '../../support/test-client.js'
 
 /** A plain MQTT 5 client. */
 async function plain(url: string, clientId: string, options: object = {}): Promise<MqttClient> {
@@ -35,13 +34,12 @@ describe('names that every JavaScript object has', () => {
   it.each(NAMES)('are topics like any other, or refused: %s', async name => {
     const { store } = await openStore()
     for (const topics of [[name], [name, 'ordinary'], ['ordinary', name, 'other']]) {
-      const client = lazyClient(store.url)
-      await client.came('connack')
+      const client = await lazyClient(store.url)
       client.send({ cmd: 'unsubscribe', messageId: 1, unsubscriptions: topics })
       client.send({ cmd: 'subscribe', messageId: 2, subscriptions: topics.map(topic => ({ topic, qos: 1 })) })
       client.send({ cmd: 'unsubscribe', messageId: 3, unsubscriptions: topics })
       client.send({ cmd: 'pingreq' })
-      await client.settled
+      await client.until(() => client.all('pingresp').length > 0)
     }
     const witness = await plain(store.url, 'witness')
     await witness.subscribeAsync('ordinary')
@@ -64,74 +62,37 @@ describe('a client that subscribes without end', () => {
   })
 })
 
-interface RawSession {
-  readonly send: (packet: Packet) => void
-  /** The next packet of a kind. */
-  readonly came: (cmd: Packet['cmd']) => Promise<Packet>
-  readonly publishes: () => number
-  /** Everything was answered, or the connection ended. */
-  readonly settled: Promise<unknown>
-}
+const KEPT = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
 
 /** A client with a session of an hour that acknowledges nothing. */
-function lazyClient(url: string): RawSession {
-  const socket = createConnection({ host: '127.0.0.1', port: Number(new URL(url).port) })
-  onTestFinished(() => void socket.destroy())
-  const send = (packet: Packet): void => void socket.write(mqttPacket.generate(packet, { protocolVersion: 5 }))
-  const parser = mqttPacket.parser({ protocolVersion: 5 })
-  let publishes = 0
-  parser.on('packet', ({ cmd }) => {
-    if (cmd === 'publish') publishes++
-  })
-  socket.on('data', data => parser.parse(data))
-  send({
-    cmd: 'connect',
-    protocolId: 'MQTT',
-    protocolVersion: 5,
-    clientId: 'lazy',
-    clean: false,
-    keepalive: 0,
-    properties: { sessionExpiryInterval: 3_600 },
-  })
-  const came = (cmd: Packet['cmd']): Promise<Packet> =>
-    new Promise(resolve => parser.on('packet', packet => packet.cmd === cmd && resolve(packet)))
-  const closed = new Promise(resolve => socket.once('close', resolve))
-  return { send, came, publishes: () => publishes, settled: Promise.race([came('pingresp'), closed]) }
-}
+const lazyClient = async (url: string): Promise<TestClient> => TestClient.connect(url, 'lazy', KEPT)
 
-const HOT: Packet = { cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'hot', qos: 1 }] }
+const HOT = { topic: 'hot', qos: 1 } as const
 
 describe('a session that was ended', () => {
   it('leaves nothing to the next one with its client id, however soon that comes', async () => {
     const { store } = await openStore()
-    const first = lazyClient(store.url)
-    await first.came('connack')
-    first.send(HOT)
-    await first.came('suback')
+    const first = await lazyClient(store.url)
+    await first.subscribe(HOT)
     const writer = await plain(store.url, 'writer')
     await Promise.all(Array.from({ length: 3_000 }, () => writer.publishAsync('hot', 'x', { qos: 1 })))
     first.send({ cmd: 'disconnect', reasonCode: 0, properties: { sessionExpiryInterval: 0 } })
-    const second = lazyClient(store.url)
-    expect(await second.came('connack')).toMatchObject({ sessionPresent: false })
-    second.send({ cmd: 'pingreq' })
-    await second.came('pingresp')
-    expect(second.publishes()).toBe(0)
+    const [second, { sessionPresent }] = await TestClient.greet(store.url, 'lazy', KEPT)
+    expect(sessionPresent).toBe(false)
+    expect(await second.takePublishes()).toEqual([])
   })
 })
 
 describe('a session that never acknowledges', () => {
   it('ends with reason 151 when too much is kept for it, and others go on', { timeout: 60_000 }, async () => {
     const { store } = await openStore()
-    const lazy = lazyClient(store.url)
-    const ended = lazy.came('disconnect')
-    await lazy.came('connack')
-    lazy.send(HOT)
-    await lazy.came('suback')
+    const lazy = await lazyClient(store.url)
+    await lazy.subscribe(HOT)
     const writer = await plain(store.url, 'writer')
     // A message counts by its size as well, so large ones reach the bound soon.
     const large = Buffer.alloc(LIMIT.queuedBytes / 8)
     for (let sent = 0; sent < 10; sent++) await writer.publishAsync('hot', large, { qos: 1 })
-    expect(await ended).toMatchObject({ reasonCode: 151 })
+    expect(await lazy.dismissed()).toBe(151)
     await eventually(() => !store.clientIds.includes('lazy'))
     await writer.publishAsync('other', 'x', { qos: 1 })
     expect(store.clientIds).toEqual(['writer'])

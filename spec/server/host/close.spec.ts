@@ -89,7 +89,7 @@ describe('close()', () => {
   ])('does not wait for a TCP connection that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
     const { store } = await openStore()
     const raw = await RawSocket.open(store.url)
-    await raw.write(said)
+    await raw.send(said)
     await RawClient.ready(store.url, 'alice')
     await store.close()
     await raw.closed
@@ -102,7 +102,7 @@ describe('close()', () => {
   ])('does not wait for a connection to the WebSocket port that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
     const { store } = await openStore()
     const raw = await RawSocket.open(store.wsUrl)
-    await raw.write(said)
+    await raw.send(said)
     await RawClient.ready(store.wsUrl, 'alice')
     await store.close()
     await raw.closed

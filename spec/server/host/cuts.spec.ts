@@ -4,8 +4,8 @@ import type { RunningStore } from '../../../src/server/index.js'
 import { as } from '../../support/backwards.js'
 import { openStore } from '../../support/open-store.js'
 import { connect, PROPERTY, properties, publish } from '../../support/packets.js'
+import { RawSocket } from '../../support/raw-socket.js'
 import { openSecured } from '../../support/secured.js'
-import { Attacker } from '../../system/attacks/support/attacker.js'
 
 const cutOf = (store: RunningStore) => firstValueFrom(store.audit$)
 const HERE = { time: expect.any(String), event: 'cut', address: '127.0.0.1', listener: 'mqtt', count: 1 }
@@ -14,17 +14,17 @@ describe('The audit log has a connection that was cut', () => {
   it('as there were as many as there may be', async () => {
     const { store } = await openStore({ maxConnections: 1 })
     const event = cutOf(store)
-    await Attacker.open(store.url)
-    await (await Attacker.open(store.url)).gone()
+    await RawSocket.open(store.url)
+    await (await RawSocket.open(store.url)).closed
     expect(await event).toEqual({ ...HERE, reason: 'there are 1 connections' })
   })
 
   it('for a packet that is too large', async () => {
     const { store } = await openStore({ maximumPacketSize: 1_000 })
     const event = cutOf(store)
-    const attacker = await Attacker.open(store.url)
+    const attacker = await RawSocket.open(store.url)
     await attacker.send(connect('mallory'), publish('t', Buffer.alloc(2_000)))
-    await attacker.gone()
+    await attacker.closed
     expect(await event).toMatchObject({
       ...HERE,
       clientId: 'mallory',
@@ -34,13 +34,13 @@ describe('The audit log has a connection that was cut', () => {
 
   it('for what one packet has too much of, with its user name', async () => {
     const { store } = await openSecured({ maxUserProperties: 1 })
-    const attacker = await Attacker.open(store.url)
+    const attacker = await RawSocket.open(store.url)
     await attacker.send(connect('mallory', as('mallory')))
     await attacker.hears()
     const event = cutOf(store)
     const user = PROPERTY.user('a', 'b')
     await attacker.send(publish('t', Buffer.alloc(0), { properties: properties(user, user) }))
-    await attacker.gone()
+    await attacker.closed
     expect(await event).toMatchObject({ ...HERE, clientId: 'mallory', username: 'mallory' })
   })
 })

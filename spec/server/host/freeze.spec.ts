@@ -178,8 +178,8 @@ describe('Freezing', () => {
   it('forgets a client that hangs up meanwhile, when it goes on', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(connect('raw'))
-    await raw.received(1)
+    await raw.send(connect('raw'))
+    await raw.first(1)
     store.freeze(60_000)
     raw.socket.destroy()
     await meanwhile()
@@ -193,14 +193,14 @@ describe('Freezing', () => {
     store.freeze(60_000)
     const raws = await Promise.all(Array.from({ length: 20 }, async () => RawSocket.open(store.url)))
     for (const raw of raws) {
-      await raw.write(connect('raw'))
+      await raw.send(connect('raw'))
       raw.socket.resetAndDestroy()
     }
     const patient = await RawSocket.open(store.url)
-    await patient.write(connect('patient'))
+    await patient.send(connect('patient'))
     await meanwhile()
     store.freeze(0)
-    expect((await patient.received(1))[0]).toBe(CONNACK)
+    expect((await patient.first(1))[0]).toBe(CONNACK)
     await eventually(() => store.clientIds.length === 1)
   })
 

@@ -48,7 +48,7 @@ describe('Whoever sends what is not MQTT', () => {
   it.each(Object.entries(NOT_MQTT))('loses the connection, and nobody else does: %s', async (_, chunks) => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
-    for (const chunk of chunks) await raw.write(chunk)
+    for (const chunk of chunks) await raw.send(chunk)
     await raw.closed
     await expectUnharmed(store, witness)
   })
@@ -60,7 +60,7 @@ describe('Whoever sends what is not MQTT', () => {
       const garbage = Buffer.from(
         Array.from({ length: 300 }, (_, i) => ((i + 7) * 7_919 * seed + ((i * i) % 11)) % 256),
       )
-      await raw.write(seed % 2 === 0 ? garbage : Buffer.concat([CONNECT, garbage]))
+      await raw.send(seed % 2 === 0 ? garbage : Buffer.concat([CONNECT, garbage]))
     }
     await expectUnharmed(store, witness)
   })
@@ -71,7 +71,7 @@ describe('Whoever sends what is not MQTT', () => {
     const { store, witness } = await open()
     for (let length = 0; length <= whole.length; length++) {
       const raw = await RawSocket.open(store.url)
-      await raw.write(whole.subarray(0, length))
+      await raw.send(whole.subarray(0, length))
       raw.socket.resetAndDestroy()
     }
     await expectUnharmed(store, witness)
@@ -83,7 +83,7 @@ describe('Whoever sends what is not MQTT', () => {
     const { store, witness } = await open()
     for (const piece of [CONNECT.subarray(0, 5), Buffer.concat([CONNECT, publish('news', 'hello').subarray(0, 6)])]) {
       const raw = await RawSocket.open(store.url)
-      await raw.write(piece)
+      await raw.send(piece)
     }
     await expectUnharmed(store, witness)
   })
@@ -96,7 +96,7 @@ describe('A slow client', () => {
     await reader.subscribe('news')
     const raw = await RawSocket.open(store.url)
     const whole = Buffer.concat([connect('raw'), publish('news', 'hello'), PINGREQ])
-    for (const byte of whole) await raw.write(Buffer.from([byte]))
+    for (const byte of whole) await raw.send(Buffer.from([byte]))
     const [message] = await reader.received(1)
     expect(message?.text).toBe('hello')
   })
@@ -121,9 +121,9 @@ describe('A packet that is well-formed but makes no sense', () => {
     const { store, witness } = await open()
     await witness.subscribe('#')
     const raw = await RawSocket.open(store.url)
-    await raw.write(CONNECT)
-    await raw.write(publish('x\0y', 'x'))
-    await raw.write(publish('marker', 'end'))
+    await raw.send(CONNECT)
+    await raw.send(publish('x\0y', 'x'))
+    await raw.send(publish('marker', 'end'))
     await Promise.race([raw.closed, witness.received(1)])
     expect(witness.inbox.map(({ topic }) => topic)).not.toContain('x\0y')
   })
@@ -164,9 +164,9 @@ describe('A packet that is well-formed but makes no sense', () => {
     const { store, witness } = await open()
     await witness.subscribe('#')
     const raw = await RawSocket.open(store.url)
-    await raw.write(CONNECT)
-    await raw.write(publish(INVOKE_TOPIC, 'x'))
-    await raw.write(publish('marker', 'end'))
+    await raw.send(CONNECT)
+    await raw.send(publish(INVOKE_TOPIC, 'x'))
+    await raw.send(publish('marker', 'end'))
     expect((await witness.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
   })
 })

@@ -10,9 +10,9 @@ import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { connect as connectPacket, publish } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
+import { RawSocket } from '../../support/raw-socket.js'
 import { as, openSecured, turnedAway } from '../../support/secured.js'
 import { command } from '../../support/words.js'
-import { Attacker } from '../../system/attacks/support/attacker.js'
 
 const [BAD_CREDENTIALS, NOT_AUTHORIZED, BAD_METHOD, UNAVAILABLE, RATE] = [0x86, 0x87, 0x8c, 0x88, 0x9f]
 
@@ -285,9 +285,9 @@ it('What comes before a client is let in waits, and is not done for who is not',
 
 it('What comes before a client is let in is 1 MiB at most, one large packet as well as many', async () => {
   const { store } = await openStore({ authenticate: async () => new Promise(() => undefined) })
-  const stranger = await Attacker.open(store.url)
+  const stranger = await RawSocket.open(store.url)
   await stranger.send(connectPacket('c'), publish('t', Buffer.alloc(2 * 1024 * 1024)))
   await stranger.hears()
   expect([stranger.last[0], stranger.last[3]]).toEqual([0x20, QUOTA_EXCEEDED])
-  await stranger.gone()
+  await stranger.closed
 })

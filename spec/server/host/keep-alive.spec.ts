@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
+import { requestPacket } from '../../support/packets.js'
+import { TestClient } from '../../support/test-client.js'
 import { responseTopicOf } from '../../support/topics.js'
-import { requestPacket, WireClient } from '../../support/wire-client.js'
 import { command } from '../../support/words.js'
 
 /** s; a client that says nothing for half as long again is gone (MQTT 5.0, section 3.1.2.10). */
@@ -19,7 +20,7 @@ describe('The keep-alive', () => {
 
   async function connect() {
     const { store } = await openStore()
-    const client = await WireClient.connect(store.url, 'alice', { keepalive: KEEP_ALIVE })
+    const client = await TestClient.connect(store.url, 'alice', { keepalive: KEEP_ALIVE })
     await client.subscribe(responseTopicOf('alice'))
     return { store, client }
   }
@@ -41,7 +42,7 @@ describe('The keep-alive', () => {
       vi.advanceTimersByTime(A_WHILE)
       client.acknowledge(publish)
       // Nobody tells when an acknowledgement has arrived; what comes over another connection afterwards has.
-      for (let turns = 0; turns < 3; turns++) await (await WireClient.connect(store.url, 'witness')).settled()
+      for (let turns = 0; turns < 3; turns++) await (await TestClient.connect(store.url, 'witness')).settled()
     }
     expect(store.clientIds).toContain('alice')
   })

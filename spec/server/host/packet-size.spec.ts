@@ -31,9 +31,9 @@ describe('The maximum packet size', () => {
   it('is announced in CONNACK', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(connect('raw'))
+    await raw.send(connect('raw'))
     const maximumPacketSize = Buffer.from([0x27, 0, 0, 0x03, 0xe8])
-    expect((await raw.received(10)).includes(maximumPacketSize)).toBe(true)
+    expect((await raw.first(10)).includes(maximumPacketSize)).toBe(true)
   })
 
   it('ends the connection that sends a larger packet with reason code 149, and no other', async () => {
@@ -56,10 +56,10 @@ describe('The maximum packet size', () => {
     const { store, witness } = await open()
     expect(publish('news', payloadFor(1_000))).toHaveLength(1_000)
     const raw = await RawSocket.open(store.url)
-    await raw.write(connect('raw'))
-    await raw.write(publish('news', payloadFor(1_000)))
+    await raw.send(connect('raw'))
+    await raw.send(publish('news', payloadFor(1_000)))
     await witness.received(1)
-    await raw.write(publish('news', payloadFor(1_001)))
+    await raw.send(publish('news', payloadFor(1_001)))
     await raw.closed
     await witness.settled()
     expect(witness.inbox).toHaveLength(1)
@@ -68,8 +68,8 @@ describe('The maximum packet size', () => {
   it('ends the connection when the header has come, before the body', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(connect('raw'))
-    await raw.write(publish('news', payloadFor(200_000)).subarray(0, 10))
+    await raw.send(connect('raw'))
+    await raw.send(publish('news', payloadFor(200_000)).subarray(0, 10))
     await raw.closed
     await expectUnharmed(witness)
   })
@@ -77,7 +77,7 @@ describe('The maximum packet size', () => {
   it('holds before CONNECT, too', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(connect('x'.repeat(2_000)).subarray(0, 10))
+    await raw.send(connect('x'.repeat(2_000)).subarray(0, 10))
     await raw.closed
     await expectUnharmed(witness)
   })

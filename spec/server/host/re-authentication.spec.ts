@@ -3,7 +3,8 @@ import { INVOKE_TOPIC, responseTopic } from '../../../src/core/protocol/topics.j
 import type { Authenticate } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
-import { Speaker } from '../../support/speaker.js'
+import { TestClient } from '../../support/test-client.js'
+import { authWith, connectWith } from '../../support/token-packets.js'
 import { command } from '../../support/words.js'
 
 const [NOT_AUTHORIZED, EXPIRED, PROTOCOL_ERROR, ADMINISTRATIVE] = [0x87, 0xa0, 0x82, 0x98]
@@ -20,13 +21,13 @@ const authenticate: Authenticate = ({ method, data }) => {
 
 async function open(token: string) {
   const { store } = await openStore({ authenticate })
-  const speaker = new Speaker(store.url)
-  speaker.connect(token)
-  return { store, speaker, welcome: await speaker.hear() }
+  const speaker = TestClient.to(store.url)
+  speaker.send(connectWith(token))
+  return { store, speaker, welcome: await speaker.next() }
 }
 
 /** Somebody with the attribute `a` of 1, who may read and hear what ends with it. */
-async function twoRoles(): Promise<Speaker> {
+async function twoRoles(): Promise<TestClient> {
   const { store } = await openStore({
     authenticate: ({ data }) => ({
       principal: { username: 'u', attributes: { a: Buffer.from(data ?? []).toString() } },
@@ -36,9 +37,9 @@ async function twoRoles(): Promise<Speaker> {
   brokerResources: [{ method: Connect }, { method: Subscribe, topics: ['t/{principal.attributes.a}'] }]
   stateStoreResources: [{ method: Read, keyType: String, keys: ['key-{principal.attributes.a}'] }]`,
   })
-  const speaker = new Speaker(store.url)
-  speaker.connect('1')
-  await speaker.hear()
+  const speaker = TestClient.to(store.url)
+  speaker.send(connectWith('1'))
+  await speaker.next()
   return speaker
 }
 
@@ -46,21 +47,21 @@ describe('Credentials', () => {
   it('end the connection when they end', async () => {
     const { speaker, welcome } = await open('alice 30')
     expect(welcome).toMatchObject({ cmd: 'connack', reasonCode: 0 })
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
   it('that have ended already end it at once', async () => {
     const { speaker } = await open('alice -1000')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
   it('can be shown anew, which makes it longer, or shorter', async () => {
     const { speaker } = await open('alice 5000')
-    speaker.renew(`alice ${HOUR}`)
-    expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
-    speaker.renew('alice 30')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+    speaker.send(authWith(`alice ${HOUR}`))
+    expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+    speaker.send(authWith('alice 30'))
+    expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
   it.each([
@@ -70,23 +71,23 @@ describe('Credentials', () => {
     const { store, speaker } = await open(`alice ${HOUR}`)
     const outcomes: unknown[] = []
     store.audit$.subscribe(({ event, outcome }) => outcomes.push([event, outcome]))
-    speaker.renew(token)
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    speaker.send(authWith(token))
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
     expect(outcomes).toEqual([['login', 'refused']])
   })
 
   it('are not shown unasked in any other way', async () => {
     const { speaker } = await open(`alice ${HOUR}`)
-    speaker.renew(`alice ${HOUR}`, 0x18)
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
+    speaker.send(authWith(`alice ${HOUR}`, 0x18))
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
   })
 
   it('of a session end with the connection, and the session waits for its principal', async () => {
     const { store, speaker } = await open('alice 30')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect' })
-    const other = new Speaker(store.url)
-    other.connect(`bob ${HOUR}`)
-    expect(await other.hear()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect' })
+    const other = TestClient.to(store.url)
+    other.send(connectWith(`bob ${HOUR}`))
+    expect(await other.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
   it('take effect in what a policy grants', async () => {
@@ -96,34 +97,34 @@ describe('Credentials', () => {
       }),
       policy: `[{principals: {usernames: [u]}, brokerResources: [{method: Connect}, {method: Publish, topics: ['t/{principal.attributes.a}']}]}]`,
     })
-    const speaker = new Speaker(store.url)
-    speaker.connect('1')
-    await speaker.hear()
-    const publish = (topic: string): void =>
-      speaker.say({ cmd: 'publish', topic, payload: 'x', qos: 1, messageId: 1, dup: false, retain: false })
+    const speaker = TestClient.to(store.url)
+    speaker.send(connectWith('1'))
+    await speaker.next()
+    const publish = (topic: string): Promise<void> =>
+      speaker.send({ cmd: 'publish', topic, payload: 'x', qos: 1, messageId: 1, dup: false, retain: false })
     publish('t/2')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
-    speaker.renew('2')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'auth' })
+    expect(await speaker.next()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
+    speaker.send(authWith('2'))
+    expect(await speaker.next()).toMatchObject({ cmd: 'auth' })
     publish('t/2')
-    expect((await speaker.hear()).cmd).toBe('puback')
+    expect((await speaker.next()).cmd).toBe('puback')
     publish('t/1')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
+    expect(await speaker.next()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
   })
 
   it('that grant less end a subscription', async () => {
     const speaker = await twoRoles()
-    speaker.say({ cmd: 'subscribe', messageId: 2, subscriptions: [{ topic: 't/1', qos: 1 }] })
-    expect(await speaker.hear()).toMatchObject({ cmd: 'suback', granted: [1] })
-    speaker.renew('1')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'auth' })
-    speaker.renew('2')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
+    speaker.send({ cmd: 'subscribe', messageId: 2, subscriptions: [{ topic: 't/1', qos: 1 }] })
+    expect(await speaker.next()).toMatchObject({ cmd: 'suback', granted: [1] })
+    speaker.send(authWith('1'))
+    expect(await speaker.next()).toMatchObject({ cmd: 'auth' })
+    speaker.send(authWith('2'))
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
   it('that grant less end a watch', async () => {
     const speaker = await twoRoles()
-    speaker.say({
+    speaker.send({
       cmd: 'publish',
       topic: INVOKE_TOPIC,
       payload: command('KEYNOTIFY key-1'),
@@ -133,17 +134,17 @@ describe('Credentials', () => {
       retain: false,
       properties: { responseTopic: responseTopic('c'), correlationData: Buffer.from('x') },
     })
-    expect(await speaker.hear()).toMatchObject({ cmd: 'puback' })
-    speaker.renew('1')
-    while ((await speaker.hear()).cmd !== 'auth');
-    speaker.renew('2')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
+    expect(await speaker.next()).toMatchObject({ cmd: 'puback' })
+    speaker.send(authWith('1'))
+    while ((await speaker.next()).cmd !== 'auth');
+    speaker.send(authWith('2'))
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
   it('that grant no connection any more end it', async () => {
     const speaker = await twoRoles()
-    speaker.renew('3')
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    speaker.send(authWith('3'))
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
   it('without an end stay', async () => {

@@ -3,7 +3,8 @@ import type { Packet } from 'mqtt-packet'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Authenticate, RunningStore } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
-import { Speaker } from '../../support/speaker.js'
+import { TestClient } from '../../support/test-client.js'
+import { authWith, connectWith } from '../../support/token-packets.js'
 
 const [CONTINUE, NOT_AUTHORIZED, BAD_CREDENTIALS, PROTOCOL_ERROR] = [0x18, 0x87, 0x86, 0x82]
 const SECRETS: Readonly<Record<string, string>> = { panel: 'of the panel', pump: 'of the pump' }
@@ -35,77 +36,77 @@ describe('An AUTH that was recorded', () => {
   })
 
   /** Somebody who has said CONNECT, and the challenge. */
-  async function begin(clientId: string): Promise<{ speaker: Speaker; challenge: string }> {
-    const speaker = new Speaker(store.url)
-    speaker.connect('hello', clientId)
-    const packet = await speaker.hear()
+  async function begin(clientId: string): Promise<{ speaker: TestClient; challenge: string }> {
+    const speaker = TestClient.to(store.url)
+    speaker.send(connectWith('hello', clientId))
+    const packet = await speaker.next()
     expect(packet).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
     return { speaker, challenge: dataOf(packet) }
   }
 
   /** Somebody who is in, and with which answer. */
-  async function come(name: string): Promise<{ speaker: Speaker; recorded: string }> {
+  async function come(name: string): Promise<{ speaker: TestClient; recorded: string }> {
     const { speaker, challenge } = await begin(`${name}-1`)
     const recorded = answerTo(challenge, name)
-    speaker.renew(recorded, CONTINUE)
-    expect(await speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+    speaker.send(authWith(recorded, CONTINUE))
+    expect(await speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
     return { speaker, recorded }
   }
 
-  async function isWell(speaker: Speaker): Promise<void> {
-    speaker.say({ cmd: 'pingreq' })
-    expect(await speaker.hear()).toMatchObject({ cmd: 'pingresp' })
+  async function isWell(speaker: TestClient): Promise<void> {
+    speaker.send({ cmd: 'pingreq' })
+    expect(await speaker.next()).toMatchObject({ cmd: 'pingresp' })
   }
 
   it.each(['panel-1', 'thief'])('lets nobody in who says it again, as client %s', async clientId => {
     const { speaker: owner, recorded } = await come('panel')
     const { speaker: thief } = await begin(clientId)
-    thief.renew(recorded, CONTINUE)
-    expect(await thief.hear()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
+    thief.send(authWith(recorded, CONTINUE))
+    expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
     await isWell(owner)
   })
 
   it('lets nobody in who says all at once, before there is a challenge', async () => {
     const { recorded } = await come('panel')
-    const thief = new Speaker(store.url)
-    thief.connect('hello', 'thief')
-    thief.renew(recorded, CONTINUE)
-    expect(await thief.hear()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
-    expect(await thief.hear()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
+    const thief = TestClient.to(store.url)
+    thief.send(connectWith('hello', 'thief'))
+    thief.send(authWith(recorded, CONTINUE))
+    expect(await thief.next()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
+    expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
   })
 
   it('lets nobody in on another connection that has a challenge at the same time', async () => {
     const [owner, thief] = [await begin('panel-1'), await begin('thief')]
     const answer = answerTo(owner.challenge, 'panel')
-    thief.speaker.renew(answer, CONTINUE)
-    expect(await thief.speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
-    owner.speaker.renew(answer, CONTINUE)
-    expect(await owner.speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+    thief.speaker.send(authWith(answer, CONTINUE))
+    expect(await thief.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
+    owner.speaker.send(authWith(answer, CONTINUE))
+    expect(await owner.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
   it('gets a new challenge on its own connection, to which it is no answer', async () => {
     const { speaker, recorded } = await come('panel')
-    speaker.renew(recorded)
-    expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
-    speaker.renew(recorded, CONTINUE)
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    speaker.send(authWith(recorded))
+    expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
+    speaker.send(authWith(recorded, CONTINUE))
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
   it('makes nobody else of a connection: what another principal signs for its challenge ends it', async () => {
     const { speaker: pump } = await come('pump')
     const { speaker: panel } = await come('panel')
-    panel.renew('again')
-    panel.renew(answerTo(dataOf(await panel.hear()), 'pump'), CONTINUE)
-    expect(await panel.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    panel.send(authWith('again'))
+    panel.send(authWith(answerTo(dataOf(await panel.next()), 'pump'), CONTINUE))
+    expect(await panel.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
     await isWell(pump)
   })
 
   it('is not waited for: who has a challenge and begins anew, or says anything else, is out', async () => {
     const anew = await begin('anew')
-    anew.speaker.renew('hello')
-    expect(await anew.speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
+    anew.speaker.send(authWith('hello'))
+    expect(await anew.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
     const other = await begin('other')
-    other.speaker.say({ cmd: 'pingreq' })
-    expect(await other.speaker.hear()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
+    other.speaker.send({ cmd: 'pingreq' })
+    expect(await other.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
   })
 })

@@ -3,9 +3,10 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { RunningStore } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
+import { requestPacket } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
+import { TestClient } from '../../support/test-client.js'
 import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
-import { requestPacket, WireClient } from '../../support/wire-client.js'
 import { command, textOf } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
@@ -13,8 +14,8 @@ const KEPT: Partial<IConnectPacket> = { clean: false, properties: { sessionExpir
 const TAKEN_OVER = 142
 
 /** A client that watches `k`, and has acknowledged all that came of it. */
-async function watching(store: RunningStore, options: Partial<IConnectPacket> = KEPT): Promise<WireClient> {
-  const client = await WireClient.connect(store.url, 'alice', options)
+async function watching(store: RunningStore, options: Partial<IConnectPacket> = KEPT): Promise<TestClient> {
+  const client = await TestClient.connect(store.url, 'alice', options)
   await client.subscribe(notificationTopicOf('alice'))
   await client.subscribe(responseTopicOf('alice'))
   client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
@@ -34,7 +35,7 @@ async function write(store: RunningStore, ...values: string[]): Promise<void> {
 
 const writtenValue = ({ payload }: IPublishPacket): string | undefined =>
   textOf(Buffer.from(payload)).split('\r\n').at(-2)
-const valuesOf = (client: WireClient): (string | undefined)[] => client.publishes.map(writtenValue)
+const valuesOf = (client: TestClient): (string | undefined)[] => client.publishes.map(writtenValue)
 const gone = async (store: RunningStore, clientId = 'alice'): Promise<void> =>
   eventually(() => !store.clientIds.includes(clientId))
 
@@ -48,7 +49,7 @@ describe('What a client did not acknowledge', () => {
     await before.settled()
     await before.cut()
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', KEPT)
     after.send(requestPacket('alice', command('GET k'), 1))
     const again = await after.came('publish', 4)
     expect(valuesOf(after)).toEqual(['a', 'c', 'd', 'd'])
@@ -59,7 +60,7 @@ describe('What a client did not acknowledge', () => {
     await after.settled()
     await after.cut()
     await gone(store)
-    const third = await WireClient.connect(store.url, 'alice', KEPT)
+    const third = await TestClient.connect(store.url, 'alice', KEPT)
     await third.settled()
     expect(third.publishes).toEqual([])
   })
@@ -72,7 +73,7 @@ describe('What a client did not acknowledge', () => {
     await before.cut()
     for (let times = 0; times < 3; times++) {
       await gone(store)
-      const after = await WireClient.connect(store.url, 'alice', KEPT)
+      const after = await TestClient.connect(store.url, 'alice', KEPT)
       await after.came('publish', 2)
       expect(valuesOf(after)).toEqual(['a', 'b'])
       await after.cut()
@@ -90,7 +91,7 @@ describe('What a client did not acknowledge', () => {
     await before.came('publish', 2)
     await before.cut()
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', next)
+    const after = await TestClient.connect(store.url, 'alice', next)
     await after.settled()
     expect(after.publishes).toEqual([])
   })
@@ -103,9 +104,9 @@ describe('What a client did not acknowledge', () => {
     before.send({ cmd: 'disconnect', reasonCode: 0, properties: { sessionExpiryInterval: 0 } })
     await before.closed
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const [after, { sessionPresent }] = await TestClient.greet(store.url, 'alice', KEPT)
     await after.settled()
-    expect([after.all('connack')[0]?.sessionPresent, after.publishes]).toEqual([false, []])
+    expect([sessionPresent, after.publishes]).toEqual([false, []])
   })
 
   it('is forgotten by a client that took up the session for one connection only, once that ends', async () => {
@@ -115,12 +116,12 @@ describe('What a client did not acknowledge', () => {
     await before.came('publish', 1)
     await before.cut()
     await gone(store)
-    const once = await WireClient.connect(store.url, 'alice', { clean: false })
+    const once = await TestClient.connect(store.url, 'alice', { clean: false })
     await once.came('publish', 1)
     expect(valuesOf(once)).toEqual(['a'])
     await once.cut()
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', KEPT)
     await after.settled()
     expect(after.publishes).toEqual([])
   })
@@ -130,7 +131,7 @@ describe('What a client did not acknowledge', () => {
     const before = await watching(store)
     await write(store, 'a', 'b')
     await before.came('publish', 2)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', KEPT)
     await before.closed
     await after.came('publish', 2)
     expect([valuesOf(after), before.all('disconnect')[0]?.reasonCode]).toEqual([['a', 'b'], TAKEN_OVER])
@@ -144,7 +145,7 @@ describe('What a client did not acknowledge', () => {
     await before.came('publish', 2)
     await before.cut()
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', KEPT)
     const again = await after.came('publish', 2)
     expect(again.map(({ topic }) => topic)).toEqual([responseTopicOf('alice'), notificationTopicOf('alice', 'k')])
     expect(again[0]?.properties?.correlationData).toEqual(Buffer.from('7'))
@@ -156,13 +157,13 @@ describe('What a client did not acknowledge', () => {
   it('with QoS 0 is nothing', async () => {
     const { store } = await openStore()
     const before = await watching(store)
-    await before.subscribe(notificationTopicOf('alice'), 0)
+    await before.subscribe({ topic: notificationTopicOf('alice'), qos: 0 })
     await write(store, 'a')
     const [first] = await before.came('publish', 1)
     expect([first?.qos, first?.messageId]).toEqual([0, undefined])
     await before.cut()
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', KEPT)
     await after.settled()
     expect(after.publishes).toEqual([])
   })
@@ -185,9 +186,9 @@ describe('What is kept for a client that is away', () => {
     await before.cut()
     await gone(store)
     vi.advanceTimersByTime(ms)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const [after, connack] = await TestClient.greet(store.url, 'alice', KEPT)
     await after.settled()
-    expect(after.packets.find(({ cmd }) => cmd === 'connack')).toMatchObject({ sessionPresent })
+    expect(connack).toMatchObject({ sessionPresent })
     expect(valuesOf(after)).toEqual(values)
   })
 
@@ -198,9 +199,9 @@ describe('What is kept for a client that is away', () => {
     await before.came('publish', 1)
     await before.cut()
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', KEPT)
     await after.settled()
-    expect(after.packets.map(({ cmd }) => cmd)).toEqual(['connack', 'pingresp'])
+    expect(after.packets).toEqual([])
   })
 })
 
@@ -217,7 +218,7 @@ describe('Packet ids', () => {
     const first = await before.came('publish', 60)
     await before.cut()
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', KEPT)
     await write(store, 'not watched any more')
     await other.publish('news', 'more')
     const again = await after.came('publish', 61)
@@ -249,7 +250,7 @@ describe('Packet ids', () => {
     }
     await client.cut()
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', KEPT)
     await after.settled()
     expect(after.publishes).toEqual([])
   })
@@ -282,7 +283,7 @@ describe("A client's receive maximum", () => {
     expect(valuesOf(client)).toEqual(['a', 'b', 'c', 'd'])
     await client.cut()
     await gone(store)
-    const after = await WireClient.connect(store.url, 'alice', { clean: false, properties })
+    const after = await TestClient.connect(store.url, 'alice', { clean: false, properties })
     await after.came('publish', 3)
     await after.settled()
     expect(after.publishes.map(publish => [writtenValue(publish), publish.dup])).toEqual([

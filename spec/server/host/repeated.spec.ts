@@ -1,19 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
+import { requestPacket } from '../../support/packets.js'
+import { TestClient } from '../../support/test-client.js'
 import { responseTopicOf } from '../../support/topics.js'
-import { requestPacket, WireClient } from '../../support/wire-client.js'
 import { command, textOf } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
 
 interface Subject {
-  readonly client: WireClient
+  readonly client: TestClient
   readonly clientId: string
 }
 
 async function connect(url: string, clientId = 'alice'): Promise<Subject> {
-  const client = await WireClient.connect(url, clientId)
+  const client = await TestClient.connect(url, clientId)
   await client.subscribe(responseTopicOf(clientId))
   return { client, clientId }
 }
@@ -102,7 +103,7 @@ describe('A client that keeps its session, resumes it and repeats what was not a
     async moment => {
       const { store } = await openStore()
       const session = { clean: false, properties: { sessionExpiryInterval: 60 } }
-      const first = await WireClient.connect(store.url, 'rust', session)
+      const first = await TestClient.connect(store.url, 'rust', session)
       await first.subscribe(responseTopicOf('rust'))
       const request = requestPacket('rust', command('SET lock me NX'), 7, { userProperties: { __ts: NOW } })
       // Neither PUBACK nor answer reach it.
@@ -112,7 +113,7 @@ describe('A client that keeps its session, resumes it and repeats what was not a
         await eventually(() => store.peek('lock') !== undefined)
       }
       await first.cut()
-      const again = await WireClient.connect(store.url, 'rust', session)
+      const again = await TestClient.connect(store.url, 'rust', session)
       again.send({ ...request, dup: true })
       // What waits in the session comes first, and is the answer to the same request.
       const answers = await again.came('publish', moment === 'after' ? 2 : 1)

@@ -2,7 +2,8 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { inOrder, type RunningStore, Tokens } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
-import { Speaker } from '../../support/speaker.js'
+import { TestClient } from '../../support/test-client.js'
+import { authWith, connectWith } from '../../support/token-packets.js'
 
 const [BAD_CREDENTIALS, NOT_AUTHORIZED, PROTOCOL_ERROR, EXPIRED] = [0x86, 0x87, 0x82, 0xa0]
 const HOUR = 3_600_000
@@ -36,25 +37,25 @@ describe('A token that was stolen, or bytes that were recorded', () => {
   async function arrive(
     token: string,
     clientId: string,
-  ): Promise<{ speaker: Speaker; reasonCode: number | undefined }> {
-    const speaker = new Speaker(store.url)
-    speaker.connect(token, clientId)
-    const welcome = await speaker.hear()
+  ): Promise<{ speaker: TestClient; reasonCode: number | undefined }> {
+    const speaker = TestClient.to(store.url)
+    speaker.send(connectWith(token, clientId))
+    const welcome = await speaker.next()
     return { speaker, reasonCode: welcome.cmd === 'connack' ? welcome.reasonCode : undefined }
   }
 
   /** Is still connected, and is served. */
-  async function isWell(speaker: Speaker): Promise<void> {
-    speaker.say({ cmd: 'pingreq' })
-    expect(await speaker.hear()).toMatchObject({ cmd: 'pingresp' })
+  async function isWell(speaker: TestClient): Promise<void> {
+    speaker.send({ cmd: 'pingreq' })
+    expect(await speaker.next()).toMatchObject({ cmd: 'pingresp' })
   }
 
   it('has the rights of whom it is from, and no others', async () => {
     const { speaker, reasonCode } = await arrive(await tokenOf('panel'), 'thief')
     expect(reasonCode).toBe(0)
     const subscriptions = ['plant/panel', 'plant/pump'].map(topic => ({ topic, qos: 1 as const }))
-    speaker.say({ cmd: 'subscribe', messageId: 1, subscriptions })
-    expect(await speaker.hear()).toMatchObject({ cmd: 'suback', granted: [1, NOT_AUTHORIZED] })
+    speaker.send({ cmd: 'subscribe', messageId: 1, subscriptions })
+    expect(await speaker.next()).toMatchObject({ cmd: 'suback', granted: [1, NOT_AUTHORIZED] })
   })
 
   it('does not take over the session of another principal', async () => {
@@ -75,8 +76,8 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     expect((await arrive(token, 'panel-1')).reasonCode).toBe(BAD_CREDENTIALS)
     const { speaker, reasonCode } = await arrive(await tokenOf('panel'), 'panel-2')
     expect(reasonCode).toBe(0)
-    speaker.renew(token)
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    speaker.send(authWith(token))
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
   it('is over when the token is, also while it is in use', async () => {
@@ -87,8 +88,8 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     expect(reasonCode).toBe(0)
     let answers = 0
     for (;;) {
-      speaker.say({ cmd: 'pingreq' })
-      const packet = await speaker.hear()
+      speaker.send({ cmd: 'pingreq' })
+      const packet = await speaker.next()
       if (packet.cmd === 'pingresp') answers++
       else {
         expect(packet).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
@@ -102,8 +103,8 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     const recorded = await tokenOf('pump')
     const { speaker: pump } = await arrive(recorded, 'pump-1')
     const { speaker: mallory } = await arrive(await tokenOf('panel'), 'panel-1')
-    mallory.renew(recorded)
-    expect(await mallory.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    mallory.send(authWith(recorded))
+    expect(await mallory.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
     await isWell(pump)
   })
 
@@ -111,19 +112,19 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     const token = await tokenOf('panel')
     const { speaker } = await arrive(token, 'panel-1')
     for (let i = 0; i < 3; i++) {
-      speaker.renew(token)
-      expect(await speaker.hear()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+      speaker.send(authWith(token))
+      expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
     }
     await isWell(speaker)
   })
 
   it('lets nobody in by an AUTH before CONNECT, nor by another method later', async () => {
-    const early = new Speaker(store.url)
-    early.renew(await tokenOf('panel'))
-    await early.gone
+    const early = TestClient.to(store.url)
+    early.send(authWith(await tokenOf('panel')))
+    await early.closed
     const { speaker } = await arrive(await tokenOf('panel'), 'panel-1')
     const properties = { authenticationMethod: 'SCRAM', authenticationData: Buffer.from(await tokenOf('panel')) }
-    speaker.say({ cmd: 'auth', reasonCode: 0x19, properties })
-    expect(await speaker.hear()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
+    speaker.send({ cmd: 'auth', reasonCode: 0x19, properties })
+    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
   })
 })

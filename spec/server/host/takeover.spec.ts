@@ -33,7 +33,7 @@ describe('A connection that takes over the session of another', () => {
   it('leaves nothing of either behind when it is gone at once', async () => {
     const { store, witness, alice } = await open()
     const raw = await RawSocket.open(store.url)
-    await raw.write(connect('alice'))
+    await raw.send(connect('alice'))
     raw.socket.destroy()
     await alice.closed
     await manyTurns(witness)
@@ -43,12 +43,12 @@ describe('A connection that takes over the session of another', () => {
   it('is alone also when several do so at once', async () => {
     const { store, witness, alice } = await open()
     const raws = await Promise.all([1, 2, 3].map(async () => RawSocket.open(store.url)))
-    await Promise.all(raws.map(async raw => raw.write(connect('alice'))))
+    await Promise.all(raws.map(async raw => raw.send(connect('alice'))))
     await alice.closed
-    await Promise.all(raws.map(async raw => Promise.race([raw.received(1), raw.closed])))
+    await Promise.all(raws.map(async raw => Promise.race([raw.first(1), raw.closed])))
     await manyTurns(witness)
     expect(store.clientIds.filter(id => id === 'alice')).toEqual(['alice'])
-    const answers = await Promise.all(raws.map(async raw => raw.received(0)))
+    const answers = await Promise.all(raws.map(async raw => raw.first()))
     expect(answers.some(([first]) => first === CONNACK)).toBe(true)
     for (const raw of raws) raw.socket.destroy()
     await manyTurns(witness)

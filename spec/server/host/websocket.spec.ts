@@ -34,21 +34,21 @@ describe('The WebSocket port', () => {
   it('tells a browser that it is none of its pages', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.wsUrl)
-    await raw.write('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    await raw.send('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     await raw.closed
-    expect((await raw.received(0)).toString()).toMatch(/^HTTP\/1\.1 426 /)
+    expect((await raw.first()).toString()).toMatch(/^HTTP\/1\.1 426 /)
     await expectUnharmed(witness)
   })
 
   it('speaks the subprotocol mqtt', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.wsUrl)
-    await raw.write(UPGRADE)
-    await raw.write(frame(BINARY, CONNECT))
+    await raw.send(UPGRADE)
+    await raw.send(frame(BINARY, CONNECT))
     const head = 'Sec-WebSocket-Protocol: mqtt'
-    expect((await raw.received(150)).toString()).toContain(head)
-    await raw.write(frame(BINARY, PINGREQ))
-    expect((await raw.received(170)).toString('latin1')).toMatch(/^HTTP\/1\.1 101 /)
+    expect((await raw.first(150)).toString()).toContain(head)
+    await raw.send(frame(BINARY, PINGREQ))
+    expect((await raw.first(170)).toString('latin1')).toMatch(/^HTTP\/1\.1 101 /)
   })
 
   const NONSENSE: Record<string, readonly (string | Buffer)[]> = {
@@ -68,7 +68,7 @@ describe('The WebSocket port', () => {
   it.each(Object.entries(NONSENSE))('ends the connection that sends %s, and no other', async (_, chunks) => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.wsUrl)
-    for (const chunk of chunks) await raw.write(chunk)
+    for (const chunk of chunks) await raw.send(chunk)
     await raw.closed
     await expectUnharmed(witness)
   })
@@ -77,9 +77,9 @@ describe('The WebSocket port', () => {
     const { store, witness } = await open()
     await witness.subscribe('news')
     const raw = await RawSocket.open(store.wsUrl)
-    await raw.write(UPGRADE)
+    await raw.send(UPGRADE)
     const whole = Buffer.concat([CONNECT, publish('news', 'hello')])
-    for (const byte of whole) await raw.write(frame(BINARY, Buffer.from([byte])))
+    for (const byte of whole) await raw.send(frame(BINARY, Buffer.from([byte])))
     expect((await witness.received(1)).map(({ text }) => text)).toEqual(['hello'])
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { as } from '../../support/backwards.js'
 import { effort } from '../../support/effort.js'
 import { auth, connect, PROPERTY, properties } from '../../support/packets.js'
-import type { Attacker } from './support/attacker.js'
+import type { RawSocket } from '../../support/raw-socket.js'
 import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
@@ -19,7 +19,7 @@ const byMethod = properties(PROPERTY.authenticationMethod(METHOD))
 const greeting = (id: string): Buffer => connect(id, { ...as('mallory'), properties: byMethod })
 const times = (packet: Buffer, count: number): Buffer => Buffer.alloc(count * packet.length, packet)
 
-async function come(scene: Scene, id: string): Promise<Attacker> {
+async function come(scene: Scene, id: string): Promise<RawSocket> {
   const attacker = await scene.connect(greeting(id))
   expect([attacker.last[0], attacker.last[3]]).toEqual([CONNACK, ACCEPTED])
   return attacker
@@ -32,8 +32,8 @@ const codeOf = (bytes: Buffer, at = 0): readonly unknown[] => {
 }
 
 /** Of the last packet that was heard before the connection ended. */
-async function lastOf(attacker: Attacker): Promise<readonly unknown[]> {
-  await attacker.gone()
+async function lastOf(attacker: RawSocket): Promise<readonly unknown[]> {
+  await attacker.closed
   let [at, next] = [0, 0]
   while (next < attacker.last.length) {
     at = next
@@ -64,7 +64,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<voi
     for (let n = 0; n < 50; n++) {
       const attacker = await scene.open()
       await attacker.send(times(n % 2 === 0 ? RENEWAL : auth(METHOD, id, 0x18), 100))
-      await attacker.gone()
+      await attacker.closed
       expect(attacker.received).toBe(0)
     }
   },

@@ -12,9 +12,9 @@ import {
   subscribe,
   variable,
 } from '../../support/packets.js'
+import type { RawSocket } from '../../support/raw-socket.js'
 import { UPGRADE } from '../../support/upgrade.js'
 import { command, resp3 } from '../../support/words.js'
-import type { Attacker } from './support/attacker.js'
 import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
@@ -30,7 +30,7 @@ const POLICIES = {
 } as const
 
 const greeting = (id: string, more: ConnectOptions = {}): Buffer => connect(id, { ...as('mallory'), ...more })
-const come = async (scene: Scene, id: string, more?: ConnectOptions): Promise<Attacker> =>
+const come = async (scene: Scene, id: string, more?: ConnectOptions): Promise<RawSocket> =>
   scene.connect(greeting(id, more))
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
 const inAll = async (count: number, act: (n: number) => Promise<unknown>): Promise<unknown> =>
@@ -107,7 +107,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     await inAll(50, async n => {
       const attacker = await come(scene, `twice-${n}`)
       await attacker.send(publish('mallory/t', Buffer.alloc(0), { properties: twice }))
-      await attacker.gone()
+      await attacker.closed
     })
     await come(scene, 'thrice', { properties: properties(sessionExpiry(1), sessionExpiry(2)) })
   },

@@ -2,9 +2,9 @@ import { describe, it } from 'vitest'
 import { as } from '../../support/backwards.js'
 import { effort } from '../../support/effort.js'
 import { connect, disconnect, PROPERTY, properties, publish, request, subscribe } from '../../support/packets.js'
+import type { RawSocket } from '../../support/raw-socket.js'
 import { responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
-import type { Attacker } from './support/attacker.js'
 import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
@@ -15,7 +15,7 @@ const LASTS = effort(2_500, 300)
 const MIB = 1024 * 1024
 
 /** Repeats what it is given as fast as it is taken, for a while. */
-async function flood(attackers: readonly Attacker[], piece: Buffer): Promise<void> {
+async function flood(attackers: readonly RawSocket[], piece: Buffer): Promise<void> {
   const end = performance.now() + LASTS
   await Promise.all(
     attackers.map(async attacker => {
@@ -25,7 +25,7 @@ async function flood(attackers: readonly Attacker[], piece: Buffer): Promise<voi
   )
 }
 
-const several = async (scene: Scene, count: number): Promise<Attacker[]> =>
+const several = async (scene: Scene, count: number): Promise<RawSocket[]> =>
   Promise.all(Array.from({ length: count }, async (_, n) => scene.connect(`attacker-${n}`)))
 
 describe('Who sends as fast as it can', () => {
@@ -121,7 +121,7 @@ describe('Who sends as fast as it can', () => {
     )
   })
 
-  it.each<[string, (attacker: Attacker) => void]>([
+  it.each<[string, (attacker: RawSocket) => void]>([
     ['says goodbye', attacker => void attacker.send(disconnect())],
     ['sends no more', attacker => attacker.socket.end()],
   ])('takes its turn like all others: with what had to wait until it acknowledges, when it %s', async (_, leave) => {
@@ -141,7 +141,7 @@ describe('Who sends as fast as it can', () => {
       await attacker.send(Buffer.concat(Array.from({ length: 300 }, (_, at) => scan(at + 1))))
       await attacker.settled()
       leave(attacker)
-      await attacker.gone()
+      await attacker.closed
     })
   })
 

@@ -9,8 +9,8 @@ import {
   subscribe,
   variable,
 } from '../../support/packets.js'
+import type { RawSocket } from '../../support/raw-socket.js'
 import { UPGRADE } from '../../support/upgrade.js'
-import type { Attacker } from './support/attacker.js'
 import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
@@ -41,7 +41,7 @@ async function leaveSleepers(scene: Scene): Promise<void> {
 }
 
 /** Something more for each of them. */
-async function write(writer: Attacker): Promise<void> {
+async function write(writer: RawSocket): Promise<void> {
   for (const n of numbers(SLEEPERS)) await writer.send(publish(topic(n), PAYLOAD, { qos: 1, id: n + 1 }))
   await writer.settled()
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { effort } from '../../support/effort.js'
-import type { Attacker } from './support/attacker.js'
+import type { RawSocket } from '../../support/raw-socket.js'
 import { jsonFrame } from './support/hub-frames.js'
 import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 
@@ -8,7 +8,7 @@ prepareHubScenes()
 
 const MIB = 1024 * 1024
 
-const send = async (attacker: Attacker, frames: readonly object[]): Promise<void> =>
+const send = async (attacker: RawSocket, frames: readonly object[]): Promise<void> =>
   attacker.send(Buffer.concat(frames.map(jsonFrame)))
 
 describe('What a user makes a hub hold', () => {

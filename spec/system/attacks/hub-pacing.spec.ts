@@ -1,11 +1,11 @@
 import { describe, it } from 'vitest'
-import type { Attacker } from './support/attacker.js'
+import type { RawSocket } from '../../support/raw-socket.js'
 import { jsonFrame, repeated } from './support/hub-frames.js'
 import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 
 prepareHubScenes()
 
-const send = async (attacker: Attacker, ...frames: readonly object[]): Promise<void> =>
+const send = async (attacker: RawSocket, ...frames: readonly object[]): Promise<void> =>
   attacker.send(Buffer.concat(frames.map(jsonFrame)))
 
 describe('A member of a group does not hold up those that send to it', () => {

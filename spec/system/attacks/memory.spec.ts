@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { effort } from '../../support/effort.js'
 import { connect, PROPERTY, properties, publish, request, subscribe, variable } from '../../support/packets.js'
+import type { RawSocket } from '../../support/raw-socket.js'
 import { resp3 } from '../../support/words.js'
-import type { Attacker } from './support/attacker.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()
@@ -20,7 +20,7 @@ const HELD = { held: SMALL.maximumBufferedBytes + 32 * MIB }
 const PAYLOAD = Buffer.alloc(64 * KIB, 'x')
 
 /** Sends packets, made one after the other, until so many bytes were sent or the connection has ended. */
-async function pour(attacker: Attacker, bytes: number, next: (n: number) => Buffer): Promise<void> {
+async function pour(attacker: RawSocket, bytes: number, next: (n: number) => Buffer): Promise<void> {
   for (let [sent, n] = [0, 1]; sent < bytes && !attacker.ended; n++) {
     const piece = next(n)
     sent += piece.length

@@ -18,8 +18,8 @@ async function ask(headers: Readonly<Record<string, string>>, options: ServeOpti
   }
   const raw = await RawSocket.open(store.wsUrl.replace('0.0.0.0', '127.0.0.1'))
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
-  await raw.write(`${['GET / HTTP/1.1', ...lines].join('\r\n')}\r\n\r\n`)
-  const [, status] = /^HTTP\/1\.1 (\d+)/.exec(String(await raw.received(12))) ?? []
+  await raw.send(`${['GET / HTTP/1.1', ...lines].join('\r\n')}\r\n\r\n`)
+  const [, status] = /^HTTP\/1\.1 (\d+)/.exec(String(await raw.first(12))) ?? []
   return Number(status)
 }
 

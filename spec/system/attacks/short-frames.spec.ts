@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { acknowledge, connect, publish, subscribe } from '../../support/packets.js'
+import type { RawSocket } from '../../support/raw-socket.js'
 import { UPGRADE } from '../../support/upgrade.js'
 import { Unframer } from './fuzz/wire.js'
-import type { Attacker } from './support/attacker.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()
@@ -14,7 +14,7 @@ const MESSAGES = 20_000
 const BATCH = 500
 
 /** Answers each message with QoS 1 in a frame of its own, as clients do; returns when so many were answered. */
-async function acknowledgeAll(reader: Attacker, count: number): Promise<number> {
+async function acknowledgeAll(reader: RawSocket, count: number): Promise<number> {
   const frames = new Unframer()
   let answered = 0
   let rest = Buffer.alloc(0)

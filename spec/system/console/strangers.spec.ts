@@ -14,7 +14,7 @@ describe('A console', () => {
     const open = await openConsole()
     const slow = Array.from({ length: 400 }, async () => {
       const raw = await RawSocket.open(open.server.url)
-      await raw.write(text)
+      await raw.send(text)
     })
     await Promise.all(slow)
     expect((await open.ask('api/store')).status).toBe(200)

@@ -1,6 +1,6 @@
 import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt-packet'
+import { TestClient } from '../../../support/test-client.js'
 import type { Answers, Connect } from './script.js'
-import { Wire } from './wire.js'
 
 /** Something that came, or the end of a connection. */
 export type Event = { readonly packet: Packet; readonly label?: string } | { readonly closed: true }
@@ -20,7 +20,7 @@ interface Outgoing {
 
 /** A client of a script, over all its connections. It keeps its part of the session, as the standard asks of it. */
 export class Participant {
-  wire: Wire | undefined
+  wire: TestClient | undefined
   terms: Connect | undefined
   /** How often each message was sent. */
   readonly sends: Map<string, number>
@@ -44,7 +44,7 @@ export class Participant {
   }
 
   get connected(): boolean {
-    return this.wire?.open === true
+    return this.wire?.ended === false
   }
 
   get answers(): Answers {
@@ -77,7 +77,8 @@ export class Participant {
     this.terms = terms
     if (packet.cmd === 'connect' && packet.will) this.#count(packet.will)
     this.everKept ||= this.kept
-    const wire = new Wire(port, terms.version, heard => this.#take(wire, heard))
+    const wire = TestClient.to(`mqtt://127.0.0.1:${port}`, terms.version)
+    wire.onPacket = heard => void (heard.cmd === 'pingresp' ? wire.packets.push(heard) : this.#take(wire, heard))
     this.wire = wire
     let greeted = false
     this.#greet = () => {
@@ -94,8 +95,17 @@ export class Participant {
     let before: number
     do {
       before = this.#sent
-      await this.wire?.settled()
+      await this.answered()
     } while (this.connected && this.#sent !== before)
+  }
+
+  /** Settles when the broker has dealt with all that was sent so far, or has ended the connection. */
+  async answered(): Promise<void> {
+    const { wire } = this
+    if (wire === undefined) return
+    wire.packets.length = 0
+    wire.send({ cmd: 'pingreq' })
+    await wire.until(() => wire.packets.length > 0)
   }
 
   send(packet: Packet): void {
@@ -150,7 +160,7 @@ export class Participant {
     return { ...packet, topic: known ? '' : packet.topic, properties: { ...packet.properties, topicAlias: alias } }
   }
 
-  #take(wire: Wire, packet: Packet): void {
+  #take(wire: TestClient, packet: Packet): void {
     // A connection that was taken over has nothing to say but its end.
     if (wire !== this.wire) {
       this.#events.push({ packet })

@@ -76,7 +76,7 @@ class Run {
         this.#observer.publish({ ...this.#packetOf({ ...EMPTY, topic }, 5) })
       await this.#observer.settled()
     } finally {
-      for (const { wire } of [...Object.values(this.#participants), this.#observer]) wire?.destroy()
+      for (const { wire } of [...Object.values(this.#participants), this.#observer]) wire?.hangUp()
     }
   }
 
@@ -178,7 +178,7 @@ class Run {
     participant.publish(packet)
     if (when === 'after PUBLISH') await participant.end()
     else {
-      await participant.wire?.settled()
+      await participant.answered()
       await participant.end()
     }
     participant.brokenOff = false

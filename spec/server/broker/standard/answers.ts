@@ -1,5 +1,5 @@
 import { type ConnectOptions, connect as writeConnect } from '../../../support/packets.js'
-import type { Peer } from './peer.js'
+import type { TestClient } from '../../../support/test-client.js'
 
 // Mosquitto 2.0 says nothing before it closes in most of these cases, and lets pass: acknowledgements, PINGRESP and PINGREQ
 // with wrong flags or reasons, SUBACK and UNSUBACK, DUP with QoS 0, a subscription identifier in PUBLISH, payload format 2,
@@ -20,7 +20,7 @@ let clients = 0
 export const connect = (wrong: ConnectOptions = {}): Buffer => writeConnect(`raw-${++clients}`, wrong)
 
 /** What came first, in the words of the tables. */
-export async function answerTo(peer: Peer): Promise<string> {
+export async function answerTo(peer: TestClient): Promise<string> {
   const packet = await peer.anything()
   if (packet === 'closed') return 'closed'
   if (packet.cmd === 'pingresp') return 'nothing'

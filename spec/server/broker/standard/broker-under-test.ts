@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, vi } from 'vitest'
 import { serve } from '../../../../src/server/index.js'
-import { Peer } from './peer.js'
+import { TestClient } from '../../../support/test-client.js'
 
 /** The broker of a spec file, with names that no other test of the file uses. */
 export interface BrokerUnderTest {
-  readonly port: number
+  readonly url: string
   /** A topic, filter or client id of its own. */
   name(stem: string): string
   /** Lets so many seconds pass. */
@@ -16,7 +16,7 @@ const FOREIGN = process.env['BROKER_PORT']
 
 /** Ours, on time that a test moves. */
 export function brokerUnderTest(): BrokerUnderTest {
-  let port = Number(FOREIGN)
+  let url = `mqtt://127.0.0.1:${FOREIGN}`
   let names = 0
   let close = async (): Promise<void> => undefined
 
@@ -24,7 +24,7 @@ export function brokerUnderTest(): BrokerUnderTest {
     if (FOREIGN !== undefined) return
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     const store = await serve({ port: 0, wsPort: 0 })
-    port = Number(new URL(store.url).port)
+    ;({ url } = store)
     close = () => store.close()
   })
 
@@ -34,8 +34,8 @@ export function brokerUnderTest(): BrokerUnderTest {
   })
 
   return {
-    get port() {
-      return port
+    get url() {
+      return url
     },
     name: stem => `${stem}-${++names}`,
     async elapse(seconds) {
@@ -46,8 +46,8 @@ export function brokerUnderTest(): BrokerUnderTest {
 }
 
 /** Somebody who connects, asks for an answer and gets it: the broker is well. */
-export async function expectWell({ port, name }: BrokerUnderTest): Promise<void> {
-  const peer = await Peer.connect(port, name('well'))
+export async function expectWell({ url, name }: BrokerUnderTest): Promise<void> {
+  const peer = await TestClient.connect(url, name('well'))
   await peer.settled()
   await peer.disconnect()
 }

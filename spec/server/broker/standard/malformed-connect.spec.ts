@@ -11,9 +11,9 @@ import {
   uint16,
   variable,
 } from '../../../support/packets.js'
+import { TestClient } from '../../../support/test-client.js'
 import { answerTo, cases, connect, type Row } from './answers.js'
 import { brokerUnderTest, expectWell } from './broker-under-test.js'
-import { Peer } from './peer.js'
 
 const broker = brokerUnderTest()
 
@@ -198,8 +198,8 @@ describe('A CONNECT is refused and the connection ended (MQTT 5.0)', () => {
   afterEach(() => expectWell(broker))
 
   it.each(cases(CONNECT))('%s [%s]', async (_, __, { bytes, answers }) => {
-    const peer = Peer.open(broker.port)
-    peer.write(Buffer.concat([bytes, PINGREQ]))
+    const peer = TestClient.to(broker.url)
+    peer.send(Buffer.concat([bytes, PINGREQ]))
     expect(answers).toContain(await answerTo(peer))
   })
 })
@@ -229,8 +229,8 @@ describe('Who speaks MQTT 3.1.1 and greets with', () => {
   afterEach(() => expectWell(broker))
 
   it.each(cases(CONNECT_311))('%s is not let in [%s]', async (_, __, { bytes, answers }) => {
-    const peer = Peer.open(broker.port, 4)
-    peer.write(Buffer.concat([bytes, PINGREQ]))
+    const peer = TestClient.to(broker.url, 4)
+    peer.send(Buffer.concat([bytes, PINGREQ]))
     expect(answers).toContain(await answerTo(peer))
   })
 })

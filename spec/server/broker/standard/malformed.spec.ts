@@ -10,9 +10,9 @@ import {
   uint16,
   variable,
 } from '../../../support/packets.js'
+import { TestClient } from '../../../support/test-client.js'
 import { answerTo, cases, connect, type Row } from './answers.js'
 import { brokerUnderTest, expectWell } from './broker-under-test.js'
-import { Peer } from './peer.js'
 
 const broker = brokerUnderTest()
 
@@ -303,8 +303,8 @@ describe.each([
   afterEach(() => expectWell(broker))
 
   it.each(cases(rows))('%s [%s]', async (_, __, { bytes, answers }) => {
-    const peer = await Peer.connect(broker.port, broker.name('wrong'))
-    peer.write(Buffer.concat([bytes, PINGREQ]))
+    const peer = await TestClient.connect(broker.url, broker.name('wrong'))
+    peer.send(Buffer.concat([bytes, PINGREQ]))
     expect(answers).toContain(await answerTo(peer))
   })
 })
@@ -328,8 +328,8 @@ describe('Who speaks MQTT 3.1.1 and says', () => {
   afterEach(() => expectWell(broker))
 
   it.each(cases(OTHERS_311))('%s is cut off [%s]', async (_, __, { bytes, answers }) => {
-    const peer = await Peer.connect(broker.port, broker.name('old'), { protocolVersion: 4 })
-    peer.write(Buffer.concat([bytes, PINGREQ]))
+    const peer = await TestClient.connect(broker.url, broker.name('old'), { protocolVersion: 4 })
+    peer.send(Buffer.concat([bytes, PINGREQ]))
     expect(answers).toContain(await answerTo(peer))
   })
 })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { TestClient } from '../../../support/test-client.js'
 import { brokerUnderTest } from './broker-under-test.js'
-import { Peer } from './peer.js'
 
 const broker = brokerUnderTest()
-const peer = (options = {}): Promise<Peer> => Peer.connect(broker.port, broker.name('peer'), options)
+const peer = (options = {}): Promise<TestClient> => TestClient.connect(broker.url, broker.name('peer'), options)
 const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
 
 describe('A retained message', () => {
@@ -12,7 +12,7 @@ describe('A retained message', () => {
     await writer.publish(topic, 'old', { retain: true })
     await writer.publish(topic, 'new', { retain: true, qos: 1 })
     await reader.subscribe(topic)
-    expect((await reader.publishes()).map(({ payload, retain }) => [`${payload}`, retain])).toEqual([['new', true]])
+    expect((await reader.takePublishes()).map(({ payload, retain }) => [`${payload}`, retain])).toEqual([['new', true]])
   })
 
   it('goes away with an empty one [3.3.1-6]', async () => {
@@ -62,13 +62,13 @@ describe('A retained message', () => {
 describe('A message', () => {
   it('that expires while its receiver is away is not delivered; another is, with what is left [3.3.2-5]', async () => {
     const [id, writer] = [broker.name('away'), await peer()]
-    const before = await Peer.connect(broker.port, id, kept)
+    const before = await TestClient.connect(broker.url, id, kept)
     await before.subscribe(id)
     await before.disconnect()
     await writer.publish(id, 'short', { qos: 1, properties: { messageExpiryInterval: 1 } })
     await writer.publish(id, 'long', { qos: 1, properties: { messageExpiryInterval: 50 } })
     await broker.elapse(3)
-    const [message, ...more] = await (await Peer.connect(broker.port, id, kept)).publishes()
+    const [message, ...more] = await (await TestClient.connect(broker.url, id, kept)).takePublishes()
     expect([message?.payload.toString(), more]).toEqual(['long', []])
     expect(message?.properties?.messageExpiryInterval).toBeLessThanOrEqual(47)
   })
@@ -110,7 +110,7 @@ describe('A message', () => {
       { topic: '+/dollar', qos: 0 },
     ])
     await writer.publish('$own/dollar', 'x')
-    expect((await reader.publishes()).filter(({ topic }) => topic === '$own/dollar')).toEqual([])
+    expect((await reader.takePublishes()).filter(({ topic }) => topic === '$own/dollar')).toEqual([])
   })
 })
 
@@ -132,7 +132,7 @@ describe('A subscription', () => {
     await reader.subscribe({ topic: `${topic}/+`, qos: 2 }, { subscriptionIdentifier: 268_435_455 })
     await reader.subscribe({ topic: `${topic}/a`, qos: 1 })
     await writer.publish(`${topic}/a`, 'x', { qos: 2 })
-    const came = await reader.publishes()
+    const came = await reader.takePublishes()
     const identifiers = came.flatMap(({ properties }) => [properties?.subscriptionIdentifier ?? []].flat())
     expect(Math.max(...came.map(({ qos }) => qos))).toBe(2)
     expect(identifiers.sort()).toEqual([1, 268_435_455])
@@ -145,7 +145,7 @@ describe('A subscription', () => {
     await writer.publish(topic, 'x', { qos: 2, retain: true })
     await reader.next('publish')
     await writer.publish(topic, 'y', { qos: 2, retain: true })
-    const [message, ...more] = await reader.publishes()
+    const [message, ...more] = await reader.takePublishes()
     expect([message?.qos, message?.retain, message?.properties?.subscriptionIdentifier, more]).toEqual([
       1,
       false,
@@ -197,7 +197,7 @@ describe('Flow control', () => {
     await reader.subscribe(topic)
     for (const n of [1, 2, 3, 4]) await writer.publish(topic, `${n}`, { qos: 1 })
     await writer.publish(topic, 'at once')
-    const [first, second, third, ...more] = await reader.publishes()
+    const [first, second, third, ...more] = await reader.takePublishes()
     expect([first, second, third].map(message => `${message?.payload}`)).toEqual(['1', '2', 'at once'])
     expect(more).toEqual([])
     reader.send({ cmd: 'puback', messageId: first?.messageId ?? 0, reasonCode: 0 })
@@ -240,14 +240,14 @@ describe('A topic alias', () => {
       { topic: one, qos: 0 },
       { topic: other, qos: 0 },
     ])
-    const [writer, { properties }] = await Peer.greet(broker.port, broker.name('peer'))
+    const [writer, { properties }] = await TestClient.greet(broker.url, broker.name('peer'))
     expect(properties?.topicAliasMaximum).toBeGreaterThan(0)
     const alias = { properties: { topicAlias: 1 } }
     await writer.publish(one, 'set', alias)
     await writer.publish('', 'used', alias)
     await writer.publish(other, 'moved', alias)
     await writer.publish('', 'used again', alias)
-    const came = (await reader.publishes()).map(({ topic, payload }) => [topic, `${payload}`])
+    const came = (await reader.takePublishes()).map(({ topic, payload }) => [topic, `${payload}`])
     expect(came).toEqual([
       [one, 'set'],
       [one, 'used'],
@@ -266,11 +266,11 @@ describe('A topic alias', () => {
     for (const reader of [none, two]) await reader.subscribe({ topic: `${topic}/#`, qos: 0 })
     const topics = ['a', 'b', 'c', 'a', 'b', 'c'].map(level => `${topic}/${level}`)
     for (const each of topics) await writer.publish(each, 'x')
-    expect((await none.publishes()).map(each => [each.topic, each.properties?.topicAlias])).toEqual(
+    expect((await none.takePublishes()).map(each => [each.topic, each.properties?.topicAlias])).toEqual(
       topics.map(each => [each, undefined]),
     )
     const known = new Map<number, string>()
-    const resolved = (await two.publishes()).map(({ topic: name, properties }) => {
+    const resolved = (await two.takePublishes()).map(({ topic: name, properties }) => {
       const alias = properties?.topicAlias
       if (alias === undefined) return name
       expect([1, 2]).toContain(alias)

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { connect, PROPERTY, properties } from '../../../support/packets.js'
+import { TestClient } from '../../../support/test-client.js'
 import { brokerUnderTest } from './broker-under-test.js'
-import { Peer } from './peer.js'
 
 const broker = brokerUnderTest()
 const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
 
 /** A session with a subscription of QoS 2 to everything below its name, whose client is away. */
-async function away(options: Parameters<typeof Peer.connect>[2] = kept): Promise<string> {
+async function away(options: Parameters<typeof TestClient.connect>[2] = kept): Promise<string> {
   const id = broker.name('away')
-  const peer = await Peer.connect(broker.port, id, options)
+  const peer = await TestClient.connect(broker.url, id, options)
   await peer.subscribe(`${id}/#`)
   await peer.disconnect()
   return id
@@ -17,33 +17,33 @@ async function away(options: Parameters<typeof Peer.connect>[2] = kept): Promise
 
 describe('CONNACK', () => {
   it('gives a name to who has none, and none to who has one [3.2.2.3.7]', async () => {
-    const [, anonymous] = await Peer.greet(broker.port, '')
-    const [, named] = await Peer.greet(broker.port, broker.name('named'))
+    const [, anonymous] = await TestClient.greet(broker.url, '')
+    const [, named] = await TestClient.greet(broker.url, broker.name('named'))
     expect(anonymous.properties?.assignedClientIdentifier).toMatch(/./)
     expect(named.properties?.assignedClientIdentifier).toBeUndefined()
   })
 
   it('gives each a name of its own, which is good for coming back [3.2.2-16]', async () => {
     const nameless = connect('', { clean: false, properties: properties(PROPERTY.sessionExpiry(100)) })
-    const greeted = async (): Promise<[Peer, string]> => {
-      const peer = Peer.open(broker.port)
-      peer.write(nameless)
+    const greeted = async (): Promise<[TestClient, string]> => {
+      const peer = TestClient.to(broker.url)
+      peer.send(nameless)
       return [peer, (await peer.next('connack')).properties?.assignedClientIdentifier ?? '']
     }
     const [[first, name], [, other]] = [await greeted(), await greeted()]
     expect(other).not.toBe(name)
     await first.disconnect()
-    const [, again] = await Peer.greet(broker.port, name, kept)
+    const [, again] = await TestClient.greet(broker.url, name, kept)
     expect(again.sessionPresent).toBe(true)
   })
 
   it('lets a nameless client of 3.1.1 in when it is clean [3.1.3-6]', async () => {
-    const [, { returnCode }] = await Peer.greet(broker.port, '', { protocolVersion: 4 })
+    const [, { returnCode }] = await TestClient.greet(broker.url, '', { protocolVersion: 4 })
     expect(returnCode).toBe(0)
   })
 
   it('gives response information only to who asks for it [3.1.2-28]', async () => {
-    const [, connack] = await Peer.greet(broker.port, broker.name('asks'), {
+    const [, connack] = await TestClient.greet(broker.url, broker.name('asks'), {
       properties: { requestResponseInformation: false },
     })
     expect(connack.properties?.responseInformation).toBeUndefined()
@@ -53,63 +53,63 @@ describe('CONNACK', () => {
 describe('A session', () => {
   it('that lasts is there again, with its subscriptions [3.1.2-5]', async () => {
     const id = await away()
-    const [peer, { sessionPresent }] = await Peer.greet(broker.port, id, kept)
+    const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, kept)
     await peer.publish(`${id}/t`, 'still', { qos: 1 })
     expect([sessionPresent, await peer.texts()]).toEqual([true, ['still']])
   })
 
   it('is there again even if it holds nothing [3.2.2-3]', async () => {
     const id = broker.name('bare')
-    await (await Peer.connect(broker.port, id, kept)).disconnect()
-    const [, { sessionPresent }] = await Peer.greet(broker.port, id, kept)
+    await (await TestClient.connect(broker.url, id, kept)).disconnect()
+    const [, { sessionPresent }] = await TestClient.greet(broker.url, id, kept)
     expect(sessionPresent).toBe(true)
   })
 
   it('ends with a clean start [3.1.2-4]', async () => {
     const id = await away()
-    const [peer, { sessionPresent }] = await Peer.greet(broker.port, id, { ...kept, clean: true })
+    const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, { ...kept, clean: true })
     await peer.publish(`${id}/t`, 'gone', { qos: 1 })
     expect([sessionPresent, await peer.texts()]).toEqual([false, []])
   })
 
   it('ends with the connection without an expiry interval [3.1.2.11.2]', async () => {
     const id = await away({ clean: false })
-    expect((await Peer.greet(broker.port, id, kept))[1].sessionPresent).toBe(false)
+    expect((await TestClient.greet(broker.url, id, kept))[1].sessionPresent).toBe(false)
   })
 
   it('ends when its interval has passed, not before [3.1.2.11.2]', async () => {
     const brief = { clean: false, properties: { sessionExpiryInterval: 3 } }
     const [early, late] = [await away(brief), await away(brief)]
     await broker.elapse(1)
-    expect((await Peer.greet(broker.port, early, kept))[1].sessionPresent).toBe(true)
+    expect((await TestClient.greet(broker.url, early, kept))[1].sessionPresent).toBe(true)
     await broker.elapse(3)
-    expect((await Peer.greet(broker.port, late, kept))[1].sessionPresent).toBe(false)
+    expect((await TestClient.greet(broker.url, late, kept))[1].sessionPresent).toBe(false)
   })
 
   it('ends earlier or later as DISCONNECT says [3.14.2.2.2]', async () => {
     const [now, later] = [broker.name('now'), broker.name('later')]
-    await (await Peer.connect(broker.port, now, kept)).disconnect(0, 0)
+    await (await TestClient.connect(broker.url, now, kept)).disconnect(0, 0)
     const short = { clean: false, properties: { sessionExpiryInterval: 1 } }
-    await (await Peer.connect(broker.port, later, short)).disconnect(0, 100)
+    await (await TestClient.connect(broker.url, later, short)).disconnect(0, 100)
     await broker.elapse(2)
-    expect((await Peer.greet(broker.port, now, kept))[1].sessionPresent).toBe(false)
-    expect((await Peer.greet(broker.port, later, kept))[1].sessionPresent).toBe(true)
+    expect((await TestClient.greet(broker.url, now, kept))[1].sessionPresent).toBe(false)
+    expect((await TestClient.greet(broker.url, later, kept))[1].sessionPresent).toBe(true)
   })
 
   it('of a client of 3.1.1 that is not clean lasts [3.1.1, 3.1.2.4]', async () => {
     const old = { protocolVersion: 4, clean: false } as const
     const id = await away(old)
     await broker.elapse(2)
-    expect((await Peer.greet(broker.port, id, old))[1].sessionPresent).toBe(true)
+    expect((await TestClient.greet(broker.url, id, old))[1].sessionPresent).toBe(true)
   })
 
   it('collects what comes at QoS 1 and 2 while its client is away, in order [4.5, 4.6]', async () => {
     const id = await away()
-    const writer = await Peer.connect(broker.port, broker.name('writer'))
+    const writer = await TestClient.connect(broker.url, broker.name('writer'))
     for (const n of [1, 2, 3, 4]) await writer.publish(`${id}/t`, `${n}`, { qos: 1 })
     await writer.publish(`${id}/u`, 'twice checked', { qos: 2 })
-    const peer = await Peer.connect(broker.port, id, kept)
-    const came = await peer.publishes()
+    const peer = await TestClient.connect(broker.url, id, kept)
+    const came = await peer.takePublishes()
     expect(came.map(({ payload, qos, dup }) => [payload.toString(), qos, dup])).toEqual([
       ['1', 1, false],
       ['2', 1, false],
@@ -121,14 +121,14 @@ describe('A session', () => {
 
   it('gives to who takes over what was not acknowledged, as a duplicate and under the same id [4.4-1, 3.1.4-3]', async () => {
     const id = broker.name('moves')
-    const first = await Peer.connect(broker.port, id, kept)
+    const first = await TestClient.connect(broker.url, id, kept)
     await first.subscribe(`${id}/#`)
     await first.publish(`${id}/t`, 'one', { qos: 1 })
     await first.publish(`${id}/t`, 'two', { qos: 2 })
-    const before = await first.publishes()
-    const second = await Peer.connect(broker.port, id, kept)
-    expect(await first.ended()).toBe(0x8e)
-    const after = await second.publishes()
+    const before = await first.takePublishes()
+    const second = await TestClient.connect(broker.url, id, kept)
+    expect(await first.dismissed()).toBe(0x8e)
+    const after = await second.takePublishes()
     expect(after.map(({ payload, messageId, dup }) => [payload.toString(), messageId, dup])).toEqual(
       before.map(({ payload, messageId }) => [payload.toString(), messageId, true]),
     )
@@ -136,33 +136,33 @@ describe('A session', () => {
 
   it('takes up QoS 2 to its client where it stood: after PUBREC with PUBREL [4.3.3-8, 4.4-1]', async () => {
     const id = broker.name('half')
-    const first = await Peer.connect(broker.port, id, kept)
+    const first = await TestClient.connect(broker.url, id, kept)
     await first.subscribe(`${id}/#`)
     await first.publish(`${id}/t`, 'once', { qos: 2 })
     const { messageId = 0 } = await first.next('publish')
     first.send({ cmd: 'pubrec', messageId, reasonCode: 0 })
     await first.next('pubrel')
-    await first.cut()
-    const second = await Peer.connect(broker.port, id, kept)
+    await first.end()
+    const second = await TestClient.connect(broker.url, id, kept)
     expect((await second.next('pubrel')).messageId).toBe(messageId)
     second.send({ cmd: 'pubcomp', messageId, reasonCode: 0 })
     expect(await second.texts()).toEqual([])
-    await second.cut()
-    const third = await Peer.connect(broker.port, id, kept)
+    await second.end()
+    const third = await TestClient.connect(broker.url, id, kept)
     await third.settled()
     expect(third.packets).toEqual([])
   })
 
   it('does not deliver twice what its client sends again at QoS 2 [4.3.3-10]', async () => {
     const id = broker.name('repeats')
-    const reader = await Peer.connect(broker.port, broker.name('reader'))
+    const reader = await TestClient.connect(broker.url, broker.name('reader'))
     await reader.subscribe(`${id}/#`)
     const message = { cmd: 'publish', qos: 2, retain: false, topic: `${id}/t`, payload: 'once', messageId: 7 } as const
-    const first = await Peer.connect(broker.port, id, kept)
+    const first = await TestClient.connect(broker.url, id, kept)
     first.send({ ...message, dup: false })
     await first.next('pubrec')
-    await first.cut()
-    const second = await Peer.connect(broker.port, id, kept)
+    await first.end()
+    const second = await TestClient.connect(broker.url, id, kept)
     second.send({ ...message, dup: true })
     await second.next('pubrec')
     second.send({ cmd: 'pubrel', messageId: 7, reasonCode: 0 })
@@ -171,14 +171,14 @@ describe('A session', () => {
   })
 
   it('knows no PUBREL that it has no PUBLISH for [3.7.2.1]', async () => {
-    const peer = await Peer.connect(broker.port, broker.name('confused'))
+    const peer = await TestClient.connect(broker.url, broker.name('confused'))
     peer.send({ cmd: 'pubrel', messageId: 99, reasonCode: 0 })
     expect((await peer.next('pubcomp')).reasonCode).toBe(0x92)
   })
 
   it('takes a packet id again for another message when the first is done with [2.2.1]', async () => {
     const id = broker.name('again')
-    const peer = await Peer.connect(broker.port, id)
+    const peer = await TestClient.connect(broker.url, id)
     await peer.subscribe({ topic: `${id}/#`, qos: 0 })
     await peer.publish(`${id}/t`, 'one', { qos: 2, messageId: 5 })
     await peer.publish(`${id}/t`, 'two', { qos: 2, messageId: 5 })
@@ -188,17 +188,17 @@ describe('A session', () => {
 
 describe('Keep alive', () => {
   it('ends a connection that says nothing for one and a half times as long [3.1.2-22]', async () => {
-    const peer = await Peer.connect(broker.port, broker.name('silent'), { keepalive: 2 })
+    const peer = await TestClient.connect(broker.url, broker.name('silent'), { keepalive: 2 })
     await broker.elapse(2)
     await peer.settled()
     await broker.elapse(2)
     await peer.settled()
     await broker.elapse(4)
-    expect(await peer.ended()).toBe(0x8d)
+    expect(await peer.dismissed()).toBe(0x8d)
   })
 
   it('of 0 ends none [3.1.2.10]', async () => {
-    const peer = await Peer.connect(broker.port, broker.name('patient'), { keepalive: 0 })
+    const peer = await TestClient.connect(broker.url, broker.name('patient'), { keepalive: 0 })
     await broker.elapse(4)
     await peer.settled()
   })

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { TestClient } from '../../../support/test-client.js'
 import { brokerUnderTest } from './broker-under-test.js'
-import { Peer } from './peer.js'
 
 const broker = brokerUnderTest()
 
 interface Scene {
   readonly id: string
-  readonly owner: Peer
-  readonly reader: Peer
+  readonly owner: TestClient
+  readonly reader: TestClient
 }
 
 /** Somebody with a will on the topic of its own name, and somebody who reads it. */
@@ -21,9 +21,9 @@ async function scene({
   retain?: boolean
 } = {}): Promise<Scene> {
   const id = broker.name('mortal')
-  const reader = await Peer.connect(broker.port, broker.name('heir'))
+  const reader = await TestClient.connect(broker.url, broker.name('heir'))
   await reader.subscribe({ topic: id, qos: 1 })
-  const owner = await Peer.connect(broker.port, id, {
+  const owner = await TestClient.connect(broker.url, id, {
     ...(expiry === undefined ? {} : { clean: false, properties: { sessionExpiryInterval: expiry } }),
     will: {
       topic: id,
@@ -43,7 +43,7 @@ async function scene({
 describe('A will', () => {
   it('is published when the connection ends without DISCONNECT, with its properties but the delay [3.1.2-8]', async () => {
     const { id, owner, reader } = await scene()
-    await owner.cut()
+    await owner.end()
     const { payload, qos, retain, properties } = await reader.next('publish')
     expect([payload.toString(), qos, retain]).toEqual(['last', 1, false])
     expect(properties?.contentType).toBe('text/plain')
@@ -66,33 +66,33 @@ describe('A will', () => {
 
   it('is published when the client did something wrong [3.1.2.5]', async () => {
     const { owner, reader } = await scene()
-    owner.write(Buffer.from([0x00, 0x00]))
+    owner.send(Buffer.from([0x00, 0x00]))
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
   it('is published when the client kept silent too long [3.1.2.5]', async () => {
     const id = broker.name('sleeper')
-    const reader = await Peer.connect(broker.port, broker.name('heir'))
+    const reader = await TestClient.connect(broker.url, broker.name('heir'))
     await reader.subscribe(id)
-    await Peer.connect(broker.port, id, { keepalive: 1, will: { topic: id, payload: 'overslept' } })
+    await TestClient.connect(broker.url, id, { keepalive: 1, will: { topic: id, payload: 'overslept' } })
     await broker.elapse(3)
     expect((await reader.next('publish')).payload.toString()).toBe('overslept')
   })
 
   it('is kept as a retained message if it is to be [3.1.2-15]', async () => {
     const { id, owner, reader } = await scene({ retain: true })
-    await owner.cut()
+    await owner.end()
     await reader.next('publish')
-    const late = await Peer.connect(broker.port, broker.name('late'))
+    const late = await TestClient.connect(broker.url, broker.name('late'))
     await late.subscribe(id)
-    expect((await late.publishes()).map(({ retain, payload }) => [retain, payload.toString()])).toEqual([
+    expect((await late.takePublishes()).map(({ retain, payload }) => [retain, payload.toString()])).toEqual([
       [true, 'last'],
     ])
   })
 
   it('waits for its delay [3.1.3.2.2]', async () => {
     const { owner, reader } = await scene({ delay: 3, expiry: 100 })
-    await owner.cut()
+    await owner.end()
     await broker.elapse(1)
     expect(await reader.texts()).toEqual([])
     await broker.elapse(3)
@@ -101,36 +101,36 @@ describe('A will', () => {
 
   it('does not wait longer than the session lasts [3.1.3.2.2]', async () => {
     const { owner, reader } = await scene({ delay: 100, expiry: 1 })
-    await owner.cut()
+    await owner.end()
     await broker.elapse(2)
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
   it('is not published when the client is back before its delay is over [3.1.3-9]', async () => {
     const { id, owner, reader } = await scene({ delay: 2, expiry: 100 })
-    await owner.cut()
-    await Peer.connect(broker.port, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
+    await owner.end()
+    await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
     await broker.elapse(4)
     expect(await reader.texts()).toEqual([])
   })
 
   it('is published when a clean start ends the session that it waits in [3.1.4-4]', async () => {
     const { id, owner, reader } = await scene({ delay: 100, expiry: 100 })
-    await owner.cut()
-    await Peer.connect(broker.port, id, { clean: true })
+    await owner.end()
+    await TestClient.connect(broker.url, id, { clean: true })
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
   it('without delay is published when the connection is taken over [3.1.4]', async () => {
     const { id, owner, reader } = await scene({ expiry: 100 })
-    await Peer.connect(broker.port, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
-    expect(await owner.ended()).toBe(0x8e)
+    await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
+    expect(await owner.dismissed()).toBe(0x8e)
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
   it('with a delay is not published when the connection is taken over and the session goes on [3.1.3-9]', async () => {
     const { id, reader } = await scene({ delay: 2, expiry: 100 })
-    await Peer.connect(broker.port, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
+    await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
     await broker.elapse(4)
     expect(await reader.texts()).toEqual([])
   })
@@ -138,19 +138,22 @@ describe('A will', () => {
   it('does not come to its own session that said No Local [3.8.3-3]', async () => {
     const id = broker.name('own')
     const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
-    const owner = await Peer.connect(broker.port, id, { ...kept, will: { topic: id, payload: 'last', qos: 1 } })
+    const owner = await TestClient.connect(broker.url, id, { ...kept, will: { topic: id, payload: 'last', qos: 1 } })
     await owner.subscribe({ topic: id, qos: 1, nl: true })
-    await owner.cut()
-    const again = await Peer.connect(broker.port, id, kept)
+    await owner.end()
+    const again = await TestClient.connect(broker.url, id, kept)
     expect(await again.texts()).toEqual([])
   })
 
   it('of a client of 3.1.1 is published, too', async () => {
     const id = broker.name('old')
-    const reader = await Peer.connect(broker.port, broker.name('heir'))
+    const reader = await TestClient.connect(broker.url, broker.name('heir'))
     await reader.subscribe(id)
-    const owner = await Peer.connect(broker.port, id, { protocolVersion: 4, will: { topic: id, payload: 'old last' } })
-    await owner.cut()
+    const owner = await TestClient.connect(broker.url, id, {
+      protocolVersion: 4,
+      will: { topic: id, payload: 'old last' },
+    })
+    await owner.end()
     expect((await reader.next('publish')).payload.toString()).toBe('old last')
   })
 })

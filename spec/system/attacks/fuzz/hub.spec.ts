@@ -28,7 +28,7 @@ async function play(scene: HubScene, { seed, subprotocol, frames }: HubFuzzSessi
   }, MAX_ANSWER_MS)
   // A mutated header may announce bytes that never come: half a close is an end as well.
   attacker.socket.end()
-  await attacker.gone()
+  await attacker.closed
   clearTimeout(timer)
   return !late
 }

@@ -1,4 +1,4 @@
-import { Attacker } from './attacker.js'
+import { RawSocket } from '../../../support/raw-socket.js'
 
 export const JSON_SUBPROTOCOL = 'json.reliable.webpubsub.azure.v1'
 export const PROTOBUF_SUBPROTOCOL = 'protobuf.reliable.webpubsub.azure.v1'
@@ -44,14 +44,14 @@ export interface HubLogin {
 }
 
 /** Opens a WebSocket to a hub and waits for its first bytes, whatever they are. */
-export async function attackHub(port: number, login: HubLogin = {}): Promise<Attacker> {
+export async function attackHub(port: number, login: HubLogin = {}): Promise<RawSocket> {
   const { user, mayAll = false, address = '192.0.2.1', subprotocol = JSON_SUBPROTOCOL, claim } = login
   const query = new URLSearchParams({
     ...(user !== undefined && { user }),
     ...(mayAll && { may: 'all' }),
     ...(claim && { awps_connection_id: claim.connectionId, awps_reconnection_token: claim.token }),
   })
-  const attacker = await Attacker.open(`ws://127.0.0.1:${port}`)
+  const attacker = await RawSocket.open(`ws://127.0.0.1:${port}`)
   await attacker.send(
     Buffer.from(
       [

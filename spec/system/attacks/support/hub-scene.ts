@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import type { HubStats } from '../../../../src/pubsub/hub/hub-stats.js'
 import type { ServePubSubOptions } from '../../../../src/pubsub/hub/index.js'
 import { bundle, type Program } from '../../../support/bundle.js'
-import type { Attacker } from './attacker.js'
+import type { RawSocket } from '../../../support/raw-socket.js'
 import { attackHub, type HubLogin } from './hub-frames.js'
 
 /** bytes */
@@ -123,7 +123,7 @@ export class HubScene {
   readonly #member: Child
   /** Of the hub that is not attacked. */
   readonly #quiet: Child
-  readonly #attackers: Attacker[] = []
+  readonly #attackers: RawSocket[] = []
 
   constructor({ hub, member, port }: Pair, quiet: Child) {
     this.#hub = hub
@@ -132,15 +132,15 @@ export class HubScene {
     this.#quiet = quiet
   }
 
-  async connect(login: HubLogin = {}): Promise<Attacker> {
+  async connect(login: HubLogin = {}): Promise<RawSocket> {
     const attacker = await attackHub(this.port, login)
     this.#attackers.push(attacker)
     return attacker
   }
 
   /** Several connections, one after the other. */
-  async connectAll(count: number, login: (n: number) => HubLogin): Promise<readonly Attacker[]> {
-    const attackers: Attacker[] = []
+  async connectAll(count: number, login: (n: number) => HubLogin): Promise<readonly RawSocket[]> {
+    const attackers: RawSocket[] = []
     for (let n = 0; n < count; n++) attackers.push(await this.connect(login(n)))
     return attackers
   }
@@ -158,7 +158,7 @@ export class HubScene {
   }
 
   /** Sends a piece over all connections as fast as they take it, for so many ms. */
-  async flood(attackers: readonly Attacker[], piece: Buffer, ms: number): Promise<void> {
+  async flood(attackers: readonly RawSocket[], piece: Buffer, ms: number): Promise<void> {
     const end = performance.now() + ms
     const late = sleep(ms)
     await Promise.all(

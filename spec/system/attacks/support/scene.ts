@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { bundle, type Program } from '../../../support/bundle.js'
 import { connect } from '../../../support/packets.js'
-import { Attacker } from './attacker.js'
+import { RawSocket } from '../../../support/raw-socket.js'
 import { type Experience, Innocent } from './innocent.js'
 import { type ChildOptions, type Memory, StoreChild } from './store-child.js'
 
@@ -79,7 +79,7 @@ export class Scene {
   readonly #innocent: Innocent
   readonly #quiet: Experience
   readonly #before: Memory
-  readonly #attackers = new Set<Attacker>()
+  readonly #attackers = new Set<RawSocket>()
   #over = false
 
   constructor(store: StoreChild, innocent: Innocent, quiet: Experience, before: Memory) {
@@ -90,16 +90,16 @@ export class Scene {
   }
 
   /** A connection; nothing is said yet. Default over TCP. */
-  async open(url: string = this.store.addresses.url): Promise<Attacker> {
+  async open(url: string = this.store.addresses.url): Promise<RawSocket> {
     if (this.#over) throw new Error('The attack is over')
-    const attacker = await Attacker.open(url)
+    const attacker = await RawSocket.open(url)
     this.#attackers.add(attacker)
     attacker.socket.once('close', () => this.#attackers.delete(attacker))
     return attacker
   }
 
   /** Connects with a client id, or with a CONNECT as it is, and waits for the answer, whatever it is. */
-  async connect(greeting: Buffer | string): Promise<Attacker> {
+  async connect(greeting: Buffer | string): Promise<RawSocket> {
     const attacker = await this.open()
     await attacker.send(typeof greeting === 'string' ? connect(greeting) : greeting)
     await attacker.hears()

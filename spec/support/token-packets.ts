@@ -1,0 +1,21 @@
+import type { Packet } from 'mqtt-packet'
+
+const proofOf = (token: string) => ({ authenticationMethod: 'K8S-SAT', authenticationData: Buffer.from(token) })
+
+/** CONNECT with a token. */
+export const connectWith = (token: string, clientId = 'c'): Packet => ({
+  cmd: 'connect',
+  protocolId: 'MQTT',
+  protocolVersion: 5,
+  clientId,
+  clean: true,
+  keepalive: 0,
+  properties: proofOf(token),
+})
+
+/** AUTH with a token; 0x19 shows it anew, 0x18 goes on. */
+export const authWith = (token: string, reasonCode = 0x19): Packet => ({
+  cmd: 'auth',
+  reasonCode,
+  properties: proofOf(token),
+})
