@@ -172,8 +172,10 @@ export class GlobWorld {
       const fresh = key.freshness$.subscribe({ next: () => this.#handled(client), error: () => undefined })
       watcher.subscription.add(fresh)
     } else if (type === 'unwatchKey') {
-      keys.get(name)?.subscription.unsubscribe()
+      const watcher = keys.get(name)
+      // First, for what comes of leaving may watch the key once more.
       keys.delete(name)
+      watcher?.subscription.unsubscribe()
     } else if (type === 'delete') key.delete().subscribe({ error })
     else key.set(`v${this.#writes++}`, type === 'expire' ? { expiresIn: 300 } : {}).subscribe({ error })
   }

@@ -17,6 +17,8 @@ interface Court {
   readonly referee: Referee
   readonly writes: LeaseWrites
   readonly complain: (what: string) => void
+  /** The end of a handler: it may do something yet, or throw. */
+  readonly handled: (candidate: Candidate) => void
 }
 
 type Standing = { readonly status: 'held' | 'waiting'; readonly holder: string } | { readonly status: 'none' }
@@ -59,7 +61,12 @@ export class Candidate implements Believer {
     if (this.#run) return
     const run = new Subscription()
     this.#run = run
-    run.add(this.#observe().subscribe({ error: error => this.#ended(run, error), complete: () => this.#ended(run) }))
+    const observed = this.#observe().subscribe({
+      next: () => this.#court.handled(this),
+      error: error => this.#ended(run, error),
+      complete: () => this.#ended(run),
+    })
+    run.add(observed)
   }
 
   unsubscribe(): void {
@@ -106,14 +113,15 @@ export class Candidate implements Believer {
       this.#hear({ status: 'lost', cause: new LeaseLostError('ended', LOCK) }, false)
   }
 
-  #work(token: Hlc): Observable<never> {
-    return new Observable(() => {
+  #work(token: Hlc): Observable<Hlc> {
+    return new Observable<Hlc>(subscriber => {
       const belief = this.#court.referee.beliefOf(this)
       if (belief?.token.compareTo(token) !== 0) this.#complain(`works with ${token}, but holds nothing by it`)
       this.#working = token
-      return () => {
+      subscriber.add(() => {
         this.#working = undefined
-      }
+      })
+      subscriber.next(token)
     })
   }
 
@@ -125,7 +133,10 @@ export class Candidate implements Believer {
     this.standing = NONE
     const code = error instanceof StateStoreError ? error.code : String(error)
     const lost = error instanceof LeaseLostError && error.reason === 'ended'
-    if (error !== undefined && code !== 'closed' && !lost) this.#complain(`its stream failed: ${code}`)
+    // A client whose id is taken over before its first connection is refused.
+    const isExpected = lost || code === 'closed' || code === 'connection-refused'
+    if (error !== undefined && !isExpected) this.#complain(`its stream failed: ${code}`)
+    this.#court.handled(this)
   }
 
   #complain(what: string): void {

@@ -32,14 +32,26 @@ export interface LeaseSchedule {
   readonly silentExpiry: boolean
   /** A restart loses the store's data. */
   readonly losesData: boolean
+  /** How often a handler of a subscriber calls back in. */
+  readonly callingBack?: number
   readonly actions: readonly LeaseAction[]
 }
 
 /** ms in which things go wrong; after that the world behaves. */
 export const LEASE_TROUBLE = 5_000
 
-/** The schedule of a seed; generators are kept as in `generators.ts`. The second adds kinds of brokers and stores. */
-export function leaseScheduleOf(seed: number, generator = 2): LeaseSchedule {
+/**
+ * The schedule of a seed; generators are kept as in `generators.ts`. The second adds kinds of brokers and stores; with the
+ * third, handlers call back in, in every second world.
+ */
+export function leaseScheduleOf(seed: number, generator = 3): LeaseSchedule {
+  const schedule = withKind(seed, generator)
+  const random = new Random(seed ^ 0xca11)
+  if (generator < 3 || random.chance(0.5)) return schedule
+  return { ...schedule, callingBack: random.pick([0.05, 0.2, 0.5]) }
+}
+
+function withKind(seed: number, generator: number): LeaseSchedule {
   const random = new Random(seed ^ 0x1ea5e)
   const clients = Array.from({ length: random.int(2, 4) }, () => ({
     keepSession: random.chance(0.6),

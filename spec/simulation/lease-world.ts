@@ -1,6 +1,7 @@
 import { StateStore } from '../../src/client/connect/client.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { SimBroker } from './broker.js'
+import { CallingBack } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { EventLoop } from './event-loop.js'
 import { History } from './history.js'
@@ -23,6 +24,8 @@ export interface LeaseVerdict {
 interface Client extends LeaseClient {
   readonly session: SimSession
   readonly index: number
+  /** It is to be closed, and another one to come. */
+  isLeaving: boolean
   closed: boolean
 }
 
@@ -43,6 +46,7 @@ export class LeaseWorld {
   readonly #broker: SimBroker
   readonly #referee: Referee
   readonly #writes: LeaseWrites
+  readonly #handlers: CallingBack
   /** All there ever were; the newest of each plan acts. */
   readonly #clients: Client[] = []
   readonly #candidates: Candidate[] = []
@@ -50,6 +54,7 @@ export class LeaseWorld {
 
   constructor(schedule: LeaseSchedule) {
     this.#schedule = schedule
+    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     const [time, history] = [new VirtualTime(), new History()]
     this.#longest = Math.max(...schedule.candidates.map(({ duration }) => duration))
     this.#setting = {
@@ -71,6 +76,7 @@ export class LeaseWorld {
     const { time, conditions } = this.#setting
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
     time.runUntil(LEASE_TROUBLE)
+    this.#handlers.stop()
     Object.assign(conditions, CALM)
     time.runUntil(time.now + 2 * this.#longest + RECOVERY)
     this.#judgeOrder('at the end of the trouble')
@@ -89,14 +95,24 @@ export class LeaseWorld {
     const loop = new EventLoop(time, plan.clockOffset)
     const session = new SimSession(this.#broker, this.#setting, { clientId: `client${index}`, run: loop.run, ...plan })
     const settings = { clock: loop.clock(), timeout: TIMEOUT, queueLimit: 1_000, stopDelay: 0 }
-    const client: Client = { store: new StateStore(session, settings), session, loop, index, closed: false }
+    const client: Client = {
+      store: new StateStore(session, settings),
+      session,
+      loop,
+      index,
+      isLeaving: false,
+      closed: false,
+    }
     client.store.status$.subscribe({
+      next: () => this.#handled(client),
       complete: () => {
         client.closed = true
       },
     })
+    client.store.errors$.subscribe(() => this.#handled(client))
     this.#clients.push(client)
-    const court = { referee: this.#referee, writes: this.#writes, complain: this.#complain }
+    const handled = (): void => this.#handled(client)
+    const court = { referee: this.#referee, writes: this.#writes, complain: this.#complain, handled }
     for (const candidate of this.#schedule.candidates) {
       if (candidate.client !== index) continue
       const name = `candidate${this.#candidates.length}@client${index} (${candidate.means} ${candidate.duration})`
@@ -125,17 +141,46 @@ export class LeaseWorld {
   }
 
   #strike(client: Client, action: Exclude<LeaseAction, { type: 'restart' } | { candidate: number }>): void {
-    const { store, session, loop, index } = client
+    const { session, loop, index } = client
     if (action.type === 'cut') session.cut()
     else if (action.type === 'freeze') loop.freeze(action.time, action.first)
     else if (action.type === 'jump') loop.setClock(action.offset)
     else if (action.type === 'takeover') this.#replace(index)
     else if (action.type === 'delete') loop.run(() => this.#delete(client))
-    else
-      loop.run(() => {
-        store.status$.subscribe({ complete: () => this.#replace(index) })
-        void store.close()
-      })
+    else loop.run(() => this.#leaveAndReturn(client))
+  }
+
+  /** The client is closed; another one comes when that is done. */
+  #leaveAndReturn(client: Client): void {
+    const { store, index } = client
+    store.status$.subscribe({ complete: () => this.#replace(index) })
+    void store.close()
+  }
+
+  /** What a subscriber does before its handler returns, if it does: to those of its own process. */
+  #handled(client: Client): void {
+    const own = this.#candidates.filter(one => one.client === client)
+    const one = own[this.#setting.time.now % Math.max(1, own.length)]
+    this.#handlers.handle(
+      () => one?.subscribe(),
+      () => one?.subscribe(),
+      () => one?.unsubscribe(),
+      () => one?.unsubscribe(),
+      () => {
+        one?.unsubscribe()
+        one?.subscribe()
+      },
+      () => one?.write(false),
+      () => one?.write(true),
+      () => this.#closeInHandler(client),
+    )
+  }
+
+  #closeInHandler(client: Client): void {
+    const isNewest = this.#clients.filter(({ index }) => index === client.index).at(-1) === client
+    if (client.isLeaving || client.closed || !isNewest) return
+    client.isLeaving = true
+    this.#leaveAndReturn(client)
   }
 
   /** A new client with the same id; whoever asked at the old one asks here, too. */
@@ -217,6 +262,8 @@ export class LeaseWorld {
     if (this.#stored()) this.#complain('The lock key was not given back')
     for (const { store, loop, closed } of this.#clients) {
       if (loop.timers > 0) this.#complain(`${store.clientId} has ${loop.timers} timers left`)
+      const { size } = store[HOST].registry
+      if (size > 0) this.#complain(`${store.clientId} has ${size} watches left`)
       if (store[HOST].farewells.size > 0) this.#complain(`${store.clientId} would still say farewell`)
       const registered = this.#broker.watchesOf(store.clientId)
       if (!closed && registered > 0) this.#complain(`${store.clientId} has ${registered} registrations left`)

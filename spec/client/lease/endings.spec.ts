@@ -38,6 +38,17 @@ describe('a lease and a store that refuses', () => {
   )
 
   it(
+    'asks no more when it is left by whoever hears that it asks again later',
+    marbles(m => {
+      const { store, sent } = leaseBench(m, { set: ['-ERR the quota has been exceeded', '+3'], get: [''] })
+      const subscription = lease(store, 'line', OPTIONS).subscribe()
+      store.errors$.subscribe(() => subscription.unsubscribe())
+      m.flush()
+      expect(sent().filter(request => request.startsWith('SET'))).toHaveLength(1)
+    }),
+  )
+
+  it(
     'is lost and errors when a renewal cannot be mended',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '-ERR not authorized'], get: ['me 1'] })

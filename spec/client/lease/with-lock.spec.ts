@@ -1,4 +1,4 @@
-import { config, NEVER, Observable, of, Subject } from 'rxjs'
+import { config, NEVER, Observable, of, Subject, take } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LeaseLostError } from '../../../src/client/lease/errors.js'
@@ -162,6 +162,21 @@ describe('withLock', () => {
     states.next({ status: 'held', token: TWO, expiresAt: 20, holder: 'me' })
     expect(begun).toEqual([ONE])
     expect(states.observed).toBe(false)
+  })
+
+  it('stops work that emits at once when somebody has heard enough', () => {
+    const subject = new Subject<LeaseState>()
+    const held: LeaseState = { status: 'held', token: ONE, expiresAt: 10, holder: 'me' }
+    let done = 0
+    const work$ = new Observable<number>(worker => {
+      while (!worker.closed && done < 100) worker.next(++done)
+    })
+    const heard: number[] = []
+    withLock(subject, () => work$)
+      .pipe(take(2))
+      .subscribe(value => heard.push(value))
+    subject.next(held)
+    expect({ heard, done, isHeld: subject.observed }).toEqual({ heard: [1, 2], done: 2, isHeld: false })
   })
 
   it('errors with the loss although the teardown of the work throws, and does not begin again', async () => {

@@ -132,10 +132,10 @@ export class Contender {
       this.#fail(error)
       return
     }
-    // Without a connection there is nothing to tell that `status$` does not; a store that refuses no request would
-    // notice.
-    if (error.code !== 'timeout') this.#host.report(error)
     this.#askAfter(this.#pace.retry())
+    // Without a connection there is nothing to tell that `status$` does not; a store that refuses no request would
+    // notice. Last, for who is told may leave.
+    if (error.code !== 'timeout') this.#host.report(error)
   }
 
   #lost(reason: LeaseLossReason, cause: unknown): void {

@@ -104,20 +104,24 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
     this.#token = token
     const aborter = new AbortController()
     this.#aborter = aborter
-    this.#running = new Subscription()
-    this.#running.add(
-      defer(() => this.#work(token, aborter.signal)).subscribe({
-        next: value => this.#subscriber.next(value),
-        error: error => {
-          this.#aborter = undefined
-          this.#subscriber.error(error)
-        },
-        complete: () => {
-          this.#aborter = undefined
-          this.#subscriber.complete()
-        },
-      }),
-    )
+    const running = new Subscription()
+    this.#running = running
+    const running$ = new Observable<ObservedValueOf<O>>(worker => {
+      // First, for what the work emits at once may make it stop.
+      running.add(worker)
+      defer(() => this.#work(token, aborter.signal)).subscribe(worker)
+    })
+    running$.subscribe({
+      next: value => this.#subscriber.next(value),
+      error: error => {
+        this.#aborter = undefined
+        this.#subscriber.error(error)
+      },
+      complete: () => {
+        this.#aborter = undefined
+        this.#subscriber.complete()
+      },
+    })
   }
 
   /** Work that ended by itself is not told to stop. */
