@@ -17,11 +17,11 @@ const STEPS = {
   fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { FUZZ_PACKETS: '10000000' } },
   crash: { command: vitest('spec/system/crash'), env: { KILLS: '5000' } },
   hivemq: { command: vitest('spec/system/interop/hivemq'), env: { HIVEMQ: '1' } },
-  chaos: { command: ['node', '--expose-gc', 'chaos/main.js', '--minutes', '20'] },
-  'chaos-data': { command: ['node', '--expose-gc', 'chaos/main.js', '--minutes', '20', '--data'] },
-  'chaos-mosquitto': { command: ['node', '--expose-gc', 'chaos/main.js', '--minutes', '20', '--mosquitto'] },
-  'chaos-cluster': { command: ['node', '--expose-gc', 'chaos/cluster/main.js', '--minutes', '20'] },
-  'chaos-pubsub': { command: ['node', '--expose-gc', 'chaos/pubsub/main.js', '--minutes', '20'] },
+  chaos: { command: ['node', '--expose-gc', 'chaos/target/chaos/main.js', '--minutes', '20'] },
+  'chaos-data': { command: ['node', '--expose-gc', 'chaos/target/chaos/main.js', '--minutes', '20', '--data'] },
+  'chaos-mosquitto': { command: ['node', '--expose-gc', 'chaos/target/chaos/main.js', '--minutes', '20', '--mosquitto'] },
+  'chaos-cluster': { command: ['node', '--expose-gc', 'chaos/target/chaos/cluster/main.js', '--minutes', '20'] },
+  'chaos-pubsub': { command: ['node', '--expose-gc', 'chaos/target/chaos/pubsub/main.js', '--minutes', '20'] },
 }
 const LOGS = 'coverage/nightly'
 

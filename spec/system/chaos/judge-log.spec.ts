@@ -5,12 +5,14 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { judgeLog } from '../../../chaos/cluster/judge-log.js'
 import { overlaps } from '../../../chaos/cluster/leases.js'
 import { Complaints } from '../../../chaos/complaints.js'
-import { Recorder } from '../../../chaos/recorder.js'
+import { type Observation, Recorder } from '../../../chaos/recorder.js'
+import type { Outcome } from '../../../chaos/writers.js'
 import { type Entry, Hlc } from '../../../src/client/index.js'
 import { type EntryCommand, writeCommandOf } from '../../../src/server/engine/entry.js'
 import { type Envelope, encodeEnvelope } from '../../../src/server/log/cluster/envelope.js'
 import { Replica } from '../../../src/server/log/cluster/replica.js'
 import { encodeEntry } from '../../../src/server/log/entry-codec.js'
+import type { LogRecord } from '../../judges/replay.js'
 import { START } from '../../support/manual-clock.js'
 import { bytes, resp3 } from '../../support/words.js'
 
@@ -34,30 +36,25 @@ function write(words: readonly string[], { client = 'c0', token }: Asked = {}): 
 
 const SETS = [write(['SET', KEY, `${OLD}:`]), write(['SET', KEY, `${NEW}:`])]
 
+/** A write of a client, as it was recorded; its version is that of a second. */
+const wrote = (
+  value: string,
+  second: number,
+  outcome: Outcome = 'applied',
+  key = KEY,
+  expires = false,
+): Observation => {
+  const known = outcome === 'applied' ? version(second) : undefined
+  return ['write', 'c0', 'SET', key, value, outcome, known, expires, 100]
+}
+const told = (value: string, second: number): Observation => {
+  const source = 'notification'
+  return ['entry', 'c1.0/0', KEY, 0, 1, true, 'set', value, version(second), source]
+}
+
 /** What a client of two writes and a watch of them has seen. */
-const WRITTEN = [OLD, NEW].map((value, at) => [
-  'write',
-  'c0',
-  'SET',
-  KEY,
-  value,
-  'applied',
-  version(at + 1),
-  false,
-  100,
-])
-const TOLD = [OLD, NEW].map((value, at) => [
-  'entry',
-  'c1.0/0',
-  KEY,
-  0,
-  1,
-  true,
-  'set',
-  value,
-  version(at + 1),
-  'notification',
-])
+const WRITTEN = [wrote(OLD, 1), wrote(NEW, 2)]
+const TOLD = [told(OLD, 1), told(NEW, 2)]
 const SEEN = [...WRITTEN, ...TOLD]
 const HELD = new Map([[KEY, stored(NEW, 2)]])
 
@@ -72,7 +69,7 @@ describe('the judge of several nodes under chaos', () => {
   /** Writes a log of one node that has such commands, one a second. */
   function logOf(commands: readonly EntryCommand[]): string {
     const path = join(directory, 'log.jsonl')
-    const recorder = new Recorder(path)
+    const recorder = new Recorder<LogRecord>(path)
     const replica = new Replica()
     const entries = [undefined, ...commands]
     for (const [at, command] of entries.entries()) {
@@ -90,7 +87,12 @@ describe('the judge of several nodes under chaos', () => {
     return path
   }
 
-  async function judged(commands: readonly EntryCommand[], seen: readonly unknown[], held = HELD, known = new Map()) {
+  async function judged(
+    commands: readonly EntryCommand[],
+    seen: readonly Observation[],
+    held = HELD,
+    known = new Map(),
+  ) {
     const complaints = new Complaints()
     const recorder = new Recorder(join(directory, 'seen.jsonl'))
     for (const record of seen) recorder.write(record)
@@ -115,19 +117,18 @@ describe('the judge of several nodes under chaos', () => {
   })
 
   it('objects to a write that nobody waited for, and that was said never to come', async () => {
-    const timedOut = [...WRITTEN.slice(0, 1), ['write', 'c0', 'SET', KEY, NEW, 'timeout', undefined, false, 100]]
+    const timedOut = [...WRITTEN.slice(0, 1), wrote(NEW, 2, 'timeout')]
     expect(await judged(SETS, timedOut)).toMatch(/ended as timeout, and reached a store 1 times/)
   })
 
   it('objects to a watch that misses a change, tells one twice or in another order', async () => {
     const third = write(['SET', KEY, 'c0.0.2.0:'])
-    const known = ['write', 'c0', 'SET', KEY, 'c0.0.2.0', 'applied', version(3), false, 100]
-    const told = ['entry', 'c1.0/0', KEY, 0, 1, true, 'set', 'c0.0.2.0', version(3), 'notification']
     const held = new Map([[KEY, stored('c0.0.2.0', 3)]])
-    const [first, second] = TOLD
-    const of = async (...entries: unknown[]) => judged([...SETS, third], [...WRITTEN, known, ...entries], held)
-    expect(await of(first, second, told)).toBe('')
-    expect(await of(first, told)).toMatch(/1 changes before it were not told/)
+    const [first, second, last] = [told(OLD, 1), told(NEW, 2), told('c0.0.2.0', 3)]
+    const of = async (...entries: Observation[]) =>
+      judged([...SETS, third], [...WRITTEN, wrote('c0.0.2.0', 3), ...entries], held)
+    expect(await of(first, second, last)).toBe('')
+    expect(await of(first, last)).toMatch(/1 changes before it were not told/)
     expect(await of(first, first)).toMatch(/repeated/)
     expect(await of(second, first)).toMatch(/older than before/)
   })
@@ -135,24 +136,16 @@ describe('the judge of several nodes under chaos', () => {
   it('lets writes that nobody waited for come late, and no others', async () => {
     const [late, before] = [SETS[1], SETS[0]].map(set => set ?? write([]))
     const found = new Map([[KEY, stored(OLD, 2)]])
-    const overtaken = [
-      ['write', 'c0', 'SET', KEY, NEW, 'applied', version(1), false, 100],
-      ['write', 'c0', 'SET', KEY, OLD, 'unknown', undefined, false, 100],
-    ]
     const commands = [late, before].filter(command => command !== undefined)
-    expect(await judged(commands, overtaken, found)).toBe('')
-    const answered = [overtaken[0], ['write', 'c0', 'SET', KEY, OLD, 'applied', version(2), false, 100]]
-    expect(await judged(commands, answered, found)).toMatch(/order of writes/)
+    expect(await judged(commands, [wrote(NEW, 1), wrote(OLD, 2, 'unknown')], found)).toBe('')
+    expect(await judged(commands, [wrote(NEW, 1), wrote(OLD, 2)], found)).toMatch(/order of writes/)
   })
 
   it('knows when the time of a key was over', async () => {
     const short = write(['SET', KEY, `${OLD}:`, 'PX', '500'])
     const next = write(['SET', 'chaos/2', `${NEW}:`])
     const gone: Entry<string> = { key: KEY, op: 'absent', value: undefined, version: undefined, source: 'snapshot' }
-    const seen = [
-      ['write', 'c0', 'SET', KEY, OLD, 'applied', version(1), true, 100],
-      ['write', 'c0', 'SET', 'chaos/2', NEW, 'unknown', undefined, false, 100],
-    ]
+    const seen = [wrote(OLD, 1, 'applied', KEY, true), wrote(NEW, 2, 'unknown', 'chaos/2')]
     expect(await judged([short, next], seen, new Map([[KEY, gone]]))).toBe('')
     expect(await judged([short, next], seen, new Map([[KEY, stored(OLD, 1)]]))).toMatch(/nothing was applied last/)
   })

@@ -1,0 +1,148 @@
+import type { Link } from '../proxy.js'
+import type { Random } from '../random.js'
+import { heal, pull, sever } from './mesh.js'
+import type { NatsServers } from './nats.js'
+import type { StoreNodes } from './nodes.js'
+import type { Process } from './process.js'
+
+/** What an incident may strike. */
+export interface Scene {
+  nodes: StoreNodes
+  nats: NatsServers
+  /** name of the server that leads the stream, if it is known */
+  leader: () => string | undefined
+  /** a node is about to end */
+  nodeEnds: (node: number) => void
+  /** the leader of the stream is about to end */
+  leaderEnds: () => void
+}
+
+/** How often one is followed by another while it lasts. */
+const DOUBLE = 0.25
+
+/** Ends, stops and cuts off nodes and servers by lot, one incident at a time, and puts everything right again. */
+export class Incidents {
+  /** How often there was which. */
+  counts = {
+    'nodes killed': 0,
+    'nodes terminated': 0,
+    'nodes stopped': 0,
+    'nodes cut off their log': 0,
+    'NATS servers killed': 0,
+    'NATS servers terminated': 0,
+    'NATS servers stopped': 0,
+    'NATS servers cut off': 0,
+    'routes cut': 0,
+    '  of these the leader of the stream': 0,
+  }
+  #scene
+  #random
+  /** What puts it right. */
+  #repairs: (() => Promise<void> | void)[] = []
+
+  constructor(scene: Scene, random: Random) {
+    this.#scene = scene
+    this.#random = random
+  }
+
+  /** Number of all. */
+  get count() {
+    const { '  of these the leader of the stream': _, ...kinds } = this.counts
+    return Object.values(kinds).reduce((sum, count) => sum + count, 0)
+  }
+
+  /** Something goes wrong; settles when it was so for a while. */
+  async kill() {
+    await this.#strike()
+    if (this.#random.chance(DOUBLE)) await this.#strike()
+    await this.#pause(this.#random.int(100, this.#random.chance(0.25) ? 7_000 : 2_000))
+  }
+
+  /** Puts right what went wrong; settles when all works again. */
+  async start() {
+    const repairs = this.#repairs.splice(0)
+    // A node may need what was struck with it.
+    await Promise.all(repairs.map(repair => repair()))
+  }
+
+  async #strike() {
+    if (this.#random.chance(0.55)) await this.#strikeNode()
+    else await this.#strikeServer()
+  }
+
+  async #strikeNode() {
+    const { nodes, nodeEnds } = this.#scene
+    const at = this.#random.int(0, nodes.processes.length - 1)
+    const node = nodes.processes[at]
+    const dice = this.#random.next()
+    if (node?.child === undefined) return
+    this.#repairs.push(() => node.start())
+    if (dice < 0.4) {
+      this.counts['nodes killed']++
+      nodeEnds(at)
+      await node.kill()
+    } else if (dice < 0.6) {
+      this.counts['nodes terminated']++
+      nodeEnds(at)
+      await node.terminate()
+    } else if (dice < 0.8) {
+      this.counts['nodes stopped']++
+      node.pause()
+    } else {
+      this.counts['nodes cut off their log']++
+      this.#cut(nodes.cables.from(at))
+    }
+  }
+
+  async #strikeServer() {
+    const { nats, leader, leaderEnds } = this.#scene
+    const leading = nats.byName(leader())
+    const wantsLeader = this.#random.chance(0.5)
+    const any = this.#random.pick(nats.processes)
+    const server = wantsLeader && leading ? leading : any
+    const dice = this.#random.next()
+    if (server.child === undefined) return
+    if (server === leading) this.counts['  of these the leader of the stream']++
+    this.#repairs.push(() => server.start())
+    if (server === leading && dice < 0.5) leaderEnds()
+    if (dice < 0.4) {
+      this.counts['NATS servers killed']++
+      await server.kill()
+    } else if (dice < 0.5) {
+      this.counts['NATS servers terminated']++
+      await server.terminate()
+    } else if (dice < 0.6) {
+      this.counts['NATS servers stopped']++
+      server.pause()
+    } else if (dice < 0.8) this.#isolate(server)
+    else this.#cutRoute(server)
+  }
+
+  #isolate(server: Process) {
+    const { nats, nodes } = this.#scene
+    const at = nats.processes.indexOf(server)
+    this.counts['NATS servers cut off']++
+    const routes = [...nats.routes.from(at), ...nats.routes.to(at)]
+    // Its clients may see it nevertheless: a server without a quorum that believes to be one of it.
+    this.#cut(this.#random.chance(0.5) ? routes : [...routes, ...nodes.cables.to(at)])
+  }
+
+  #cutRoute(server: Process) {
+    const { nats } = this.#scene
+    const at = nats.processes.indexOf(server)
+    const other = (at + this.#random.int(1, nats.processes.length - 1)) % nats.processes.length
+    this.counts['routes cut']++
+    this.#cut(nats.routes.between(at, other))
+  }
+
+  /** Nobody is told, or everybody. */
+  #cut(links: readonly Link[]) {
+    if (this.#random.chance(0.6)) pull(links)
+    else sever(links)
+    this.#repairs.push(() => heal(links))
+  }
+
+  #pause(ms: number) {
+    return new Promise(resolve => setTimeout(resolve, ms))
+  }
+}

@@ -1,0 +1,139 @@
+import { StateStoreError, text } from 'rx-statestore'
+import { lease } from 'rx-statestore/lease'
+import type { Subscription } from 'rxjs'
+import type { Complaints } from '../complaints.js'
+import { now } from '../now.js'
+import type { Participant } from '../participant.js'
+
+/** A time in which a client held a lease, as far as it knew. */
+export interface Holding {
+  lock: string
+  who: string
+  token: string
+  /** monotonic ms */
+  from: number
+  until: number
+}
+
+const LOCKS = 3
+const DURATION = 1_500
+/** Outcomes of a fenced write that are none of the store's faults: another holder came in between, or the weather. */
+const EXPECTED = ['fencing-token-stale', 'timeout', 'closed', 'request-rejected', 'outcome-unknown']
+
+/** All times in which somebody held a lease. */
+export class Holdings {
+  all: Holding[] = []
+  fenced = 0
+  stale = 0
+
+  judge(complaints: Complaints) {
+    for (const wrong of overlaps(this.all)) complaints.add('lease', wrong)
+  }
+}
+
+/**
+ * What is wrong with the holdings of locks: two at a time, or a token that is not newer than that of the one before.
+ */
+export function overlaps(holdings: readonly Holding[]): string[] {
+  const inOrder = [...holdings].sort((a, b) => a.from - b.from)
+  const last: Map<string, Holding> = new Map()
+  return inOrder.flatMap(holding => {
+    const before = last.get(holding.lock)
+    last.set(holding.lock, holding)
+    if (before === undefined) return []
+    const both = `${JSON.stringify(before)} and ${JSON.stringify(holding)}`
+    if (holding.from < before.until) return [`two hold it at a time: ${both}`]
+    return isNewer(holding.token, before.token) ? [] : [`a token that is not newer than the one before: ${both}`]
+  })
+}
+
+function isNewer(token: string, than: string) {
+  const [wall = 0, counter = 0] = token.split(':').map(Number)
+  const [wallThan = 0, counterThan = 0] = than.split(':').map(Number)
+  return wall > wallThan || (wall === wallThan && counter > counterThan)
+}
+
+/** The lease that one client wants, holds, writes by and gives back. */
+export class Leases {
+  #holdings
+  #participant
+  #lock
+  #complaints
+  #writes = 0
+  #subscription: Subscription | undefined
+  #holding: Holding | undefined
+
+  /** @param number - of the client */
+  constructor(holdings: Holdings, participant: Participant, number: number, complaints: Complaints) {
+    this.#holdings = holdings
+    this.#participant = participant
+    this.#lock = `lock/${number % LOCKS}`
+    this.#complaints = complaints
+  }
+
+  /** The client before is gone, and its lease with it. */
+  enter() {
+    this.leave()
+  }
+
+  /** Begins to want it, or wants it no more. */
+  turn() {
+    if (this.#subscription) this.leave()
+    else this.#want()
+  }
+
+  /** Writes by its token, if it is held. */
+  act() {
+    const { token } = this.#holding ?? {}
+    if (token === undefined) return
+    const { store, name, life } = this.#participant
+    this.#holdings.fenced++
+    store
+      .key(`fence/${this.#lock}`, text)
+      .set(`${name}.${life}.${this.#writes++}`, { fencingToken: token })
+      .subscribe({
+        error: error => {
+          const code = error instanceof StateStoreError ? error.code : ''
+          if (code === 'fencing-token-stale') this.#holdings.stale++
+          if (!EXPECTED.includes(code)) this.#complaints.add('unexpected error of a fenced write', error)
+        },
+      })
+  }
+
+  leave() {
+    this.#lost()
+    this.#subscription?.unsubscribe()
+    this.#subscription = undefined
+  }
+
+  #want() {
+    const { store, name, life } = this.#participant
+    this.#subscription = lease(store, this.#lock, { duration: DURATION }).subscribe({
+      next: state => {
+        if (state.status !== 'held') return this.#lost()
+        const token = String(state.token)
+        if (this.#holding?.token !== token) this.#held(token, `${name}.${life}`)
+        // It is told on a clock of its own.
+        if (this.#holding) this.#holding.until = state.expiresAt - performance.now() + now()
+      },
+      error: error => {
+        // Its client is being replaced.
+        if (error instanceof StateStoreError && error.code === 'closed') this.#lost()
+        else this.#complaints.add('lease error', error)
+      },
+      complete: () => this.#lost(),
+    })
+  }
+
+  #held(token: string, who: string) {
+    this.#lost()
+    const holding = { lock: this.#lock, who, token, from: now(), until: 0 }
+    this.#holding = holding
+    this.#holdings.all.push(holding)
+  }
+
+  #lost() {
+    if (this.#holding) this.#holding.until = Math.min(this.#holding.until, now())
+    this.#holding = undefined
+  }
+}

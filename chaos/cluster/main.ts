@@ -1,0 +1,206 @@
+// Three nodes of a store on three NATS servers, real clients, cables between all of them, and everything goes wrong; in the
+// end every promise must have held.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Complaints } from '../complaints.js'
+import { zeroCounts } from '../counts.js'
+import { Faults } from '../faults.js'
+import { Pace, until } from '../pace.js'
+import { Participant } from '../participant.js'
+import { showProgress } from '../progress.js'
+import { Random } from '../random.js'
+import { Recorder } from '../recorder.js'
+import { converge, settle } from '../settle.js'
+import { freeNumbers } from '../supervisor.js'
+import { Audit } from './audit.js'
+import { Incidents } from './incidents.js'
+import { judgeLog } from './judge-log.js'
+import { judgeHistories, judgeNodes, readLast } from './judgement.js'
+import { Holdings, Leases } from './leases.js'
+import { NatsServers } from './nats.js'
+import { natsServer } from './nats-server.js'
+import { StoreNodes } from './nodes.js'
+import { readOptions } from './options.js'
+import { buildChecker, hasGo } from './porcupine.js'
+import { Histories, Registers } from './registers.js'
+import { report } from './report.js'
+import { Takeovers } from './takeovers.js'
+
+/** How often each client does what, ms. */
+const WRITE_EVERY = 250
+const WATCH_EVERY = 300
+const GLOB_EVERY = 1_000
+const REGISTER_EVERY = 80
+const LEASE_EVERY = 3_000
+const FENCED_EVERY = 400
+/** How often something ends, stops or is cut off, ms. */
+const INCIDENT_EVERY = 1_500
+/** So much less often than the others are the cables of a client struck, of which it has three, and those of NATS. */
+const CALMER = { clients: 3, nats: 12 }
+const QUIET_WITHIN = 30_000
+
+const options = readOptions()
+const { duration, seed, stress } = options
+const program = natsServer()
+if (program === undefined) {
+  console.error('This needs nats-server 2.12 or newer: NATS_SERVER names one that is not on the path')
+  process.exit(1)
+}
+const hasChecker = hasGo()
+if (!hasChecker) console.log('left out: whether histories are linearizable, by porcupine (needs go)')
+if (!hasChecker && process.env['CI']) process.exit(1)
+if (hasChecker) await buildChecker()
+console.log(
+  `chaos: ${duration / 1000} s, seed ${seed}, 3 nodes on 3 NATS servers, ${options.keys} keys, ${options.clients} clients, stress ${stress}`,
+)
+
+// Until everything was judged, it has failed.
+process.exitCode = 1
+// A run may be long, and what went on about that time is in files that grow.
+const complaints = new Complaints(text => process.stderr.write(`${new Date().toISOString()} ${text}\n`))
+process.on('unhandledRejection', error => complaints.add('unhandled rejection', error))
+process.on('uncaughtException', error => complaints.add('uncaught exception', error))
+
+// Whatever ends this ends what it has started.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
+
+const random = new Random(seed)
+const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-chaos-'))
+const recorder = new Recorder(join(directory, 'seen.jsonl'))
+const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
+const complain = (what: string) => complaints.add('process', what)
+// Not by the seed: the same run, started twice at a time, must not meet itself.
+const ports = await freeNumbers(new Random(process.pid), NatsServers.ports + StoreNodes.ports)
+const nats = new NatsServers(program, directory, ports, complain, random.fork())
+const nodes = new StoreNodes('chaos', directory, ports.slice(NatsServers.ports), nats.ports, complain, random.fork())
+const audit = new Audit(join(directory, 'log.jsonl'), complaints)
+const world = {
+  options,
+  keys,
+  places: nodes.places,
+  recorder,
+  complaints,
+  counts: zeroCounts(),
+  // 503: it says itself that nothing was changed.
+  absences: ['request-rejected'],
+  // Of a lease that was not renewed in time.
+  reports: ['outcome-unknown'],
+}
+const [histories, holdings, takeovers] = [new Histories(), new Holdings(), new Takeovers()]
+
+const members = Array.from({ length: options.clients }, (_, number) => {
+  const participant = new Participant(world, number, random.fork())
+  const answered = (invoked: number) => takeovers.answered(participant.name, invoked)
+  const registers = new Registers(histories, participant, number, random.fork(), complaints, answered)
+  const leases = new Leases(holdings, participant, number, complaints)
+  participant.companions.push(registers, leases)
+  return { participant, registers, leases }
+})
+const participants = members.map(({ participant }) => participant)
+const paces = members.flatMap(({ participant: { writers, watchers, globs }, registers, leases }) => [
+  new Pace(random.fork(), WRITE_EVERY / stress, () => writers.act()),
+  new Pace(random.fork(), WATCH_EVERY / stress, () => watchers.act()),
+  new Pace(random.fork(), GLOB_EVERY / stress, () => globs.act()),
+  new Pace(random.fork(), REGISTER_EVERY / stress, () => registers.act()),
+  new Pace(random.fork(), LEASE_EVERY / stress, () => leases.turn()),
+  new Pace(random.fork(), FENCED_EVERY / stress, () => leases.act()),
+])
+const incidents = new Incidents(
+  {
+    nodes,
+    nats,
+    leader: () => audit.leader,
+    nodeEnds: at => takeovers.node(participants.filter(({ place }) => place === at).map(({ name }) => name)),
+    leaderEnds: () => takeovers.leader(),
+  },
+  random.fork(),
+)
+const calmer = (by: number) => ({ ...world, options: { stress: stress / by } })
+const faults = [
+  new Faults(
+    calmer(CALMER.clients),
+    incidents,
+    participants.flatMap(one => one.victims),
+    random.fork(),
+    INCIDENT_EVERY / CALMER.clients,
+  ),
+  new Faults(
+    calmer(CALMER.nats),
+    undefined,
+    [...nats.routes.links, ...nodes.cables.links].map(link => ({ link })),
+    random.fork(),
+  ),
+]
+
+async function run() {
+  await nats.start()
+  await nodes.start()
+  await audit.start('chaos', nats.ports)
+  for (const participant of participants) await participant.enter()
+  for (const pace of paces) pace.resume()
+  for (const one of faults) one.start()
+  await new Promise(resolve => setTimeout(resolve, duration))
+  for (const pace of paces) pace.pause()
+  // All cables are whole before anything is waited for.
+  await Promise.all(faults.map(one => one.stop()))
+  await quiet()
+  for (const { leases } of members) leases.leave()
+  const end = await converge(world, participants)
+  await readLast(histories, world.places[0]?.port ?? 0, complaints)
+  const equal = await judgeNodes(nodes, complaints)
+  for (const participant of participants) await participant.leave()
+  await nodes.stop()
+  await audit.stop()
+  await nats.stop()
+  for (const { links } of participants) for (const link of links) await link.close()
+  recorder.close()
+  endProgress()
+  console.error('judging')
+  writeFileSync(join(directory, 'histories.jsonl'), Array.from(histories.lines()).join(''))
+  holdings.judge(complaints)
+  const log = await judgeLog({
+    directory,
+    log: audit.path,
+    recorder,
+    known: histories.answered,
+    stored: end.stored,
+    complaints,
+  })
+  const verdict = hasChecker ? await judgeHistories(histories, directory, complaints) : undefined
+  const { counts } = world
+  return report({
+    counts,
+    incidents: incidents.counts,
+    nodes: nodes.counts,
+    takeovers: takeovers.words,
+    holdings,
+    log,
+    end,
+    equal,
+    verdict,
+    complaints,
+  })
+}
+
+/** Waits until every request has its outcome, and every client has read what it watches. */
+async function quiet() {
+  await until(QUIET_WITHIN, () => participants.every(({ isSynced }) => isSynced))
+  await settle(participants, complaints)
+  if (!(await until(QUIET_WITHIN, () => members.every(({ registers }) => registers.pending === 0))))
+    complaints.add('does not settle', `${members.map(({ registers }) => registers.pending)} operations on registers`)
+}
+
+const endProgress = showProgress(() => {
+  const { tried, notifications } = world.counts
+  return `${incidents.count} incidents, ${tried} writes, ${histories.size} operations, ${notifications} notifications, ${audit.position} messages, ${complaints.count} violations`
+})
+// Errors of the run itself end it; they must not pass for a good end.
+const outcome = await run().catch(error => complaints.add('the run failed', error))
+endProgress()
+if (outcome) console.log(outcome)
+for (const line of complaints.lines) console.log(line)
+if (complaints.count === 0) rmSync(directory, { recursive: true })
+else console.log(`What was seen, the log and the histories: ${directory}. Again: --seed ${seed}`)
+process.exit(complaints.count === 0 ? 0 : 1)

@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Random } from '../random.js'
+import { Mesh } from './mesh.js'
+import { Process } from './process.js'
+
+const SERVERS = 3
+const START_TIMEOUT = 20_000
+/** A route where nothing is heard is given up after twice as long. */
+const PING_EVERY = '3s'
+
+/** Three NATS servers with JetStream, each write flushed to the disk, and cables between them. */
+export class NatsServers {
+  /** From each to each. */
+  routes
+  processes: readonly Process[]
+  #directory
+  #program
+  #ports
+
+  /** @param ports - one for clients and one for routes for each */
+  constructor(
+    program: string,
+    directory: string,
+    ports: readonly number[],
+    complain: (what: string) => void,
+    random: Random,
+  ) {
+    this.#program = program
+    this.#directory = directory
+    this.#ports = { clients: ports.slice(0, SERVERS), routes: ports.slice(SERVERS, 2 * SERVERS) }
+    this.routes = new Mesh(SERVERS, this.#ports.routes, random, true)
+    this.processes = Array.from(
+      { length: SERVERS },
+      (_, at) =>
+        new Process(
+          nameOf(at),
+          () => this.#run(at),
+          what => complain(what),
+        ),
+    )
+  }
+
+  /** How many ports they need. */
+  static get ports() {
+    return 2 * SERVERS
+  }
+
+  /** Where clients connect to. */
+  get ports() {
+    return this.#ports.clients
+  }
+
+  /** Settles when all run. */
+  async start() {
+    const routes = await this.routes.listen()
+    for (const [at, others] of routes.entries()) this.#configure(at, others)
+    await Promise.all(this.processes.map(each => each.start()))
+  }
+
+  /** Who has a name that the stream says. */
+  byName(name: string | undefined) {
+    return this.processes.find(each => each.name === name)
+  }
+
+  async stop() {
+    await Promise.all(this.processes.map(each => each.kill()))
+    await this.routes.close()
+  }
+
+  /** @param others - where the cables to them begin */
+  #configure(at: number, others: readonly number[]) {
+    const folder = this.#folder(at)
+    mkdirSync(folder, { recursive: true })
+    const routes = others.map(port => `nats://127.0.0.1:${port}`).join(', ')
+    const lines = [
+      `server_name: ${nameOf(at)}`,
+      `listen: "127.0.0.1:${this.#ports.clients[at]}"`,
+      `jetstream { store_dir: ${JSON.stringify(folder)}, sync_interval: always }`,
+      'cluster {',
+      '  name: chaos',
+      `  listen: "127.0.0.1:${this.#ports.routes[at]}"`,
+      // Neither clients nor other servers shall learn of a way past the cables: nobody listens at the port of discard.
+      '  no_advertise: true',
+      '  advertise: "127.0.0.1:9"',
+      `  routes: [${routes}]`,
+      `  ping_interval: "${PING_EVERY}"`,
+      '}',
+    ]
+    writeFileSync(join(folder, 'nats.conf'), lines.join('\n'))
+  }
+
+  async #run(at: number) {
+    const folder = this.#folder(at)
+    const log = join(folder, 'log')
+    const child = spawn(this.#program, ['-c', join(folder, 'nats.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
+    const said: string[] = []
+    let isReady = () => {}
+    const ready = new Promise(resolve => {
+      isReady = () => resolve(undefined)
+    })
+    createInterface({ input: child.stderr }).on('line', line => {
+      writeFileSync(log, `${line}\n`, { flag: 'a' })
+      if (said.length < 20) said.push(line)
+      if (/Server is ready/.test(line)) isReady()
+    })
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), START_TIMEOUT)
+    const failed = once(child, 'exit', { signal: late.signal }).then(
+      () => new Error(`${nameOf(at)} ended: ${said.join('\n')}`),
+      () => new Error(`${nameOf(at)} does not start: ${said.join('\n')}`),
+    )
+    const failure = await Promise.race([ready, failed])
+    clearTimeout(timer)
+    if (failure instanceof Error) throw failure
+    return child
+  }
+
+  #folder(at: number) {
+    return join(this.#directory, nameOf(at))
+  }
+}
+
+const nameOf = (at: number) => `nats-${at}`

@@ -1,0 +1,47 @@
+// A node of a store in a process of its own. It says over the channel to its parent how its log is, and what it holds.
+
+import { createHash } from 'node:crypto'
+import { jetStreamLog } from 'rx-statestore/jetstream'
+import { serve } from 'rx-statestore/server'
+
+/** So often that snapshots, and nodes that begin with one, come about: a real one waits for 250,000. */
+const MESSAGES = 1_500
+
+const [nodeId = '', port, wsPort, servers = '', name = ''] = process.argv.slice(2)
+
+const tell = (message: object) => process.send?.(message)
+const fail = (error: unknown) => {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  tell({ failed: code, message: error instanceof Error ? error.message : String(error) })
+  process.exitCode = 1
+  process.disconnect?.()
+}
+
+process.on('disconnect', () => process.exit())
+const log = jetStreamLog({ servers, name, nodeId, patience: 4_000, connectTimeout: 15_000 })
+const store = await serve({
+  port: Number(port),
+  wsPort: Number(wsPort),
+  log: { ...log, settings: { ...log.settings, snapshots: { messages: MESSAGES } } },
+}).catch(error => {
+  fail(error)
+  return undefined
+})
+if (store) {
+  store.storage$.subscribe(({ state, error }) => {
+    if (state === 'broken') fail(error)
+    else tell({ storage: state })
+  })
+  store.faults$.subscribe(({ error }) => tell({ fault: error instanceof Error ? error.stack : String(error) }))
+  process.on('message', () => {
+    const lines = Array.from(store.dump(), line => JSON.stringify(line)).sort()
+    const hash = createHash('sha256').update(lines.join('\n')).digest('hex')
+    const { position, lag, nodes } = store.cluster ?? {}
+    tell({ stats: { ...store.stats, keys: lines.length, hash, position, lag, nodes: nodes?.length } })
+  })
+  // As the command line does it.
+  process.once('SIGTERM', () => {
+    store.close().then(() => process.exit(0), fail)
+  })
+  tell({ ready: true })
+}

@@ -1,0 +1,203 @@
+import type { DeleteResult, SetResult } from 'rx-statestore'
+import { StateStoreError, text } from 'rx-statestore'
+import type { Observable } from 'rxjs'
+import type { Complaints } from '../complaints.js'
+import { now } from '../now.js'
+import type { Participant } from '../participant.js'
+import type { Random } from '../random.js'
+
+/** An operation on a register, as the checker reads it. */
+export interface Operation {
+  client: number
+  op: 'read' | 'set' | 'set-if-absent' | 'set-if-version' | 'delete' | 'delete-if'
+  /** that is written */
+  value?: string
+  /** that has to be there */
+  expected?: string
+  /** by a read; '' for nothing */
+  found?: string
+  /** missing when nobody knows */
+  applied?: boolean
+  /** monotonic ns */
+  invoke: number
+  /** null when nobody knows */
+  return: number | null
+}
+
+/**
+ * So many keys are in use at a time, and for so long, ms: what a checker has to search grows with the length of histories.
+ */
+const KEYS = 6
+const EPOCH = 4_000
+/** It was not done, and never will be. */
+const NOT_DONE = ['timeout', 'closed', 'request-rejected']
+
+/** What all clients did with registers, by key. */
+export class Histories {
+  #keys: Map<string, Operation[]> = new Map()
+  #start = now()
+  #values = 0
+  /** When somebody knew of a version for the first time, monotonic ms. */
+  answered: Map<string, number> = new Map()
+
+  /** All keys there were. */
+  get keys() {
+    return [...this.#keys.keys()]
+  }
+
+  get size() {
+    return Array.from(this.#keys.values()).reduce((sum, { length }) => sum + length, 0)
+  }
+
+  /** A value that nobody wrote before. */
+  value() {
+    return `v${this.#values++}`
+  }
+
+  pick(random: Random) {
+    return `reg/${Math.floor((now() - this.#start) / EPOCH)}/${random.int(1, KEYS)}`
+  }
+
+  add(key: string, operation: Operation) {
+    const operations = this.#keys.get(key)
+    if (operations) operations.push(operation)
+    else this.#keys.set(key, [operation])
+  }
+
+  knows(version: unknown) {
+    if (version !== undefined && !this.answered.has(String(version))) this.answered.set(String(version), now())
+  }
+
+  /** A line for each key. */
+  *lines() {
+    for (const [key, operations] of this.#keys) yield `${JSON.stringify({ key, operations })}\n`
+  }
+}
+
+/** What one client does with registers. */
+export class Registers {
+  /** Operations without an outcome. */
+  pending = 0
+  #histories
+  #participant
+  #number
+  #random
+  #complaints
+  #answered
+  /** Keys with an operation of ours: a checker has to try all orders of those at the same time. */
+  #busy: Set<string> = new Set()
+  /** What it saw last of a key. */
+  #seen: Map<string, { value: string; version: unknown }> = new Map()
+
+  /**
+   * @param number - of the client
+   *
+   * @param answered - hears of each answer when it was asked for
+   */
+  constructor(
+    histories: Histories,
+    participant: Pick<Participant, 'store'>,
+    number: number,
+    random: Random,
+    complaints: Complaints,
+    answered: (invoked: number) => void,
+  ) {
+    this.#histories = histories
+    this.#participant = participant
+    this.#number = number
+    this.#random = random
+    this.#complaints = complaints
+    this.#answered = answered
+  }
+
+  /** What a client saw of keys that are not in use any more is of no use. */
+  enter() {
+    this.#seen.clear()
+  }
+
+  /** One operation. */
+  act() {
+    const random = this.#random
+    const key = this.#histories.pick(random)
+    if (this.#busy.has(key)) return
+    const handle = this.#participant.store.key(key, text)
+    const seen = this.#seen.get(key)
+    const value = this.#histories.value()
+    const dice = random.next()
+    if (dice < 0.35) this.read(key)
+    else if (dice < 0.6) this.#write(key, { op: 'set', value }, handle.set(value))
+    else if (dice < 0.7) this.#write(key, { op: 'set-if-absent', value }, handle.set(value, { ifAbsent: true }))
+    else if (dice < 0.78 || seen === undefined) this.#write(key, { op: 'delete' }, handle.delete())
+    else if (dice < 0.86) this.#write(key, { op: 'delete-if', expected: seen.value }, handle.deleteIf(seen.value))
+    else
+      this.#write(
+        key,
+        { op: 'set-if-version', value, expected: seen.value },
+        handle.set(value, { ifVersion: String(seen.version) }),
+      )
+  }
+
+  read(key: string) {
+    const begun = this.#begin(key)
+    this.#participant.store.get(key, text).subscribe({
+      next: entry => {
+        const found = entry.op === 'set' ? entry.value : ''
+        if (found !== '') this.#seen.set(key, { value: found, version: entry.version })
+        this.#finish(key, { op: 'read', found }, begun)
+      },
+      // What nobody has read says nothing.
+      error: error => this.#failed(key, error),
+    })
+  }
+
+  /** @param result - $ */
+  #write(
+    key: string,
+    operation: Pick<Operation, 'op' | 'value' | 'expected'>,
+    result$: Observable<SetResult | DeleteResult>,
+  ) {
+    const begun = this.#begin(key)
+    result$.subscribe({
+      next: result => {
+        const applied = 'applied' in result ? result.applied : result.deleted
+        const version = 'version' in result ? result.version : undefined
+        if (applied && operation.value !== undefined) {
+          this.#histories.knows(version)
+          this.#seen.set(key, { value: operation.value, version })
+        }
+        this.#finish(key, { ...operation, applied }, begun)
+      },
+      error: error => {
+        if (this.#failed(key, error)) this.#add(key, operation, begun, null)
+      },
+    })
+  }
+
+  #finish(key: string, operation: Omit<Operation, 'client' | 'invoke' | 'return'>, begun: number) {
+    this.pending--
+    this.#busy.delete(key)
+    this.#add(key, operation, begun, now())
+    this.#answered(begun)
+  }
+
+  #begin(key: string) {
+    this.pending++
+    this.#busy.add(key)
+    return now()
+  }
+
+  /** Whether it may have been done nevertheless. */
+  #failed(key: string, error: unknown) {
+    this.pending--
+    this.#busy.delete(key)
+    const code = error instanceof StateStoreError ? error.code : undefined
+    if (code === undefined || ![...NOT_DONE, 'outcome-unknown'].includes(code))
+      this.#complaints.add('unexpected error of a request', error)
+    return !NOT_DONE.includes(code ?? '')
+  }
+
+  #add(key: string, operation: Omit<Operation, 'client' | 'invoke' | 'return'>, begun: number, ended: number | null) {
+    const [invoke, end] = [Math.round(begun * 1e6), ended === null ? null : Math.round(ended * 1e6)]
+    this.#histories.add(key, { client: this.#number, ...operation, invoke, return: end })
+  }
+}

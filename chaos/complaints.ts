@@ -1,0 +1,37 @@
+/** Of one kind and in all; the others are counted. */
+const MOST_OF_A_KIND = 4
+const MOST_SHOWN = 20
+
+/** What went against a promise. */
+export class Complaints {
+  #shown: string[] = []
+  #counts: Map<string, number> = new Map()
+  #heard
+
+  /** @param heard - hears at once of those that are shown in the end */
+  constructor(heard: (text: string) => void = () => undefined) {
+    this.#heard = heard
+  }
+
+  /** Number of all. */
+  get count() {
+    return Array.from(this.#counts.values()).reduce((sum, count) => sum + count, 0)
+  }
+
+  add(kind: string, detail: unknown) {
+    const earlier = this.#counts.get(kind) ?? 0
+    this.#counts.set(kind, earlier + 1)
+    if (earlier >= MOST_OF_A_KIND || this.#shown.length >= MOST_SHOWN) return
+    const text = detail instanceof Error ? (detail.stack ?? String(detail)) : String(detail)
+    this.#shown.push(`${kind}: ${text}`)
+    this.#heard(`${kind}: ${text}`)
+  }
+
+  /** Lines to print. */
+  get lines() {
+    const { count } = this
+    if (count === 0) return []
+    const kinds = Array.from(this.#counts, ([kind, times]) => `${times} x ${kind}`).join(', ')
+    return [`${count} violations: ${kinds}`, ...this.#shown.map(line => `  ${line}`)]
+  }
+}

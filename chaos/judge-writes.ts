@@ -1,0 +1,73 @@
+import type { Complaints } from './complaints.js'
+import type { History } from './history.js'
+import type { Recorder } from './recorder.js'
+import type { Outcome } from './writers.js'
+
+export type Tally = { certain: number; possible: number; applied: number; ends: boolean; words: Outcome[] }
+
+/** What a write with an outcome may have done at the store, at least and at most. */
+const REACHED = {
+  applied: [1, 1],
+  refused: [1, 1],
+  timeout: [0, 0],
+  absent: [0, 0],
+  closed: [0, 0],
+  unknown: [0, 1],
+  cancelled: [0, 1],
+} as const
+
+/**
+ * Holds every write to its promise: one that was answered reached a store once, one that failed with an unknown outcome
+ * at most once, and one that failed for certain never. Returns the version of every value, as its writer was told.
+ */
+export async function judgeWrites(recorder: Recorder, history: History, complaints: Complaints) {
+  const tallies: Map<string, Tally> = new Map()
+  const versions: Map<string, Set<string>> = new Map()
+  for await (const record of recorder.read()) {
+    if (record[0] !== 'write') continue
+    const [, client, verb, key, value, word, version, expires] = record
+    const request = `${client} ${verb} ${key} ${value}`
+    const ends = verb !== 'SET' || expires
+    const tally: Tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, ends, words: [] }
+    const [least, most] = REACHED[word]
+    tally.certain += least
+    tally.possible += most
+    if (word === 'applied') tally.applied++
+    tally.words.push(word)
+    tallies.set(request, tally)
+    if (verb !== 'SET' || word !== 'applied' || !version) continue
+    const known = versions.get(value) ?? new Set()
+    if (known.has(version)) complaints.add('version', `${request} was written twice with version ${version}`)
+    versions.set(value, known.add(version))
+  }
+  for (const [request, { certain, possible, applied, words }] of tallies) {
+    const done = history.requestsOf(request)
+    const isRight = done.reached + done.repeated >= certain && done.reached <= possible
+    const story = () =>
+      `${request} ended as ${words.slice(0, 20).join(', ')}, and reached a store ${done.reached} times`
+    if (!isRight) complaints.add('write', story())
+    const isSet = request.split(' ')[1] === 'SET'
+    if (isSet && done.applied + done.repeated < applied)
+      complaints.add('write', `${story()}, applied ${done.applied} times`)
+  }
+  judgeLosses(tallies, history, complaints)
+  for (const request of history.requests)
+    if (!tallies.has(request)) complaints.add('write', `${request} reached a store, but nobody sent it`)
+  return versions
+}
+
+/**
+ * A key may be found gone, without an answer to a deletion, as often as somebody does not know what became of one, or of a
+ * write with an end.
+ */
+function judgeLosses(tallies: Map<string, Tally>, history: History, complaints: Complaints) {
+  const open: Map<string, number> = new Map()
+  for (const [request, { possible, ends }] of tallies) {
+    if (!ends) continue
+    const [, , key = ''] = request.split(' ')
+    open.set(key, (open.get(key) ?? 0) + possible - history.requestsOf(request).reached)
+  }
+  for (const [key, times] of history.losses) {
+    if (times > (open.get(key) ?? 0)) complaints.add('lost', `${key} was found gone, and nobody can have deleted it`)
+  }
+}

@@ -1,0 +1,92 @@
+import type { Entry } from 'rx-statestore'
+import type { Complaints } from './complaints.js'
+import type { Change } from './history.js'
+import { History } from './history.js'
+import { GlobJudge } from './judge-glob.js'
+import { WatchJudge } from './judge-watch.js'
+import { judgeWrites } from './judge-writes.js'
+import type { Recorder } from './recorder.js'
+
+export interface Evidence {
+  recorder: Recorder
+  journals: readonly string[]
+  /** whether a store has the keys of the one before */
+  keeps: boolean
+  /** whether the store is beside its broker */
+  isBeside: boolean
+  /** whether a value may come after later ones of its writer */
+  isLate?: (value: string) => boolean
+  /** what the store holds in the end */
+  stored: Map<string, Entry<string>>
+  complaints: Complaints
+}
+
+/** Judges all that was recorded, by the journals of the stores. */
+export async function judge({ recorder, journals, keeps, isBeside, isLate, stored, complaints }: Evidence) {
+  const history = new History(complaints, keeps, isLate)
+  await history.read(journals)
+  const versions = await judgeWrites(recorder, history, complaints)
+  const judges: Map<string, WatchJudge> = new Map()
+  const globs: Map<string, GlobJudge> = new Map()
+  /** Since when globs are live. */
+  const live: Map<string, number | undefined> = new Map()
+  for await (const record of recorder.read()) {
+    if (record[0] === 'write') continue
+    if (record[0] === 'read') {
+      const [, who, key, value] = record
+      if (!history.changesOf(key).some(change => change.value === value))
+        complaints.add('read', `${who} read ${value} of ${key}, which was never written`)
+      continue
+    }
+    if (record[0] === 'live') {
+      const [, who, since] = record
+      live.set(who, since ?? undefined)
+      globs.get(who)?.live(since ?? undefined)
+      continue
+    }
+    const [, who, key, connection, connectedAt, isLive, op, value, version, source] = record
+    const seen = { key, connection, connectedAt, isLive, op, value, version: version ?? undefined, source }
+    if (record[0] === 'glob') {
+      const [glob, isSure] = [record[10], record[11]]
+      const own = globs.get(who) ?? new GlobJudge(glob, history, versions, isBeside)
+      if (!globs.has(who)) own.live(live.get(who))
+      globs.set(who, own)
+      for (const wrong of own.judge({ ...seen, isSure }))
+        complain('glob', wrong, `${who} of ${key} by ${glob}`, own.storyOf(key))
+      continue
+    }
+    const own = judges.get(who) ?? new WatchJudge(history.changesOf(key), versions, isBeside)
+    judges.set(who, own)
+    for (const wrong of own.judge(seen)) complain('watch', wrong, `${who} of ${key}`, own.story)
+  }
+
+  function complain(kind: string, wrong: string, who: string, story: string) {
+    complaints.add(`${kind}: ${wrong.replace(/\d\S*/g, 'n')}`, `${who}: ${wrong}${story}`)
+  }
+  for (const [key, entry] of stored) {
+    const wrong = judgeStored(entry, history.changesOf(key), history.lastOf(key), versions)
+    if (wrong)
+      complaints.add('stored', `${key}: ${wrong}: ${JSON.stringify(entry)} ${JSON.stringify(history.lastOf(key))}`)
+  }
+}
+
+/**
+ * What was applied last is what is stored, when nothing is left to expire.
+ *
+ * @param changes - of the key
+ */
+function judgeStored(
+  entry: Entry<string>,
+  changes: readonly Change[],
+  last: Change | undefined,
+  versions: Map<string, Set<string>>,
+) {
+  const held = last?.op === 'set' && !last.expires ? last.value : undefined
+  const found = entry.op === 'set' ? entry.value.split(':')[0] : undefined
+  if (held !== found) return `${held ?? 'nothing'} was applied last, ${found ?? 'nothing'} is stored`
+  // Of a value that was written twice the writer may know one version only.
+  const isUnique = changes.filter(({ value }) => value === held).length === 1
+  const known = held === undefined || !isUnique ? undefined : versions.get(held)
+  if (known && !known.has(String(entry.version))) return 'its version is not that of its writer'
+  return undefined
+}

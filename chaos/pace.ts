@@ -1,0 +1,44 @@
+import type { Random } from './random.js'
+
+/** Something done again and again at random intervals, until it is paused. */
+export class Pace {
+  #random
+  #mean
+  #action
+  #timer: NodeJS.Timeout | undefined
+
+  /** @param mean - ms between two times */
+  constructor(random: Random, mean: number, action: () => void) {
+    this.#random = random
+    this.#mean = mean
+    this.#action = action
+  }
+
+  resume() {
+    this.pause()
+    const gap = -Math.log(1 - this.#random.next()) * this.#mean
+    this.#timer = setTimeout(() => {
+      this.resume()
+      this.#action()
+    }, gap)
+  }
+
+  pause() {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+/**
+ * Waits until something holds; whether it did before the deadline.
+ *
+ * @param deadline - ms from now
+ */
+export async function until(deadline: number, holds: () => boolean | Promise<boolean>) {
+  const end = performance.now() + deadline
+  while (!(await holds())) {
+    if (performance.now() > end) return false
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  return true
+}

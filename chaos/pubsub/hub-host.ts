@@ -1,0 +1,117 @@
+import type { PubSubClient } from 'rx-statestore/pubsub'
+import { connectPubSub } from 'rx-statestore/pubsub'
+import type { Hub, PubSubServer } from 'rx-statestore/pubsub/server'
+import { servePubSub } from 'rx-statestore/pubsub/server'
+import { now } from '../now.js'
+import { until } from '../pace.js'
+import type { World } from './world.js'
+
+/** ms; short, so that sessions end while somebody looks. */
+const RETENTION = 1_000
+const IDLE_TIMEOUT = 2_000
+const PATIENCE = 10_000
+const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+const WITNESS = 'witness'
+
+/** The hub, which ends and comes back, and a witness for each group: a member whose cable is never touched. */
+export class HubHost {
+  /** How often it was started. */
+  life = 0
+  #world
+  #server: PubSubServer | undefined
+  #witnesses: readonly PubSubClient[] = []
+  #port = 0
+  #open = () => {}
+  /** Nobody is let in before the witnesses. */
+  #opened = Promise.resolve()
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  get port() {
+    return this.#port
+  }
+
+  async start() {
+    this.#opened = new Promise(resolve => {
+      this.#open = () => resolve(undefined)
+    })
+    this.life++
+    this.#server = await servePubSub({
+      port: this.#port,
+      retention: RETENTION,
+      idleTimeout: IDLE_TIMEOUT,
+      authenticate: async ({ query }) => {
+        const userId = query.get('user') ?? ''
+        if (userId !== WITNESS) await this.#opened
+        return { userId, roles: ROLES }
+      },
+    })
+    this.#port = this.#server.port
+    this.#listen(this.#server.hub('chaos'))
+    await this.#callWitnesses(this.#server.hub('chaos'))
+    this.#open()
+  }
+
+  async kill() {
+    this.#world.counts.restarts++
+    await this.#server?.close()
+    await this.#dismiss()
+    this.#world.ledger.end()
+  }
+
+  /** The end of everything. */
+  async stop() {
+    await this.#dismiss()
+    const count = () => this.#server?.hub('chaos').connections.length ?? 0
+    if (!(await until(PATIENCE, () => count() === 0))) this.#world.complaints.add('left behind', `${count()} sessions`)
+    await this.#server?.close()
+  }
+
+  #listen(hub: Hub) {
+    const { ledger, counts, complaints } = this.#world
+    hub.events$.subscribe(event => {
+      ledger.took(Number(event.payload.data))
+      event.accept()
+    })
+    hub.connections$.subscribe(event => {
+      if (event.type !== 'disconnected') return
+      if (event.reason === 'expired') counts.expired++
+      if (event.reason === 'overflow') counts.overflowed++
+      if (event.reason === 'violation') complaints.add('a frame that is not allowed', event.connection.userId)
+    })
+    hub.memberships$.subscribe(({ type, connection: { userId = '', connectionId }, group }) => {
+      this.#world.members.get(userId)?.told(type, connectionId, Number(group), now())
+      // It comes after all that the client got as a member.
+      if (type === 'left') hub.sendToConnection(connectionId, Number(group))
+    })
+  }
+
+  async #callWitnesses(hub: Hub) {
+    const { ledger, complaints, options } = this.#world
+    const { life } = this
+    // One for each group, so that none has so much to hear that the hub gives it up.
+    this.#witnesses = Array.from({ length: options.groups }, (_, group) => {
+      const witness = connectPubSub(`${hub.url}?user=${WITNESS}`)
+      const { messages$, gaps$ } = witness.group(String(group))
+      messages$.subscribe(({ data }) => ledger.publish(life, group, idOf(data)))
+      gaps$.subscribe(() => complaints.add('the run itself', 'a witness has a gap'))
+      return witness
+    })
+    const areThere = () => hub.connections.filter(({ groups }) => groups.length === 1).length === options.groups
+    if (!(await until(PATIENCE, areThere))) complaints.add('the run itself', 'no witnesses')
+  }
+
+  async #dismiss() {
+    for (const witness of this.#witnesses) await witness.close()
+  }
+}
+
+/** Number of the message that this is the data of. */
+export const idOf = (data: unknown) =>
+  typeof data === 'object' && data !== null && 'id' in data && 'pad' in data && isIntact(data.pad)
+    ? Number(data.id)
+    : Number.NaN
+
+const isIntact = (pad: unknown) => typeof pad === 'string' && /^é*$/.test(pad)

@@ -1,0 +1,141 @@
+import { StateStoreError } from 'rx-statestore'
+import type { PubSubClient, SendResult } from 'rx-statestore/pubsub'
+import { connectPubSub } from 'rx-statestore/pubsub'
+import type { Observable, Subscription } from 'rxjs'
+import { Link } from '../proxy.js'
+import type { Random } from '../random.js'
+import type { HubHost } from './hub-host.js'
+import type { Outcome } from './ledger.js'
+import { EVENT } from './ledger.js'
+import { Listening } from './listening.js'
+import type { World } from './world.js'
+
+/** ms; a stalled link has to be found out in time. */
+const SETTINGS = { recoveryWindow: 5_000, keepAlive: 1_500, connectTimeout: 1_500, timeout: 10_000 }
+const RECONNECT = { initial: 20, maximum: 300 }
+const BURST = 150
+
+/** A client behind a bad link that listens to groups and sends to them. */
+export class Member {
+  #world
+  #hub
+  #random
+  #index
+  #life = 0
+  #author = 0
+  #client: PubSubClient | undefined
+  #listening
+  #port = 0
+  link
+  /** Sends without an outcome. */
+  pending = 0
+
+  constructor(world: World, hub: HubHost, index: number, random: Random) {
+    this.#world = world
+    this.#hub = hub
+    this.#index = index
+    this.#random = random
+    this.link = new Link(hub.port, random.fork())
+    this.#listening = new Listening(world, hub, this.name)
+  }
+
+  get name() {
+    return `c${this.#index}.${this.#life}`
+  }
+
+  get isQuiet() {
+    return this.pending === 0 && this.#listening.isSettled
+  }
+
+  async enter() {
+    this.#port = await this.link.listen()
+    this.#begin()
+  }
+
+  /** Another client takes its place. */
+  async rebirth() {
+    await this.#client?.close()
+    this.#listening.end(false)
+    this.#world.members.delete(this.name)
+    this.#life++
+    this.#begin()
+  }
+
+  async leave() {
+    this.#listening.end(true)
+    await this.#client?.close()
+    await this.link.close()
+  }
+
+  /** The hub has changed a membership. */
+  told = (type: 'joined' | 'left', connectionId: string, group: number, at: number) =>
+    this.#listening.told(type, connectionId, group, at)
+
+  /** Listens to a group, or not any more. */
+  turn() {
+    this.#listening.turn(this.#random.int(0, this.#world.options.groups - 1))
+  }
+
+  /** Sends something. */
+  act() {
+    const dice = this.#random.int(1, 100)
+    if (dice <= 10) this.#sendEvent()
+    else if (dice <= 12) for (let i = 0; i < BURST; i++) this.#send(this.#random.int(0, 40))
+    else this.#send(this.#random.chance(0.02) ? 100_000 : this.#random.int(0, 1_500))
+  }
+
+  #begin() {
+    const protocol = this.#index % 2 === 0 ? 'json' : 'protobuf'
+    const url = () => `ws://127.0.0.1:${this.#port}/client/hubs/chaos?user=${this.name}`
+    this.#author = 1_000_000 * this.#index + this.#life
+    this.#world.members.set(this.name, this)
+    const client = connectPubSub(url, { ...SETTINGS, protocol, reconnect: RECONNECT })
+    this.#client = client
+    client.errors$.subscribe(error => {
+      if (!['timeout', 'outcome-unknown'].includes(error.code)) this.#world.complaints.add('reported', error)
+    })
+    this.#listening = new Listening(this.#world, this.#hub, this.name, client)
+    for (let i = 0; i < this.#world.options.groups / 2; i++) this.turn()
+  }
+
+  #send(padding: number) {
+    const group = this.#random.int(0, this.#world.options.groups - 1)
+    const id = this.#world.ledger.register(this.#author, group)
+    const result$ = this.#client?.group(String(group)).send({ id, pad: 'é'.repeat(padding) })
+    this.#note(id, result$)
+  }
+
+  #sendEvent() {
+    const id = this.#world.ledger.register(this.#author, EVENT)
+    this.#note(id, this.#client?.sendEvent('note', id))
+  }
+
+  /** @param result - $ */
+  #note(id: number, result$: Observable<SendResult> | undefined) {
+    const { ledger, counts } = this.#world
+    this.pending++
+    const subscription = result$?.subscribe({
+      next: ({ duplicate }) => {
+        if (duplicate) counts.copies++
+        ledger.settle(id, 'acked')
+      },
+      error: error => ledger.settle(id, outcomeOf(error)),
+    })
+    subscription?.add(() => this.pending--)
+    if (this.#random.chance(0.01)) setImmediate(() => this.#cancel(id, subscription))
+  }
+
+  /** @param id -  @param subscription */
+  #cancel(id: number, subscription: Subscription | undefined) {
+    if (subscription === undefined || subscription.closed) return
+    this.#world.ledger.settle(id, 'cancelled')
+    subscription.unsubscribe()
+  }
+}
+
+/** @param error - */
+function outcomeOf(error: unknown): Outcome {
+  const code = error instanceof StateStoreError ? error.code : ''
+  if (code === 'outcome-unknown') return 'unknown'
+  return code === 'timeout' || code === 'closed' || code === 'overflow' ? code : 'refused'
+}

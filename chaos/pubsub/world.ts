@@ -1,0 +1,15 @@
+import type { Complaints } from '../complaints.js'
+import type { Counts } from './counts.js'
+import type { Ledger } from './ledger.js'
+import type { Member } from './member.js'
+import type { Options } from './options.js'
+
+/** What everybody has in common. */
+export interface World {
+  options: Options
+  ledger: Ledger
+  counts: Counts
+  complaints: Complaints
+  /** by user id, which is another one in every life */
+  members: Map<string, Member>
+}

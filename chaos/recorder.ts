@@ -1,0 +1,65 @@
+import { closeSync, createReadStream, openSync, writeSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { Seen } from './judge-watch.js'
+import type { Outcome, Verb } from './writers.js'
+
+const BATCH = 1_000
+
+/** A version, as JSON has it. */
+export type Version = string | null | undefined
+type Sight = readonly [
+  who: string,
+  key: string,
+  connection: number,
+  connectedAt: number,
+  isLive: boolean,
+  op: Seen['op'],
+  value: string,
+  version: Version,
+  source: Seen['source'],
+]
+
+/** What was seen: the outcome of a write, a read, an entry of a watched key or glob, and since when a glob is live. */
+export type Observation =
+  | readonly ['write', client: string, Verb, key: string, value: string, Outcome, Version, expires: boolean, at: number]
+  | readonly ['read', client: string, key: string, value: string, Version]
+  | readonly ['live', who: string, since: number | null]
+  | readonly ['entry', ...Sight]
+  | readonly ['glob', ...Sight, glob: string, isSure: boolean]
+
+/** Records, on disk: kept in memory they would hide what the library keeps. */
+export class Recorder<T = Observation> {
+  readonly path
+  #file
+  #lines: string[] = []
+
+  constructor(path: string) {
+    this.path = path
+    this.#file = openSync(path, 'w')
+  }
+
+  write(record: T): void {
+    if (this.#lines.push(JSON.stringify(record)) >= BATCH) this.flush()
+  }
+
+  flush(): void {
+    if (this.#lines.length > 0) writeSync(this.#file, `${this.#lines.join('\n')}\n`)
+    this.#lines = []
+  }
+
+  /** Ends the recording. */
+  close(): void {
+    this.flush()
+    closeSync(this.#file)
+  }
+
+  /** All records, in their order. */
+  read(): AsyncGenerator<T> {
+    return recordsOf<T>(this.path)
+  }
+}
+
+/** Reads a file with one JSON value of a known type per line. */
+export async function* recordsOf<T>(path: string): AsyncGenerator<T> {
+  for await (const line of createInterface({ input: createReadStream(path) })) yield JSON.parse(line) as T
+}

@@ -1,0 +1,132 @@
+import type { Entry, StateStore } from 'rx-statestore'
+import { connect, text } from 'rx-statestore'
+import { firstValueFrom } from 'rxjs'
+import type { Complaints } from './complaints.js'
+import { fits } from './globs.js'
+import { judgeGlobAtEnd } from './judge-glob.js'
+import { until } from './pace.js'
+import type { Participant, World } from './participant.js'
+import type { Stats, Supervisor } from './supervisor.js'
+import type { Watcher } from './watchers.js'
+import { LONGEST_LIFE } from './writers.js'
+
+/** How long each step may take once nothing goes wrong any more, ms. */
+const DEADLINE = 20_000
+
+/** Waits until every write has its outcome, every client has read all its keys, and nothing is left to expire. */
+export async function settle(participants: readonly Participant[], complaints: Complaints) {
+  const isQuiet = ({ writers, isSynced }: Participant) => writers.pending === 0 && isSynced
+  if (!(await until(DEADLINE, () => participants.every(isQuiet)))) {
+    for (const participant of participants.filter(one => !isQuiet(one)))
+      complaints.add(
+        'does not settle',
+        `${participant.description}, ${participant.writers.pending} writes without outcome`,
+      )
+  }
+  await new Promise(resolve => setTimeout(resolve, LONGEST_LIFE))
+}
+
+/** Compares what every watcher saw last with what the store holds, until they agree. */
+export async function converge(world: World, participants: readonly Participant[]) {
+  const store = connect(`mqtt://127.0.0.1:${world.places[0]?.port}`, { clientId: 'judge' })
+  let stored: Map<string, Entry<string>> = new Map()
+  const watchers = () => participants.flatMap(one => one.watchers.current.map(watcher => ({ one, watcher })))
+  const wrong = () => watchers().filter(({ watcher }) => !isCurrent(watcher, stored.get(watcher.key)))
+  const globs = () => participants.flatMap(one => one.globs.current.map(watcher => ({ one, watcher })))
+  const wrongGlobs = () =>
+    globs()
+      .map(({ one, watcher }) => ({ one, glob: watcher.glob, wrong: judgeGlobAtEnd(watcher, stored) }))
+      .filter(({ wrong }) => wrong.length > 0)
+  await until(DEADLINE, async () => {
+    stored = await readAll(store, world.keys)
+    return wrong().length === 0 && wrongGlobs().length === 0
+  })
+  const failedGlobs = wrongGlobs()
+  for (const { one, glob, wrong } of failedGlobs)
+    world.complaints.add('glob not converged', `${one.description} ${glob}: ${wrong.slice(0, 4).join('; ')}`)
+  for (const { one, watcher } of wrong()) {
+    const { key, last, freshness } = watcher
+    const [shown, held] = [last, stored.get(key)].map(entry => JSON.stringify(entry)?.slice(0, 200))
+    world.complaints.add('not converged', `${one.description} ${key} (${freshness}) shows ${shown}, stored is ${held}`)
+  }
+  const watched = new Set(watchers().map(({ watcher }) => watcher.key))
+  const failed = new Set(wrong().map(({ watcher }) => watcher.key))
+  await store.close()
+  return {
+    stored,
+    watched: watched.size,
+    converged: watched.size - failed.size,
+    watchers: watchers().length,
+    globs: globs().length,
+    failedGlobs: failedGlobs.length,
+  }
+}
+
+/**
+ * One registration per key, or glob, and client while somebody watches, none after the last one left. Keys of a watched glob
+ * may have one of their own, if they were watched before it or had to be looked for.
+ */
+export async function judgeRegistrations(
+  { complaints }: World,
+  supervisor: Pick<Supervisor, 'stats'>,
+  participants: readonly Participant[],
+) {
+  const wanted = participants.map(wantedBy)
+  const globs = wanted.reduce((sum, { globs }) => sum + globs.length, 0)
+  const keys = await reach(globs, stats => wanted.flatMap(one => faultsOf(one, new Map(stats.watched))))
+  for (const { watchers, globs } of participants) {
+    watchers.leaveAll()
+    globs.leaveAll()
+  }
+  await reach(0, () => [])
+  return { keys, globs }
+
+  /** @param count - of globs */
+  async function reach(count: number, judge: (stats: Stats) => string[]) {
+    let stats = await supervisor.stats()
+    const wrong = () => {
+      const found = (stats.watches - keysIn(stats)) / GLOB_WEIGHT
+      return [...(found === count ? [] : [`${found} globs at the store, ${count} expected`]), ...judge(stats)]
+    }
+    await until(DEADLINE, async () => {
+      stats = await supervisor.stats()
+      return wrong().length === 0 && (count > 0 || stats.watches === 0)
+    })
+    for (const what of wrong()) complaints.add('registrations', what)
+    if (count === 0 && stats.watches > 0)
+      complaints.add('registrations', `${stats.watches} at the store, none expected`)
+    return keysIn(stats)
+  }
+}
+
+/** At the store a watched glob counts for so many keys. */
+const GLOB_WEIGHT = 100
+
+const keysIn = ({ watched }: Stats) => watched.reduce((sum, [, keys]) => sum + keys.length, 0)
+
+function wantedBy({ name, watchers, globs }: Participant) {
+  const keys = new Set(watchers.current.map(({ key }) => key))
+  return { name, keys, globs: Array.from(new Set(globs.current.map(({ glob }) => glob))) }
+}
+
+function faultsOf(
+  { name, keys, globs }: ReturnType<typeof wantedBy>,
+  watched: ReadonlyMap<string, readonly string[]>,
+): string[] {
+  const found = new Set(watched.get(name))
+  const isCovered = (key: string) => globs.some(glob => fits(glob, key))
+  const missing = Array.from(keys).filter(key => !found.has(key) && !isCovered(key))
+  const left = Array.from(found).filter(key => !keys.has(key) && !isCovered(key))
+  return [...missing.map(key => `${name} has none for ${key}`), ...left.map(key => `${name} has one for ${key}`)]
+}
+
+function isCurrent({ last, freshness }: Watcher, stored: Entry<string> | undefined) {
+  if (last === undefined || stored === undefined || (freshness ?? 'live') !== 'live') return false
+  if (stored.op !== 'set') return last.op === 'delete' || last.op === 'absent'
+  return last.op === 'set' && last.value === stored.value && String(last.version) === String(stored.version)
+}
+
+async function readAll(store: StateStore, keys: readonly string[]) {
+  const entries = await Promise.all(keys.map(key => firstValueFrom(store.get(key, text))))
+  return new Map(entries.map(entry => [entry.key, entry]))
+}

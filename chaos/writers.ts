@@ -1,0 +1,185 @@
+import type { DeleteResult, SetResult } from 'rx-statestore'
+import { StateStoreError, set, text } from 'rx-statestore'
+import type { Observable } from 'rxjs'
+import { from } from 'rxjs'
+import { now } from './now.js'
+import type { Participant, World } from './participant.js'
+import type { Random } from './random.js'
+import { nameOf, uniqueValue } from './values.js'
+
+export type Verb = 'SET' | 'DEL' | 'VDEL'
+/** How a write ended, as its client knows. */
+export type Outcome = 'applied' | 'refused' | 'timeout' | 'absent' | 'closed' | 'unknown' | 'cancelled'
+type Write = { verb: Verb; key: string; value: string; expires?: boolean }
+type Result = SetResult | DeleteResult | { error: unknown }
+
+/** Longest time to live, ms: so long after the last write nothing expires any more. */
+export const LONGEST_LIFE = 2_000
+
+/** How failed writes are counted; any other code is a violation. */
+const FAILURES = { timeout: 'timeout', 'outcome-unknown': 'unknown', closed: 'closed' } as const
+/** Errors of reads that are no fault of the library in this weather. */
+const READ_FAILURES = ['timeout', 'closed']
+
+/** The reads and writes of one participant. */
+export class Writers {
+  /** Writes without an outcome. */
+  pending = 0
+  #world
+  #participant
+  #random
+  #values = 0
+  #streams = 0
+  #latest: Map<string, string> = new Map()
+
+  constructor(world: World, participant: Participant, random: Random) {
+    this.#world = world
+    this.#participant = participant
+    this.#random = random
+  }
+
+  /** One write or read, or many at once. */
+  act() {
+    const dice = this.#random.next()
+    if (dice < 0.1) this.#stream()
+    else if (dice < 0.2) this.#read()
+    else for (let left = dice < 0.35 ? this.#random.int(2, 20) : 1; left > 0; left--) this.#writeOne()
+  }
+
+  #writeOne() {
+    const random = this.#random
+    // A few keys are hot, so that their watchers have something to lose.
+    const key = random.chance(0.3) ? random.pick(this.#world.keys.slice(0, 10)) : random.pick(this.#world.keys)
+    const handle = this.#participant.store.key(key, text)
+    const patience = random.chance(0.2) ? { timeout: random.int(20, 400) } : {}
+    const dice = random.next()
+    if (dice < 0.08) {
+      this.#run({ verb: 'DEL', key, value: '' }, handle.delete(patience))
+      return
+    }
+    const mine = this.#latest.get(key)
+    if (dice < 0.16 && mine !== undefined) {
+      this.#run({ verb: 'VDEL', key, value: mine }, handle.deleteIf(mine, patience))
+      return
+    }
+    if (dice < 0.2 && mine !== undefined) {
+      this.#run({ verb: 'SET', key, value: mine }, handle.set(mine, { ...patience, ifAbsentOrEqual: true }))
+      return
+    }
+    const value = this.#value()
+    const options = { ...patience, ...this.#options() }
+    this.#run({ verb: 'SET', key, value, expires: 'expiresIn' in options }, handle.set(value, options))
+    // Not the long ones: it is not the heap of this test that is measured.
+    if (value.length < 100) this.#latest.set(key, value)
+  }
+
+  #options() {
+    const dice = this.#random.next()
+    if (dice < 0.12) return { ifAbsent: true }
+    if (dice < 0.2) return { ifAbsentOrEqual: true }
+    if (dice < 0.35) return { expiresIn: this.#random.int(20, LONGEST_LIFE) }
+    return {}
+  }
+
+  #value(stream = '') {
+    const { name, life } = this.#participant
+    const padding = this.#random.chance(0.05) ? this.#random.int(1_000, 20_000) : this.#random.int(0, 60)
+    return uniqueValue(`${name}.${life}${stream}`, this.#values++, padding)
+  }
+
+  #run(write: Write, result$: Observable<SetResult | DeleteResult>) {
+    this.#begin(1)
+    let settled = false
+    const settle = (outcome: Result) => {
+      settled = true
+      this.#finish(write, outcome)
+    }
+    const subscription = result$.subscribe({ next: settle, error: error => settle({ error }) })
+    if (!settled && this.#random.chance(0.02)) {
+      subscription.unsubscribe()
+      this.#finish(write, undefined)
+    }
+  }
+
+  /** Many writes by the operator, whose results come in the order of the source. */
+  #stream() {
+    // A writer of its own, as its requests wait for one another while others overtake them.
+    const stream = `s${this.#streams++}`
+    const values = Array.from({ length: this.#random.int(5, 40) }, () => this.#value(stream))
+    const keys = values.map(() => this.#random.pick(this.#world.keys))
+    const [first = ''] = keys
+    const single = this.#random.chance(0.5)
+    const writes: Write[] = values.map((value, i) => ({ verb: 'SET', key: single ? first : (keys[i] ?? first), value }))
+    const { store } = this.#participant
+    const options = { concurrency: this.#random.int(1, 16), onError: 'emit' as const }
+    this.#begin(writes.length)
+    let results = 0
+    const toValue = (write: Write) => write.value
+    from(writes)
+      .pipe(set(store, write => write.key, toValue, options))
+      .subscribe({
+        next: result => {
+          const write = writes[results++]
+          if (write) this.#finish(write, result)
+        },
+        error: error => this.#world.complaints.add('operator error', error),
+        complete: () => {
+          if (results !== writes.length)
+            this.#world.complaints.add('operator', `${results} of ${writes.length} results`)
+        },
+      })
+  }
+
+  #read() {
+    const key = this.#random.pick(this.#world.keys)
+    this.#world.counts.reads++
+    this.#participant.store.get(key, text).subscribe({
+      next: ({ op, value, version }) =>
+        op === 'set' &&
+        this.#world.recorder.write(['read', this.#participant.name, key, nameOf(value), version?.toString()]),
+      error: error => {
+        const code = this.#codeOf(error)
+        if (!READ_FAILURES.includes(code ?? '') && !this.#isAbsence(code)) this.#unexpected(error)
+      },
+    })
+  }
+
+  #begin(count: number) {
+    this.pending += count
+    this.#world.counts.tried += count
+  }
+
+  /** @param outcome - none of a write that was cancelled */
+  #finish({ verb, key, value, expires = false }: Write, outcome: Result | undefined) {
+    this.pending--
+    const word = this.#wordOf(outcome)
+    this.#world.counts[word]++
+    const version = outcome && 'version' in outcome ? outcome.version?.toString() : undefined
+    const name = value === '' ? '' : nameOf(value)
+    this.#world.recorder.write(['write', this.#participant.name, verb, key, name, word, version, expires, now()])
+  }
+
+  #wordOf(outcome: Result | undefined): Outcome {
+    if (outcome === undefined) return 'cancelled'
+    if ('applied' in outcome) return outcome.applied ? 'applied' : 'refused'
+    if ('deleted' in outcome) return outcome.deleted ? 'applied' : 'refused'
+    const code = this.#codeOf(outcome.error)
+    if (code === 'timeout' || code === 'outcome-unknown' || code === 'closed') return FAILURES[code]
+    if (this.#isAbsence(code)) return 'absent'
+    this.#unexpected(outcome.error)
+    return 'unknown'
+  }
+
+  /** A store that is part of its broker, and alone, is never away. */
+  #isAbsence(code: string | undefined) {
+    return this.#world.absences.includes(code ?? '')
+  }
+
+  #codeOf(error: unknown) {
+    return error instanceof StateStoreError ? error.code : undefined
+  }
+
+  #unexpected(error: unknown) {
+    this.#world.complaints.add('unexpected error of a request', error)
+  }
+}

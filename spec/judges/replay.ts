@@ -1,0 +1,124 @@
+import { appendFileSync, writeFileSync } from 'node:fs'
+import type { Complaints } from '../../chaos/complaints.js'
+import { recordOf } from '../../chaos/journal.js'
+import { recordsOf } from '../../chaos/recorder.js'
+import { Engine } from '../../src/server/engine/engine.js'
+import type { Entry } from '../../src/server/engine/entry.js'
+import { entryOf, Replica } from '../../src/server/log/cluster/replica.js'
+
+/** What the log of several nodes comes to. */
+export interface Replayed {
+  messages: number
+  /** how many writes are in it */
+  requests: number
+  /** of all changes */
+  versions: ReadonlySet<string>
+}
+
+export interface Evidence {
+  /** file with the messages, a message a line: position, time, bytes in base64 */
+  log: string
+  /** file to write: what a single store would have noted */
+  journal: string
+  /** of the keys of which that is wanted */
+  prefix: string
+  /** when somebody knew of a version for the first time, monotonic ms */
+  answered: ReadonlyMap<string, number>
+  /** wall time when the monotonic clock was 0, ms */
+  epoch: number
+  complaints: Complaints
+}
+
+/** A message of the log. */
+export type LogRecord = readonly [position: number, time: number, base64: string]
+
+const LINES = 1_000
+
+/**
+ * Applies the log once more, by the rules of the nodes, and writes down what a store that is alone would have noted. When a
+ * change was committed lies between the time that its message has, and the first answer to anything that is not before it.
+ */
+export async function replay({ log, journal, prefix, answered, epoch, complaints }: Evidence): Promise<Replayed> {
+  const noted: { position: number; record: readonly unknown[] | undefined; from: number }[] = []
+  /** When messages were committed at the latest. */
+  const latest: number[] = []
+  const versions = new Set<string>()
+  const tokens: Map<string, { wallClock: number; counter: number; text: string }> = new Map()
+  let requests = 0
+  const replica = new Replica()
+  const engine = new Engine({ witness: applier => replica.digest.seeing(applier) })
+  for await (const [position, time, text] of recordsOf<LogRecord>(log)) {
+    const from = time - epoch - 1
+    latest[position] = Number.POSITIVE_INFINITY
+    const judged = replica.judge({ position, time, bytes: new Uint8Array(Buffer.from(text, 'base64')) })
+    if (judged.type === 'foreign') complaints.add('audit', `message ${position} is none of a node`)
+    if (judged.type === 'entry') apply(entryOf(judged.body, judged.time), position, from)
+    replica.close(position)
+  }
+  writeJournal(journal, noted, latest)
+  return { messages: latest.length, requests, versions }
+
+  function apply(entry: Entry, position: number, from: number) {
+    engine.apply(entry, {
+      expired: changes => {
+        for (const { key } of changes) {
+          const name = Buffer.from(key).toString()
+          if (name.startsWith(prefix)) noted.push({ position, record: ['expired', 0, name], from })
+        }
+      },
+      answered: (at, { reply, version, repeated: isRepeated = false, changes }) => {
+        const write = entry.commands[at]
+        if (write?.type !== 'write' || write.origin === undefined) return
+        requests++
+        for (const change of changes) {
+          versions.add(String(change.version))
+          latest[position] = Math.min(
+            latest[position] ?? 0,
+            answered.get(String(change.version)) ?? Number.POSITIVE_INFINITY,
+          )
+        }
+        const key = Buffer.from(write.command.key).toString()
+        if (changes.length > 0 && version !== undefined) fenced(key, write.fencingToken)
+        if (!key.startsWith(prefix)) return
+        const { clientId } = write.origin
+        const request = { clientId, payload: write.payload, outcome: reply.type, repeated: isRepeated }
+        noted.push({ position, record: recordOf(request, 0), from })
+      },
+      loaded: () => undefined,
+    })
+  }
+
+  /** No write is taken with a token that is older than one before. */
+  function fenced(key: string, text: string | undefined) {
+    const before = tokens.get(key)
+    if (text === undefined) {
+      if (before !== undefined) complaints.add('fencing', `${key} was written without a token after ${before.text}`)
+      return
+    }
+    const [wallClock = 0, counter = 0] = text.split(':').map(Number)
+    const isOlder = before && (wallClock - before.wallClock || counter - before.counter) < 0
+    if (isOlder) complaints.add('fencing', `${key} was written with the token ${text} after ${before.text}`)
+    tokens.set(key, { wallClock, counter, text })
+  }
+}
+
+/** @param latest - by position; of each the earliest of what is behind it counts */
+function writeJournal(
+  path: string,
+  noted: readonly { position: number; record: readonly unknown[] | undefined; from: number }[],
+  latest: number[],
+) {
+  for (let at = latest.length - 2; at >= 0; at--)
+    latest[at] = Math.min(latest[at] ?? Number.POSITIVE_INFINITY, latest[at + 1] ?? Number.POSITIVE_INFINITY)
+  writeFileSync(path, '')
+  for (let begin = 0; begin < noted.length; begin += LINES) {
+    const lines = noted.slice(begin, begin + LINES).flatMap(({ position, record, from }) => {
+      if (record === undefined) return []
+      const [type, , ...rest] = record
+      // JSON has no infinity.
+      const at = Math.min(latest[position] ?? Number.MAX_VALUE, Number.MAX_VALUE)
+      return [`${JSON.stringify([type, at, ...rest, from])}\n`]
+    })
+    appendFileSync(path, lines.join(''))
+  }
+}
