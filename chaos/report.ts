@@ -9,7 +9,6 @@ import { table } from './table.js'
  *
  * @param run.deaths - who was killed, and how often
  * @param run.early - at the end of the first quarter
- *
  * @param run.registrations - where they can be known
  */
 export function report({

@@ -24,7 +24,6 @@ export class Supervisor {
 
   /**
    * @param directory - for the journals
-   *
    * @param data - where the store keeps its keys; '' for one that keeps nothing
    */
   constructor(

@@ -6,6 +6,7 @@ import { styleText } from 'node:util'
 const MINUTES = 60_000
 /** @param {...string} files */
 const vitest = (...files) => ['npx', 'vitest', 'run', '--mode', 'all', ...files]
+const chaos = (main, ...flags) => ['node', '--expose-gc', `chaos/target/chaos/${main}`, '--minutes', '20', ...flags]
 
 /**
  * Each with what it adds to `npm run test:all`. They run one after the other, as each uses all cores.
@@ -17,11 +18,11 @@ const STEPS = {
   fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { FUZZ_PACKETS: '10000000' } },
   crash: { command: vitest('spec/system/crash'), env: { KILLS: '5000' } },
   hivemq: { command: vitest('spec/system/interop/hivemq'), env: { HIVEMQ: '1' } },
-  chaos: { command: ['node', '--expose-gc', 'chaos/target/chaos/main.js', '--minutes', '20'] },
-  'chaos-data': { command: ['node', '--expose-gc', 'chaos/target/chaos/main.js', '--minutes', '20', '--data'] },
-  'chaos-mosquitto': { command: ['node', '--expose-gc', 'chaos/target/chaos/main.js', '--minutes', '20', '--mosquitto'] },
-  'chaos-cluster': { command: ['node', '--expose-gc', 'chaos/target/chaos/cluster/main.js', '--minutes', '20'] },
-  'chaos-pubsub': { command: ['node', '--expose-gc', 'chaos/target/chaos/pubsub/main.js', '--minutes', '20'] },
+  chaos: { command: chaos('main.js') },
+  'chaos-data': { command: chaos('main.js', '--data') },
+  'chaos-mosquitto': { command: chaos('main.js', '--mosquitto') },
+  'chaos-cluster': { command: chaos('cluster/main.js') },
+  'chaos-pubsub': { command: chaos('pubsub/main.js') },
 }
 const LOGS = 'coverage/nightly'
 

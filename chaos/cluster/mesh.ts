@@ -8,7 +8,6 @@ export class Mesh {
   /**
    * @param count - of those they come from
    * @param ports - of those they lead to
-   *
    * @param isAmongThem - whether they are the same, and nobody needs a cable to itself
    */
   constructor(count: number, ports: readonly number[], random: Random, isAmongThem: boolean = false) {

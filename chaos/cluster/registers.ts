@@ -91,7 +91,6 @@ export class Registers {
 
   /**
    * @param number - of the client
-   *
    * @param answered - hears of each answer when it was asked for
    */
   constructor(
