@@ -18,6 +18,8 @@ export class CallingBack {
   readonly #random: Random
   readonly #chance: number | undefined
   #left = MOST
+  /** How often something was done. */
+  count = 0
   #depth = 0
 
   /** @param chance - that a handler does something; none draws nothing */
@@ -40,6 +42,7 @@ export class CallingBack {
   handle(...actions: readonly [() => void, ...(() => void)[]]): void {
     if (this.#depth >= DEEPEST || this.#left === 0 || !this.#random.might(this.#chance)) return
     this.#left--
+    this.count++
     this.#depth++
     try {
       this.#random.pick([...actions, fail])()

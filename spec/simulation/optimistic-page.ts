@@ -1,8 +1,9 @@
-import { Observable, type ObservableInput, type Subscription } from 'rxjs'
+import { Observable, type ObservableInput, Subscription, take } from 'rxjs'
 import { StateStore } from '../../src/client/connect/client.js'
 import { type ErrorCode, StateStoreError, text } from '../../src/client/index.js'
 import { type LateWrite, type Optimistic, type OptimisticState, optimistic } from '../../src/client/optimistic/index.js'
 import type { SimBroker } from './broker.js'
+import type { CallingBack } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { EventLoop } from './event-loop.js'
 import { KEY, PageOracle, type UserWrite } from './optimistic-oracle.js'
@@ -24,6 +25,9 @@ export interface PageWorld {
   /** Whether several pages keep writes in the same storage. */
   readonly isShared: (storage: number | undefined) => boolean
   readonly complain: (what: string) => void
+  /** The end of a handler: it may do something yet, or throw. */
+  readonly handlers: CallingBack
+  readonly handled: (page: Page) => void
 }
 
 /** A page with a user who writes one key. */
@@ -37,7 +41,10 @@ export class Page {
   readonly #plan: WriterPlan
   readonly #view: Optimistic<string>
   #looking: Subscription | undefined
+  /** Others that look beside it. */
+  readonly #besides = new Set<Subscription>()
   #isUp = false
+  isClosed = false
 
   constructor(name: string, plan: WriterPlan, storage: SimStorage | undefined, world: PageWorld) {
     const { setting, broker } = world
@@ -60,6 +67,8 @@ export class Page {
       ...(isWaiting ? { maxAge, storage: storage?.port() } : {}),
       ...(offline === 'ask' ? { ask: late => this.#ask(late) } : {}),
     })
+    this.store.status$.subscribe(() => world.handled(this))
+    this.store.errors$.subscribe(() => world.handled(this))
   }
 
   get isLooking(): boolean {
@@ -69,20 +78,50 @@ export class Page {
   look(): void {
     if (this.#looking) return
     this.oracle.begin()
-    this.#looking = this.#view.state$.subscribe({
-      next: state => this.#see(state),
-      error: error => this.#expect(error),
+    const looking = new Subscription()
+    this.#looking = looking
+    const states = this.#view.state$.subscribe({
+      next: state => {
+        if (this.#looking === looking) this.#see(state)
+        this.#world.handled(this)
+      },
+      error: error => {
+        this.#expect(error)
+        this.#world.handled(this)
+      },
     })
+    looking.add(states)
   }
 
   lookAway(): void {
-    this.#looking?.unsubscribe()
+    const looking = this.#looking
     this.#looking = undefined
+    looking?.unsubscribe()
+  }
+
+  /** Looks beside, until the first state or until it is told to leave. */
+  lookBeside(isOnce: boolean): void {
+    const beside = new Subscription()
+    this.#besides.add(beside)
+    beside.add(() => this.#besides.delete(beside))
+    const states$ = this.#view.state$.pipe(take(isOnce ? 1 : Number.POSITIVE_INFINITY))
+    const end = (): void => beside.unsubscribe()
+    beside.add(states$.subscribe({ next: () => this.#world.handled(this), error: end, complete: end }))
+  }
+
+  leaveBeside(): void {
+    for (const beside of Array.from(this.#besides)) beside.unsubscribe()
+  }
+
+  /** Whoever looks has left; what is left of them? */
+  leave(): void {
+    this.lookAway()
+    this.leaveBeside()
   }
 
   /** The user writes. */
   set(): void {
-    const { setting, writes } = this.#world
+    const { setting, writes, handlers } = this.#world
     const { offline: policy, conflict, maxAge, storage } = this.#plan
     const value = `v${writes.size}`
     const waits = policy !== undefined && policy !== 'drop'
@@ -105,17 +144,22 @@ export class Page {
       answer: undefined,
     }
     writes.set(value, write)
+    const { isWithin, count } = handlers
     this.#view.set(value).subscribe({
       next: ({ outcome, version, sentLate, value: written }) => {
         write.outcome = outcome
         write.version = String(version)
         write.sentLate = sentLate
         if (outcome === 'applied' && written === value) write.merged = undefined
+        this.#world.handled(this)
       },
       error: error => {
         write.outcome = this.#expect(error)
+        this.#world.handled(this)
       },
     })
+    // What comes of a handler is told behind what it was told, and handlers do more.
+    if (isWithin || handlers.count > count) return
     if (offline && policy === 'drop' && write.outcome === 'pending')
       this.#complain(`${value} waits, though it was to be dropped`)
     if (write.outcome === 'pending' && this.isLooking && this.oracle.shown?.value !== value)
@@ -123,12 +167,15 @@ export class Page {
   }
 
   close(): void {
-    this.lookAway()
+    this.isClosed = true
+    this.leave()
     void this.store.close()
   }
 
   #seen(): string | undefined {
-    const shown = this.isLooking ? this.oracle.shown : undefined
+    // Within a handler others may have been told more by then; all know what the view says.
+    const latest = this.#world.handlers.isWithin ? this.#view.state : this.oracle.shown
+    const shown = this.isLooking ? latest : undefined
     if (shown?.state !== 'confirmed' && shown?.state !== 'refused') return undefined
     if (shown.freshness.state === 'connecting') return undefined
     return shown.confirmed === undefined ? 'absent' : String(shown.version)
@@ -182,6 +229,14 @@ export class Page {
   }
 }
 
-const EXPECTED: readonly ErrorCode[] = ['timeout', 'outcome-unknown', 'closed', 'conflict', 'offline', 'damaged']
+const EXPECTED: readonly ErrorCode[] = [
+  'timeout',
+  'outcome-unknown',
+  'closed',
+  'conflict',
+  'offline',
+  'damaged',
+  'connection-refused',
+]
 /** What answers that make no sense are called. */
 const ODD: readonly string[] = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']

@@ -42,11 +42,20 @@ export interface OptimisticSchedule {
   readonly conditions: Conditions
   /** How often a storage fails. */
   readonly badStorage: number
+  /** How often a handler of a subscriber calls back in. */
+  readonly callingBack?: number
   readonly actions: readonly OptimisticAction[]
 }
 
-/** The schedule of a seed. */
-export function optimisticScheduleOf(seed: number): OptimisticSchedule {
+/** The schedule of a seed; generators are kept as in `generators.ts`. With the second, handlers call back in, in every second world. */
+export function optimisticScheduleOf(seed: number, generator = 2): OptimisticSchedule {
+  const schedule = first(seed)
+  const random = new Random(seed ^ 0xca11)
+  if (generator < 2 || random.chance(0.5)) return schedule
+  return { ...schedule, callingBack: random.pick([0.05, 0.2, 0.5]) }
+}
+
+function first(seed: number): OptimisticSchedule {
   const random = new Random(seed ^ 0x0b)
   const kind = kindOf(random)
   const clients = Array.from({ length: random.int(1, 3) }, (_, i) => writerOf(random, i))

@@ -1,5 +1,7 @@
 import { text } from '../../src/client/index.js'
+import { HOST } from '../../src/client/keys/store-view.js'
 import { SimBroker } from './broker.js'
+import { CallingBack } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { History } from './history.js'
 import { CALM } from './network.js'
@@ -21,6 +23,9 @@ export interface OptimisticVerdict {
 /** Long enough for whatever was on its way, what is read again, and what waits for its time to be over. */
 const SETTLE = 75_000
 
+/** Long enough for what has to be ended. */
+const LEAVE = 60_000
+
 /** ms in which a storage may not have kept a write yet. */
 const UNDERWAY = 100
 
@@ -31,13 +36,16 @@ export class OptimisticWorld {
   readonly #shared: PageWorld
   readonly #storages: readonly SimStorage[]
   readonly #writes = new Map<string, UserWrite>()
+  readonly #handlers: CallingBack
   /** The page of each plan. */
   readonly #pages: (Page | undefined)[] = []
+  readonly #everyone: Page[] = []
   readonly #violations: string[] = []
   #others = 0
 
   constructor(schedule: OptimisticSchedule) {
     this.#schedule = schedule
+    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
     const history = new History(() => time.now)
     const conditions = { ...schedule.conditions }
@@ -52,6 +60,8 @@ export class OptimisticWorld {
         storage !== undefined &&
         (schedule.badStorage > 0 || schedule.clients.filter(plan => plan.storage === storage).length > 1),
       complain,
+      handlers: this.#handlers,
+      handled: page => this.#handled(page),
     }
     this.#storages = schedule.clients.map(() => new SimStorage(time, random, schedule.badStorage))
     for (const i of schedule.clients.keys()) this.#open(i)
@@ -61,12 +71,16 @@ export class OptimisticWorld {
     const { time, conditions, history } = this.#setting
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
     time.runUntil(OPTIMISTIC_TROUBLE)
+    this.#handlers.stop()
+    // Whoever left in a handler comes back.
+    for (const page of this.#pages) if (page && !page.isClosed) page.loop.run(() => page.look())
     Object.assign(conditions, CALM)
     for (const storage of this.#storages) storage.calm = true
     time.runUntil(OPTIMISTIC_TROUBLE + SETTLE)
     for (const page of this.#pages) if (page) this.#judgeEnd(page)
     const writes = Array.from(this.#writes.values()).filter(({ outcome }) => outcome !== 'part')
     this.#violations.push(...judgeWrites(writes, history))
+    if (this.#schedule.callingBack) this.#judgeRest()
     for (const page of this.#pages) page?.close()
     const outcomes: Record<string, number> = {}
     for (const { outcome } of writes) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
@@ -79,6 +93,7 @@ export class OptimisticWorld {
     const storage = plan.storage === undefined ? undefined : this.#storages[plan.storage]
     const page = new Page(`client${i}`, plan, storage, this.#shared)
     this.#pages[i] = page
+    this.#everyone.push(page)
     page.look()
   }
 
@@ -103,6 +118,46 @@ export class OptimisticWorld {
     else if (action.type === 'expiring') key.set(`o${++this.#others}`, { expiresIn: 200 }).subscribe({ error })
     else if (action.type === 'delete') key.delete().subscribe({ error })
     else if (action.type === 'blink') this.#blink(page, action.pause)
+  }
+
+  /** What a subscriber does before its handler returns, if it does. */
+  #handled(page: Page): void {
+    const error = (): void => undefined
+    this.#handlers.handle(
+      () => page.lookAway(),
+      () => page.look(),
+      () => {
+        page.lookAway()
+        page.look()
+      },
+      () => page.lookBeside(true),
+      () => page.lookBeside(false),
+      () => page.leaveBeside(),
+      () => page.set(),
+      () => page.set(),
+      () => page.store.key(KEY, text).delete().subscribe({ error }),
+      () => this.#reloadInHandler(page),
+    )
+  }
+
+  #reloadInHandler(page: Page): void {
+    const i = this.#pages.indexOf(page)
+    if (i >= 0 && !page.isClosed) this.#reload(i, page, 50)
+  }
+
+  /** When everybody has left nothing is left of them. */
+  #judgeRest(): void {
+    const { time } = this.#setting
+    for (const page of this.#pages) page?.leave()
+    time.runUntil(time.now + LEAVE)
+    for (const page of this.#everyone) {
+      const { size } = page.store[HOST].registry
+      if (size > 0) this.#shared.complain(`${page.name} has ${size} watches left`)
+      if (page.loop.timers > 0) this.#shared.complain(`${page.name} has ${page.loop.timers} timers left`)
+      const registered = this.#shared.broker.watchesOf(page.name)
+      if (!page.isClosed && registered > 0 && !this.#shared.isOdd)
+        this.#shared.complain(`${page.name} has ${registered} registrations left`)
+    }
   }
 
   #blink(page: Page, pause: number): void {

@@ -265,3 +265,38 @@ describe('a set of keys', () => {
     ])
   })
 })
+
+describe('an optimistic view that a handler uses', () => {
+  it('a view that is looked at again by whoever hears that nobody watches shows the key', () => {
+    const store = open()
+    store.connect()
+    store.put('a', 'v1')
+    const view = optimistic(store.client.key('a', text))
+    const looking = view.state$.subscribe()
+    store.answer()
+    const shown: string[] = []
+    const again = store.client.status$.subscribe(status => {
+      if (status.state !== 'connected' || status.keys > 0) return
+      again.unsubscribe()
+      view.state$.subscribe(({ state, value }) => shown.push(`${state} ${value}`))
+    })
+    looking.unsubscribe()
+    store.answer()
+    store.tell('a', 'v2')
+    expect(shown.at(-1)).toBe('confirmed v2')
+  })
+
+  it('a write in a handler of status$ finds the connection as that one says', () => {
+    const store = open()
+    const view = optimistic(store.client.key('a', text), { offline: 'drop' })
+    const codes: string[] = []
+    store.client.status$.subscribe(({ state }) => {
+      if (state === 'reconnecting') view.set('x').subscribe({ error: ({ code }) => codes.push(code) })
+    })
+    view.state$.subscribe()
+    store.connect()
+    store.answer()
+    store.disconnect()
+    expect(codes).toEqual(['offline'])
+  })
+})

@@ -1,4 +1,4 @@
-import { Observable, Subscription } from 'rxjs'
+import { Observable, Subscription, take } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { ClosedError, StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
@@ -141,6 +141,8 @@ export class Machine<T> implements WatchObserver {
 
   #begin(write: Write<T>): void {
     this.#last = NOTHING
+    // Whoever writes upon a change of the connection may have been told of it first.
+    if (this.#link) this.#source.host.link$.pipe(take(1)).subscribe(({ state }) => this.#linked(state === 'connected'))
     this.#waiting.put(write)
     this.#start()
     this.#go()
@@ -238,8 +240,9 @@ export class Machine<T> implements WatchObserver {
   /** Ends when there is nothing to do. */
   #rest(): void {
     if (this.#link === undefined || this.#lookers > 0 || this.#shown) return
-    this.#source.host.registry.leave(this.#source.key, this)
+    // First, for who is told that nobody watches any more may look again.
     this.#stop()
+    this.#source.host.registry.leave(this.#source.key, this)
   }
 
   #stop(): void {

@@ -57,12 +57,13 @@ export class Reader {
 
   #failed(error: StateStoreError): void {
     const { registry } = this.#source.host
+    // The watch ends by what lasts, and all that waits with it.
+    if (!isLasting(error))
+      this.#pause = registry.clock.schedule(PAUSE, () => {
+        if (this.#up && this.#wanted) this.#send()
+      })
+    // Last, for who is told may leave.
     registry.report(error)
-    // The watch ends by the same, and all that waits with it.
-    if (isLasting(error)) return
-    this.#pause = registry.clock.schedule(PAUSE, () => {
-      if (this.#up && this.#wanted) this.#send()
-    })
   }
 
   #cancel(): void {
