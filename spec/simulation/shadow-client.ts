@@ -1,4 +1,4 @@
-import { Observable, type ObservableInput, retry, type Subscription } from 'rxjs'
+import { Observable, type ObservableInput, retry, Subscription, take } from 'rxjs'
 import { StateStore } from '../../src/client/connect/client.js'
 import { StateStoreError } from '../../src/client/index.js'
 import { type Delta, type Shadow, type ShadowState, shadow } from '../../src/client/shadow/index.js'
@@ -20,9 +20,18 @@ export interface ShadowSetting {
   /** ms */
   readonly work: number
   readonly complain: (what: string) => void
+  /** The end of a handler: it may do something yet, or throw. */
+  readonly handled: (client: ShadowClient) => void
 }
 
-const EXPECTED: readonly string[] = ['timeout', 'outcome-unknown', 'closed', 'conflict', 'offline']
+const EXPECTED: readonly string[] = [
+  'timeout',
+  'outcome-unknown',
+  'closed',
+  'conflict',
+  'offline',
+  'connection-refused',
+]
 
 /** Somebody who has wishes of a device, or the device. */
 export class ShadowClient {
@@ -32,10 +41,14 @@ export class ShadowClient {
   readonly store: StateStore
   readonly #shadow: Shadow<Required<Document>>
   readonly #world: ShadowSetting
-  readonly #running: Subscription[] = []
+  #looking: Subscription | undefined
+  #following: Subscription | undefined
+  /** Others that look beside it. */
+  readonly #besides = new Set<Subscription>()
   /** Where what was done last was wished, field by field, and in which life of the store. */
   readonly #done = new Map<Field, { readonly life: number; readonly place: number }>()
   #isWorking = false
+  isClosed = false
   shown: ShadowState<Required<Document>> | undefined
 
   constructor(name: string, plan: ShadowPlan, world: ShadowSetting) {
@@ -48,25 +61,84 @@ export class ShadowClient {
     this.store = new StateStore(this.session, settings)
     const waiting = plan.offline === undefined ? {} : { offline: plan.offline, maxAge: 60_000 }
     this.#shadow = shadow<Required<Document>>(this.store, 'pump', undefined, waiting)
-    this.#running.push(this.#shadow.state$.subscribe(state => this.#see(state)))
+    this.store.status$.subscribe(() => world.handled(this))
+    this.store.errors$.subscribe(() => world.handled(this))
+    this.look()
   }
 
   get isIdle(): boolean {
     return !this.#isWorking
   }
 
+  look(): void {
+    if (this.#looking) return
+    const looking = new Subscription()
+    this.#looking = looking
+    const states = this.#shadow.state$.subscribe({
+      next: state => {
+        if (this.#looking === looking) this.#see(state)
+        this.#world.handled(this)
+      },
+      error: error => this.#expect(error),
+    })
+    looking.add(states)
+  }
+
+  lookAway(): void {
+    const looking = this.#looking
+    this.#looking = undefined
+    this.shown = undefined
+    looking?.unsubscribe()
+  }
+
+  /** Looks beside, until the first state or until it is told to leave. */
+  lookBeside(isOnce: boolean): void {
+    const beside = new Subscription()
+    this.#besides.add(beside)
+    beside.add(() => this.#besides.delete(beside))
+    const states$ = this.#shadow.state$.pipe(take(isOnce ? 1 : Number.POSITIVE_INFINITY))
+    const end = (): void => beside.unsubscribe()
+    beside.add(states$.subscribe({ next: () => this.#world.handled(this), error: end, complete: end }))
+  }
+
+  leaveBeside(): void {
+    for (const beside of Array.from(this.#besides)) beside.unsubscribe()
+  }
+
   /** Is the device from now on. */
   follow(): void {
+    if (this.#following) return
     const { setting } = this.#world
     const pause = (): Observable<number> =>
       new Observable(subscriber => setting.time.clock().schedule(100, () => this.loop.run(() => subscriber.next(0))))
     const following$ = this.#shadow.follow(delta => this.#apply(delta)).pipe(retry({ delay: pause }))
-    this.#running.push(following$.subscribe({ error: error => this.#expect(error) }))
+    const following = new Subscription()
+    this.#following = following
+    const done = following$.subscribe({
+      next: () => this.#world.handled(this),
+      error: error => this.#expect(error),
+    })
+    following.add(done)
+  }
+
+  unfollow(): void {
+    const following = this.#following
+    this.#following = undefined
+    following?.unsubscribe()
+  }
+
+  leave(): void {
+    this.lookAway()
+    this.leaveBeside()
+    this.unfollow()
   }
 
   /** Reports something that nobody wished. */
   measure(measured: number): void {
-    this.#shadow.report({ measured }).subscribe({ error: error => this.#expect(error) })
+    this.#shadow.report({ measured }).subscribe({
+      next: () => this.#world.handled(this),
+      error: error => this.#expect(error),
+    })
   }
 
   wish(fields: readonly Field[]): void {
@@ -79,6 +151,7 @@ export class ShadowClient {
     }
     this.#shadow.desire(patch).subscribe({
       next: ({ outcome, version }) => {
+        this.#world.handled(this)
         if (outcome !== 'applied') return
         const places = setting.history.placesOf('pump/desired', String(version))
         const isKept = places.some(place => {
@@ -92,7 +165,8 @@ export class ShadowClient {
   }
 
   close(): void {
-    for (const one of this.#running) one.unsubscribe()
+    this.isClosed = true
+    this.leave()
     this.#isWorking = false
     void this.store.close()
   }
@@ -129,9 +203,10 @@ export class ShadowClient {
 
   /** Whether it knows on this connection that it has reported that. */
   #hasReported(field: Field, value: number): boolean {
-    const { shown } = this
-    if (shown?.report.freshness.state !== 'live' || shown.wish.freshness.state !== 'live') return false
-    return shown.report.confirmed?.[field] === value
+    // By the views, for who looks may be told after who follows.
+    const [report, wish] = [this.#shadow.reported.state, this.#shadow.desired.state]
+    if (report.freshness.state !== 'live' || wish.freshness.state !== 'live') return false
+    return report.confirmed?.[field] === value
   }
 
   #begin(field: Field, value: number | undefined): void {

@@ -38,17 +38,25 @@ export interface ShadowSchedule {
   readonly fails: number
   /** ms that it takes at most. */
   readonly work: number
+  /** How often a handler of a subscriber calls back in. */
+  readonly callingBack?: number
   readonly actions: readonly ShadowAction[]
 }
 
 /** By number from 1. What a seed means must not change: a generator that draws anything else gets a new number. */
-const GENERATORS = [first, second]
+const GENERATORS = [first, second, third]
 
 /** The schedule of a seed, by the latest generator if none is given. */
 export function shadowScheduleOf(seed: number, generator: number = GENERATORS.length): ShadowSchedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
   return generate(seed)
+}
+
+/** In every second world of those before, handlers call back in. */
+function third(seed: number): ShadowSchedule {
+  const random = new Random(seed ^ 0xca11)
+  return random.chance(0.5) ? second(seed) : { ...second(seed), callingBack: random.pick([0.05, 0.2, 0.5]) }
 }
 
 /** In every other world the device has more to report than what was wished. */

@@ -1,5 +1,7 @@
+import { HOST } from '../../src/client/keys/store-view.js'
 import { isSame } from '../../src/client/shadow/fields.js'
 import { SimBroker } from './broker.js'
+import { CallingBack } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { History } from './history.js'
 import { CALM } from './network.js'
@@ -12,6 +14,8 @@ import { VirtualTime } from './virtual-time.js'
 
 /** Long enough for whatever was on its way, what is read again, and a device that fails for a while. */
 const SETTLE = 75_000
+/** Long enough for what has to be ended. */
+const LEAVE = 60_000
 
 /** A store, a device, those who have wishes of it, and a network, on virtual time. */
 class ShadowWorld {
@@ -20,11 +24,14 @@ class ShadowWorld {
   readonly #shared: ShadowSetting
   readonly #wishes = new Map<number, Wish>()
   readonly #clients: (ShadowClient | undefined)[] = []
+  readonly #everyone: ShadowClient[] = []
   readonly #violations: string[] = []
+  readonly #handlers: CallingBack
   #fails: number
 
   constructor(schedule: ShadowSchedule) {
     this.#schedule = schedule
+    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     this.#fails = schedule.fails
     const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
     const history = new History(() => time.now)
@@ -37,6 +44,7 @@ class ShadowWorld {
       fails: () => this.#fails,
       work: schedule.work,
       complain: what => void this.#violations.push(what),
+      handled: client => this.#handled(client),
     }
     for (const i of schedule.clients.keys()) this.#open(i)
   }
@@ -47,10 +55,14 @@ class ShadowWorld {
     time.runUntil(SHADOW_TROUBLE)
     Object.assign(conditions, CALM)
     this.#fails = 0
+    this.#handlers.stop()
+    // Whoever left in a handler comes back.
+    for (const client of this.#clients) if (client) client.loop.run(() => this.#comeBack(client))
     time.runUntil(SHADOW_TROUBLE + SETTLE)
     for (const key of [DESIRED, REPORTED]) this.#violations.push(...judgeDocument(key, history, this.#wishes))
     const [desired, reported] = [this.#stored(DESIRED), this.#stored(REPORTED)]
     for (const client of this.#clients) if (client) this.#judgeEnd(client, desired, reported)
+    if (this.#schedule.callingBack) this.#judgeRest()
     for (const client of this.#clients) client?.close()
     return { violations: this.#violations }
   }
@@ -60,6 +72,7 @@ class ShadowWorld {
     if (plan === undefined) return
     const client = new ShadowClient(i === 0 ? 'device' : `client${i}`, plan, this.#shared)
     this.#clients[i] = client
+    this.#everyone.push(client)
     if (i === 0) client.follow()
   }
 
@@ -84,6 +97,55 @@ class ShadowWorld {
         .key(action.of === 'desired' ? DESIRED : REPORTED)
         .delete()
         .subscribe({ error: () => undefined })
+  }
+
+  #comeBack(client: ShadowClient): void {
+    if (client.isClosed) return
+    client.look()
+    if (client === this.#clients[0]) client.follow()
+  }
+
+  /** What a subscriber does before its handler returns, if it does. */
+  #handled(client: ShadowClient): void {
+    const i = this.#clients.indexOf(client)
+    if (i < 0) return
+    const field = FIELDS[this.#setting.time.now % FIELDS.length] ?? 'a'
+    const own: readonly [() => void, () => void, () => void] =
+      i === 0
+        ? [() => client.follow(), () => client.unfollow(), () => client.measure(this.#setting.time.now)]
+        : [() => client.wish([field]), () => client.wish([field]), () => client.wish(FIELDS)]
+    this.#handlers.handle(
+      ...own,
+      () => client.lookAway(),
+      () => client.look(),
+      () => {
+        client.lookAway()
+        client.look()
+      },
+      () => client.lookBeside(true),
+      () => client.lookBeside(false),
+      () => client.leaveBeside(),
+      () => this.#reloadInHandler(i, client),
+    )
+  }
+
+  #reloadInHandler(i: number, client: ShadowClient): void {
+    if (this.#clients[i] === client && !client.isClosed) this.#reload(i, client, 50)
+  }
+
+  /** When everybody has left nothing is left of them. */
+  #judgeRest(): void {
+    const { time } = this.#setting
+    const { complain, broker } = this.#shared
+    for (const client of this.#clients) client?.leave()
+    time.runUntil(time.now + LEAVE)
+    for (const { name, store, loop, isClosed } of this.#everyone) {
+      const { size } = store[HOST].registry
+      if (size > 0) complain(`${name} has ${size} watches left`)
+      if (loop.timers > 0) complain(`${name} has ${loop.timers} timers left`)
+      const registered = broker.watchesOf(name)
+      if (!isClosed && registered > 0) complain(`${name} has ${registered} registrations left`)
+    }
   }
 
   #measure({ client, times, every }: Extract<ShadowAction, { type: 'measure' }>): void {
