@@ -2,7 +2,8 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { listen } from '../support/listen.js'
 import { execute, openStore, start } from './test-io.js'
 
 /** CONNACK of MQTT 5 that refuses: Not authorized. */
@@ -17,12 +18,8 @@ async function fakeBroker(answer: Uint8Array | undefined): Promise<{ url: string
       heard.push(data.toString('latin1'))
       if (answer) socket.write(answer)
     })
-    onTestFinished(() => void socket.destroy())
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  const port = String(typeof address === 'object' && address ? address.port : 0)
+  const port = String(await listen(server))
   return { url: `mqtt://127.0.0.1:${port}`, port, heard }
 }
 

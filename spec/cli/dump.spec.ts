@@ -1,9 +1,9 @@
 import { chmod, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { layLink } from '../support/link.js'
+import { listen } from '../support/listen.js'
 import { ManualClock } from '../support/manual-clock.js'
 import { openConsole, scratch } from './open-console.js'
 import { execute, NOW, openStore, start } from './test-io.js'
@@ -28,13 +28,7 @@ const LINES = [
 async function impostor(answer: (server: Server) => void): Promise<string> {
   const server = createServer()
   answer(server)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = Object(server.address()) as AddressInfo
-  return `http://127.0.0.1:${port}/#token=x`
+  return `http://127.0.0.1:${await listen(server)}/#token=x`
 }
 
 describe('dump', () => {

@@ -2,6 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { firstValueFrom } from 'rxjs'
 import { onTestFinished } from 'vitest'
 import { connect, type Entry, type StateStore, text } from '../../src/client/index.js'
+import { listen } from '../support/listen.js'
 import type { Running } from './test-io.js'
 
 /** Not for ever: should a test fail, nothing of it must stay. */
@@ -36,10 +37,7 @@ export async function openPort(): Promise<{ readonly port: number; readonly call
   const caller = new Promise<Socket>(resolve => {
     server.once('connection', socket => resolve(socket.on('error', () => undefined).resume()))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return { port: typeof address === 'object' && address ? address.port : 0, caller }
+  return { port: await listen(server), caller }
 }
 
 /** Another client of the store. */

@@ -1,7 +1,8 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { listen } from '../support/listen.js'
 import { scratch } from './open-console.js'
 import { execute, jsonOf, type Running, start } from './test-io.js'
 
@@ -19,13 +20,7 @@ async function consoleOf({
   return { url, ask }
 }
 
-async function takenPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
+const takenPort = async (): Promise<number> => listen(createServer())
 
 describe('serve --console', () => {
   it('prints one address that lets one in, and ends with the store', async () => {

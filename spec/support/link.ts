@@ -1,5 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { listen } from './listen.js'
 
 /** A network between a client and a broker that a spec can break: a TCP proxy. */
 export interface Link {
@@ -43,8 +44,7 @@ export async function layLink(url: string): Promise<Link> {
     for (const socket of [near, far]) socket.on('error', end).on('close', end)
     near.pipe(far).pipe(near)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
+  const port = await listen(server)
   const cut = (): void => {
     broken = true
     for (const { near, far } of pairs) {
@@ -53,12 +53,9 @@ export async function layLink(url: string): Promise<Link> {
     }
     for (const orphan of orphans) orphan.destroy()
   }
-  onTestFinished(async () => {
-    cut()
-    await new Promise(resolve => server.close(resolve))
-  })
+  onTestFinished(cut)
   return {
-    url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`,
+    url: `mqtt://127.0.0.1:${port}`,
     get connections() {
       return connections
     },

@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import mqttPacket, { type IConnackPacket, type IConnectPacket, type Packet } from 'mqtt-packet'
 import { onTestFinished } from 'vitest'
+import { listen } from './listen.js'
 import { bytesOf } from './packets.js'
 
 /** One connection, as the broker sees it. */
@@ -35,12 +36,10 @@ export async function scriptedBroker(
       } else if (side) received(side, packet)
     })
     socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
+    // Before the clients close, which would wait for an answer.
     onTestFinished(() => void socket.destroy())
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return { url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`, sides }
+  return { url: `mqtt://127.0.0.1:${await listen(server)}`, sides }
 }
 
 export const CONNACK: IConnackPacket = { cmd: 'connack', reasonCode: 0, sessionPresent: false }

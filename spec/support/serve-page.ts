@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { build, type Plugin } from 'vite'
-import { onTestFinished } from 'vitest'
+import { listen } from './listen.js'
 
 const at = (path: string): string => new URL(`../../${path}`, import.meta.url).pathname
 
@@ -49,11 +49,5 @@ export async function servePage(program: string, body = '<main id="root"></main>
     const isProgram = request.url === '/program.js'
     response.setHeader('content-type', isProgram ? 'text/javascript' : 'text/html').end(isProgram ? program : page)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    await new Promise(resolve => server.close(resolve))
-  })
-  const address = server.address()
-  return `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}/`
+  return `http://127.0.0.1:${await listen(server)}/`
 }

@@ -3,6 +3,7 @@ import { firstValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connect, type Status, systemClock, text } from '../../../src/client/index.js'
 import { layLink } from '../../support/link.js'
+import { listen } from '../../support/listen.js'
 import { openClient, type Recording, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
@@ -38,16 +39,8 @@ const sendingAway =
   }
 
 /** A host that takes connections and never says a word. */
-async function blackHole(): Promise<string> {
-  const server = createServer(socket => {
-    socket.on('error', () => undefined)
-    onTestFinished(() => void socket.destroy())
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`
-}
+const blackHole = async (): Promise<string> =>
+  `mqtt://127.0.0.1:${await listen(createServer(socket => socket.on('error', () => undefined)))}`
 
 const hostOf = (url: string): string => new URL(url).host
 

@@ -1,23 +1,13 @@
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { foreignProtocol } from '../../../src/client/session/foreign-protocol.js'
+import { listen } from '../../support/listen.js'
 import { openClient, record } from '../../support/open-client.js'
 import { CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
 
-/** A server on a free port, until the end of the test; its port. */
-async function portOf(server: Server): Promise<number> {
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return address !== null && typeof address === 'object' ? address.port : 0
-}
-
 const answering = (answer: (socket: Socket) => void): Server =>
-  createServer(socket => {
-    socket.on('data', () => answer(socket)).on('error', () => socket.destroy())
-    onTestFinished(() => void socket.destroy())
-  })
+  createServer(socket => socket.on('data', () => answer(socket)).on('error', () => socket.destroy()))
 
 const http = (): Server => createHttpServer((_, response) => response.end('hello'))
 const bytes = (...codes: readonly number[]): Server => answering(socket => socket.write(Uint8Array.from(codes)))
@@ -33,14 +23,14 @@ describe('A server of another protocol is named:', () => {
     ['MQTT over TCP', 'ws', () => bytes(0x20, 2, 0, 1), /does not speak HTTP: for MQTT over TCP write mqtt:/],
     ['nothing', 'mqtt', () => answering(socket => socket.end()), /is there an MQTT broker at this address/],
   ])('%s at %s', async (_, scheme, make, words) => {
-    const port = await portOf(make())
+    const port = await listen(make())
     const status = record(openClient(`${scheme}://127.0.0.1:${port}`).status$)
     await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
     expect(status.values.at(-1)).toMatchObject({ cause: { message: expect.stringMatching(words) } })
   })
 
   it('MQTT 3.1.1', async () => {
-    const key = openClient(`mqtt://127.0.0.1:${await portOf(bytes(0x20, 2, 0, 1))}`).key('a')
+    const key = openClient(`mqtt://127.0.0.1:${await listen(bytes(0x20, 2, 0, 1))}`).key('a')
     await expect(key.get()).rejects.toMatchObject({
       code: 'connection-refused',
       message: expect.stringContaining('it speaks MQTT 3.1.1 at most, and a state store needs MQTT 5'),

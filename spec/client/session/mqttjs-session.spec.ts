@@ -1,6 +1,5 @@
-import { createServer, Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt'
-import mqttPacket, { type Packet } from 'mqtt-packet'
 import { firstValueFrom } from 'rxjs'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConnectionRefusedError, connect, systemClock, text } from '../../../src/client/index.js'
@@ -8,31 +7,19 @@ import { layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
+import { CONNACK, type ScriptedBroker, scriptedBroker } from '../../support/scripted-broker.js'
 
 const real = { clock: systemClock }
 
 afterEach(() => vi.restoreAllMocks())
 
 /** A broker that answers CONNECT with a reason code, and the next CONNECT with the next one. */
-async function refusingBroker(...reasonCodes: number[]): Promise<{ url: string; connects: () => number }> {
-  let connects = 0
-  const server = createServer(socket => {
-    const parser = mqttPacket.parser()
-    parser.on('packet', ({ cmd }) => {
-      if (cmd !== 'connect') return
-      const reasonCode = reasonCodes[Math.min(connects++, reasonCodes.length - 1)] ?? 0
-      socket.end(mqttPacket.generate({ cmd: 'connack', reasonCode, sessionPresent: false }, { protocolVersion: 5 }))
-    })
-    socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
+const refusingBroker = async (...reasonCodes: number[]): Promise<ScriptedBroker> =>
+  scriptedBroker(({ number, send, socket }) => {
+    const reasonCode = reasonCodes[Math.min(number, reasonCodes.length) - 1] ?? 0
+    send({ cmd: 'connack', reasonCode, sessionPresent: false })
+    socket.end()
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return {
-    url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`,
-    connects: () => connects,
-  }
-}
 
 /** Somebody else's client. */
 async function foreignClient(url: string, options: IClientOptions = {}): Promise<MqttClient> {
@@ -79,7 +66,7 @@ describe('a connection of our own', () => {
     const last = status.values.at(-1)
     expect(last?.state === 'closed' && last.cause).toBeInstanceOf(ConnectionRefusedError)
     expect(last).toMatchObject({ cause: { reasonCode } })
-    expect(broker.connects()).toBe(1)
+    expect(broker.sides.length).toBe(1)
   })
 
   it.each([
@@ -91,7 +78,7 @@ describe('a connection of our own', () => {
     const status = record(openClient(broker.url).status$)
     await status.until(({ values }) => values.filter(({ state }) => state === 'reconnecting').length === 3)
     expect(status.values.slice(1).map(value => value.state === 'reconnecting' && value.attempt)).toEqual([1, 2, 3])
-    expect(broker.connects()).toBe(3)
+    expect(broker.sides.length).toBe(3)
   })
 
   it('gives up when another client takes its session over, instead of fighting for it', async () => {
@@ -108,27 +95,15 @@ describe('a connection of our own', () => {
   })
 
   it('comes back when an attempt of its own that it had given up takes its session over', async () => {
-    let connects = 0
-    const server = createServer(socket => {
-      const parser = mqttPacket.parser()
-      const send = (packet: Packet): void => void socket.write(mqttPacket.generate(packet, { protocolVersion: 5 }))
-      parser.on('packet', ({ cmd }) => {
-        if (cmd !== 'connect') return
-        // The first attempt gets no answer; the second is taken over by it; the third is the last.
-        if (++connects > 1) send({ cmd: 'connack', reasonCode: 0, sessionPresent: false })
-        if (connects === 2) send({ cmd: 'disconnect', reasonCode: 142 })
-        if (connects === 2) socket.end()
-      })
-      socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
-      onTestFinished(() => void socket.destroy())
+    const broker = await scriptedBroker(({ number, send, socket }) => {
+      // The first attempt gets no answer; the second is taken over by it; the third is the last.
+      if (number > 1) send(CONNACK)
+      if (number === 2) send({ cmd: 'disconnect', reasonCode: 142 })
+      if (number === 2) socket.end()
     })
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const address = server.address()
-    const port = address !== null && typeof address === 'object' ? address.port : 0
-    const client = openClient(`mqtt://127.0.0.1:${port}`, { connectTimeout: 50 })
+    const client = openClient(broker.url, { connectTimeout: 50 })
     const status = record(client.status$)
-    await vi.waitFor(() => expect(connects).toBe(3))
+    await vi.waitFor(() => expect(broker.sides.length).toBe(3))
     expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'reconnecting', 'reconnecting'])
   })
 
@@ -174,48 +149,27 @@ describe('a connection of our own', () => {
 
 describe('a broker that never answers SUBSCRIBE', () => {
   /** Takes connections and says nothing more. */
-  async function silentBroker(): Promise<{ url: string; connects: () => number }> {
-    let connects = 0
-    const server = createServer(socket => {
-      const parser = mqttPacket.parser()
-      parser.on('packet', ({ cmd }) => {
-        if (cmd !== 'connect') return
-        connects++
-        socket.write(
-          mqttPacket.generate({ cmd: 'connack', reasonCode: 0, sessionPresent: false }, { protocolVersion: 5 }),
-        )
-      })
-      socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
-      onTestFinished(() => void socket.destroy())
-    })
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const address = server.address()
-    return {
-      url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`,
-      connects: () => connects,
-    }
-  }
+  const silentBroker = async (): Promise<ScriptedBroker> => scriptedBroker(({ send }) => send(CONNACK))
 
   it('is left after a while, and tried again', async () => {
     const broker = await silentBroker()
     const clock = new ManualClock()
     const status = record(openClient(broker.url, { clock }).status$)
-    await vi.waitFor(() => expect(broker.connects()).toBe(1))
+    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
     await vi.waitFor(() => {
       clock.advance(1_000)
       expect(status.values.at(-1)?.state).toBe('reconnecting')
     })
     await vi.waitFor(() => {
       clock.advance(20)
-      expect(broker.connects()).toBe(2)
+      expect(broker.sides.length).toBe(2)
     })
   })
 
   it('does not keep a client from closing', async () => {
     const broker = await silentBroker()
     const client = connect(broker.url)
-    await vi.waitFor(() => expect(broker.connects()).toBe(1))
+    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
     const status = record(client.status$)
     await client.close()
     expect(status.values.at(-1)).toEqual({ state: 'closed', cause: undefined })

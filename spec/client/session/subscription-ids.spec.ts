@@ -1,6 +1,5 @@
-import { createServer } from 'node:net'
 import { connect as connectMqtt } from 'mqtt'
-import mqttPacket, { type ISubscribePacket } from 'mqtt-packet'
+import type { ISubscribePacket } from 'mqtt-packet'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openSession, shareSession } from '../../../src/client/session/open-session.js'
 import { backingOff } from '../../../src/client/session/reconnect.js'
@@ -8,31 +7,24 @@ import type { ConnectionInfo, InboundMessage, MqttSession } from '../../../src/c
 import { SubscriptionIds } from '../../../src/client/session/subscription-ids.js'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { eventually } from '../../support/eventually.js'
-
-const V5 = { protocolVersion: 5 }
+import { CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
 
 /** A broker that answers SUBSCRIBE with a message for two subscriptions. */
 async function broker(available: boolean | undefined): Promise<{ url: string; subscribes: ISubscribePacket[] }> {
   const subscribes: ISubscribePacket[] = []
   const properties = available === undefined ? {} : { subscriptionIdentifiersAvailable: available }
-  const server = createServer(socket => {
-    const parser = mqttPacket.parser(V5)
-    const send = (packet: mqttPacket.Packet): void => void socket.write(mqttPacket.generate(packet, V5))
-    parser.on('packet', packet => {
-      if (packet.cmd === 'connect') send({ cmd: 'connack', reasonCode: 0, sessionPresent: false, properties })
+  const { url } = await scriptedBroker(
+    side => side.send({ ...CONNACK, properties }),
+    (side, packet) => {
       if (packet.cmd !== 'subscribe') return
       subscribes.push(packet)
-      send({ cmd: 'suback', messageId: packet.messageId ?? 0, granted: [1] })
+      grant(side, packet)
       const publish = { cmd: 'publish', topic: 'a', payload: 'x', qos: 0, dup: false, retain: false } as const
-      send({ ...publish, properties: { subscriptionIdentifier: [7, 268_435_455] } })
-      send(publish)
-    })
-    socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return { url: `mqtt://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`, subscribes }
+      side.send({ ...publish, properties: { subscriptionIdentifier: [7, 268_435_455] } })
+      side.send(publish)
+    },
+  )
+  return { url, subscribes }
 }
 
 function own(url: string): MqttSession {

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { utf8 } from '../../../src/core/util/bytes.js'
 import { ArgumentError } from '../../../src/core/util/errors.js'
 import type { LoginRequest } from '../../../src/server/access/login.js'
 import { Tokens } from '../../../src/server/access/tokens.js'
+import { listen } from '../../support/listen.js'
 
 const AUDIENCES = ['aio-internal', 'my-audience']
 const SUBJECT = 'system:serviceaccount:line-1:panel'
@@ -135,10 +135,8 @@ describe('Tokens', () => {
     const server = createServer((_, response) => {
       response.writeHead(answer === undefined ? 500 : 200, { 'content-type': 'application/json' }).end(answer)
     })
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const address = server.address() as AddressInfo
-    const tokens = new Tokens({ jwks: `http://127.0.0.1:${address.port}/`, audiences: AUDIENCES })
+    const port = await listen(server)
+    const tokens = new Tokens({ jwks: `http://127.0.0.1:${port}/`, audiences: AUDIENCES })
     const request = bySat(await sign())
     expect(await tokens.method(request)).toMatchObject({ refused: 'unavailable' })
     answer = jwks

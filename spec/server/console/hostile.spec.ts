@@ -1,6 +1,7 @@
 import { createServer } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ConsoleServer } from '../../../src/server/console/console-server.js'
+import { listen } from '../../support/listen.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { type OpenConsole, openConsole } from './open-console.js'
 
@@ -89,11 +90,7 @@ describe('Whoever has no token', () => {
 
 describe('A console', () => {
   it('says that its port is taken', async () => {
-    const thief = createServer()
-    await new Promise<void>(resolve => thief.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void thief.close())
-    const address = thief.address()
-    const port = typeof address === 'object' && address !== null ? address.port : 0
+    const port = await listen(createServer())
     const { store } = await openConsole()
     const options = { host: '127.0.0.1', port, seed: undefined, version: '' }
     await expect(ConsoleServer.start(store, options)).rejects.toMatchObject({ code: 'EADDRINUSE', port })

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ArgumentError } from '../../../src/core/util/errors.js'
 import { type ServeOptions, serve } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
+import { listen } from '../../support/listen.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 import { command } from '../../support/words.js'
@@ -10,15 +11,7 @@ import { command } from '../../support/words.js'
 const portOf = (url: string): number => Number(new URL(url).port)
 
 /** A port that somebody else listens on. */
-async function takenPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-  })
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.port : expect.fail('no port')
-}
+const takenPort = async (): Promise<number> => listen(createServer())
 
 describe('serve', () => {
   it('listens on this machine alone, on free ports when asked for 0', async () => {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
+import { listen } from '../../support/listen.js'
 import { expectAccessible, faultsOf } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { NO_SOCKET } from './support/guard.js'
@@ -13,13 +14,7 @@ async function serving(body: string): Promise<string> {
     if (request.url !== '/') response.writeHead(404).end()
     else response.setHeader('content-type', 'text/html').end(html)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    await new Promise(resolve => server.close(resolve))
-  })
-  const address = server.address()
-  return `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}/`
+  return `http://127.0.0.1:${await listen(server)}/`
 }
 
 describeInBrowser('What the browser specs lean on', open => {

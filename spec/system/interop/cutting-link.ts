@@ -1,7 +1,8 @@
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
 import type { Random } from '../../simulation/random.js'
+import { listen } from '../../support/listen.js'
 
 /** The kinds of packets that matter here, by their first bytes (MQTT 5.0, sections 2.1 and 3.3.1.1). */
 const PUBLISH = 0x30
@@ -26,13 +27,10 @@ export interface CuttingLink {
 export async function cuttingLink(url: string, random: Random): Promise<CuttingLink> {
   const { hostname, port } = new URL(url)
   const counts = { cuts: 0, repeated: 0 }
-  const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, near => {
     const far = connect({ host: hostname, port: Number(port), noDelay: true })
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
-    }
+    for (const socket of [near, far]) socket.on('error', () => undefined)
+    onTestFinished(() => void far.destroy())
     const end = (): void => void far.end()
     near.on('close', end)
     far.on('close', () => near.destroy())
@@ -54,15 +52,9 @@ export async function cuttingLink(url: string, random: Random): Promise<CuttingL
       }
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(async () => {
-    const closed = new Promise(resolve => server.close(resolve))
-    for (const socket of sockets) socket.destroy()
-    await closed
-  })
-  const address = server.address()
+  const own = await listen(server)
   return {
-    port: address !== null && typeof address === 'object' ? address.port : 0,
+    port: own,
     get cuts() {
       return counts.cuts
     },

@@ -8,6 +8,7 @@ import { filter, firstValueFrom, ReplaySubject } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { compilePackage, ROOT } from '../../support/compile-package.js'
+import { listen } from '../../support/listen.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient } from '../../support/open-client.js'
 
@@ -82,11 +83,8 @@ describe('nodes from the command line', { timeout: PATIENCE }, () => {
 
   it('a node that cannot start, as NATS hangs, ends when it is asked to', async () => {
     const hangs = createServer(() => undefined)
-    await new Promise<void>(resolve => hangs.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void hangs.close())
+    const port = await listen(hangs)
     const connected = once(hangs, 'connection')
-    const address = hangs.address()
-    const port = typeof address === 'object' ? address?.port : undefined
     const { child, says } = launch('serve', '--log', `nats://127.0.0.1:${port}`, '--port', '0', '--ws-port', '0')
     await connected
     const exited = once(child, 'exit')

@@ -9,6 +9,7 @@ import { backwards } from '../../support/backwards.js'
 import { Authority } from '../../support/certificates.js'
 import { ROOT } from '../../support/compile-package.js'
 import { freePort } from '../../support/free-port.js'
+import { listen } from '../../support/listen.js'
 import { record } from '../../support/open-client.js'
 
 const lines = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8').replaceAll('\\\n', ' ').split('\n')
@@ -51,9 +52,6 @@ describe('The image', () => {
   it('is not healthy when nothing listens, and when what listens says nothing', async () => {
     expect(await health(await freePort())).toBe(1)
     const silent = createServer({ allowHalfOpen: true }, () => undefined)
-    await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void silent.close())
-    const address = silent.address()
-    expect(await health(typeof address === 'object' ? (address?.port ?? 0) : 0)).toBe(1)
+    expect(await health(await listen(silent))).toBe(1)
   })
 })

@@ -3,14 +3,14 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../../src/core/util/clock.js'
 import { PacedSocket } from '../../../../src/server/broker/transport/paced-socket.js'
 import { Turns } from '../../../../src/server/broker/transport/turns.js'
+import { listen } from '../../../support/listen.js'
 
 /** A paced socket and who speaks to it. */
 async function open(turns = new Turns(systemClock)): Promise<{ paced: PacedSocket; below: Socket; client: Socket }> {
   const server = createServer({ allowHalfOpen: true, noDelay: true })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
+  const port = await listen(server)
   const accepted = new Promise<Socket>(resolve => server.once('connection', resolve))
-  const client = connectTcp({ port: typeof address === 'object' ? (address?.port ?? 0) : 0, host: '127.0.0.1' })
+  const client = connectTcp({ port, host: '127.0.0.1' })
   const below = await accepted
   onTestFinished(() => {
     for (const socket of [client, below]) socket.destroy()

@@ -1,6 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import mqttPacket, { type IPublishPacket } from 'mqtt-packet'
 import { onTestFinished } from 'vitest'
+import { listen } from '../../../support/listen.js'
 import { bytesOf } from '../../../support/packets.js'
 
 /** A way to a broker that does not take everything. */
@@ -43,12 +44,9 @@ export async function objecting(
     broker.on('data', data => void client.write(data))
     join(client, broker)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
+  const url = `mqtt://127.0.0.1:${await listen(server)}`
   return {
-    url: `mqtt://127.0.0.1:${address.port}`,
+    url,
     get connections() {
       return connections
     },
