@@ -6,7 +6,8 @@ import type { SharedLog } from '../log/cluster/shared-log.js'
 import { filesOf } from '../log/disk/files.js'
 import { guardedFiles } from '../log/disk/guarded-files.js'
 import { lockDirectory } from '../log/disk/lock.js'
-import { emptyLog, openLog } from '../log/disk/open.js'
+import { emptyLog, openLog, type Takeover } from '../log/disk/open.js'
+import { withReserve } from '../log/disk/reserve.js'
 import { MemoryLog } from '../log/memory-log.js'
 import { inCluster } from './cluster-storage.js'
 import type { NodeHost, Opened, Storage, StorageSettings } from './opened.js'
@@ -50,6 +51,7 @@ async function onDisk(
   const directory = resolve(options.data)
   const lock = await lockDirectory(directory, { lost: failed, troubled })
   const files = guardedFiles(await filesOf(directory), lock)
+  const takeover: Takeover = { isForced: lock.isForced, withReserve: async task => withReserve(directory, task) }
   const { clock, opening: progress } = options
   const open = async (): Promise<Opened> => {
     const { strays, ...opened } = await openLog<Client>(files, {
@@ -58,7 +60,7 @@ async function onDisk(
       monotonic: () => clock.monotonic(),
       progress,
       troubled,
-      isForced: lock.isForced,
+      ...takeover,
     })
     warnOfStrays(directory, strays)
     return opened
@@ -66,7 +68,7 @@ async function onDisk(
   return {
     open,
     openEmpty: async () => {
-      await emptyLog(files)
+      await emptyLog(files, takeover)
       return open()
     },
     release: async () => lock.release(),

@@ -58,6 +58,7 @@ class World {
     }
     const { files } = this
     return {
+      list: async () => step('lists', () => [...files.keys()]),
       read: async name => step(`reads ${name}`, () => files.get(name)),
       make: async (name, text) =>
         step(`makes ${name}`, () => {
@@ -68,7 +69,7 @@ class World {
       rename: async (from, to) =>
         step(`renames ${from}`, () => {
           files.set(to, files.get(from) ?? expect.fail(`${own} renames ${from}, which is not there`))
-          files.delete(from)
+          return files.delete(from)
         }),
       remove: async name => step(`removes ${name}`, () => void files.delete(name)),
     }

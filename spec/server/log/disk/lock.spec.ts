@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { claimFiles } from '../../../../src/server/log/disk/claim-files.js'
+import type { ClaimFiles } from '../../../../src/server/log/disk/claims.js'
 import { type Files, filesOf, type OpenFile } from '../../../../src/server/log/disk/files.js'
 import { guardedFiles } from '../../../../src/server/log/disk/guarded-files.js'
 import { type DirectoryLock, HEARTBEAT_MS, lockDirectory, SILENCE_MS } from '../../../../src/server/log/disk/lock.js'
@@ -104,6 +106,7 @@ describe('A directory that a process of another pid namespace has', () => {
     const directory = await folder()
     const clock = new ManualClock()
     const lock = await held(lockDirectory(directory, { clock, place: 'here' }))
+    lock.check()
     // It has its old name for a handle that is open, and another text.
     await writeFile(join(directory, 'lock'), 'another')
     expect(() => lock.check()).not.toThrow()
@@ -156,11 +159,21 @@ class Stoppable {
     const { list, flush } = files
     return {
       list,
-      create: async name => this.#before(async () => this.#file(await files.create(name))),
-      open: async (name, writable) => this.#file(await files.open(name, writable)),
+      create: async (name, confirm) => this.#before(async () => this.#file(await files.create(name, confirm))),
+      open: async (name, writable) => this.#before(async () => this.#file(await files.open(name, writable))),
       rename: async (from, to) => this.#before(async () => files.rename(from, to)),
       remove: async name => this.#before(async () => files.remove(name)),
       flush: async () => this.#before(flush),
+    }
+  }
+
+  ofClaims({ list, read, make, rename, remove }: ClaimFiles): ClaimFiles {
+    return {
+      list: async () => this.#before(list),
+      read: async name => this.#before(async () => read(name)),
+      make: async (name, text) => this.#before(async () => make(name, text)),
+      rename: async (from, to) => this.#before(async () => rename(from, to)),
+      remove: async name => this.#before(async () => remove(name)),
     }
   }
 
@@ -235,5 +248,72 @@ describe('A process that was stopped for longer than its heartbeat, and goes on'
       await Promise.all([first.release(), second.release()])
       if (!isStopped) break
     }
+  }, 120_000)
+})
+
+describe('A process that is stopped while it takes a directory by force, and goes on when another has it', () => {
+  const entries = fc.sample(anyEntry, { numRuns: 9, seed: 6 })
+
+  it('destroys nothing that the other acknowledged, wherever it was stopped', async () => {
+    const step = effort(3, 1)
+    let stops = 0
+    for (let at = 1 + Math.floor(Math.random() * step); ; at += step) {
+      const directory = await folder()
+      const first = await lockDirectory(directory, { clock: new ManualClock(), place: 'here' })
+      const owner = await Run.open(guardedFiles(await filesOf(directory), first), 400, slowly())
+      await owner.append(entries.slice(0, 3))
+
+      const stoppable = new Stoppable()
+      stoppable.stopAt = at
+      const clock = new ManualClock()
+      const stopped = async (): Promise<Run> => {
+        const claims = stoppable.ofClaims(claimFiles(directory))
+        const lock = await lockDirectory(directory, { clock, place: 'there', claims })
+        onTestFinished(async () => lock.release())
+        const run = await Run.open(guardedFiles(stoppable.of(await filesOf(directory)), lock), 400, slowly(), true)
+        await run.append(entries.slice(3, 6))
+        return run
+      }
+      let isStopped = false
+      void stoppable.stopped.then(() => {
+        isStopped = true
+      })
+      const taking = stopped()
+      taking.catch(() => undefined)
+      const ready = taking.then(
+        () => true,
+        () => true,
+      )
+      let isReady = false
+      void ready.then(() => {
+        isReady = true
+      })
+      while (!isStopped && !isReady) {
+        await vi.waitFor(() => expect(isStopped || isReady || clock.pending > 0).toBe(true), { interval: 1 })
+        if (!isStopped && !isReady) clock.advance(250)
+      }
+
+      if (isStopped) stops++
+      const next = await takeOver(directory, 'elsewhere')
+      const files = guardedFiles(await filesOf(directory), next)
+      const run = await Run.open(files, 400, slowly(), next.isForced)
+      await run.append(entries.slice(0, 2))
+      stoppable.goOn()
+      const late = await taking.catch((error: unknown) => error)
+      const acknowledged = late instanceof Run ? late.pictures.length - 1 : 0
+      await run.append(entries.slice(2, 5))
+      expect(run.refusals, `call ${at}`).toEqual([])
+      expect(() => next.check(), `call ${at}`).not.toThrow()
+      await run.close()
+      if (late instanceof Run) await late.close().catch(() => undefined)
+      if (isStopped) expect(acknowledged, `call ${at}`).toBeLessThanOrEqual(3)
+      expect(pictureOf((await recover<never>(await filesOf(directory), {})).engine), `call ${at}`).toBe(
+        run.pictures.at(-1),
+      )
+      await Promise.all([first.release(), next.release()])
+      await owner.close()
+      if (!isStopped) break
+    }
+    expect(stops).toBeGreaterThan(effort(8, 25))
   }, 120_000)
 })

@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClaimFiles } from './claims.js'
-import { LOCK, UNFINISHED } from './format.js'
+import { draftOf, LOCK } from './format.js'
 import { hasCode } from './system-error.js'
 
 const MODE = 0o600
@@ -15,9 +14,10 @@ const MODE = 0o600
 export function claimFiles(directory: string, linked: typeof link = link): ClaimFiles {
   const at = (name: string): string => join(directory, name)
   return {
+    list: async () => readdir(directory),
     read: async name => unless(async () => readFile(at(name), 'utf8'), undefined, 'ENOENT'),
     make: async (name, text) => {
-      const draft = at(`${LOCK}.${randomUUID()}${UNFINISHED}`)
+      const draft = at(draftOf(LOCK))
       try {
         await writeFile(draft, text, { flag: 'wx', mode: MODE })
         return await unless(async () => linked(draft, at(name)).then(() => true), false, 'EEXIST')
@@ -33,7 +33,7 @@ export function claimFiles(directory: string, linked: typeof link = link): Claim
         await rm(draft, { force: true })
       }
     },
-    rename: async (from, to) => rename(at(from), at(to)),
+    rename: async (from, to) => unless(async () => rename(at(from), at(to)).then(() => true), false, 'ENOENT'),
     remove: async name => rm(at(name), { force: true }),
   }
 }

@@ -259,7 +259,7 @@ export class DiskLog implements Log {
       await file.flush()
       await this.#files.flush()
     } catch (error) {
-      await this.#forgo(name, file, error)
+      await this.#forgo(file, error)
       return
     }
     const before = this.#end
@@ -285,13 +285,14 @@ export class DiskLog implements Log {
     }
   }
 
-  async #forgo(name: string, file: OpenFile | undefined, trouble: unknown): Promise<void> {
+  async #forgo(file: OpenFile | undefined, trouble: unknown): Promise<void> {
     this.#patience = 2 * this.#end.length
     if (isFull(trouble)) this.#tooLarge = this.#host.stateSize()
     this.#host.troubled(snapshotFailed(trouble))
     try {
+      // Not removed by its name, which may be that of the next owner's log by now. The next state removes it.
+      await file?.truncate(0)
       await file?.close()
-      await this.#files.remove(name)
     } catch {
       // It is empty, and recognised as such.
     }

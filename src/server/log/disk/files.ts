@@ -1,4 +1,4 @@
-import { fdatasyncSync, writeSync } from 'node:fs'
+import { constants, fdatasyncSync, writeSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,8 +23,8 @@ export interface OpenFile {
 /** What a store needs of a directory: few enough calls to let each of them fail in a test. */
 export interface Files {
   list(): Promise<readonly string[]>
-  /** Makes a file, or empties it. */
-  create(name: string): Promise<OpenFile>
+  /** Makes a file, or empties it once `confirm` has returned; it raises what keeps the file as it is. */
+  create(name: string, confirm?: () => void): Promise<OpenFile>
   /** Opens a file that is there. */
   open(name: string, writable: boolean): Promise<OpenFile>
   rename(from: string, to: string): Promise<void>
@@ -41,12 +41,23 @@ export async function filesOf(directory: string): Promise<Files> {
   const at = (name: string): string => join(directory, name)
   return {
     list: async () => (await readdir(directory)).sort(),
-    create: async name => new DiskFile(await open(at(name), 'w+', MODE)),
+    create: async (name, confirm) => emptied(await open(at(name), constants.O_RDWR | constants.O_CREAT, MODE), confirm),
     open: async (name, writable) => new DiskFile(await open(at(name), writable ? 'r+' : 'r')),
     rename: async (from, to) => rename(at(from), at(to)),
     remove: async name => rm(at(name)),
     flush: async () => flushDirectory(directory),
   }
+}
+
+async function emptied(handle: FileHandle, confirm: (() => void) | undefined): Promise<OpenFile> {
+  try {
+    confirm?.()
+    await handle.truncate(0)
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+  return new DiskFile(handle)
 }
 
 class DiskFile implements OpenFile {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { StateStoreError } from '../../../core/util/errors.js'
 import { damaged } from '../errors.js'
 import { FRAME_HEADER, headerAt, isIntact, NO_SALT, newSalt, SALT_SIZE, type Salt, seal } from './frame.js'
@@ -12,6 +13,9 @@ export const LOCK = 'lock'
 export const MARK = 'mark'
 /** What a state is called while it is written. */
 export const UNFINISHED = '.part'
+
+/** A name that no other file ever has, of one that is to get a name when it is written. */
+export const draftOf = (name: string): string => `${name}.${randomUUID()}${UNFINISHED}`
 
 /** The token of the console, if that is kept here. */
 export const CONSOLE_TOKEN = 'console-token'

@@ -3,16 +3,21 @@ import type { DirectoryLock } from './lock.js'
 
 /**
  * Files of a directory that this process may lose to another one. After a flush it is checked that the directory is still
- * ours, so that nothing is acknowledged that the next owner does not see. What has a name is not touched before a check.
+ * ours, so that nothing is acknowledged that the next owner does not see. A name is changed after a check. A file is written
+ * if a check passes after it was opened: then the next owner, who comes later, does not go on in that file.
  */
 export function guardedFiles(files: Files, lock: Pick<DirectoryLock, 'check'>): Files {
   return {
     list: async () => files.list(),
     create: async name => {
       lock.check()
-      return guarded(await files.create(name), lock)
+      return guarded(await files.create(name, () => lock.check()), lock)
     },
-    open: async (name, writable) => guarded(await files.open(name, writable), lock),
+    open: async (name, writable) => {
+      const file = await files.open(name, writable)
+      if (writable) await confirmed(file, lock)
+      return guarded(file, lock)
+    },
     rename: async (from, to) => {
       lock.check()
       await files.rename(from, to)
@@ -25,6 +30,15 @@ export function guardedFiles(files: Files, lock: Pick<DirectoryLock, 'check'>): 
       await files.flush()
       lock.check()
     },
+  }
+}
+
+async function confirmed(file: OpenFile, lock: Pick<DirectoryLock, 'check'>): Promise<void> {
+  try {
+    lock.check()
+  } catch (error) {
+    await file.close()
+    throw error
   }
 }
 

@@ -4,12 +4,11 @@ import { join } from 'node:path'
 import { type Clock, systemClock } from '../../../core/util/clock.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import { claimFiles } from './claim-files.js'
-import { claim, claimsOn } from './claims.js'
-import { fence } from './fence.js'
+import { type ClaimFiles, claim, claimsOn } from './claims.js'
 import { LOCK } from './format.js'
 import { makeDirectory } from './make-directory.js'
 import { claimText, currentPlace, livenessOf, ownerOf, ownerWords, type Place } from './owner.js'
-import { withReserve } from './reserve.js'
+import { fromReserve, keepReserve } from './reserve.js'
 import { hasCode } from './system-error.js'
 
 /** How a directory is locked; all of it for specs, but for the callbacks. */
@@ -18,6 +17,8 @@ export interface LockOptions {
   readonly clock?: Clock
   /** Where this process runs; default {@link currentPlace}. */
   readonly place?: Place
+  /** Default those of the directory. */
+  readonly claims?: ClaimFiles
   /** Called once when another process has taken the directory, or the lock was removed. */
   readonly lost?: (error: StateStoreError) => void
   /** Receives errors of the system that do not cost the directory. */
@@ -54,7 +55,7 @@ export async function lockDirectory(directory: string, options: LockOptions = {}
   const { clock = systemClock } = options
   const place = 'place' in options ? options.place : currentPlace()
   await makeDirectory(directory)
-  const files = claimFiles(directory)
+  const files = options.claims ?? claimFiles(directory)
   const before = await claimsOn(files)
   const ended = new Set<string>()
   for (const { text } of before) {
@@ -65,16 +66,33 @@ export async function lockDirectory(directory: string, options: LockOptions = {}
   const isForced = before.some(({ text }) => ownerOf(text).isForced || livenessOf(text, place, OURS) !== 'ended')
   const own = claimText(place, isForced)
   OURS.add(own)
-  try {
-    const claiming = async (): Promise<string | undefined> => claim(files, own, text => !ended.has(text))
-    const other = await withReserve(directory, claiming)
+  const take = async (): Promise<HeldLock> => {
+    const other = await claim(files, own, text => !ended.has(text))
     if (other !== undefined) throw inUse(directory, other, place)
-    if (isForced) await fence(directory)
-    return new HeldLock(directory, own, await open(join(directory, LOCK), 'r+'), isForced, { ...options, clock })
-  } catch (error) {
+    return new HeldLock(directory, own, await openOwn(directory, own, place), isForced, { ...options, clock })
+  }
+  const lock = await fromReserve(directory, take).catch((error: unknown) => {
     OURS.delete(own)
     throw error
+  })
+  try {
+    await keepReserve(directory)
+    return lock
+  } catch (error) {
+    await lock.release()
+    throw error
   }
+}
+
+/** Opens our claim. The process may have been stopped since it was made: the name may be that of another one. */
+async function openOwn(directory: string, own: string, place: Place): Promise<FileHandle> {
+  const file = await open(join(directory, LOCK), 'r+').catch((error: unknown) => {
+    throw hasCode(error, 'ENOENT') ? lostTo(directory) : error
+  })
+  const text = await file.readFile('utf8')
+  if (text === own) return file
+  await file.close()
+  throw inUse(directory, text, place)
 }
 
 /** The process that has a directory, in words; `undefined` when none has. */
@@ -132,7 +150,7 @@ class HeldLock implements DirectoryLock {
   readonly #file: FileHandle
   readonly #options: HeldOptions
   /** When it was last seen to be ours by its name, monotonic ms. */
-  #confirmedAt: number
+  #confirmedAt = Number.NEGATIVE_INFINITY
   /** The time that the lock was given last, s. */
   #beatAt = 0
   #cancel: () => void = () => undefined
@@ -146,13 +164,12 @@ class HeldLock implements DirectoryLock {
     this.#own = own
     this.#file = file
     this.#options = options
-    this.#confirmedAt = options.clock.monotonic()
     this.#schedule()
   }
 
   check(): void {
     if (this.#state === 'held' && !this.#isHeld()) this.#lose()
-    if (this.#state === 'lost') throw this.#error
+    if (this.#state === 'lost') throw lostTo(this.#directory)
   }
 
   async release(): Promise<void> {
@@ -215,16 +232,15 @@ class HeldLock implements DirectoryLock {
     this.#state = 'lost'
     this.#cancel()
     OURS.delete(this.#own)
-    this.#options.lost?.(this.#error)
-  }
-
-  get #error(): StateStoreError {
-    return new StateStoreError(
-      'in-use',
-      `another process has taken the directory ${this.#directory}, or its lock was removed: this store must not go on`,
-    )
+    this.#options.lost?.(lostTo(this.#directory))
   }
 }
+
+const lostTo = (directory: string): StateStoreError =>
+  new StateStoreError(
+    'in-use',
+    `another process has taken the directory ${directory}, or its lock was removed: this store must not go on`,
+  )
 
 const inUse = (directory: string, text: string, place: Place): StateStoreError =>
   new StateStoreError('in-use', `${ownerWords(text, place)} has the directory ${directory}`)

@@ -4,7 +4,7 @@ import type { State } from '../../engine/state.js'
 import type { LogFailure } from '../log.js'
 import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
 import type { Files, OpenFile } from './files.js'
-import { FORMAT, HEAD_SIZE, MARK, nameOf, newHead } from './format.js'
+import { draftOf, FORMAT, HEAD_SIZE, MARK, nameOf, newHead } from './format.js'
 import { markOf } from './mark.js'
 import { type LogTail, type Progress, type Recovered, recover } from './recovery.js'
 import { writeState } from './state-file.js'
@@ -19,7 +19,7 @@ export interface OpenedLog<C> {
   readonly failure: LogFailure | undefined
 }
 
-export interface OpenOptions extends EngineOptions {
+export interface OpenOptions extends EngineOptions, Takeover {
   /** Store wall time, ms. */
   readonly now: () => number
   readonly progress?: (progress: Progress) => void
@@ -28,8 +28,14 @@ export interface OpenOptions extends EngineOptions {
   /** Milliseconds that never go backwards: how long a flush takes decides how the next one is done. */
   readonly monotonic: () => number
   readonly sizes?: Partial<LogSizes>
-  /** The directory was taken from a process that may still run; see {@link DirectoryLock.isForced}. Default not. */
+}
+
+/** From whom a directory was taken. */
+export interface Takeover {
+  /** From a process that may still run; see {@link DirectoryLock.isForced}. Default not. */
   readonly isForced?: boolean
+  /** Does what needs little room, out of a reserve if need be. */
+  readonly withReserve?: <T>(task: () => Promise<T>) => Promise<T>
 }
 
 /**
@@ -39,25 +45,19 @@ export interface OpenOptions extends EngineOptions {
 export async function openLog<C>(files: Files, options: OpenOptions): Promise<OpenedLog<C>> {
   const recovered = await recover<C>(files, options, options.progress)
   const { engine, strays } = recovered
-  const place = await continueLog(files, recovered)
-  const { isForced = false, monotonic, troubled, sizes } = options
-  const log = new DiskLog(
-    files,
-    { ...place, owed: place.owed || isForced },
-    { capture: () => engine.capture(), stateSize: () => engine.stateSize, monotonic, troubled },
-    sizes,
-  )
-  // Before anything can write a state, which removes them as well.
-  for (const name of recovered.leftovers) await files.remove(name)
+  const place = await continueIn(files, recovered, options)
+  const { monotonic, troubled, sizes } = options
+  const host = { capture: () => engine.capture(), stateSize: () => engine.stateSize, monotonic, troubled }
+  const log = new DiskLog(files, place, host, sizes)
   const failure = await begin(engine, log, options.now())
   return { engine, log, strays, failure }
 }
 
 /** Forgets all that a directory holds, in one step. */
-export async function emptyLog(files: Files): Promise<void> {
+export async function emptyLog(files: Files, takeover: Takeover = {}): Promise<void> {
   const recovered = await recover(files, {})
   if (recovered.position === 0) return
-  const { file, mark, position } = await continueLog(files, recovered)
+  const { file, mark, position } = await continueIn(files, recovered, takeover)
   await file.close()
   await mark.close()
   const log = await newLog(files, position)
@@ -72,6 +72,54 @@ export async function createLog(files: Files, state: State, position: number): P
   await file.close()
   const mark = await markFile(files, position)
   await mark.close()
+}
+
+async function continueIn<C>(
+  files: Files,
+  recovered: Recovered<C>,
+  { isForced = false, withReserve = async task => task() }: Takeover,
+): Promise<LogPlace> {
+  // First of all: among them may be what a former owner is about to give a name. What is read is on the disk without them.
+  if (recovered.leftovers.length > 0) await files.flush()
+  for (const name of recovered.leftovers) await files.remove(name)
+  return isForced ? withReserve(async () => fence(files, recovered)) : continueLog(files, recovered)
+}
+
+/**
+ * Goes on in files that no former owner has opened: a log that begins where the last one ends, and another mark. What a
+ * former owner writes from now on lies behind that end, in a log that is read up to there.
+ */
+async function fence<C>(files: Files, { position, marked, tail, stateSize }: Recovered<C>): Promise<LogPlace> {
+  if (tail !== undefined && tail.at > 0) {
+    const file = await files.open(tail.name, true)
+    await rewriteLast(file, tail).finally(async () => file.close())
+  }
+  // It must not be ahead of the logs, and the former owner may go on with the old one.
+  const mark = await replace(files, MARK, markOf(Math.max(position, marked)))
+  const { head, salt } = newHead('log', position)
+  try {
+    const file = await replace(files, nameOf('log', position), head)
+    return { mark, position, stateSize, owed: true, file, salt, at: HEAD_SIZE, reserved: HEAD_SIZE }
+  } catch (error) {
+    await mark.close()
+    throw error
+  }
+}
+
+/** Puts a new file in the place of another one. What is not done is left to the next start. */
+async function replace(files: Files, name: string, bytes: Uint8Array): Promise<OpenFile> {
+  const draft = draftOf(name)
+  const file = await files.create(draft)
+  try {
+    await file.write(bytes, 0)
+    await file.flush()
+    await files.rename(draft, name)
+    await files.flush()
+    return file
+  } catch (error) {
+    await file.close()
+    throw error
+  }
 }
 
 /**
@@ -93,12 +141,16 @@ async function continueLog<C>(files: Files, recovered: Recovered<C>): Promise<Lo
 }
 
 /** Flushes the last frame, by writing it anew, and cuts off what was never committed. */
-async function settle(files: Files, { name, at, last }: LogTail, torn: number): Promise<OpenFile> {
-  const file = await files.open(name, true)
-  await file.write(await file.read(last.at, last.length), last.at)
-  if (torn > 0) await file.truncate(at)
-  await file.flush()
+async function settle(files: Files, tail: LogTail, torn: number): Promise<OpenFile> {
+  const file = await files.open(tail.name, true)
+  if (torn > 0) await file.truncate(tail.at)
+  await rewriteLast(file, tail)
   return file
+}
+
+async function rewriteLast(file: OpenFile, { last }: LogTail): Promise<void> {
+  await file.write(await file.read(last.at, last.length), last.at)
+  await file.flush()
 }
 
 type LogFile = Pick<LogPlace, 'file' | 'salt' | 'at' | 'reserved'>

@@ -8,6 +8,7 @@ import type { Files, OpenFile } from './files.js'
 import { FORMAT, fileOf, HEAD_SIZE, isClaim, type Kind, MARK, nameOf, readHead, UNFINISHED } from './format.js'
 import { NO_SALT, type Salt } from './frame.js'
 import { type FramePlace, FrameSource } from './frame-source.js'
+import { nextWritten } from './log-order.js'
 import { readMark } from './mark.js'
 
 /** How far the reading of a directory has come. */
@@ -63,7 +64,7 @@ const SILENT = { expired: () => undefined, answered: () => undefined, loaded: ()
 
 /** Whether a directory has nothing in it, or nothing but the beginnings of a store. */
 export const isFresh = (names: readonly string[]): boolean =>
-  names.every(name => isClaim(name) || name === MARK || name === LOST)
+  names.every(name => isClaim(name) || name === MARK || name.startsWith(`${MARK}.`) || name === LOST)
 
 /**
  * Reads a directory back, without changing it. Raises `damaged` when it is not all that was committed, and `format` when
@@ -164,6 +165,16 @@ async function sizesOf(files: Files, names: readonly string[]): Promise<Map<stri
 
 type Tail = Pick<Recovered<never>, 'position' | 'entries' | 'tail' | 'torn' | 'leftovers'>
 
+/** What of a log counts. */
+interface LogExtent {
+  readonly name: string
+  readonly from: number
+  /** Another log goes on there. What a former owner wrote behind that, it did not acknowledge. */
+  readonly limit: number
+  /** How far entries are applied. */
+  readonly applied: number
+}
+
 class Reading {
   readonly #files: Files
   readonly #progress: (progress: Progress) => void
@@ -199,16 +210,19 @@ class Reading {
     const leftovers: string[] = []
     let [position, entries, torn] = [base, 0, 0]
     let tail: Tail['tail']
-    for (const from of bases.filter(from => from >= base)) {
+    const behind = bases.filter(from => from >= base)
+    for (const [index, from] of behind.entries()) {
       const name = nameOf('log', from)
-      const end = await this.#with(name, async file => this.#log(engine, name, from, position, file))
-      // It was about to take over.
-      if (from > base && from <= position && end.position === from) {
+      const limit = await nextWritten(this.#files, behind.slice(index + 1))
+      const end = await this.#with(name, async file =>
+        this.#log(engine, { name, from, limit, applied: position }, file),
+      )
+      // It was begun, and given up again.
+      if (from > base && from < position && end.position === from) {
         leftovers.push(name)
         continue
       }
       if (from !== position) throw damaged(`the entries between ${position} and ${from} are missing`)
-      if (torn > 0) throw damaged(`${tail?.name ?? 'a log'} is damaged at byte ${tail?.at ?? 0}`)
       entries += end.position - from
       torn = end.torn
       position = end.position
@@ -219,7 +233,7 @@ class Reading {
     return { position, entries, tail, torn, leftovers }
   }
 
-  async #log<C>(engine: Engine<C>, name: string, from: number, applied: number, file: OpenFile) {
+  async #log<C>(engine: Engine<C>, { name, from, limit, applied }: LogExtent, file: OpenFile) {
     const head = await file.read(0, HEAD_SIZE)
     const unborn = await FrameSource.of(file, 0, NO_SALT)
     // It was about to be made: a power cut may leave its length without what was written.
@@ -228,13 +242,16 @@ class Reading {
     const { format, salt } = readHead(name, head, 'log', from)
     const source = await FrameSource.of(file, HEAD_SIZE, salt)
     let position = from
-    for (let entry = await source.next(position + 1); entry !== undefined; entry = await source.next(position + 1)) {
+    while (position < limit) {
+      const entry = await source.next(position + 1)
+      if (entry === undefined) break
       position++
       // One that lies behind another log is not to be there at all.
       if (from === applied) engine.apply(entryOf(name, entry), SILENT)
       this.#tell(entry.length)
     }
     const { at, last, size } = source
+    if (position === limit) return { position, at, last, torn: 0, size, format, salt }
     const written = await source.end()
     // One frame is written at a time: one behind it says that this one was whole.
     if (at < written && (await source.seek(position + 1, written)) !== undefined)

@@ -13,17 +13,24 @@ const BLOCKS = 8
  * removed first. As much of it as there is room for is made afterwards.
  */
 export async function withReserve<T>(directory: string, task: () => Promise<T>): Promise<T> {
+  const result = await fromReserve(directory, task)
+  await keepReserve(directory)
+  return result
+}
+
+/** Does something that needs little room, and removes the reserve if there is none. */
+export async function fromReserve<T>(directory: string, task: () => Promise<T>): Promise<T> {
   const path = join(directory, RESERVE)
-  const result = await task().catch(async error => {
+  return task().catch(async error => {
     if (!isFull(error) || (await sizeOf(path)) === 0) throw error
     await rm(path, { force: true })
     return task()
   })
-  await keep(path)
-  return result
 }
 
-async function keep(path: string): Promise<void> {
+/** Makes as much of the reserve as there is room for. */
+export async function keepReserve(directory: string): Promise<void> {
+  const path = join(directory, RESERVE)
   try {
     const size = await sizeOf(path)
     if (size >= BLOCKS * BLOCK.length) return

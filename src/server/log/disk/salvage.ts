@@ -8,6 +8,7 @@ import type { Files, OpenFile } from './files.js'
 import { fileOf, HEAD_SIZE, type Kind, MARK, nameOf, readHead } from './format.js'
 import { FRAME_HEADER, headerAt, isIntact, NO_SALT, type Salt, saltOf } from './frame.js'
 import { FrameSource } from './frame-source.js'
+import { nextWritten } from './log-order.js'
 import { readMark } from './mark.js'
 import { namesIn, type Progress } from './recovery.js'
 import { type DependentWrite, Replay } from './replay.js'
@@ -132,11 +133,12 @@ class Attempt {
     this.#position = base
     if (states.includes(base)) await this.#snapshot(base)
     else if (base > 0) this.#noSnapshot(base)
-    for (const from of behind) {
+    for (const [index, from] of behind.entries()) {
       // It was begun, and given up again.
       if (from < this.#position) continue
       this.#skipTo(from)
-      await withFile(this.#files, nameOf('log', from), async file => this.#log(nameOf('log', from), from, file))
+      const limit = await nextWritten(this.#files, behind.slice(index + 1))
+      await withFile(this.#files, nameOf('log', from), async file => this.#log(from, limit, file))
     }
     const torn = this.#position < marked ? 0 : (this.#tail?.extent.bytes ?? 0)
     this.#skipTo(marked)
@@ -205,7 +207,9 @@ class Attempt {
     this.#omissions.push({ type: 'records', file: name, extent: { file: name, at, bytes: to - at }, keys })
   }
 
-  async #log(name: string, from: number, file: OpenFile): Promise<void> {
+  /** @param limit - where another log goes on */
+  async #log(from: number, limit: number, file: OpenFile): Promise<void> {
+    const name = nameOf('log', from)
     this.#tail = undefined
     const written = await (await FrameSource.of(file, 0, NO_SALT)).end()
     const salt = (await saltIn(file, name, 'log', from)) ?? (await this.#searchedSalt(file, from, written))
@@ -214,7 +218,7 @@ class Attempt {
       return
     }
     const source = await FrameSource.of(file, HEAD_SIZE, salt)
-    for (;;) {
+    while (this.#position < limit) {
       const bytes = await source.next(this.#position + 1)
       if (bytes !== undefined) {
         this.#entry(name, source.last.at, bytes)
@@ -227,7 +231,7 @@ class Attempt {
       const to = typeof found === 'number' ? source.at : written
       const keys = await keysIn(file, { at, to, first, salt }, keysInEntry)
       this.#tail = { extent: { file: name, at, bytes: to - at }, keys }
-      if (typeof found !== 'number') return
+      if (typeof found !== 'number' || found > limit) return
       this.#skipTo(found - 1)
       this.#tail = undefined
     }
