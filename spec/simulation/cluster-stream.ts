@@ -1,5 +1,6 @@
 import { EMPTY, Observable, type Subscriber } from 'rxjs'
 import {
+  type Publication,
   type SnapshotName,
   type Stream,
   type StreamBounds,
@@ -34,7 +35,7 @@ export class SimStream implements Stream {
     this.#feed?.error(lost())
   }
 
-  publish(bytes: Uint8Array, id: string): Observable<number> {
+  publish(bytes: Uint8Array, id: string): Observable<Publication> {
     return new Observable(subscriber => {
       if (bytes.length > this.largest) {
         subscriber.error(new StreamError('refused', 'the message is too large'))
@@ -138,16 +139,18 @@ export class SimStream implements Stream {
     return EMPTY
   }
 
-  #send(message: Uint8Array, id: string, subscriber: Subscriber<number>): void {
+  #send(message: Uint8Array, id: string, subscriber: Subscriber<Publication>): void {
     const { time, random, latency } = this.#cluster
     this.#arrival = Math.max(this.#arrival, time.now + random.int(1, latency))
     time.after(this.#arrival - time.now, () => {
+      const before = this.#cluster.last
       const position = this.#troubles.has('deaf') ? undefined : this.#commit(message, id)
+      const isDuplicate = this.#cluster.last === before
       if (this.#troubles.has('doubled')) time.after(random.int(0, 500), () => this.#commit(message, undefined))
       if (position === undefined || this.#troubles.has('mute')) this.#giveUp(subscriber, GIVEN_UP)
       else
         this.#later(() => {
-          subscriber.next(position)
+          subscriber.next({ position, isDuplicate })
           subscriber.complete()
         })
     })

@@ -1,6 +1,7 @@
 import { concat, defer, EMPTY, from, NEVER, Observable, of } from 'rxjs'
 import type { Clock } from '../../../../src/core/util/clock.js'
 import {
+  type Publication,
   type SnapshotName,
   type Stream,
   type StreamBounds,
@@ -20,6 +21,8 @@ export interface Faults {
   loses: (bytes: Uint8Array) => boolean
   /** Each message comes into the stream so often. */
   copies: number
+  /** The ids of so many of the next messages are used up by others just before. */
+  stolen: number
 }
 
 const LATENCY = 1
@@ -76,7 +79,7 @@ export class FakeCluster {
 
 /** A node's connection to it. */
 export class FakeStream implements Stream {
-  readonly faults: Faults = { deaf: false, mute: false, stalled: false, loses: () => false, copies: 1 }
+  readonly faults: Faults = { deaf: false, mute: false, stalled: false, loses: () => false, copies: 1, stolen: 0 }
   readonly largest: number
   readonly #cluster: FakeCluster
   published = 0
@@ -87,7 +90,7 @@ export class FakeStream implements Stream {
     this.largest = largest
   }
 
-  publish(bytes: Uint8Array, id: string): Observable<number> {
+  publish(bytes: Uint8Array, id: string): Observable<Publication> {
     return new Observable(subscriber => {
       this.published++
       const { clock } = this.#cluster
@@ -101,12 +104,15 @@ export class FakeStream implements Stream {
           this.#later(1_000, () => subscriber.error(new StreamError('lost', 'no answer')))
           return
         }
+        if (this.faults.stolen-- > 0) this.#cluster.put(new Uint8Array([1]), id)
+        const before = this.#cluster.last
         let position = this.#cluster.put(sent, id)
+        const isDuplicate = this.#cluster.last === before
         for (let more = 1; more < this.faults.copies; more++) position = this.#cluster.put(sent)
         if (this.faults.mute) this.#later(1_000, () => subscriber.error(new StreamError('lost', 'no answer')))
         else
           this.#later(LATENCY, () => {
-            subscriber.next(position)
+            subscriber.next({ position, isDuplicate })
             subscriber.complete()
           })
       })

@@ -77,6 +77,24 @@ describe.each([
     expectWell(world, again, other)
   })
 
+  it('go on when others use up the ids that the life of a node and its numbers suggest', () => {
+    const world = new World()
+    const { node: a } = world.open('a', { keys: own })
+    const { node: b } = world.open('b', { keys: own })
+    for (let number = 1; number < 40; number++) world.cluster.put(utf8('junk'), `a:life-1:${number}:0`)
+    world.clock.advance(100)
+    expectWell(world, a, b)
+  })
+
+  it('go on when others use up the ids of what is on its way', () => {
+    const world = new World()
+    const { node: a, stream } = world.open('a', { keys: own })
+    const { node: b } = world.open('b', { keys: own })
+    stream.faults.stolen = 3
+    expectWell(world, a, b)
+    expect(a.availabilities).not.toContain('away')
+  })
+
   it('report one in ten seconds of a flood of messages that are of no node', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys: own })

@@ -4,7 +4,8 @@ import type { Clock } from '../../../core/util/clock.js'
 import { Fifo } from '../../../core/util/fifo.js'
 import type { Entry } from '../../engine/entry.js'
 import type { Kind } from './envelope.js'
-import type { Stream } from './stream.js'
+import { type MessageIds, messageIds } from './message-ids.js'
+import type { Publication, Stream } from './stream.js'
 
 /** Something to send. */
 export interface Parcel {
@@ -29,6 +30,7 @@ interface Flight extends Parcel {
 /** A life of this node, and what of it is on its way. */
 interface Life {
   readonly id: string
+  readonly messageIds: MessageIds
   readonly flights: Fifo<Flight>
 }
 
@@ -105,7 +107,7 @@ export class Sender {
     this.#giveUpRest()
     const waiting = all(this.#queue)
     this.#queue.clear()
-    this.#lives.push({ id: life, flights: new Fifo() })
+    this.#lives.push({ id: life, messageIds: messageIds(), flights: new Fifo() })
     this.#number = 1
     this.#queue.push({ kind: 'start', body: new Uint8Array(0) })
     for (const parcel of waiting) this.#queue.push(parcel)
@@ -141,10 +143,7 @@ export class Sender {
   refused(life: string, number: number): void {
     if (life !== this.life) return
     const flight = all(this.#lives.at(-1)?.flights).find(each => each.number === number)
-    if (flight === undefined) return
-    flight.attempt++
-    flight.after = this.#host.position()
-    this.#later()
+    if (flight !== undefined) this.#again(flight)
   }
 
   /** Sends nothing any more; returns the entries of which nobody knows what becomes. */
@@ -180,23 +179,38 @@ export class Sender {
       const flight: Flight = { ...parcel, ...first, publication: undefined }
       life.flights.push(flight)
       // What comes behind something that is to be sent again would be refused.
-      if (this.#cancel === undefined) this.#publish(life.id, flight)
+      if (this.#cancel === undefined) this.#publish(life, flight)
     }
   }
 
-  #publish(life: string, flight: Flight): void {
-    const { nodeId } = this.#host
-    const bytes = this.#host.seal(flight, life, flight.number)
+  #publish({ id, messageIds }: Life, flight: Flight): void {
+    const bytes = this.#host.seal(flight, id, flight.number)
     flight.publication?.unsubscribe()
-    const { after } = flight
-    flight.publication = this.#stream
-      .publish(bytes, `${nodeId}:${life}:${flight.number}:${flight.attempt}`)
-      .subscribe({ next: position => this.#stored(position, after), error: error => this.#failed(error) })
+    const { attempt } = flight
+    flight.publication = this.#stream.publish(bytes, messageIds(flight.number, attempt)).subscribe({
+      next: publication => {
+        // Else it was seen out of order before its answer came.
+        if (attempt === flight.attempt) this.#stored(flight, publication)
+      },
+      error: error => this.#failed(error),
+    })
   }
 
-  #stored(position: number, after: number): void {
-    if (position <= after) this.#host.rolledBack(position)
-    else this.#host.stored(position)
+  #stored(flight: Flight, { position, isDuplicate }: Publication): void {
+    if (!isDuplicate && position <= flight.after) this.#host.rolledBack(position)
+    // Its id was used up by another message: what was seen up to that position is not on its way any more.
+    else if (isDuplicate && position <= this.#host.position()) this.#again(flight)
+    else {
+      this.#host.stored(position)
+      // It is that of this message if it is seen before it is sent again.
+      if (isDuplicate) this.#later()
+    }
+  }
+
+  #again(flight: Flight): void {
+    flight.attempt++
+    flight.after = this.#host.position()
+    this.#later()
   }
 
   #failed(error: unknown): void {
@@ -211,7 +225,7 @@ export class Sender {
     this.#cancel = this.#host.clock.schedule(delay, () => {
       this.#cancel = undefined
       const life = this.#lives.at(-1)
-      for (const flight of all(life?.flights)) this.#publish(this.life, flight)
+      if (life !== undefined) for (const flight of all(life.flights)) this.#publish(life, flight)
     })
   }
 }

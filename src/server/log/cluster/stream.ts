@@ -39,6 +39,13 @@ export interface SnapshotName {
   readonly size: number
 }
 
+/** What became of a message that was published. */
+export interface Publication {
+  readonly position: number
+  /** The stream has had a message with the same id, at this position; this one is not there. */
+  readonly isDuplicate: boolean
+}
+
 /**
  * What went wrong with a stream, and whether trying again may help. `lost`: no answer, no connection, no quorum; it may have
  * been done or not. `refused`: it was not done, and the same will not be done later either, as a message is too large or
@@ -65,16 +72,17 @@ export interface Stream {
   readonly largest: number
 
   /**
-   * Puts a message into the stream, and emits its position when a quorum has it, once, then completes. What may go wrong:
+   * Puts a message into the stream, and emits its place when a quorum has it, once, then completes. What may go wrong:
    * - The message is lost, and no answer comes, or an error.
    * - The message is there and its answer is lost or late: the outcome is open until the stream has been read as far as
    *   something that was published later and is there.
    * - It is there twice when it was published twice, unless `id` was the same and both came within the time for which the
-   *   stream remembers ids; then the second one emits the position of the first.
+   *   stream remembers ids; then the second one emits the position of the first, as a duplicate. Anybody who may publish
+   *   can use up an id that he knows.
    * - Messages published one after the other come into the stream in that order, but any of them may be missing.
    * - Unsubscribed, it may come into the stream later, even after what was published later by others.
    */
-  publish(bytes: Uint8Array, id: string): Observable<number>
+  publish(bytes: Uint8Array, id: string): Observable<Publication>
 
   /**
    * Messages behind a position, in order, each once while all goes well; never completes. What may go wrong:

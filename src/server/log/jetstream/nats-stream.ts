@@ -1,7 +1,7 @@
 import type { Consumer, ConsumerMessages, JetStreamClient, JsMsg } from '@nats-io/jetstream'
 import { ignoreElements, map, Observable } from 'rxjs'
 import { fromUtf8, utf8 } from '../../../core/util/bytes.js'
-import type { SnapshotName, Stream, StreamBounds, StreamMessage } from '../cluster/stream.js'
+import type { Publication, SnapshotName, Stream, StreamBounds, StreamMessage } from '../cluster/stream.js'
 import type { Opened } from './connection.js'
 import { streamError, whenDone } from './failure.js'
 import { Leftovers } from './leftovers.js'
@@ -36,11 +36,11 @@ export class NatsStream implements Stream {
     this.largest = (opened.nats.info?.max_payload ?? 1024 * 1024) - OVERHEAD
   }
 
-  publish(bytes: Uint8Array, id: string): Observable<number> {
+  publish(bytes: Uint8Array, id: string): Observable<Publication> {
     const { subject } = this.#opened.names
     return whenDone('a message was not acknowledged', () =>
       this.#client.publish(subject, bytes, { msgID: id, timeout: ANSWER }),
-    ).pipe(map(({ seq }) => seq))
+    ).pipe(map(({ seq, duplicate }) => ({ position: seq, isDuplicate: duplicate })))
   }
 
   follow(after: number): Observable<StreamMessage> {
