@@ -34,6 +34,7 @@ interface BridgeFlags extends ConnectionFlags {
   readonly direction: Direction
   readonly px?: number
   readonly maxTopics?: number
+  readonly maxLevels?: number
 }
 
 const HELP = `
@@ -64,6 +65,11 @@ export function addBridge(program: Command, io: Io): void {
   )
   command.option('--px <time>', 'time to live of keys, which begins anew when their topic is published', duration)
   command.option('--max-topics <n>', 'most topics; what comes of others is told and left out (100000)', positiveInteger)
+  command.option(
+    '--max-levels <n>',
+    'most levels of a topic that is published; others are left out (128)',
+    positiveInteger,
+  )
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
   command.action(async () => run(command.optsWithGlobals<BridgeFlags>(), io))
@@ -110,7 +116,7 @@ function told({ keys, key, ...flags }: BridgeFlags): { keys: string; connecting:
 }
 
 function optionsFrom(flags: BridgeFlags, keys: string, connecting: ConnectionFlags, io: Io): RetainedOptions {
-  const { topic, direction, px: expiresIn, maxTopics, clientId } = flags
+  const { topic, direction, px: expiresIn, maxTopics, maxLevels, clientId } = flags
   const { username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = optionsOf(
     connecting,
     io,
@@ -123,6 +129,7 @@ function optionsFrom(flags: BridgeFlags, keys: string, connecting: ConnectionFla
     direction,
     expiresIn,
     ...(maxTopics === undefined ? {} : { maxTopics }),
+    ...(maxLevels === undefined ? {} : { maxLevels }),
     clientId: clientId === undefined ? undefined : `${clientId}-topics`,
     connection: Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)),
   }

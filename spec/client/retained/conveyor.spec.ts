@@ -117,4 +117,39 @@ describe('A conveyor', () => {
     expect(carried).toEqual(['one', 'two'])
     expect(clock.pending).toBe(0)
   })
+
+  it('finds the parcel that stops it: carried again first, and alone in the end', () => {
+    const { belt, carried } = conveyor()
+    const ways = new Map<number, Subject<void>>()
+    const lost: unknown[] = []
+    let isConvicted = false
+    for (let i = 0; i < 100; i++) {
+      const carry = () => {
+        const way = new Subject<void>()
+        ways.set(i, way)
+        return i === 40 && isConvicted ? of(1) : way
+      }
+      const lostAlone = (cause: unknown) => {
+        lost.push(i, cause)
+        isConvicted = true
+      }
+      belt.put(new Parcel(carry, () => carried.push(String(i)), lostAlone))
+    }
+    let stops = 0
+    while (carried.length < 100 && stops < 10) {
+      const underway = Array.from(ways)
+      ways.clear()
+      if (underway.some(([i]) => i === 40) && !isConvicted) {
+        stops++
+        // Those before it have arrived by then.
+        for (const [i, way] of underway) if (stops > 1 && i < 40) way.complete()
+        ways.clear()
+        belt.stop('why')
+        belt.start()
+      } else for (const [, way] of underway) way.complete()
+    }
+    expect(lost).toEqual([40, 'why'])
+    expect(carried).toHaveLength(100)
+    expect(stops).toBeLessThan(5)
+  })
 })

@@ -226,6 +226,7 @@ describe('What a bridge is told wrong', () => {
     expect(wrong({ expiresIn: 0 })).toThrow('`expiresIn`')
     expect(wrong({ expiresIn: 1, direction: 'to-topics' })).toThrow('`expiresIn`')
     expect(wrong({ maxTopics: -1 })).toThrow('`maxTopics`')
+    expect(wrong({ maxLevels: 0 })).toThrow('`maxLevels`')
     expect(wrong({ key: 'a' })).toThrow('`key`')
     expect(() => retained(JSON.parse('{}'), 'mqtt://localhost', TERMS)).toThrow('Expected a store')
   })

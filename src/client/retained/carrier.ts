@@ -1,10 +1,11 @@
 import { defer, EMPTY, type Observable, type Subscription, tap } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Clock } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, reason, StateStoreError } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, ConnectionLostError, reason, StateStoreError } from '../../core/util/errors.js'
 import { bytes } from '../keys/codec.js'
 import type { StoreView } from '../keys/store-view.js'
 import { matching } from '../matching/index.js'
+import { isObjection } from '../session/reconnect.js'
 import type { ServiceSession } from '../session/session.js'
 import type { Entry } from '../watch/entry.js'
 import { Conveyor } from './conveyor.js'
@@ -15,6 +16,10 @@ import type { CarrierEvents, RetainedStats } from './status.js'
 import { TopicSide } from './topic-side.js'
 
 const NOTHING = new Uint8Array()
+/** A message that was alone under way whenever so many connections in a row ended is taken for the cause. */
+const MAX_LOSSES = 3
+/** How many topics are remembered over which the broker ended the connection; the oldest are forgotten first. */
+const MAX_CONVICTED = 1_000
 
 /**
  * Carries values between topics and keys. What a topic has in the order of its broker is what counts: own messages come back,
@@ -29,6 +34,7 @@ export class Carrier {
   readonly #toTopics: Conveyor
   readonly #topics: TopicSide
   #watching: Subscription | undefined
+  readonly #convicted = new Set<string>()
   #epoch = 0
   #isSynced = false
   #isClosed = false
@@ -43,6 +49,7 @@ export class Carrier {
       toKey: link => this.#write(link),
       toTopic: link => this.#publish(link),
       carried: link => this.#carried(link),
+      lostAlone: (link, cause) => this.#lostAlone(link, cause),
       failed: error => events.failed(error),
     })
     const passes = (error: unknown, isFirst: boolean): boolean => this.#passes(error, isFirst)
@@ -136,7 +143,7 @@ export class Carrier {
 
   #lost(cause: StateStoreError): void {
     this.#isSynced = false
-    this.#toTopics.stop()
+    this.#toTopics.stop(cause)
     this.#events.status({ state: 'reconnecting', cause })
   }
 
@@ -169,12 +176,20 @@ export class Carrier {
 
   #publish(link: Link): Observable<unknown> {
     const value = link.stored
-    if (same(value, link.heard)) return EMPTY
+    if (link.isLeftOut || same(value, link.heard) || this.#convicted.has(link.topic)) return EMPTY
     return defer(() => {
-      link.publish(++this.#published)
+      const number = this.#published + 1
+      const objection = this.#topics.objectionTo(link.topic, value ?? NOTHING, number, this.#terms.maxLevels)
+      if (objection !== undefined) {
+        link.isLeftOut = true
+        throw objection
+      }
+      this.#published = number
+      link.publish(number)
       return this.#topics.publish(link.topic, value ?? NOTHING, link.published).pipe(
         tap({
           complete: () => {
+            link.losses = 0
             link.epoch = this.#epoch
             // Which of two came last is told by their order alone.
             if (!link.isCrossed) this.#links.keep(link, 'heard', value)
@@ -182,6 +197,29 @@ export class Carrier {
         }),
       )
     })
+  }
+
+  /** The broker ended the connection, as far as it is known because of this message. Another value may pass. */
+  #lostAlone(link: Link, cause: unknown): void {
+    const isObjected = cause instanceof ConnectionLostError && isObjection(cause.reasonCode)
+    if (!isObjected && ++link.losses < MAX_LOSSES) return
+    link.losses = 0
+    link.isLeftOut = true
+    if (isObjected) this.#convict(link.topic)
+    this.#events.failed(
+      new ConnectionLostError(
+        `The broker of the topics ended the connection over ${JSON.stringify(link.topic)}, which is left out ` +
+          `${isObjected ? 'until the bridge is started again' : 'until its key changes'}; check which topics and sizes it takes`,
+        { cause },
+        isObjected ? cause.reasonCode : undefined,
+      ),
+    )
+  }
+
+  #convict(topic: string): void {
+    this.#convicted.add(topic)
+    const [oldest] = this.#convicted
+    if (this.#convicted.size > MAX_CONVICTED && oldest !== undefined) this.#convicted.delete(oldest)
   }
 
   #carried(link: Link): void {
@@ -227,6 +265,7 @@ export class Carrier {
     if (version && link.version && version.compareTo(link.version) <= 0) return
     link.version = op === 'absent' ? undefined : later(link.version, version)
     if (!this.#links.keep(link, 'stored', value?.length === 0 ? undefined : value)) return
+    link.isLeftOut = false
     // The store may have lost it.
     if (op === 'absent') this.#restore(link)
     else if (this.#isSynced && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)

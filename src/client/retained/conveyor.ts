@@ -9,14 +9,21 @@ export class Parcel {
   readonly carry: () => Observable<unknown>
   /** It is over, for now. */
   readonly carried: () => void
+  /** The conveyor was stopped while it was under way alone, so that it may be the cause. */
+  readonly lostAlone: (cause: unknown) => void
   isWaiting = false
   isUnderway = false
   /** There is something newer than what is under way. */
   isDue = false
 
-  constructor(carry: () => Observable<unknown>, carried: () => void) {
+  constructor(
+    carry: () => Observable<unknown>,
+    carried: () => void,
+    lostAlone: (cause: unknown) => void = () => undefined,
+  ) {
     this.carry = carry
     this.carried = carried
+    this.lostAlone = lostAlone
   }
 
   get isBusy(): boolean {
@@ -29,16 +36,19 @@ const MOST = 64
 
 /**
  * Carries parcels, some at a time, the newest of each. After a fault that passes all wait, ever longer, and go on. Idle
- * until it is started, and after it is stopped; what was under way is carried again.
+ * until it is started, and after it is stopped. Parcels that were under way are carried again, before all others: the first
+ * alone, and one more at a time with each that is carried. So one that stops the conveyor is alone under way in the end.
  */
 export class Conveyor {
   readonly #clock: Clock
   readonly #passes: (error: unknown, isFirst: boolean) => boolean
-  readonly #waiting = new Fifo<Parcel>()
+  #waiting = new Fifo<Parcel>()
   readonly #underway = new Map<Parcel, Subscription>()
   #isStarted = false
   #isGoing = false
   #failures = 0
+  /** How many may be under way at a time. */
+  #window = MOST
   #cancel: (() => void) | undefined
 
   /** @param passes - whether it is worth to try again after an error; `isFirst` if none has come since all went on */
@@ -61,15 +71,24 @@ export class Conveyor {
     this.#go()
   }
 
-  stop(): void {
+  /** @param cause - reported to a parcel that is under way alone */
+  stop(cause?: unknown): void {
     this.#isStarted = false
     this.#cancel?.()
     this.#cancel = undefined
-    for (const [parcel, carrying] of Array.from(this.#underway)) {
+    const underway = Array.from(this.#underway)
+    if (underway.length === 0) return
+    const later = this.#waiting
+    this.#waiting = new Fifo<Parcel>()
+    this.#window = 1
+    for (const [parcel, carrying] of underway) {
       carrying.unsubscribe()
       this.#over(parcel)
       this.put(parcel)
     }
+    for (const parcel of later) this.#waiting.push(parcel)
+    const [only] = underway
+    if (only !== undefined && underway.length === 1) only[0].lostAlone(cause)
   }
 
   #go(): void {
@@ -81,7 +100,7 @@ export class Conveyor {
   }
 
   #next(): Parcel | undefined {
-    const isOpen = this.#isStarted && this.#cancel === undefined && this.#underway.size < MOST
+    const isOpen = this.#isStarted && this.#cancel === undefined && this.#underway.size < this.#window
     return isOpen ? this.#waiting.shift() : undefined
   }
 
@@ -95,12 +114,14 @@ export class Conveyor {
       // What is thrown is a fault like any other.
       defer(parcel.carry).subscribe({
         error: error => {
+          this.#widen()
           const isDue = this.#over(parcel)
           if (this.#passes(error, this.#cancel === undefined)) this.#later(parcel)
           else this.#carried(parcel, isDue)
         },
         complete: () => {
           this.#failures = 0
+          this.#widen()
           this.#carried(parcel, this.#over(parcel))
         },
       }),
@@ -111,6 +132,10 @@ export class Conveyor {
     if (isDue) this.put(parcel)
     parcel.carried()
     this.#go()
+  }
+
+  #widen(): void {
+    this.#window = Math.min(MOST, this.#window + 1)
   }
 
   #over(parcel: Parcel): boolean {

@@ -34,6 +34,10 @@ export class Link {
   isStale = false
   /** The newest change of the key that came while it was being written. */
   held: Entry<Uint8Array> | undefined
+  /** The broker does not take the key's value: it is not published until the key changes. */
+  isLeftOut = false
+  /** How often in a row the connection ended while its message was under way alone. */
+  losses = 0
   /** Number of the last message that was published to the topic. */
   published = 0
   /** Somebody else has published since that one was. */
@@ -48,7 +52,11 @@ export class Link {
     this.key = key
     const carried = (): void => carry.carried(this)
     this.toKey = new Parcel(() => carry.toKey(this), carried)
-    this.toTopic = new Parcel(() => carry.toTopic(this), carried)
+    this.toTopic = new Parcel(
+      () => carry.toTopic(this),
+      carried,
+      cause => carry.lostAlone(this, cause),
+    )
   }
 
   get isIdle(): boolean {
@@ -87,6 +95,8 @@ export interface Carry {
   readonly toTopic: (link: Link) => Observable<unknown>
   /** One of its parcels was carried, or given up. */
   readonly carried: (link: Link) => void
+  /** The connection to the topics ended while its message alone was under way. */
+  readonly lostAlone: (link: Link, cause: unknown) => void
   /** There is no room for something. */
   readonly failed: (error: StateStoreError) => void
 }

@@ -38,6 +38,11 @@ export interface RetainedOptions {
    * keys, unless with `to-keys`, end the bridge with `overflow`.
    */
   readonly maxTopics?: number
+  /**
+   * Most levels of a topic that is published; a key whose topic has more is reported on `errors$` and left out. Default 128,
+   * as brokers have their own limits, and some end the connection over one level more.
+   */
+  readonly maxLevels?: number
   /** MQTT client id at the broker of the topics. Default a random one. */
   readonly clientId?: string | undefined
   /** How to connect to that broker. Default by its address alone. */
@@ -50,6 +55,7 @@ export interface Terms {
   readonly direction: 'to-keys' | 'to-topics' | 'both'
   readonly expiresIn: number | undefined
   readonly maxTopics: number
+  readonly maxLevels: number
   readonly clientId: string | undefined
   readonly connection: Connecting
 }
@@ -58,13 +64,24 @@ const DIRECTIONS = ['to-keys', 'to-topics', 'both']
 
 /** Reads options. Throws {@link ArgumentError}. */
 export function termsOf(options: RetainedOptions): Terms {
-  const { topic, keys, direction = 'to-keys', expiresIn, maxTopics = 100_000, clientId, connection = {} } = options
-  checkOptionNames('retained', options, { topic, keys, direction, expiresIn, maxTopics, clientId, connection })
+  const { topic, keys, direction = 'to-keys', expiresIn, maxTopics = 100_000 } = options
+  const { maxLevels = 128, clientId, connection = {} } = options
+  checkOptionNames('retained', options, {
+    topic,
+    keys,
+    direction,
+    expiresIn,
+    maxTopics,
+    maxLevels,
+    clientId,
+    connection,
+  })
   if (!DIRECTIONS.includes(direction))
     throw new ArgumentError(`Expected \`direction\` to be one of ${DIRECTIONS.join(', ')}, got \`${shown(direction)}\``)
   if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
   if (expiresIn !== undefined && direction === 'to-topics')
     throw new ArgumentError('`expiresIn` is of keys that are written, and with `to-topics` none are')
   checkPositiveInteger('maxTopics', maxTopics)
-  return { pattern: patternOf(topic, keys), direction, expiresIn, maxTopics, clientId, connection }
+  checkPositiveInteger('maxLevels', maxLevels)
+  return { pattern: patternOf(topic, keys), direction, expiresIn, maxTopics, maxLevels, clientId, connection }
 }

@@ -9,7 +9,7 @@ export interface Pattern {
   readonly glob: string
   /** The key of a topic; `undefined` for one that has none. */
   toKey(topic: string): string | undefined
-  /** The topic of a key; `undefined` for one that has none. */
+  /** The topic of a key, which brokers may not take; `undefined` for one that has none. */
   toTopic(key: string): string | undefined
 }
 
@@ -45,7 +45,6 @@ export function patternOf(filter: string, key: string): Pattern {
       const found = keys.exec(text)
       if (found === null) return undefined
       const values = wildcards.map(name => found[1 + names.indexOf(name)] ?? '')
-      if (values.some(value => NOT_IN_TOPICS.test(value))) return undefined
       let next = 0
       const topic = filter.split('/').map(level => (level === '+' || level === '#' ? values[next++] : level))
       const name = topic.join('/')

@@ -93,7 +93,7 @@ export function retained(store: StoreView, from: string | readonly string[], opt
   const limits = { maximumPacketSize: LARGEST_PACKET, receiveMaximum: RECEIVE_MAXIMUM, sessionExpiry: SESSION_EXPIRY }
   const session = openServiceSession(
     { ...connection, ...limits, urls, clientId, keepAlive, connectTimeout, cleanStart: false },
-    { strategy: backingOff(reconnect), credentials, backoff: reconnect },
+    { strategy: backingOff(reconnect), credentials, backoff: reconnect, isPersistent: true },
     systemClock,
     true,
   )

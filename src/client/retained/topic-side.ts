@@ -1,7 +1,9 @@
 import { Observable } from 'rxjs'
+import type { Publish } from '../../core/mqtt5/publish.js'
+import { isPublishable, MAX_PUBLISHABLE_BYTES } from '../../core/mqtt5/topic.js'
 import { sameBytes, toHex, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { ConnectionRefusedError, type StateStoreError } from '../../core/util/errors.js'
+import { ArgumentError, ConnectionRefusedError, type StateStoreError } from '../../core/util/errors.js'
 import { randomBytes } from '../../core/util/random.js'
 import { Granting, type Wanted } from '../session/granting.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../session/session.js'
@@ -37,6 +39,7 @@ export class TopicSide {
   readonly #marker = `rx-statestore/v1/bridge/${this.#id}`
   #mark = utf8('')
   #marks = 0
+  #maximumPacketSize = Number.POSITIVE_INFINITY
   #isSynced = false
   #whenClosed: () => void = () => undefined
   #isClosed = false
@@ -62,9 +65,8 @@ export class TopicSide {
   /** Publishes, retained; completes when the broker has it. It never does when the connection is lost first. */
   publish(topic: string, payload: Uint8Array, number: number): Observable<never> {
     return new Observable(subscriber => {
-      const userProperties = { [ORIGIN]: `${this.#id} ${number}` }
       this.#session.publish(
-        { topic, payload, userProperties },
+        this.#messageOf(topic, payload, number),
         refusal => {
           if (refusal === undefined || refusal.status === NO_MATCHING_SUBSCRIBERS) subscriber.complete()
           else subscriber.error(refusal)
@@ -83,7 +85,28 @@ export class TopicSide {
     })
   }
 
-  #connected({ retain }: ConnectionInfo): void {
+  /** Why a message is not to be published at all; `undefined` if nothing is known against it. */
+  objectionTo(topic: string, payload: Uint8Array, number: number, maxLevels: number): ArgumentError | undefined {
+    if (!isPublishable(topic, maxLevels))
+      return new ArgumentError(
+        `The key of topic ${JSON.stringify(topic.slice(0, 200))} is not published, as brokers may end the connection over ` +
+          `it: a topic may have ${maxLevels} levels (\`maxLevels\`), ${MAX_PUBLISHABLE_BYTES} bytes, and no wildcards or ` +
+          'control characters; give the key another name',
+      )
+    const size = this.#session.sizeOf(this.#messageOf(topic, payload, number))
+    if (size <= this.#maximumPacketSize) return undefined
+    return new ArgumentError(
+      `The value for topic ${JSON.stringify(topic)} is not published: it takes ${size} bytes, and the broker takes packets ` +
+        `of ${this.#maximumPacketSize} bytes; write less, or let the broker take more`,
+    )
+  }
+
+  #messageOf(topic: string, payload: Uint8Array, number: number): Publish {
+    return { topic, payload, userProperties: { [ORIGIN]: `${this.#id} ${number}` } }
+  }
+
+  #connected({ retain, maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
+    this.#maximumPacketSize = maximumPacketSize
     if (!retain)
       throw new ConnectionRefusedError('The broker keeps no retained messages, so that there is nothing to carry')
     this.#isSynced = false

@@ -44,3 +44,20 @@ export const isElsewhere = (reasonCode: number | undefined): boolean => reasonCo
 /** Whether a reason code of CONNACK or DISCONNECT makes connecting again pointless. */
 export const isFatalReason = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && FATAL_REASONS.has(reasonCode)
+
+/** Reasons with which a broker objects to what it was sent (MQTT 5.0, section 2.4). */
+const OBJECTIONS: ReadonlySet<number> = new Set([
+  129, // malformed packet
+  130, // protocol error
+  135, // not authorized
+  144, // topic name invalid
+  148, // topic alias invalid
+  149, // packet too large
+  153, // payload format invalid
+  154, // retain not supported
+  155, // QoS not supported
+])
+
+/** Returns whether a reason code of DISCONNECT says that the broker ended the connection over something it was sent. */
+export const isObjection = (reasonCode: number | undefined): boolean =>
+  reasonCode !== undefined && OBJECTIONS.has(reasonCode)

@@ -1,3 +1,4 @@
+import { utf8 } from '../util/bytes.js'
 import { protocolError } from './packet-error.js'
 
 /** Whether a text can be the topic of a message: not empty, without wildcards (MQTT 5.0, sections 4.7.1 and 4.7.3). */
@@ -31,4 +32,17 @@ function hasWildcardsInPlace(filter: string): boolean {
 /** Throws unless it can be the topic of a message, or one to answer to (MQTT 5.0, sections 3.3.2.1 and 3.3.2.3.5). */
 export function checkTopicName(topic: string): void {
   if (!isTopicName(topic)) throw protocolError('A topic name is empty or has wildcards')
+}
+
+/** UTF-8. EMQX 4 takes no more. */
+export const MAX_PUBLISHABLE_BYTES = 4_096
+/** A receiver may end the connection over these (MQTT 5.0, section 1.5.4): control characters, non-characters, surrogates. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const FORBIDDEN_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\ufdd0-\ufdef]|[\ufffe\uffff]|\p{Cs}/u
+
+/** Returns whether every broker that allows so many levels can be expected to take a message to the topic. */
+export function isPublishable(topic: string, maxLevels: number): boolean {
+  if (!isTopicName(topic) || topic.split('/', maxLevels + 1).length > maxLevels) return false
+  if (3 * topic.length > MAX_PUBLISHABLE_BYTES && utf8(topic).length > MAX_PUBLISHABLE_BYTES) return false
+  return !FORBIDDEN_CHARACTERS.test(topic)
 }

@@ -1,4 +1,5 @@
 import type { Content } from '../../core/mqtt5/publish.js'
+import { isPublishable } from '../../core/mqtt5/topic.js'
 import { PROPERTY } from '../../core/protocol/properties.js'
 import { toHex, utf8 } from '../../core/util/bytes.js'
 import { isTopicName, responseRefusal } from '../service/access.js'
@@ -14,11 +15,6 @@ export type Identity =
 
 /** Those of known clients have eight. Mosquitto ends a connection over 202 and AWS over nine; others have their own limits. */
 const MAX_RESPONSE_LEVELS = 16
-/** UTF-8. EMQX 4 takes no more. */
-const MAX_RESPONSE_BYTES = 4_096
-/** A receiver may end the connection over these (MQTT 5.0, section 1.5.4): control characters and non-characters. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const FORBIDDEN_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\ufdd0-\ufdef]|[\ufffe\uffff]/u
 
 const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
 
@@ -35,7 +31,7 @@ export function identityOf(message: Content, vouched: string | undefined): Ident
   const [, owner] = RESPONSE_TOPIC.exec(responseTopic ?? '') ?? []
   if (responseTopic === undefined || owner === undefined || !isTopicName(responseTopic) || /[+#]/.test(responseTopic))
     return undefined
-  if (!isPublishable(responseTopic)) return { unanswerable: owner }
+  if (!isPublishable(responseTopic, MAX_RESPONSE_LEVELS)) return { unanswerable: owner }
   if (vouched === undefined) return { clientId: nameOf(owner, userProperties[PROPERTY.sourceId]) }
   const value = userProperties[vouched]
   if (value === undefined)
@@ -52,11 +48,4 @@ export function identityOf(message: Content, vouched: string | undefined): Ident
 function nameOf(owner: string, source: string | readonly string[] | undefined): string {
   const isHidden = typeof source === 'string' && toHex(utf8(source)) === owner.toUpperCase()
   return isHidden ? source : owner
-}
-
-/** Whether every broker can be expected to take a message to the topic. */
-function isPublishable(topic: string): boolean {
-  if (topic.split('/', MAX_RESPONSE_LEVELS + 1).length > MAX_RESPONSE_LEVELS) return false
-  if (3 * topic.length > MAX_RESPONSE_BYTES && utf8(topic).length > MAX_RESPONSE_BYTES) return false
-  return !FORBIDDEN_CHARACTERS.test(topic)
 }

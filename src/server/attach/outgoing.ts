@@ -1,3 +1,4 @@
+import { isObjection } from '../../client/session/reconnect.js'
 import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/publish.js'
 import { Fifo } from '../../core/util/fifo.js'
@@ -36,19 +37,6 @@ const OVERHEAD = 500
 const MAX_LOSSES = 3
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
 const NO_MATCHING_SUBSCRIBERS = 16
-/** Reasons with which a broker objects to what it was sent (MQTT 5.0, section 2.4). */
-const OBJECTIONS: ReadonlySet<number | undefined> = new Set([
-  129, // malformed packet
-  130, // protocol error
-  135, // not authorized
-  144, // topic name invalid
-  148, // topic alias invalid
-  149, // packet too large
-  153, // payload format invalid
-  154, // retain not supported
-  155, // QoS not supported
-])
-
 /**
  * Answers and notifications on their way to the broker, in their order: never more unacknowledged than it takes, and those
  * that had no PUBACK once more when the connection is back and the broker kept the session. They have new packet ids then,
@@ -146,14 +134,14 @@ export class Outgoing {
 
   /** A message was alone in flight when the connection ended. */
   #suspect(parcel: Parcel, reasonCode: number | undefined): void {
-    const isObjection = OBJECTIONS.has(reasonCode)
+    const isObjected = isObjection(reasonCode)
     parcel.losses++
-    if (!isObjection && parcel.losses < MAX_LOSSES) return
+    if (!isObjected && parcel.losses < MAX_LOSSES) return
     this.#suspects = this.#without(this.#suspects, suspect => suspect === parcel)
     const { message, done } = parcel
     const isAnswer = message.correlationData !== undefined
     // Without a word of the broker it may have been chance, and another notification may pass.
-    if (isAnswer || isObjection) this.#poison.add(message)
+    if (isAnswer || isObjected) this.#poison.add(message)
     if (!isAnswer) this.#lost = true
     done(undefined)
     this.#dropped({ message, reasonCode, cause: 'connection-ended' })

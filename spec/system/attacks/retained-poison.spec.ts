@@ -1,0 +1,107 @@
+import { connectAsync } from 'mqtt'
+import { lastValueFrom } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock, text } from '../../../src/client/index.js'
+import { type RetainedOptions, retained } from '../../../src/client/retained/index.js'
+import { Mosquitto } from '../../support/mosquitto.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { objecting } from './support/objecting-link.js'
+
+const ROUNDS = 100
+/** A store and the timers of a busy machine are part of what is measured, ms. */
+const NOISE_MS = 50
+
+/** A bridge from keys to the topics of Mosquitto, and a client that writes keys and waits for their topics. */
+async function openBridge(lines: readonly string[], options: Partial<RetainedOptions>, isPoison?: RegExp) {
+  const broker = await Mosquitto.start({ lines })
+  onTestFinished(async () => broker.stop())
+  const { store } = await openStore({ clock: systemClock })
+  const client = openClient(store.url)
+  const link = isPoison && (await objecting(broker.port, ({ topic }) => isPoison.test(topic), undefined))
+  const bridge = retained(client, link?.url ?? broker.url, {
+    topic: 'plant/#',
+    keys: '{#}',
+    direction: 'to-topics',
+    connection: { reconnect: { maximum: 50 } },
+    ...options,
+  })
+  onTestFinished(async () => bridge.close())
+  const status = record(bridge.status$)
+  const errors = record(bridge.errors$)
+  const seen = new Map<string, string>()
+  const subscriber = await connectAsync(broker.url, { protocolVersion: 5, reconnectPeriod: 0 })
+  onTestFinished(async () => subscriber.endAsync(true))
+  const waiting = new Map<string, () => void>()
+  subscriber.on('message', (topic, payload) => {
+    seen.set(topic, String(payload))
+    waiting.get(`${topic}=${payload}`)?.()
+  })
+  await subscriber.subscribeAsync('plant/#', { qos: 1 })
+  await status.until(({ values }) => values.at(-1)?.state === 'live')
+  const set = (key: string, value: string) => lastValueFrom(client.key(key, text).set(value))
+  /** Writes a key and waits until its topic has the value; ms. */
+  const carry = async (key: string, value: string): Promise<number> => {
+    const began = performance.now()
+    const arrived = new Promise<void>(resolve => waiting.set(`plant/${key}=${value}`, resolve))
+    await set(key, value)
+    await arrived
+    return performance.now() - began
+  }
+  const p99 = async (name: string): Promise<number> => {
+    const took: number[] = []
+    for (let i = 0; i < ROUNDS; i++) took.push(await carry('innocent', `${name} ${i}`))
+    return took.sort((a, b) => a - b)[Math.floor(ROUNDS * 0.99) - 1] ?? Number.NaN
+  }
+  return { status, errors, seen, set, carry, p99, link }
+}
+
+const deep = (levels: number): string => Array.from({ length: levels - 1 }, () => 'a').join('/')
+
+describe('a key whose topic or value a broker ends the connection over', () => {
+  it.each([
+    ['too many levels', [], deep(211), 'v'],
+    ['control characters', [], 'a\u0001b', 'v'],
+    ['a wildcard', [], 'a/+/b', 'v'],
+    ['a value larger than a packet', ['max_packet_size 2000'], 'big', 'x'.repeat(5_000)],
+  ])('with %s is reported once, and all other keys are carried as before', async (_, lines, key, value) => {
+    const { status, errors, set, p99 } = await openBridge(lines, {})
+    const quiet = await p99('quiet')
+    await set(key, value)
+    await errors.until(({ values }) => values.length > 0)
+    expect(await p99('beside')).toBeLessThan(Math.max(3 * quiet, NOISE_MS))
+    expect(errors.values.map(({ code }) => code)).toEqual(['argument'])
+    expect(status.values.at(-1)).toEqual({ state: 'live' })
+    expect(status.values.some(({ state }) => state === 'reconnecting')).toBe(false)
+  })
+
+  it('is found among a hundred when the broker says why, and stays out whatever its value', async () => {
+    const { status, errors, set, carry, seen } = await openBridge([], { maxLevels: 300 })
+    const writes = Array.from({ length: 100 }, (_, i) => carry(`k${i}`, 'v'))
+    await set(deep(211), 'v')
+    await errors.until(({ values }) => values.length > 0)
+    await Promise.all(writes)
+    expect(seen.size).toBe(100)
+    expect(errors.values).toMatchObject([{ code: 'connection-lost', reasonCode: 130 }])
+    await status.until(({ values }) => values.at(-1)?.state === 'live')
+    const connections = status.values.length
+    await set(deep(211), 'another')
+    await carry('innocent', 'v')
+    expect(status.values.length).toBe(connections)
+    expect(errors.values).toHaveLength(1)
+  })
+
+  it('is found among a hundred when the broker says nothing', async () => {
+    const { status, errors, set, carry, seen, link } = await openBridge([], {}, /poison/)
+    const writes = Array.from({ length: 100 }, (_, i) => carry(`k${i}`, 'v'))
+    await set('poison', 'v')
+    await errors.until(({ values }) => values.length > 0)
+    await Promise.all(writes)
+    expect(seen.size).toBe(100)
+    expect(errors.values).toMatchObject([{ code: 'connection-lost', reasonCode: undefined }])
+    await status.until(({ values }) => values.at(-1)?.state === 'live')
+    const connections = link?.connections
+    await carry('innocent', 'v')
+    expect(link?.connections).toBe(connections)
+  })
+})
