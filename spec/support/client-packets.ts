@@ -1,80 +1,82 @@
-import { FIXED_FLAGS, LONGEST_HEADER, putVarint, sizeOfVarint } from '../../src/core/mqtt5/layout.js'
-import { TYPES } from '../../src/core/mqtt5/packet-type.js'
-import type { ClientPacket, Connect, Version, Will } from '../../src/core/mqtt5/packets.js'
-import { writeProperties } from '../../src/core/mqtt5/write-properties.js'
-import { Writer } from '../../src/core/mqtt5/writer.js'
+import type { ClientPacket, Connect, UserProperties, Version, Will } from '../../src/core/mqtt5/packets.js'
+import { type Bytes, binary, PINGREQ, PROPERTY, packet, properties, text, uint16 } from './packets.js'
 
 /** Writes a packet of a client, all of it: what `decodePacket` reads. */
-export function encodeClientPacket(packet: ClientPacket, version: Version): Uint8Array {
-  const writer = new Writer(64)
-  writer.at = LONGEST_HEADER
-  write(writer, packet, version)
-  const length = writer.at - LONGEST_HEADER
-  const start = LONGEST_HEADER - 1 - sizeOfVarint(length)
-  const fixed = ['pubrel', 'subscribe', 'unsubscribe'].includes(packet.type) ? FIXED_FLAGS : 0
-  writer.bytes[start] = (TYPES[packet.type] << 4) | fixed
-  putVarint(writer.bytes, start + 1, length)
-  return writer.bytes.slice(start, writer.at)
-}
-
-function write(writer: Writer, packet: ClientPacket, version: Version): void {
-  switch (packet.type) {
+export function encodeClientPacket(of: ClientPacket, version: Version): Buffer {
+  const own = version === 5 ? propertiesOf(of) : []
+  switch (of.type) {
     case 'connect':
-      writeConnect(writer, packet)
-      return
-    case 'subscribe':
-      writer.uint16(packet.packetId)
-      if (version === 5) writeProperties(writer, packet.type, packet)
-      for (const { filter, qos, noLocal, retainAsPublished, retainHandling } of packet.subscriptions) {
-        writer.text(filter)
-        writer.byte(qos | (Number(noLocal) << 2) | (Number(retainAsPublished) << 3) | (retainHandling << 4))
-      }
-      return
+      return connect(of, own)
+    case 'subscribe': {
+      const filters = of.subscriptions.flatMap(({ filter, qos, noLocal, retainAsPublished, retainHandling }) => [
+        text(filter),
+        [qos | (Number(noLocal) << 2) | (Number(retainAsPublished) << 3) | (retainHandling << 4)],
+      ])
+      return packet(0x82, uint16(of.packetId), own, ...filters)
+    }
     case 'unsubscribe':
-      writer.uint16(packet.packetId)
-      if (version === 5) writeProperties(writer, packet.type, packet)
-      for (const filter of packet.filters) writer.text(filter)
-      return
-    case 'pingreq':
-    case 'pingresp':
-      return
+      return packet(0xa2, uint16(of.packetId), own, ...of.filters.map(text))
     case 'disconnect':
     case 'auth':
-      if (version === 4) return
-      writer.byte(packet.reasonCode)
-      writeProperties(writer, packet.type, packet)
-      return
+      return packet(of.type === 'auth' ? 0xf0 : 0xe0, version === 5 ? [of.reasonCode] : [], own)
+    case 'puback':
+    case 'pubrec':
+    case 'pubrel':
+    case 'pubcomp': {
+      const header = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, pubcomp: 0x70 }[of.type]
+      return packet(header, uint16(of.packetId), version === 5 ? [of.reasonCode] : [], own)
+    }
     default:
-      writer.uint16(packet.packetId)
-      if (version === 4) return
-      writer.byte(packet.reasonCode)
-      writeProperties(writer, packet.type, packet)
+      return PINGREQ
   }
 }
 
-function writeConnect(writer: Writer, packet: Connect): void {
-  const { version, will, username, password, cleanStart } = packet
-  writer.text('MQTT')
-  writer.byte(version)
+function connect(of: Connect, own: Bytes): Buffer {
+  const { version, will, username, password, cleanStart } = of
   const ofWill = will === undefined ? 0 : 0b100 | (will.qos << 3) | (Number(will.retain) << 5)
   const ofUser = (Number(password !== undefined) << 6) | (Number(username !== undefined) << 7)
-  writer.byte((Number(cleanStart) << 1) | ofWill | ofUser)
-  writer.uint16(packet.keepAlive)
-  if (version === 5) writeProperties(writer, 'connect', packet)
-  writer.text(packet.clientId)
-  if (will !== undefined) writeWill(writer, will, version)
-  if (username !== undefined) writer.text(username)
-  if (password !== undefined) writer.binary(password)
+  const flags = (Number(cleanStart) << 1) | ofWill | ofUser
+  const willProperties = will && version === 5 ? propertiesOf(will) : []
+  return packet(
+    0x10,
+    ...[text('MQTT'), [version, flags], uint16(of.keepAlive), own, text(of.clientId), willProperties],
+    ...(will ? [text(will.topic), binary(will.payload)] : []),
+    ...(username === undefined ? [] : [text(username)]),
+    ...(password === undefined ? [] : [binary(password)]),
+  )
 }
 
-function writeWill(writer: Writer, will: Will, version: Version): void {
-  const { delay, messageExpiry, responseTopic, correlationData } = will
-  const userProperties = Object.entries(will.userProperties).flatMap(([name, value]) =>
-    [value].flat().map(one => [name, one] as const),
-  )
-  if (version === 5) {
-    writeProperties(writer, 'will', { willDelay: delay, messageExpiry, responseTopic, correlationData, userProperties })
-  }
-  writer.text(will.topic)
-  writer.binary(will.payload)
+/** How each field that is a property is written. */
+const WRITTEN: Readonly<Record<string, (value: never) => Bytes>> = {
+  sessionExpiry: PROPERTY.sessionExpiry,
+  receiveMaximum: PROPERTY.receiveMaximum,
+  maximumPacketSize: PROPERTY.maximumPacketSize,
+  topicAliasMaximum: PROPERTY.topicAliasMaximum,
+  requestResponseInformation: (value: boolean) => PROPERTY.requestResponseInformation(Number(value)),
+  requestProblemInformation: (value: boolean) => PROPERTY.requestProblemInformation(Number(value)),
+  authenticationMethod: PROPERTY.authenticationMethod,
+  authenticationData: PROPERTY.authenticationData,
+  subscriptionId: PROPERTY.subscriptionId,
+  reasonString: PROPERTY.reasonString,
+  delay: PROPERTY.willDelay,
+  messageExpiry: PROPERTY.messageExpiry,
+  responseTopic: PROPERTY.responseTopic,
+  correlationData: PROPERTY.correlationData,
+  userProperties: (pairs: UserProperties | Will['userProperties']) =>
+    Buffer.concat(pairsOf(pairs).map(([name, value]) => PROPERTY.user(name, value))),
 }
+
+const pairsOf = (given: UserProperties | Will['userProperties']): UserProperties =>
+  isList(given)
+    ? given
+    : Object.entries(given).flatMap(([name, value]) => [value].flat().map(one => [name, one] as const))
+
+const isList = (given: UserProperties | Will['userProperties']): given is UserProperties => Array.isArray(given)
+
+const propertiesOf = (of: ClientPacket | Will): Bytes =>
+  properties(
+    ...Object.entries(of).flatMap(([field, value]): Bytes[] => {
+      const write = WRITTEN[field]
+      return write === undefined || value === undefined ? [] : [Reflect.apply(write, undefined, [value])]
+    }),
+  )

@@ -1,11 +1,8 @@
 import type { Observable } from 'rxjs'
 import type { Context } from 'rxjs-marbles'
-import { onTestFinished, vi } from 'vitest'
-import { StateStore } from '../../src/client/connect/client.js'
-import type { Clock } from '../../src/core/util/clock.js'
 import { ConnectionLostError } from '../../src/core/util/errors.js'
-import { START } from './manual-clock.js'
-import { type Answer, FakeSession, type WireRequest } from './operator-session.js'
+import { found, marbleStore } from './marble-store.js'
+import type { Answer, Script, WireRequest } from './operator-session.js'
 
 /** How long the store takes to answer, ms. */
 const DELAY = 10
@@ -22,41 +19,20 @@ export interface GlobStore {
 
 /** A client whose time is that of a marble test, before a store whose keys the spec changes, told of or not. */
 export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore = {}) {
-  vi.spyOn(Math, 'random').mockReturnValue(0)
-  onTestFinished(() => void vi.restoreAllMocks())
   const { scheduler } = m
-  let [pending, version, asked] = [0, 1, 0]
+  let [version, asked] = [1, 0]
   const keys = new Map<string, { value: string; version: number }>()
-  const clock: Clock = {
-    now: () => START + scheduler.now(),
-    monotonic: () => scheduler.now(),
-    schedule(delay, task) {
-      pending++
-      let isOver = false
-      const end = (): void => {
-        if (!isOver) pending--
-        isOver = true
-      }
-      const action = scheduler.schedule(() => {
-        end()
-        task()
-      }, delay)
-      return () => {
-        end()
-        action.unsubscribe()
-      }
-    },
-  }
   const sent: string[] = []
   const muted = new Set<string>()
-  const session = new FakeSession(request => {
+  const script: Script = request => {
     const { verb, key, rest } = request
     sent.push([scheduler.now(), verb, key, ...rest].join(' '))
     const isAsked = verb === 'GLOBNOTIFY' && rest.length === 0
     const payload = isAsked ? glob[Math.min(asked++, glob.length - 1)] : '+OK'
     if ([`${verb} ${key}`, ...rest].some(words => muted.has(words))) return m.cold('-')
     return payload === undefined ? m.cold('-') : later(() => answerTo(request, payload))
-  })
+  }
+  const { clock, session, store } = marbleStore(m, script, verifyEvery ? { verifyEvery } : {})
 
   // What the store has is what it has when it gets the request.
   function later(answer: () => Answer): Observable<Answer> {
@@ -70,10 +46,7 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
       return { payload: `*1\r\n*${names.length}\r\n${names.join('')}` }
     }
     if (verb !== 'GET') return { payload: `${payload}\r\n`, properties: place }
-    const record = keys.get(key)
-    if (record === undefined) return { payload: '$-1\r\n', properties: place }
-    const { value } = record
-    return { payload: `$${value.length}\r\n${value}\r\n`, properties: { __stat: '200', __ts: `${record.version}:0:S` } }
+    return found(keys.get(key), version)
   }
 
   /** Changes a key without a word. */
@@ -89,8 +62,6 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
     session.notify(key, value === undefined ? 'delete' : { set: value }, version)
   }
 
-  const options = { clock, timeout: 1_000, queueLimit: 100, stopDelay: 0, ...(verifyEvery && { verifyEvery }) }
-  const store = new StateStore(session, options)
   session.connect()
   // Virtual time ends when nothing is left to do, and what is verified never is.
   scheduler.schedule(() => void store.close(), END)
@@ -106,7 +77,7 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
     connect: () => session.connect(),
     disconnect: () => session.disconnect(new ConnectionLostError()),
     /** Timers that were neither run nor cancelled. */
-    pending: () => pending,
+    pending: () => clock.pending,
     at: (time: number, task: () => void) => void scheduler.schedule(task, time),
   }
 }

@@ -1,11 +1,8 @@
 import type { Observable } from 'rxjs'
 import type { Context } from 'rxjs-marbles'
-import { onTestFinished, vi } from 'vitest'
-import { StateStore } from '../../src/client/connect/client.js'
 import type { LeaseState } from '../../src/client/lease/lease-state.js'
-import type { Clock } from '../../src/core/util/clock.js'
-import { START } from './manual-clock.js'
-import { type Answer, FakeSession, type WireRequest } from './operator-session.js'
+import { marbleStore } from './marble-store.js'
+import type { Answer, Script, WireRequest } from './operator-session.js'
 
 /** The pause before a free lease is asked for, ms: the least there is, as chance is switched off. */
 export const JITTER = 25
@@ -24,31 +21,19 @@ export interface Answers {
 
 /** A client whose time is that of a marble test, before a store that answers by rote. */
 export function leaseBench(m: Context, answers: Answers) {
-  vi.spyOn(Math, 'random').mockReturnValue(0)
-  onTestFinished(() => void vi.restoreAllMocks())
-  const { scheduler } = m
-  const wall = { ahead: 0 }
-  const clock: Clock = {
-    now: () => START + scheduler.now() + wall.ahead,
-    monotonic: () => scheduler.now(),
-    schedule(delay, task) {
-      const action = scheduler.schedule(task, delay)
-      return () => action.unsubscribe()
-    },
-  }
   const counts: Record<string, number> = {}
-  const session = new FakeSession(request => {
+  const script: Script = request => {
     const nth = counts[request.verb] ?? 0
     counts[request.verb] = nth + 1
     const answer = answerTo(request, nth, answers)
     if (answer === undefined) return m.cold<Answer>('-')
     return m.cold<Answer>(answers.delay ? `${answers.delay}ms a` : 'a', { a: answer })
-  })
-  const store = new StateStore(session, { clock, timeout: 10_000, queueLimit: 100, stopDelay: 0 })
+  }
+  const { clock, session, store } = marbleStore(m, script, { timeout: 10_000 })
   session.connect()
   /** Requests on their way so far, in words. */
   const sent = (): string[] => session.requests.map(({ verb, rest }) => [verb, ...rest].join(' '))
-  return { store, session, clock, wall, sent }
+  return { store, session, clock, wall: clock, sent }
 }
 
 function answerTo({ verb }: WireRequest, nth: number, answers: Answers): Answer | undefined {

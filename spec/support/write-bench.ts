@@ -1,13 +1,10 @@
 import { map, type Observable } from 'rxjs'
 import type { Context } from 'rxjs-marbles'
-import { onTestFinished, vi } from 'vitest'
-import { StateStore } from '../../src/client/connect/client.js'
 import { StateStoreError, text } from '../../src/client/index.js'
 import { type OptimisticOptions, type OptimisticState, optimistic } from '../../src/client/optimistic/index.js'
-import type { Clock } from '../../src/core/util/clock.js'
 import { ConnectionLostError } from '../../src/core/util/errors.js'
-import { START } from './manual-clock.js'
-import { type Answer, FakeSession, type WireRequest } from './operator-session.js'
+import { found, marbleStore } from './marble-store.js'
+import type { Answer, WireRequest } from './operator-session.js'
 
 /** How long the store takes to answer, ms; it has done by then at once. */
 const DELAY = 10
@@ -28,26 +25,16 @@ export function inWords({ value, state, error, late }: OptimisticState<string>):
 
 /** A page that writes the key `k` of a store that has `a`, in the time of a marble test. */
 export function writeBench(m: Context, options: OptimisticOptions<string> = {}, { echo = 12 }: WriteStore = {}) {
-  vi.spyOn(Math, 'random').mockReturnValue(0)
-  onTestFinished(() => void vi.restoreAllMocks())
   const { scheduler } = m
   let isUp = false
   let version = 1
   let record: { value: string; version: number } | undefined = { value: 'a', version }
-  const clock: Clock = {
-    now: () => START + scheduler.now(),
-    monotonic: () => scheduler.now(),
-    schedule(delay, task) {
-      const action = scheduler.schedule(() => task(), delay)
-      return () => action.unsubscribe()
-    },
-  }
   const sent: string[] = []
   /** Verbs whose requests are lost on the way there, or done but not answered. */
   const lost = new Set<string>()
   const unanswered = new Set<string>()
   const answers = new Map<string, string>()
-  const session = new FakeSession(request => {
+  const { session, store } = marbleStore(m, request => {
     const { verb, rest } = request
     sent.push([scheduler.now(), verb, ...rest].join(' '))
     if (lost.has(verb)) return m.cold('-')
@@ -58,7 +45,7 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
   function answerTo({ verb, rest }: WireRequest): Answer {
     const scripted = answers.get(verb)
     if (scripted !== undefined) return { payload: `${scripted}\r\n` }
-    if (verb === 'GET') return found()
+    if (verb === 'GET') return found(record, version)
     if (verb !== 'SET') return { payload: '+OK\r\n', properties: { __stat: '200' } }
     const [value = '', condition, wanted] = rest
     const isRight =
@@ -69,12 +56,6 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     const [told, place] = [value, version]
     scheduler.schedule(() => isUp && session.notify('k', { set: told }, place), echo)
     return { payload: '+OK\r\n', properties: { __stat: '200', __ts: `${place}:0:S` } }
-  }
-
-  function found(): Answer {
-    if (record === undefined) return { payload: '$-1\r\n', properties: { __stat: '200', __pos: `${version}:0:S` } }
-    const { value } = record
-    return { payload: `$${value.length}\r\n${value}\r\n`, properties: { __stat: '200', __ts: `${record.version}:0:S` } }
   }
 
   /** Somebody else changes the key, of which nobody is told. */
@@ -98,7 +79,6 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     isUp = false
     session.disconnect(new ConnectionLostError())
   }
-  const store = new StateStore(session, { clock, timeout: 1_000, queueLimit: 100, stopDelay: 0 })
   const view = optimistic(store.key('k', text), options)
   connect()
   scheduler.schedule(() => void store.close(), END)
