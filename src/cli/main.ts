@@ -1,7 +1,9 @@
 #!/usr/bin/env node
-import { unlessDone } from '../core/util/clock.js'
-import { processIo } from './io.js'
-import { run } from './run.js'
+// Before anything else is loaded, which takes a while: a SIGHUP asks a service to read files again, and never ends one.
+if (process.argv.slice(2).some(word => word === 'serve' || word === 'attach')) process.on('SIGHUP', () => undefined)
+const { unlessDone } = await import('../core/util/clock.js')
+const { processIo } = await import('./io.js')
+const { run } = await import('./run.js')
 
 const code = await run(process.argv.slice(2), processIo())
 process.exitCode = code
