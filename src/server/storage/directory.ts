@@ -90,13 +90,11 @@ async function checkTarget(source: string, target: string): Promise<void> {
 async function checkUnused(directory: string): Promise<void> {
   await access(directory)
   const holder = await holderOf(directory)
-  if (holder !== undefined) throw new StateStoreError('in-use', `the process ${holder} has the directory ${directory}`)
+  if (holder !== undefined) throw new StateStoreError('in-use', `${holder} has the directory ${directory}`)
 }
 
 async function read(directory: string, progress?: (progress: Progress) => void): Promise<Recovered<never>> {
-  await access(directory)
-  const holder = await holderOf(directory)
-  if (holder !== undefined) throw new StateStoreError('in-use', `${holder} has the directory ${directory}`)
+  await checkUnused(directory)
   return recover<never>(await filesOf(directory), {}, progress)
 }
 
