@@ -57,6 +57,11 @@ const formatsOf = (disk: MemoryDisk): ReadonlySet<number> => {
 }
 
 describe('A file on the disk', () => {
+  it('has a name with a position that a number can hold', () => {
+    expect(fileOf('log-0000000000000007')).toEqual({ kind: 'log', position: 7 })
+    expect(fileOf('log-9999999999999999')).toBeUndefined()
+  })
+
   it('may be of this format, or of an older one', () => {
     for (let format = 1; format <= FORMAT; format++)
       expect(() => readHead('log-7', headOf(format), 'log', 7)).not.toThrow()

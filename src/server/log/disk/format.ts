@@ -41,8 +41,9 @@ export const nameOf = (kind: Kind, position: number): string => `${kind}-${Strin
 /** What a file is by its name; `undefined` for one that is not ours. */
 export function fileOf(name: string): { readonly kind: Kind; readonly position: number } | undefined {
   const [, kind, digits] = /^(log|state)-([0-9]{16})$/.exec(name) ?? []
-  if (kind !== 'log' && kind !== 'state') return undefined
-  return { kind, position: Number(digits) }
+  const position = Number(digits)
+  if ((kind !== 'log' && kind !== 'state') || !Number.isSafeInteger(position)) return undefined
+  return { kind, position }
 }
 
 /** The first frame of a new file, and the salt that the others have. */
