@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type Entry, type EntryCommand, writeCommandOf } from '../../../../src/server/engine/entry.js'
 import { filesOf } from '../../../../src/server/log/disk/files.js'
-import { type OpenedLog, openLog } from '../../../../src/server/log/disk/open.js'
+import { type OpenedLog, openLog, type Takeover } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import type { LogFailure } from '../../../../src/server/log/log.js'
 import { START } from '../../../support/manual-clock.js'
@@ -50,11 +50,12 @@ class Opened {
   }
 
   /** @param ahead - a quarter of it is the reserve */
-  static async on(disk: TightDisk, ahead = 1_000): Promise<Opened> {
+  static async on(disk: TightDisk, ahead = 1_000, takeover: Takeover = {}): Promise<Opened> {
     const troubles: unknown[] = []
     const sizes = { ahead, worthReplacing: 1e9 }
     const troubled = (error: unknown): void => void troubles.push(error)
-    return new Opened(await openLog<never>(disk, { now: () => START, monotonic: slowly(), troubled, sizes }), troubles)
+    const options = { now: () => START, monotonic: slowly(), troubled, sizes, ...takeover }
+    return new Opened(await openLog<never>(disk, options), troubles)
   }
 
   get failure(): LogFailure | undefined {
@@ -138,6 +139,25 @@ describe('A disk without room', () => {
       expect(pictureOf((await recover<never>(disk, {})).engine)).toBe(pictureOf(two.engine))
     },
   )
+})
+
+it('a full disk that is taken by force needs a few hundred bytes, however long its log is', async () => {
+  const disk = new TightDisk(new MemoryDisk(), 40_000)
+  const one = await Opened.on(disk)
+  const count = await one.fill()
+  while ((await one.append(del('none'), true)) === undefined);
+  await one.close()
+  disk.capacity = disk.used
+  const withReserve: Takeover['withReserve'] = async task =>
+    task().catch(async () => {
+      disk.capacity += 300
+      return task()
+    })
+  const two = await Opened.on(disk, 1_000, { isForced: true, withReserve })
+  expect(two.engine.size).toBe(count)
+  expect(await two.append(set('new'))).toBe('full')
+  await two.close()
+  expect((await recover<never>(disk, {})).engine.size).toBe(count)
 })
 
 describe('A key that is written over and over', () => {
