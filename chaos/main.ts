@@ -1,68 +1,54 @@
 // Real clients, a real store, real sockets, and everything goes wrong; in the end every promise must have held.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { judgeHearing } from './beside/hearing.js'
 import { hasMosquitto } from './beside/mosquitto.js'
-import { Supervisor as BesideSupervisor } from './beside/supervisor.js'
-import { Complaints } from './complaints.js'
 import { zeroCounts } from './counts.js'
 import { Faults } from './faults.js'
 import { judge } from './judge.js'
-import type { Options } from './options.js'
-import { readOptions } from './options.js'
 import { Pace, until } from './pace.js'
 import { Participant } from './participant.js'
-import { showProgress } from './progress.js'
 import { Random } from './random.js'
 import { Recorder } from './recorder.js'
-import { report } from './report.js'
-import { excessOf, HEAP_BOUND, leftOver, resourcesNow, watchClients } from './resources.js'
+import { excessOf, resourcesNow, watchClients } from './resources.js'
+import { type Row, Run, readOptions, resourceRows, rowsOf } from './run.js'
 import { converge, judgeRegistrations, settle } from './settle.js'
-import { freePorts, Supervisor } from './supervisor.js'
+import { BesideSupervisor, freePorts, Supervisor } from './supervisor.js'
 
 /** How often a client writes, and how often one of its watches, of keys and of globs, comes or goes, ms. */
 const WRITE_EVERY = 60
 const WATCH_EVERY = 150
 const GLOB_EVERY = 600
 const END_DEADLINE = 10_000
-/** A store that keeps its keys is killed so often, ms: that is what it is about. */
-const KILL_OFTEN = 2_500
-/** Beside a broker of others, where it is two seconds until the next one is sure that the one before is gone. */
-const KILL_BESIDE = 5_000
 
-const options = readOptions()
-const { duration, seed, stress } = options
-if (options.mosquitto && !hasMosquitto()) {
+const options = readOptions({ keys: 200, clients: 8, stress: 1 }, ['data', 'mosquitto'])
+const { duration, seed, stress, data, mosquitto } = options
+if (mosquitto && !hasMosquitto()) {
   console.error('--mosquitto needs Eclipse Mosquitto 2 on the PATH (Debian: apt-get install mosquitto)')
   process.exit(1)
 }
 console.log(
-  `chaos: ${duration / 1000} s, seed ${seed}, ${options.keys} keys, ${options.clients} clients, stress ${stress}${whereOf(options)}`,
+  `chaos: ${duration / 1000} s, seed ${seed}, ${options.keys} keys, ${options.clients} clients, stress ${stress}${data || mosquitto ? ', with a directory' : ''}${mosquitto ? ', beside Mosquitto' : ''}`,
 )
 
-// Until everything was judged, it has failed.
-process.exitCode = 1
-const complaints = new Complaints()
-process.on('unhandledRejection', error => complaints.add('unhandled rejection', error))
-process.on('uncaughtException', error => complaints.add('uncaught exception', error))
-// Node warns of listeners that pile up.
-process.on('warning', warning => complaints.add('warning', warning))
+const run = new Run(seed)
+const { complaints, random, directory } = run
 watchClients()
-const before = process.getActiveResourcesInfo()
-
-const random = new Random(seed)
-const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-chaos-'))
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
 // Not by the seed: the same run, started twice at a time, must not meet itself.
 const ports = await freePorts(new Random(process.pid))
-const absences = options.mosquitto ? ['no-store'] : []
+const absences = mosquitto ? ['no-store'] : []
 const world = { options, keys, places: [ports], recorder, complaints, counts: zeroCounts(), absences, reports: [] }
 const complain = (what: string) => complaints.add('store process', what)
-const beside = options.mosquitto ? new BesideSupervisor(directory, ports, complain, new Random(seed)) : undefined
-const supervisor = beside ?? new Supervisor(directory, ports, complain, options.data ? join(directory, 'data') : '')
+const beside = mosquitto ? new BesideSupervisor(directory, ports, complain, new Random(seed)) : undefined
+const supervisor = beside ?? new Supervisor(directory, ports, complain, data ? join(directory, 'data') : '')
+
+/**
+ * How often the service is killed, ms: a store that keeps its keys often, as that is what it is about; beside a broker of
+ * others it is two seconds until the next one is sure that the one before is gone.
+ */
+const KILL_EVERY = mosquitto ? 5_000 : data ? 2_500 : undefined
 
 const participants = Array.from({ length: options.clients }, (_, i) => new Participant(world, i, random.fork()))
 const paces = participants.flatMap(({ writers, watchers, globs }) => [
@@ -72,7 +58,7 @@ const paces = participants.flatMap(({ writers, watchers, globs }) => [
 ])
 const besideThem = beside ? [{ link: beside.link }] : []
 const victims = [...participants.flatMap(one => one.victims), ...besideThem]
-const faults = new Faults(world, supervisor, victims, random.fork(), killEvery(options))
+const faults = new Faults(world, supervisor, victims, random.fork(), KILL_EVERY)
 
 /** Everything goes wrong for a while; then nothing more, until all is quiet. */
 async function trouble(ms: number) {
@@ -88,28 +74,6 @@ async function trouble(ms: number) {
   return resources
 }
 
-async function run() {
-  await supervisor.start()
-  for (const participant of participants) await participant.enter()
-  const early = await trouble(duration / 4)
-  const late = await trouble((duration * 3) / 4)
-  if (late.heap - early.heap > HEAP_BOUND) complaints.add('heap', `from ${early.heap} to ${late.heap} bytes`)
-  const before = await converge(world, participants)
-  const end = beside ? await judgeHearing(world, participants) : before
-  const registrations = beside ? undefined : await judgeRegistrations(world, supervisor, participants)
-  await leave()
-  recorder.close()
-  await judge({
-    recorder,
-    journals: supervisor.journals,
-    keeps: options.data || options.mosquitto,
-    isBeside: options.mosquitto,
-    stored: end.stored,
-    complaints,
-  })
-  return report({ counts: world.counts, deaths: supervisor.deaths, early, late, end, registrations, complaints })
-}
-
 /** Everything is closed, and nothing may be left of it: at the store, or here. */
 async function leave() {
   for (const participant of participants) await participant.leave()
@@ -119,30 +83,35 @@ async function leave() {
     complaints.add('left behind', `${connections} connections, ${watches} watches`)
   await supervisor.stop()
   for (const { links } of participants) for (const link of links) await link.close()
-  endProgress()
-  await until(END_DEADLINE, () => leftOver(before).length === 0)
-  for (const name of leftOver(before)) complaints.add('left behind', name)
+  await run.judgeLeftOver()
 }
 
-function whereOf({ data, mosquitto }: Options) {
-  if (mosquitto) return ', with a directory, beside Mosquitto'
-  return data ? ', with a directory' : ''
-}
-
-function killEvery({ data, mosquitto }: Options) {
-  if (mosquitto) return KILL_BESIDE
-  return data ? KILL_OFTEN : undefined
-}
-
-const endProgress = showProgress(() => {
+function describe() {
   const { cuts, tried, notifications } = world.counts
-  return `${cuts} cuts, ${supervisor.kills} kills, ${tried} writes, ${notifications} notifications, ${complaints.count} violations`
+  return `${cuts} cuts, ${supervisor.kills} kills, ${tried} writes, ${notifications} notifications`
+}
+
+await run.execute(describe, async () => {
+  await supervisor.start()
+  for (const participant of participants) await participant.enter()
+  const early = await trouble(duration / 4)
+  const late = await trouble((duration * 3) / 4)
+  run.judgeHeap(early, late)
+  const before = await converge(world, participants)
+  const end = beside ? await judgeHearing(world, participants) : before
+  const registrations = beside ? undefined : await judgeRegistrations(world, supervisor, participants)
+  await leave()
+  recorder.close()
+  await judge({
+    recorder,
+    journals: supervisor.journals,
+    keeps: data || mosquitto,
+    isBeside: mosquitto,
+    stored: end.stored,
+    complaints,
+  })
+  const left: Row[] = registrations
+    ? [['registrations of keys, of globs, after', `${registrations.keys}, ${registrations.globs}, 0`]]
+    : []
+  return [...supervisor.deaths, ...rowsOf(world.counts), ...end.rows, ...left, ...resourceRows(early, late)]
 })
-// Errors of the run itself end it; they must not pass for a good end.
-const table = await run().catch(error => complaints.add('the run failed', error))
-endProgress()
-if (table) console.log(table)
-for (const line of complaints.lines) console.log(line)
-if (complaints.count === 0) rmSync(directory, { recursive: true })
-else console.log(`What was seen, and the journals of the stores: ${directory}. Again: --seed ${seed}`)
-process.exit(complaints.count === 0 ? 0 : 1)

@@ -1,36 +1,14 @@
-/** Chance that can be repeated: the same seed gives the same numbers (mulberry32). */
-export class Random {
-  #state
+import { Random as Base } from '../spec/simulation/random.js'
 
-  constructor(seed: number) {
-    this.#state = seed >>> 0
-  }
-
-  /** In [0, 1). */
-  next() {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0
-    let mixed = this.#state
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-
-  /** An integer in [low, high]. */
-  int(low: number, high: number) {
-    return low + Math.floor(this.next() * (high - low + 1))
-  }
-
-  chance(probability: number) {
-    return this.next() < probability
-  }
-
+/** The simulations' chance, for actors that act at once. */
+export class Random extends Base {
   /** @param items - at least one */
-  pick<T>(items: readonly T[]): T {
+  override pick<T>(items: readonly T[]): T {
     return items[this.int(0, items.length - 1)] as T
   }
 
   /** Chance of its own, so that what one actor does, does not depend on when the others act. */
-  fork() {
+  fork(): Random {
     return new Random(Math.floor(this.next() * 2 ** 32))
   }
 }

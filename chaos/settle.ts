@@ -6,6 +6,7 @@ import { fits } from './globs.js'
 import { judgeGlobAtEnd } from './judge-glob.js'
 import { until } from './pace.js'
 import type { Participant, World } from './participant.js'
+import type { Row } from './run.js'
 import type { Stats, Supervisor } from './supervisor.js'
 import type { Watcher } from './watchers.js'
 import { LONGEST_LIFE } from './writers.js'
@@ -52,14 +53,12 @@ export async function converge(world: World, participants: readonly Participant[
   const watched = new Set(watchers().map(({ watcher }) => watcher.key))
   const failed = new Set(wrong().map(({ watcher }) => watcher.key))
   await store.close()
-  return {
-    stored,
-    watched: watched.size,
-    converged: watched.size - failed.size,
-    watchers: watchers().length,
-    globs: globs().length,
-    failedGlobs: failedGlobs.length,
-  }
+  const rows: Row[] = [
+    ['keys converged', `${watched.size - failed.size} of ${watched.size}`],
+    ['  by watchers', watchers().length],
+    ['globs converged', `${globs().length - failedGlobs.length} of ${globs().length}`],
+  ]
+  return { stored, rows }
 }
 
 /**

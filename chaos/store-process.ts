@@ -5,7 +5,7 @@
 import { serve } from 'rx-statestore/server'
 import { Journal } from './journal.js'
 
-const [port, wsPort, path = '', data = ''] = process.argv.slice(2)
+const [port, wsPort, data = '', path = ''] = process.argv.slice(2)
 const journal = new Journal(path)
 const store = await serve({ port: Number(port), wsPort: Number(wsPort), ...(data !== '' && { data }) })
 // Nobody has been let in yet.

@@ -1,85 +1,143 @@
-import type { ChildProcess } from 'node:child_process'
-import { fork } from 'node:child_process'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { answerOf, end } from './child.js'
+import { mosquitto } from './beside/mosquitto.js'
+import { Process, startScript, statsOf } from './process.js'
+import { Link } from './proxy.js'
 import type { Random } from './random.js'
+import type { Row } from './run.js'
 
-export type Stats = { keys: number; watches: number; connections: number; watched: [client: string, keys: string[]][] }
+export interface Stats {
+  keys: number
+  watches: number
+  connections: number
+  watched: [client: string, keys: string[]][]
+}
 
-const START_TIMEOUT = 15_000
-const ANSWER_TIMEOUT = 5_000
+interface Ports {
+  port: number
+  wsPort: number
+}
 
-/**
- * Runs the store in a child process, kills it and starts it again on the same ports, empty or with what it has kept.
- */
-export class Supervisor {
-  /** How many stores were killed. */
+type Complain = (what: string) => void
+
+/** A store in a process of its own, with a journal for each of its lives. */
+class Store extends Process {
+  readonly journals: string[] = []
   kills = 0
-  #directory
-  #ports
-  #complain
-  #data
-  #child: ChildProcess | undefined
+
+  /** @param args - of its script; the path of the journal follows */
+  constructor(script: URL, directory: string, args: () => readonly unknown[], complain: Complain) {
+    const start = () => {
+      const journal = join(directory, `journal-${this.journals.length}.jsonl`)
+      this.journals.push(journal)
+      return startScript(script, [...args(), journal])
+    }
+    super('the store', start, complain)
+  }
+}
+
+/** Runs the store, kills it and starts it again on the same ports, empty or with what it has kept. */
+export class Supervisor {
+  #store
 
   /**
    * @param directory - for the journals
    * @param data - where the store keeps its keys; '' for one that keeps nothing
    */
-  constructor(
-    directory: string,
-    ports: { port: number; wsPort: number },
-    complain: (what: string) => void,
-    data: string,
-  ) {
-    this.#directory = directory
-    this.#ports = ports
-    this.#complain = complain
-    this.#data = data
+  constructor(directory: string, { port, wsPort }: Ports, complain: Complain, data: string) {
+    const script = new URL('./store-process.js', import.meta.url)
+    this.#store = new Store(script, directory, () => [port, wsPort, data], complain)
+  }
+
+  get kills() {
+    return this.#store.kills
   }
 
   /** Who was killed, and how often. */
-  get deaths(): [string, number][] {
+  get deaths(): Row[] {
     return [['broker kills', this.kills]]
   }
 
-  /** One journal for each store. */
-  get journals() {
-    return Array.from({ length: this.kills + 1 }, (_, life) => join(this.#directory, `journal-${life}.jsonl`))
+  get journals(): readonly string[] {
+    return this.#store.journals
   }
 
-  async start() {
-    const { port, wsPort } = this.#ports
-    const args = [port, wsPort, this.journals.at(-1), this.#data].map(String)
-    const child = fork(new URL('./store-process.js', import.meta.url).pathname, args, { execArgv: [] })
-    this.#child = child
-    child.on('exit', (code, signal) => {
-      if (child === this.#child) this.#complain(`the store ended by itself (code ${code}, signal ${signal})`)
-    })
-    await answerOf(child, START_TIMEOUT)
+  start() {
+    return this.#store.start()
   }
 
   /** Kills the store without a warning. Resolves when the process is gone. */
   async kill() {
-    const child = this.#child
-    if (child === undefined) return
-    this.#child = undefined
-    this.kills++
-    await end(child)
+    this.#store.kills++
+    await this.#store.kill()
   }
 
-  async stats(): Promise<Stats> {
-    if (this.#child === undefined) throw new Error('The store is down')
-    const answer = answerOf(this.#child, ANSWER_TIMEOUT)
-    this.#child.send('stats')
-    return ((await answer) as { stats: Stats }).stats
+  stats() {
+    return statsOf<Stats>(this.#store)
   }
 
   /** Ends the last store; not counted as a kill. */
+  stop() {
+    return this.#store.kill()
+  }
+}
+
+/** Runs a broker of others and the store beside it, with a cable between the two; kills the one, the other, or both. */
+export class BesideSupervisor {
+  /** Between the store and the broker. */
+  readonly link
+  #random
+  #broker
+  #brokerKills = 0
+  #store
+  #url = ''
+
+  /** @param directory - for the journals and the keys */
+  constructor(directory: string, ports: Ports, complain: Complain, random: Random) {
+    this.#random = random
+    this.#broker = new Process('Mosquitto', mosquitto(join(directory, 'mosquitto.conf'), ports), complain)
+    const script = new URL('./beside/service-process.js', import.meta.url)
+    this.#store = new Store(script, directory, () => [this.#url, join(directory, 'data')], complain)
+    this.link = new Link(ports.port, random.fork())
+  }
+
+  get kills() {
+    return this.#brokerKills + this.#store.kills
+  }
+
+  get deaths(): Row[] {
+    return [
+      ['broker kills', this.#brokerKills],
+      ['service kills', this.#store.kills],
+    ]
+  }
+
+  get journals(): readonly string[] {
+    return this.#store.journals
+  }
+
+  /** Starts what is not there. */
+  async start() {
+    if (this.#url === '') this.#url = `mqtt://127.0.0.1:${await this.link.listen()}`
+    await Promise.all([this.#broker.start(), this.#store.start()])
+  }
+
+  /** Kills the broker, the store, or both. */
+  async kill() {
+    const dice = this.#random.next()
+    const [killsBroker, killsStore] = [dice < 0.6, dice > 0.3]
+    this.#brokerKills += Number(killsBroker)
+    this.#store.kills += Number(killsStore)
+    await Promise.all([killsBroker && this.#broker.kill(), killsStore && this.#store.kill()])
+  }
+
+  stats() {
+    return statsOf<Stats>(this.#store)
+  }
+
   async stop() {
-    const child = this.#child
-    this.#child = undefined
-    if (child) await end(child)
+    await Promise.all([this.#broker.kill(), this.#store.kill()])
+    await this.link.close()
   }
 }
 

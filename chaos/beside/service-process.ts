@@ -4,7 +4,7 @@
 import { attach } from 'rx-statestore/server'
 import { Journal } from '../journal.js'
 
-const [url = '', path = '', data = ''] = process.argv.slice(2)
+const [url = '', data = '', path = ''] = process.argv.slice(2)
 const journal = new Journal(path)
 const store = await attach(url, {
   data,

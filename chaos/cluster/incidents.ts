@@ -1,9 +1,9 @@
+import type { Process } from '../process.js'
 import type { Link } from '../proxy.js'
 import type { Random } from '../random.js'
 import { heal, pull, sever } from './mesh.js'
 import type { NatsServers } from './nats.js'
 import type { StoreNodes } from './nodes.js'
-import type { Process } from './process.js'
 
 /** What an incident may strike. */
 export interface Scene {

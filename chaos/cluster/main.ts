@@ -1,17 +1,15 @@
 // Three nodes of a store on three NATS servers, real clients, cables between all of them, and everything goes wrong; in the
 // end every promise must have held.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Complaints } from '../complaints.js'
 import { zeroCounts } from '../counts.js'
 import { Faults } from '../faults.js'
 import { Pace, until } from '../pace.js'
 import { Participant } from '../participant.js'
-import { showProgress } from '../progress.js'
 import { Random } from '../random.js'
 import { Recorder } from '../recorder.js'
+import { type Row, Run, readOptions, rowsOf } from '../run.js'
 import { converge, settle } from '../settle.js'
 import { freeNumbers } from '../supervisor.js'
 import { Audit } from './audit.js'
@@ -22,10 +20,8 @@ import { Holdings, Leases } from './leases.js'
 import { NatsServers } from './nats.js'
 import { natsServer } from './nats-server.js'
 import { StoreNodes } from './nodes.js'
-import { readOptions } from './options.js'
-import { buildChecker, hasGo } from './porcupine.js'
+import { buildChecker, hasGo, type Verdict } from './porcupine.js'
 import { Histories, Registers } from './registers.js'
-import { report } from './report.js'
 import { Takeovers } from './takeovers.js'
 
 /** How often each client does what, ms. */
@@ -41,7 +37,7 @@ const INCIDENT_EVERY = 1_500
 const CALMER = { clients: 3, nats: 12 }
 const QUIET_WITHIN = 30_000
 
-const options = readOptions()
+const options = readOptions({ keys: 60, clients: 8, stress: 1 })
 const { duration, seed, stress } = options
 const program = natsServer()
 if (program === undefined) {
@@ -56,18 +52,8 @@ console.log(
   `chaos: ${duration / 1000} s, seed ${seed}, 3 nodes on 3 NATS servers, ${options.keys} keys, ${options.clients} clients, stress ${stress}`,
 )
 
-// Until everything was judged, it has failed.
-process.exitCode = 1
-// A run may be long, and what went on about that time is in files that grow.
-const complaints = new Complaints(text => process.stderr.write(`${new Date().toISOString()} ${text}\n`))
-process.on('unhandledRejection', error => complaints.add('unhandled rejection', error))
-process.on('uncaughtException', error => complaints.add('uncaught exception', error))
-
-// Whatever ends this ends what it has started.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
-
-const random = new Random(seed)
-const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-chaos-'))
+const run = new Run(seed)
+const { complaints, random, directory } = run
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
 const complain = (what: string) => complaints.add('process', what)
@@ -134,7 +120,25 @@ const faults = [
   ),
 ]
 
-async function run() {
+/** Waits until every request has its outcome, and every client has read what it watches. */
+async function quiet() {
+  await until(QUIET_WITHIN, () => participants.every(({ isSynced }) => isSynced))
+  await settle(participants, complaints)
+  if (!(await until(QUIET_WITHIN, () => members.every(({ registers }) => registers.pending === 0))))
+    complaints.add('does not settle', `${members.map(({ registers }) => registers.pending)} operations on registers`)
+}
+
+function describe() {
+  const { tried, notifications } = world.counts
+  return `${incidents.count} incidents, ${tried} writes, ${histories.size} operations, ${notifications} notifications, ${audit.position} messages`
+}
+
+const verdictRows = ({ keys, operations, unknown, illegal, undecided }: Verdict): Row[] => [
+  ['linearizable keys, by porcupine', `${keys - illegal.length - undecided.length} of ${keys}`],
+  ['  operations, those with an unknown outcome', `${operations}, ${unknown}`],
+]
+
+await run.execute(describe, async () => {
   await nats.start()
   await nodes.start()
   await audit.start('chaos', nats.ports)
@@ -156,7 +160,6 @@ async function run() {
   await nats.stop()
   for (const { links } of participants) for (const link of links) await link.close()
   recorder.close()
-  endProgress()
   console.error('judging')
   writeFileSync(join(directory, 'histories.jsonl'), Array.from(histories.lines()).join(''))
   holdings.judge(complaints)
@@ -169,38 +172,18 @@ async function run() {
     complaints,
   })
   const verdict = hasChecker ? await judgeHistories(histories, directory, complaints) : undefined
-  const { counts } = world
-  return report({
-    counts,
-    incidents: incidents.counts,
-    nodes: nodes.counts,
-    takeovers: takeovers.words,
-    holdings,
-    log,
-    end,
-    equal,
-    verdict,
-    complaints,
-  })
-}
-
-/** Waits until every request has its outcome, and every client has read what it watches. */
-async function quiet() {
-  await until(QUIET_WITHIN, () => participants.every(({ isSynced }) => isSynced))
-  await settle(participants, complaints)
-  if (!(await until(QUIET_WITHIN, () => members.every(({ registers }) => registers.pending === 0))))
-    complaints.add('does not settle', `${members.map(({ registers }) => registers.pending)} operations on registers`)
-}
-
-const endProgress = showProgress(() => {
-  const { tried, notifications } = world.counts
-  return `${incidents.count} incidents, ${tried} writes, ${histories.size} operations, ${notifications} notifications, ${audit.position} messages, ${complaints.count} violations`
+  return [
+    ...Object.entries(incidents.counts),
+    ...rowsOf(world.counts),
+    ['nodes that waited for the log', nodes.counts.waits],
+    ['nodes that did not come up at once', nodes.counts.retries],
+    ['takeover from a node: median, most', takeovers.words.nodes],
+    ['takeover from a leader: median, most', takeovers.words.leaders],
+    ['leases held', holdings.all.length],
+    ['  writes by their tokens, refused', `${holdings.fenced}, ${holdings.stale}`],
+    ['messages in the log, writes', `${log.messages}, ${log.requests}`],
+    ...end.rows,
+    ['nodes with the same', equal],
+    ...(verdict ? verdictRows(verdict) : []),
+  ]
 })
-// Errors of the run itself end it; they must not pass for a good end.
-const outcome = await run().catch(error => complaints.add('the run failed', error))
-endProgress()
-if (outcome) console.log(outcome)
-for (const line of complaints.lines) console.log(line)
-if (complaints.count === 0) rmSync(directory, { recursive: true })
-else console.log(`What was seen, the log and the histories: ${directory}. Again: --seed ${seed}`)
-process.exit(complaints.count === 0 ? 0 : 1)

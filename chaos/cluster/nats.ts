@@ -1,14 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { Process, startProgram } from '../process.js'
 import type { Random } from '../random.js'
 import { Mesh } from './mesh.js'
-import { Process } from './process.js'
 
 const SERVERS = 3
-const START_TIMEOUT = 20_000
 /** A route where nothing is heard is given up after twice as long. */
 const PING_EVERY = '3s'
 
@@ -33,15 +29,7 @@ export class NatsServers {
     this.#directory = directory
     this.#ports = { clients: ports.slice(0, SERVERS), routes: ports.slice(SERVERS, 2 * SERVERS) }
     this.routes = new Mesh(SERVERS, this.#ports.routes, random, true)
-    this.processes = Array.from(
-      { length: SERVERS },
-      (_, at) =>
-        new Process(
-          nameOf(at),
-          () => this.#run(at),
-          what => complain(what),
-        ),
-    )
+    this.processes = Array.from({ length: SERVERS }, (_, at) => new Process(nameOf(at), () => this.#run(at), complain))
   }
 
   /** How many ports they need. */
@@ -93,30 +81,10 @@ export class NatsServers {
     writeFileSync(join(folder, 'nats.conf'), lines.join('\n'))
   }
 
-  async #run(at: number) {
+  #run(at: number) {
     const folder = this.#folder(at)
-    const log = join(folder, 'log')
-    const child = spawn(this.#program, ['-c', join(folder, 'nats.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
-    const said: string[] = []
-    let isReady = () => {}
-    const ready = new Promise(resolve => {
-      isReady = () => resolve(undefined)
-    })
-    createInterface({ input: child.stderr }).on('line', line => {
-      writeFileSync(log, `${line}\n`, { flag: 'a' })
-      if (said.length < 20) said.push(line)
-      if (/Server is ready/.test(line)) isReady()
-    })
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), START_TIMEOUT)
-    const failed = once(child, 'exit', { signal: late.signal }).then(
-      () => new Error(`${nameOf(at)} ended: ${said.join('\n')}`),
-      () => new Error(`${nameOf(at)} does not start: ${said.join('\n')}`),
-    )
-    const failure = await Promise.race([ready, failed])
-    clearTimeout(timer)
-    if (failure instanceof Error) throw failure
-    return child
+    const note = (line: string) => writeFileSync(join(folder, 'log'), `${line}\n`, { flag: 'a' })
+    return startProgram(this.#program, ['-c', join(folder, 'nats.conf')], /Server is ready/, note)
   }
 
   #folder(at: number) {

@@ -2,15 +2,13 @@ import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
-import { answerOf } from '../child.js'
+import { Process, statsOf } from '../process.js'
 import type { Random } from '../random.js'
 import { Mesh } from './mesh.js'
-import { Process } from './process.js'
 
 const NODES = 3
 /** A node begins when the log has a quorum, and has come to it through cables that are struck. */
 const START_TIMEOUT = 60_000
-const ANSWER_TIMEOUT = 5_000
 /** Why a node may not come up while the log is away; whoever looks after it starts it again. */
 const AWAY = ['connection-lost', 'timeout']
 
@@ -69,18 +67,7 @@ export class StoreNodes {
 
   /** What each of them holds. */
   stats(): Promise<NodeStats[]> {
-    return Promise.all(
-      this.processes.map(async ({ name, child }) => {
-        if (child === undefined) throw new Error(`${name} is down`)
-        const first = answerOf(child, ANSWER_TIMEOUT)
-        child.send('stats')
-        // It may have something else to say.
-        for (let answer = await first; ; answer = await answerOf(child, ANSWER_TIMEOUT)) {
-          const { stats } = answer as { stats?: NodeStats }
-          if (stats !== undefined) return stats
-        }
-      }),
-    )
+    return Promise.all(this.processes.map(each => statsOf<NodeStats>(each)))
   }
 
   async stop() {

@@ -1,17 +1,13 @@
 // Real clients, a real hub, real sockets, and everything goes wrong; in the end every promise must have held.
 
-import { Complaints } from '../complaints.js'
 import { Faults } from '../faults.js'
 import { Pace, until } from '../pace.js'
-import { showProgress } from '../progress.js'
-import { Random } from '../random.js'
-import { HEAP_BOUND, leftOver, resourcesNow } from '../resources.js'
+import { resourcesNow } from '../resources.js'
+import { Run, readOptions, resourceRows, rowsOf } from '../run.js'
 import { zeroCounts } from './counts.js'
 import { HubHost } from './hub-host.js'
 import { Ledger } from './ledger.js'
 import { Member } from './member.js'
-import { readOptions } from './options.js'
-import { report } from './report.js'
 
 /** How often a client sends, and begins or ends to listen to a group, ms. */
 const SEND_EVERY = 150
@@ -22,21 +18,14 @@ const QUIET_WITHIN = 30_000
 /** The witnesses are at most so much behind, ms; stays that ended are judged by then. */
 const LAG = 3_500
 
-const options = readOptions()
+const options = readOptions({ clients: 20, groups: 10, stress: 1 })
 const { duration, seed, stress } = options
 console.log(
   `chaos: ${duration / 1000} s, seed ${seed}, ${options.clients} clients, ${options.groups} groups, stress ${stress}`,
 )
 
-// Until everything was judged, it has failed.
-process.exitCode = 1
-const complaints = new Complaints()
-process.on('unhandledRejection', error => complaints.add('unhandled rejection', error))
-process.on('uncaughtException', error => complaints.add('uncaught exception', error))
-process.on('warning', warning => complaints.add('warning', warning))
-const before = process.getActiveResourcesInfo()
-
-const random = new Random(seed)
+const run = new Run(seed)
+const { complaints, random } = run
 const counts = zeroCounts()
 const ledger = new Ledger(complaints)
 const byName: Map<string, Member> = new Map()
@@ -65,33 +54,31 @@ async function trouble(ms: number) {
   return resourcesNow()
 }
 
-async function run() {
-  for (const member of members) await member.enter()
-  const early = await trouble(duration / 4)
-  const late = await trouble((duration * 3) / 4)
-  if (late.heap - early.heap > HEAP_BOUND) complaints.add('heap', `from ${early.heap} to ${late.heap} bytes`)
-  for (const member of members) await member.leave()
-  await hub.stop()
-  await pause(LAG)
-  ledger.judge()
-  endProgress()
-  await until(QUIET_WITHIN, () => leftOver(before).length === 0)
-  for (const name of leftOver(before)) complaints.add('left behind', name)
-  return report({ counts, ledger, early, late, complaints })
-}
-
 function pause(ms: number) {
   return new Promise(resolve => setTimeout(resolve, ms))
 }
 
-const endProgress = showProgress(() => {
+function describe() {
   const { cuts, restarts, delivered, recoveries, sessions } = counts
-  return `${cuts} cuts, ${restarts} restarts, ${recoveries} recoveries, ${sessions} sessions, ${ledger.size} sent, ${delivered} delivered, ${complaints.count} violations`
+  return `${cuts} cuts, ${restarts} restarts, ${recoveries} recoveries, ${sessions} sessions, ${ledger.size} sent, ${delivered} delivered`
+}
+
+await run.execute(describe, async () => {
+  for (const member of members) await member.enter()
+  const early = await trouble(duration / 4)
+  const late = await trouble((duration * 3) / 4)
+  run.judgeHeap(early, late)
+  for (const member of members) await member.leave()
+  await hub.stop()
+  await pause(LAG)
+  ledger.judge()
+  await run.judgeLeftOver()
+  const { pending: _, ...outcomes } = ledger.tally
+  return [
+    ...rowsOf(counts),
+    ['messages sent', ledger.size],
+    ...rowsOf(outcomes),
+    ['unseen by a witness as the hub ended', ledger.unseen],
+    ...resourceRows(early, late),
+  ]
 })
-// Errors of the run itself end it; they must not pass for a good end.
-const table = await run().catch(error => complaints.add('the run failed', error))
-endProgress()
-if (table) console.log(table)
-for (const line of complaints.lines) console.log(line)
-if (complaints.count > 0) console.log(`Again: --seed ${seed}`)
-process.exit(complaints.count === 0 ? 0 : 1)

@@ -2,11 +2,10 @@ import type { Complaints } from '../complaints.js'
 import type { Counts } from './counts.js'
 import type { Ledger } from './ledger.js'
 import type { Member } from './member.js'
-import type { Options } from './options.js'
 
 /** What everybody has in common. */
 export interface World {
-  options: Options
+  options: { readonly clients: number; readonly groups: number; readonly stress: number }
   ledger: Ledger
   counts: Counts
   complaints: Complaints
