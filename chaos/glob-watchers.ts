@@ -62,7 +62,7 @@ export class GlobWatchers {
   enter() {
     this.#all.clear()
     if (this.#role === 'none') return
-    this.#watch(this.#random.pick(GLOBS).glob, true)
+    this.#watch(this.#random.pick(GLOBS), true)
     if (this.#role === 'several') this.#watch('chaos/*', true)
   }
 
@@ -73,7 +73,7 @@ export class GlobWatchers {
     const passing = Array.from(this.#all).filter(({ steady }) => !steady)
     const isFull = this.#random.chance(passing.length / MOST_PASSING)
     if (isFull) this.#random.pick(passing).leave()
-    else this.#watch(this.#role === 'one' ? first.glob : this.#random.pick(GLOBS).glob, false)
+    else this.#watch(this.#role === 'one' ? first.glob : this.#random.pick(GLOBS), false)
   }
 
   leaveAll() {

@@ -1,5 +1,3 @@
-import type { Entry } from 'rx-statestore'
-import type { GlobWatcher } from './glob-watchers.js'
 import { fits } from './globs.js'
 import type { History } from './history.js'
 import type { Seen } from './judge-watch.js'
@@ -76,29 +74,3 @@ export class GlobJudge {
       .filter(({ place, op, from }) => op === 'set' && place > after && place < until && from > since).length
   }
 }
-
-/**
- * What is wrong with what a subscriber of a glob has in the end, by key.
- *
- * @param stored - all keys of the run
- */
-export function judgeGlobAtEnd(
-  { glob, last, map, freshness }: Pick<GlobWatcher, 'glob' | 'last' | 'map' | 'freshness'>,
-  stored: ReadonlyMap<string, Entry<string>>,
-): string[] {
-  if (freshness !== 'live') return [`it is ${freshness}`]
-  if (map === undefined) return ['it has no map']
-  const wrong = []
-  for (const [key, held] of stored) {
-    const value = held.op === 'set' && fits(glob, key) ? held.value : undefined
-    const shown = last.get(key)
-    const isShown = shown?.op === 'set' ? shown.value : undefined
-    if (isShown !== value || (value !== undefined && String(shown?.version) !== String(held.version)))
-      wrong.push(`${key} shows ${brief(shown)}, stored is ${brief(held)}`)
-    if (map.get(key) !== value) wrong.push(`${key} is ${brief(map.get(key))} in the map, stored is ${brief(held)}`)
-  }
-  const known = Array.from(map.keys()).filter(key => !stored.has(key))
-  return [...wrong, ...known.map(key => `${key} is in the map, and nobody wrote it`)]
-}
-
-const brief = (what: unknown) => JSON.stringify(what)?.slice(0, 200)

@@ -1,3 +1,4 @@
+import { type Knowledge, timesOf } from '../spec/judges/outcomes.js'
 import type { Complaints } from './complaints.js'
 import type { History } from './history.js'
 import type { Recorder } from './recorder.js'
@@ -5,16 +6,15 @@ import type { Outcome } from './writers.js'
 
 export type Tally = { certain: number; possible: number; applied: number; ends: boolean; words: Outcome[] }
 
-/** What a write with an outcome may have done at the store, at least and at most. */
-const REACHED = {
-  applied: [1, 1],
-  refused: [1, 1],
-  timeout: [0, 0],
-  absent: [0, 0],
-  closed: [0, 0],
-  unknown: [0, 1],
-  cancelled: [0, 1],
-} as const
+const KNOWN = {
+  applied: 'done',
+  refused: 'done',
+  timeout: 'not done',
+  absent: 'not done',
+  closed: 'not done',
+  unknown: 'open',
+  cancelled: 'open',
+} as const satisfies Record<Outcome, Knowledge>
 
 /**
  * Holds every write to its promise: one that was answered reached a store once, one that failed with an unknown outcome
@@ -29,7 +29,7 @@ export async function judgeWrites(recorder: Recorder, history: History, complain
     const request = `${client} ${verb} ${key} ${value}`
     const ends = verb !== 'SET' || expires
     const tally: Tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, ends, words: [] }
-    const [least, most] = REACHED[word]
+    const [least, most] = timesOf(KNOWN[word])
     tally.certain += least
     tally.possible += most
     if (word === 'applied') tally.applied++

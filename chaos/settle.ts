@@ -1,9 +1,10 @@
 import type { Entry, StateStore } from 'rx-statestore'
 import { connect, text } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
+import { judgeGlobView, judgeShown } from '../spec/judges/convergence.js'
 import type { Complaints } from './complaints.js'
+import type { GlobWatcher } from './glob-watchers.js'
 import { fits } from './globs.js'
-import { judgeGlobAtEnd } from './judge-glob.js'
 import { until } from './pace.js'
 import type { Participant, World } from './participant.js'
 import type { Row } from './run.js'
@@ -32,11 +33,14 @@ export async function converge(world: World, participants: readonly Participant[
   const store = connect(`mqtt://127.0.0.1:${world.places[0]?.port}`, { clientId: 'judge' })
   let stored: Map<string, Entry<string>> = new Map()
   const watchers = () => participants.flatMap(one => one.watchers.current.map(watcher => ({ one, watcher })))
-  const wrong = () => watchers().filter(({ watcher }) => !isCurrent(watcher, stored.get(watcher.key)))
+  const wrong = () =>
+    watchers()
+      .map(({ one, watcher }) => ({ one, watcher, complaint: judgeKey(watcher, stored.get(watcher.key)) }))
+      .filter(({ complaint }) => complaint !== undefined)
   const globs = () => participants.flatMap(one => one.globs.current.map(watcher => ({ one, watcher })))
   const wrongGlobs = () =>
     globs()
-      .map(({ one, watcher }) => ({ one, glob: watcher.glob, wrong: judgeGlobAtEnd(watcher, stored) }))
+      .map(({ one, watcher }) => ({ one, glob: watcher.glob, wrong: judgeGlob(watcher, stored) }))
       .filter(({ wrong }) => wrong.length > 0)
   await until(DEADLINE, async () => {
     stored = await readAll(store, world.keys)
@@ -45,11 +49,8 @@ export async function converge(world: World, participants: readonly Participant[
   const failedGlobs = wrongGlobs()
   for (const { one, glob, wrong } of failedGlobs)
     world.complaints.add('glob not converged', `${one.description} ${glob}: ${wrong.slice(0, 4).join('; ')}`)
-  for (const { one, watcher } of wrong()) {
-    const { key, last, freshness } = watcher
-    const [shown, held] = [last, stored.get(key)].map(entry => JSON.stringify(entry)?.slice(0, 200))
-    world.complaints.add('not converged', `${one.description} ${key} (${freshness}) shows ${shown}, stored is ${held}`)
-  }
+  for (const { one, watcher, complaint } of wrong())
+    world.complaints.add('not converged', `${one.description} ${watcher.key} ${complaint}`)
   const watched = new Set(watchers().map(({ watcher }) => watcher.key))
   const failed = new Set(wrong().map(({ watcher }) => watcher.key))
   await store.close()
@@ -119,11 +120,13 @@ function faultsOf(
   return [...missing.map(key => `${name} has none for ${key}`), ...left.map(key => `${name} has one for ${key}`)]
 }
 
-function isCurrent({ last, freshness }: Watcher, stored: Entry<string> | undefined) {
-  if (last === undefined || stored === undefined || (freshness ?? 'live') !== 'live') return false
-  if (stored.op !== 'set') return last.op === 'delete' || last.op === 'absent'
-  return last.op === 'set' && last.value === stored.value && String(last.version) === String(stored.version)
+function judgeKey({ last, freshness }: Watcher, held: Entry<string> | undefined) {
+  if ((freshness ?? 'live') !== 'live') return `is ${freshness}`
+  return held === undefined ? 'was not read' : judgeShown(last, held)
 }
+
+const judgeGlob = ({ glob, last, map, freshness }: GlobWatcher, stored: ReadonlyMap<string, Entry<string>>) =>
+  judgeGlobView({ isLive: freshness === 'live', last: key => last.get(key), map, fits: key => fits(glob, key) }, stored)
 
 async function readAll(store: StateStore, keys: readonly string[]) {
   const entries = await Promise.all(keys.map(key => firstValueFrom(store.get(key, text))))

@@ -1,19 +1,10 @@
 import { StateStoreError, text } from 'rx-statestore'
 import { lease } from 'rx-statestore/lease'
 import type { Subscription } from 'rxjs'
+import { type Holding, overlaps } from '../../spec/judges/leases.js'
 import type { Complaints } from '../complaints.js'
 import { now } from '../now.js'
 import type { Participant } from '../participant.js'
-
-/** A time in which a client held a lease, as far as it knew. */
-export interface Holding {
-  lock: string
-  who: string
-  token: string
-  /** monotonic ms */
-  from: number
-  until: number
-}
 
 const LOCKS = 3
 const DURATION = 1_500
@@ -29,28 +20,6 @@ export class Holdings {
   judge(complaints: Complaints) {
     for (const wrong of overlaps(this.all)) complaints.add('lease', wrong)
   }
-}
-
-/**
- * What is wrong with the holdings of locks: two at a time, or a token that is not newer than that of the one before.
- */
-export function overlaps(holdings: readonly Holding[]): string[] {
-  const inOrder = [...holdings].sort((a, b) => a.from - b.from)
-  const last: Map<string, Holding> = new Map()
-  return inOrder.flatMap(holding => {
-    const before = last.get(holding.lock)
-    last.set(holding.lock, holding)
-    if (before === undefined) return []
-    const both = `${JSON.stringify(before)} and ${JSON.stringify(holding)}`
-    if (holding.from < before.until) return [`two hold it at a time: ${both}`]
-    return isNewer(holding.token, before.token) ? [] : [`a token that is not newer than the one before: ${both}`]
-  })
-}
-
-function isNewer(token: string, than: string) {
-  const [wall = 0, counter = 0] = token.split(':').map(Number)
-  const [wallThan = 0, counterThan = 0] = than.split(':').map(Number)
-  return wall > wallThan || (wall === wallThan && counter > counterThan)
 }
 
 /** The lease that one client wants, holds, writes by and gives back. */

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Complaints } from '../../chaos/complaints.js'
 import { History } from '../../chaos/history.js'
-import { GlobJudge, judgeGlobAtEnd, type SeenOfGlob } from '../../chaos/judge-glob.js'
-import { type Entry, Hlc } from '../../src/client/index.js'
+import { GlobJudge, type SeenOfGlob } from '../../chaos/judge-glob.js'
 
 const GLOB = 'chaos/1*'
 const KEY = 'chaos/1'
@@ -93,21 +92,6 @@ const BROKEN: Record<string, readonly [entries: readonly SeenOfGlob[], complaint
   'tells a deletion that was none': [[...SEEN, seen(KEY, 'delete', '', 41)], /deletion where there was none/],
 }
 
-const set = (value: string, version: number): Entry<string> => ({
-  key: KEY,
-  op: 'set',
-  value,
-  version: Hlc.parse(`${version}:0:StateStore`),
-  source: 'notification',
-})
-const absent = (key: string): Entry<string> => ({
-  key,
-  op: 'absent',
-  value: undefined,
-  version: undefined,
-  source: 'resync',
-})
-
 describe('the judge of globs under chaos', () => {
   const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-judge-'))
   const complaints = new Complaints()
@@ -138,32 +122,5 @@ describe('the judge of globs under chaos', () => {
 
   it('allows that first steps are missing of one that watches the key otherwise, too', () => {
     expect(judged(without(2).map(entry => ({ ...entry, isSure: false })))).toEqual([])
-  })
-
-  const stored = new Map([KEY, OTHER, 'chaos/2'].map(key => [key, key === KEY ? set('a', 7) : absent(key)]))
-  const good = {
-    glob: GLOB,
-    last: new Map([[KEY, set('a', 7)]]),
-    map: new Map([[KEY, 'a']]),
-    freshness: 'live' as const,
-  }
-
-  it('has nothing in the end against one that has what is stored', () => {
-    expect(judgeGlobAtEnd(good, stored)).toEqual([])
-  })
-
-  it.each<[what: string, watcher: Parameters<typeof judgeGlobAtEnd>[0]]>([
-    ['is stale', { ...good, freshness: 'stale' }],
-    ['has no map', { ...good, map: undefined }],
-    ['shows another value', { ...good, last: new Map([[KEY, set('b', 7)]]) }],
-    ['shows another version', { ...good, last: new Map([[KEY, set('a', 8)]]) }],
-    ['shows nothing', { ...good, last: new Map() }],
-    ['shows a key that went', { ...good, last: new Map([...good.last, [OTHER, set('c', 6)]]) }],
-    ['has another value in the map', { ...good, map: new Map([[KEY, 'b']]) }],
-    ['has a key too few in the map', { ...good, map: new Map() }],
-    ['has a key in the map that went', { ...good, map: new Map([...good.map, [OTHER, 'c']]) }],
-    ['has a key in the map that nobody wrote', { ...good, map: new Map([...good.map, ['chaos/19', 'c']]) }],
-  ])('objects in the end to one that %s', (_, watcher) => {
-    expect(judgeGlobAtEnd(watcher, stored)).toHaveLength(1)
   })
 })

@@ -5,12 +5,6 @@ import { type ClientPlan, type Kind, TROUBLE } from './schedule.js'
 export const GLOB_KEYS = ['s/a', 's/b', 's/c', 't/a'] as const
 export const GLOBS = ['s/*', '*/a', '*'] as const
 
-/** Tells which keys fit a glob. */
-export const fitsOf = (glob: string) => {
-  const form = new RegExp(`^${glob.replaceAll('*', '.*')}$`)
-  return (key: string): boolean => form.test(key)
-}
-
 /** Something that happens in a world of globs, `at` ms after the start. Numbers are places in the lists above. */
 export type GlobAction = { readonly at: number } & (
   | { readonly type: 'watch' | 'unwatch'; readonly client: number; readonly glob: number }

@@ -1,8 +1,8 @@
 import type { OutboundRequest, SessionListener } from '../../src/client/session/session.js'
 import { parseCommand } from '../../src/core/protocol/parse-command.js'
+import { fitsOf } from '../judges/globs.js'
 import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
-import { fitsOf } from './glob-schedule.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
 /** What a client asked for a glob on this connection, and whether that was answered. */

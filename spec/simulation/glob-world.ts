@@ -3,14 +3,16 @@ import { StateStore } from '../../src/client/connect/client.js'
 import { type Entry, StateStoreError, text } from '../../src/client/index.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { matching } from '../../src/client/matching/index.js'
+import { judgeGlobView, judgeShown } from '../judges/convergence.js'
+import { fitsOf } from '../judges/globs.js'
 import { CallingBack } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { GlobBroker } from './glob-broker.js'
 import type { Client, KeyWatcher, Watcher } from './glob-client.js'
 import { GlobOracle } from './glob-oracle.js'
-import { fitsOf, GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
+import { GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
 import { GlobSession } from './glob-session.js'
-import { History } from './history.js'
+import { History, heldBy } from './history.js'
 import { CALM } from './network.js'
 import { Random } from './random.js'
 import { type ClientPlan, TROUBLE } from './schedule.js'
@@ -239,22 +241,17 @@ export class GlobWorld {
   }
 
   #judgeConvergence({ store, watchers, keys }: Client): void {
-    for (const [key, { shown }] of keys) this.#judgeShown(store.clientId, key, shown)
-    for (const { glob, oracle, map } of watchers) {
-      if (!oracle.isLive) this.#complain(`${store.clientId} ${glob} is not live`)
-      for (const key of GLOB_KEYS.filter(fitsOf(glob))) {
-        const last = oracle.shown(key)
-        this.#judgeShown(`${store.clientId} ${glob}`, key, last)
-        if (map?.get(key) !== last?.value) this.#complain(`${store.clientId} ${glob} ${key} is another in the map`)
-      }
+    const stored = new Map(GLOB_KEYS.map(key => [key, heldBy(this.#broker.engine, key)]))
+    const complain = (what: string, wrong: string) =>
+      this.#complain(`${store.clientId} ${what} did not converge: ${wrong}`)
+    for (const [key, { shown }] of keys) {
+      const wrong = judgeShown(shown ?? { op: 'absent' }, heldBy(this.#broker.engine, key))
+      if (wrong) complain(key, wrong)
     }
-  }
-
-  #judgeShown(who: string, key: string, entry: Entry<string> | undefined): void {
-    const record = this.#broker.engine.peek(new TextEncoder().encode(key))
-    const truth = record ? `${record.version} ${new TextDecoder().decode(record.value)}` : 'nothing'
-    const shown = entry?.op === 'set' ? `${String(entry.version)} ${entry.value}` : 'nothing'
-    if (shown !== truth) this.#complain(`${who} ${key} did not converge: shows ${shown}, is ${truth}`)
+    for (const { glob, oracle, map } of watchers) {
+      const view = { isLive: oracle.isLive, last: (key: string) => oracle.shown(key), map, fits: fitsOf(glob) }
+      for (const wrong of judgeGlobView(view, stored)) complain(glob, wrong)
+    }
   }
 
   #judgeRegistrations({ watchers, session }: Client, i: number): void {

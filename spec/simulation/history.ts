@@ -1,5 +1,6 @@
 import { type Applier, type Change, Engine } from '../../src/server/engine/engine.js'
 import type { Entry } from '../../src/server/engine/entry.js'
+import type { Held } from '../judges/convergence.js'
 
 /** A change the store made: what watchers may see. */
 export interface Happened {
@@ -95,3 +96,9 @@ export class RecordedEngine<C> extends Engine<C> {
 
 const decoder = new TextDecoder()
 const text = (bytes: Uint8Array): string => decoder.decode(bytes)
+
+/** What a store holds of a key. */
+export function heldBy(engine: Pick<Engine<never>, 'peek'>, key: string): Held {
+  const record = engine.peek(new TextEncoder().encode(key))
+  return record ? { op: 'set', value: text(record.value), version: record.version } : { op: 'absent' }
+}

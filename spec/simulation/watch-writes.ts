@@ -1,3 +1,4 @@
+import { isTrue, type Knowledge } from '../judges/outcomes.js'
 import type { History } from './history.js'
 import type { Write } from './watch-client.js'
 
@@ -9,11 +10,15 @@ export function judgeWrites(writes: readonly Write[], { all }: History): string[
   const violations: string[] = []
   for (const { value, outcome, version } of writes) {
     const applied = all.filter(change => change.value === value)
-    const most = outcome === 'applied' || outcome === 'outcome-unknown' || ODD.has(outcome) ? 1 : 0
-    const least = outcome === 'applied' ? 1 : 0
-    const right = applied.length >= least && applied.length <= most && (least === 0 || applied[0]?.version === version)
+    const right =
+      isTrue(knowledgeOf(outcome), applied.length) && (outcome !== 'applied' || applied[0]?.version === version)
     if (outcome === 'pending') violations.push(`write ${value} has not ended`)
     if (!right) violations.push(`write ${value} ended as ${outcome}, but was applied ${applied.length} times`)
   }
   return violations
+}
+
+function knowledgeOf(outcome: string): Knowledge {
+  if (outcome === 'applied') return 'done'
+  return outcome === 'outcome-unknown' || ODD.has(outcome) ? 'open' : 'not done'
 }

@@ -2,11 +2,12 @@ import { type Observer, Subject, Subscription } from 'rxjs'
 import { StateStore } from '../../src/client/connect/client.js'
 import { type Entry, type Freshness, type Key, StateStoreError, text } from '../../src/client/index.js'
 import { HOST } from '../../src/client/keys/store-view.js'
+import { judgeShown } from '../judges/convergence.js'
 import { BesideBroker } from './beside.js'
 import { SimBroker } from './broker.js'
 import { CallingBack } from './calling-back.js'
 import type { Sabotage, Setting } from './connection.js'
-import { History } from './history.js'
+import { History, heldBy } from './history.js'
 import { CALM } from './network.js'
 import { Cluster, SimNode } from './node.js'
 import { Oracle } from './oracle.js'
@@ -395,13 +396,10 @@ export class World {
   #judgeConvergence(): void {
     for (const client of this.#everyone) {
       for (const { key, oracle } of client.watchers) {
-        const record = this.#brokers[0]?.engine.peek(new TextEncoder().encode(key))
-        const truth = record ? `set ${record.version} ${new TextDecoder().decode(record.value)}` : 'nothing'
-        const last = oracle.shown
-        const shown = last?.op === 'set' ? `set ${String(last.version)} ${last.value}` : last && 'nothing'
+        const { engine } = this.#brokers[0] ?? {}
+        const wrong = judgeShown(oracle.shown, engine ? heldBy(engine, key) : { op: 'absent' })
         if (!oracle.isLive) this.#complain(`${client.store.clientId} ${key} is not live`)
-        if (shown !== truth)
-          this.#complain(`${client.store.clientId} ${key} did not converge: shows ${shown}, is ${truth}`)
+        if (wrong) this.#complain(`${client.store.clientId} ${key} did not converge: ${wrong}`)
       }
     }
     for (const i of this.#schedule.clients.keys()) this.#judgeRegistrations(`client${i}`)

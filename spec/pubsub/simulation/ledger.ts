@@ -1,6 +1,7 @@
 import type { DataFrame } from '../../../src/pubsub/hub/shared-codec.js'
 import type { Payload } from '../../../src/pubsub/wire/frames.js'
 import { JsonText } from '../../../src/pubsub/wire/json-text.js'
+import { isTrue, type Knowledge } from '../../judges/outcomes.js'
 
 /** The number a message or an event is known by: all of its data, which clients send as JSON. */
 export const idIn = ({ data }: Payload): number => Number(data instanceof JsonText ? data.value : data)
@@ -93,10 +94,8 @@ export class Ledger {
   judgeSent(): void {
     for (const sent of this.sent.values()) {
       const times = this.timesOf(sent.id)
-      const [least, most] = boundsOf(sent)
-      if (times < least || times > most) {
+      if (!isTrueOf(sent, times))
         this.complain(`${nameOf(sent)} ended as ${sent.outcome}, but was processed ${times} times`)
-      }
       if (sent.outcome === 'acked' && sent.how !== 'noAck' && this.#late.includes(sent)) {
         this.complain(`${nameOf(sent)} was published after a younger one of a later session`)
       }
@@ -116,20 +115,19 @@ export class Ledger {
 
 const nameOf = ({ kind, id, sender, how }: Sent): string => `${kind} ${id} of ${sender} (${how})`
 
-/** How often it may have been processed. */
-function boundsOf({ outcome, how }: Sent): readonly [least: number, most: number] {
-  const most = how === 'atLeastOnce' ? Number.POSITIVE_INFINITY : 1
-  switch (outcome) {
-    case 'acked':
-      return [how === 'noAck' ? 0 : 1, most]
-    case 'outcome-unknown':
-      return [0, most]
-    case 'timeout':
-    case 'closed':
-    case 'pubsub-refused':
-      return [0, 0]
-    default:
-      // Nothing else may come of it.
-      return [1, 0]
-  }
+const KNOWN: Readonly<Record<string, Knowledge>> = {
+  acked: 'done',
+  'outcome-unknown': 'open',
+  timeout: 'not done',
+  closed: 'not done',
+  'pubsub-refused': 'not done',
+}
+
+/** Returns whether it may have been processed so many times; no other outcome may come of it. */
+function isTrueOf({ outcome, how }: Sent, times: number): boolean {
+  const known = KNOWN[outcome]
+  if (known === undefined) return false
+  // What is sent without an acknowledgement may be lost, and what is sent at least once may come twice.
+  const knowledge = known === 'done' && how === 'noAck' ? 'open' : known
+  return isTrue(knowledge, how === 'atLeastOnce' && knowledge !== 'not done' ? Math.min(times, 1) : times)
 }

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { judgeLog } from '../../../chaos/cluster/judge-log.js'
-import { overlaps } from '../../../chaos/cluster/leases.js'
 import { Complaints } from '../../../chaos/complaints.js'
 import { type Observation, Recorder } from '../../../chaos/recorder.js'
 import type { Outcome } from '../../../chaos/writers.js'
@@ -148,28 +147,5 @@ describe('the judge of several nodes under chaos', () => {
     const seen = [wrote(OLD, 1, 'applied', KEY, true), wrote(NEW, 2, 'unknown', 'chaos/2')]
     expect(await judged([short, next], seen, new Map([[KEY, gone]]))).toBe('')
     expect(await judged([short, next], seen, new Map([[KEY, stored(OLD, 1)]]))).toMatch(/nothing was applied last/)
-  })
-})
-
-describe('the judge of leases under chaos', () => {
-  const held = (who: string, token: string, from: number, until: number) => ({
-    lock: 'lock/1',
-    who,
-    token,
-    from,
-    until,
-  })
-  const first = held('c0', '100:0:StateStore', 0, 10)
-
-  it('has nothing against holders who come one after the other', () => {
-    const other = { ...held('c2', '100:0:StateStore', 5, 8), lock: 'lock/2' }
-    expect(overlaps([first, held('c1', '100:1:StateStore', 10, 20), other])).toEqual([])
-  })
-
-  it('objects to two at a time, and to tokens that do not rise', () => {
-    expect(overlaps([first, held('c1', '101:0:StateStore', 9, 20)])).toMatchObject([expect.stringMatching(/at a time/)])
-    expect(overlaps([first, held('c1', '100:0:StateStore', 11, 20)])).toMatchObject([
-      expect.stringMatching(/not newer/),
-    ])
   })
 })

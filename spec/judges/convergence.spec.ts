@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import { type GlobView, type Held, judgeGlobView, judgeShown } from './convergence.js'
+import { fitsOf } from './globs.js'
+
+const KEY = 'chaos/1'
+const OTHER = 'chaos/17'
+const ABSENT: Held = { op: 'absent' }
+const set = (value: string, version: number): Held => ({ op: 'set', value, version })
+
+describe('the judge of what a watch shows in the end', () => {
+  it('has nothing against the value and version that are stored, or none', () => {
+    expect([judgeShown(set('a', 7), set('a', 7)), judgeShown({ op: 'delete', version: 3 }, ABSENT)]).toEqual([
+      undefined,
+      undefined,
+    ])
+  })
+
+  it.each<[what: string, shown: Held | undefined, held: Held]>([
+    ['another value', set('b', 7), set('a', 7)],
+    ['another version', set('a', 8), set('a', 7)],
+    ['a key that went', set('a', 7), ABSENT],
+    ['no key where there is one', ABSENT, set('a', 7)],
+    ['nothing yet, not even an absence', undefined, ABSENT],
+  ])('objects to %s', (_, shown, held) => {
+    expect(judgeShown(shown, held)).toMatch(/shows .*, stored is/)
+  })
+})
+
+describe('the judge of what a watch of a glob has in the end', () => {
+  const stored = new Map([KEY, OTHER, 'chaos/2'].map(key => [key, key === KEY ? set('a', 7) : ABSENT]))
+  const shows = (...entries: [string, Held][]) => {
+    const entriesByKey = new Map(entries)
+    return (key: string) => entriesByKey.get(key)
+  }
+  const good: GlobView = {
+    isLive: true,
+    last: shows([KEY, set('a', 7)]),
+    map: new Map([[KEY, 'a']]),
+    fits: fitsOf('chaos/1*'),
+  }
+
+  it('has nothing against one that has what is stored', () => {
+    expect(judgeGlobView(good, stored)).toEqual([])
+  })
+
+  it.each<[what: string, view: GlobView]>([
+    ['is stale', { ...good, isLive: false }],
+    ['has no map', { ...good, map: undefined }],
+    ['shows another value', { ...good, last: shows([KEY, set('b', 7)]) }],
+    ['shows another version', { ...good, last: shows([KEY, set('a', 8)]) }],
+    ['shows nothing', { ...good, last: shows() }],
+    ['shows a key that went', { ...good, last: shows([KEY, set('a', 7)], [OTHER, set('c', 6)]) }],
+    ['has another value in the map', { ...good, map: new Map([[KEY, 'b']]) }],
+    ['has a key too few in the map', { ...good, map: new Map() }],
+    [
+      'has a key in the map that went',
+      {
+        ...good,
+        map: new Map([
+          [KEY, 'a'],
+          [OTHER, 'c'],
+        ]),
+      },
+    ],
+    [
+      'has a key in the map that nobody wrote',
+      {
+        ...good,
+        map: new Map([
+          [KEY, 'a'],
+          ['chaos/19', 'c'],
+        ]),
+      },
+    ],
+  ])('objects to one that %s', (_, view) => {
+    expect(judgeGlobView(view, stored)).toHaveLength(1)
+  })
+})

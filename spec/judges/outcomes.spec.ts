@@ -1,0 +1,10 @@
+import { expect, it } from 'vitest'
+import { isTrue, type Knowledge } from './outcomes.js'
+
+it.each<[Knowledge, readonly number[]]>([
+  ['done', [1]],
+  ['open', [0, 1]],
+  ['not done', [0]],
+])('a request that is known as %s may have been done %j times, and no others', (knowledge, times) => {
+  expect([0, 1, 2].filter(count => isTrue(knowledge, count))).toEqual(times)
+})
