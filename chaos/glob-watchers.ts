@@ -1,7 +1,7 @@
 import type { Entry, Freshness } from 'rx-statestore'
 import { text } from 'rx-statestore'
 import { matching } from 'rx-statestore/matching'
-import { fits, GLOBS } from './globs.js'
+import { fits, GLOBS } from '../spec/judges/chaos-globs.js'
 import { now } from './now.js'
 import type { Participant, World } from './participant.js'
 import type { Random } from './random.js'

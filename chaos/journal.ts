@@ -1,6 +1,6 @@
 import { openSync, writeSync } from 'node:fs'
 import type { AttachedStore, RequestReport } from 'rx-statestore/server'
-import type { Note } from './history.js'
+import type { Note } from '../spec/judges/history.js'
 import { now } from './now.js'
 import { nameOf } from './values.js'
 

@@ -1,10 +1,10 @@
 import type { Entry } from 'rx-statestore'
+import { GlobJudge } from '../spec/judges/glob.js'
+import type { Change } from '../spec/judges/history.js'
+import { History } from '../spec/judges/history.js'
+import { WatchJudge } from '../spec/judges/watch.js'
+import { judgeWrites } from '../spec/judges/writes.js'
 import type { Complaints } from './complaints.js'
-import type { Change } from './history.js'
-import { History } from './history.js'
-import { GlobJudge } from './judge-glob.js'
-import { WatchJudge } from './judge-watch.js'
-import { judgeWrites } from './judge-writes.js'
 import type { Recorder } from './recorder.js'
 
 export interface Evidence {

@@ -1,6 +1,6 @@
 import { closeSync, createReadStream, openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type { Seen } from './judge-watch.js'
+import type { Seen } from '../spec/judges/watch.js'
 import type { Outcome, Verb } from './writers.js'
 
 const BATCH = 1_000

@@ -3,6 +3,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'
 import { zeroCounts } from '../counts.js'
 import { Faults } from '../faults.js'
 import { Pace, until } from '../pace.js'
@@ -18,7 +19,6 @@ import { judgeLog } from './judge-log.js'
 import { judgeHistories, judgeNodes, readLast } from './judgement.js'
 import { Holdings, Leases } from './leases.js'
 import { NatsServers } from './nats.js'
-import { natsServer } from './nats-server.js'
 import { StoreNodes } from './nodes.js'
 import { buildChecker, hasGo, type Verdict } from './porcupine.js'
 import { Histories, Registers } from './registers.js'
@@ -41,7 +41,7 @@ const options = readOptions({ keys: 60, clients: 8, stress: 1 })
 const { duration, seed, stress } = options
 const program = natsServer()
 if (program === undefined) {
-  console.error('This needs nats-server 2.12 or newer: NATS_SERVER names one that is not on the path')
+  console.error(`chaos:cluster ${NO_NATS_SERVER}`)
   process.exit(1)
 }
 const hasChecker = hasGo()

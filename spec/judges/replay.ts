@@ -2,6 +2,7 @@ import { appendFileSync, writeFileSync } from 'node:fs'
 import type { Complaints } from '../../chaos/complaints.js'
 import { recordOf } from '../../chaos/journal.js'
 import { recordsOf } from '../../chaos/recorder.js'
+import { Hlc } from '../../src/core/hlc/hlc.js'
 import { Engine } from '../../src/server/engine/engine.js'
 import type { Entry } from '../../src/server/engine/entry.js'
 import { entryOf, Replica } from '../../src/server/log/cluster/replica.js'
@@ -43,7 +44,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   /** When messages were committed at the latest. */
   const latest: number[] = []
   const versions = new Set<string>()
-  const tokens: Map<string, { wallClock: number; counter: number; text: string }> = new Map()
+  const tokens: Map<string, string> = new Map()
   let requests = 0
   const replica = new Replica()
   const engine = new Engine({ witness: applier => replica.digest.seeing(applier) })
@@ -92,13 +93,12 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   function fenced(key: string, text: string | undefined) {
     const before = tokens.get(key)
     if (text === undefined) {
-      if (before !== undefined) complaints.add('fencing', `${key} was written without a token after ${before.text}`)
+      if (before !== undefined) complaints.add('fencing', `${key} was written without a token after ${before}`)
       return
     }
-    const [wallClock = 0, counter = 0] = text.split(':').map(Number)
-    const isOlder = before && (wallClock - before.wallClock || counter - before.counter) < 0
-    if (isOlder) complaints.add('fencing', `${key} was written with the token ${text} after ${before.text}`)
-    tokens.set(key, { wallClock, counter, text })
+    const isOlder = before !== undefined && Hlc.parse(text).compareTo(Hlc.parse(before)) < 0
+    if (isOlder) complaints.add('fencing', `${key} was written with the token ${text} after ${before}`)
+    tokens.set(key, text)
   }
 }
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { natsServer } from '../../chaos/cluster/nats-server.js'
+import { natsServer } from '../../scripts/nats-server.js'
 import { hasNodeRed } from '../../scripts/node-red.js'
 
 /** Something a suite needs besides Node. */

@@ -1,3 +1,4 @@
+import { Hlc } from '../../src/core/hlc/hlc.js'
 import type { Change } from './history.js'
 
 /** An entry as it was recorded. */
@@ -111,7 +112,8 @@ export class WatchJudge {
     if (version === undefined) return 'a change without a version'
     const { life: before, version: newest } = this.#newest
     this.#newest = { life, version }
-    if (before === life && compareVersions(version, newest) <= 0) return `a version that is not newer than ${newest}`
+    if (before === life && newest !== '' && Hlc.parse(version).compareTo(Hlc.parse(newest)) <= 0)
+      return `a version that is not newer than ${newest}`
     if (!unique) return undefined
     const known = this.#versions.get(value)
     if (known && !known.has(version)) return `a version that its writer does not know: ${Array.from(known)}`
@@ -136,9 +138,3 @@ export class WatchJudge {
 }
 
 const line = (record: object) => `    ${JSON.stringify(record)}`
-
-function compareVersions(a: string, b: string) {
-  const [wallA = 0, counterA = 0] = a.split(':').map(Number)
-  const [wallB = 0, counterB = 0] = b.split(':').map(Number)
-  return wallA - wallB || counterA - counterB
-}

@@ -1,8 +1,8 @@
-import { type Knowledge, timesOf } from '../spec/judges/outcomes.js'
-import type { Complaints } from './complaints.js'
+import type { Complaints } from '../../chaos/complaints.js'
+import type { Recorder } from '../../chaos/recorder.js'
+import type { Outcome } from '../../chaos/writers.js'
 import type { History } from './history.js'
-import type { Recorder } from './recorder.js'
-import type { Outcome } from './writers.js'
+import { type Knowledge, timesOf } from './outcomes.js'
 
 export type Tally = { certain: number; possible: number; applied: number; ends: boolean; words: Outcome[] }
 

@@ -1,6 +1,6 @@
-import type { Complaints } from './complaints.js'
-import { recordsOf } from './recorder.js'
-import { partsOf } from './values.js'
+import type { Complaints } from '../../chaos/complaints.js'
+import { recordsOf } from '../../chaos/recorder.js'
+import { partsOf } from '../../chaos/values.js'
 
 /**
  * A change the store made. `gone` is a deletion or an expiry; of an expiry the journal shows only what follows from it.

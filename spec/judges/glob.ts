@@ -1,7 +1,7 @@
-import { fits } from './globs.js'
+import { fits } from './chaos-globs.js'
 import type { History } from './history.js'
-import type { Seen } from './judge-watch.js'
-import { WatchJudge } from './judge-watch.js'
+import type { Seen } from './watch.js'
+import { WatchJudge } from './watch.js'
 
 /** An entry of a glob as it was recorded. */
 export type SeenOfGlob = Seen & { key: string; isSure: boolean }
