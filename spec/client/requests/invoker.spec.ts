@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Invoker } from '../../../src/client/requests/invoker.js'
+import type { Invoker } from '../../../src/client/requests/invoker.js'
 import type { RpcRequest } from '../../../src/client/requests/request.js'
 import type { ConnectionInfo } from '../../../src/client/session/session.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
@@ -11,14 +11,7 @@ import {
 } from '../../../src/core/util/errors.js'
 import { CONNECTION, FakeSession } from '../../support/fake-session.js'
 import { ManualClock } from '../../support/manual-clock.js'
-
-const TOPICS = {
-  request: 'invoke',
-  response: 'clients/me/response',
-  contentType: 'application/octet-stream',
-  status: '__stat',
-  statusMessage: '__stMsg',
-}
+import { loggedRequest, openInvoker, TOPICS } from './open-invoker.js'
 
 const LOST = new ConnectionLostError()
 
@@ -31,34 +24,12 @@ beforeEach(() => {
   session = new FakeSession()
   clock = new ManualClock()
   log = []
-  invoker = openInvoker(100)
+  invoker = openInvoker(session, clock)
 })
-
-/** An invoker behind which only messages of the response topic arrive. */
-function openInvoker(limit: number): Invoker {
-  const opened = new Invoker(session, TOPICS, clock, limit)
-  session.open({
-    connected: () => undefined,
-    disconnected: () => undefined,
-    closed: () => undefined,
-    message: message => opened.received(message),
-  })
-  return opened
-}
 
 /** Sends a request whose outcome is logged as `name: ...`. */
 function send(name: string, options: Partial<RpcRequest> = {}): () => void {
-  return invoker.send({
-    key: name,
-    payload: utf8(name),
-    timeout: 10_000,
-    repeatable: false,
-    commonProperties: {},
-    userProperties: () => ({ __ts: String(clock.now()) }),
-    succeeded: reply => log.push(`${name}: ${new TextDecoder().decode(reply.payload)}`),
-    failed: error => log.push(`${name}: ${error.code}`),
-    ...options,
-  })
+  return invoker.send({ ...loggedRequest(name, clock, log), ...options })
 }
 
 const up = (info: Partial<ConnectionInfo> = {}): void => {
@@ -171,7 +142,7 @@ describe('a request', () => {
   })
 
   it('fails at once with overflow when too many are held', () => {
-    invoker = openInvoker(2)
+    invoker = openInvoker(session, clock, 2)
     send('a')
     send('b')
     send('c')

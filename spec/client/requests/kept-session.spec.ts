@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Invoker } from '../../../src/client/requests/invoker.js'
+import type { Invoker } from '../../../src/client/requests/invoker.js'
 import type { RpcRequest } from '../../../src/client/requests/request.js'
 import type { ConnectionInfo } from '../../../src/client/session/session.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
@@ -7,14 +7,7 @@ import type { Clock } from '../../../src/core/util/clock.js'
 import { ClosedError, ConnectionLostError } from '../../../src/core/util/errors.js'
 import { CONNECTION, FakeSession } from '../../support/fake-session.js'
 import { ManualClock } from '../../support/manual-clock.js'
-
-const TOPICS = {
-  request: 'invoke',
-  response: 'clients/me/response',
-  contentType: 'application/octet-stream',
-  status: '__stat',
-  statusMessage: '__stMsg',
-}
+import { loggedRequest, openInvoker } from './open-invoker.js'
 
 const LOST = new ConnectionLostError()
 
@@ -27,34 +20,12 @@ beforeEach(() => {
   session = new FakeSession()
   clock = new ManualClock()
   log = []
-  invoker = openInvoker(100)
+  invoker = openInvoker(session, clock)
 })
-
-/** An invoker behind which only messages of the response topic arrive. */
-function openInvoker(limit: number, time: Clock = clock): Invoker {
-  const opened = new Invoker(session, TOPICS, time, limit)
-  session.open({
-    connected: () => undefined,
-    disconnected: () => undefined,
-    closed: () => undefined,
-    message: message => opened.received(message),
-  })
-  return opened
-}
 
 /** Sends a request whose outcome is logged as `name: ...`. */
 function send(name: string, options: Partial<RpcRequest> = {}): () => void {
-  return invoker.send({
-    key: name,
-    payload: utf8(name),
-    timeout: 10_000,
-    repeatable: false,
-    commonProperties: {},
-    userProperties: () => ({ __ts: String(clock.now()) }),
-    succeeded: reply => log.push(`${name}: ${new TextDecoder().decode(reply.payload)}`),
-    failed: error => log.push(`${name}: ${error.code}`),
-    ...options,
-  })
+  return invoker.send({ ...loggedRequest(name, clock, log), ...options })
 }
 
 const clockOf = (manual: ManualClock): Clock => ({
@@ -175,7 +146,7 @@ describe('a session that was kept', () => {
 describe('a loop that was blocked', () => {
   it('lets the answers that have arrived be read before a deadline counts', () => {
     const turns: (() => void)[] = []
-    invoker = openInvoker(100, { ...clockOf(clock), afterInput: task => void turns.push(task) })
+    invoker = openInvoker(session, { ...clockOf(clock), afterInput: task => void turns.push(task) })
     up()
     send('read', { timeout: 100, repeatable: true })
     send('answered', { timeout: 100 })
@@ -190,7 +161,7 @@ describe('a loop that was blocked', () => {
 
   it('fails at once what was not sent in time, and with its turn what was to be sent again', () => {
     const turns: (() => void)[] = []
-    invoker = openInvoker(100, { ...clockOf(clock), afterInput: task => void turns.push(task) })
+    invoker = openInvoker(session, { ...clockOf(clock), afterInput: task => void turns.push(task) })
     send('waits', { timeout: 100 })
     clock.advance(5_000)
     expect(log).toEqual(['waits: timeout'])
