@@ -28,6 +28,7 @@ interface AttachFlags extends ConnectionFlags, StorageFlags, LogFlags, ConsoleSe
   readonly maxKeys?: number
   readonly maxBytes?: number
   readonly maxWatches?: number
+  readonly maxWatchersPerKey?: number
   readonly identityProperty?: string
   readonly disconnectEvents?: string
   readonly policy?: string
@@ -65,6 +66,11 @@ export function addAttach(program: Command, io: Io): void {
   command.option('--max-keys <n>', 'most keys the store holds (1000000)', positiveInteger)
   command.option('--max-bytes <n>', 'most the store keeps: keys, values, watched keys', positiveInteger)
   command.option('--max-watches <n>', 'most watches of keys (500000)', positiveInteger)
+  command.option(
+    '--max-watchers-per-key <n>',
+    'most clients that watch one key (1000 without --identity-property)',
+    positiveInteger,
+  )
   command.option('--identity-property <name>', 'user property in which the broker says which client published')
   command.option(
     '--disconnect-events <filter>',
@@ -167,7 +173,8 @@ function faultWords({ error }: Fault): string {
 }
 
 function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
-  const { dialect, maxKeys, maxBytes, maxWatches, identityProperty, disconnectEvents, policy } = flags
+  const { dialect, maxKeys, maxBytes, maxWatches, maxWatchersPerKey } = flags
+  const { identityProperty, disconnectEvents, policy } = flags
   const options = {
     ...connectingOf(optionsOf(flags, io)),
     ...storageOf(flags),
@@ -175,6 +182,7 @@ function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
     maxKeys,
     maxBytes,
     maxWatches,
+    maxWatchersPerKey,
     identityProperty,
     disconnectEvents,
     policy: contentOf('--policy', policy),

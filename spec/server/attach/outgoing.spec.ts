@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ConnectionInfo, Done } from '../../../src/client/session/session.js'
 import type { Publish } from '../../../src/core/mqtt5/publish.js'
 import { RequestRejectedError } from '../../../src/core/util/errors.js'
-import { Outgoing } from '../../../src/server/attach/outgoing.js'
+import { type Handling, Outgoing } from '../../../src/server/attach/outgoing.js'
 import { CONNECTION } from '../../support/fake-session.js'
 
 const messageOf = (topic: string, bytes = 1): Publish => ({ topic, payload: new Uint8Array(bytes), userProperties: {} })
@@ -22,8 +22,8 @@ function open() {
     ({ message, reasonCode, cause }) => drops.push(`${message.topic} ${cause} ${reasonCode}`),
   )
   const connect = (info: Partial<ConnectionInfo> = {}): void => outgoing.connected({ ...CONNECTION, ...info })
-  const push = (topic: string, bytes?: number): void =>
-    outgoing.push(messageOf(topic, bytes), refusal => told.push(`${topic} ${refusal?.status ?? 'ok'}`))
+  const push = (topic: string, bytes?: number, handling?: Handling): void =>
+    outgoing.push(messageOf(topic, bytes), refusal => told.push(`${topic} ${refusal?.status ?? 'ok'}`), handling)
   return {
     drops,
     outgoing,
@@ -51,6 +51,16 @@ describe('what is published', () => {
       ['a', 'b', 'c'],
       ['a ok', 'b 16'],
     ])
+  })
+
+  it('lets answers pass all but 256 notifications', () => {
+    const { connect, push, topics, sent } = open()
+    connect()
+    for (let i = 0; i < 1_000; i++) push(`n${i}`, 1, { isNotification: true })
+    push('answer')
+    expect([topics().length, topics().at(-1)]).toEqual([257, 'answer'])
+    sent[0]?.done(undefined)
+    expect(topics().at(-1)).toBe('n256')
   })
 
   it('goes once more, first and in its order, when the broker kept the session', () => {

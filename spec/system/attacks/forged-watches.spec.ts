@@ -12,6 +12,21 @@ import { Bystander, prepareInnocents } from './support/beside.js'
 
 const MAX_WATCHES = 100
 
+/** As in docs/any-broker.md. */
+const ACL = [
+  'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
+  'pattern read clients/%u/services/statestore/#',
+  'pattern read rx-statestore/v1/life',
+  '',
+  'user store',
+  'topic readwrite #',
+  '',
+  'user innocent',
+  'topic read clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/696E6E6F63656E74/command/notify/+',
+]
+const FORGED = 20_000
+const MAX_WATCHERS_OF_KEY = 1_000
+
 prepareInnocents()
 
 let url: string
@@ -74,5 +89,32 @@ describe('watches in the name of clients that are not there', () => {
     await eventually(() => store.stats.watches === 1)
     await openClient(url).key('a', text).set('v')
     await eventually(() => silent.inbox.some(message => message.text.includes('NOTIFY')))
+  })
+})
+
+describe('watches in made-up names, with subscriptions that the ACL of Mosquitto does not serve', () => {
+  it('are a thousand of a key at most, and writes to it keep nobody waiting', { timeout: 120_000 }, async () => {
+    const broker = await Mosquitto.start({ acl: ACL })
+    onTestFinished(async () => broker.stop())
+    const store = await openAttached(broker.url, { username: 'store' })
+    const bystander = await Bystander.start(broker.url)
+    const watches = store.stats.watches
+    const attacker = await RawClient.connect(broker.url, 'mallory', { username: 'mallory' })
+    await attacker.mqtt.subscribeAsync([
+      'clients/+/services/statestore/r',
+      'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/+/command/notify/+',
+    ])
+    for (let i = 0; i < FORGED; i++)
+      await attacker.send(command('KEYNOTIFY big'), { responseTopic: `clients/m${i}/services/statestore/r` })
+    await eventually(() => store.stats.requests >= FORGED)
+    expect(store.stats.watches - watches).toBe(MAX_WATCHERS_OF_KEY)
+    const before = store.stats.notifications
+    const write = async (): Promise<void> => {
+      await attacker.send(command('SET big x'), { responseTopic: 'clients/m0/services/statestore/r' })
+    }
+    const timer = setInterval(() => void write(), 200)
+    onTestFinished(() => clearInterval(timer))
+    await eventually(() => store.stats.notifications > before + MAX_WATCHERS_OF_KEY)
+    await bystander.expectUnharmed()
   })
 })

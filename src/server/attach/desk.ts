@@ -1,6 +1,6 @@
 import type { Subject } from 'rxjs'
 import type { Done, InboundMessage } from '../../client/session/session.js'
-import type { Content, Incoming } from '../../core/mqtt5/publish.js'
+import type { Content, Incoming, Publish } from '../../core/mqtt5/publish.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { StateStoreService } from '../service/service.js'
 import { type RequestReport, StateStoreServer } from '../service/state-store-server.js'
@@ -63,7 +63,8 @@ export class Desk {
     this.#outlets = outlets
     this.engine = engine
     this.startedAt = clock.now()
-    this.guests = new Guests(engine.watchers, (message, done) => outgoing.push(message, done), clock)
+    const notify = (message: Publish, done: Done): void => outgoing.push(message, done, { isNotification: true })
+    this.guests = new Guests(engine.watchers, notify, clock)
     this.server = new StateStoreServer(engine, service, log, outlets.requests$, {
       dialect,
       clock: logClock ?? clock,

@@ -46,6 +46,12 @@ export interface AttachOptions extends Connecting, Keeping {
   /** Of one client. Default 100,000. */
   readonly maxWatchesPerClient?: number
   /**
+   * Most clients that watch one key, and that watch by globs; one more is refused with `quota-exceeded`. Each change is a
+   * notification to each of them. Default 1,000, and with {@link identityProperty} no bound: without it one client can ask
+   * in any number of names.
+   */
+  readonly maxWatchersPerKey?: number | undefined
+  /**
    * User property in which the broker says the id of the client that published, for brokers that can. Default: whoever
    * the response topic belongs to is believed to ask, which only rights at the broker can make true.
    */
@@ -66,7 +72,7 @@ export interface Settings {
   readonly connecting: Connecting
   readonly keeping: Required<Keeping>
   readonly maximumPacketSize: number
-  readonly watches: { readonly most: number; readonly mostOfOwner: number }
+  readonly watches: { readonly most: number; readonly mostOfOwner: number; readonly mostOfKey: number }
   readonly identityProperty: string | undefined
   readonly policy: Policy | undefined
   readonly departures: Departures | undefined
@@ -80,7 +86,9 @@ export function settingsFrom(options: AttachOptions): Settings {
   const { data = '', persist = 'all', persistKeys = [], opening = () => undefined, log } = options
   const { dialect = 'field', clock = systemClock, maxKeys = 1_000_000, maxBytes = defaultMaxBytes() } = options
   const { maxWatches = 500_000, maxWatchesPerClient = 100_000, identityProperty, policy, disconnectEvents } = options
-  const numbers = { maximumPacketSize, maxKeys, maxBytes, maxWatches, maxWatchesPerClient }
+  const defaultWatchers = identityProperty === undefined ? 1_000 : Number.MAX_SAFE_INTEGER
+  const { maxWatchersPerKey = defaultWatchers } = options
+  const numbers = { maximumPacketSize, maxKeys, maxBytes, maxWatches, maxWatchesPerClient, maxWatchersPerKey }
   for (const [name, value] of Object.entries(numbers)) checkPositiveInteger(name, value)
   checkChoice('dialect', dialect, ['field', 'documented'])
   checkData(data, options)
@@ -104,7 +112,7 @@ export function settingsFrom(options: AttachOptions): Settings {
     connecting: Object.fromEntries(Object.entries(connecting).filter(([, value]) => value !== undefined)),
     keeping,
     maximumPacketSize,
-    watches: { most: maxWatches, mostOfOwner: maxWatchesPerClient },
+    watches: { most: maxWatches, mostOfOwner: maxWatchesPerClient, mostOfKey: maxWatchersPerKey },
     identityProperty,
     policy: policy === undefined ? undefined : policyOf(policy),
     departures: disconnectEvents === undefined ? undefined : new Departures(disconnectEvents),

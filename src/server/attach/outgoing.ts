@@ -10,6 +10,8 @@ export interface Handling {
   readonly retain?: boolean
   /** Whether this is the answer to a request that comes again when the connection is lost. Default `false`. */
   readonly isRepeatable?: boolean
+  /** Whether answers and announcements go first. Default `false`. */
+  readonly isNotification?: boolean
 }
 
 /** A message that was not delivered, and why. */
@@ -31,6 +33,8 @@ interface Parcel extends Required<Handling> {
 
 /** What waits may have so many bytes; from half of it on no more requests are taken. */
 const MOST_BYTES = 64 * 1024 * 1024
+/** Notifications in flight: behind more of them answers would wait in the connection and at the broker. */
+const MAX_NOTIFICATIONS_IN_FLIGHT = 256
 /** What a message takes besides its payload, generously, bytes. */
 const OVERHEAD = 500
 /** A message that was alone in flight whenever so many connections in a row ended is taken for the cause. */
@@ -38,7 +42,8 @@ const MAX_LOSSES = 3
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
 const NO_MATCHING_SUBSCRIBERS = 16
 /**
- * Answers and notifications on their way to the broker, in their order: never more unacknowledged than it takes, and those
+ * Answers and notifications on their way to the broker, each in their order, and answers first: one client can cause any
+ * number of notifications, and answers to others do not wait for these. Never more unacknowledged than it takes, and those
  * that had no PUBACK once more when the connection is back and the broker kept the session. They have new packet ids then,
  * which a broker cannot tell from others: it keeps none of QoS 1.
  *
@@ -51,6 +56,8 @@ export class Outgoing {
   readonly #drained: () => void
   readonly #dropped: (drop: Drop) => void
   #waiting = new Fifo<Parcel>()
+  readonly #notifications = new Fifo<Parcel>()
+  #notificationsInFlight = 0
   /** Sent over a connection that ended, not acknowledged, and not sent again yet. */
   #suspects = new Fifo<Parcel>()
   /** Sent and not acknowledged, in the order in which they were sent. */
@@ -92,7 +99,7 @@ export class Outgoing {
   }
 
   /** Publishes, in turn. `done` is told of the PUBACK, or that the message was dropped. */
-  push(message: Publish, done: Done, { retain = false, isRepeatable = false }: Handling = {}): void {
+  push(message: Publish, done: Done, handling: Handling = {}): void {
     const bytes = message.payload.length + OVERHEAD
     if (this.#poison.has(message)) {
       done(undefined)
@@ -104,7 +111,10 @@ export class Outgoing {
       return
     }
     this.#bytes += bytes
-    this.#waiting.push({ message, done, bytes, retain, isRepeatable, losses: 0 })
+    const { retain = false, isRepeatable = false, isNotification = false } = handling
+    const parcel = { message, done, bytes, retain, isRepeatable, isNotification, losses: 0 }
+    if (isNotification) this.#notifications.push(parcel)
+    else this.#waiting.push(parcel)
     this.#flush()
   }
 
@@ -126,6 +136,7 @@ export class Outgoing {
     for (const parcel of [...unacknowledged, ...this.#suspects]) suspects.push(parcel)
     this.#suspects = suspects
     this.#sent = new Set()
+    this.#notificationsInFlight = 0
     this.#groupSize = 1
     this.#isProbing = false
     const [only, ...others] = unacknowledged
@@ -162,10 +173,14 @@ export class Outgoing {
     this.#probe(connection)
     if (this.#isProbing) return
     while (this.#sent.size < connection.receiveMaximum) {
-      const parcel = this.#waiting.shift()
+      const parcel = this.#waiting.shift() ?? this.#nextNotification()
       if (parcel === undefined) return
       this.#send(parcel, connection)
     }
+  }
+
+  #nextNotification(): Parcel | undefined {
+    return this.#notificationsInFlight < MAX_NOTIFICATIONS_IN_FLIGHT ? this.#notifications.shift() : undefined
   }
 
   /** Sends the next group of suspects when the one before is acknowledged. */
@@ -183,7 +198,7 @@ export class Outgoing {
   }
 
   #send(parcel: Parcel, { maximumPacketSize }: ConnectionInfo): void {
-    const { message, done, bytes, retain } = parcel
+    const { message, done, bytes, retain, isNotification } = parcel
     if (maximumPacketSize !== undefined && this.#session.sizeOf(message) > maximumPacketSize) {
       this.#bytes -= bytes
       done(undefined)
@@ -191,9 +206,11 @@ export class Outgoing {
       return
     }
     this.#sent.add(parcel)
+    if (isNotification) this.#notificationsInFlight++
     const epoch = this.#epoch
     const acknowledged: Done = refusal => {
       if (epoch !== this.#epoch || !this.#sent.delete(parcel)) return
+      if (isNotification) this.#notificationsInFlight--
       const wasBusy = this.isBusy
       this.#bytes -= bytes
       done(refusal)

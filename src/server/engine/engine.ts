@@ -221,7 +221,9 @@ export class Engine<C> {
   #keynotify(connection: C, id: string, { key, stop }: KeynotifyCommand): Reply {
     if (stop) return this.watchers.remove(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
     if (key.length > LONGEST_WATCHED_KEY) throw new CommandError('quota-exceeded')
-    this.#checkRoom(connection, this.watchers.costOf(connection, id), 1)
+    const bytes = this.watchers.costOf(connection, id)
+    if (bytes > 0 && this.watchers.isKeyFull(id)) throw new CommandError('quota-exceeded')
+    this.#checkRoom(connection, bytes, 1)
     this.watchers.add(connection, id)
     return { type: 'ok' }
   }
@@ -229,7 +231,9 @@ export class Engine<C> {
   #globnotify(connection: C, { glob, stop }: GlobnotifyCommand): Reply {
     const id = toBinaryString(glob)
     if (stop) return this.watchers.removeGlob(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
-    this.#checkRoom(connection, this.watchers.globs.costOf(connection, id), GLOB_COUNTS)
+    const bytes = this.watchers.globs.costOf(connection, id)
+    if (bytes > 0 && this.watchers.areGlobsFull) throw new CommandError('quota-exceeded')
+    this.#checkRoom(connection, bytes, GLOB_COUNTS)
     this.watchers.addGlob(connection, id)
     return { type: 'ok' }
   }

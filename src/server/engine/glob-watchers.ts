@@ -28,6 +28,7 @@ export class GlobWatchers<C> {
   readonly #chains = new Map<string, GlobChains>()
   readonly #ownerOf: (connection: C) => string | undefined
   #bytes = 0
+  #registrations = 0
 
   /** @param ownerOf - to whom a connection counts; `undefined` for one that is nobody's */
   constructor(ownerOf: (connection: C) => string | undefined) {
@@ -37,6 +38,11 @@ export class GlobWatchers<C> {
   /** Number of different globs. */
   get size(): number {
     return this.#index.size
+  }
+
+  /** Registrations of all connections. */
+  get registrations(): number {
+    return this.#registrations
   }
 
   /** What all of this takes, bytes. */
@@ -64,6 +70,7 @@ export class GlobWatchers<C> {
     const watched = this.#index.get(id) ?? this.#watch(connection, id)
     if (watched.connections.has(connection)) return false
     watched.connections.add(connection)
+    this.#registrations++
     this.#bytes += REGISTRATION_OVERHEAD
     const own = this.#byConnection.get(connection)
     if (own === undefined) this.#byConnection.set(connection, new Set([watched]))
@@ -158,6 +165,7 @@ export class GlobWatchers<C> {
   #unwatch(watched: WatchedGlob<C>, connection: C): Counted[] {
     const { connections, owner, prefix, glob } = watched
     connections.delete(connection)
+    this.#registrations--
     this.#bytes -= REGISTRATION_OVERHEAD
     const [heir] = connections
     if (heir === undefined) {

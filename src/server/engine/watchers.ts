@@ -11,6 +11,8 @@ interface Watched<C> {
 export interface WatchQuotas<C> {
   readonly most: number
   readonly mostOfOwner: number
+  /** Of one key, and of all keys by globs. Default no bound but the others. */
+  readonly mostOfKey?: number
   /** Always the same for a connection; `undefined` for one that is nobody's. */
   ownerOf(connection: C): string | undefined
 }
@@ -51,7 +53,7 @@ export class Watchers<C> {
   }
 
   /** Who watches by globs; {@link addGlob} and {@link removeGlob} change it. */
-  get globs(): Pick<GlobWatchers<C>, 'of' | 'workOf' | 'costOf' | 'countOf' | 'size'> {
+  get globs(): Pick<GlobWatchers<C>, 'of' | 'workOf' | 'costOf' | 'countOf' | 'size' | 'registrations'> {
     return this.#globs
   }
 
@@ -71,6 +73,16 @@ export class Watchers<C> {
     const { most, mostOfOwner } = this.#quotas
     const owner = this.#quotas.ownerOf(connection)
     return this.#count + more > most || (owner !== undefined && this.countOfOwner(owner) + more > mostOfOwner)
+  }
+
+  /** Returns whether a key has as many watchers as one may have. */
+  isKeyFull(key: string): boolean {
+    return this.countFor(key) >= (this.#quotas?.mostOfKey ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** Returns whether there are as many registrations by globs as one key may have watchers: one key may fit them all. */
+  get areGlobsFull(): boolean {
+    return this.#globs.registrations >= (this.#quotas?.mostOfKey ?? Number.POSITIVE_INFINITY)
   }
 
   /** The keys a connection watches, in the order they came. */
