@@ -39,6 +39,7 @@ export default defineConfig(async ({ mode }) => {
       include: [...include],
       exclude: ['**/node_modules/**', ...exclude],
       setupFiles: ['spec/support/property-runs.ts'],
+      ...(!isFull && { tagsFilter: ['!slow'] }),
       testTimeout: 20_000,
       hookTimeout: 20_000,
       expect: { poll: { timeout: 10_000 } },
@@ -72,6 +73,7 @@ export default defineConfig(async ({ mode }) => {
     test: {
       projects: isFull ? full : quick,
       globalSetup: 'spec/support/temporary-folder.ts',
+      tags: [{ name: 'slow', description: 'Waits, or needs a large number; not for `npm test`.' }],
       sequence: { seed, shuffle: { files: false, tests: true } },
       maxWorkers: '100%',
       reporters: isFull ? ['default'] : [new QuietReporter()],

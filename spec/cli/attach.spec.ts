@@ -36,7 +36,7 @@ describe('attach', () => {
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({ stdout: 'v' })
   })
 
-  it('waits while another one serves, and takes over', async () => {
+  it('waits while another one serves, and takes over', { tags: 'slow' }, async () => {
     const url = await brokerUrl()
     const first = start(['attach', url])
     await first.stdout.line(/^serving/)
@@ -46,7 +46,7 @@ describe('attach', () => {
     await second.stdout.line(/^serving/)
   })
 
-  it('says once that a broker is not there, and serves when it comes', async () => {
+  it('says once that a broker is not there, and serves when it comes', { tags: 'slow' }, async () => {
     const { port, close } = await (async () => {
       const broker = await openBroker()
       return { port: broker.port, close: () => broker.close() }

@@ -69,7 +69,7 @@ describe('dump', () => {
     expect(linesOf(stdout)).toMatchObject([{ key: 'other' }])
   })
 
-  it('has thousands of keys, either way', async () => {
+  it('has thousands of keys, either way', { tags: 'slow' }, async () => {
     const { store, link } = await openConsole()
     await store.load(Array.from({ length: 5_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(100) })))
     expect(linesOf((await execute(['dump', '--console', link])).stdout)).toHaveLength(5_000)

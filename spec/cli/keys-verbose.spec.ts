@@ -87,7 +87,7 @@ describe('keys -v', () => {
     expect(stdout).toMatch(/^line {2}on {2}3650d /)
   })
 
-  it('prints thousands, batch by batch', async () => {
+  it('prints thousands, batch by batch', { tags: 'slow' }, async () => {
     const lines = Array.from({ length: 1_000 }, (_, index) => ({ key: `many/${index}`, value: `${index}` }))
     await store.load(lines)
     const { stdout } = await execute(['keys', 'many/*', '-v', ...asked])

@@ -66,7 +66,7 @@ describe('keys', () => {
     expect(await execute(['keys', 'asset/*', '--count', '--json', ...url])).toMatchObject({ stdout: '{"count":2}\n' })
   })
 
-  it('prints thousands, page by page', async () => {
+  it('prints thousands, page by page', { tags: 'slow' }, async () => {
     const client = await RawClient.ready(store.url, 'many')
     const names = Array.from({ length: 2_500 }, (_, index) => `many/${String(index).padStart(4, '0')}`)
     const timestamp = `${Date.now()}:0:many`

@@ -122,7 +122,7 @@ describe('load', () => {
     expect(first.stderr).toContain(`rx-statestore: line 1: ${words}; nothing was loaded\n`)
   })
 
-  it('stops sending when the console refuses, however much there is', async () => {
+  it('stops sending when the console refuses, however much there is', { tags: 'slow' }, async () => {
     const { store, link } = await openConsole()
     const stdin = `nonsense\n${ndjson(many(300_000))}`
     expect(await execute(['load', '--console', link], { stdin })).toMatchObject({

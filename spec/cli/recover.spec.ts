@@ -126,7 +126,7 @@ describe('recover', () => {
 })
 
 describe('The table of what is left out', () => {
-  it('has a line for each of 200,000 records', () => {
+  it('has a line for each of 200,000 records', { tags: 'slow' }, () => {
     const omissions = Array.from({ length: 200_000 }, (_, i) => ({
       type: 'write' as const,
       position: i + 1,

@@ -83,7 +83,7 @@ describe('a client of several brokers', () => {
     expect(links.map(({ connections }) => connections).sort()).toEqual([0, 2])
   })
 
-  it('does not wait for one that swallows everything', { timeout: 20_000 }, async () => {
+  it('does not wait for one that swallows everything', { tags: 'slow', timeout: 20_000 }, async () => {
     const { store } = await openStore(real)
     const hole = await blackHole()
     for (const random of [() => 0, () => 0.999]) {

@@ -52,7 +52,9 @@ describe('a broker that delivers nothing in the session it kept', () => {
     expect(broker.sides.map(({ connect }) => connect.clean)).toEqual([false, false, true])
   })
 
-  it('is not looked for anew again and again when there is no answer in a new session either', async () => {
+  it('is not looked for anew again and again when there is no answer in a new session either', {
+    tags: 'slow',
+  }, async () => {
     const broker = await keepingBroker(side => side.number === 1)
     const store = openClient(broker.url, { reconnect })
     await store.key('a', text).get()

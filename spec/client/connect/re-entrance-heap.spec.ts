@@ -55,7 +55,7 @@ const CYCLE: Record<string, Cycle> = {
   },
 }
 
-describe('10,000 cycles of handlers that call back in leave nothing behind', () => {
+describe('10,000 cycles of handlers that call back in leave nothing behind', { tags: 'slow' }, () => {
   it.each(Object.entries(CYCLE))('%s', { timeout: 120_000 }, async (_, cycle) => {
     const store = new ObedientStore({ verifyEvery: 60_000 })
     store.connect()

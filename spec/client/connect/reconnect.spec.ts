@@ -103,7 +103,7 @@ describe('a watch', () => {
     expect(words(seen)).toEqual(['absent (snapshot)'])
   })
 
-  it('of many keys comes back for every key', async () => {
+  it('of many keys comes back for every key', { tags: 'slow' }, async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url)

@@ -21,7 +21,7 @@ describe('A bridge of retained topics', () => {
     await expect.poll(() => key('a')).toBe('key')
   })
 
-  it('both ways: has both agree after many who write both at the same time', async () => {
+  it('both ways: has both agree after many who write both at the same time', { tags: 'slow' }, async () => {
     const { bridge, client, publisher, publish, key } = await openTopics({ direction: 'both' })
     const { live, bridge: one } = bridge()
     await live()
@@ -40,6 +40,7 @@ describe('A bridge of retained topics', () => {
 
   it.each(['to-keys', 'both'] as const)(
     '%s: carries what a broker has lost before it could be written',
+    { tags: 'slow' },
     async direction => {
       const { bridge, publish, key, keysLink, topics, publisher } = await openTopics({ direction })
       const { live, status, errors } = bridge()

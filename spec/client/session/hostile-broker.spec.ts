@@ -126,7 +126,7 @@ describe('the largest packet that is read', () => {
   })
 })
 
-describe('a packet that is left to mqtt.js', () => {
+describe('a packet that is left to mqtt.js', { tags: 'slow' }, () => {
   it.each<[string, Packet]>([
     ['CONNACK', { cmd: 'connack', reasonCode: 0, sessionPresent: false, properties: REPEATED }],
     ['SUBACK', { cmd: 'suback', messageId: 1, granted: [1, 1], properties: REPEATED }],

@@ -151,7 +151,7 @@ describe('a broker that never answers SUBSCRIBE', () => {
   /** Takes connections and says nothing more. */
   const silentBroker = async (): Promise<ScriptedBroker> => scriptedBroker(({ send }) => send(CONNACK))
 
-  it('is left after a while, and tried again', async () => {
+  it('is left after a while, and tried again', { tags: 'slow' }, async () => {
     const broker = await silentBroker()
     const clock = new ManualClock()
     const status = record(openClient(broker.url, { clock }).status$)
@@ -166,7 +166,7 @@ describe('a broker that never answers SUBSCRIBE', () => {
     })
   })
 
-  it('does not keep a client from closing', async () => {
+  it('does not keep a client from closing', { tags: 'slow' }, async () => {
     const broker = await silentBroker()
     const client = connect(broker.url)
     await vi.waitFor(() => expect(broker.sides.length).toBe(1))

@@ -117,7 +117,7 @@ describe('credentials', () => {
 })
 
 describe('a connection that is dead without a word', () => {
-  it('is found out by the keep-alive', { timeout: 20_000 }, async () => {
+  it('is found out by the keep-alive', { tags: 'slow', timeout: 20_000 }, async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const client = openClient(link.url, { keepAlive: 1_000 })

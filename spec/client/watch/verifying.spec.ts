@@ -51,7 +51,7 @@ describe('verifying', () => {
 })
 
 describe('a client that has watched and left many keys', () => {
-  it.each([0, 60_000])('holds nothing of them with verifyEvery %i', async verifyEvery => {
+  it.each([0, 60_000])('holds nothing of them with verifyEvery %i', { tags: 'slow' }, async verifyEvery => {
     const store = new ObedientStore({ verifyEvery })
     store.connect()
     const round = (n: number): void => {

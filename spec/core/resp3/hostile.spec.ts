@@ -18,7 +18,7 @@ import { effort, SEED } from '../../support/effort.js'
 import { SAMPLES } from './values.js'
 
 describe('whatever arrives', () => {
-  const INPUTS = effort(1_000_000, 50_000)
+  const INPUTS = effort(1_000_000, 10_000)
 
   /** Random 32-bit integers of a seed (mulberry32): a million inputs must neither be slow nor be lost. */
   function randomOf(seed: number): (below: number) => number {

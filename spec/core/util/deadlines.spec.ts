@@ -134,7 +134,7 @@ describe('DeadlineQueue', () => {
         const left = [...model.values()].map(entry => entry.at).sort((a, b) => a - b)
         expect(takeAll(queue, 30).map(item => all[item]?.at)).toEqual(left)
       }),
-      { numRuns: effort(200, 50) },
+      { numRuns: effort(200, 20) },
     )
   })
 })

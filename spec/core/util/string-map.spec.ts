@@ -45,7 +45,7 @@ describe('StringMap', () => {
     ])
   })
 
-  it('holds a key that is thousands of pieces long', () => {
+  it('holds a key that is thousands of pieces long', { tags: 'slow' }, () => {
     const endless = 'x'.repeat(5_000 * PIECE)
     const map = new StringMap<number>().set(endless, 1)
     expect(map.get(endless)).toBe(1)

@@ -129,7 +129,7 @@ describe('a send', () => {
     expect(sentData().slice(-2)).toEqual(['next', 'last'])
   })
 
-  it('is not made with more than 64 MiB held', () => {
+  it('is not made with more than 64 MiB held', { tags: 'slow' }, () => {
     setting = new FakeSetting({ queueLimit: 1_000 })
     for (let n = 0; n < 64; n++) setting.client.group('line').send('x'.repeat(1_000_000)).subscribe()
     const large = setting.client.group('line').send('x'.repeat(1_000_000))

@@ -82,7 +82,7 @@ describe('The handshake', () => {
     expect(await refusal).toMatch(/^503 /)
   })
 
-  it('lets back in who has a session, however many strangers are waiting', async () => {
+  it('lets back in who has a session, however many strangers are waiting', { tags: 'slow' }, async () => {
     let asked = 0
     const { hub, server } = await openHub({
       authenticate: async ({ query }) => {

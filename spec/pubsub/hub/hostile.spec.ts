@@ -91,7 +91,7 @@ describe('Whoever sends what is no frame', () => {
 })
 
 describe('Whoever sends a lot', () => {
-  it('waits for the others: a flood of joins', async () => {
+  it('waits for the others: a flood of joins', { tags: 'slow' }, async () => {
     const { hub, witness } = await open()
     const client = await RawPubSubClient.connect(hub.url)
     for (let i = 1; i <= 20_000; i++) client.send({ type: 'joinGroup', group: `g${i}`, ackId: i })
@@ -101,7 +101,7 @@ describe('Whoever sends a lot', () => {
     expect([done.length, hub.connections.at(-1)?.groups.length]).toEqual([1_000, 1_000])
   })
 
-  it('is not read from while it does not read: a flood of pings', async () => {
+  it('is not read from while it does not read: a flood of pings', { tags: 'slow' }, async () => {
     const { hub, witness } = await open({ idleTimeout: 10_000 })
     const client = await RawPubSubClient.connect(hub.url)
     client.socket.pause()

@@ -198,7 +198,7 @@ describe('What waits for all clients of a server together', () => {
     expect(hub.connections.filter(({ userId }) => userId === 'mallory').length).toBeLessThan(8)
   })
 
-  it('is weighed by holders: of what many wait for, each accounts for a part', async () => {
+  it('is weighed by holders: of what many wait for, each accounts for a part', { tags: 'slow' }, async () => {
     const { hub, glutton } = await openSmall()
     const many = await Promise.all(Array.from({ length: 10 }, async () => glutton('many')))
     const one = await glutton('one')

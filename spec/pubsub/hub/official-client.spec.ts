@@ -115,7 +115,7 @@ describe('The official client', () => {
     ['itself', 2_500],
   ])(
     'lives through a burst of %s, %i messages, though it acknowledges once a second',
-    { timeout: 120_000 },
+    { tags: 'slow', timeout: 120_000 },
     async (from, count) => {
       // On the time of now, by which the hub counts what a client may send in a second.
       const { hub, client, log, story } = await openClient('ann', { clock: systemClock })

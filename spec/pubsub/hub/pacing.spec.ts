@@ -52,7 +52,7 @@ describe('A sender', () => {
     expect(senders.every(({ acks }) => acks === 2)).toBe(true)
   })
 
-  it('is one of 40 with large messages', () => {
+  it('is one of 40 with large messages', { tags: 'slow' }, () => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const senders = Array.from({ length: 40 }, () => new PacedClient(hub))
@@ -277,7 +277,9 @@ describe('A sender', () => {
     expect(dead.every(({ end }) => end?.startsWith('close 1008'))).toBe(true)
   })
 
-  it('waits for the members of a user for thirty seconds, and later for a quarter of the time', () => {
+  it('waits for the members of a user for thirty seconds, and later for a quarter of the time', {
+    tags: 'slow',
+  }, () => {
     const { clock, hub } = build()
     const [member, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     let ackId = 1

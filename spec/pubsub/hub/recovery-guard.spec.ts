@@ -3,7 +3,9 @@ import { WebSocket } from 'ws'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient, recoveryUrl } from '../support/raw-pubsub-client.js'
 
-it('Recoveries that fail are limited to 100 of an address in a second; right ones are not', async () => {
+it('Recoveries that fail are limited to 100 of an address in a second; right ones are not', {
+  tags: 'slow',
+}, async () => {
   const { hub, server, clock } = await openHub({ publicUrl: 'wss://hub.example' })
   const local = hub.url.replace('wss://hub.example', `ws://127.0.0.1:${server.port}`)
   const reasons: (string | undefined)[] = []

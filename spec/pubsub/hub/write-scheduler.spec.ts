@@ -83,7 +83,9 @@ describe('A turn of the event loop', () => {
 })
 
 describe('A large message to a large group', () => {
-  it('reaches all, in order, and holds up nobody else: most members get it after others were answered', async () => {
+  it('reaches all, in order, and holds up nobody else: most members get it after others were answered', {
+    tags: 'slow',
+  }, async () => {
     const { hub } = await openHub()
     const members = await Promise.all(Array.from({ length: 24 }, () => RawPubSubClient.connect(hub.url)))
     for (const member of members) await member.join('g')

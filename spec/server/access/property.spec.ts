@@ -104,7 +104,7 @@ function actionOf({ what, name }: Question): Action {
   return { type: what === 'Read' ? 'read' : 'write', key: utf8(name) }
 }
 
-const RUNS = effort(600, 120)
+const RUNS = effort(600, 30)
 
 describe('a policy', () => {
   it('is understood as a naive reader does', () => {

@@ -130,7 +130,7 @@ describe('attach', () => {
     expect([...store.dump()]).toMatchObject([{ key: 'a', value: 'v' }])
   })
 
-  it('keeps a directory for itself, and gives it back', async () => {
+  it('keeps a directory for itself, and gives it back', { tags: 'slow' }, async () => {
     const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
     await using first = await openAttached(url, { data })
     await openClient(url).key('a', text).set('v')

@@ -9,7 +9,9 @@ import { openClient, record } from '../../support/open-client.js'
 
 // The broker tells the one from whom the client id is taken (142), which ends any other client for good.
 describe('a store that serves while another one was away', () => {
-  it('keeps its keys, and its life, when that one comes back and takes its client id for a moment', async () => {
+  it('keeps its keys, and its life, when that one comes back and takes its client id for a moment', {
+    tags: 'slow',
+  }, async () => {
     const broker = await openBroker()
     const url = `mqtt://127.0.0.1:${broker.port}`
     const clientId = `store-${randomUUID()}`

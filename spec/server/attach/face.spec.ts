@@ -133,7 +133,7 @@ describe('An attached store', () => {
     })
   })
 
-  it('says that the outcome of a load is unknown when it stops to serve meanwhile', async () => {
+  it('says that the outcome of a load is unknown when it stops to serve meanwhile', { tags: 'slow' }, async () => {
     const stream = new FakeStream(new FakeCluster(systemClock), 1024 * 1024)
     const log: SharedLog = {
       name: 'spec',

@@ -22,7 +22,7 @@ describe('a store beside a broker that delivers nothing in the session it kept',
       },
     )
 
-  it('begins a new one when it does not hear itself, and another life', async () => {
+  it('begins a new one when it does not hear itself, and another life', { tags: 'slow' }, async () => {
     const clientId = `store-${randomUUID()}`
     const { url, sides } = await broker(clientId, ({ connect }) => connect.clean === true)
     const store = await openAttached(url, { clientId })

@@ -43,7 +43,7 @@ describe('Keys', () => {
     ])
   })
 
-  it('are a thousand at most', async () => {
+  it('are a thousand at most', { tags: 'slow' }, async () => {
     const { ask } = await openConsole()
     const ids = (count: number) => ({ ids: Array.from({ length: count }, (_, at) => hex(`key${at}`)) })
     expect(await answerOf(ask('api/keys', ids(1_000)))).toEqual([200, { keys: [] }])
@@ -170,7 +170,7 @@ describe('Requests', () => {
     expect(await answerOf(ask('api/cut', Buffer.from(body, 'latin1')))).toMatchObject([400, { code: 'argument' }])
   })
 
-  it('have bodies of 4 MiB at most, and the connection serves the next one', async () => {
+  it('have bodies of 4 MiB at most, and the connection serves the next one', { tags: 'slow' }, async () => {
     const { ask } = await openConsole()
     expect(await answerOf(ask('api/cut', ' '.repeat(4 * 1024 * 1024 + 1)))).toMatchObject([413, { code: 'payload' }])
     expect(await answerOf(ask('api/cut', ' '.repeat(64 * 1024 * 1024)))).toMatchObject([413, { code: 'payload' }])

@@ -131,7 +131,7 @@ describe('The console of an attached store', () => {
     expect(await pulses.until('closed')).toMatchObject({ attached: { why: 'The store has stopped' } })
   })
 
-  it('has nothing of a standby, and says so where one would lose something by it', async () => {
+  it('has nothing of a standby, and says so where one would lose something by it', { tags: 'slow' }, async () => {
     const { url, store: first } = await openAttachedConsole()
     await untilState(first, 'serving')
     const second = await attach(url, QUICK)

@@ -158,7 +158,7 @@ describe('The stream', () => {
     expect(await stream.next()).toMatchObject({ clients: expect.objectContaining({ length: 1_000 }) })
   })
 
-  it('keeps little for a reader who does not read, and then tells what is', async () => {
+  it('keeps little for a reader who does not read, and then tells what is', { tags: 'slow' }, async () => {
     const open = await openConsole()
     const { store, clock } = open
     const reader = await neverRead(open)

@@ -35,7 +35,7 @@ describe('A dump', () => {
     expect(await (await ask('api/load', '')).json()).toEqual({ loaded: 0, versionsKept: 0, expired: 0 })
   })
 
-  it('is as large as it is', async () => {
+  it('is as large as it is', { tags: 'slow' }, async () => {
     const { store, ask } = await openConsole()
     const lines = Array.from({ length: 20_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(at % 500) }))
     await store.load(lines)
@@ -86,7 +86,7 @@ describe('A dump', () => {
     return response
   }
 
-  it('ends with its reader, and not more than a few are under way', async () => {
+  it('ends with its reader, and not more than a few are under way', { tags: 'slow' }, async () => {
     const open = await openConsole()
     const [first] = await readersOf(open)
     const refused = await open.ask('api/dump')
@@ -96,7 +96,7 @@ describe('A dump', () => {
     expect((await (await nextDump(open)).text()).split('\n')).toHaveLength(20_001)
   })
 
-  it('that nobody reads is given up', async () => {
+  it('that nobody reads is given up', { tags: 'slow' }, async () => {
     const open = await openConsole({ idleTimeout: 200 })
     const readers = await readersOf(open)
     await (await nextDump(open)).body?.cancel()

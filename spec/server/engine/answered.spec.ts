@@ -19,7 +19,7 @@ describe('Answers that are kept', () => {
     expect(answered.find(origin('2'), Number.MAX_SAFE_INTEGER)?.reply).toEqual({ type: 'refused' })
   })
 
-  it('are so many bytes at most: the oldest are forgotten', () => {
+  it('are so many bytes at most: the oldest are forgotten', { tags: 'slow' }, () => {
     const kept = (size: number, count: number): number => {
       const answered = new AnsweredWrites()
       for (let i = 0; i < count; i++) answered.note(origin(`${i}`.padStart(size)), 0, { type: 'ok' }, undefined)

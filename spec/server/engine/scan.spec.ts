@@ -106,7 +106,7 @@ describe('A token', () => {
         const sent = textOf(damaged.subarray(0, 1 + (end % damaged.length)))
         expect(['page', 'error']).toContain(ask(engine, ['SCAN', '*', sent]).type)
       }),
-      { numRuns: effort(2_000, 200) },
+      { numRuns: effort(2_000, 60) },
     )
   })
 })
@@ -147,7 +147,7 @@ describe('A scan while keys come, go and expire', () => {
         expect(new Set(found).size).toBe(found.length)
         expect(found.filter(key => !started.has(key))).toEqual([])
       }),
-      { numRuns: effort(300, 60) },
+      { numRuns: effort(300, 15) },
     )
   })
 

@@ -75,7 +75,7 @@ describe('A client that asks for more than it can read at once', () => {
     )
   })
 
-  it('and reads nothing is not answered on and on, and loses its connection', async () => {
+  it('and reads nothing is not answered on and on, and loses its connection', { tags: 'slow' }, async () => {
     const { store, writer } = await open()
     const client = await connect(store)
     client.socket.pause()
@@ -89,7 +89,7 @@ describe('A client that asks for more than it can read at once', () => {
 describe('A client that reads nothing', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  it('is not read on and on, either', async () => {
+  it('is not read on and on, either', { tags: 'slow' }, async () => {
     const { store } = await open()
     const client = await connect(store)
     const read = vi.spyOn(FrameCutter.prototype, 'push')
@@ -214,7 +214,10 @@ describe('A client with much unacknowledged', () => {
     await set()
   })
 
-  it('does not, if its session ends with the connection: nothing is kept for it', { timeout: 60_000 }, async () => {
+  it('does not, if its session ends with the connection: nothing is kept for it', {
+    tags: 'slow',
+    timeout: 60_000,
+  }, async () => {
     const { store, writer } = await open()
     const client = await connect(store)
     await client.subscribe(notificationTopicOf('alice'))

@@ -105,7 +105,9 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
     expect(words(seen)).toEqual(['absent (snapshot)', 'set 21 (notification)'])
   })
 
-  it('is given up by a client that pings, which says so and is right again when it is back', async () => {
+  it('is given up by a client that pings, which says so and is right again when it is back', {
+    tags: 'slow',
+  }, async () => {
     const { store } = await openToday()
     const options = { keepAlive: 1_000, connectTimeout: 200, reconnect: { initial: 20, maximum: 50 } }
     const client = openClient(store[transport], options)
@@ -204,7 +206,7 @@ describe('Freezing', () => {
     await eventually(() => store.clientIds.length === 1)
   })
 
-  it('takes no more connections than a system keeps for a process', async () => {
+  it('takes no more connections than a system keeps for a process', { tags: 'slow' }, async () => {
     const { store } = await open()
     store.freeze(60_000)
     const raws = await Promise.all(Array.from({ length: 520 }, async () => RawSocket.open(store.url)))

@@ -185,7 +185,7 @@ describe('A quota of what waits for clients that are away', () => {
 })
 
 describe('A rate', () => {
-  it('slows down a client that is faster, and loses nothing', async () => {
+  it('slows down a client that is faster, and loses nothing', { tags: 'slow' }, async () => {
     const { come, of } = await open({ maxPacketRatePerPrincipal: 40 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     const began = performance.now()
@@ -201,7 +201,7 @@ describe('A rate', () => {
     expect(of('bob')?.pauses).toBe(0)
   })
 
-  it('of bytes does so too', async () => {
+  it('of bytes does so too', { tags: 'slow' }, async () => {
     const { come, of } = await open({ maxByteRatePerPrincipal: 100_000 })
     const { ask } = await come('alice')
     for (let i = 0; i < 8; i++) await ask(`SET a ${'x'.repeat(25_000)}`)
@@ -209,7 +209,7 @@ describe('A rate', () => {
     expect(of('alice')?.pauses).toBeGreaterThan(0)
   })
 
-  it('of scans makes whoever scans much wait', async () => {
+  it('of scans makes whoever scans much wait', { tags: 'slow' }, async () => {
     const { come, of, store } = await open({ maxScanRatePerPrincipal: 30_000 })
     await store.load(Array.from({ length: 1_000 }, (_, i) => ({ key: `key-${i}`, value: '' })))
     const { ask } = await come('alice')

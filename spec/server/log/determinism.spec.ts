@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { concatBytes, sameBytes, utf8 } from '../../../src/core/util/bytes.js'
+import { concatBytes, sameBytes, toHex, utf8 } from '../../../src/core/util/bytes.js'
 import { type Applier, Engine } from '../../../src/server/engine/engine.js'
 import type { Entry } from '../../../src/server/engine/entry.js'
 import { decodeEntry, encodeEntry } from '../../../src/server/log/entry-codec.js'
@@ -43,7 +43,7 @@ describe('Two engines that are given the same entries', { timeout: 120_000 }, ()
         one = copyOf(one)
         expect([one.size, one.bytes, one.nextDeadline]).toEqual([other.size, other.bytes, other.nextDeadline])
       }),
-      { numRuns: effort(300, 12) },
+      { numRuns: effort(300, 5) },
     )
   })
 
@@ -56,7 +56,7 @@ describe('Two engines that are given the same entries', { timeout: 120_000 }, ()
         for (const entry of after) apply(engine, entry)
         expect(concatBytes([...encodeState(state)])).toEqual(bytes)
       }),
-      { numRuns: effort(100, 15) },
+      { numRuns: effort(100, 5) },
     )
   })
 })
@@ -67,7 +67,7 @@ describe('An entry', { timeout: 120_000 }, () => {
       fc.property(anyEntry, entry => {
         const bytes = encodeEntry(entry, 12)
         const read = decodeEntry(bytes.subarray(12))
-        expect(encodeEntry(read, 12)).toEqual(bytes)
+        expect(toHex(encodeEntry(read, 12))).toBe(toHex(bytes))
         expect(read.commands.length).toBe(entry.commands.length)
       }),
     )

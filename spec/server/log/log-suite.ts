@@ -22,7 +22,7 @@ export interface LogTarget {
   remove?(): Promise<void>
 }
 
-const RUNS = effort(60, 15)
+const RUNS = effort(60, 5)
 const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 
 /** Hears what a log says, applies it, and lets others wait for it. */

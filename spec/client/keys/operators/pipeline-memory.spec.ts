@@ -43,7 +43,7 @@ describe('what a pipeline with `latest` holds while its first request has no ans
         expect(await witness.alive()).toBeLessThanOrEqual(concurrency + 20 + 1)
         subscription.unsubscribe()
       }),
-      { numRuns: effort(20, 5) },
+      { numRuns: effort(20, 2) },
     )
   })
 })

@@ -80,7 +80,7 @@ describe('The tree of keys', () => {
     )
   })
 
-  it('is as quick as a list of twenty thousand has to be', () => {
+  it('is as quick as a list of twenty thousand has to be', { tags: 'slow' }, () => {
     const many = Array.from({ length: 20_000 }, (_, i) =>
       listed(toHex(utf8(`site-${i % 20}/line-${i % 400}/sensor/${i}`))),
     )

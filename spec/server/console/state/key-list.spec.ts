@@ -51,7 +51,7 @@ describe('The list of keys', () => {
     expect(lists.values.slice(before).every(({ keys }) => keys.length >= MOST_KEYS)).toBe(true)
   })
 
-  it('says why there is none, and tries again', async () => {
+  it('says why there is none, and tries again', { tags: 'slow' }, async () => {
     const { lists, glob$ } = await listOf(['a'])
     await lists.until(said => last(said)?.state === 'listed')
     glob$.next('x'.repeat(1_025))

@@ -223,7 +223,7 @@ describe('A process that was stopped for longer than its heartbeat, and goes on'
   const entries = fc.sample(anyEntry, { numRuns: 12, seed: 4 })
 
   it('acknowledges nothing and spoils nothing, wherever it was stopped and whatever its files become', async () => {
-    const step = effort(1, 8)
+    const step = effort(1, 24)
     for (let at = 1 + (SEED % step); ; at += step) {
       const directory = await folder()
       const first = await lockDirectory(directory, { clock: new ManualClock(), place: 'here' })

@@ -161,7 +161,7 @@ it('a full disk that is taken by force needs a few hundred bytes, however long i
 })
 
 describe('A key that is written over and over', () => {
-  it('takes no more of the disk than a few MiB', async () => {
+  it('takes no more of the disk than a few MiB', { tags: 'slow' }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'garbage-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const options = { now: () => START, monotonic: slowly(), troubled: (error: unknown) => expect.fail(String(error)) }

@@ -96,7 +96,7 @@ describe('A store whose processes are killed, whose flushes fail, and whose powe
         for (const each of lives) ({ left: disk, allowed } = await live(disk, each, allowed))
         expect([...allowed]).toContain(pictureOf(await readBack(disk)))
       }),
-      { numRuns: effort(3_000, 300) },
+      { numRuns: effort(3_000, 40) },
     )
   })
 })

@@ -10,7 +10,7 @@ import { anyEntry } from '../any-entry.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run, slowly } from './run.js'
 
-const RUNS = effort(300, 30)
+const RUNS = effort(300, 10)
 /** So that a few entries are worth a new state. */
 const SMALL = 400
 
@@ -145,7 +145,7 @@ describe('A directory that was damaged', () => {
 
   it.each([SMALL, 1e6])('by a bit in any byte is refused, or holds all (a state every %i bytes)', async worth => {
     const { disk, expected } = await written(worth)
-    const step = effort(1, 7)
+    const step = effort(1, 19)
     for (const [name, bytes] of disk.contents) {
       for (let at = 0; at < bytes.length; at += step) {
         const flipped = bytes.slice()

@@ -96,7 +96,7 @@ describe('A directory without a fault', () => {
         expect(pictureOf(await recovered(salvaged))).toBe(pictureOf(run.engine))
       },
     )
-    await fc.assert(property, { numRuns: effort(200, 30) })
+    await fc.assert(property, { numRuns: effort(200, 10) })
   })
 })
 
@@ -130,7 +130,7 @@ describe('A directory with one fault', () => {
         expect(lost.size).toBeLessThanOrEqual(lostAtMost(disk, damaged))
       },
     )
-    await fc.assert(property, { numRuns: effort(3_000, 300) })
+    await fc.assert(property, { numRuns: effort(3_000, 60) })
   })
 
   it('of any kind, with any entries and snapshots, is recovered into one that opens and holds nothing that never was', async () => {
@@ -147,7 +147,7 @@ describe('A directory with one fault', () => {
         if (salvaged.omissions.length === 0) expect(valuesOf(engine)).toEqual(valuesOf(run.engine))
       },
     )
-    await fc.assert(property, { numRuns: effort(2_000, 200) })
+    await fc.assert(property, { numRuns: effort(2_000, 50) })
   })
 })
 

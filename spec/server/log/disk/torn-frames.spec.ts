@@ -39,7 +39,7 @@ describe('A torn frame whose value contains frames', () => {
     }
   })
 
-  it('of headers alone takes a time that is linear in its size', { timeout: 20_000 }, async () => {
+  it('of headers alone takes a time that is linear in its size', { tags: 'slow', timeout: 20_000 }, async () => {
     const disk = new MemoryDisk()
     const size = 8 * 1024 * 1024
     const file = await disk.create('log')
