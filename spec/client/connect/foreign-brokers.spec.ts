@@ -161,7 +161,9 @@ describe('a request', () => {
 })
 
 describe('a broker without a store', () => {
-  it('is asked by one watch of ten thousand at a time, and all are back within a second of the store', () => {
+  it('is asked by one watch of ten thousand at a time, and all are back within a second of the store', {
+    tags: 'slow',
+  }, () => {
     const { session, clock, watch } = beside()
     const seen = Array.from({ length: 500 }, (_, i) => watch(`k${i}`).entries)
     for (let i = 0; i < session.published.length; i++) session.at(i).acknowledge(noStore())

@@ -52,7 +52,7 @@ describe('The official client shows', () => {
     expect(said).toEqual(['loud'])
   })
 
-  it('10. and 20. a recovery without loss, doubles, joins or events', async () => {
+  it('10. and 20. a recovery without loss, doubles, joins or events', { tags: 'slow' }, async () => {
     const { hub, client, link, attached, log, said, story } = await openOfficial()
     await client.joinGroup('g')
     for (let i = 1; i <= 5; i++) hub.sendToGroup('g', i)
@@ -83,7 +83,7 @@ describe('The official client shows', () => {
     ])
   })
 
-  it('18. and 19. a lost session, and its groups joined again', async () => {
+  it('18. and 19. a lost session, and its groups joined again', { tags: 'slow' }, async () => {
     const { hub, client, clock, link, attached, log, said, joined } = await openOfficial()
     await client.joinGroup('g')
     await client.joinGroup('left')

@@ -118,7 +118,9 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(story).toEqual(['connected ann'])
   })
 
-  it('15. Client that never acks: at message 1001 (and at 16 MB) it is closed 1008, its session gone, other members unaffected.', async () => {
+  it('15. Client that never acks: at message 1001 (and at 16 MB) it is closed 1008, its session gone, other members unaffected.', {
+    tags: 'slow',
+  }, async () => {
     const { hub, server, open, joined, story } = await atShippedHub(protocol)
     const others = texts(open('bob'))
     await joined('g', 'bob')

@@ -114,7 +114,7 @@ describe('Whoever sends a lot', () => {
 })
 
 describe('Whoever does not read', () => {
-  it('is not answered without end: a flood of WebSocket pings', async () => {
+  it('is not answered without end: a flood of WebSocket pings', { tags: 'slow' }, async () => {
     const { server, witness } = await open()
     const raw = await RawSocket.open(server.url)
     await raw.send(UPGRADE)

@@ -64,7 +64,7 @@ describe('A sender', () => {
     expect([member.sequenceIds.length, member.end]).toEqual([40, undefined])
   })
 
-  it('goes on before those of whom something was taken, however much they have left', () => {
+  it('goes on before those of whom something was taken, however much they have left', { tags: 'slow' }, () => {
     const { hub } = build()
     const member = new PacedClient(hub, ['g'])
     const bursting = Array.from({ length: 300 }, () => new PacedClient(hub))

@@ -107,6 +107,7 @@ describe('A hub', () => {
 
   it.each(['silent', 'that come back to no session', 'that begin a request'])(
     'holds few sockets besides its sessions: those %s make room for clients',
+    { tags: 'slow' },
     async kind => {
       const { come, server, events } = await open({ maxConnections: 10 })
       const ann = await come('ann')

@@ -73,7 +73,7 @@ describe('A page of a scan', () => {
     ).toEqual([1, 1])
   })
 
-  it('looks at gaps, and closes them when they are more than the keys', () => {
+  it('looks at gaps, and closes them when they are more than the keys', { tags: 'slow' }, () => {
     const engine = filled(30_000)
     for (let index = 0; index < 14_000; index++) ask(engine, ['DEL', `key${index}`])
     expect(pagesOf(engine, 'none')).toHaveLength(3)

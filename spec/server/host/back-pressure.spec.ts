@@ -49,13 +49,17 @@ describe('A client that asks for more than it can read at once', () => {
     ['over WebSocket', 'wsUrl', KEPT],
   ] as const
 
-  it.each(some(WAYS, 1))('gets everything: 512 values of 64 KiB, %s', async (_, transport, session) => {
-    const { store } = await open()
-    const client = await RawClient.ready(store[transport], 'alice', session)
-    const answers = await Promise.all(numbers(512).map(async () => client.request(command('GET big'))))
-    expect(new Set(answers.map(({ payload }) => payload.length))).toEqual(new Set([VALUE.length + 10]))
-    expect((await client.request(command('GET none'))).text).toBe('$-1\r\n')
-  })
+  it.each(some(WAYS, 1))(
+    'gets everything: 512 values of 64 KiB, %s',
+    { tags: 'slow' },
+    async (_, transport, session) => {
+      const { store } = await open()
+      const client = await RawClient.ready(store[transport], 'alice', session)
+      const answers = await Promise.all(numbers(512).map(async () => client.request(command('GET big'))))
+      expect(new Set(answers.map(({ payload }) => payload.length))).toEqual(new Set([VALUE.length + 10]))
+      expect((await client.request(command('GET none'))).text).toBe('$-1\r\n')
+    },
+  )
 
   it('gets everything, also when it takes a break', async () => {
     const { store } = await open()
@@ -193,7 +197,10 @@ describe('A client with much unacknowledged', () => {
     await client.came('publish', HALF + 20)
   })
 
-  it('loses connection and session when it is told more than the bound of changes', { timeout: 60_000 }, async () => {
+  it('loses connection and session when it is told more than the bound of changes', {
+    tags: 'slow',
+    timeout: 60_000,
+  }, async () => {
     const { store, writer } = await open()
     const client = await connect(store, KEPT)
     await client.subscribe(notificationTopicOf('alice'))

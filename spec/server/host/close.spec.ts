@@ -40,7 +40,7 @@ describe('close()', () => {
     }
   })
 
-  it('leaves no timer and no socket behind', async () => {
+  it('leaves no timer and no socket behind', { tags: 'slow' }, async () => {
     const held = (): string[] => process.getActiveResourcesInfo().filter(name => /^(Timeout|TCP)/.test(name))
     await eventually(() => held().length === 0)
     const { store, clock } = await openStore()

@@ -81,7 +81,9 @@ describe('A request that comes again, as its client did not hear (DUP)', () => {
     expect((await answerOf(client, 'GET k', 1, { dup: true })).text).toBe('$1\r\nv\r\n')
   })
 
-  it('is another one when 4 MiB of answers have come in between, twice: so many are kept', async () => {
+  it('is another one when 4 MiB of answers have come in between, twice: so many are kept', {
+    tags: 'slow',
+  }, async () => {
     const { store } = await openStore()
     const client = await connect(store.url)
     await answerOf(client, 'SET k v NX', 1)

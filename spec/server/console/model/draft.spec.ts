@@ -105,7 +105,7 @@ describe('A form to set a key', () => {
     expect(needsHex(startDraft(new Uint8Array([0, 13])))).toBe(false)
   })
 
-  it('gives back a large text as a whole, and does not begin with one that is too large', () => {
+  it('gives back a large text as a whole, and does not begin with one that is too large', { tags: 'slow' }, () => {
     const large = utf8('ä'.repeat(100_000))
     expect(readDraft({ ...startDraft(large), name: 'a' }).write?.value).toEqual(large)
     expect(startDraft(new Uint8Array(LARGEST_EDITED + 1))).toEqual(BLANK)
