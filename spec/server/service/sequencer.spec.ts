@@ -1,12 +1,12 @@
-import { describe, expect, it, vi } from 'vitest'
-import { displayText } from '../../../src/core/util/bytes.js'
+import { describe, expect, it } from 'vitest'
+import { displayText, utf8 } from '../../../src/core/util/bytes.js'
 import type { Entry, EntryCommand } from '../../../src/server/engine/entry.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../../../src/server/log/log.js'
 import type { Job } from '../../../src/server/service/batch.js'
 import { Sequencer } from '../../../src/server/service/sequencer.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-/** A log that commits, or refuses, when it is told to. */
+/** A log that commits or rejects its oldest entry when a spec says so. */
 class SlowLog implements Log {
   readonly immediate = false
   readonly entries: Entry[] = []
@@ -27,10 +27,6 @@ class SlowLog implements Log {
     if (entry) this.#listener?.committed(entry)
   }
 
-  bring(entry: Entry): void {
-    this.#listener?.foreign?.(entry)
-  }
-
   refuse(failure: LogFailure): void {
     const entry = this.entries.shift()
     if (entry) this.#listener?.rejected(entry, failure)
@@ -39,249 +35,426 @@ class SlowLog implements Log {
   async close(): Promise<void> {}
 }
 
-const START: EntryCommand = { type: 'start' }
-const write = (name: string): EntryCommand => ({
+const FULL = new LogFailure('full', 'the disk is full')
+const PAUSE_MS = 2
+const KIB = 1024
+
+const command = (name: string): EntryCommand => ({
   type: 'write',
-  payload: new TextEncoder().encode(name),
-  command: { verb: 'DEL', key: new TextEncoder().encode(name) },
+  payload: utf8(name),
+  command: { verb: 'DEL', key: utf8(name) },
   origin: undefined,
 })
 
+/** A sequencer of a log that commits when a spec says so; a write whose name begins with `free` frees room. */
 function open() {
   const log = new SlowLog()
-  const said: string[] = []
-  const faults: unknown[] = []
   const clock = new ManualClock()
-  const host = {
+  const outcomes: string[] = []
+  const faults: unknown[] = []
+  const sequencer = new Sequencer(log, {
     now: () => 7,
-    schedule: (delay: number, task: () => void) => clock.schedule(delay, task),
+    schedule: (delay, task) => clock.schedule(delay, task),
     room: () => ({ maxKeys: 1, maxBytes: 2 }),
-    frees: (command: EntryCommand) => command.type === 'write' && displayText(command.payload).startsWith('free'),
-    apply: vi.fn<ConstructorParameters<typeof Sequencer>[1]['apply']>((entry, applier) => {
-      for (const index of entry.commands.keys())
+    frees: command => command.type === 'write' && displayText(command.payload).startsWith('free'),
+    apply: ({ commands }, applier) => {
+      outcomes.push(`applied ${commands.length}`)
+      for (const index of commands.keys())
         applier.answered(index, { reply: { type: 'ok' }, version: undefined, changes: [] })
-    }),
+    },
     expired: () => undefined,
     settled: () => undefined,
-    faulted: (error: unknown) => void faults.push(error),
-  }
-  const sequencer = new Sequencer(log, host)
-  const job = (name: string): Job => ({
-    read: () => void said.push(`read ${name}`),
-    answered: () => void said.push(`wrote ${name}`),
-    loaded: () => undefined,
-    failed: ({ problem }) => void said.push(`${problem} ${name}`),
+    faulted: error => void faults.push(error),
   })
-  const turn = async (): Promise<void> => new Promise(resolve => setImmediate(resolve))
-  return { log, clock, said, faults, host, sequencer, job, turn }
+  const job = (name: string): Job => ({
+    read: () => void outcomes.push(`read ${name}`),
+    answered: () => void outcomes.push(`wrote ${name}`),
+    loaded: () => undefined,
+    failed: ({ problem }) => void outcomes.push(`${problem} ${name}`),
+  })
+  return {
+    log,
+    clock,
+    faults,
+    sequencer,
+    job,
+    write: (owner: object, name: string): boolean => sequencer.write(owner, command(name), 1, job(name)),
+    read: (owner: object, name: string): void => sequencer.read(owner, 1, job(name)),
+    /** Everything that happened to jobs, in its order. */
+    outcomes,
+    /** What happened to jobs, without that an entry was applied. */
+    answers: (): readonly string[] => outcomes.filter(outcome => !outcome.startsWith('applied')),
+    /** How many commands each entry has that is on its way. */
+    sizes: (): readonly number[] => log.entries.map(({ commands }) => commands.length),
+    endOfTurn: async (): Promise<void> => new Promise(resolve => setImmediate(resolve)),
+  }
 }
 
-describe('What connections ask for', () => {
-  it('is logged together when it comes in one turn', async () => {
-    const { log, sequencer, job, turn, said } = open()
-    const soon = ['a', 'b', 'c'].map(name => sequencer.write({}, write(name), 1, job(name)))
-    expect([soon, log.entries]).toEqual([[true, true, true], []])
-    await turn()
-    expect(log.entries.map(({ commands, ...rest }) => [commands.length, rest])).toEqual([
-      [3, { time: 7, maxKeys: 1, maxBytes: 2 }],
-    ])
-    log.commit()
-    expect(said).toEqual(['wrote a', 'wrote b', 'wrote c'])
+describe('writes of one turn', () => {
+  it('the sequencer logs nothing before the turn ends', () => {
+    const { write, log } = open()
+    write({}, 'a')
+    expect(log.entries).toEqual([])
   })
 
-  it('is gathered while an entry is on its way, and goes when that is there, before it is applied', async () => {
-    const { log, sequencer, job, turn, said, host } = open()
-    sequencer.write({}, write('a'), 1, job('a'))
-    await turn()
-    const soon = ['b', 'c'].map(name => sequencer.write({}, write(name), 1, job(name)))
-    expect(soon).toEqual([false, false])
-    await turn()
-    expect(log.entries).toHaveLength(1)
-    host.apply.mockImplementationOnce(() => void said.push(`${log.entries.length} on its way`))
-    log.commit()
-    expect(said).toEqual(['1 on its way'])
-    expect(log.entries[0]?.commands).toHaveLength(2)
+  it('the sequencer logs all writes of one turn as one entry', async () => {
+    const { write, sizes, endOfTurn } = open()
+    for (const name of ['a', 'b', 'c']) write({}, name)
+    await endOfTurn()
+    expect(sizes()).toEqual([3])
   })
 
-  it('is refused on a full disk, but for what frees room: that is appended once more, with the reads behind it', async () => {
-    const { log, sequencer, job, turn, said } = open()
-    const [alice, bob] = [{}, {}]
-    sequencer.write(alice, write('a'), 1, job('a'))
-    sequencer.read(alice, 1, job('after a'))
-    sequencer.write(bob, write('free b'), 1, job('free b'))
-    sequencer.read(bob, 1, job('after b'))
-    sequencer.write(alice, write('c'), 1, job('c'))
-    await turn()
-    log.refuse(new LogFailure('full', 'the disk is full'))
-    expect(said).toEqual(['full a', 'read after a', 'full c'])
-    expect(log.entries.map(({ commands }) => commands)).toEqual([[write('free b')]])
-    sequencer.read(bob, 1, job('later'))
-    log.commit()
-    expect(said.slice(3)).toEqual(['wrote free b', 'read after b', 'read later'])
-    sequencer.write(bob, write('free d'), 1, job('free d'))
-    await turn()
-    for (let i = 0; i < 2; i++) log.refuse(new LogFailure('full', 'the disk is full'))
-    expect([said.slice(6), log.entries]).toEqual([['full free d'], []])
+  it('an entry carries the time and the limits of its store', async () => {
+    const { write, log, endOfTurn } = open()
+    write({}, 'a')
+    await endOfTurn()
+    expect(log.entries).toMatchObject([{ time: 7, maxKeys: 1, maxBytes: 2 }])
   })
 
-  describe('is held back when the log says that it pays', () => {
-    const held = async () => {
-      const opened = open()
-      const { log, sequencer, job, turn } = opened
-      log.pause = 2
-      for (const name of ['a', 'b']) sequencer.write({}, write(name), 1, job(name))
-      await turn()
-      sequencer.write({}, write('c'), 1, job('c'))
-      log.commit()
-      await turn()
-      expect(log.entries).toEqual([])
-      return opened
-    }
-    const sizes = (entries: readonly Entry[]): number[] => entries.map(({ commands }) => commands.length)
-
-    it('until as many have come as were answered last', async () => {
-      const { log, clock, sequencer, job, turn } = await held()
-      sequencer.write({}, write('d'), 1, job('d'))
-      await turn()
-      expect(log.entries).toEqual([])
-      sequencer.write({}, write('e'), 1, job('e'))
-      await turn()
-      expect([sizes(log.entries), clock.pending]).toEqual([[3], 0])
-    })
-
-    it('or its time is over', async () => {
-      const { log, clock, turn } = await held()
-      clock.advance(1)
-      await turn()
-      expect(log.entries).toEqual([])
-      clock.advance(1)
-      await turn()
-      expect(sizes(log.entries)).toEqual([1])
-    })
-
-    it('and then no more: the next one that comes goes with its turn', async () => {
-      const { log, clock, sequencer, job, turn } = await held()
-      clock.advance(2)
-      await turn()
-      log.pause = 0
-      log.commit()
-      sequencer.write({}, write('d'), 1, job('d'))
-      await turn()
-      expect(sizes(log.entries)).toEqual([1])
-    })
-
-    it('but not for a client that is alone', async () => {
-      const { log, sequencer, job, turn } = open()
-      log.pause = 2
-      for (const name of ['a', 'b', 'c']) {
-        sequencer.write({}, write(name), 1, job(name))
-        await turn()
-        expect(sizes(log.entries)).toEqual([1])
-        log.commit()
-      }
-    })
-
-    it('and nothing is left of that when it is stopped', async () => {
-      const { clock, sequencer } = await held()
-      sequencer.stop()
-      expect(clock.pending).toBe(0)
-    })
+  it('a write is answered when its entry is committed', async () => {
+    const { write, log, answers, endOfTurn } = open()
+    for (const name of ['a', 'b']) write({}, name)
+    await endOfTurn()
+    expect(answers()).toEqual([])
+    log.commit()
+    expect(answers()).toEqual(['wrote a', 'wrote b'])
   })
 
-  it('is done in the order of its connection, and a read of another waits for nobody', async () => {
-    const { log, sequencer, job, turn, said } = open()
-    const [alice, bob] = [{}, {}]
-    sequencer.read(alice, 1, job('1'))
-    sequencer.write(alice, write('2'), 1, job('2'))
-    sequencer.read(alice, 1, job('3'))
-    sequencer.write(alice, write('4'), 1, job('4'))
-    await turn()
-    sequencer.read(alice, 1, job('5'))
-    sequencer.read(bob, 1, job("bob's"))
-    sequencer.write(alice, write('6'), 1, job('6'))
-    sequencer.read(alice, 1, job('7'))
-    expect(said).toEqual(['read 1', "read bob's"])
-    log.commit()
-    expect(said.slice(2)).toEqual(['wrote 2', 'read 3', 'wrote 4', 'read 5'])
-    log.commit()
-    expect(said.slice(6)).toEqual(['wrote 6', 'read 7'])
-    sequencer.read(alice, 1, job('8'))
-    expect(said.at(-1)).toBe('read 8')
+  it('a write reports that it is logged at the end of the turn when no entry is on its way', () => {
+    const { write } = open()
+    expect(write({}, 'a')).toBe(true)
+  })
+})
+
+describe('writes while an entry is on its way', () => {
+  it('a write reports that it waits for the entry on its way', async () => {
+    const { write, endOfTurn } = open()
+    write({}, 'a')
+    await endOfTurn()
+    expect(write({}, 'b')).toBe(false)
   })
 
-  it('fails when the log refuses it, and is read nevertheless', async () => {
-    const { log, sequencer, job, turn, said } = open()
-    const alice = {}
-    sequencer.write(alice, write('1'), 1, job('1'))
-    sequencer.read(alice, 1, job('2'))
-    await turn()
-    sequencer.write(alice, write('3'), 1, job('3'))
-    log.refuse(new LogFailure('full', 'no room'))
-    expect(said).toEqual(['full 1', 'read 2'])
+  it('writes are gathered until the entry on its way is committed, and then logged as one entry', async () => {
+    const { write, log, sizes, endOfTurn } = open()
+    write({}, 'a')
+    await endOfTurn()
+    for (const name of ['b', 'c']) write({}, name)
+    await endOfTurn()
+    expect(sizes()).toEqual([1])
     log.commit()
-    expect(said.at(-1)).toBe('wrote 3')
+    expect(sizes()).toEqual([2])
   })
 
-  it('is done for all others when one of them raises an error', async () => {
-    const { log, sequencer, job, turn, said, faults } = open()
-    const bad: Job = {
-      ...job('bad'),
+  it('gathered writes are logged before the committed entry is applied', async () => {
+    const { write, sequencer, job, log, sizes, endOfTurn } = open()
+    let sizesWhenAnswered: readonly number[] = []
+    const watching: Job = {
+      ...job('a'),
       answered: () => {
-        throw new Error('ours')
+        sizesWhenAnswered = sizes()
       },
     }
-    sequencer.write({}, write('1'), 1, bad)
-    sequencer.write({}, write('2'), 1, job('2'))
-    await turn()
+    sequencer.write({}, command('a'), 1, watching)
+    await endOfTurn()
+    for (const name of ['b', 'c']) write({}, name)
     log.commit()
-    expect([said, faults]).toEqual([['wrote 2'], [new Error('ours')]])
+    expect(sizesWhenAnswered).toEqual([2])
+  })
+})
+
+describe('writes that the log holds back for a group commit', () => {
+  /** Two writes were answered together, and one waits for more. */
+  async function openHolding() {
+    const opened = open()
+    const { log, write, endOfTurn, sizes } = opened
+    log.pause = PAUSE_MS
+    for (const name of ['a', 'b']) write({}, name)
+    await endOfTurn()
+    write({}, 'c')
+    log.commit()
+    await endOfTurn()
+    expect(sizes()).toEqual([])
+    return opened
+  }
+
+  it('a held write is logged when more writes came than were answered last', async () => {
+    const { write, sizes, endOfTurn } = await openHolding()
+    write({}, 'd')
+    await endOfTurn()
+    expect(sizes()).toEqual([])
+    write({}, 'e')
+    await endOfTurn()
+    expect(sizes()).toEqual([3])
   })
 
-  it('waits for the time to be logged when that was asked for', async () => {
-    const { log, sequencer, job, turn, said } = open()
-    const alice = {}
-    sequencer.tick(alice)
-    sequencer.tick(alice)
-    sequencer.read(alice, 1, job('1'))
-    await turn()
-    expect([log.entries.map(({ commands }) => commands), said]).toEqual([[[]], []])
-    log.commit()
-    expect(said).toEqual(['read 1'])
+  it('a hold that ended early leaves no timer', async () => {
+    const { write, clock, endOfTurn } = await openHolding()
+    for (const name of ['d', 'e']) write({}, name)
+    await endOfTurn()
+    expect(clock.pending).toBe(0)
   })
 
-  it('is read before what is written in the same entry when it waits for the time, and each gets its own answer', async () => {
-    const { log, sequencer, job, turn, said, host } = open()
-    const alice = {}
-    sequencer.tick(alice)
-    sequencer.read(alice, 1, job('1'))
-    sequencer.write(alice, write('2'), 1, job('2'))
-    sequencer.write({}, write('3'), 1, job('3'))
-    sequencer.read(alice, 1, job('4'))
-    await turn()
-    log.commit()
-    expect(said).toEqual(['read 1', 'wrote 2', 'wrote 3', 'read 4'])
-    // What is due goes first.
-    expect(host.apply.mock.calls.map(([{ commands }]) => commands.length)).toEqual([0, 2])
+  it('a held write is logged when the pause of the log is over', async () => {
+    const { clock, sizes, endOfTurn } = await openHolding()
+    clock.advance(PAUSE_MS - 1)
+    await endOfTurn()
+    expect(sizes()).toEqual([])
+    clock.advance(1)
+    await endOfTurn()
+    expect(sizes()).toEqual([1])
   })
 
-  it('is not done any more once it is stopped', async () => {
-    const { log, sequencer, job, turn, said, host } = open()
-    sequencer.write({}, START, 1, job('1'))
-    await turn()
+  it('a write is not held once the log asks for no pause', async () => {
+    const { log, clock, write, sizes, endOfTurn } = await openHolding()
+    clock.advance(PAUSE_MS)
+    await endOfTurn()
+    log.pause = 0
+    log.commit()
+    write({}, 'd')
+    await endOfTurn()
+    expect(sizes()).toEqual([1])
+  })
+
+  it('a write of the only active client is never held', async () => {
+    const { log, write, sizes, endOfTurn } = open()
+    log.pause = PAUSE_MS
+    for (const name of ['a', 'b', 'c']) {
+      write({}, name)
+      await endOfTurn()
+      expect(sizes()).toEqual([1])
+      log.commit()
+    }
+  })
+
+  it('stopping the sequencer cancels the timer of a hold', async () => {
+    const { clock, sequencer } = await openHolding()
     sequencer.stop()
-    log.commit()
-    expect([said, host.apply.mock.calls.length]).toEqual([[], 0])
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('the order of requests', () => {
+  it('a read is answered at once when no write of its connection waits', () => {
+    const { read, answers } = open()
+    read({}, '1')
+    expect(answers()).toEqual(['read 1'])
   })
 
-  it('is bounded: what waits has so many bytes, and then no more', async () => {
-    const { log, sequencer, job, turn } = open()
-    const owner = {}
-    for (let times = 0; times < 256 && !sequencer.full; times++)
-      sequencer.write(owner, write('large'), 1024 * 1024, job('large'))
+  it('a read does not wait for the writes of other connections', async () => {
+    const { read, write, answers, endOfTurn } = open()
+    write({}, '1')
+    await endOfTurn()
+    read({}, '2')
+    expect(answers()).toEqual(['read 2'])
+  })
+
+  it('requests of one connection are answered in their order within an entry', async () => {
+    const { read, write, log, answers, endOfTurn } = open()
+    const alice = {}
+    write(alice, '1')
+    read(alice, '2')
+    write(alice, '3')
+    read(alice, '4')
+    await endOfTurn()
+    log.commit()
+    expect(answers()).toEqual(['wrote 1', 'read 2', 'wrote 3', 'read 4'])
+  })
+
+  it('requests of one connection are answered in their order across entries', async () => {
+    const { read, write, log, answers, endOfTurn } = open()
+    const alice = {}
+    write(alice, '1')
+    await endOfTurn()
+    read(alice, '2')
+    write(alice, '3')
+    read(alice, '4')
+    log.commit()
+    expect(answers()).toEqual(['wrote 1', 'read 2'])
+    log.commit()
+    expect(answers().slice(2)).toEqual(['wrote 3', 'read 4'])
+  })
+
+  it('a read is answered at once again when all writes of its connection were answered', async () => {
+    const { read, write, log, answers, endOfTurn } = open()
+    const alice = {}
+    write(alice, '1')
+    await endOfTurn()
+    log.commit()
+    read(alice, '2')
+    expect(answers()).toEqual(['wrote 1', 'read 2'])
+  })
+})
+
+describe('entries that the log rejects', () => {
+  it('a write fails with the problem of the log that rejects it', async () => {
+    const { write, log, answers, endOfTurn } = open()
+    write({}, '1')
+    await endOfTurn()
+    log.refuse(FULL)
+    expect(answers()).toEqual(['full 1'])
+  })
+
+  it('a read behind a rejected write is answered', async () => {
+    const { read, write, log, answers, endOfTurn } = open()
+    const alice = {}
+    write(alice, '1')
+    read(alice, '2')
+    await endOfTurn()
+    log.refuse(FULL)
+    expect(answers()).toEqual(['full 1', 'read 2'])
+  })
+
+  it('writes that came after a rejected entry are logged', async () => {
+    const { write, log, answers, endOfTurn } = open()
+    write({}, '1')
+    await endOfTurn()
+    write({}, '2')
+    log.refuse(FULL)
+    log.commit()
+    expect(answers()).toEqual(['full 1', 'wrote 2'])
+  })
+
+  it('a full log is asked once more for the writes that free room, without the others', async () => {
+    const { write, log, answers, endOfTurn } = open()
+    for (const name of ['a', 'free b', 'c']) write({}, name)
+    await endOfTurn()
+    log.refuse(FULL)
+    expect(answers()).toEqual(['full a', 'full c'])
+    expect(log.entries.map(({ commands }) => commands)).toEqual([[command('free b')]])
+  })
+
+  it('reads behind a write that frees room wait for its second attempt', async () => {
+    const { read, write, log, answers, endOfTurn } = open()
+    const bob = {}
+    write({}, 'a')
+    write(bob, 'free b')
+    read(bob, 'after b')
+    await endOfTurn()
+    log.refuse(FULL)
+    read(bob, 'later')
+    expect(answers()).toEqual(['full a'])
+    log.commit()
+    expect(answers().slice(1)).toEqual(['wrote free b', 'read after b', 'read later'])
+  })
+
+  it('a write that frees room fails when its second attempt is rejected', async () => {
+    const { write, log, answers, endOfTurn } = open()
+    write({}, 'free a')
+    await endOfTurn()
+    for (let attempt = 1; attempt <= 2; attempt++) log.refuse(FULL)
+    expect(answers()).toEqual(['full free a'])
+    expect(log.entries).toEqual([])
+  })
+})
+
+describe('an error raised by a job', () => {
+  const FAULT = new Error('ours')
+
+  async function openWithFault() {
+    const opened = open()
+    const { sequencer, job, write, log, endOfTurn } = opened
+    const failing: Job = {
+      ...job('1'),
+      answered: () => {
+        throw FAULT
+      },
+    }
+    sequencer.write({}, command('1'), 1, failing)
+    write({}, '2')
+    await endOfTurn()
+    log.commit()
+    return opened
+  }
+
+  it('an error raised by one job does not affect the other jobs of its entry', async () => {
+    const { answers } = await openWithFault()
+    expect(answers()).toEqual(['wrote 2'])
+  })
+
+  it('an error raised by a job is reported to the host', async () => {
+    const { faults } = await openWithFault()
+    expect(faults).toEqual([FAULT])
+  })
+})
+
+describe('a tick, which logs the time', () => {
+  it('ticks of one turn are logged as one entry without commands', async () => {
+    const { sequencer, sizes, endOfTurn } = open()
+    for (let times = 0; times < 2; times++) sequencer.tick({})
+    await endOfTurn()
+    expect(sizes()).toEqual([0])
+  })
+
+  it('a read waits for the tick of its connection', async () => {
+    const { sequencer, read, log, answers, endOfTurn } = open()
+    const alice = {}
+    sequencer.tick(alice)
+    read(alice, '1')
+    await endOfTurn()
+    expect(answers()).toEqual([])
+    log.commit()
+    expect(answers()).toEqual(['read 1'])
+  })
+
+  it('keys expire before the reads and writes that came with a tick', async () => {
+    const { sequencer, read, write, log, outcomes, endOfTurn } = open()
+    const alice = {}
+    sequencer.tick(alice)
+    read(alice, '1')
+    write(alice, '2')
+    await endOfTurn()
+    log.commit()
+    expect(outcomes).toEqual(['applied 0', 'read 1', 'applied 1', 'wrote 2'])
+  })
+
+  it('each request in the entry of a tick gets its own reply, in its order', async () => {
+    const { sequencer, read, write, log, answers, endOfTurn } = open()
+    const alice = {}
+    sequencer.tick(alice)
+    read(alice, '1')
+    write(alice, '2')
+    write({}, '3')
+    read(alice, '4')
+    await endOfTurn()
+    log.commit()
+    expect(answers()).toEqual(['read 1', 'wrote 2', 'wrote 3', 'read 4'])
+  })
+})
+
+it('a stopped sequencer applies and answers nothing', async () => {
+  const { sequencer, write, log, outcomes, endOfTurn } = open()
+  write({}, '1')
+  await endOfTurn()
+  sequencer.stop()
+  log.commit()
+  expect(outcomes).toEqual([])
+})
+
+describe('the limit of bytes that wait for the log', () => {
+  /** A sequencer with as many writes of 1 MiB as it takes. */
+  function openFull() {
+    const opened = open()
+    const { sequencer, job } = opened
+    for (let times = 0; times < 256 && sequencer.full === undefined; times++)
+      sequencer.write({}, command('large'), KIB * KIB, job('large'))
+    return opened
+  }
+
+  it('the sequencer is full when 256 MiB wait for the log', () => {
+    const { sequencer } = openFull()
     expect(sequencer.full).toBe('full')
-    await turn()
-    expect(log.entries.every(({ commands }) => commands.length <= 8)).toBe(true)
+  })
+
+  it('the sequencer is no longer full when what waited was committed', async () => {
+    const { sequencer, log, endOfTurn } = openFull()
+    await endOfTurn()
     while (log.entries.length > 0) log.commit()
-    expect(sequencer.full).toBe(undefined)
+    expect(sequencer.full).toBeUndefined()
+  })
+
+  it('an entry has at most 8 MiB', async () => {
+    const { sizes, endOfTurn } = openFull()
+    await endOfTurn()
+    expect(Math.max(...sizes())).toBeLessThanOrEqual(8)
   })
 })
