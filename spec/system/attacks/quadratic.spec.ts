@@ -13,107 +13,120 @@ import {
   uint16,
 } from '../../support/packets.js'
 import { command, resp3 } from '../../support/words.js'
-import { openScene, prepareScenes } from './support/scene.js'
+import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
 prepareScenes()
+
+const KIB = 1024
+const MIB = KIB * KIB
 
 const repeat = (piece: Buffer, bytes: number): Buffer =>
   Buffer.alloc(Math.floor(bytes / piece.length) * piece.length, piece)
 
-const KIB = 1024
+const NOTHING = Buffer.alloc(0)
+/** The same user property thousands of times. */
+const SAME = repeat(PROPERTY.user('a', ''), 256 * KIB)
+const SAME_1_MIB = repeat(PROPERTY.user('a', ''), MIB)
+const DIFFERENT = Buffer.concat(Array.from({ length: 30_000 }, (_, n) => PROPERTY.user(`name-${n}`, '')))
+const STAYS = properties(PROPERTY.sessionExpiry(60))
 
-describe('One packet that costs more than its bytes', () => {
-  const name = repeat(PROPERTY.user('a', ''), 256 * KIB)
-  const names = Buffer.concat(Array.from({ length: 30_000 }, (_, n) => PROPERTY.user(`name-${n}`, '')))
-  const empty = Buffer.alloc(0)
-  const PACKETS: Record<string, readonly Buffer[]> = {
-    'PUBLISH with QoS 0': [publish('t', empty, { properties: properties(name) })],
-    'PUBLISH with QoS 1': [publish('t', empty, { qos: 1, properties: properties(repeat(name, KIB * KIB)) })],
-    'PUBLISH with QoS 2': [publish('t', empty, { qos: 2, properties: properties(name) })],
-    'a request': [request('attacker', command('GET key'), 1, name)],
-    'a request with 30,000 names': [request('attacker', command('GET key'), 1, names)],
-    'a request without a response topic': [publish(INVOKE_TOPIC, empty, { qos: 1, properties: properties(name) })],
-    SUBSCRIBE: [packet(0x82, uint16(1), properties(name), text('t'), Buffer.of(0))],
-    UNSUBSCRIBE: [packet(0xa2, uint16(1), properties(name), text('t'))],
-    DISCONNECT: [packet(0xe0, Buffer.of(0), properties(name))],
-    PUBREC: [packet(0x50, uint16(1), Buffer.of(0), properties(name))],
-  }
+/** Sends packets as one client, waits until the store has worked on them, and leaves. */
+async function attack(scene: Scene, greeting: string | Buffer, ...packets: readonly Buffer[]): Promise<void> {
+  const attacker = await scene.connect(greeting)
+  if (packets.length > 0) await attacker.send(...packets)
+  await attacker.settled()
+  attacker.hangUp()
+}
 
-  it('by a user property thousands of times, in any packet', async () => {
+describe('a packet with thousands of user properties', () => {
+  it.each<[name: string, sent: Buffer]>([
+    ['PUBLISH with QoS 0', publish('t', NOTHING, { properties: properties(SAME) })],
+    ['PUBLISH with QoS 1', publish('t', NOTHING, { qos: 1, properties: properties(SAME_1_MIB) })],
+    ['PUBLISH with QoS 2', publish('t', NOTHING, { qos: 2, properties: properties(SAME) })],
+    ['request', request('attacker', command('GET key'), 1, SAME)],
+    ['request with different names', request('attacker', command('GET key'), 1, DIFFERENT)],
+    ['request without a response topic', publish(INVOKE_TOPIC, NOTHING, { qos: 1, properties: properties(SAME) })],
+    ['SUBSCRIBE', packet(0x82, uint16(1), properties(SAME), text('t'), Buffer.of(0))],
+    ['UNSUBSCRIBE', packet(0xa2, uint16(1), properties(SAME), text('t'))],
+    ['DISCONNECT', packet(0xe0, Buffer.of(0), properties(SAME))],
+    ['PUBREC', packet(0x50, uint16(1), Buffer.of(0), properties(SAME))],
+  ])('a %s with thousands of user properties does not affect other clients', async (_, sent) => {
     const scene = await openScene()
     await scene.under(async () => {
       const reader = await scene.connect('reader')
       await reader.send(subscribe(['t']))
-      for (const packets of Object.values(PACKETS)) {
-        const attacker = await scene.connect('attacker')
-        await attacker.send(...packets)
-        await attacker.settled()
-        attacker.hangUp()
-      }
-      const own = { properties: properties(name) }
-      const will = { topic: 't', payload: empty, ...own }
-      for (const greeting of [connect('attacker', own), connect('attacker', { will })]) {
-        const attacker = await scene.connect(greeting)
-        await attacker.settled()
-        attacker.hangUp()
-      }
+      await attack(scene, 'attacker', sent)
     })
     await scene.expectRecovered()
   })
 
-  it('by ten thousand filters, and by as many that go', async () => {
+  it('a CONNECT with thousands of user properties does not affect other clients', async () => {
     const scene = await openScene()
-    const filters = Array.from({ length: 10_000 }, (_, n) => `filter/${n}/+/x`)
-    const unsubscribe = packet(0xa2, uint16(2), properties(), ...filters.map(text))
-    await scene.under(async () => {
-      const own = properties(PROPERTY.sessionExpiry(60))
-      for (const [n, again] of [[subscribe(filters)], [subscribe(filters), unsubscribe]].entries()) {
-        const attacker = await scene.connect(connect(`attacker-${n}`, { properties: own }))
-        await attacker.send(...again)
-        await attacker.settled()
-        attacker.hangUp()
-      }
-    })
+    await scene.under(async () => attack(scene, connect('attacker', { properties: properties(SAME) })))
+    await scene.expectRecovered()
+  })
+
+  it('a will with thousands of user properties does not affect other clients', async () => {
+    const scene = await openScene()
+    const will = { topic: 't', payload: NOTHING, properties: properties(SAME) }
+    await scene.under(async () => attack(scene, connect('attacker', { will })))
+    await scene.expectRecovered()
   })
 })
 
-describe('Keys that only their length tells apart from others', () => {
-  const KEYS = effort(2_600, 800)
-  const key = (n: number): string => `${'x'.repeat(29_990)}${n}`.padEnd(30_000, '-')
-  const BATCH = 100
+describe('a packet with ten thousand topic filters', () => {
+  const filters = Array.from({ length: 10_000 }, (_, n) => `filter/${n}/+/x`)
 
-  it('cost what others cost: to write, to read, to watch, and to forget', async () => {
+  it('a SUBSCRIBE with ten thousand filters does not affect other clients', async () => {
+    const scene = await openScene()
+    await scene.under(async () => attack(scene, connect('attacker', { properties: STAYS }), subscribe(filters)))
+  })
+
+  it('an UNSUBSCRIBE with ten thousand filters does not affect other clients', async () => {
+    const scene = await openScene()
+    const unsubscribe = packet(0xa2, uint16(2), properties(), ...filters.map(text))
+    await scene.under(async () =>
+      attack(scene, connect('attacker', { properties: STAYS }), subscribe(filters), unsubscribe),
+    )
+  })
+})
+
+describe('names of one length that differ at their end alone', () => {
+  const KEYS = effort(2_600, 800)
+  const BATCH = 100
+  const longName = (n: number): string => `${'x'.repeat(29_990)}${n}`.padEnd(30_000, '-')
+
+  it('long keys that differ at their end alone cost no more than other keys', { timeout: 60_000 }, async () => {
     const scene = await openScene()
     await scene.under(
       async () => {
         const attacker = await scene.connect('attacker')
         for (let n = 0; n < KEYS && !attacker.ended; n += BATCH) {
           const batch = Array.from({ length: BATCH }, (_, at) => [
-            request('attacker', command(`SET ${key(n + at)} v`), 3 * at + 1),
-            request('attacker', command(`GET ${key(n + at)}`), 3 * at + 2),
-            request('attacker', resp3(['KEYNOTIFY', key(n + at)]), 3 * at + 3),
+            request('attacker', command(`SET ${longName(n + at)} v`), 3 * at + 1),
+            request('attacker', command(`GET ${longName(n + at)}`), 3 * at + 2),
+            request('attacker', resp3(['KEYNOTIFY', longName(n + at)]), 3 * at + 3),
           ])
           await attacker.send(Buffer.concat(batch.flat()))
           await attacker.settled()
         }
         attacker.hangUp()
       },
-      // The keys remain; they are within the bounds of the store.
-      { growth: 600 * KIB * KIB },
+      // The keys remain; they are within the limits of the store.
+      { growth: 600 * MIB },
     )
-  }, 60_000)
+  })
 
-  it('and so do client ids and topics', async () => {
+  it('long client ids and topics that differ at their end alone cost no more than others', {
+    timeout: 60_000,
+  }, async () => {
     const scene = await openScene()
     await scene.under(async () => {
-      const own = properties(PROPERTY.sessionExpiry(60))
       for (let n = 0; n < 200; n++) {
-        const id = key(n)
-        const attacker = await scene.connect(connect(id, { properties: own }))
-        await attacker.send(subscribe([key(n)]), publish(key(n), Buffer.of(1), { retain: true }))
-        await attacker.settled()
-        attacker.hangUp()
+        const name = longName(n)
+        const retained = publish(name, Buffer.of(1), { retain: true })
+        await attack(scene, connect(name, { properties: STAYS }), subscribe([name]), retained)
       }
     })
-  }, 60_000)
+  })
 })
