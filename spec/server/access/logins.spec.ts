@@ -111,3 +111,28 @@ describe('Logins', () => {
     expect(proofs(inOrder([() => undefined, token]))).toEqual(Array(5).fill(guessable))
   })
 })
+
+describe('Checks of certificates and tokens', () => {
+  it('are four at once of one address, and those of others do not wait for them', async () => {
+    const open: (() => void)[] = []
+    const look = async (): Promise<LoginResult> => {
+      await new Promise<void>(resolve => open.push(resolve))
+      return { refused: 'credentials', reason: 'wrong' }
+    }
+    const proofOf: ProofOf = () => 'verifiable'
+    const logins = new Logins(Object.assign(look, { proofOf }), new ManualClock())
+    const asked = Array.from({ length: 64 }, async () => logins.ask(requestOf({})))
+    expect(open).toHaveLength(4)
+    const other = logins.ask(requestOf({ remoteAddress: '198.51.100.1' }))
+    expect(open).toHaveLength(5)
+    open[4]?.()
+    expect(await other).toMatchObject({ refused: 'credentials' })
+    for (let i = 0; i < 65; i++) {
+      await expect.poll(() => open.length).toBeGreaterThan(i)
+      open[i]?.()
+    }
+    expect((await Promise.all(asked)).every(outcome => 'refused' in outcome && outcome.refused === 'credentials')).toBe(
+      true,
+    )
+  })
+})

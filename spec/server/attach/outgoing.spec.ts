@@ -53,6 +53,18 @@ describe('what is published', () => {
     ])
   })
 
+  it('makes watchers register again after a notification that is too large or rejected', () => {
+    const { outgoing, connect, push, sent } = open()
+    connect({ maximumPacketSize: 10 })
+    push('large', 11, { isNotification: true })
+    expect(outgoing.takeLost()).toBe(true)
+    push('rejected', 1, { isNotification: true })
+    sent[0]?.done(new RequestRejectedError(151, 'quota exceeded'))
+    expect(outgoing.takeLost()).toBe(true)
+    push('answer', 11)
+    expect(outgoing.takeLost()).toBe(false)
+  })
+
   it('lets answers pass all but 256 notifications', () => {
     const { connect, push, topics, sent } = open()
     connect()

@@ -42,9 +42,12 @@ export class LoginTurns {
   readonly #clock: Clock
   readonly #timeouts: Timeouts<() => void>
   readonly #addresses = new Map<string, Address>()
+  readonly #maxAtOnce: number
   #waiting = 0
 
-  constructor(clock: Clock) {
+  /** @param maxAtOnce - logins of one address that are under way at once */
+  constructor(clock: Clock, maxAtOnce = MOST_AT_ONCE) {
+    this.#maxAtOnce = maxAtOnce
     this.#clock = clock
     this.#timeouts = new Timeouts(clock, due => due())
   }
@@ -64,7 +67,7 @@ export class LoginTurns {
     const network = networkOf(address)
     const known = this.#addresses.get(network) ?? { network, line: new LoginLine(), busy: 0 }
     this.#addresses.set(network, known)
-    if (known.busy < MOST_AT_ONCE) known.busy++
+    if (known.busy < this.#maxAtOnce) known.busy++
     else {
       const refused = await this.#turn(known, name, signal)
       if (refused !== undefined) return refused

@@ -16,16 +16,22 @@ const NO_TURN: Readonly<Record<NoTurn, Refused>> = {
   gone: { refused: 'unavailable', reason: 'the client went before its turn came' },
 }
 
+/** Checks of certificates and tokens of one address that are under way at once. */
+const MAX_CHECKS_AT_ONCE = 4
+
 /** Has logins looked at, each in its turn, and no guess from where too many have failed. */
 export class Logins {
   readonly #authenticate: Authenticate
   readonly #throttle: LoginThrottle
   readonly #turns: LoginTurns
+  /** Of certificates and tokens: each check costs as much whether it succeeds or not. */
+  readonly #checks: LoginTurns
 
   constructor(authenticate: Authenticate, clock: Clock) {
     this.#authenticate = authenticate
     this.#throttle = new LoginThrottle(clock)
     this.#turns = new LoginTurns(clock)
+    this.#checks = new LoginTurns(clock, MAX_CHECKS_AT_ONCE)
   }
 
   /** From where logins failed. */
@@ -42,10 +48,13 @@ export class Logins {
     return { refused: 'rate', reason: `too many logins failed; wait ${Math.ceil(pause / 1_000)} s` }
   }
 
-  /** Looks at a login when its turn comes; what need not be kept from guessing, at once. */
+  /** Looks at a login when its turn comes. What need not be kept from guessing waits for its turn alone, and for no pause. */
   async ask(request: LoginRequest): Promise<LoginOutcome> {
-    if (this.#isVerifiable(request)) return this.#outcomeOf(request)
     const { remoteAddress = '', username = request.clientId, signal } = request
+    if (this.#isVerifiable(request)) {
+      const outcome = await this.#checks.run(remoteAddress, username, () => this.#outcomeOf(request), signal)
+      return typeof outcome === 'string' ? NO_TURN[outcome] : outcome
+    }
     const look = async (): Promise<LoginOutcome> => {
       // Others may have failed meanwhile.
       const outcome = this.objection(request) ?? (await this.#outcomeOf(request))

@@ -201,6 +201,7 @@ export class Outgoing {
     const { message, done, bytes, retain, isNotification } = parcel
     if (maximumPacketSize !== undefined && this.#session.sizeOf(message) > maximumPacketSize) {
       this.#bytes -= bytes
+      if (isNotification) this.#lost = true
       done(undefined)
       this.#dropped({ message, reasonCode: undefined, cause: 'too-large' })
       return
@@ -214,8 +215,10 @@ export class Outgoing {
       const wasBusy = this.isBusy
       this.#bytes -= bytes
       done(refusal)
-      if (refusal !== undefined && refusal.status !== NO_MATCHING_SUBSCRIBERS)
+      if (refusal !== undefined && refusal.status !== NO_MATCHING_SUBSCRIBERS) {
+        if (isNotification) this.#lost = true
         this.#dropped({ message, reasonCode: refusal.status, cause: 'rejected' })
+      }
       this.#flush()
       if (wasBusy && !this.isBusy) this.#drained()
     }
