@@ -149,6 +149,8 @@ export class OptimisticWorld {
   #judgeRest(): void {
     const { time } = this.#setting
     for (const page of this.#pages) page?.leave()
+    // Whoever looks but once, with nobody beside, leaves nothing either.
+    for (const page of this.#pages) page?.lookBeside(true)
     time.runUntil(time.now + LEAVE)
     for (const page of this.#everyone) {
       const { size } = page.store[HOST].registry

@@ -138,6 +138,8 @@ class ShadowWorld {
     const { time } = this.#setting
     const { complain, broker } = this.#shared
     for (const client of this.#clients) client?.leave()
+    // Whoever looks but once, with nobody beside, leaves nothing either.
+    for (const client of this.#clients) client?.lookBeside(true)
     time.runUntil(time.now + LEAVE)
     for (const { name, store, loop, isClosed } of this.#everyone) {
       const { size } = store[HOST].registry
