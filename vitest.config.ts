@@ -13,8 +13,10 @@ const ISOLATED = [
   'spec/system/{attacks/fuzz,broker/differential,interop,packaging}/**/*.spec.ts',
   'spec/system/pubsub/runtimes.spec.ts',
 ]
-/** What shows that the simulations notice a safeguard that is switched off. */
-const SIMULATIONS = ['spec/**/*mutants.spec.ts', 'spec/**/*simulation*.spec.ts']
+/** The simulations, of many schedules each in the full run. */
+const SIMULATIONS = ['spec/**/*simulation*.spec.ts']
+/** What shows that the simulations notice a safeguard that is taken out: one program each, as many at a time as there are cores. */
+const MUTANTS = ['spec/mutants/mutants.spec.ts']
 /** What needs the package built and a browser, once for all of it. */
 const PAGES = ['spec/system/{browser,frameworks,optimistic,react}/**/*.spec.ts']
 /** What measures a client beside an attack: nothing else may keep the machine busy. */
@@ -54,7 +56,7 @@ export default defineConfig(async ({ mode }) => {
     },
   })
   const quick = [
-    project('unit', ['spec/**/*.spec.ts'], ['spec/system/**', ...ISOLATED, 'spec/**/*mutants.spec.ts'], false),
+    project('unit', ['spec/**/*.spec.ts'], ['spec/system/**', ...ISOLATED, ...MUTANTS], false),
     project('isolated', ISOLATED, ['spec/system/**'], true),
   ]
   const pages = project('pages', PAGES, missing, false)
@@ -62,7 +64,13 @@ export default defineConfig(async ({ mode }) => {
   const full = [
     project('isolated', [...ISOLATED, ...SIMULATIONS], missing, true),
     { test: { ...pages.test, globalSetup: 'spec/system/browser/support/setup.ts' } },
-    project('together', ['spec/**/*.spec.ts'], [...ISOLATED, ...SIMULATIONS, ...PAGES, ...ATTACKS, ...missing], false),
+    project(
+      'together',
+      ['spec/**/*.spec.ts'],
+      [...ISOLATED, ...SIMULATIONS, ...MUTANTS, ...PAGES, ...ATTACKS, ...missing],
+      false,
+    ),
+    project('mutants', MUTANTS, [], false),
     {
       ...project('oldest mqtt.js', ['spec/client/{session,connect}/*.spec.ts'], ISOLATED, false),
       resolve: { alias: [{ find: /^mqtt$/, replacement: 'mqtt-oldest' }] },

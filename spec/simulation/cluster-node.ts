@@ -14,15 +14,13 @@ import type { Trouble } from './cluster-schedule.js'
 import type { SimCluster } from './cluster-shared.js'
 import { SimStream } from './cluster-stream.js'
 
-/** What a simulation of mutants does to a node that is no fault of its code. */
-export type ClusterSabotage = 'local reads' | 'an engine that errs'
-
 /** The world of a node. */
 export interface ClusterSetting {
   readonly cluster: SimCluster
   readonly history: ClusterHistory
   readonly snapshots: number
-  readonly sabotage: ClusterSabotage | undefined
+  /** Whether the engine of the first node makes an error. */
+  readonly isFaulty: boolean
   newLife(): string
   answered(peer: Client, message: Incoming, content: Content): void
 }
@@ -118,8 +116,7 @@ export class ClusterNode implements LogEvents {
   troubled(): void {}
 
   #open(): void {
-    const { cluster, history, snapshots, newLife, sabotage } = this.#setting
-    const reads = sabotage === 'local reads' ? 'local' : 'linearizable'
+    const { cluster, history, snapshots, newLife } = this.#setting
     const process = this.#process
     const stream = new SimStream(cluster, this.troubles)
     this.#stream = stream
@@ -128,7 +125,7 @@ export class ClusterNode implements LogEvents {
     this.#availability = 'kept'
     this.#opening = openNode<Client>(stream, {
       bounds: {},
-      settings: { nodeId: this.name, reads, patience: PATIENCE, snapshots: { messages: snapshots } },
+      settings: { nodeId: this.name, patience: PATIENCE, snapshots: { messages: snapshots } },
       clock: this.#clock(process),
       random: cluster.random.next,
       newLife,
@@ -161,11 +158,11 @@ export class ClusterNode implements LogEvents {
   }
 
   #compare(): void {
-    const { history, sabotage } = this.#setting
+    const { history, isFaulty } = this.#setting
     if (this.opened === undefined) return
     const difference = history.difference(this.opened.replica, this.opened.engine)
     if (difference === undefined) return
-    if (sabotage === 'an engine that errs') this.erred = true
+    if (isFaulty) this.erred = true
     else history.violations.push(`${this.name} ${difference}`)
   }
 
@@ -175,7 +172,7 @@ export class ClusterNode implements LogEvents {
     const { history } = this.#setting
     const clock = this.#clock(process)
     this.opened = opened
-    if (this.#setting.sabotage === 'an engine that errs' && this.#index === 0) errOnce(engine, this.#errors)
+    if (this.#setting.isFaulty && this.#index === 0) errOnce(engine, this.#errors)
     const service = new StateStoreService<Client>(engine, 'field', () => false)
     this.#server = new StateStoreServer(engine, service, log, new Subject<RequestReport>(), {
       dialect: 'field',

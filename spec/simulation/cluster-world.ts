@@ -3,7 +3,7 @@ import type { Content, Incoming } from '../../src/core/mqtt5/publish.js'
 import { textOf } from '../support/words.js'
 import { countsOf, hear, type Operation, Peer, wordsOf } from './cluster-clients.js'
 import { ClusterHistory } from './cluster-history.js'
-import { ClusterNode, type ClusterSabotage } from './cluster-node.js'
+import { ClusterNode } from './cluster-node.js'
 import { judge } from './cluster-oracle.js'
 import type { Asked, ClusterAction, ClusterSchedule } from './cluster-schedule.js'
 import { SimCluster } from './cluster-shared.js'
@@ -23,13 +23,17 @@ const RECOVERY = 6_000
 /** And then nobody asks for anything any more, ms. */
 const QUIET = 1_500
 
-/** Runs a schedule of a store of several nodes. */
-export const simulateCluster = (schedule: ClusterSchedule, sabotage?: ClusterSabotage): ClusterVerdict =>
-  seeded(schedule.seed, () => new ClusterWorld(schedule, sabotage).run())
+/**
+ * Runs a schedule of a store of several nodes.
+ *
+ * @param isFaulty - whether one engine makes an error, so that the nodes have to find it out
+ */
+export const simulateCluster = (schedule: ClusterSchedule, isFaulty = false): ClusterVerdict =>
+  seeded(schedule.seed, () => new ClusterWorld(schedule, isFaulty).run())
 
 class ClusterWorld {
   readonly #schedule: ClusterSchedule
-  readonly #sabotage: ClusterSabotage | undefined
+  readonly #isFaulty: boolean
   readonly #time = new VirtualTime()
   readonly #history = new ClusterHistory()
   readonly #cluster: SimCluster
@@ -42,9 +46,9 @@ class ClusterWorld {
   #lives = 0
   #order = 0
 
-  constructor(schedule: ClusterSchedule, sabotage: ClusterSabotage | undefined) {
+  constructor(schedule: ClusterSchedule, isFaulty: boolean) {
     this.#schedule = schedule
-    this.#sabotage = sabotage
+    this.#isFaulty = isFaulty
     const { seed, latency, largest, nodes, clients, snapshots } = schedule
     this.#cluster = new SimCluster(this.#time, new Random(seed), latency, largest)
     this.#cluster.committed = message => this.#history.take(message)
@@ -52,7 +56,7 @@ class ClusterWorld {
       cluster: this.#cluster,
       history: this.#history,
       snapshots,
-      sabotage,
+      isFaulty,
       newLife: () => `life${++this.#lives}`,
       answered: (_: Client, message: Incoming, content: Content) => this.#answered(message, content),
     }
@@ -81,7 +85,7 @@ class ClusterWorld {
     }
     this.#time.runUntil(this.#time.now + QUIET)
     const stopped = this.#nodes.filter(({ failure }) => failure !== undefined)
-    const violations = this.#sabotage === 'an engine that errs' ? this.#judgeError(stopped) : this.#judge(stopped)
+    const violations = this.#isFaulty ? this.#judgeError(stopped) : this.#judge(stopped)
     return { violations, counts: countsOf(this.#operations, this.#peers, this.#cluster) }
   }
 

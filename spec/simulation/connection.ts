@@ -37,16 +37,8 @@ export interface Session {
   readonly unacknowledged: Map<number, Delivered>
 }
 
-/** A safeguard that is switched off at the client's session, or at a node, to show that the oracle misses it. */
-export type Sabotage =
-  | 'SUBACK wait'
-  | 'STOP on last leave'
-  | 'clean start elsewhere'
-  | 'wait until a node has caught up'
-
 /** What the parts of a simulation share. */
 export interface Setting {
-  readonly sabotage: Sabotage | undefined
   readonly kind: Kind
   /** A store that tells nobody when a key runs out, as some do. */
   readonly silentExpiry?: boolean

@@ -57,7 +57,6 @@ export class GlobWorld {
     this.#schedule = schedule
     this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     this.#setting = {
-      sabotage: undefined,
       kind: schedule.kind,
       time: new VirtualTime(),
       random: new Random(schedule.seed ^ 0x5eed),

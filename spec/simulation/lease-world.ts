@@ -58,7 +58,6 @@ export class LeaseWorld {
     const [time, history] = [new VirtualTime(), new History()]
     this.#longest = Math.max(...schedule.candidates.map(({ duration }) => duration))
     this.#setting = {
-      sabotage: undefined,
       kind: schedule.kind,
       silentExpiry: schedule.silentExpiry,
       time,

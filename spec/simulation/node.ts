@@ -78,8 +78,7 @@ export class SimNode extends SimBroker {
   }
 
   #answer(): void {
-    const careless = this.setting.sabotage === 'wait until a node has caught up'
-    if (!careless && this.#applied < this.#due) return
+    if (this.#applied < this.#due) return
     const waiting = this.#waiting
     this.#waiting = []
     for (const task of waiting) task()

@@ -49,7 +49,7 @@ export class OptimisticWorld {
     const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
     const history = new History(() => time.now)
     const conditions = { ...schedule.conditions }
-    this.#setting = { sabotage: undefined, kind: schedule.kind, time, random, conditions, history }
+    this.#setting = { kind: schedule.kind, time, random, conditions, history }
     const complain = (what: string): void => void this.#violations.push(what)
     this.#shared = {
       broker: new SimBroker(this.#setting),

@@ -36,7 +36,7 @@ class ShadowWorld {
     const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
     const history = new History(() => time.now)
     const conditions = { ...schedule.conditions }
-    this.#setting = { sabotage: undefined, kind: schedule.kind, time, random, conditions, history }
+    this.#setting = { kind: schedule.kind, time, random, conditions, history }
     this.#shared = {
       broker: new SimBroker(this.#setting),
       setting: this.#setting,

@@ -73,8 +73,6 @@ export class SimSession implements MqttSession {
 
   publish(request: OutboundRequest, done: (refusal: RequestRejectedError | undefined) => void): void {
     const end = this.#end
-    if (this.#setting.sabotage === 'STOP on last leave' && new TextDecoder().decode(request.payload).includes('STOP'))
-      return
     const broker = this.#broker
     end?.wire.up(() => broker.publish(end, request, () => this.#while(end, () => done(undefined))))
   }
@@ -87,10 +85,8 @@ export class SimSession implements MqttSession {
     const end = this.#end
     for (const filter of filters) this.#filters.add(filter)
     const answered = (reasonCodes: readonly number[]): void => this.#while(end, () => done(reasonCodes))
-    const impatient = this.#setting.sabotage === 'SUBACK wait'
     const broker = this.#broker
-    end?.wire.up(() => broker.subscribe(end, filters, subscriptionId, impatient ? () => undefined : answered))
-    if (impatient) answered(filters.map(() => 1))
+    end?.wire.up(() => broker.subscribe(end, filters, subscriptionId, answered))
   }
 
   /** The broker of the simulation delivers whatever it keeps. */
@@ -151,7 +147,7 @@ export class SimSession implements MqttSession {
     this.#end = end
     this.#isUp = false
     const broker = this.#broker
-    const moved = this.#addresses.isChange && this.#setting.sabotage !== 'clean start elsewhere'
+    const moved = this.#addresses.isChange
     wire.up(() => {
       const sessionPresent = broker.connect(end, this.#options.cleanStart || moved)
       if (sessionPresent === undefined) wire.cut()

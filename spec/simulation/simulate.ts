@@ -1,4 +1,3 @@
-import type { Sabotage } from './connection.js'
 import { Random } from './random.js'
 import type { Schedule } from './schedule.js'
 import { type Verdict, World } from './world.js'
@@ -18,8 +17,7 @@ export function seeded<T>(seed: number, run: () => T): T {
 }
 
 /** Runs a schedule; the backoff's chance is the schedule's too. */
-export const simulate = (schedule: Schedule, sabotage?: Sabotage): Verdict =>
-  seeded(schedule.seed, () => new World(schedule, sabotage).run())
+export const simulate = (schedule: Schedule): Verdict => seeded(schedule.seed, () => new World(schedule).run())
 
 /** The same failure with as few actions as possible. */
 export function shrink<S extends { readonly actions: readonly unknown[] }>(schedule: S, fails: (of: S) => boolean): S {

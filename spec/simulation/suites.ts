@@ -1,34 +1,27 @@
-import { scheduleOf as pubSubScheduleOf } from '../pubsub/simulation/schedule.js'
-import { simulate as simulatePubSub } from '../pubsub/simulation/simulate.js'
-import { reportOf as brokerReportOf, violationsOf as brokerViolationsOf } from '../server/broker/simulation/simulate.js'
-import { besideScheduleOf } from './beside-schedule.js'
-import { clusterScheduleOf } from './cluster-schedule.js'
-import { simulateCluster } from './cluster-world.js'
-import { scheduleOf } from './generators.js'
-import { globScheduleOf } from './glob-schedule.js'
-import { simulateGlobs } from './glob-world.js'
-import { leaseScheduleOf } from './lease-schedule.js'
-import { simulateLeases } from './lease-simulate.js'
-import { nodeScheduleOf } from './node-schedule.js'
-import { optimisticScheduleOf } from './optimistic-schedule.js'
-import { simulateOptimistic } from './optimistic-world.js'
-import { shadowScheduleOf } from './shadow-schedule.js'
-import { simulateShadows } from './shadow-world.js'
-import { simulate } from './simulate.js'
-import { type Suite, suiteOf } from './suite.js'
+import type { Suite } from './suite.js'
+import { suite as beside } from './suites/beside.js'
+import { suite as broker } from './suites/broker.js'
+import { suite as cluster } from './suites/cluster.js'
+import { suite as glob } from './suites/glob.js'
+import { suite as lease } from './suites/lease.js'
+import { suite as nodes } from './suites/nodes.js'
+import { suite as optimistic } from './suites/optimistic.js'
+import { suite as pubsub } from './suites/pubsub.js'
+import { suite as shadow } from './suites/shadow.js'
+import { suite as watch } from './suites/watch.js'
 
 /** All simulations there are, by name. */
 export const SUITES = {
-  watch: suiteOf(scheduleOf, schedule => simulate(schedule)),
-  nodes: suiteOf(nodeScheduleOf, schedule => simulate(schedule)),
-  beside: suiteOf(besideScheduleOf, schedule => simulate(schedule)),
-  cluster: suiteOf(clusterScheduleOf, schedule => simulateCluster(schedule)),
-  glob: suiteOf(globScheduleOf, simulateGlobs),
-  lease: suiteOf(leaseScheduleOf, simulateLeases),
-  optimistic: suiteOf(optimisticScheduleOf, simulateOptimistic),
-  shadow: suiteOf(shadowScheduleOf, simulateShadows),
-  broker: { violations: brokerViolationsOf, report: brokerReportOf },
-  pubsub: suiteOf(pubSubScheduleOf, schedule => simulatePubSub(schedule)),
+  watch,
+  nodes,
+  beside,
+  cluster,
+  glob,
+  lease,
+  optimistic,
+  shadow,
+  broker,
+  pubsub,
 } as const satisfies Record<string, Suite>
 
 export type SuiteName = keyof typeof SUITES

@@ -6,7 +6,7 @@ import { judgeShown } from '../judges/convergence.js'
 import { BesideBroker } from './beside.js'
 import { SimBroker } from './broker.js'
 import { CallingBack } from './calling-back.js'
-import type { Sabotage, Setting } from './connection.js'
+import type { Setting } from './connection.js'
 import { History, heldBy } from './history.js'
 import { CALM } from './network.js'
 import { Cluster, SimNode } from './node.js'
@@ -59,12 +59,11 @@ export class World {
   #isSettingKeys = false
   #entries = 0
 
-  constructor(schedule: Schedule, sabotage?: Sabotage) {
+  constructor(schedule: Schedule) {
     this.#schedule = schedule
     const random = new Random(schedule.seed ^ 0x5eed)
     this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     this.#setting = {
-      sabotage,
       kind: schedule.kind,
       time: new VirtualTime(),
       random,

@@ -13,7 +13,6 @@ import { LinkWitness } from './link-witness.js'
 import type { Nature } from './pipe.js'
 import { type ClientPlan, TROUBLE } from './schedule.js'
 import type { SimHub } from './sim-hub.js'
-import type { Tamper } from './tamper.js'
 import { Wire } from './wire.js'
 import { Witness } from './witness.js'
 
@@ -27,8 +26,6 @@ export interface Place {
   readonly nature: Nature
   readonly hub: SimHub
   readonly ledger: Ledger
-  /** Makes what changes the sockets of a client. */
-  readonly tamper: (() => Tamper) | undefined
 }
 
 interface Subscribed {
@@ -44,7 +41,6 @@ export class SimClient {
   readonly #plan: ClientPlan
   readonly #place: Place
   readonly #client: PubSubClient
-  readonly #tamper: Tamper | undefined
   readonly #groups = new Map<string, Subscribed>()
   readonly #serverMessages: Witness
   readonly #witnesses: Witness[] = []
@@ -63,7 +59,6 @@ export class SimClient {
     this.name = name
     this.#plan = plan
     this.#place = place
-    this.#tamper = place.tamper?.()
     this.loop = new EventLoop(nature.time, 0)
     this.#linkWitness = new LinkWitness(place, plan.keepAlive, what => ledger.complain(`${name} ${what}`))
     const pause = (attempt: number): number => backoff(attempt, { initial: 50, maximum: 1_000 })
@@ -177,15 +172,14 @@ export class SimClient {
           closed(code, reason)
         }),
     }
-    const [changed, change] = this.#tamper?.(own) ?? [own, (socket: Socket) => socket]
-    const wire = new Wire(nature, changed)
+    const wire = new Wire(nature, own)
     this.#wire = wire
     this.#linkWitness.opened(wire)
     const { random, conditions } = nature
     if (random.chance(conditions.hanging)) wire.silence('both')
     else if (random.chance(conditions.refused)) wire.cut()
     else wire.up.push(() => hub.accept(wire, url, this.#plan.protocol))
-    return change(wire.near)
+    return wire.near
   }
 
   #follow(result: Observable<SendResult>, what: Pick<Sent, 'id' | 'kind' | 'how'>): void {

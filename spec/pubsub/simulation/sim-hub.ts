@@ -15,9 +15,6 @@ import type { Nature } from './pipe.js'
 import type { Schedule, Signs } from './schedule.js'
 import type { Wire } from './wire.js'
 
-/** A safeguard of the hub that is switched off from outside. */
-export type HubSabotage = 'replay before live traffic'
-
 const DIALECTS = { json: new SharedCodec(jsonHubCodec), protobuf: new SharedCodec(protobufHubCodec) }
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 
@@ -69,18 +66,16 @@ export class SimHub {
   readonly #nature: Nature
   readonly #ledger: Ledger
   readonly #limits: Limits
-  readonly #sabotage: HubSabotage | undefined
   #wires = new Set<Wire>()
   #running = true
   #secrets = 0
   #armedFor = Number.POSITIVE_INFINITY
   #disarm: (() => void) | undefined
 
-  constructor(nature: Nature, ledger: Ledger, limits: Limits, sabotage?: HubSabotage) {
+  constructor(nature: Nature, ledger: Ledger, limits: Limits) {
     this.#nature = nature
     this.#ledger = ledger
     this.#limits = limits
-    this.#sabotage = sabotage
     this.engine = this.#emptyEngine()
   }
 
@@ -161,15 +156,7 @@ export class SimHub {
   ): HubSession | undefined {
     const { now } = this.#nature.time
     if (!claim) return this.engine.connect(wire.far, DIALECTS[protocol], { userId, roles: ROLES }, now)
-    if (this.#sabotage !== 'replay before live traffic') return this.engine.recover(claim, wire.far, now)
-    const replayed: FrameData[] = []
-    wire.far.outgoing = data => replayed.push(data)
-    const session = this.engine.recover(claim, wire.far, now)
-    wire.far.outgoing = (data, send) => {
-      send(data)
-      for (const late of replayed.splice(0)) send(late)
-    }
-    return session
+    return this.engine.recover(claim, wire.far, now)
   }
 
   #bind(session: HubSession, wire: Wire): void {

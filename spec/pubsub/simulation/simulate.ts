@@ -1,7 +1,7 @@
 import { describeAction } from '../../simulation/schedule.js'
 import { seeded, shrink } from '../../simulation/simulate.js'
 import { type Schedule, scheduleOf } from './schedule.js'
-import { type Sabotage, type Verdict, World } from './world.js'
+import { type Verdict, World } from './world.js'
 
 /** A schedule in which a promise was broken. */
 export interface Failure {
@@ -21,8 +21,7 @@ export interface Tally {
 }
 
 /** Runs a schedule; the backoff's chance is the schedule's too. */
-export const simulate = (schedule: Schedule, sabotage?: Sabotage): Verdict =>
-  seeded(schedule.seed, () => new World(schedule, sabotage).run())
+export const simulate = (schedule: Schedule): Verdict => seeded(schedule.seed, () => new World(schedule).run())
 
 /** What a person needs to understand the failure of a seed: the smallest part of its schedule that fails, and how. */
 export function explain(seed: number): string {

@@ -119,8 +119,6 @@ export class NearEnd implements Socket {
 /** The hub's end. */
 export class FarEnd implements HubLink {
   listener: HubListener | undefined
-  /** What changes the frames on their way out, if anything does. */
-  outgoing: ((data: FrameData, send: (data: FrameData) => void) => void) | undefined
   readonly #wire: Wire
   readonly #nature: Nature
   #open = true
@@ -135,10 +133,7 @@ export class FarEnd implements HubLink {
   }
 
   send(data: FrameData): void {
-    if (!this.#open) return
-    const send = (frame: FrameData): void => this.#wire.down.push(() => this.#wire.near.take(frame))
-    if (this.outgoing) this.outgoing(data, send)
-    else send(data)
+    if (this.#open) this.#wire.down.push(() => this.#wire.near.take(data))
   }
 
   /** Any WebSocket answers by itself. */

@@ -4,7 +4,7 @@ import { Ledger } from './ledger.js'
 import { CALM, type Nature } from './pipe.js'
 import { type Action, GROUPS, type Schedule, TROUBLE } from './schedule.js'
 import { type Place, SimClient } from './sim-client.js'
-import { type HubSabotage, SimHub } from './sim-hub.js'
+import { SimHub } from './sim-hub.js'
 
 /** What came of a simulation. */
 export interface Verdict {
@@ -13,12 +13,6 @@ export interface Verdict {
   readonly processed: number
   /** How often sends ended how. */
   readonly outcomes: Readonly<Record<string, number>>
-}
-
-/** What is switched off from outside. */
-export interface Sabotage {
-  readonly hub?: HubSabotage
-  readonly tamper?: NonNullable<Place['tamper']>
 }
 
 /** Long enough for every timeout, backoff and expiry of the troubled time, and for whoever was frozen. */
@@ -39,12 +33,12 @@ export class World {
   readonly #clients: SimClient[] = []
   readonly #everyone: SimClient[] = []
 
-  constructor(schedule: Schedule, sabotage: Sabotage = {}) {
+  constructor(schedule: Schedule) {
     const { seed, conditions, clients } = schedule
     this.#schedule = schedule
     this.#nature = { time: new VirtualTime(), random: new Random(seed ^ 0x5eed), conditions: { ...conditions } }
-    this.#hub = new SimHub(this.#nature, this.#ledger, schedule, sabotage.hub)
-    this.#place = { nature: this.#nature, hub: this.#hub, ledger: this.#ledger, tamper: sabotage.tamper }
+    this.#hub = new SimHub(this.#nature, this.#ledger, schedule)
+    this.#place = { nature: this.#nature, hub: this.#hub, ledger: this.#ledger }
     for (const i of clients.keys()) this.#open(i)
   }
 

@@ -1,0 +1,90 @@
+import type { Mutants } from './mutant.js'
+
+const REGISTRATION = 'defer(() => store.notifyGlob(glob, false, timeout)).pipe('
+
+/** What keeps the promises of watched globs. */
+export const glob: Mutants = {
+  'src/client/matching/glob-flow.ts': {
+    'existing keys are found by a scan': {
+      seed: 1,
+      code: 'next: ({ keys }) => events.found(keys), complete',
+      becomes: 'complete',
+    },
+    'the scan follows the registration': {
+      seed: 1,
+      code: 'return ask(false).pipe(',
+      becomes: `const { found } = events
+  return defer(() => store.scan(glob, undefined, timeout)).pipe(
+    catchError(() => of({ keys: [] })),
+    tap(({ keys }) => (events.found = () => found(keys))),
+    switchMap(() => ask(false)),`,
+    },
+    'a glob is registered on every connection': {
+      seed: 2,
+      code: REGISTRATION,
+      becomes: `defer(() => (store.isRegistered ? of(undefined) : store.notifyGlob(glob, false, timeout))).pipe(
+      tap(() => (store.isRegistered = true)),`,
+    },
+    'a registration with late or lost answers is requested again': {
+      seed: 6,
+      code: "answer === 'silent' ? askOn$.pipe(startWith(answer)) : of(answer)",
+      becomes: 'of(answer)',
+    },
+    'a store without notifications is scanned repeatedly': {
+      seed: 1,
+      code: 'pause(events.scanInterval())',
+      becomes: 'pause(Number.MAX_SAFE_INTEGER)',
+    },
+  },
+  'src/client/matching/glob-watch.ts': {
+    'the position of the registration tells new keys from old ones': {
+      seed: 884,
+      code: 'change.value && version.compareTo(this.#since) > 0',
+      becomes: 'change.value',
+    },
+    'a change with unknown history is doubted': {
+      seed: 47,
+      code: "this.#add(key, isFirst ? 'appeared' : 'heard')",
+      becomes: "this.#add(key, 'appeared')",
+    },
+    'the last observer that leaves ends the registration': {
+      seed: 2,
+      code: 'return this.#isConnected && !this.#isRefused',
+      becomes: 'return false',
+    },
+  },
+  'src/client/watch/watch.ts': {
+    'a notification of a glob ends the pending read of its key': {
+      seed: 1406,
+      code: "if (synced || !(phase === 'reading' || (phase === 'registering' && this.cover))) return false",
+      becomes: 'return false',
+    },
+  },
+  'src/client/matching/glob-member.ts': {
+    'a deleted key is remembered while a watch shares the registration': {
+      seed: 1121,
+      code: 'return this.watch?.cover === cover && this.watch.isShared',
+      becomes: 'return false',
+    },
+  },
+  'src/client/watch/registry.ts': {
+    'a key that outlives its glob gets a registration': {
+      seed: 73,
+      code: 'if (watch?.cover !== cover) return',
+      becomes: 'return',
+    },
+    'versions of forgotten keys are remembered': {
+      seed: 6396,
+      code: "return state && state.phase !== 'live' ? 'unsettled' : state?.floor",
+      becomes: 'return { compareTo: () => -1 }',
+    },
+  },
+  'src/client/matching/glob-stops.ts': {
+    'an unanswered STOP is sent again': {
+      seed: 37,
+      code: 'if (this.#isOver || isLasting(error) || attempt === MOST_STOPS) return throwError(() => error)',
+      becomes: 'return throwError(() => error)',
+    },
+    'a glob that is watched again cancels its STOP': { seed: 5, code: 'this.#stops.get(id)?.unsubscribe()' },
+  },
+}

@@ -1,0 +1,83 @@
+import { Worker } from 'node:worker_threads'
+import { rolldown } from 'rolldown'
+
+const ROOT = new URL('../..', import.meta.url).pathname
+const ENTRY = '\0hunt'
+
+/** The first complaint that a simulation had. */
+export interface Catch {
+  readonly seed: number
+  readonly complaint: string
+}
+
+/** What a simulation is to try. */
+export interface Hunt {
+  /** A file of `spec/simulation/suites`. */
+  readonly simulation: string
+  readonly seeds: readonly number[]
+  /** Texts in place of those of files, by absolute path. */
+  readonly files: ReadonlyMap<string, string>
+  /** What the complaint has to contain; default any. */
+  readonly complaint?: string | undefined
+}
+
+const entryOf = (simulation: string): string => `
+  import { parentPort, workerData } from 'node:worker_threads'
+  import { suite } from '${ROOT}spec/simulation/suites/${simulation}.ts'
+
+  const { seeds, complaint = '' } = workerData
+  let found
+  for (const seed of seeds) {
+    const violation = suite.violations(seed).find(one => one.includes(complaint))
+    if (violation === undefined) continue
+    found = { seed, complaint: violation }
+    break
+  }
+  parentPort.postMessage(found)
+`
+
+/** A simulation with everything it runs, as one script. Packages are loaded as they are. */
+async function bundle(simulation: string, files: Hunt['files']): Promise<string> {
+  const build = await rolldown({
+    input: ENTRY,
+    platform: 'node',
+    logLevel: 'silent',
+    external: id => /^[\w@]/.test(id),
+    plugins: [
+      {
+        name: 'mutant',
+        resolveId: id => (id === ENTRY ? id : undefined),
+        load: id => (id === ENTRY ? entryOf(simulation) : files.get(id)),
+      },
+    ],
+  })
+  const { output } = await build.generate({ format: 'cjs', codeSplitting: false })
+  await build.close()
+  return output[0].code
+}
+
+/**
+ * Runs schedules of a simulation in a thread of its own until there is a complaint. Each mutant is a fresh program, so that
+ * nothing that it leaves behind reaches another one.
+ *
+ * @param signal - ends the thread, for a mutant may run for ever
+ */
+export async function hunt(
+  { simulation, seeds, files, complaint }: Hunt,
+  signal: AbortSignal,
+): Promise<Catch | undefined> {
+  const script = await bundle(simulation, files)
+  const worker = new Worker(script, { eval: true, workerData: { seeds, complaint } })
+  const end = (): void => void worker.terminate()
+  signal.addEventListener('abort', end)
+  try {
+    return await new Promise((resolve, reject) => {
+      worker.once('message', resolve)
+      worker.once('error', reject)
+      worker.once('exit', () => reject(new Error(`the simulation ${simulation} ended without a result`)))
+    })
+  } finally {
+    signal.removeEventListener('abort', end)
+    await worker.terminate()
+  }
+}

@@ -1,0 +1,31 @@
+import type { Mutants } from './mutant.js'
+
+// Without a clean start alone the promises hold: changes that an old node has queued are known by their identifier, or doubted.
+const WITHOUT_CLEAN_START = {
+  file: 'src/client/session/addresses.ts',
+  code: 'return this.#last !== undefined && this.#last !== this.current',
+  becomes: 'return false',
+}
+
+/** What keeps the promises of watched keys where clients move between the nodes of a store. */
+export const nodes: Mutants = {
+  'spec/simulation/node.ts': {
+    'a node answers only when it has caught up': { seed: 100, code: 'if (this.#applied < this.#due) return' },
+  },
+  'src/client/watch/reconcile.ts': {
+    'changes queued by an old node are avoided by a clean start, or doubted': {
+      seed: 1000,
+      code: 'quiet(state) : notified(state, event)',
+      becomes: 'quiet(state) : notified(state, { ...event, certain: true })',
+      also: [WITHOUT_CLEAN_START],
+    },
+  },
+  'src/client/session/subscription-ids.ts': {
+    'changes queued by an old node are avoided by a clean start, or have another identifier': {
+      seed: 1000,
+      code: 'return this.#last',
+      becomes: 'return 1',
+      also: [WITHOUT_CLEAN_START],
+    },
+  },
+}

@@ -1,0 +1,47 @@
+import type { Mutants } from './mutant.js'
+
+/** What keeps the promises of device shadows. */
+export const shadow: Mutants = {
+  'src/client/shadow/fields.ts': {
+    'a write keeps the fields that others have written': {
+      seed: 6,
+      code: 'if (!isMine) put(result, name, fieldOf(theirs, name))',
+    },
+    'a new patch does not send the fields of earlier ones again': {
+      seed: 6,
+      code: 'changed?.has(name) ?? !isSame(fieldOf(mine, name), fieldOf(base, name))',
+      becomes: 'Object.hasOwn(mine, name)',
+    },
+    'a patch includes the fields of those that it superseded unsent': {
+      seed: 1,
+      code: 'changed?.has(name)',
+      becomes: '(changed && new Set(Array.from(changed).slice(0, 1)))?.has(name)',
+    },
+  },
+  'src/client/optimistic/condition.ts': {
+    'a write is conditional on what it is based on': {
+      seed: 6,
+      code: 'condition: conditionFor(upon, text)',
+      becomes: 'condition: undefined',
+    },
+  },
+  'src/client/shadow/follow.ts': {
+    'a device applies one delta at a time': {
+      seed: 6,
+      code: 'if (isBusy || delta === undefined || subscriber.closed) return',
+      becomes: 'if (delta === undefined || subscriber.closed) return',
+    },
+    'a delta that comes while the device is busy is kept': {
+      seed: 1,
+      code: 'next = isEmpty(delta.delta) ? undefined : delta',
+      becomes: 'next = isBusy || isEmpty(delta.delta) ? undefined : delta',
+    },
+  },
+  'src/client/shadow/delta.ts': {
+    'a device receives a delta again when its report was lost': {
+      seed: 249,
+      code: 'concatMap(report => told.hear(report))',
+      becomes: 'concatMap(() => [])',
+    },
+  },
+}

@@ -1,0 +1,110 @@
+import type { Mutants } from './mutant.js'
+
+/** What keeps the promises of watched keys. */
+export const watch: Mutants = {
+  'src/client/watch/reconcile.ts': {
+    'a change no newer than the value shown is ignored': {
+      seed: 3,
+      code: 'if (isOlderOrSame(version, state.floor)) return state.floorInferred ? recheck(state) : quiet(state)',
+    },
+    'a change is preferred to the answer that it raced with': {
+      seed: 13,
+      code: "raced: state.phase === 'reading' || state.raced,",
+      becomes: 'raced: false,',
+    },
+    'a change that may have been queued is doubted': {
+      seed: 264,
+      code: 'quiet(state) : notified(state, event)',
+      becomes: 'quiet(state) : notified(state, { ...event, certain: true })',
+    },
+    'a read alone ends no doubt': {
+      seed: 264,
+      code: 'const proved = state.proved || witness >= 0',
+      becomes: 'const proved = true || witness >= 0',
+    },
+    'a doubtful change is read': {
+      seed: 5,
+      code: 'return readAgain(patch(state, { held: [heard] }))',
+      becomes: 'return quiet(state)',
+    },
+    'changes are doubted after an answer without a version': {
+      seed: 1190,
+      code: 'if (state.placeless || !isCertain)',
+      becomes: 'if (!isCertain)',
+    },
+    'changes are doubted when a key is watched again': {
+      seed: 7650,
+      code: 'placeless: event.rejoined',
+      becomes: 'placeless: false',
+    },
+    'changes that come during a read are judged after it': {
+      seed: 30,
+      code: 'held: [...state.held, heard].slice(-MOST_HELD)',
+      becomes: 'held: NONE',
+    },
+    'a change that matches what was read proves the following changes': {
+      seed: 259,
+      code: 'const isCertain = certain || state.proved',
+      becomes: 'const isCertain = certain',
+    },
+    'an absence is placed by its version': {
+      seed: 33,
+      code: 'const { value, version } = reading',
+      becomes: 'const { value } = reading\n  const version = value && reading.version',
+    },
+    'a known key is registered again on every connection': {
+      seed: 3,
+      code: "case 'connected':",
+      becomes: `case 'connected':
+      if (state.known) return readAgain(patch(state, FRESH))`,
+    },
+  },
+  'src/client/session/granting.ts': {
+    'requests wait for the SUBACK': {
+      seed: 5,
+      code: 'this.#session.subscribe(filters, subscriptionId, reasonCodes => {',
+      becomes: `this.#session.subscribe(filters, subscriptionId, () => undefined)
+    this.#answered(wanted, filters.map(() => 0))
+    void (reasonCodes => {`,
+    },
+  },
+  'src/client/session/subscription-ids.ts': {
+    'every connection has a new subscription identifier': {
+      seed: 1265,
+      code: 'return this.#last',
+      becomes: 'return 1',
+    },
+  },
+  'src/client/watch/registry.ts': {
+    'the last observer that leaves ends the registration': {
+      seed: 1,
+      code: 'if (watch.cover === undefined) this.#requests.unregister(watch, this.#closed !== undefined)',
+    },
+    'a watch that begins while a connection does is registered once': {
+      seed: 119,
+      code: `for (const watch of Array.from(this.#watches.values()))
+      if (this.#connection === connection && watch.state.phase === 'offline')`,
+      becomes: 'for (const watch of this.#watches.values())\n      if (this.#connection === connection)',
+    },
+  },
+  'src/client/watch/watch.ts': {
+    'an observer that joins during a step receives none of its entries': {
+      seed: 1,
+      code: 'this.#observers = this.#observers.concat(observer)',
+      becomes:
+        'if (this.#observers.length === 0) this.#observers = [observer]\n    else this.#observers.push(observer)',
+    },
+  },
+  'src/client/requests/earlier-writes.ts': {
+    'waiting for an answer ends when it can no longer come': {
+      seed: 44,
+      code: 'return writes ?? NONE',
+      becomes: 'return NONE',
+    },
+    'an answer about one key gives up no write of another': {
+      seed: 253,
+      code: 'const writes = this.#writes.get(subject)',
+      becomes: 'const writes = Array.from(this.#writes.values()).flat()\n    this.#writes.clear()',
+    },
+  },
+}

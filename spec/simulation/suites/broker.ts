@@ -1,0 +1,5 @@
+import { reportOf, violationsOf } from '../../server/broker/simulation/simulate.js'
+import type { Suite } from '../suite.js'
+
+/** The MQTT broker. */
+export const suite: Suite = { violations: violationsOf, report: reportOf }

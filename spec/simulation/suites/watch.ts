@@ -1,0 +1,6 @@
+import { scheduleOf } from '../generators.js'
+import { simulate } from '../simulate.js'
+import { suiteOf } from '../suite.js'
+
+/** Watched keys of clients at one broker. */
+export const suite = suiteOf(scheduleOf, simulate)
