@@ -15,7 +15,7 @@ const ISOLATED = [
 ]
 /** The simulations, of many schedules each in the full run. */
 const SIMULATIONS = ['spec/**/*simulation*.spec.ts']
-/** What shows that the simulations notice a safeguard that is taken out: one program each, as many at a time as there are cores. */
+/** What shows that the simulations notice a safeguard that is taken out: each in a thread of its own, some at a time. */
 const MUTANTS = ['spec/mutants/mutants.spec.ts']
 /** What needs the package built and a browser, once for all of it. */
 const PAGES = ['spec/system/{browser,frameworks,optimistic,react}/**/*.spec.ts']

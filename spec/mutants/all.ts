@@ -3,7 +3,7 @@ import { broker } from './broker.js'
 import { cluster, faultyEngine } from './cluster.js'
 import { glob } from './glob.js'
 import { lease } from './lease.js'
-import type { Mutant, Mutants } from './mutant.js'
+import type { Case, Mutants } from './mutant.js'
 import { nodes } from './nodes.js'
 import { optimistic } from './optimistic.js'
 import { pubsub } from './pubsub.js'
@@ -13,15 +13,6 @@ import { watch } from './watch.js'
 const BY_SIMULATION: Readonly<Record<string, Mutants>> = {
   ...{ watch, nodes, beside, glob, lease, optimistic, shadow, cluster, broker, pubsub },
   'faulty-engine': faultyEngine,
-}
-
-/** A mutant, and where it is to be noticed. */
-export interface Case {
-  /** A file of `spec/simulation/suites`. */
-  readonly simulation: string
-  readonly safeguard: string
-  readonly file: string
-  readonly mutant: Mutant
 }
 
 /** Every mutant. */

@@ -121,7 +121,7 @@ export const broker: Mutants = {
       becomes: `if (session.expiry > 0) session.expiry = 86_400\n    ${LEAVE}`,
     },
     'a will is published': {
-      seed: 2,
+      seed: 4,
       code: 'if (this.#closing || this.handler.refuse(client, will)) return',
       becomes: 'return',
     },

@@ -6,7 +6,7 @@ const CONTRADICTED = 'if (version === undefined || version.compareTo(this.token)
 export const lease: Mutants = {
   'src/client/lease/claim.ts': {
     'the expiry is counted from before the request': {
-      seed: 9,
+      seed: 41,
       code: 'return { applied, version, expiry }',
       becomes: `return {
           applied,
@@ -20,7 +20,7 @@ export const lease: Mutants = {
       becomes: 'false',
     },
     'a lease is released only by its holder': {
-      seed: 9,
+      seed: 22,
       code: 'store.deleteIf(key, utf8(holder), undefined, timeout)',
       becomes: 'store.delete(key, undefined, timeout)',
     },
@@ -37,7 +37,11 @@ export const lease: Mutants = {
       becomes: "if (reason !== 'expired') this.#port.lost(reason, this.#trouble)",
     },
     'a watch of the lock key that contradicts ends the lease': { seed: 2, code: CONTRADICTED },
-    'a contradiction from before the lease is ignored': { seed: 9, code: CONTRADICTED, becomes: 'this.#lose(reason)' },
+    'a contradiction from before the lease is ignored': {
+      seed: 127,
+      code: CONTRADICTED,
+      becomes: 'this.#lose(reason)',
+    },
     'every lease has a token of its own': {
       seed: 1,
       code: 'this.token = first.version',

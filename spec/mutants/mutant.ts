@@ -9,6 +9,8 @@ export interface Edit {
   readonly code: string
   /** What it becomes; default nothing. */
   readonly becomes?: string
+  /** Default the file under which the mutant is listed. */
+  readonly file?: string
 }
 
 /** A safeguard that is taken out, to show that a simulation complains about it. */
@@ -17,27 +19,35 @@ export interface Mutant extends Edit {
   readonly seed: number
   /** What the complaint has to contain, where another one would say nothing; default any. */
   readonly complaint?: string
-  /** More edits, where one does not take out the safeguard; by default of the same file. */
-  readonly also?: readonly (Edit & { readonly file?: string })[]
+  /** More edits, where one does not take out the safeguard. */
+  readonly also?: readonly Edit[]
 }
 
 /** The mutants of one simulation: by file, and by what the safeguard ensures. */
 export type Mutants = Readonly<Record<string, Readonly<Record<string, Mutant>>>>
 
+/** A mutant with its names, and where it is to be noticed. */
+export interface Case {
+  /** A file of `spec/simulation/suites`. */
+  readonly simulation: string
+  readonly safeguard: string
+  readonly file: string
+  readonly mutant: Mutant
+}
+
 /** The texts of the files that a mutant changes, by absolute path. Throws an error when one is not as the mutant expects. */
-export function mutatedFiles(safeguard: string, file: string, mutant: Mutant): ReadonlyMap<string, string> {
+export function mutatedFiles({ safeguard, file: listed, mutant }: Case): ReadonlyMap<string, string> {
   const texts = new Map<string, string>()
-  for (const { code, becomes = '', ...edit } of [mutant, ...(mutant.also ?? [])]) {
-    const path = 'file' in edit && edit.file !== undefined ? edit.file : file
-    const absolute = join(ROOT, path)
+  for (const { code, becomes = '', file = listed } of [mutant, ...(mutant.also ?? [])]) {
+    const absolute = join(ROOT, file)
     const subject = `the mutant without "${safeguard}"`
-    if (!existsSync(absolute)) throw new Error(`${path} does not exist: name the file that ${subject} is to change`)
+    if (!existsSync(absolute)) throw new Error(`${file} does not exist: name the file that ${subject} changes`)
     const text = texts.get(absolute) ?? readFileSync(absolute, 'utf8')
     const [before, after, ...more] = text.split(code)
     if (before === undefined || after === undefined || more.length > 0) {
       const count = text.split(code).length - 1
       throw new Error(
-        `${path} has the code of ${subject} ${count} times, not once; give the code as it is now:\n${code}`,
+        `${file} has the code of ${subject} ${count} times, not once; give the code as it is now:\n${code}`,
       )
     }
     texts.set(absolute, before + becomes + after)

@@ -9,22 +9,18 @@ const UNCHANGED: ReadonlyMap<string, string> = new Map()
 const seedsTo = (last: number): number[] => Array.from({ length: last }, (_, i) => i + 1)
 
 describe('mutants', { timeout: 240_000 }, () => {
-  it.concurrent.for(CASES)(
-    'the simulation $simulation complains unless $safeguard',
-    async ({ simulation, safeguard, file, mutant }, { signal }) => {
-      const { seed, complaint } = mutant
-      const files = mutatedFiles(safeguard, file, mutant)
-      const caught = await hunt({ simulation, seeds: [seed, ...seedsTo(MAX_SCHEDULES)], files, complaint }, signal)
-      console.info(`${simulation}: unless ${safeguard}: seed ${caught?.seed}: ${caught?.complaint}`)
-      expect(caught).toBeDefined()
-    },
-  )
+  for (const each of CASES)
+    it.concurrent(`the simulation "${each.simulation}" complains unless ${each.safeguard}`, async ({ signal }) => {
+      const { seed, complaint } = each.mutant
+      const seeds = [seed, ...seedsTo(MAX_SCHEDULES)]
+      const caught = await hunt({ simulation: each.simulation, seeds, files: mutatedFiles(each), complaint }, signal)
+      console.info(`${each.simulation}: unless ${each.safeguard}: seed ${caught?.seed}: ${caught?.complaint}`)
+      expect(caught, `no complaint in ${MAX_SCHEDULES} schedules`).toBeDefined()
+    })
 
-  it.concurrent.for(SIMULATIONS)(
-    'the simulation %s does not complain about the source as it is',
-    async (simulation, { signal }) => {
+  for (const simulation of SIMULATIONS)
+    it.concurrent(`the simulation "${simulation}" has no complaint about the source as it is`, async ({ signal }) => {
       const known = CASES.filter(each => each.simulation === simulation).map(({ mutant }) => mutant.seed)
       expect(await hunt({ simulation, seeds: [...known, ...seedsTo(100)], files: UNCHANGED }, signal)).toBeUndefined()
-    },
-  )
+    })
 })

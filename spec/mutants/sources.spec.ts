@@ -1,10 +1,29 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { CASES } from './all.js'
 import { mutatedFiles } from './mutant.js'
 
-it.for(CASES)(
-  'the source has the code once that ensures that $safeguard ($simulation)',
-  ({ safeguard, file, mutant }) => {
-    expect(mutatedFiles(safeguard, file, mutant).size).toBeGreaterThan(0)
-  },
-)
+for (const each of CASES)
+  it(`the code by which ${each.safeguard} is in its file once ("${each.simulation}")`, () => {
+    expect(mutatedFiles(each).size).toBeGreaterThan(0)
+  })
+
+describe('a mutant', () => {
+  const mutant = { simulation: 'watch', safeguard: 'it holds', file: 'src/index.ts', mutant: { seed: 1, code: 'code' } }
+  const file = 'src/client/watch/registry.ts'
+
+  it('whose file is missing says which file and which mutant', () => {
+    expect(() => mutatedFiles({ ...mutant, file: 'src/gone.ts' })).toThrow(
+      'src/gone.ts does not exist: name the file that the mutant without "it holds" changes',
+    )
+  })
+
+  it('whose code is missing says which file and which mutant', () => {
+    expect(() => mutatedFiles({ ...mutant, file, mutant: { seed: 1, code: 'no such code' } })).toThrow(
+      `${file} has the code of the mutant without "it holds" 0 times, not once; give the code as it is now:\nno such code`,
+    )
+  })
+
+  it('whose code is there more than once is rejected', () => {
+    expect(() => mutatedFiles({ ...mutant, file, mutant: { seed: 1, code: 'import' } })).toThrow('times, not once')
+  })
+})

@@ -28,7 +28,7 @@ export const watch: Mutants = {
       becomes: 'return quiet(state)',
     },
     'changes are doubted after an answer without a version': {
-      seed: 1190,
+      seed: 1657,
       code: 'if (state.placeless || !isCertain)',
       becomes: 'if (!isCertain)',
     },
@@ -81,7 +81,7 @@ export const watch: Mutants = {
       code: 'if (watch.cover === undefined) this.#requests.unregister(watch, this.#closed !== undefined)',
     },
     'a watch that begins while a connection does is registered once': {
-      seed: 119,
+      seed: 154,
       code: `for (const watch of Array.from(this.#watches.values()))
       if (this.#connection === connection && watch.state.phase === 'offline')`,
       becomes: 'for (const watch of this.#watches.values())\n      if (this.#connection === connection)',
@@ -89,7 +89,7 @@ export const watch: Mutants = {
   },
   'src/client/watch/watch.ts': {
     'an observer that joins during a step receives none of its entries': {
-      seed: 1,
+      seed: 30,
       code: 'this.#observers = this.#observers.concat(observer)',
       becomes:
         'if (this.#observers.length === 0) this.#observers = [observer]\n    else this.#observers.push(observer)',
