@@ -2,9 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { FollowedKeys } from '../../../src/pubsub/bridge/followed-keys.js'
 
 describe('keys that users follow', () => {
-  it('are counted for a user with all its sessions, and for a session without a user alone', () => {
+  it('are counted for a user with all its sessions, and for sessions without a user with all of their address', () => {
     const keys = new FollowedKeys(2)
-    const session = (connectionId: string, userId?: string) => ({ connectionId, userId })
+    const session = (connectionId: string, userId?: string) => ({
+      connectionId,
+      userId,
+      owner: userId ?? `192.0.2.${connectionId}`,
+    })
     keys.add(session('1', 'ann'))
     expect(keys.isFullFor(session('2', 'ann'))).toBe(false)
     keys.add(session('2', 'ann'))
@@ -16,9 +20,15 @@ describe('keys that users follow', () => {
     expect(isFull()).toEqual([false, false, false])
   })
 
+  it('are counted for all sessions of an address that have no user', () => {
+    const keys = new FollowedKeys(2)
+    for (let i = 0; i < 2; i++) keys.add({ owner: '192.0.2.1' })
+    expect([keys.isFullFor({ owner: '192.0.2.1' }), keys.isFullFor({ owner: '192.0.2.2' })]).toEqual([true, false])
+  })
+
   it('are ten thousand for a user', () => {
     const keys = new FollowedKeys()
-    const ann = { connectionId: '1', userId: 'ann' }
+    const ann = { connectionId: '1', userId: 'ann', owner: 'ann' }
     let count = 0
     for (; !keys.isFullFor(ann); count++) keys.add(ann)
     expect(count).toBe(10_000)

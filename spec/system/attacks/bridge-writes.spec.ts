@@ -90,7 +90,7 @@ describe('writes that have no result', () => {
   let givenUp: string[] = []
   const write = (connectionId: string, cost: number, userId?: string) => ({
     connectionId,
-    userId,
+    owner: userId ?? connectionId,
     cost,
     cancel: () => givenUp.push(userId ?? connectionId),
   })

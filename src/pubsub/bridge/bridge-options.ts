@@ -8,7 +8,7 @@ import { isName } from '../wire/names.js'
 import { exactIfPlain } from './exact-json.js'
 
 /** The client that reads or writes a key: one of its sessions. */
-export type BridgeClient = Pick<Connection, 'connectionId' | 'userId'>
+export type BridgeClient = Pick<Connection, 'connectionId' | 'userId' | 'owner'>
 
 /** What a client does to a key. */
 export type WriteOperation = 'set' | 'delete'

@@ -1,11 +1,10 @@
+import type { Connection } from '../hub/identity.js'
+
 /** Memberships in groups of keys that one user may have with all its sessions. */
 const MAX_PER_USER = 10_000
 
-/** A session of a hub: of a user, or alone. */
-interface Follower {
-  readonly connectionId: string
-  readonly userId: string | undefined
-}
+/** A session of a hub; all without a user at one address have one owner. */
+type Follower = Pick<Connection, 'owner'>
 
 /**
  * How many keys each user follows through a bridge. At the store all of a bridge's watches are one principal's, whose quota
@@ -26,20 +25,16 @@ export class FollowedKeys {
   }
 
   add(follower: Follower): void {
-    this.#byUser.set(userOf(follower), this.#countOf(follower) + 1)
+    this.#byUser.set(follower.owner, this.#countOf(follower) + 1)
   }
 
   remove(follower: Follower): void {
     const count = this.#countOf(follower) - 1
-    if (count > 0) this.#byUser.set(userOf(follower), count)
-    else this.#byUser.delete(userOf(follower))
+    if (count > 0) this.#byUser.set(follower.owner, count)
+    else this.#byUser.delete(follower.owner)
   }
 
   #countOf(follower: Follower): number {
-    return this.#byUser.get(userOf(follower)) ?? 0
+    return this.#byUser.get(follower.owner) ?? 0
   }
 }
-
-/** A user id may look like a connection's. */
-const userOf = ({ connectionId, userId }: Follower): string =>
-  userId === undefined ? `connection ${connectionId}` : `user ${userId}`

@@ -74,12 +74,12 @@ export class KeyWriter {
     // Raises an error for what is malformed, before anything is counted.
     const result$ = this.#done(pending)
     const running = new Subscription()
-    const { connectionId, userId } = event
+    const { connectionId, owner } = event
     const cancel = (): void => {
       running.unsubscribe()
       refuse(event, new OutcomeUnknownError('it was given up, as too much waits for the store', pending.key))
     }
-    const write = { connectionId, userId, cost: costOf(event, pending), cancel }
+    const write = { connectionId, owner, cost: costOf(event, pending), cancel }
     if (!this.#pending.tryAdd(write)) {
       event.refuse('overflow', 'Too many writes of this connection or user have no result yet: wait for some of them')
       return

@@ -7,8 +7,8 @@ const MAX_CONNECTION_WRITES = 1_000
 /** A write without a result. */
 export interface PendingWrite {
   readonly connectionId: string
-  /** Missing for a connection without a user, which counts alone. */
-  readonly userId: string | undefined
+  /** Its user, or the address of a connection without a user. */
+  readonly owner: string
   /** What it takes, bytes. */
   readonly cost: number
   /** Gives it up to make room for another user. */
@@ -55,7 +55,7 @@ export class PendingWrites {
     if (!this.#makeRoom(write)) return false
     this.#cost += write.cost
     add(this.#byConnection, write.connectionId, write)
-    add(this.#byUser, userOf(write), write)
+    add(this.#byUser, write.owner, write)
     return true
   }
 
@@ -64,13 +64,13 @@ export class PendingWrites {
     if (!this.#byConnection.get(write.connectionId)?.writes.has(write)) return
     this.#cost -= write.cost
     remove(this.#byConnection, write.connectionId, write)
-    remove(this.#byUser, userOf(write), write)
+    remove(this.#byUser, write.owner, write)
   }
 
   #makeRoom(write: PendingWrite): boolean {
     while (this.#cost + write.cost > this.#maxCost) {
       const heaviest = this.#heaviest()
-      const own = this.#byUser.get(userOf(write)) ?? NONE
+      const own = this.#byUser.get(write.owner) ?? NONE
       if (heaviest.cost <= own.cost + write.cost) return false
       const newest = Array.from(heaviest.writes).at(-1)
       if (newest === undefined) return false
@@ -86,10 +86,6 @@ export class PendingWrites {
     return heaviest
   }
 }
-
-/** A user id may look like a connection's. */
-const userOf = ({ connectionId, userId }: PendingWrite): string =>
-  userId === undefined ? `connection ${connectionId}` : `user ${userId}`
 
 function add(usages: Map<string, Usage>, owner: string, write: PendingWrite): void {
   const usage = usages.get(owner) ?? new Usage()

@@ -38,6 +38,8 @@ export function identityProblem({ userId = '', roles = [], groups = [] }: Identi
 export interface Connection {
   readonly connectionId: string
   readonly userId: string | undefined
+  /** Accounts for what is held for it: its user, or the address of a session without a user id. */
+  readonly owner: string
   /** Name of the subprotocol it speaks. */
   readonly subprotocol: string
   /** Names of the groups it is in now. */

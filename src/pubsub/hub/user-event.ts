@@ -20,6 +20,8 @@ import { type MessageOptions, payloadOf } from './messages.js'
 export class UserEvent {
   readonly connectionId: string
   readonly userId: string | undefined
+  /** Accounts for what is held for it: its user, or the address of a session without a user id. */
+  readonly owner: string
   /** Name of the event. */
   readonly event: string
   /** Data of type `json` character by character as the client wrote it; `undefined` for any other. */
@@ -31,6 +33,7 @@ export class UserEvent {
   constructor(desk: EventDesk, request: EventRequest) {
     this.connectionId = request.session.connectionId
     this.userId = request.session.userId
+    this.owner = request.session.owner
     this.event = request.event
     const { data } = request.payload
     this.json = data instanceof JsonText ? data.text : undefined
