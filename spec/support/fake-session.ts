@@ -29,6 +29,7 @@ export class FakeSession implements MqttSession {
   granted: readonly number[] | undefined = [1, 1]
   closed = 0
   doubts = 0
+  received = 0
   #listener: SessionListener | undefined
   #subacks: ((reasonCodes: readonly number[]) => void)[] = []
 

@@ -159,6 +159,33 @@ describe('a loop that was blocked', () => {
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
   })
 
+  it('reads on while more comes, for as long as its timers were late', () => {
+    const turns: (() => void)[] = []
+    let late = 0
+    const { schedule, monotonic, now } = clockOf(clock)
+    const blocked = { now, schedule, monotonic: () => monotonic() + late }
+    invoker = openInvoker(session, { ...blocked, afterInput: task => void turns.push(task) })
+    const turn = (bytes: number): void => {
+      session.received += bytes
+      for (const task of turns.splice(0)) task()
+    }
+    up()
+    for (const name of ['first', 'second', 'third']) send(name, { timeout: 100 })
+    late = 1_000
+    clock.advance(100)
+    turn(10)
+    clock.advance(20)
+    session.reply(session.at(1), utf8('done'))
+    turn(10)
+    clock.advance(900)
+    turn(10)
+    expect(log).toEqual(['second: done'])
+    clock.advance(100)
+    turn(10)
+    expect(log).toEqual(['second: done', 'first: outcome-unknown', 'third: outcome-unknown'])
+    expect([clock.pending, invoker.pending]).toEqual([0, 0])
+  })
+
   it('fails at once what was not sent in time, and with its turn what was to be sent again', () => {
     const turns: (() => void)[] = []
     invoker = openInvoker(session, { ...clockOf(clock), afterInput: task => void turns.push(task) })

@@ -26,6 +26,8 @@ export interface RpcTopics {
 const OK = '200'
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
 const NO_MATCHING_SUBSCRIBERS = 16
+/** A broker that waited for room has sent more by then, ms. */
+const REFILL = 20
 /** MQTT has 32 bits for it, s. */
 const LONGEST_EXPIRY = 2 ** 32 - 1
 /**
@@ -189,11 +191,22 @@ export class Invoker {
 
   /**
    * Its time is over. The answer to what was sent may have arrived, and wait to be read: a loop that was blocked runs its
-   * timers first.
+   * timers first, and a socket holds only part of what came. So it is read on for as long as the timer was late.
    */
   #late(pending: Pending): void {
+    const now = this.#clock.monotonic()
     if (pending.id === undefined) this.#fail(pending, timedOut(pending, this.#cause))
-    else afterInput(this.#clock, () => this.#unanswered(pending))
+    else this.#readOn(pending, 2 * now - pending.expiry)
+  }
+
+  /** Lets a turn of input pass, and others while it brings anything. */
+  #readOn(pending: Pending, until: number): void {
+    const { received } = this.#session
+    afterInput(this.#clock, () => {
+      const isOver = this.#session.received === received || this.#clock.monotonic() >= until
+      if (isOver || pending.deadline === undefined) this.#unanswered(pending)
+      else this.#clock.schedule(REFILL, () => this.#readOn(pending, until))
+    })
   }
 
   /** Nobody has answered, or the broker does not deliver what they say. */

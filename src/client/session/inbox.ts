@@ -51,10 +51,17 @@ export class Inbox {
   /** Leaves to mqtt.js what is not taken after all. */
   #leave: ((frame: Uint8Array) => boolean) | undefined
 
+  #received = 0
+
   /** @param largest - packet that is read, bytes */
   constructor(events: InboxEvents, largest: number) {
     this.#events = events
     this.#largest = largest
+  }
+
+  /** Bytes that all its streams have brought. */
+  get received(): number {
+    return this.#received
   }
 
   /** From now on reads what a new connection's stream brings. */
@@ -67,6 +74,7 @@ export class Inbox {
     this.#held = undefined
     this.#leave = tapStream(stream, (chunk, pass) => {
       if (this.#stream !== stream) return pass(chunk)
+      this.#received += chunk.length
       if (!readable) return false
       let more = true
       try {

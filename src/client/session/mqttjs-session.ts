@@ -69,6 +69,12 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     return this.#dialler?.url
   }
 
+  get received(): number | undefined {
+    if (this.#inbox) return this.#inbox.received
+    const stream = streamOf(this.#client)
+    return 'bytesRead' in stream && typeof stream.bytesRead === 'number' ? stream.bytesRead : undefined
+  }
+
   open(listener: SessionListener): void {
     this.#listener = listener
     const client = this.#client

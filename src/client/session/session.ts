@@ -68,6 +68,8 @@ export interface MqttSession {
   readonly shared: boolean
   /** The address in use, or tried next, without what is secret in it; `undefined` where it is not known. */
   readonly url?: string | undefined
+  /** Grows by what is read from the connection; `undefined` where it is not known. */
+  readonly received?: number | undefined
   /** Starts to tell; called once. */
   open(listener: SessionListener): void
   /** What {@link publish} would send, bytes. */
