@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { EMPTY, from, lastValueFrom, map, NEVER, type Observable, timer } from 'rxjs'
+import { EMPTY, from, lastValueFrom, map, NEVER, Observable, timer } from 'rxjs'
 import { marbles } from 'rxjs-marbles'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connect, number } from '../../../src/client/index.js'
@@ -80,6 +80,27 @@ describe('close()', () => {
         'The storage of writes failed: it did not answer within 10000 ms',
         'The storage of writes failed: it was still writing 10000 ms after the client was closed; the newest write to key "k" may not be kept',
       ])
+    }),
+  )
+
+  it(
+    'asks a storage nothing more once it has waited 10 s, so that the process may end',
+    marbles(m => {
+      let asked = 0
+      const never = new Observable<never>(() => {
+        asked++
+        return () => asked--
+      })
+      const { storage } = slowStorage(() => never)
+      const { store, view, disconnect, at } = writeBench(m, { offline: 'latest', storage })
+      view.state$.subscribe()
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(5_000, () => view.next('c'))
+      at(6_000, () => void store.close())
+      at(15_999, () => expect(asked).toBe(1))
+      at(16_001, () => expect(asked).toBe(0))
+      m.flush()
     }),
   )
 

@@ -9,6 +9,7 @@ import {
   type ObservableInput,
   retry,
   Subject,
+  type Subscription,
   take,
   takeUntil,
   tap,
@@ -42,6 +43,7 @@ export class Shelf {
   #kept: string | undefined
   #newest: string | undefined
   readonly #requests = new Subject<Observable<unknown>>()
+  readonly #queue: Subscription
   /** Requests without an answer. */
   #unanswered = 0
   readonly #idle$ = new Subject<void>()
@@ -50,7 +52,7 @@ export class Shelf {
     this.#storage = storage
     this.#key = key
     this.#host = host
-    this.#requests.pipe(concatMap(request => request)).subscribe()
+    this.#queue = this.#requests.pipe(concatMap(request => request)).subscribe()
   }
 
   get exists(): boolean {
@@ -132,6 +134,8 @@ export class Shelf {
         const why = `it was still writing ${LIMIT} ms after the client was closed`
         const what = `the newest write to key ${JSON.stringify(this.#key.text)} may not be kept`
         this.#host.report(new StateStoreError('damaged', `The storage of writes failed: ${why}; ${what}`))
+        // Nor does it keep the process from ending.
+        this.#queue.unsubscribe()
       }),
     )
     return this.#idle$.pipe(take(1), takeUntil(late$))
