@@ -218,3 +218,34 @@ describe('encoding for a key', () => {
     expect(encodeFor('k', returning(foreign), 'x')).toBe(foreign)
   })
 })
+
+describe('a codec of the application', () => {
+  const gone = Uint8Array.of(1, 2)
+  structuredClone(gone, { transfer: [gone.buffer] })
+  const throwing = {
+    get [Symbol.toStringTag](): string {
+      throw new Error('no')
+    },
+    get message(): string {
+      throw new Error('no')
+    },
+  }
+
+  it.each([
+    ['bytes that were transferred', gone],
+    ['the prototype of bytes alone', Object.create(Uint8Array.prototype)],
+    ['the name of bytes alone', { [Symbol.toStringTag]: 'Uint8Array', length: 3 }],
+  ])('gets `argument` for %s', (_, encoded) => {
+    expect(() => encodeFor('k', { encode: () => encoded }, 1)).toThrow(ArgumentError)
+  })
+
+  it.each([
+    ['refuses to be text', throwing],
+    ['has a message that throws', Object.setPrototypeOf(throwing, Error.prototype)],
+  ])('gets `argument` when it throws what %s', (_, thrown) => {
+    const encode = (): Uint8Array => {
+      throw thrown
+    }
+    expect(() => encodeFor('k', { encode }, 1)).toThrow(ArgumentError)
+  })
+})

@@ -34,7 +34,10 @@ export function encodeFor<T>(key: string, codec: Pick<Codec<T>, 'encode'>, value
   try {
     if (isPromise(value)) throw new ArgumentError(A_PROMISE)
     const encoded: unknown = codec.encode(value)
-    if (isBytes(encoded)) return encoded
+    if (isBytes(encoded)) {
+      checkAttached(encoded)
+      return encoded
+    }
     throw new ArgumentError(
       `Expected \`encode\` of the codec to return a Uint8Array, got \`${shown(encoded)}\` (${typeof encoded})`,
     )
@@ -47,9 +50,25 @@ const A_PROMISE = 'it is a promise: await it before the write; in a stream put `
 
 const isPromise = (value: unknown): boolean => typeof Object(value).then === 'function'
 
+/** Knows what it is by its insides: what only has the name or the prototype of one is none. */
+const tagOf: unknown = Reflect.getOwnPropertyDescriptor(
+  Object.getPrototypeOf(Uint8Array.prototype),
+  Symbol.toStringTag,
+)?.get
+
 /** Whether it is a Uint8Array, of this realm or another: test environments and frames have classes of their own. */
 const isBytes = (value: unknown): value is Uint8Array =>
-  value instanceof Uint8Array || Object.prototype.toString.call(value) === '[object Uint8Array]'
+  typeof tagOf === 'function' && Reflect.apply(tagOf, value, []) === 'Uint8Array'
+
+/** Throws for bytes that were transferred to somebody else, such as a worker. */
+function checkAttached({ length, buffer }: Uint8Array): void {
+  if (length > 0) return
+  try {
+    new Uint8Array(buffer)
+  } catch (cause) {
+    throw new ArgumentError('its bytes were transferred, such as to a worker: encode a copy', { cause })
+  }
+}
 
 /** Bytes as they are. */
 export const bytes: Codec<Uint8Array> = {

@@ -236,11 +236,15 @@ export class RequestRejectedError extends StateStoreError {
 /** Which key an error is about, for its message. */
 export const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for key ${JSON.stringify(key)}`)
 
-/** The words of an error or of anything else that was thrown. */
+/** The words of an error or of anything else that was thrown, also when it throws at whoever looks at it. */
 export function reason(cause: unknown): string {
-  // What Node raises for a host with several addresses has no words of its own.
-  if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
-  return cause instanceof Error ? cause.message : shown(cause)
+  try {
+    // What Node raises for a host with several addresses has no words of its own.
+    if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
+    return shown(cause instanceof Error ? cause.message : cause)
+  } catch {
+    return UNSPEAKABLE
+  }
 }
 
 /** A value as text, also one that refuses to be turned into text. */
@@ -248,6 +252,16 @@ export function shown(value: unknown): string {
   try {
     return String(value)
   } catch {
-    return Object.prototype.toString.call(value)
+    return tag(value)
   }
 }
+
+function tag(value: unknown): string {
+  try {
+    return Object.prototype.toString.call(value)
+  } catch {
+    return UNSPEAKABLE
+  }
+}
+
+const UNSPEAKABLE = 'something that cannot be shown as text'
