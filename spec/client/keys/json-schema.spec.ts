@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, expect, it } from 'vitest'
 import { json } from '../../../src/client/keys/json.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
-import { PayloadError } from '../../../src/core/util/errors.js'
+import { ArgumentError, PayloadError } from '../../../src/core/util/errors.js'
 
 type Issue = StandardSchemaV1.Issue
 
@@ -29,6 +29,11 @@ const asset = schema<Asset>(value =>
 const day = schema<Date>(value => ({ value: new Date(`${String(value)}T00:00:00Z`) }))
 
 describe('json(schema)', () => {
+  it.each([[{ type: 'object' }], [{ '~standard': {} }], [null]])('refuses what is no Standard Schema: %j', schema => {
+    // @ts-expect-error a schema of another kind
+    expect(() => json(schema)).toThrow(ArgumentError)
+  })
+
   it('decodes what the schema takes', () => {
     expect(json(asset).decode(utf8('{"name":"pump","more":1}'))).toEqual({ name: 'pump', more: 1 })
   })

@@ -20,6 +20,10 @@ import { checkLossless } from './lossless.js'
 export function json<S extends StandardSchemaV1>(schema: S): Codec<StandardSchemaV1.InferOutput<S>>
 export function json<T>(): Codec<T>
 export function json(schema?: StandardSchemaV1): Codec<unknown> {
+  if (schema !== undefined && typeof Object(Object(schema)['~standard']).validate !== 'function')
+    throw new ArgumentError(
+      'Expected the schema of `json` to follow the Standard Schema specification, as those of zod, valibot and arktype do',
+    )
   const codec: Codec<unknown> & { readonly [SCHEMA]: unknown } = {
     [SCHEMA]: schema ?? json,
     encode(value) {

@@ -45,7 +45,7 @@ function partsOf<T>(source: KeysSource<T> | undefined): readonly unknown[] {
     return [registry, glob, terms, identityOf(codec)]
   }
   if (!Array.isArray(source) || !source.every(key => Object(key) === key && SOURCE in key)) {
-    throw new ArgumentError(`Expected what \`store.matching\` makes, or keys, got \`${shown(source)}\``)
+    throw new ArgumentError(`Expected what \`matching(store, glob)\` makes, or keys, got \`${shown(source)}\``)
   }
   return source.flatMap(({ [SOURCE]: { key, host, codec } }) => [host.registry, key.id, identityOf(codec)])
 }

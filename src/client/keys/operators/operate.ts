@@ -1,5 +1,5 @@
 import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
-import { checkPositiveInteger } from '../../../core/util/check.js'
+import { checkFlag, checkPositiveInteger } from '../../../core/util/check.js'
 import { ArgumentError, reason, StateStoreError, shown } from '../../../core/util/errors.js'
 import { checkOptionNames, type OptionNames } from '../../../core/util/option-names.js'
 import { isTransient } from '../../watch/lasting.js'
@@ -48,6 +48,7 @@ export function operate<T, V, R>(
   checkOptionNames(`the operator ${name}`, options, { ...names, ...OWN_NAMES }, ELSEWHERE)
   checkOptions(options)
   const { concurrency, buffer, latest, onError, ...own } = options
+  if (latest !== undefined) checkFlag('latest', latest)
   const attempt = ({ item, key, cause }: Keyed<T, V>): Observable<R> => {
     if (key === undefined) return throwError(() => cause)
     try {
