@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
-import { commandsFor } from '../../src/cli/commands.js'
 import { processIo } from '../../src/cli/io.js'
+import { commandsFor } from '../../src/cli/run.js'
 
 const io = processIo()
 

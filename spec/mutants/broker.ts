@@ -68,11 +68,9 @@ export const broker: Mutants = {
     },
     'a subscription ends': {
       seed: 17,
-      code: 'remove(subscription: Subscription): void {',
-      becomes: 'remove(subscription: Subscription): void {\n    return',
+      code: 'remove(subscription: Subscription): void {\n    const { filter } = subscription',
+      becomes: 'remove({ filter }: Subscription): void {\n    return',
     },
-  },
-  'src/server/broker/routing/shared-group.ts': {
     'one member of a shared subscription receives a message': {
       seed: 10,
       code: 'if (member) this.#hand(message, member)',

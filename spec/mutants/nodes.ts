@@ -21,7 +21,7 @@ export const nodes: Mutants = {
       also: [WITHOUT_CLEAN_START],
     },
   },
-  'src/client/session/subscription-ids.ts': {
+  'src/client/session/subscriber.ts': {
     'changes queued by an old node are avoided by a clean start, or have another identifier': {
       seed: 329,
       code: 'return this.#last',

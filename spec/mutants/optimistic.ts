@@ -11,7 +11,7 @@ export const optimistic: Mutants = {
       becomes: 'return told({ ...truth, floor: undefined }, fact)',
     },
     'an answer from an earlier connection is doubted': {
-      seed: 69,
+      seed: 470,
       code: 'return written(truth, fact)',
       becomes: 'return written(truth, { ...fact, from: { ...fact.from, epoch: truth.epoch } })',
     },
@@ -54,7 +54,7 @@ export const optimistic: Mutants = {
   },
   'src/client/optimistic/write.ts': {
     'a write has an age': {
-      seed: 11,
+      seed: 14,
       code: 'return wall < 0 && this.restored ? Number.POSITIVE_INFINITY : Math.max(wall, clock.monotonic() - this.#since)',
       becomes: 'return 0',
     },

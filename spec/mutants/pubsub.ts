@@ -2,7 +2,7 @@ import type { Mutants } from './mutant.js'
 
 /** What keeps the promises of the pub/sub hub and its clients. */
 export const pubsub: Mutants = {
-  'src/pubsub/client/sequence-tracker.ts': {
+  'src/pubsub/client/machine.ts': {
     'a client drops messages that it has received before': { seed: 1, code: 'return isNew', becomes: 'return true' },
     'sequence numbers start over in a new session': { seed: 1, code: 'this.#largest = 0n' },
   },
@@ -35,14 +35,12 @@ export const pubsub: Mutants = {
     }`,
     },
   },
-  'src/pubsub/hub/recent-ids.ts': {
+  'src/pubsub/hub/hub-session.ts': {
     'the hub remembers the ids of processed requests': {
       seed: 9,
       code: 'return id <= this.#highest && this.#ring.subarray(0, this.#count).includes(id)',
       becomes: 'return false',
     },
-  },
-  'src/pubsub/hub/hub-session.ts': {
     'the hub remembers only the ids of requests that succeeded': {
       seed: 5,
       code: 'if (error === undefined) this.recent.add(ackId)',

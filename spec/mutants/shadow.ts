@@ -39,7 +39,7 @@ export const shadow: Mutants = {
   },
   'src/client/shadow/delta.ts': {
     'a device receives a delta again when its report was lost': {
-      seed: 249,
+      seed: 429,
       code: 'concatMap(report => told.hear(report))',
       becomes: 'concatMap(() => [])',
     },

@@ -68,7 +68,7 @@ export const watch: Mutants = {
     void (reasonCodes => {`,
     },
   },
-  'src/client/session/subscription-ids.ts': {
+  'src/client/session/subscriber.ts': {
     'every connection has a new subscription identifier': {
       seed: 1265,
       code: 'return this.#last',
@@ -95,7 +95,7 @@ export const watch: Mutants = {
         'if (this.#observers.length === 0) this.#observers = [observer]\n    else this.#observers.push(observer)',
     },
   },
-  'src/client/requests/earlier-writes.ts': {
+  'src/client/requests/invoker.ts': {
     'waiting for an answer ends when it can no longer come': {
       seed: 44,
       code: 'return writes ?? NONE',

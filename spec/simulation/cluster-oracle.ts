@@ -1,5 +1,5 @@
 import { Hlc } from '../../src/core/hlc/hlc.js'
-import { encodeNotification } from '../../src/core/protocol/encode-notification.js'
+import { encodeNotification } from '../../src/core/protocol/notifications.js'
 import { bytes, textOf } from '../support/words.js'
 import type { Operation, Peer, Watch } from './cluster-clients.js'
 import type { ClusterHistory, KeyState } from './cluster-history.js'

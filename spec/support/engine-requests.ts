@@ -1,7 +1,6 @@
+import type { RawRequest } from '../../src/server/engine/answer.js'
 import type { Answer, Applier, Change, Engine, Restoration } from '../../src/server/engine/engine.js'
-import type { Restored } from '../../src/server/engine/entry.js'
-import { writeCommandOf } from '../../src/server/engine/entry.js'
-import type { RawRequest } from '../../src/server/engine/request.js'
+import { type Restored, writeCommandOf } from '../../src/server/engine/entry.js'
 
 const IGNORE: Applier = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 

@@ -3,6 +3,7 @@ import { defaultIfEmpty, distinctUntilChanged, firstValueFrom, ignoreElements, l
 import type { ConnectOptions } from '../client/index.js'
 import { StateStoreError } from '../core/util/errors.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
+import type { ServeConsoleOptions } from '../server/console/index.js'
 import {
   type AttachedState,
   type AttachedStore,
@@ -13,8 +14,7 @@ import {
   type StorageStatus,
 } from '../server/index.js'
 import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
-import { addConsoleBroker, type BrokerOfConsole, brokerOfConsole, type ConsoleBrokerFlags } from './console-broker.js'
-import { addConsoleFlags, type ConsoleServerFlags, startConsole } from './console-flags.js'
+import { addConsoleFlags, type ConsoleServerFlags, checkConsoleFlags, startConsole } from './console-flags.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
@@ -195,4 +195,41 @@ function connectingOf(options: ConnectOptions): AttachOptions {
   const { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = options
   const found = { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials }
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
+}
+
+/** Flags about how the page of a console reaches a broker of somebody else. */
+export interface ConsoleBrokerFlags {
+  readonly consoleBrokerUrl?: string
+  readonly consoleBrokerUser?: string
+  readonly consoleBrokerPasswordFile?: string
+}
+
+/** What they say. */
+export type BrokerOfConsole = Pick<ServeConsoleOptions, 'brokerUrl' | 'brokerLogin'>
+
+/** Adds them. */
+export function addConsoleBroker(command: Command): void {
+  command.option('--console-broker-url <url>', 'where its page finds the broker, such as ws://broker:9001')
+  command.option('--console-broker-user <name>', 'as whom the page logs in there; told to whoever has the token')
+  command.option('--console-broker-password-file <file>', 'with this password')
+}
+
+/** Reads them. Throws {@link Failure} for what makes no sense and what cannot be read. */
+export function brokerOfConsole(flags: ConsoleServerFlags & ConsoleBrokerFlags): BrokerOfConsole {
+  const { console, consoleBrokerUrl: brokerUrl, consoleBrokerUser: username, consoleBrokerPasswordFile: file } = flags
+  checkConsoleFlags(flags, {
+    'console-broker-url': brokerUrl,
+    'console-broker-user': username,
+    'console-broker-password-file': file,
+  })
+  if (console !== undefined && brokerUrl === undefined)
+    throw new Failure(
+      EXIT.usage,
+      '--console needs --console-broker-url: its page reads and writes keys at the broker, over WebSocket',
+    )
+  if (username === undefined && file !== undefined)
+    throw new Failure(EXIT.usage, '--console-broker-password-file needs --console-broker-user')
+  if (username === undefined) return { brokerUrl }
+  const password = contentOf('--console-broker-password-file', file)?.replace(/\r?\n$/, '')
+  return { brokerUrl, brokerLogin: { username, ...(password !== undefined && { password }) } }
 }

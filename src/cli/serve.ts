@@ -1,11 +1,24 @@
+import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
-import { filter, firstValueFrom, map, merge } from 'rxjs'
+import {
+  asyncScheduler,
+  bufferTime,
+  filter,
+  firstValueFrom,
+  map,
+  merge,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs'
 import { ArgumentError, reason, StateStoreError } from '../core/util/errors.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
 import {
+  type AuditEvent,
   type Dialect,
+  type DumpLine,
   type Fault,
   type OpeningProgress,
+  type QuotaOptions,
   type RunningStore,
   type ServeOptions,
   serve,
@@ -17,15 +30,12 @@ import {
   checkConsoleFlags,
   startConsole,
 } from './console-flags.js'
-import { cutWords } from './cut-words.js'
 import { EXIT, Failure } from './failure.js'
-import { port } from './flags.js'
+import { port, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
 import { showProgress } from './progress.js'
-import { addQuotaFlags, type QuotaFlags, quotasOf } from './quota-flags.js'
-import { readSeed, type Seed } from './seed.js'
 import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
 import { addStorageFlags, type StorageFlags, storageOf, storageWords } from './storage-flags.js'
 
@@ -223,4 +233,104 @@ function greeting(
   const keys = seed.length === 0 ? '' : `, with ${seed.length === 1 ? 'a key' : `${seed.length} keys`} to begin with`
   const place = cluster === undefined ? '' : `node ${node} of ${cluster.name}, `
   return `${place}listening on ${url} and ${wsUrl}${keys}\n${consoleServer ? `console on ${consoleServer.link}\n` : ''}`
+}
+
+/** At most one line in so long, ms. */
+const INTERVAL = 10_000
+
+/** What an operator reads of connections that were cut for limits, whether there is an audit log or not. */
+export const cutWords = (
+  events$: Observable<AuditEvent>,
+  scheduler: SchedulerLike = asyncScheduler,
+): Observable<string> =>
+  events$.pipe(
+    filter(({ event }) => event === 'cut'),
+    bufferTime(INTERVAL, scheduler),
+    filter(({ length }) => length > 0),
+    map(wordsOf),
+  )
+
+function wordsOf(cuts: readonly AuditEvent[]): string {
+  const total = cuts.reduce((sum, { count = 0 }) => sum + count, 0)
+  const [worst] = [...cuts].sort((a, b) => (b.count ?? 0) - (a.count ?? 0))
+  const { address, clientId, listener, reason } = worst ?? {}
+  const who = clientId === undefined ? (address ?? 'several addresses') : `${JSON.stringify(clientId)} at ${address}`
+  const what = total === 1 ? 'a connection was' : `${total} connections were`
+  return `warning: ${what} cut for a limit, ${total === 1 ? '' : 'most '}of ${who} (${listener}): ${reason}`
+}
+
+/** Keys to begin with, and their values as text. */
+export type Seed = readonly DumpLine[]
+
+/** Reads a seed: a JSON object of values by key. A string is stored as it is, anything else as JSON text. */
+export async function readSeed(file: string): Promise<Seed> {
+  const content = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new Failure(EXIT.usage, `cannot read the seed: ${reason(cause)}`, { cause })
+  })
+  const seed = parse(content, file)
+  if (typeof seed !== 'object' || seed === null || Array.isArray(seed)) {
+    throw new Failure(EXIT.usage, `the seed ${file} must be a JSON object of values by key`)
+  }
+  if (Object.hasOwn(seed, '')) throw new Failure(EXIT.usage, `the seed ${file} has an empty key`)
+  return Object.entries(seed).map(([key, value]) => ({
+    key,
+    value: typeof value === 'string' ? value : JSON.stringify(value),
+  }))
+}
+
+function parse(content: string, file: string): unknown {
+  try {
+    return JSON.parse(content)
+  } catch (cause) {
+    throw new Failure(EXIT.usage, `the seed ${file} is not JSON: ${reason(cause)}`, { cause })
+  }
+}
+
+/** Flags of `serve` about how much there may be; `maximumBufferedBytes` is what `--max-memory` leaves. */
+export type QuotaFlags = Omit<QuotaOptions, 'maximumBufferedBytes'>
+
+const GROUP = 'How much (per principal: per user, or per address of who shows nothing; this machine counts for none):'
+
+const FLAGS = [
+  ['--max-memory', 'most that keys and everything that waits may take together, bytes'],
+  ['--max-keys', 'most keys the store holds (1000000)'],
+  ['--max-keys-per-principal', 'most that one wrote last (half of it)'],
+  ['--max-bytes', 'most the store keeps: keys, values, watched keys'],
+  ['--max-bytes-per-principal', 'most for keys that one wrote last (half of it)'],
+  ['--max-waiting-bytes-per-principal', 'most for its clients that are away (an eighth of what waits)'],
+  ['--max-connections', 'most connections (50000)'],
+  ['--max-connections-per-address', 'most from one other machine (1000)'],
+  ['--max-connections-per-principal', 'most of one (10000)'],
+  ['--max-subscriptions', 'most subscriptions (1000000)'],
+  ['--max-subscriptions-per-principal', 'most of one (100000)'],
+  ['--max-watches', 'most watches of keys (2000000)'],
+  ['--max-watches-per-principal', 'most of one (500000)'],
+  ['--max-retained', 'most retained messages (100000)'],
+  ['--max-retained-per-principal', 'most of one (half of it)'],
+  ['--max-retained-bytes', 'most bytes of them (256 MiB, and half of what waits)'],
+  ['--max-retained-bytes-per-principal', 'most of one (half of it)'],
+  ['--max-packet-rate', 'packets a second; who sends more is read more slowly (any number)'],
+  ['--max-packet-rate-per-address', 'from one other machine (100000)'],
+  ['--max-packet-rate-per-principal', 'of one (50000)'],
+  ['--max-byte-rate', 'bytes a second, likewise (any number)'],
+  ['--max-byte-rate-per-address', 'from one other machine (256 MiB)'],
+  ['--max-byte-rate-per-principal', 'of one (128 MiB)'],
+  ['--max-scan-rate-per-principal', 'bytes of keys that scans of one compare in a second (64 MiB)'],
+  ['--max-user-properties', 'most user properties of a packet (1000)'],
+] as const
+
+/** Adds them. */
+export function addQuotaFlags(command: Command): void {
+  for (const [flag, description] of FLAGS) {
+    const option = command.createOption(`${flag} <n>`, description)
+    command.addOption(option.argParser(positiveInteger).helpGroup(GROUP))
+  }
+}
+
+/** What flags say of quotas. */
+export function quotasOf(flags: QuotaFlags): QuotaFlags {
+  const names = FLAGS.map(([flag]) => flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()))
+  return Object.fromEntries(
+    Object.entries(flags).filter(([name, value]) => names.includes(name) && value !== undefined),
+  )
 }

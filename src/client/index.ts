@@ -46,7 +46,7 @@ export type { DeleteOptions, RequestOptions, SetOptions } from './keys/options.j
 export { escapeGlob, Scan } from './keys/scan.js'
 export { StoreRequest } from './keys/store-request.js'
 export { type Keys, StoreView } from './keys/store-view.js'
-export { NoStoreError } from './requests/errors.js'
+export { NoStoreError } from './requests/request.js'
 export type { MqttJsClient } from './session/mqttjs-client.js'
 export type { Credentials } from './session/mqttjs-options.js'
 export type { ReconnectStrategy } from './session/reconnect.js'

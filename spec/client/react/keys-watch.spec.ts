@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { KeysWatch } from '../../../src/client/react/keys-watch.js'
+import { KeysWatch } from '../../../src/client/react/use-keys.js'
 
 it('No keys are live, have no values and no error', () => {
   const watch = new KeysWatch<number>([])

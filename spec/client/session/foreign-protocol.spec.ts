@@ -1,7 +1,7 @@
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { foreignProtocol } from '../../../src/client/session/foreign-protocol.js'
+import { foreignProtocol } from '../../../src/client/session/inbox.js'
 import { listen } from '../../support/listen.js'
 import { openClient, record } from '../../support/open-client.js'
 import { CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { Outbox } from '../../../src/client/session/outbox.js'
+import { Outbox } from '../../../src/client/session/publisher.js'
 
 /** A stream that notes each write that reaches it, as a system call would be. */
 function noting() {

@@ -1,6 +1,6 @@
 import { Subscription } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { RequestWindow } from '../../../src/client/watch/request-window.js'
+import { RequestWindow } from '../../../src/client/watch/watch-requests.js'
 
 describe('window', () => {
   /** Two window at a time; requests run until they are ended. */

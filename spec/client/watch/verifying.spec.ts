@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
-import { Verifying } from '../../../src/client/watch/verifying.js'
+import { Verifying } from '../../../src/client/watch/registry.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { ObedientStore } from '../../support/obedient-store.js'
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { encodeNotification } from '../../../src/core/protocol/encode-notification.js'
-import { type Notification, parseNotification } from '../../../src/core/protocol/notifications.js'
+import { encodeNotification, type Notification, parseNotification } from '../../../src/core/protocol/notifications.js'
 import { encodeArray } from '../../../src/core/resp3/encode.js'
 import { fromUtf8, utf8 } from '../../../src/core/util/bytes.js'
 import { PayloadError } from '../../../src/core/util/errors.js'

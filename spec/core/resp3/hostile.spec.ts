@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { encodeCommand } from '../../../src/core/protocol/commands.js'
-import { encodeNotification } from '../../../src/core/protocol/encode-notification.js'
-import { parseNotification } from '../../../src/core/protocol/notifications.js'
+import { encodeNotification, parseNotification } from '../../../src/core/protocol/notifications.js'
 import { CommandError, parseCommand } from '../../../src/core/protocol/parse-command.js'
 import {
   readConditional,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { callerOf } from '../../../src/node/net/caller.js'
+import { callerOf } from '../../../src/node/net/visitors.js'
 
 describe('callerOf', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { FollowedKeys } from '../../../src/pubsub/bridge/followed-keys.js'
+import { FollowedKeys } from '../../../src/pubsub/bridge/bridge.js'
 
 describe('keys that users follow', () => {
   it('are counted for a user with all its sessions, and for sessions without a user with all of their address', () => {

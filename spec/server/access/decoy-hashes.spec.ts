@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { DecoyHashes } from '../../../src/server/access/decoy-hashes.js'
 import { costOf, decoyHash, type HashCost, matchesHash, type User } from '../../../src/server/access/password-file.js'
+import { DecoyHashes } from '../../../src/server/access/passwords.js'
 
 const [CHEAP, DEAR]: readonly HashCost[] = [
   { cost: 2, blockSize: 1, parallel: 1 },

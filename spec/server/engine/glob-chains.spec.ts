@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { GlobChains } from '../../../src/server/engine/glob-chains.js'
+import { GlobChains } from '../../../src/server/engine/glob-watchers.js'
 
 const anyPrefix = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 5 })
 const anyGlob = fc.record({ prefix: anyPrefix, words: fc.integer({ min: 1, max: 3 }) })

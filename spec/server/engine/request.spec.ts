@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CommandError, parseCommand } from '../../../src/core/protocol/parse-command.js'
-import { type RawRequest, readClocks } from '../../../src/server/engine/request.js'
+import { type RawRequest, readClocks } from '../../../src/server/engine/answer.js'
 import { command } from '../../support/words.js'
 
 const NOW = 1_696_374_425_000

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
-import { addQuotaFlags, quotasOf } from '../../../src/cli/quota-flags.js'
+import { addQuotaFlags, quotasOf } from '../../../src/cli/serve.js'
 import { checkQuotas, QUOTA_NAMES } from '../../../src/server/host/quotas.js'
 
 const TABLE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')

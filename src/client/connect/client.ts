@@ -17,8 +17,7 @@ import { Warnings } from '../watch/warnings.js'
 import type { ClientHost } from './client-host.js'
 import { Life } from './life.js'
 import type { Status } from './status.js'
-import { Subscribing } from './subscribing.js'
-import { topicsOf } from './topics.js'
+import { Subscribing, topicsOf } from './subscribing.js'
 
 /** What a client needs besides its session. Times in ms. */
 export interface ClientSettings {

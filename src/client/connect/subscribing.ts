@@ -1,8 +1,11 @@
+import { CONTENT_TYPE, PROPERTY } from '../../core/protocol/properties.js'
+import { INVOKE_TOPIC, responseTopic } from '../../core/protocol/topics.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { RequestRejectedError } from '../../core/util/errors.js'
+import type { RpcTopics } from '../requests/invoker.js'
 import { Granting, type Wanted, withoutWildcards } from '../session/granting.js'
 import type { ConnectionInfo, MqttSession } from '../session/session.js'
-import { SubscriptionIds } from '../session/subscription-ids.js'
+import { SubscriptionIds } from '../session/subscriber.js'
 import type { WatchedConnection } from '../watch/inbound.js'
 
 /** What it tells. */
@@ -90,3 +93,12 @@ export class Subscribing {
     }
   }
 }
+
+/** Where requests of a client go, and where their answers come. */
+export const topicsOf = (clientId: string): RpcTopics => ({
+  request: INVOKE_TOPIC,
+  response: responseTopic(clientId),
+  contentType: CONTENT_TYPE,
+  status: PROPERTY.status,
+  statusMessage: PROPERTY.statusMessage,
+})

@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { fromUtf8, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
 import { type Codec, wrongType } from './codec.js'
-import { checkLossless } from './lossless.js'
+import { checkLossless } from './latest.js'
 
 /**
  * JSON; with a schema that follows the Standard Schema specification (zod, valibot, arktype...) every value read is

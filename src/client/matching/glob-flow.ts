@@ -17,8 +17,8 @@ import {
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { backoff } from '../../core/util/backoff.js'
 import type { ErrorCode, StateStoreError } from '../../core/util/errors.js'
+import type { RegistryOptions } from '../watch/cover.js'
 import { isLasting } from '../watch/lasting.js'
-import type { RegistryOptions } from '../watch/registry-options.js'
 
 /** What comes of asking a store for the keys of a glob. */
 export interface GlobEvents {

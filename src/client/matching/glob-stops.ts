@@ -2,8 +2,8 @@ import { defer, Observable, retry, Subject, Subscription, takeUntil, throwError 
 import { backoff } from '../../core/util/backoff.js'
 import { toHex } from '../../core/util/bytes.js'
 import type { StateStoreError } from '../../core/util/errors.js'
+import type { RegistryOptions } from '../watch/cover.js'
 import { isLasting } from '../watch/lasting.js'
-import type { RegistryOptions } from '../watch/registry-options.js'
 import { MOST_STOPS } from '../watch/watch-requests.js'
 
 /**

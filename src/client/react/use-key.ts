@@ -1,11 +1,13 @@
 import { useEffect, useMemo } from 'react'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import type { KeyName } from '../../core/protocol/key-name.js'
+import { afterIo } from '../../core/util/clock.js'
+import { ArgumentError, ClosedError, type DecodeError, type StateStoreError, shown } from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
-import { type KeySource, SOURCE } from '../keys/source.js'
+import { type KeyHost, type KeySource, SOURCE } from '../keys/source.js'
 import type { Entry } from '../watch/entry.js'
-import { decodeErrorOf, type KeySnapshot, snapshotOf } from './key-snapshot.js'
-import { type KeyState, KeyWatch, UNWATCHED } from './key-watch.js'
+import type { Freshness } from '../watch/freshness.js'
+import type { RawEntry } from '../watch/watch-state.js'
 import { type Equality, same, useSelected } from './use-selected.js'
 
 /**
@@ -94,3 +96,101 @@ function sourceOf<T>(key: Key<T> | undefined): KeySource<T> | undefined {
 }
 
 const subscribeNever = (): (() => void) => () => undefined
+
+/** What a component is told of a key. Immutable; the same object until something is different. */
+export interface KeySnapshot<T> {
+  /** That of the entry; `undefined` before the first, when there is no such key, and when it does not decode. */
+  readonly value: T | undefined
+  /** The latest; `undefined` before the first one is read. */
+  readonly entry: Entry<T> | undefined
+  /** Whether the two can be relied on: `connecting` until the key was read. */
+  readonly freshness: Freshness
+  /**
+   * What is wrong. A {@link DecodeError} (`decode`) goes with the next entry. With any other the watch has ended, and the
+   * last entry is `stale`: `not-authorized`, `closed`, or what else {@link Key.entries$} errors with.
+   */
+  readonly error: StateStoreError | undefined
+}
+
+/** The state of a key, with its entry decoded. */
+export function snapshotOf<T>(entry: Entry<T> | undefined, { freshness, error }: KeyState): KeySnapshot<T> {
+  return { value: entry?.value, entry, freshness, error: error ?? decodeErrorOf(entry) }
+}
+
+/** Why the entry has no value, if it does not decode. */
+export const decodeErrorOf = (entry: Entry<unknown> | undefined): DecodeError | undefined =>
+  entry?.op === 'invalid' ? entry.error : undefined
+
+/** What is known of a key, not decoded yet. Immutable; the same object until something is different. */
+export interface KeyState {
+  readonly raw: RawEntry | undefined
+  readonly freshness: Freshness
+  /** Why the watch has ended, if it has. */
+  readonly error: StateStoreError | undefined
+}
+
+/** A key without a watch; also what a server renders. */
+export const UNWATCHED: KeyState = { raw: undefined, freshness: { state: 'connecting' }, error: undefined }
+
+/**
+ * A key as an external store of React: one per component that uses it. The watch behind it is shared by all of a client.
+ *
+ * It is left only after the task that runs: in StrictMode, and when one component takes the place of another, a key is
+ * unsubscribed and subscribed again in one go, and the store shall not hear of it.
+ */
+export class KeyWatch {
+  readonly #key: KeyName
+  readonly #host: KeyHost
+  #state = UNWATCHED
+  #subscribers = 0
+
+  constructor(key: KeyName, host: KeyHost) {
+    this.#key = key
+    this.#host = host
+  }
+
+  /** Watches the key. The returned function ends that, once. */
+  readonly subscribe = (changed: () => void): (() => void) => {
+    let isListening = true
+    const tell = (raw: RawEntry | undefined, freshness: Freshness, error: StateStoreError | undefined): void => {
+      // At the end there is none, and the last one stays.
+      if (isListening && this.#set(raw ?? this.#state.raw, freshness, error)) changed()
+    }
+    const end = (error: StateStoreError): void => {
+      tell(this.#state.raw, this.#state.freshness, error)
+      isListening = false
+    }
+    const observer = {
+      signal: (raw: RawEntry | undefined, freshness: Freshness): void => tell(raw, freshness, undefined),
+      error: end,
+      complete: () => end(new ClosedError()),
+    }
+    const { registry } = this.#host
+    this.#subscribers++
+    registry.join(this.#key, observer)
+    return () => {
+      isListening = false
+      this.#subscribers--
+      afterIo(() => registry.leave(this.#key, observer))
+    }
+  }
+
+  /** The state now; before this component watches the key, what others that do know of it. */
+  readonly read = (): KeyState => {
+    if (this.#subscribers === 0) {
+      const { raw, freshness } = this.#host.registry.peek(this.#key) ?? UNWATCHED
+      this.#set(raw, freshness, undefined)
+    }
+    return this.#state
+  }
+
+  #set(raw: RawEntry | undefined, freshness: Freshness, error: StateStoreError | undefined): boolean {
+    const { raw: before, freshness: then, error: ended } = this.#state
+    if (raw === before && error === ended && isSame(freshness, then)) return false
+    this.#state = raw || freshness.state !== 'connecting' || error ? { raw, freshness, error } : UNWATCHED
+    return true
+  }
+}
+
+const isSame = (one: Freshness, other: Freshness): boolean =>
+  one.state === other.state && (one.state !== 'stale' || other.state !== 'stale' || one.since === other.since)

@@ -5,13 +5,11 @@ import {
   RequestRejectedError,
   type StateStoreError,
 } from '../../core/util/errors.js'
+import { randomBytes } from '../../core/util/random.js'
 import { SlotMap } from '../../core/util/slot-map.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../session/session.js'
-import { Correlation } from './correlation.js'
-import { EarlierWrites } from './earlier-writes.js'
-import { NoStoreError } from './errors.js'
-import { type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
+import { NoStoreError, type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
 
 /** Where requests go and answers come from. */
 export interface RpcTopics {
@@ -292,3 +290,87 @@ export class Invoker {
     return true
   }
 }
+
+/** The official clients demand as many, bytes. */
+const LENGTH = 16
+const PLACE = 8
+const NUMBER = 12
+
+/** Correlation data (MQTT 5.0, section 3.3.2.3.6) of ours alone: random bytes, a request's place and its number. */
+export class Correlation {
+  readonly #origin = randomBytes(PLACE)
+
+  /** @param place - and `number`: 32 bits of each count */
+  encode(place: number, number: number): Uint8Array {
+    const bytes = new Uint8Array(LENGTH)
+    bytes.set(this.#origin)
+    put(bytes, PLACE, place)
+    put(bytes, NUMBER, number)
+    return bytes
+  }
+
+  /** The place in correlation data; `undefined` when it is somebody else's. */
+  placeOf(bytes: Uint8Array | undefined): number | undefined {
+    if (bytes?.length !== LENGTH) return undefined
+    for (let i = 0; i < PLACE; i++) if (bytes[i] !== this.#origin[i]) return undefined
+    return read(bytes, PLACE)
+  }
+
+  /** Whether that is the number in it. */
+  isNumber(bytes: Uint8Array | undefined, number: number): boolean {
+    return bytes !== undefined && read(bytes, NUMBER) === number >>> 0
+  }
+}
+
+function put(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24
+  bytes[at + 1] = value >>> 16
+  bytes[at + 2] = value >>> 8
+  bytes[at + 3] = value
+}
+
+const read = (bytes: Uint8Array, at: number): number =>
+  (((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)) >>> 0
+
+/**
+ * Writes that were sent on an earlier connection and have no answer yet, by what they are about. In a session that was kept
+ * their answers may still come. But requests about one thing are answered in their order, and so are messages of one
+ * topic delivered: once something is answered that was sent later, none will.
+ *
+ * @example
+ * ```ts
+ * earlier.begin(sent)
+ * for (const subject of earlier.subjects) ask(subject)
+ * for (const write of earlier.take(answered.subject)) fail(write)
+ * ```
+ */
+export class EarlierWrites {
+  #writes = new Map<string, Pending[]>()
+
+  /** What each is about that has to be asked for. */
+  get subjects(): readonly [subject: string, writes: readonly Pending[]][] {
+    return Array.from(this.#writes)
+  }
+
+  /** A connection begins, with these still on the wire. */
+  begin(sent: readonly Pending[]): void {
+    this.#writes = new Map()
+    for (const pending of sent) {
+      const { subject } = pending.request
+      if (subject === undefined) continue
+      const others = this.#writes.get(subject)
+      if (others) others.push(pending)
+      else this.#writes.set(subject, [pending])
+    }
+  }
+
+  /** Those about something, of which nothing will be heard any more; they are forgotten here. */
+  take(subject: string | undefined): readonly Pending[] {
+    if (subject === undefined || this.#writes.size === 0) return NONE
+    const writes = this.#writes.get(subject)
+    this.#writes.delete(subject)
+    return writes ?? NONE
+  }
+}
+
+const NONE: readonly Pending[] = []

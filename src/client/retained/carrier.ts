@@ -1,7 +1,14 @@
 import { defer, EMPTY, type Observable, type Subscription, tap } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Clock } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, ConnectionLostError, reason, StateStoreError } from '../../core/util/errors.js'
+import {
+  ArgumentError,
+  ClosedError,
+  ConnectionLostError,
+  RequestRejectedError,
+  reason,
+  StateStoreError,
+} from '../../core/util/errors.js'
 import { bytes } from '../keys/codec.js'
 import type { StoreView } from '../keys/store-view.js'
 import { matching } from '../matching/index.js'
@@ -9,7 +16,6 @@ import { isObjection } from '../session/reconnect.js'
 import type { ServiceSession } from '../session/session.js'
 import type { Entry } from '../watch/entry.js'
 import { Conveyor } from './conveyor.js'
-import { isPassing } from './faults.js'
 import { type Link, Links, later, same } from './link.js'
 import type { Terms } from './options.js'
 import type { CarrierEvents, RetainedStats } from './status.js'
@@ -284,4 +290,22 @@ export class Carrier {
       this.#events.failed(error instanceof StateStoreError ? error : new ArgumentError(reason(error), { cause: error }))
     return passes
   }
+}
+
+/** Codes of what ends without anybody doing something to it. */
+const PASSING: ReadonlySet<string> = new Set([
+  'timeout',
+  'outcome-unknown',
+  'no-store',
+  'connection-lost',
+  'overflow',
+  'quota-exceeded',
+])
+/** MQTT 5.0, section 3.4.2.1: unspecified, implementation specific, quota exceeded. */
+const PASSING_REASONS: ReadonlySet<number> = new Set([128, 131, 151])
+
+/** Whether after an error the newest value is worth another attempt. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof RequestRejectedError && PASSING_REASONS.has(error.status)) return true
+  return error instanceof StateStoreError && PASSING.has(error.code)
 }

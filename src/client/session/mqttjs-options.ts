@@ -1,5 +1,5 @@
 import type { IClientOptions } from 'mqtt'
-import { otherIds } from './packet-ids.js'
+import { otherIds } from './publisher.js'
 
 /** MQTT 5 enhanced authentication (MQTT 5.0, section 4.12). */
 export interface Authentication {

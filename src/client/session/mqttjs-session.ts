@@ -1,23 +1,19 @@
-import type { IConnackPacket } from 'mqtt'
+import type { IConnackPacket, IPublishPacket } from 'mqtt'
 import type { Publish } from '../../core/mqtt5/publish.js'
-import { keepable } from '../../core/util/bytes.js'
+import { keepable, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import type { StateStoreError } from '../../core/util/errors.js'
-import { ConnectionRefusedError, PayloadError } from '../../core/util/errors.js'
-import { connectionInfo } from './connack.js'
+import { ConnectionRefusedError, PayloadError, type StateStoreError } from '../../core/util/errors.js'
 import { Dialler } from './dialler.js'
 import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
 import { Ending } from './loss.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { listenTo } from './mqttjs-events.js'
 import { streamOf } from './mqttjs-insides.js'
-import { numericCode, toMessage } from './mqttjs-packets.js'
 import type { Own } from './own.js'
-import { OwnPacketIds, SharedPacketIds } from './packet-ids.js'
-import { Publisher } from './publisher.js'
+import { MOST_OWN_IDS, OwnPacketIds, Publisher, SharedPacketIds } from './publisher.js'
 import { farewellWords } from './reason-words.js'
 import { isFatalReason } from './reconnect.js'
-import type { Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
+import type { ConnectionInfo, Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { Subscriber } from './subscriber.js'
 import { checkAlive, onWake } from './wake.js'
 
@@ -257,3 +253,55 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     listener.closed(cause)
   }
 }
+
+/** MQTT 5.0, section 2.4. */
+const QOS_NOT_SUPPORTED = 155
+const ONLY_QOS_0 =
+  'The broker takes messages with QoS 0 alone (its CONNACK says so), and requests to a state store need QoS 1: allow QoS 1 there'
+
+/**
+ * What a broker says of itself in CONNACK. Raises {@link PayloadError} for a limit with which nothing could be sent: it is
+ * a protocol error (MQTT 5.0, sections 3.2.2.3.3 and 3.2.2.3.6), and {@link ConnectionRefusedError} for a broker that does
+ * not take the QoS of requests.
+ */
+export function connectionInfo(
+  sessionPresent: boolean,
+  properties: IConnackPacket['properties'] | undefined,
+): ConnectionInfo {
+  if (properties?.maximumQoS === 0) throw new ConnectionRefusedError(ONLY_QOS_0, QOS_NOT_SUPPORTED)
+  return {
+    sessionPresent,
+    receiveMaximum: Math.min(limit('receive maximum', properties?.receiveMaximum) ?? MOST_OWN_IDS, MOST_OWN_IDS),
+    maximumPacketSize: limit('maximum packet size', properties?.maximumPacketSize),
+    subscriptionIds: properties?.subscriptionIdentifiersAvailable !== false,
+    retain: properties?.retainAvailable !== false,
+    wildcards: properties?.wildcardSubscriptionAvailable !== false,
+  }
+}
+
+// One that came twice is an array.
+function limit(name: string, value: unknown): number | undefined {
+  if (value === undefined || (typeof value === 'number' && value > 0)) return value
+  throw new PayloadError(`the broker has a ${name} of ${value}`)
+}
+
+/**
+ * A message as mqtt.js gives it; its `properties` may be missing.
+ *
+ * @param topic - what mqtt.js made of a topic alias; the packet's own is empty then (MQTT 5.0, section 3.3.2.3.4)
+ */
+export function toMessage(topic: string, { payload, properties }: IPublishPacket): InboundMessage {
+  return {
+    topic,
+    // A copy: a value that is kept must not keep alive the network buffer it came in.
+    payload: typeof payload === 'string' ? utf8(payload) : new Uint8Array(payload),
+    correlationData: properties?.correlationData,
+    contentType: properties?.contentType,
+    userProperties: properties?.userProperties ?? {},
+    subscriptionIds: [properties?.subscriptionIdentifier ?? []].flat(),
+  }
+}
+
+/** The MQTT reason code of an error of mqtt.js; those of the system have names. */
+export const numericCode = (error: Error): number | undefined =>
+  'code' in error && typeof error.code === 'number' ? error.code : undefined

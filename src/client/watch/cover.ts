@@ -1,6 +1,8 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/key-name.js'
+import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
+import type { Store } from '../requests/commands.js'
 import type { Freshness } from './freshness.js'
 import type { Cover, Watch, WatchObserver } from './watch.js'
 import type { Heard, RawEntry } from './watch-state.js'
@@ -49,4 +51,22 @@ export interface GlobObserver {
 /** What came for a key that may be one of a glob, and new to it. */
 export interface Stray extends Heard {
   readonly key: KeyName
+}
+
+/** What a registry needs to know. */
+export interface RegistryOptions {
+  readonly store: Store
+  readonly clock: Clock
+  /** Everything of a notification topic before the key. */
+  readonly notificationPrefix: string
+  /** ms a KEYNOTIFY or GET of a watch may take before it is tried again. */
+  readonly timeout: number
+  /** ms a registration outlives its last subscriber. */
+  readonly stopDelay: number
+  /** ms in which each watched key is registered and read once more; 0 for never. */
+  readonly verifyEvery: number
+  /** The number of watched keys changed, or of those that are synced. */
+  readonly changed: () => void
+  /** Faults that end no stream: malformed notifications, requests that are tried again, failed STOPs. */
+  readonly report: (error: StateStoreError) => void
 }

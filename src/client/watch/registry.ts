@@ -1,17 +1,14 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/key-name.js'
 import type { Clock } from '../../core/util/clock.js'
-import { StateStoreError } from '../../core/util/errors.js'
+import { type ErrorCode, StateStoreError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
-import type { Arrival, CoveredWatches, WatchedGlobs } from './cover.js'
+import type { Arrival, CoveredWatches, RegistryOptions, WatchedGlobs } from './cover.js'
 import { Endings } from './endings.js'
 import { endedFreshness, freshnessOf } from './freshness.js'
 import { ageOf, changeIn, type WatchedConnection } from './inbound.js'
 import { keyOfId } from './key-name.js'
 import { reconcile } from './reconcile.js'
-import type { RegistryOptions } from './registry-options.js'
-import { Sparing } from './sparing.js'
-import { Verifying } from './verifying.js'
 import { type Cover, type Known, Watch, type WatchObserver } from './watch.js'
 import { WatchRequests } from './watch-requests.js'
 import type { WatchEvent } from './watch-state.js'
@@ -257,5 +254,103 @@ export class Registry implements CoveredWatches {
     this.#requests.clear()
     // What is called off tells nobody.
     for (const watch of this.#watches.values()) watch.cancel()
+  }
+}
+
+/** Errors with one code that are told in a {@link WINDOW}. */
+const MOST = 10
+/** ms */
+const WINDOW = 10_000
+
+/**
+ * Tells errors, but of one code no more than ten in ten seconds: ten thousand watches that are refused have one story.
+ */
+export class Sparing {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #tell: (error: StateStoreError) => void
+  readonly #windows = new Map<ErrorCode, { readonly since: number; told: number }>()
+
+  constructor(clock: Pick<Clock, 'monotonic'>, tell: (error: StateStoreError) => void) {
+    this.#clock = clock
+    this.#tell = tell
+  }
+
+  report(error: StateStoreError): void {
+    const window = this.#windowOf(error.code)
+    if (window.told >= MOST) return
+    window.told++
+    this.#tell(error)
+  }
+
+  #windowOf(code: ErrorCode): { told: number } {
+    const now = this.#clock.monotonic()
+    const known = this.#windows.get(code)
+    if (known !== undefined && now - known.since < WINDOW) return known
+    const fresh = { since: now, told: 0 }
+    this.#windows.set(code, fresh)
+    return fresh
+  }
+}
+
+/** No shorter pauses than that, ms; rather more at a time. */
+const SHORTEST_PAUSE = 20
+
+/** Takes what there is in turn, evenly, so that each had its turn once in a given time. */
+export class Verifying<T> {
+  readonly #clock: Clock
+  readonly #every: number
+  readonly #all: ReadonlyMap<string, T>
+  readonly #look: (one: T) => void
+  /**
+   * Names of those that have not had their turn in this round, the next one last. Not an iterator: one that is kept keeps
+   * every table that the map has outgrown since, with all that was in them.
+   */
+  #rest: string[] = []
+  #cancel: (() => void) | undefined
+
+  /** @param every - ms; 0 for never */
+  constructor(clock: Clock, every: number, all: ReadonlyMap<string, T>, look: (one: T) => void) {
+    this.#clock = clock
+    this.#every = every
+    this.#all = all
+    this.#look = look
+  }
+
+  start(): void {
+    this.stop()
+    if (this.#every > 0) this.#arm()
+  }
+
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  #arm(): void {
+    const pause = Math.max(SHORTEST_PAUSE, this.#every / Math.max(1, this.#all.size))
+    this.#cancel = this.#clock.schedule(pause, () => {
+      const count = Math.ceil((this.#all.size * pause) / this.#every)
+      this.#arm()
+      for (let i = 0; i < count; i++) this.#next()
+    })
+  }
+
+  #next(): void {
+    const next = this.#take() ?? this.#begin()
+    if (next !== undefined) this.#look(next)
+  }
+
+  /** The next one of this round; what has gone meanwhile has no turn. */
+  #take(): T | undefined {
+    for (let name = this.#rest.pop(); name !== undefined; name = this.#rest.pop()) {
+      const next = this.#all.get(name)
+      if (next !== undefined) return next
+    }
+    return undefined
+  }
+
+  #begin(): T | undefined {
+    this.#rest = Array.from(this.#all.keys()).reverse()
+    return this.#take()
   }
 }

@@ -1,12 +1,12 @@
 import type { Subscription } from 'rxjs'
 import type { KeyName } from '../../core/protocol/key-name.js'
 import { backoff } from '../../core/util/backoff.js'
+import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
-import { NoStoreError } from '../requests/errors.js'
+import { Fifo } from '../../core/util/fifo.js'
+import { NoStoreError } from '../requests/request.js'
+import type { RegistryOptions } from './cover.js'
 import { isLasting } from './lasting.js'
-import { Lookout } from './lookout.js'
-import type { RegistryOptions } from './registry-options.js'
-import { RequestWindow } from './request-window.js'
 import type { Watch } from './watch.js'
 import type { WatchEvent } from './watch-state.js'
 
@@ -147,5 +147,125 @@ export class WatchRequests {
   #callOffStop({ key }: Watch): void {
     this.#stopsAgain.get(key.id)?.()
     this.#stopsAgain.delete(key.id)
+  }
+}
+
+/** The longest pause between two looks, ms: so soon after a store has come its watches are back. */
+const LONGEST_PAUSE = 700
+
+/**
+ * Where watches wait that found no store at the broker: one of them tries again every now and then, and when it gets an
+ * answer all others follow, so that ten thousand watches ask no more often than one.
+ */
+export class Lookout {
+  readonly #clock: Clock
+  readonly #waiting = new Set<() => void>()
+  #attempt = 0
+  #cancel: (() => void) | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Waits to try again. */
+  wait(again: () => void): { unsubscribe(): void } {
+    this.#waiting.add(again)
+    this.#arm()
+    return { unsubscribe: () => this.#waiting.delete(again) }
+  }
+
+  /** A store has answered. */
+  seen(): void {
+    if (this.#attempt === 0) return
+    this.#rest()
+    // One that tries again may make others leave, and come back to wait.
+    for (const again of Array.from(this.#waiting)) if (this.#waiting.delete(again)) again()
+  }
+
+  /** The connection is gone, and with it all that waited. */
+  clear(): void {
+    this.#rest()
+    this.#waiting.clear()
+  }
+
+  #rest(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#attempt = 0
+  }
+
+  #arm(): void {
+    this.#cancel ??= this.#clock.schedule(backoff(++this.#attempt, { maximum: LONGEST_PAUSE }), () => this.#look())
+  }
+
+  /** One goes; if it is not heard of again, because its watch has ended, the next one goes after a pause. */
+  #look(): void {
+    this.#cancel = undefined
+    const [first] = this.#waiting
+    if (first === undefined) return
+    this.#waiting.delete(first)
+    if (this.#waiting.size > 0) this.#arm()
+    first()
+  }
+}
+
+interface Turn<K> {
+  readonly owner: K
+  readonly start: () => Subscription
+}
+
+/**
+ * Lets at most `limit` requests be under way at a time; the others wait for their turn in the order they came, one per
+ * owner, of which the newest counts.
+ */
+export class RequestWindow<K> {
+  readonly #limit: number
+  readonly #line = new Fifo<Turn<K>>()
+  /** The turn each owner waits for; another one in the line has been given up. */
+  readonly #waiting = new Map<K, Turn<K>>()
+  #active = 0
+  #starting = false
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Starts a request when it is its turn; the turn ends with the subscription it returns. */
+  take(owner: K, start: () => Subscription): void {
+    const turn = { owner, start }
+    this.#waiting.set(owner, turn)
+    this.#line.push(turn)
+    this.#next()
+  }
+
+  /** Gives up a turn that has not come. */
+  leave(owner: K): void {
+    this.#waiting.delete(owner)
+  }
+
+  clear(): void {
+    this.#waiting.clear()
+    this.#line.clear()
+  }
+
+  // A request that ends at once calls this again from within; the loop that runs sees the turn it frees.
+  #next(): void {
+    if (this.#starting) return
+    this.#starting = true
+    while (this.#active < this.#limit) {
+      const turn = this.#line.shift()
+      if (turn === undefined) break
+      if (this.#waiting.get(turn.owner) === turn) this.#start(turn)
+    }
+    this.#starting = false
+  }
+
+  #start({ owner, start }: Turn<K>): void {
+    this.#waiting.delete(owner)
+    this.#active++
+    start().add(() => {
+      this.#active--
+      this.#next()
+    })
   }
 }

@@ -1,7 +1,11 @@
-import { decodeAcknowledgement } from './decode-acknowledgement.js'
 import { decodeConnect } from './decode-connect.js'
-import { decodeAuth, decodeDisconnect } from './decode-disconnect.js'
-import { decodeSubscribe, decodeUnsubscribe } from './decode-subscribe.js'
+import {
+  decodeAcknowledgement,
+  decodeAuth,
+  decodeDisconnect,
+  decodeSubscribe,
+  decodeUnsubscribe,
+} from './decode-subscribe.js'
 import { contentOf, FIXED_FLAGS, startOfContent } from './layout.js'
 import { malformed, protocolError } from './packet-error.js'
 import * as PACKET from './packet-types.js'

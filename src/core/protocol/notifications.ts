@@ -1,6 +1,8 @@
 import { decode } from '../resp3/decode.js'
-import { displayText } from '../util/bytes.js'
+import { encodeArray } from '../resp3/encode.js'
+import { displayText, utf8 } from '../util/bytes.js'
 import { PayloadError } from '../util/errors.js'
+import type { Dialect } from './replies.js'
 
 /** A change of a watched key ("KEYNOTIFY notification message format"). A SET may come without its value. */
 export type Notification = { readonly op: 'set'; readonly value: Uint8Array | undefined } | { readonly op: 'delete' }
@@ -22,4 +24,16 @@ export function parseNotification(payload: Uint8Array): Notification {
   if (words[0] === 'NOTIFY' && items.length === 4 && operation === 'SET' && words[2] === 'VALUE')
     return { op: 'set', value }
   throw new PayloadError(`Not a notification: ${words.filter(Boolean).join(' ').slice(0, 80)}`)
+}
+
+const NOTIFY = utf8('NOTIFY')
+const SET = utf8('SET')
+const VALUE = utf8('VALUE')
+const DELETE = { field: utf8('DELETE'), documented: utf8('DEL') } as const
+
+/** The payload of a notification; the store always sends the value of a SET. */
+export function encodeNotification(notification: Notification, dialect: Dialect = 'field'): Uint8Array {
+  if (notification.op === 'delete') return encodeArray([NOTIFY, DELETE[dialect]])
+  if (notification.value === undefined) return encodeArray([NOTIFY, SET])
+  return encodeArray([NOTIFY, SET, VALUE, notification.value])
 }

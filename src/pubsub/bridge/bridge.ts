@@ -3,6 +3,7 @@ import type { StoreView } from '../../client/keys/store-view.js'
 import { ArgumentError, reason, type StateStoreError } from '../../core/util/errors.js'
 import type { Hub } from '../hub/hub.js'
 import type { MembershipEvent } from '../hub/hub-driver.js'
+import type { Connection } from '../hub/identity.js'
 import type { GroupAction } from '../hub/permissions.js'
 import {
   type BridgeClient,
@@ -10,11 +11,9 @@ import {
   type CheckedBridgeOptions,
   checkBridgeOptions,
 } from './bridge-options.js'
-import { FollowedKeys } from './followed-keys.js'
 import { KeyGroup, type KeyGroupHost } from './key-group.js'
 import { errorInfoOf } from './key-messages.js'
 import { KeyWriter } from './key-writer.js'
-import { takePrefix } from './prefixes.js'
 
 /** Keys of a store as groups of a hub; see {@link bridge}. */
 export class Bridge implements Disposable {
@@ -165,4 +164,64 @@ export class Bridge implements Disposable {
  */
 export function bridge(store: StoreView, hub: Hub, options: BridgeOptions = {}): Bridge {
   return new Bridge(store, hub, checkBridgeOptions(options))
+}
+
+/** Of the bridges of each hub. */
+const TAKEN = new WeakMap<Hub, Set<string>>()
+
+/**
+ * Takes a prefix for a bridge; the returned function gives it back. Throws {@link ArgumentError} for one that begins with
+ * that of another bridge, or the other way round: both would decide about the same groups, and send to them.
+ */
+export function takePrefix(hub: Hub, prefix: string): () => void {
+  const taken = TAKEN.get(hub) ?? new Set()
+  for (const other of taken) {
+    if (!prefix.startsWith(other) && !other.startsWith(prefix)) continue
+    throw new ArgumentError(
+      `Expected a \`prefix\` that does not overlap with ${JSON.stringify(other)} of another bridge of hub ` +
+        `${JSON.stringify(hub.name)}, got ${JSON.stringify(prefix)}: choose prefixes of which none begins with another`,
+    )
+  }
+  taken.add(prefix)
+  TAKEN.set(hub, taken)
+  return () => void taken.delete(prefix)
+}
+
+/** Memberships in groups of keys that one user may have with all its sessions. */
+const MAX_PER_USER = 10_000
+
+/** A session of a hub; all without a user at one address have one owner. */
+type Follower = Pick<Connection, 'owner'>
+
+/**
+ * How many keys each user follows through a bridge. At the store all of a bridge's watches are one principal's, whose quota
+ * one user could use up otherwise.
+ */
+export class FollowedKeys {
+  readonly #maxPerUser: number
+  readonly #byUser = new Map<string, number>()
+
+  /** @param maxPerUser - memberships */
+  constructor(maxPerUser: number = MAX_PER_USER) {
+    this.#maxPerUser = maxPerUser
+  }
+
+  /** Whether a user may follow no more. */
+  isFullFor(follower: Follower): boolean {
+    return this.#countOf(follower) >= this.#maxPerUser
+  }
+
+  add(follower: Follower): void {
+    this.#byUser.set(follower.owner, this.#countOf(follower) + 1)
+  }
+
+  remove(follower: Follower): void {
+    const count = this.#countOf(follower) - 1
+    if (count > 0) this.#byUser.set(follower.owner, count)
+    else this.#byUser.delete(follower.owner)
+  }
+
+  #countOf(follower: Follower): number {
+    return this.#byUser.get(follower.owner) ?? 0
+  }
 }

@@ -2,10 +2,9 @@ import { reason, type StateStoreError, shown } from '../../core/util/errors.js'
 import { ClientLink } from './client-link.js'
 import type { MachineSettings } from './events.js'
 import type { Connected, LifecycleHost, Recovery } from './lifecycle-host.js'
-import { afterFarewell, closedWith, failure, type LinkEnd } from './link-end.js'
 import { closedBy } from './pubsub-errors.js'
 import type { PubSubStatus } from './pubsub-status.js'
-import { Retries } from './retries.js'
+import { afterFarewell, closedWith, failure, type LinkEnd, Retries } from './retries.js'
 import { isWebSocketUrl } from './url.js'
 
 /** The session is gone: the one answer that ends a recovery ("Reconnection"). */

@@ -1,4 +1,5 @@
-import { ArgumentError, reason, type StateStoreError, shown } from '../../core/util/errors.js'
+import { type BackoffOptions, backoff } from '../../core/util/backoff.js'
+import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../../core/util/errors.js'
 import type { MachineSettings } from './events.js'
 
 /** A connection that held for so long resets the count of attempts, ms. */
@@ -72,5 +73,63 @@ export class Retries {
   /** The attempt is made, or called off. */
   clear(): void {
     this.#at = NEVER
+  }
+}
+
+/** Why a link ended, or was not made. */
+export interface LinkEnd {
+  /** Close code of the WebSocket, if it was closed by the other side or by the network. */
+  readonly code: number | undefined
+  readonly reason: string
+  readonly cause: StateStoreError
+}
+
+/** Closed by the other side or by the network. `reason` may be empty. */
+export const closedWith = (code: number, reason: string): LinkEnd => ({
+  code,
+  reason,
+  cause: new ConnectionLostError(`The connection to the hub was closed (${code}${reason && `: ${reason}`})`),
+})
+
+/** What the hub said before it closed the link that led to this end says more than how the last attempt failed. */
+export function afterFarewell(farewell: string, end: LinkEnd): LinkEnd {
+  if (farewell === '') return end
+  return end.code === undefined ? { ...end, reason: farewell } : closedWith(end.code, farewell)
+}
+
+/** Given up here. */
+export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({
+  code: undefined,
+  reason: message,
+  cause: new ConnectionLostError(message, options),
+})
+
+/** With the jitter of the backoff a pause of 1 to 2 s, ms. */
+const LONGEST_RECOVERY_PAUSE = 2_000
+
+/** Pauses between attempts, ms; 1 is the one after the first attempt. */
+export interface Pauses {
+  /** Before a message is sent again, or a new connection is made. */
+  readonly pause: (attempt: number) => number
+  /** Before another attempt to recover a session. */
+  readonly recoveryPause: (attempt: number) => number
+}
+
+/**
+ * Growing pauses with jitter. Those of a recovery stay short: a hub keeps a session for as little as 30 s, and a client
+ * that is still pausing when the hub can be reached again is too late ("Reconnection": try again for a minute, or until
+ * closed with 1008).
+ *
+ * @example
+ * ```ts
+ * pausesOf().recoveryPause(20) // 1000 to 2000
+ * ```
+ */
+export function pausesOf(options: BackoffOptions = {}): Pauses {
+  const { maximum = LONGEST_RECOVERY_PAUSE } = options
+  const shortened = { ...options, maximum: Math.min(maximum, LONGEST_RECOVERY_PAUSE) }
+  return {
+    pause: attempt => backoff(attempt, options),
+    recoveryPause: attempt => backoff(attempt, shortened),
   }
 }

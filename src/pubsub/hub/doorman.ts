@@ -3,7 +3,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { isThisMachine } from '../../node/limits/network.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
 import { Audit } from '../../node/net/audit.js'
-import { callerOf } from '../../node/net/caller.js'
+import { callerOf } from '../../node/net/visitors.js'
 import type { HandshakeRefusal } from './handshake.js'
 import type { Identity } from './identity.js'
 

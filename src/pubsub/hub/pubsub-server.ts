@@ -1,28 +1,27 @@
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
-import { Server as HttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage } from 'node:http'
+import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Observable, Subject } from 'rxjs'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
-import type { AuditEvent } from '../../node/net/audit.js'
+import type { Audit, AuditEvent } from '../../node/net/audit.js'
+import { HEAD_TIMEOUTS } from '../../node/net/head-timeouts.js'
 import { type GivenServer, isBelow, mountOn } from '../../node/net/mount.js'
 import { Origins } from '../../node/net/origins.js'
 import { warnWhereOpen } from '../../node/net/strangers.js'
-import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
+import { checkTls, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
 import { TlsHandshakes } from '../../node/net/tls-handshakes.js'
-import type { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
-import type { Visitors } from '../../node/net/visitors.js'
+import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
+import { Visitors } from '../../node/net/visitors.js'
 import { checkHub, hubKey } from '../wire/names.js'
 import { type Admission, Admissions } from './admission.js'
 import { authenticatorOf, isGuessable } from './authenticate.js'
 import { Doorman } from './doorman.js'
-import { type HandshakeRefusal, Handshakes, refuseHandshake } from './handshake.js'
+import { type HandshakeRefusal, Handshakes, MOST_HANDSHAKES, refuseHandshake } from './handshake.js'
 import { Hub } from './hub.js'
-import { ownHttp, setTls, visitorsOf, withoutSession } from './hub-http.js'
-import type { HubStats } from './hub-stats.js'
 import { Hubs } from './hubs.js'
 import { ReadAheadRoom } from './read-ahead.js'
 import { Senders } from './senders.js'
@@ -258,3 +257,76 @@ async function within<T>(timeout: number, clock: Clock, promise: Promise<T>): Pr
   })
   return Promise.race([promise, late]).finally(cancel)
 }
+
+/** A glance at a running server; see {@link PubSubServer.stats}. */
+export interface HubStats {
+  /** Sessions at all hubs, with those whose client is away. */
+  readonly sessions: number
+  /** WebSockets of clients that were let in. */
+  readonly connections: number
+  /** Handshakes for which it is not decided yet who the client is. */
+  readonly handshakes: number
+  /** All that is connected to a server of our own, whatever it is about; 0 with a given `server`. */
+  readonly networkConnections: number
+  /** What waits for all clients together, bytes; see {@link ServePubSubOptions.maxWaitingBytes}. */
+  readonly waitingBytes: number
+  /** How often somebody was read more slowly that sent more than it may. */
+  readonly pauses: number
+  /** Handshakes that were refused, with an HTTP status. */
+  readonly refusedHandshakes: number
+  /** Network connections that were cut because there were too many; 0 with a given `server`. */
+  readonly refusedConnections: number
+}
+
+/**
+ * Connections beyond the sessions there may be: those in a handshake, those that come back, and those that end. With more one
+ * gives way; few, where there may be few sessions.
+ */
+const [FEWEST_SPARE, MOST_SPARE] = [100, 2 * MOST_HANDSHAKES]
+/** Of those that give way some are not closed yet. */
+const CLOSING = 100
+
+/** How a server of our own is to be. */
+export interface OwnHttpOptions {
+  readonly tls: TlsMaterial | undefined
+  readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
+}
+
+/** Counts those who connect to a server of our own. */
+export const visitorsOf = ({ maxConnections, maxConnectionsPerAddress }: OwnHttpOptions, audit: Audit): Visitors =>
+  new Visitors({ maxConnections: maxConnections + spareOf(maxConnections) + CLOSING, maxConnectionsPerAddress }, cut =>
+    audit.cut(cut),
+  )
+
+const spareOf = (maxConnections: number): number => Math.min(Math.max(2 * maxConnections, FEWEST_SPARE), MOST_SPARE)
+
+/** Those that have no session; each is told to `audit` that gives way for another one. */
+export function withoutSession({ maxConnections }: OwnHttpOptions, audit: Audit): UnauthenticatedConnections {
+  const most = spareOf(maxConnections)
+  return new UnauthenticatedConnections(most, ({ remoteAddress: address }) =>
+    audit.cut({ reason: `there are ${most} connections without a session`, address, listener: 'hub' }),
+  )
+}
+
+/** A server of our own for a hub: it knows nothing but WebSocket. */
+export function ownHttp(
+  { tls }: OwnHttpOptions,
+  visitors: Visitors,
+  handshakes: TlsHandshakes,
+  unauthenticated: UnauthenticatedConnections,
+): GivenServer {
+  const http = tls ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOf(tls) }) : createServer(HEAD_TIMEOUTS)
+  visitors.guard(http, 'hub')
+  http.on('connection', (socket: Socket) => unauthenticated.add(socket))
+  if (http instanceof HttpsServer) handshakes.watch(http)
+  http.on('request', (_request, response) => {
+    response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
+  })
+  return http
+}
+
+/** Shows another certificate to clients that connect from now on. */
+export const setTls = (http: HttpsServer, tls: TlsMaterial): void => http.setSecureContext(tlsOf(tls))
+
+const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

@@ -2,7 +2,7 @@ import { ArgumentError } from '../../core/util/errors.js'
 import type { Payload } from '../wire/frames.js'
 import { JsonText } from '../wire/json-text.js'
 import type { EventDesk, EventRequest } from './event-desk.js'
-import { type MessageOptions, payloadOf } from './messages.js'
+import { type MessageOptions, payloadOf } from './requests.js'
 
 /**
  * An event that a client sent to the application. If the client asked for an answer, call one of `accept`, `reply`

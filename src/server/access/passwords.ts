@@ -1,10 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { randomBytes } from '../../core/util/random.js'
 import { networkOf } from '../../node/limits/network.js'
-import { DecoyHashes } from './decoy-hashes.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 import { LoginLine, type Waiter } from './login-line.js'
-import { matchesHash, parsePasswordFile, type User } from './password-file.js'
+import { costOf, decoyHash, type HashCost, matchesHash, parsePasswordFile, type User } from './password-file.js'
 
 /** Hashes are made for so many at once, as each takes 16 MiB, and as many wait; then those give way of whom more do. */
 const MOST_AT_ONCE = 2
@@ -117,3 +116,30 @@ export class Passwords {
 /** What the method is about, if it was shown. */
 const shownTo = ({ username, password, method }: LoginRequest) =>
   username === undefined || password === undefined || method !== undefined ? undefined : { username, password }
+
+/** As many values has the part of a digest that is taken for a number. */
+const RANGE = 2 ** 48
+
+/**
+ * Hashes for users there are not. What a password costs to look at depends on the hash of its user, and would tell who is in
+ * the file: so a name that is not costs always the same, and of many such names as many cost so much as of those that are.
+ */
+export class DecoyHashes {
+  readonly #key: Uint8Array
+  /** Of one user each, cheapest first. */
+  readonly #costs: readonly HashCost[]
+
+  /** @param key - not known outside, or which name costs what could be foretold */
+  constructor(users: Iterable<User>, key: Uint8Array) {
+    this.#key = key
+    this.#costs = Array.from(users, ({ hash }) => costOf(hash)).sort((a, b) => workOf(a) - workOf(b))
+  }
+
+  /** A hash that no password matches. */
+  of(name: string): string {
+    const share = createHmac('sha256', this.#key).update(name).digest().readUIntBE(0, 6) / RANGE
+    return decoyHash(this.#costs[Math.floor(share * this.#costs.length)])
+  }
+}
+
+const workOf = ({ cost, blockSize, parallel }: HashCost): number => cost * blockSize * parallel

@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import { type Observable, Subject, takeUntil } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
 import type { DumpLine } from '../../node/dump/dump-line.js'
-import { type ConsoleStore, isAttached } from './console-store.js'
-import type { BrokerLogin, StoreFacts } from './contract.js'
-import { cut, freeze, restart } from './control.js'
-import { clientFacts, keyFacts, usageFacts } from './facts.js'
+import { linesOf } from '../../node/dump/lines.js'
+import { type ConsoleStore, isAttached, withBroker } from './console-store.js'
+import type { BrokerLogin, LoadAnswer, ResetAnswer, StoreFacts } from './contract.js'
+import { clientFacts, keyFacts, noSuchClient, usageFacts } from './facts.js'
 import { reachableBy } from './headers.js'
-import { type JsonObject, readJson } from './json-body.js'
+import { bytesOf, type JsonObject, readJson } from './json-body.js'
 import { type Moment, moments } from './live.js'
 import { Refusal } from './refusal.js'
-import { Seats } from './seats.js'
-import { reset, sendDump, takeDump } from './transfer.js'
 
 /** What the API serves. */
 export interface ApiHost {
@@ -151,3 +150,86 @@ const order =
     await act(await readJson(request))
     return {}
   }
+
+const LONGEST_FREEZE = 600_000
+
+/** Cuts a client's connection. Raises {@link Refusal} when there is no such client, or the broker is not the store's. */
+export function cut(store: ConsoleStore, { clientId }: JsonObject): void {
+  if (typeof clientId !== 'string') throw new Refusal(400, 'argument', '`clientId` must be a text')
+  if (!withBroker(store).cut(clientId)) throw noSuchClient()
+}
+
+/** Freezes the store, or lets it go on. Raises {@link Refusal} for more than ten minutes, and for an attached one. */
+export function freeze(store: ConsoleStore, { ms }: JsonObject): void {
+  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > LONGEST_FREEZE) {
+    throw new Refusal(400, 'argument', `\`ms\` must be a whole number from 0 to ${LONGEST_FREEZE}`)
+  }
+  withBroker(store).freeze(ms)
+}
+
+/** Restarts the store; settles when it listens again. Raises {@link Refusal} for an attached one. */
+export async function restart(store: ConsoleStore, { keys }: JsonObject): Promise<void> {
+  if (keys !== 'kept' && keys !== 'lost') throw new Refusal(400, 'argument', '`keys` must be `kept` or `lost`')
+  await withBroker(store).restart({ keys })
+}
+
+/** So many at a time, and no more. */
+export class Seats {
+  readonly #what: string
+  readonly #most: number
+  #taken = 0
+
+  constructor(what: string, most: number) {
+    this.#what = what
+    this.#most = most
+  }
+
+  /** Runs a task when there is a seat; raises {@link Refusal} when there is none. */
+  async during<T>(task: () => Promise<T>): Promise<T> {
+    if (this.#taken >= this.#most) throw new Refusal(503, 'busy', `At most ${this.#most} ${this.#what} at a time`)
+    this.#taken++
+    try {
+      return await task()
+    } finally {
+      this.#taken--
+    }
+  }
+}
+
+/** Characters that are written at a time. */
+const CHUNK = 65_536
+
+/** Sends all keys, at the pace of the reader. Raises {@link Refusal} while the store does not serve: there would be none. */
+export async function sendDump(store: ConsoleStore, response: ServerResponse): Promise<void> {
+  if (store.startedAt === undefined)
+    throw new Refusal(503, 'closed', 'The store does not serve now, and has no keys; dump the one that does')
+  response.writeHead(200, {
+    'content-type': 'application/x-ndjson',
+    'content-disposition': 'attachment; filename="dump.ndjson"',
+  })
+  await pipeline(chunks(store.dump()), response)
+}
+
+function* chunks(lines: Iterable<DumpLine>): Generator<string, void> {
+  let chunk = ''
+  for (const line of lines) {
+    chunk += `${JSON.stringify(line)}\n`
+    if (chunk.length < CHUNK) continue
+    yield chunk
+    chunk = ''
+  }
+  yield chunk
+}
+
+/** Loads the dump in the body of a request. */
+export async function takeDump(store: ConsoleStore, request: IncomingMessage): Promise<LoadAnswer> {
+  const { loaded, versionsKept, expired } = await store.load(linesOf(bytesOf(request)))
+  return { loaded, versionsKept, expired }
+}
+
+/** Makes the store what the seed is. Raises {@link Refusal} when there is none. */
+export async function reset(store: ConsoleStore, seed: readonly DumpLine[] | undefined): Promise<ResetAnswer> {
+  if (seed === undefined) throw new Refusal(409, 'no-seed', 'The store was started without a seed')
+  const { deleted, loaded } = await store.load(seed, { replace: true })
+  return { deleted, set: loaded }
+}

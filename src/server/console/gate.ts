@@ -4,7 +4,7 @@ import { isThisMachine, networkOf } from '../../node/limits/network.js'
 import { Rates } from '../../node/limits/rates.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
-import { callerOf } from '../../node/net/caller.js'
+import { callerOf } from '../../node/net/visitors.js'
 import { Refusal } from './refusal.js'
 
 /** Requests a second from one address, of those who have not shown the token. */

@@ -1,8 +1,9 @@
 import { defer, map, Observable, ReplaySubject, share } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
-import { attachedFacts } from './attached-facts.js'
+import { rootCause } from '../../core/util/root-cause.js'
+import type { AttachedState } from '../attach/attached-store.js'
 import { type ConsoleStore, isAttached, type StoreWithBroker } from './console-store.js'
-import type { Clients, Pulse } from './contract.js'
+import type { AttachedFacts, Clients, Pulse } from './contract.js'
 
 /** How often there is something new, ms. */
 const PERIOD = 1_000
@@ -81,3 +82,12 @@ function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
 const since = (before: number, now: number): number => (now < before ? now : now - before)
 
 const line = (members: Pulse | Clients): string => `${JSON.stringify(members)}\n`
+
+/** What an attached store does at its broker, for people. */
+export function attachedFacts(now: AttachedState): AttachedFacts {
+  const { state } = now
+  if (state === 'serving' || state === 'standby') return { state }
+  if (state === 'connecting') return { state, why: 'The store is on its way to its broker' }
+  if (state === 'reconnecting') return { state, why: `The store cannot reach its broker: ${rootCause(now.cause)}` }
+  return { state, why: now.cause ? `The store has stopped: ${rootCause(now.cause)}` : 'The store has stopped' }
+}

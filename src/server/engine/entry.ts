@@ -1,8 +1,8 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Command } from '../../core/protocol/commands.js'
 import { CommandError, parseCommand } from '../../core/protocol/parse-command.js'
+import type { RawRequest } from './answer.js'
 import type { StoredRecord } from './apply.js'
-import type { RawRequest } from './request.js'
 
 /** Commands that may change a record: those that go through the log. */
 export type WriteCommand = Extract<Command, { verb: 'SET' | 'DEL' | 'VDEL' }>

@@ -1,7 +1,9 @@
+import { CommandError } from '../../core/protocol/parse-command.js'
 import { fromBinaryString } from '../../core/util/bytes.js'
 import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
 import { StringMap } from '../../core/util/string-map.js'
 import type { StoredRecord } from './apply.js'
+import type { Owner, Room } from './entry.js'
 import { KeyOrder } from './key-order.js'
 import { Shares } from './shares.js'
 import type { StateRecord } from './state.js'
@@ -156,4 +158,37 @@ export class Records {
     this.#bytes -= bytes
     if (slot.owner !== undefined) this.shares.remove(slot.owner, bytes)
   }
+}
+
+/** What a SET makes of a record. */
+export interface Replacement {
+  /** The key as a binary string. */
+  readonly id: string
+  readonly before: StoredRecord | undefined
+  readonly after: StoredRecord
+}
+
+/**
+ * Raises {@link CommandError} (`quota-exceeded`) when there is no room for a record, in the store or in what is its
+ * writer's. Less in place of more is always taken.
+ */
+export function checkRoom(records: Records, replacement: Replacement, room: Room, owner: Owner | undefined): void {
+  const { before } = replacement
+  check(records.size, records.bytes, before, replacement, room)
+  if (owner === undefined) return
+  const own = before?.owner === owner.id ? before : undefined
+  const { keys, bytes } = records.shares.of(owner.id)
+  check(keys, bytes, own, replacement, owner)
+}
+
+function check(
+  keys: number,
+  bytes: number,
+  before: StoredRecord | undefined,
+  { id, after }: Replacement,
+  { maxKeys, maxBytes }: Room,
+): void {
+  const more = costOf(id, after) - (before === undefined ? 0 : costOf(id, before))
+  const isFull = before === undefined && keys >= maxKeys
+  if (isFull || (more > 0 && bytes + more > maxBytes)) throw new CommandError('quota-exceeded')
 }

@@ -3,11 +3,10 @@ import { MAXIMUM_DRIFT } from '../../core/hlc/hlc-clock.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { StringMap } from '../../core/util/string-map.js'
-import type { Change, Restoration } from './answer.js'
+import { type Change, LARGEST_COUNTER, type Restoration } from './answer.js'
 import { newer } from './apply.js'
 import type { Entry, Load, Restored } from './entry.js'
 import { costOf, type Records } from './records.js'
-import { LARGEST_COUNTER } from './request.js'
 import type { VersionClock } from './version-clock.js'
 
 /** A record to be stored, by its key as a binary string. */

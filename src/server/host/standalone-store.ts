@@ -1,6 +1,7 @@
-import { type Observable, skip } from 'rxjs'
+import { type Observable, type Subscription, skip } from 'rxjs'
 import { checkChoice } from '../../core/util/check.js'
-import { ArgumentError, ClosedError } from '../../core/util/errors.js'
+import { type Clock, systemClock } from '../../core/util/clock.js'
+import { ArgumentError, ClosedError, reason, shown } from '../../core/util/errors.js'
 import { checkOptionNames, type OptionNames } from '../../core/util/option-names.js'
 import type { DumpLine } from '../../node/dump/dump-line.js'
 import type { AuditEvent } from '../../node/net/audit.js'
@@ -9,15 +10,12 @@ import type { Policy } from '../access/policy.js'
 import type { RequestReport } from '../service/state-store-server.js'
 import type { ClusterStatus } from '../storage/cluster-status.js'
 import { type Opened, type Storage, storageOf } from '../storage/storage.js'
-import { urlsOf } from './addresses.js'
 import { watchQuotas } from './broker-quotas.js'
 import { type Door, doorOf, rightsOf } from './door.js'
-import { checkFreeze, Freeze } from './freeze.js'
 import type { Life } from './life.js'
 import { Lives } from './lives.js'
-import { NodeWatch } from './node-watch.js'
 import type { ServeOptions } from './options.js'
-import { begin, keptTo, logEventsTo, newOutlets, type Outlets } from './outlets.js'
+import { begin, KEPT, keptTo, type LogEvent, logEventsTo, newOutlets, type Outlets } from './outlets.js'
 import type {
   ConnectedClient,
   Fault,
@@ -245,4 +243,131 @@ export class StandaloneStore implements RunningStore {
     for (const outlet of Object.values(this.#outlets)) outlet.complete()
     this.#door.audit.close()
   }
+}
+
+/** A node that could not be opened anew is tried again, ms. */
+const RETRY = 5_000
+
+/** Does what becomes of a log that nodes share asks for: clients are sent away or let in again, the node is opened anew. */
+export class NodeWatch {
+  readonly #outlets: Outlets
+  readonly #lives: Lives
+  readonly #subscription: Subscription
+  #cancel: () => void = () => undefined
+
+  constructor(outlets: Outlets, lives: Lives) {
+    this.#outlets = outlets
+    this.#lives = lives
+    this.#subscription = outlets.log$.subscribe(event => {
+      if (event !== undefined) this.#take(event)
+    })
+    this.#subscription.add(outlets.concern$.subscribe(concern => this.#tellKept(concern)))
+  }
+
+  stop(): void {
+    this.#cancel()
+    this.#subscription.unsubscribe()
+  }
+
+  #take(event: LogEvent): void {
+    const { storage$ } = this.#outlets
+    if (event.type === 'outrun') this.#open()
+    else if (event.type === 'failed') this.#fail(event.error)
+    else if (event.availability === 'kept') {
+      this.#lives.life.away = undefined
+      storage$.next(KEPT)
+    } else {
+      if (event.availability === 'away') this.#lives.life.away = 'the log of the store cannot be reached'
+      if (storage$.value.state !== 'waiting') storage$.next({ state: 'waiting', error: event.cause })
+    }
+  }
+
+  /** What is worse is said already. */
+  #tellKept(concern: unknown): void {
+    const { storage$ } = this.#outlets
+    const { state, error } = storage$.value
+    if (state !== 'kept' && state !== 'degraded') return
+    if (concern === undefined && state === 'degraded') storage$.next(KEPT)
+    if (concern !== undefined && (state === 'kept' || reason(concern) !== reason(error)))
+      storage$.next({ state: 'degraded', error: concern })
+  }
+
+  #open(): void {
+    this.#lives.life.away = 'this node has to catch up'
+    this.#lives.restart('kept').catch(error => {
+      this.#fail(error)
+      this.#cancel = systemClock.schedule(RETRY, () => this.#open())
+    })
+  }
+
+  #fail(error: unknown): void {
+    this.#lives.life.away = 'this store has stopped'
+    this.#outlets.storage$.next({ state: 'broken', error })
+  }
+}
+
+/** Where clients find a store. */
+export interface StoreUrls {
+  /** Over TCP. */
+  readonly url: string
+  /** Over WebSocket. */
+  readonly wsUrl: string
+}
+
+/** The URLs of a store that listens at these ports. */
+export function urlsOf(
+  { host, tls }: Required<Pick<ServeOptions, 'host' | 'tls'>>,
+  { port, wsPort }: { readonly port: number; readonly wsPort: number },
+): StoreUrls {
+  const s = tls === undefined ? '' : 's'
+  const name = host.includes(':') ? `[${host}]` : host
+  return { url: `mqtt${s}://${name}:${port}`, wsUrl: `ws${s}://${name}:${wsPort}` }
+}
+
+/** Lets a store stand still for a while. */
+export class Freeze {
+  readonly #clock: Clock
+  readonly #life: () => Life
+  #until: number | undefined
+  #cancel: () => void = () => undefined
+
+  /** @param life - the one that is being lived */
+  constructor(clock: Clock, life: () => Life) {
+    this.#clock = clock
+    this.#life = life
+  }
+
+  /** When it moves again, ms since the Unix epoch; `undefined` when it moves. */
+  get until(): number | undefined {
+    return this.#until
+  }
+
+  /** From now on nothing moves for so many ms, however long it was to stand still before; 0 lets it move again. */
+  begin(ms: number): void {
+    this.#cancel()
+    if (ms === 0) {
+      this.#end()
+      return
+    }
+    this.#until = this.#clock.now() + ms
+    this.#life().freeze()
+    this.#cancel = this.#clock.schedule(ms, () => this.#end())
+  }
+
+  /** The life that stood still is over. */
+  forget(): void {
+    this.#cancel()
+    this.#until = undefined
+  }
+
+  #end(): void {
+    this.#until = undefined
+    this.#life().thaw()
+  }
+}
+
+/** Throws {@link ArgumentError} unless it is a time to stand still, ms. */
+export function checkFreeze(ms: number): void {
+  if (Number.isSafeInteger(ms) && ms >= 0) return
+  throw new ArgumentError(`Expected \`ms\` to be a whole number from 0, got \`${shown(ms)}\` (${typeof ms})`)
 }

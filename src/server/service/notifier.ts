@@ -1,6 +1,6 @@
 import type { Client } from '../../core/mqtt5/peer.js'
 import type { Content } from '../../core/mqtt5/publish.js'
-import { encodeNotification } from '../../core/protocol/encode-notification.js'
+import { encodeNotification } from '../../core/protocol/notifications.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
 import type { Dialect } from '../../core/protocol/replies.js'
 import { notificationPrefix } from '../../core/protocol/topics.js'

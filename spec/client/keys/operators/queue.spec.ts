@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Place, Queue } from '../../../../src/client/keys/operators/queue.js'
+import { type Place, Queue } from '../../../../src/client/keys/operators/pipeline.js'
 
 function itemsOf<T>(queue: Queue<T>): T[] {
   const items: T[] = []

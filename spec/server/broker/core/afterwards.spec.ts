@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Afterwards } from '../../../../src/server/broker/core/afterwards.js'
+import { Afterwards } from '../../../../src/server/broker/core/broker-core.js'
 
 describe('What comes afterwards', () => {
   it('comes at once when nothing is under way', () => {

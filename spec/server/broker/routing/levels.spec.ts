@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { isContinued, isTooDeep, LONGEST_HASHED, levelsOf } from '../../../../src/server/broker/routing/levels.js'
+import { isContinued, isTooDeep, LONGEST_HASHED, levelsOf } from '../../../../src/server/broker/routing/filter-trie.js'
 
 /** Text of levels around the bound. */
 const longTopics = fc

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SharedGroup } from '../../../../src/server/broker/routing/shared-group.js'
+import { SharedGroup } from '../../../../src/server/broker/routing/router.js'
 import { messageOf, Recipient } from '../support.js'
 
 const setUp = (count: number) => {

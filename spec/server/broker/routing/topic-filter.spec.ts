@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { matchesFilter } from '../../../../src/server/broker/routing/topic-filter.js'
+import { matchesFilter } from '../../../../src/server/broker/routing/filter-trie.js'
 import { fewFilters, fewTopics } from '../../../support/any-filter.js'
 import { effort } from '../../../support/effort.js'
 import { matchesByTheRules } from '../../../support/reference-filter.js'

@@ -3,7 +3,7 @@ import type { InboundPublish } from '../../../../src/core/mqtt5/publish.js'
 import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
 import { Budget } from '../../../../src/server/broker/limits/budget.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { AliasTable } from '../../../../src/server/broker/session/alias-table.js'
+import { AliasTable } from '../../../../src/server/broker/session/inbound.js'
 
 const publish = (topic: string, topicAlias?: number): InboundPublish => ({
   topic,

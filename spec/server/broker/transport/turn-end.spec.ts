@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { atTurnEnd } from '../../../../src/server/broker/transport/turn-end.js'
+import { atTurnEnd } from '../../../../src/server/broker/transport/outflow.js'
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 

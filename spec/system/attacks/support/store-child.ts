@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import type { HubStats } from '../../../../src/pubsub/hub/hub-stats.js'
+import type { HubStats } from '../../../../src/pubsub/hub/pubsub-server.js'
 import type { ServeOptions, StoreStats } from '../../../../src/server/index.js'
 import type { Program } from '../../../support/bundle.js'
 

@@ -11,7 +11,7 @@ import { LIMIT } from '../limits/limits.js'
 import { NO_QUOTAS } from '../limits/quotas.js'
 import { Relief } from '../limits/relief.js'
 import { type Message, ownContent } from '../routing/delivery.js'
-import { isTooDeep } from '../routing/levels.js'
+import { isTooDeep } from '../routing/filter-trie.js'
 import { RETAINED_BOUNDS, Retained } from '../routing/retained.js'
 import { Router } from '../routing/router.js'
 import { sharedFilter } from '../routing/subscription.js'
@@ -24,7 +24,6 @@ import type { Link } from '../session/link.js'
 import { Session, type SessionHost } from '../session/session.js'
 import { discountSubscription } from '../session/subscription-quota.js'
 import { Absences, type AbsencesHost } from './absences.js'
-import { Afterwards } from './afterwards.js'
 import type { CoreOptions } from './core-options.js'
 
 const FOREIGN = 'the client id belongs to somebody else'
@@ -245,5 +244,37 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     session.replays.delete(subscription)
     this.router.remove(subscription)
     discountSubscription(session, filter, this)
+  }
+}
+
+/**
+ * What is to come behind something that is under way, such as the last will of a client for whom the message was too much:
+ * everybody gets that behind the message.
+ *
+ * @example
+ * ```ts
+ * afterwards.during(() => router.route(message)) // calls `later(publishWill)`, which waits until it is routed
+ * ```
+ */
+export class Afterwards {
+  #busy = false
+  readonly #tasks: (() => void)[] = []
+
+  /** Does the work, and then what was to come behind it. */
+  during<T>(work: () => T): T {
+    if (this.#busy) return work()
+    this.#busy = true
+    try {
+      return work()
+    } finally {
+      this.#busy = false
+      for (const task of this.#tasks.splice(0)) task()
+    }
+  }
+
+  /** Does it now if nothing is under way. */
+  later(task: () => void): void {
+    if (this.#busy) this.#tasks.push(task)
+    else task()
   }
 }

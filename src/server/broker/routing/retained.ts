@@ -3,7 +3,7 @@ import type { Account } from '../limits/account.js'
 import type { Budget } from '../limits/budget.js'
 import { LEVEL_SIZE, LIMIT } from '../limits/limits.js'
 import { type Message, sizeOf } from './delivery.js'
-import { LONGEST_HASHED } from './levels.js'
+import { LONGEST_HASHED } from './filter-trie.js'
 
 interface Node {
   message: Message | undefined

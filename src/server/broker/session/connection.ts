@@ -13,9 +13,8 @@ import { Entrance, type EntrancePeer } from './entrance.js'
 import { type Guest, willOf, willSize } from './guest.js'
 import type { Accepted, Verdict } from './handler.js'
 import type { Host } from './host.js'
-import { KeepAlive } from './keep-alive.js'
+import { KeepAlive, Tenancy } from './keep-alive.js'
 import { type Link, listenerName } from './link.js'
-import { Tenancy } from './tenancy.js'
 
 /** Reason codes of connections that end for a limit. */
 const LIMITS: ReadonlySet<ReasonCode> = new Set([

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../core/util/clock.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
+import type { Host } from './host.js'
 
 /** Watches whether a client says something in time: first CONNECT, then anything (MQTT 5.0, section 3.1.2.10). */
 export class KeepAlive {
@@ -53,5 +54,25 @@ export class KeepAlive {
       this.seen()
     }
     if (this.#limit > 0) this.#arm()
+  }
+}
+
+/** How long a client may stay by what it has proved. */
+export class Tenancy {
+  readonly #host: Pick<Host<never>, 'clock' | 'timeouts'>
+  readonly #over: () => void
+  #deadline: Deadline<() => void> | undefined
+
+  /** @param over - the time has come */
+  constructor(host: Pick<Host<never>, 'clock' | 'timeouts'>, over: () => void) {
+    this.#host = host
+    this.#over = over
+  }
+
+  /** @param time - ms since the Unix epoch; `undefined` for ever */
+  until(time: number | undefined): void {
+    const { clock, timeouts } = this.#host
+    if (this.#deadline) timeouts.remove(this.#deadline)
+    this.#deadline = time === undefined ? undefined : timeouts.add(clock.monotonic() + time - clock.now(), this.#over)
   }
 }

@@ -1,8 +1,8 @@
+import { Fifo } from '../../../core/util/fifo.js'
 import { SlotMap } from '../../../core/util/slot-map.js'
 import type { Budget } from '../limits/budget.js'
-import { type Delivery, ownDelivery } from '../routing/delivery.js'
-import { Holdings } from './holdings.js'
-import { Waiting } from './waiting.js'
+import { LIMIT } from '../limits/limits.js'
+import { type Delivery, ownDelivery, sizeOf } from '../routing/delivery.js'
 
 /** How messages leave. */
 export interface Sender {
@@ -244,5 +244,98 @@ export class Outbox {
   #forget(item: InFlight): void {
     if (item.delivery) this.#holdings.release(item.delivery)
     item.delivery = undefined
+  }
+}
+
+/** Deliveries that wait for their turn, in order; some of them only for so long. */
+export class Waiting {
+  readonly #queue = new Fifo<Delivery>()
+  /** Nothing expires before this, ms. */
+  #soonest = Number.POSITIVE_INFINITY
+
+  get length(): number {
+    return this.#queue.length
+  }
+
+  push(delivery: Delivery): void {
+    this.#queue.push(delivery)
+    this.#soonest = Math.min(this.#soonest, delivery.expiresAt ?? Number.POSITIVE_INFINITY)
+  }
+
+  shift(): Delivery | undefined {
+    return this.#queue.shift()
+  }
+
+  /** Takes out what is over its time at `now` (ms of the monotonic clock), and hands it to `expired`. */
+  expire(now: number, expired: (delivery: Delivery) => void): void {
+    if (now < this.#soonest) return
+    this.take(({ expiresAt }) => expiresAt !== undefined && expiresAt <= now, expired)
+  }
+
+  /** Takes out what fits, and hands it to `taken`. */
+  take(fits: (delivery: Delivery) => boolean, taken: (delivery: Delivery) => void): void {
+    this.#soonest = Number.POSITIVE_INFINITY
+    for (let left = this.#queue.length; left > 0; left--) {
+      const delivery = this.#queue.shift()
+      if (delivery === undefined) break
+      if (fits(delivery)) taken(delivery)
+      else this.push(delivery)
+    }
+  }
+}
+
+/** The account of what is kept for one session: messages, and their bytes, which the budget counts, too. */
+export class Holdings {
+  readonly #budget: Budget
+  #messages = 0
+  #replayed = 0
+  #bytes = 0
+
+  constructor(budget: Budget) {
+    this.#budget = budget
+  }
+
+  /** Retained messages that wait. They are kept anyway, and cost nothing here. */
+  get replayed(): number {
+    return this.#replayed
+  }
+
+  /** What is kept, bytes. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether more than half of what may be kept is. */
+  get strained(): boolean {
+    return this.#messages > LIMIT.queuedMessages / 2 || this.#bytes > LIMIT.queuedBytes / 2
+  }
+
+  /** Whether nothing more may be kept. */
+  get full(): boolean {
+    return this.#messages >= LIMIT.queuedMessages || this.#bytes >= LIMIT.queuedBytes
+  }
+
+  /** Counts a delivery, whose content has memory of its own. */
+  keep(delivery: Delivery): void {
+    if (delivery.replayed) this.#replayed++
+    else this.#count(1, sizeOf(delivery))
+  }
+
+  /** A delivery is not kept any more. */
+  release(delivery: Delivery): void {
+    if (delivery.replayed) this.#replayed--
+    else this.#count(-1, -sizeOf(delivery))
+  }
+
+  /** Nothing is kept any more. */
+  clear(): void {
+    this.#count(-this.#messages, -this.#bytes)
+    this.#replayed = 0
+  }
+
+  #count(messages: number, bytes: number): void {
+    this.#messages += messages
+    this.#bytes += bytes
+    this.#budget.count(bytes)
   }
 }
