@@ -1,9 +1,9 @@
-// Takes out of dist/ what no source makes any more, after a build: it would be packed, and hide paths that are gone.
-// What is in use stays in place meanwhile, for programs and specs run from dist/ beside a build.
+// Removes from dist/ what no source makes any more, after a build: such files would be packed, and hide wrong paths.
+// Files in use stay, for programs that run from dist/ during a build. `node scripts/prune-dist.js [ROOT]`
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = process.argv[2] ?? new URL('..', import.meta.url).pathname
 /** Vite empties it. */
 const PAGE = 'server/console/page/'
 

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 
@@ -37,10 +38,10 @@ it('The import maps of pages lead to what the package exports, and to files of o
 })
 
 it('A build keeps no files of an older one, which a page might load', () => {
-  const stale = join(ROOT, 'dist/of-an-older-build.js')
-  mkdirSync(join(ROOT, 'dist'), { recursive: true })
-  writeFileSync(stale, '')
-  const [, prune] = /&& node (scripts\S+) &&/.exec(manifest.scripts['build'] ?? '') ?? []
-  execFileSync(process.execPath, [join(ROOT, prune ?? 'none')])
-  expect(existsSync(stale)).toBe(false)
+  const root = mkdtempSync(join(tmpdir(), 'rx-statestore-prune-'))
+  for (const folder of ['src', 'dist']) mkdirSync(join(root, folder))
+  for (const name of ['src/kept.ts', 'dist/kept.js', 'dist/stale.js']) writeFileSync(join(root, name), '')
+  const [, prune = 'none'] = /&& node (scripts\S+) &&/.exec(manifest.scripts['build'] ?? '') ?? []
+  execFileSync(process.execPath, [join(ROOT, prune), root])
+  expect(readdirSync(join(root, 'dist'))).toEqual(['kept.js'])
 })
