@@ -6,10 +6,10 @@ import type { JetStreamOptions } from '../../src/server/log/jetstream/index.js'
 const dist = (file: string): string => JSON.stringify(new URL(`../../dist/${file}`, import.meta.url).href)
 
 const PROGRAM = `
-import { attach } from ${dist('standalone.js')}
+import { attach } from ${dist('server/index.js')}
 const [url, kept] = process.argv.slice(1)
 const { data, log } = JSON.parse(kept)
-const shared = log && (await import(${dist('jetstream/index.js')})).jetStreamLog(log)
+const shared = log && (await import(${dist('server/log/jetstream/index.js')})).jetStreamLog(log)
 const store = await attach(url, { ...(data && { data }), ...(shared && { log: shared }) })
 store.state$.subscribe(({ state }) => process.stdout.write(state + '\\n'))
 process.on('SIGTERM', () => store.close())

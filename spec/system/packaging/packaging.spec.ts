@@ -119,7 +119,7 @@ const DOCUMENTS: readonly Document[] = [
 
 /** Lets time pass ten times as fast for a program, and says when 15 s have passed. */
 const HASTE = `data:text/javascript,${encodeURIComponent(`
-  const SPEED = 10
+  const SPEED = 4
   const { setTimeout, performance, Date } = globalThis
   const [now, monotonic] = [Date.now.bind(Date), performance.now.bind(performance)]
   const [start, begun] = [now(), monotonic()]
@@ -365,7 +365,7 @@ describe('The snippets of the documents', () => {
     }
   })
 
-  it.each(some(DOCUMENTS, 1))('run as they stand: $file', async document => {
+  it.each(some(DOCUMENTS, 1))('run as they stand: $file', { timeout: 60_000 }, async document => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
     const { outputs } = document
     expect(snippetsOf(document)).toHaveLength(outputs.length)

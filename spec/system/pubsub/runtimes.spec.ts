@@ -5,7 +5,7 @@ import { runtimeOf } from '../../support/services.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
-const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'spec/support/vitest.config.ts', '--reporter=json']
+const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json']
 const SPECS = ['spec/pubsub/client', 'spec/pubsub/behaviours', 'spec/pubsub/hub']
 /** On a machine that has other things to do, ms. */
 const PATIENCE = 300_000
