@@ -91,7 +91,7 @@ export default defineConfig(async ({ mode }) => {
         customProviderModule: 'spec/support/coverage.ts',
         include: ['src/**/*.ts'],
         reporter: ['text-summary', 'json-summary'],
-        thresholds: { lines: isFull ? 95 : 85 },
+        thresholds: { lines: isFull ? 90 : 85 },
       },
     },
   }

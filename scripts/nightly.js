@@ -6,6 +6,7 @@ import { styleText } from 'node:util'
 const MINUTES = 60_000
 /** @param {...string} files */
 const vitest = (...files) => ['npx', 'vitest', 'run', '--mode', 'all', ...files]
+/** @param {string} main @param {...string} flags */
 const chaos = (main, ...flags) => ['node', '--expose-gc', `chaos/target/chaos/${main}`, '--minutes', '20', ...flags]
 
 /**
