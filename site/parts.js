@@ -45,15 +45,15 @@ export const PARTS = [
 
 /** Entry points by the page that TypeDoc makes of them. */
 export const API = {
-  index: 'rx-statestore',
-  lease: 'rx-statestore/lease',
-  matching: 'rx-statestore/matching',
-  react: 'rx-statestore/react',
-  settings: 'rx-statestore/settings',
-  standalone: 'rx-statestore/server',
-  jetstream: 'rx-statestore/jetstream',
-  console: 'rx-statestore/console',
-  pubsub: 'rx-statestore/pubsub',
-  'pubsub/server': 'rx-statestore/pubsub/server',
-  bridge: 'rx-statestore/bridge',
+  client: 'rx-statestore',
+  'client/lease': 'rx-statestore/lease',
+  'client/matching': 'rx-statestore/matching',
+  'client/react': 'rx-statestore/react',
+  'node/settings': 'rx-statestore/settings',
+  server: 'rx-statestore/server',
+  'server/log/jetstream': 'rx-statestore/jetstream',
+  'server/console': 'rx-statestore/console',
+  'pubsub/client': 'rx-statestore/pubsub',
+  'pubsub/hub': 'rx-statestore/pubsub/server',
+  'pubsub/bridge': 'rx-statestore/bridge',
 }

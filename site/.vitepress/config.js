@@ -55,7 +55,7 @@ export default defineConfig({
     nav: [
       { text: 'Guide', link: '/guide' },
       { text: 'Running a store', link: '/deploying' },
-      { text: 'API', link: '/api/index' },
+      { text: 'API', link: '/api/client' },
       { text: 'Errors', link: '/errors' },
     ],
     sidebar: [
