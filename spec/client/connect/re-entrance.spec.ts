@@ -300,3 +300,18 @@ describe('an optimistic view that a handler uses', () => {
     expect(codes).toEqual(['offline'])
   })
 })
+
+describe('a watch that ends', () => {
+  it('tells its last freshness also to a subscription that is the teardown of another one of the key', async () => {
+    const store = open()
+    store.connect()
+    const key = store.client.key('a', text)
+    const states: string[] = []
+    const entries = key.entries$.subscribe()
+    entries.add(key.freshness$.subscribe(({ state }) => states.push(state)))
+    store.answer()
+    expect(states.at(-1)).toBe('live')
+    await store.client.close()
+    expect(states.at(-1)).toBe('stale')
+  })
+})

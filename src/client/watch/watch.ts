@@ -121,9 +121,10 @@ export class Watch {
     const observers = this.#observers
     this.#observers = NONE
     this.#untold = NOTHING
+    // No entry, for there may be some in between that were not told. All observers learn the freshness before any of them
+    // ends: one may be the teardown of another.
+    for (const observer of observers) observer.signal(undefined, freshness)
     for (const observer of observers) {
-      // No entry, for there may be some in between that were not told.
-      observer.signal(undefined, freshness)
       if (error) observer.error(error)
       else observer.complete()
     }
