@@ -42,7 +42,7 @@ interface Holder {
 }
 
 function launch(url: string): Holder {
-  const child = fork(join(folder, 'spec/lease/holder-process.js'), [url, String(DURATION)], {
+  const child = fork(join(folder, 'spec/client/lease/holder-process.js'), [url, String(DURATION)], {
     stdio: ['pipe', 'inherit', 'inherit', 'ipc'],
     execArgv: [],
     env: { PATH: process.env['PATH'] },
