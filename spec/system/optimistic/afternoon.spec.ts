@@ -2,13 +2,13 @@ import type { Page } from 'playwright-core'
 import { lastValueFrom } from 'rxjs'
 import { beforeAll, expect, it } from 'vitest'
 import { number, systemClock } from '../../../src/client/index.js'
-import type { Controls, PageTerms } from '../../client/optimistic/browser/support/page-program.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { bundle, servePage } from '../../support/serve-page.js'
 import { describeInBrowser } from '../browser/support/browser.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
+import type { Controls, PageTerms } from './support/page-program.js'
 
 declare const page: Controls
 

@@ -2,7 +2,6 @@ import type { Page } from 'playwright-core'
 import { lastValueFrom } from 'rxjs'
 import { beforeAll, expect, it } from 'vitest'
 import { number, systemClock } from '../../../src/client/index.js'
-import type { Controls, PageTerms, Told } from '../../client/optimistic/browser/support/page-program.js'
 import { Random } from '../../simulation/random.js'
 import { effort, SEED } from '../../support/effort.js'
 import { layLink } from '../../support/link.js'
@@ -11,6 +10,7 @@ import { openStore } from '../../support/open-store.js'
 import { bundle, servePage } from '../../support/serve-page.js'
 import { describeInBrowser } from '../browser/support/browser.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
+import type { Controls, PageTerms, Told } from './support/page-program.js'
 
 declare const page: Controls
 

@@ -4,7 +4,6 @@ import { lastValueFrom, NEVER } from 'rxjs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { number, systemClock } from '../../../src/client/index.js'
 import { useWritableKey } from '../../../src/client/react/writable.js'
-import type { Controls } from '../../client/optimistic/browser/support/react-program.js'
 import { requestsOf } from '../../support/client-requests.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
@@ -14,6 +13,7 @@ import { bundle, servePage } from '../../support/serve-page.js'
 import { describeInBrowser } from '../browser/support/browser.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
 import { reads } from '../browser/support/waiting.js'
+import type { Controls } from './support/react-program.js'
 
 declare const bench: Controls
 declare const rerender: (to: number) => void

@@ -2,13 +2,13 @@ import type { Page } from 'playwright-core'
 import { lastValueFrom } from 'rxjs'
 import { beforeAll, expect, it } from 'vitest'
 import { boolean, json, number, systemClock } from '../../../src/client/index.js'
-import { BODY, ENTRY, recipes } from '../../client/optimistic/browser/support/recipes.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { bundle, servePage } from '../../support/serve-page.js'
 import { describeInBrowser } from '../browser/support/browser.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
+import { BODY, ENTRY, recipes } from './support/recipes.js'
 
 const pressed = (page: Page) =>
   page.locator('#button').evaluate(({ ariaPressed, ariaBusy }) => `${ariaPressed} ${ariaBusy}`)

@@ -5,8 +5,6 @@ import { firstValueFrom, NEVER } from 'rxjs'
 import { beforeAll, expect, it } from 'vitest'
 import { json, number, systemClock, text } from '../../../src/client/index.js'
 import type { RunningStore } from '../../../src/server/index.js'
-import { Connection, Value } from '../../client/react/panel.js'
-import type { Controls } from '../../client/react/program.js'
 import { requestsOf } from '../../support/client-requests.js'
 import { eventually } from '../../support/eventually.js'
 import { layLink } from '../../support/link.js'
@@ -17,6 +15,8 @@ import { bundle, servePage } from '../../support/serve-page.js'
 import { describeInBrowser } from '../browser/support/browser.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
 import { reads } from '../browser/support/waiting.js'
+import { Connection, Value } from './panel.js'
+import type { Controls } from './program.js'
 
 declare const bench: Controls
 declare const step: (to: number) => void

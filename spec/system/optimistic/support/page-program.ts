@@ -1,7 +1,7 @@
 // What the browser runs: a page that writes one key, of a store that is named in its address.
 
 import { filter, firstValueFrom, type Subscription } from 'rxjs'
-import { connect, number, StateStoreError } from '../../../../../src/client/index.js'
+import { connect, number, StateStoreError } from '../../../../src/client/index.js'
 import {
   indexedDbStorage,
   type Lateness,
@@ -9,7 +9,7 @@ import {
   type Optimistic,
   type OptimisticOptions,
   optimistic,
-} from '../../../../../src/client/optimistic/index.js'
+} from '../../../../src/client/optimistic/index.js'
 
 /** How a page writes, as far as that can be told from outside. */
 export type PageTerms = Pick<OptimisticOptions<number>, 'offline' | 'maxAge'> & {

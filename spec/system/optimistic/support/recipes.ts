@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Plugin } from 'vite'
 import { expect } from 'vitest'
 
-const DOCUMENT = readFileSync(new URL('../../../../../docs/writing.md', import.meta.url), 'utf8')
+const DOCUMENT = readFileSync(new URL('../../../../docs/writing.md', import.meta.url), 'utf8')
 /** The entry of a bundle that {@link recipes} provides. */
 export const ENTRY = 'recipes'
 /** What the recipes take for granted. */

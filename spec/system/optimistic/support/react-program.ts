@@ -2,9 +2,9 @@
 
 import { createElement as h, type ReactNode, StrictMode, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { connect, number } from '../../../../../src/client/index.js'
-import { indexedDbStorage, type Optimistic, optimistic } from '../../../../../src/client/optimistic/index.js'
-import { useWritableKey } from '../../../../../src/client/react/writable.js'
+import { connect, number } from '../../../../src/client/index.js'
+import { indexedDbStorage, type Optimistic, optimistic } from '../../../../src/client/optimistic/index.js'
+import { useWritableKey } from '../../../../src/client/react/writable.js'
 
 const store = connect(new URLSearchParams(location.search).get('store') ?? '', {
   clientId: 'page',
