@@ -65,14 +65,32 @@ describe('what is published', () => {
     expect(outgoing.takeLost()).toBe(false)
   })
 
-  it('lets answers pass all but 256 notifications', () => {
+  it('lets answers to others pass all but 256 notifications', () => {
     const { connect, push, topics, sent } = open()
     connect()
-    for (let i = 0; i < 1_000; i++) push(`n${i}`, 1, { isNotification: true })
-    push('answer')
+    for (let i = 0; i < 1_000; i++) push(`n${i}`, 1, { isNotification: true, receiver: 'watcher' })
+    push('answer', 1, { receiver: 'other' })
     expect([topics().length, topics().at(-1)]).toEqual([257, 'answer'])
     sent[0]?.done(undefined)
     expect(topics().at(-1)).toBe('n256')
+  })
+
+  it('keeps the answers and notifications of one client in their order', () => {
+    const { connect, push, topics } = open()
+    push('watcher: change', 1, { isNotification: true, receiver: 'watcher' })
+    push('watcher: answer to GET', 1, { receiver: 'watcher' })
+    push('watcher: next change', 1, { isNotification: true, receiver: 'watcher' })
+    push('other: answer', 1, { receiver: 'other' })
+    connect()
+    expect(topics()).toEqual(['other: answer', 'watcher: change', 'watcher: answer to GET', 'watcher: next change'])
+  })
+
+  it('notifies clients by turns', () => {
+    const { connect, push, topics } = open()
+    for (const topic of ['a1', 'a2', 'a3', 'b1', 'c1'])
+      push(topic, 1, { isNotification: true, receiver: topic.slice(0, 1) })
+    connect()
+    expect(topics()).toEqual(['a1', 'b1', 'c1', 'a2', 'a3'])
   })
 
   it('goes once more, first and in its order, when the broker kept the session', () => {

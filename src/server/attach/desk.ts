@@ -63,7 +63,8 @@ export class Desk {
     this.#outlets = outlets
     this.engine = engine
     this.startedAt = clock.now()
-    const notify = (message: Publish, done: Done): void => outgoing.push(message, done, { isNotification: true })
+    const notify = ({ clientId }: Guest, message: Publish, done: Done): void =>
+      outgoing.push(message, done, { isNotification: true, receiver: clientId })
     this.guests = new Guests(engine.watchers, notify, clock)
     this.server = new StateStoreServer(engine, service, log, outlets.requests$, {
       dialect,
@@ -136,7 +137,10 @@ export class Desk {
       this.guests.answered(guest, heard, topic, refusal)
       done()
     }
-    this.#outgoing.push(this.#signature.answerTo(message, topic, content), acknowledged, handlingOf(message))
+    this.#outgoing.push(this.#signature.answerTo(message, topic, content), acknowledged, {
+      ...handlingOf(message),
+      receiver: guest.clientId,
+    })
   }
 }
 

@@ -48,7 +48,7 @@ export class Guest implements Client {
 
 /** All clients that asked for something. */
 export class Guests {
-  readonly #push: (message: Publish, done: Done) => void
+  readonly #push: (guest: Guest, message: Publish, done: Done) => void
   readonly #byId = new Map<string, Guest>()
   readonly #watchers: Watchers<Client>
   readonly #clock: Pick<Clock, 'monotonic' | 'now'>
@@ -57,7 +57,7 @@ export class Guests {
   /** @param watchers - where registrations are @param push - publishes */
   constructor(
     watchers: Watchers<Client>,
-    push: (message: Publish, done: Done) => void,
+    push: (guest: Guest, message: Publish, done: Done) => void,
     clock: Pick<Clock, 'monotonic' | 'now'>,
   ) {
     this.#clock = clock
@@ -146,7 +146,7 @@ export class Guests {
   /** A client that is not there any more has no subscription, and then its registrations for that key end. */
   #notify(guest: Guest, message: Publish): void {
     const { heard } = guest
-    this.#push(message, refusal => {
+    this.#push(guest, message, refusal => {
       // Heard since, it may have come back and registered.
       if (refusal?.status !== NO_MATCHING_SUBSCRIBERS || guest.heard !== heard) return
       const key = fromHex(message.topic.slice(message.topic.lastIndexOf('/') + 1))

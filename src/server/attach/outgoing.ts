@@ -3,6 +3,7 @@ import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/
 import type { Publish } from '../../core/mqtt5/publish.js'
 import { Fifo } from '../../core/util/fifo.js'
 import { PoisonMessages } from './poison-messages.js'
+import { Queues } from './queues.js'
 
 /** What is to be known of a message besides its content. */
 export interface Handling {
@@ -10,8 +11,10 @@ export interface Handling {
   readonly retain?: boolean
   /** Whether this is the answer to a request that comes again when the connection is lost. Default `false`. */
   readonly isRepeatable?: boolean
-  /** Whether answers and announcements go first. Default `false`. */
+  /** Whether answers to other clients, and announcements, go first. Default `false`. */
   readonly isNotification?: boolean
+  /** Client id of whom it is for, who gets everything in this order. Default '', for everybody. */
+  readonly receiver?: string
 }
 
 /** A message that was not delivered, and why. */
@@ -41,11 +44,11 @@ const OVERHEAD = 500
 const MAX_LOSSES = 3
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
 const NO_MATCHING_SUBSCRIBERS = 16
+
 /**
- * Answers and notifications on their way to the broker, each in their order, and answers first: one client can cause any
- * number of notifications, and answers to others do not wait for these. Never more unacknowledged than it takes, and those
- * that had no PUBACK once more when the connection is back and the broker kept the session. They have new packet ids then,
- * which a broker cannot tell from others: it keeps none of QoS 1.
+ * Answers and notifications on their way to the broker, those of one client in their order ({@link Queues}). Never more
+ * unacknowledged than the broker takes, and those that had no PUBACK once more when the connection is back and the broker
+ * kept the session. They have new packet ids then, which a broker cannot tell from others: it keeps none of QoS 1.
  *
  * One of them may be why the connection ended, as it has more levels or bytes than the broker takes. So they go again in
  * groups, the first of one message and each twice as large as the one before: the message that ends the connection is alone
@@ -55,8 +58,7 @@ export class Outgoing {
   readonly #session: Pick<ServiceSession, 'publish' | 'sizeOf'>
   readonly #drained: () => void
   readonly #dropped: (drop: Drop) => void
-  #waiting = new Fifo<Parcel>()
-  readonly #notifications = new Fifo<Parcel>()
+  readonly #waiting = new Queues<Parcel>()
   #notificationsInFlight = 0
   /** Sent over a connection that ended, not acknowledged, and not sent again yet. */
   #suspects = new Fifo<Parcel>()
@@ -111,10 +113,8 @@ export class Outgoing {
       return
     }
     this.#bytes += bytes
-    const { retain = false, isRepeatable = false, isNotification = false } = handling
-    const parcel = { message, done, bytes, retain, isRepeatable, isNotification, losses: 0 }
-    if (isNotification) this.#notifications.push(parcel)
-    else this.#waiting.push(parcel)
+    const { retain = false, isRepeatable = false, isNotification = false, receiver = '' } = handling
+    this.#waiting.push({ message, done, bytes, retain, isRepeatable, isNotification, receiver, losses: 0 })
     this.#flush()
   }
 
@@ -123,7 +123,7 @@ export class Outgoing {
     this.#connection = info
     if (!info.sessionPresent) this.#suspects = this.#without(this.#suspects, () => true)
     // Their requests come again, and are answered again.
-    else this.#waiting = this.#without(this.#waiting, ({ isRepeatable }) => isRepeatable)
+    else for (const { bytes } of this.#waiting.remove(({ isRepeatable }) => isRepeatable)) this.#bytes -= bytes
     this.#flush()
   }
 
@@ -173,14 +173,10 @@ export class Outgoing {
     this.#probe(connection)
     if (this.#isProbing) return
     while (this.#sent.size < connection.receiveMaximum) {
-      const parcel = this.#waiting.shift() ?? this.#nextNotification()
+      const parcel = this.#waiting.shift(this.#notificationsInFlight >= MAX_NOTIFICATIONS_IN_FLIGHT)
       if (parcel === undefined) return
       this.#send(parcel, connection)
     }
-  }
-
-  #nextNotification(): Parcel | undefined {
-    return this.#notificationsInFlight < MAX_NOTIFICATIONS_IN_FLIGHT ? this.#notifications.shift() : undefined
   }
 
   /** Sends the next group of suspects when the one before is acknowledged. */
