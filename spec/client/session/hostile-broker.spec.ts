@@ -133,15 +133,16 @@ describe('a packet that is left to mqtt.js', { tags: 'slow' }, () => {
     ['DISCONNECT', { cmd: 'disconnect', reasonCode: 0, properties: REPEATED }],
     ['AUTH', { cmd: 'auth', reasonCode: 0x18, properties: { ...REPEATED, authenticationMethod: 'x' } }],
     [
-      'PUBLISH with a topic alias',
+      'PUBLISH with QoS 2',
       {
         cmd: 'publish',
         topic: 't',
         payload: 'x',
-        qos: 0,
+        qos: 2,
+        messageId: 1,
         dup: false,
         retain: false,
-        properties: { ...REPEATED, topicAlias: 1 },
+        properties: REPEATED,
       },
     ],
   ])('ends its connection when it is large: %s', async (_, packet) => {
@@ -182,6 +183,56 @@ const USELESS: readonly { what: string; cause: string; connack: Packet; next?: P
   },
 ]
 
+/** A PUBLISH with a topic alias, though CONNECT granted none (MQTT 5.0, section 3.1.2.11.5). */
+const aliased = (topic: string, qos: 0 | 1 | 2, topicAlias: number): Packet => ({
+  cmd: 'publish',
+  topic,
+  payload: 'x',
+  qos,
+  ...(qos > 0 && { messageId: 1 }),
+  dup: false,
+  retain: false,
+  properties: { topicAlias },
+})
+
+/** A client that mqtt.js connects by itself. */
+function foreignClient(url: string): MqttClient {
+  const client = connectMqtt(url, { protocolVersion: 5, reconnectPeriod: 5 })
+  onTestFinished(async () => client.endAsync(true))
+  return client
+}
+
+describe('a topic alias that was not granted', () => {
+  const ALIASED: readonly [string, Packet][] = [
+    ['a topic and QoS 0', aliased('t', 0, 1)],
+    ['a topic and QoS 1', aliased('t', 1, 65_535)],
+    ['a topic and QoS 2', aliased('t', 2, 1)],
+    ['no topic', aliased('', 0, 1)],
+    ['the alias 0', aliased('t', 0, 0)],
+  ]
+
+  it.each(ALIASED)('ends its connection, and the client makes another: %s', async (_, packet) => {
+    const broker = await scriptedBroker(accept, (side, received) => {
+      if (side.number === 1) side.send(packet)
+      else grant(side, received)
+    })
+    const { status, causes } = causesOf(openClient(broker.url))
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(causes()).toEqual([expect.stringMatching(/topic alias \d+ came, and none was granted/)])
+    await vi.waitFor(() => expect(broker.sides[0]?.socket.destroyed).toBe(true))
+  })
+
+  it.each(ALIASED)('ends the connection of an MqttClient, and never the process: %s', async (_, packet) => {
+    const broker = await scriptedBroker(accept, (side, received) => {
+      if (side.number === 1) side.send(packet)
+      else grant(side, received)
+    })
+    const { status, causes } = causesOf(connect(foreignClient(broker.url)))
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(causes()).toEqual([expect.stringMatching(/Topic Alias/)])
+  })
+})
+
 describe('a connection of no use', () => {
   it.each(USELESS)('is ended and made anew: $what', async ({ cause, connack, next }) => {
     const broker = await scriptedBroker(
@@ -209,8 +260,7 @@ describe('a connection of no use', () => {
       side => side.send(side.number === 1 ? { ...CONNACK, properties: { receiveMaximum: 0 } } : CONNACK),
       grant,
     )
-    const client: MqttClient = connectMqtt(broker.url, { protocolVersion: 5, reconnectPeriod: 5 })
-    onTestFinished(async () => client.endAsync(true))
+    const client = foreignClient(broker.url)
     const { status, causes } = causesOf(connect(client))
     await status.until(() => causes().length === 1)
     expect([causes(), client.connected]).toEqual([[expect.stringContaining('a receive maximum of 0')], true])

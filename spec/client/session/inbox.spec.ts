@@ -82,13 +82,20 @@ describe('the inbox', () => {
   it.each([
     ['an acknowledgement of what somebody else published', bytesOf({ cmd: 'puback', messageId: 11 })],
     ['an acknowledgement without an id', new Uint8Array([0x40, 1, 0])],
-    ['a message with a topic alias', new Uint8Array([0x30, 6, 0, 0, 3, 0x23, 0, 1])],
     ['a malformed message', new Uint8Array([0x32, 2, 0, 9])],
   ])('leaves %s to mqtt.js', (_name, bytes) => {
     connected()
     stream.push(bytes)
     expect(told).toEqual([])
     expect(stream.pushed.map(chunk => chunk instanceof Uint8Array && [...chunk])).toEqual([[...bytes]])
+  })
+
+  it('a message with a topic alias, of which none is granted, ends the reading of its stream', () => {
+    connected()
+    stream.push(new Uint8Array([0x30, 6, 0, 0, 3, 0x23, 0, 1]))
+    stream.push(publish('later'))
+    expect(told).toEqual(['a message with the topic alias 1 came, and none was granted to the broker'])
+    expect(stream.pushed).toEqual([])
   })
 
   it('says that there is room when nothing is left, and what the stream says otherwise', () => {

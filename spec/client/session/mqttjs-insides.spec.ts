@@ -9,7 +9,6 @@ import {
   streamBuilderOf,
   streamOf,
   subscribedAnew,
-  takeAuth,
   tapStream,
 } from '../../../src/client/session/mqttjs-insides.js'
 import { openStore } from '../../support/open-store.js'
@@ -102,15 +101,6 @@ describe('what is known of the insides of mqtt.js', () => {
     await client.subscribeAsync(subscribedAnew(['a'], true))
     await client.subscribeAsync(subscribedAnew(['a'], true))
     expect(sent).toEqual(['subscribe', 'subscribe'])
-  })
-
-  it('the success of an AUTH is none of its errors, and anything else is told as ever', async () => {
-    const client = await idle()
-    await connected(client)
-    takeAuth(client)
-    const told: (number | undefined)[] = []
-    for (const reasonCode of [0, 24]) client.handleAuth({ cmd: 'auth', reasonCode }, () => told.push(reasonCode))
-    expect(told).toEqual([24])
   })
 
   it('what has no acknowledgement yet is known by its packet id', async () => {

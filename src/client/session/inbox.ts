@@ -4,6 +4,7 @@ import { PacketError } from '../../core/mqtt5/packet-error.js'
 import * as PACKET from '../../core/mqtt5/packet-types.js'
 import type { InboundPublish } from '../../core/mqtt5/publish.js'
 import { PublishDecoder } from '../../core/mqtt5/publish-decoder.js'
+import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { utf8 } from '../../core/util/bytes.js'
 import { PayloadError, StateStoreError } from '../../core/util/errors.js'
 import { hasStreamBuilder, onStream, tapStream } from './mqttjs-insides.js'
@@ -147,8 +148,10 @@ export class Inbox {
 
   #publish(frame: Uint8Array): boolean {
     const message = this.#decode(frame)
-    // Of QoS 2 and of topic aliases mqtt.js has the state.
-    if (message === undefined || message.qos === 2 || message.topicAlias !== undefined) return false
+    if (message === undefined) return false
+    if (message.topicAlias !== undefined) throw aliasNotGranted(message.topicAlias)
+    // Of QoS 2 mqtt.js has the state.
+    if (message.qos === 2) return false
     this.#events.published(message)
     return true
   }
@@ -158,11 +161,16 @@ export class Inbox {
     try {
       return this.#decoder.decode(frame)
     } catch (error) {
-      if (error instanceof PacketError) return undefined
-      throw error
+      if (!(error instanceof PacketError)) throw error
+      if (error.reasonCode === REASON.topicAliasInvalid) throw aliasNotGranted(0)
+      return undefined
     }
   }
 }
+
+/** CONNECT grants no topic aliases (MQTT 5.0, section 3.1.2.11.5). */
+const aliasNotGranted = (alias: number): PayloadError =>
+  new PayloadError(`a message with the topic alias ${alias} came, and none was granted to the broker`)
 
 /** How servers of other protocols begin, and what to do about it. */
 const BEGINNINGS: readonly (readonly [beginning: Uint8Array, what: string])[] = [

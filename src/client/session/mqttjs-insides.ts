@@ -77,17 +77,6 @@ export const changeOptions = (
 ): IClientOptions => Object.assign(options, changed)
 
 /**
- * Takes an AUTH that says that all is well for what it is.
- *
- * Missing in public: the older of the versions we allow report it as a refusal.
- */
-export function takeAuth(client: Pick<MqttClient, 'handleAuth'>): void {
-  client.handleAuth = ({ reasonCode }, done) => {
-    if (reasonCode !== 0) done()
-  }
-}
-
-/**
  * Filters for SUBSCRIBE, of which a packet is sent in any case. `rap`: messages say whether they are retained from now on,
  * and not only those that were before (MQTT 5.0, section 3.8.3.1).
  *

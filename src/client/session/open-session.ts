@@ -6,7 +6,6 @@ import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import type { Reconnecting } from './dialler.js'
 import type { MqttJsClient } from './mqttjs-client.js'
-import { takeAuth } from './mqttjs-insides.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { isShared, MqttJsSession } from './mqttjs-session.js'
 import type { Own } from './own.js'
@@ -42,7 +41,6 @@ function connectionFor(options: MqttConnectOptions, reconnecting: Reconnecting, 
     return client
   }
   const route = new Route({ ...options, followReferences, random }, make)
-  takeAuth(route.client)
   return [route.client, { route, reconnecting, maximumPacketSize, byHand }]
 }
 
