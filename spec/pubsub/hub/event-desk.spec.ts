@@ -29,7 +29,7 @@ describe('Events that wait for a decision', () => {
     expect([asked.length, link.frames.length]).toEqual([16, 2])
     expect(link.parsed.at(-1)).toMatchObject({ ackId: 17, error: { name: 'InternalServerError' } })
     const [first] = asked
-    if (first !== undefined) engine.events.accept(first)
+    if (first !== undefined) engine.events.accept(first, 0)
     ask(17, data)
     expect(asked).toHaveLength(17)
   })
@@ -68,7 +68,7 @@ describe('Events that wait for a decision', () => {
     )
     const [first, other] = asked
     if (first) engine.events.refuse(first, { name: 'NotFound', message: '' })
-    if (other) engine.events.accept(other)
+    if (other) engine.events.accept(other, 0)
     expect([asked.length, second.parsed]).toMatchObject([
       2,
       [
@@ -83,7 +83,7 @@ describe('Events that wait for a decision', () => {
     for (let ackId = 1; ackId <= 10; ackId++) ask(ackId, 'x')
     engine.dropped(session, link, 1000, 1)
     expect([engine.deadline, engine.events.bytesOf(session)]).toEqual([Number.POSITIVE_INFINITY, 0])
-    for (const request of asked) engine.events.accept(request, { dataType: 'json', data: 'late' })
+    for (const request of asked) engine.events.accept(request, 0, { dataType: 'json', data: 'late' })
     expect([link.frames.length, asked.every(({ settled }) => settled)]).toEqual([1, true])
   })
 })

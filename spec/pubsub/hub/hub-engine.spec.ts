@@ -33,7 +33,7 @@ function build({ handle = (_: EventRequest): boolean => false } = {}) {
   const tellGroup = (count: number, from = 1): void => {
     for (let i = from; i < from + count; i++) {
       const payload = { dataType: 'json', data: i } as const
-      engine.deliver(engine.roster.ofGroup('g'), { type: 'groupMessage', group: 'g', payload })
+      engine.deliver(engine.roster.ofGroup('g'), { type: 'groupMessage', group: 'g', payload }, 0)
     }
   }
   return { engine, story, connect, tellGroup }
@@ -229,7 +229,7 @@ describe('An event', () => {
     expect([asked.length, link.frames.length]).toEqual([1, 1])
     const [request] = asked
     if (request === undefined) throw new Error('not asked')
-    engine.events.accept(request, { dataType: 'json', data: 'hi' })
+    engine.events.accept(request, 0, { dataType: 'json', data: 'hi' })
     engine.events.refuse(request, { name: 'TooLate', message: '' })
     send(event(1))
     expect(link.parsed.slice(1)).toMatchObject([
@@ -258,7 +258,7 @@ describe('An event', () => {
     send(event(1))
     const again = new VirtualLink()
     engine.recover(claimOf(link), again, 1)
-    for (const request of asked) engine.events.accept(request)
+    for (const request of asked) engine.events.accept(request, 0)
     expect(again.parsed).toEqual([{ type: 'ack', ackId: 1, success: true }])
   })
 
@@ -274,7 +274,7 @@ describe('An event', () => {
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()
     send(event())
-    for (const request of asked) engine.events.accept(request)
+    for (const request of asked) engine.events.accept(request, 0)
     expect([asked.length, link.frames.length, engine.deadline]).toEqual([1, 1, 50_000])
   })
 })

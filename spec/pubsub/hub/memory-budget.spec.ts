@@ -112,7 +112,7 @@ describe('What waits for all clients of a server together', () => {
       listener: {
         connected: () => undefined,
         disconnected: () => undefined,
-        event: request => settled.push(() => engine.events.accept(request)) > 0,
+        event: request => settled.push(() => engine.events.accept(request, 0)) > 0,
       },
     })
     const links = [new VirtualLink(), new VirtualLink(), new VirtualLink()]
@@ -121,7 +121,7 @@ describe('What waits for all clients of a server together', () => {
     const note = () => used.push(Math.round(budget.used / 1024))
     for (let i = 0; i < 3; i++) {
       const payload = { dataType: 'text', data: KILOBYTE } as const
-      engine.deliver(engine.roster.ofGroup('g'), { type: 'groupMessage', group: 'g', payload })
+      engine.deliver(engine.roster.ofGroup('g'), { type: 'groupMessage', group: 'g', payload }, 0)
     }
     note()
     const [first, second, third] = sessions

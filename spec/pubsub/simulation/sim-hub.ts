@@ -41,9 +41,14 @@ class RecordedEngine extends HubEngine {
     this.#nature = nature
   }
 
-  override deliver(targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>): number {
+  override deliver(
+    targets: ReadonlySet<HubSession>,
+    frame: DataFrame,
+    now: number,
+    spared?: ReadonlySet<string>,
+  ): number {
     const getters = Array.from(targets, ({ connectionId }) => connectionId).filter(id => !spared?.has(id))
-    const deliveries = super.deliver(targets, frame, spared)
+    const deliveries = super.deliver(targets, frame, now, spared)
     if (deliveries !== getters.length) this.#ledger.complain(`delivered to ${deliveries}, not ${getters.length}`)
     this.#ledger.published(frame, getters, this.#nature.time.now, this.#session)
     return deliveries
@@ -113,8 +118,8 @@ export class SimHub {
   publish(group?: string): void {
     const payload = { dataType: 'json', data: this.#ledger.nextId() } as const
     const { roster } = this.engine
-    if (group === undefined) this.engine.deliver(roster.all, { type: 'serverMessage', payload })
-    else this.engine.deliver(roster.ofGroup(group), { type: 'groupMessage', group, payload })
+    if (group === undefined) this.engine.deliver(roster.all, { type: 'serverMessage', payload }, this.#nature.time.now)
+    else this.engine.deliver(roster.ofGroup(group), { type: 'groupMessage', group, payload }, this.#nature.time.now)
     this.#arm()
   }
 
@@ -194,7 +199,7 @@ export class SimHub {
       if (isFaulty) engine.events.refuse(request, { name: 'InternalServerError', message: 'not now' })
       else {
         this.#ledger.processedOnceMore(idIn(request.payload))
-        engine.events.accept(request)
+        engine.events.accept(request, 0)
       }
       this.#arm()
     }

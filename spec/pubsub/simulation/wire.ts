@@ -153,6 +153,17 @@ export class FarEnd implements HubLink {
     this.#wire.cut()
   }
 
+  /** It cannot wait. */
+  hold(): boolean {
+    return false
+  }
+
+  release(): void {}
+
+  get isDeaf(): boolean {
+    return false
+  }
+
   take(data: FrameData): void {
     if (this.#open) this.listener?.receive(data)
   }

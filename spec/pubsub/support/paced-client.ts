@@ -1,6 +1,5 @@
 import type { HubDriver } from '../../../src/pubsub/hub/hub-driver.js'
 import type { HubSession } from '../../../src/pubsub/hub/hub-session.js'
-import type { Source } from '../../../src/pubsub/hub/pacing.js'
 import { SharedCodec } from '../../../src/pubsub/hub/shared-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import type { ManualClock } from '../../support/manual-clock.js'
@@ -10,9 +9,7 @@ const codec = new SharedCodec(jsonHubCodec)
 const roles = ['webpubsub.sendToGroup']
 
 /** A client whose frames wait while it is held. */
-export class PacedClient extends VirtualLink implements Source {
-  /** Whether it has sent more than is read ahead. */
-  deaf = false
+export class PacedClient extends VirtualLink {
   readonly session: HubSession
   readonly #hub: HubDriver
   readonly #waiting: object[] = []
@@ -24,19 +21,19 @@ export class PacedClient extends VirtualLink implements Source {
     this.session = hub.connect(this, codec, { roles, groups })
   }
 
-  hold(): boolean {
+  override hold(): boolean {
     this.#held = true
     return true
   }
 
-  release(): void {
+  override release(): void {
     this.#held = false
     this.#work()
   }
 
   take(...frames: readonly object[]): void {
     for (const frame of frames) {
-      const isAhead = this.#held && !this.deaf && this.#hub.receiveAhead(this.session, this, JSON.stringify(frame))
+      const isAhead = this.#held && !this.isDeaf && this.#hub.receiveAhead(this.session, this, JSON.stringify(frame))
       if (!isAhead) this.#waiting.push(frame)
     }
     this.#work()

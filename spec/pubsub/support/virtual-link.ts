@@ -5,6 +5,8 @@ import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 export class VirtualLink implements HubLink {
   /** Whether it takes messages. */
   writable = true
+  /** Whether nothing is read from it. */
+  isDeaf = false
   pings = 0
   /** `close 1008 reason` or `terminate`. */
   end: string | undefined
@@ -30,6 +32,13 @@ export class VirtualLink implements HubLink {
   terminate(): void {
     this.end = 'terminate'
   }
+
+  /** It cannot wait. */
+  hold(): boolean {
+    return false
+  }
+
+  release(): void {}
 
   /** JSON frames, parsed: once, as some ask after each of thousands. */
   get parsed(): readonly Record<string, unknown>[] {

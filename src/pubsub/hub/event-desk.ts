@@ -48,7 +48,7 @@ export class EventRequest {
 /** Where events wait until the application has decided on them. One that it forgets is refused after a while. */
 export class EventDesk {
   readonly #handle: (request: EventRequest) => boolean
-  readonly #reply: (session: HubSession, payload: Payload) => void
+  readonly #reply: (session: HubSession, payload: Payload, now: number) => void
   readonly #budget: MemoryBudget
   readonly #waiting = new DeadlineQueue<EventRequest>()
   readonly #undecided = new Map<HubSession, Undecided>()
@@ -60,7 +60,7 @@ export class EventDesk {
    */
   constructor(
     handle: (request: EventRequest) => boolean,
-    reply: (session: HubSession, payload: Payload) => void,
+    reply: (session: HubSession, payload: Payload, now: number) => void,
     budget: MemoryBudget,
   ) {
     this.#budget = budget
@@ -107,10 +107,10 @@ export class EventDesk {
   }
 
   /** Says that an event was processed, with an answer for the client if there is one. Only the first decision counts. */
-  accept(request: EventRequest, reply?: Payload): void {
+  accept(request: EventRequest, now: number, reply?: Payload): void {
     if (request.settled) return
     // Raises an error when it cannot be encoded; then the event waits for a better decision.
-    if (reply !== undefined) this.#reply(request.session, reply)
+    if (reply !== undefined) this.#reply(request.session, reply, now)
     this.#settle(request)
   }
 

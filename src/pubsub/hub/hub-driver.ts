@@ -5,15 +5,13 @@ import { randomBytes } from '../../core/util/random.js'
 import type { FrameData } from '../wire/frames.js'
 import type { EventRequest } from './event-desk.js'
 import { HubEngine } from './hub-engine.js'
-import { CLOSE, type HubLink } from './hub-link.js'
+import type { HubLink } from './hub-link.js'
 import type { HubListener } from './hub-listener.js'
 import type { HubSession } from './hub-session.js'
 import type { Connection, EndReason, OwnedIdentity, SessionClaim } from './identity.js'
 import type { MemoryBudget } from './memory-budget.js'
-import { Pacing, type Source } from './pacing.js'
 import { type GroupAction, GroupGuards } from './permissions.js'
-import type { Waits } from './requests.js'
-import type { SharedCodec } from './shared-codec.js'
+import type { DataFrame, SharedCodec } from './shared-codec.js'
 import { UserEvent } from './user-event.js'
 
 /** A session began or ended. Losing a network connection is neither. */
@@ -44,13 +42,11 @@ export class HubDriver implements HubListener {
   readonly events$ = new Subject<UserEvent>()
   readonly guards = new GroupGuards()
   readonly #clock: Clock
-  readonly #pacing: Pacing
   readonly #alarm: Alarm
 
   constructor(options: HubDriverOptions) {
     const { retention, idleTimeout, clock, budget } = options
     this.#clock = clock
-    this.#pacing = new Pacing(clock)
     this.#alarm = new Alarm(clock, () => this.#tick())
     this.engine = new HubEngine({ retention, idleTimeout, secret, listener: this, budget })
   }
@@ -71,17 +67,13 @@ export class HubDriver implements HubListener {
     this.memberships$.next({ type: 'left', connection, group })
   }
 
-  behind(session: HubSession): void {
-    session.startBehind(this.#clock.monotonic())
-  }
-
   allows(connection: Connection, action: GroupAction, group: string): boolean | undefined {
     return this.guards.decide(connection, action, group)
   }
 
   event(request: EventRequest): boolean {
     if (!this.events$.observed) return false
-    this.events$.next(new UserEvent(this.engine.events, request))
+    this.events$.next(new UserEvent(this.engine.events, request, () => this.#clock.monotonic()))
     return true
   }
 
@@ -97,22 +89,21 @@ export class HubDriver implements HubListener {
     return session
   }
 
+  /** Queues a message of the application; see {@link HubEngine.deliver}. */
+  deliver(targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>): number {
+    return this.engine.deliver(targets, frame, this.#clock.monotonic(), spared)
+  }
+
   /** Takes a frame and returns how much work that was: 0 when the link is held and has to keep the frame. */
-  receive(session: HubSession, link: HubLink & Source, frame: FrameData): number {
-    const waits: Waits = full => this.#pacing.hold(session, link, full, true)
-    const work = this.engine.receive(session, link, frame, this.#clock.monotonic(), waits)
-    const { lagging } = this.engine
-    if (lagging.length > 0) this.#pacing.hold(session, link, lagging)
-    this.#pacing.review(session)
+  receive(session: HubSession, link: HubLink, frame: FrameData): number {
+    const work = this.engine.receive(session, link, frame, this.#clock.monotonic())
     this.#arm()
     return work
   }
 
   /** Takes an acknowledgement out of turn, since others may wait for it. Returns whether it was one. */
   receiveAhead(session: HubSession, link: HubLink, frame: FrameData): boolean {
-    if (!this.engine.acknowledgeAhead(session, link, frame, this.#clock.monotonic())) return false
-    this.#pacing.review(session)
-    return true
+    return this.engine.acknowledgeAhead(session, link, frame, this.#clock.monotonic())
   }
 
   alive(session: HubSession, link: HubLink): void {
@@ -121,16 +112,12 @@ export class HubDriver implements HubListener {
 
   dropped(session: HubSession, link: HubLink, code: number): void {
     this.engine.dropped(session, link, code, this.#clock.monotonic())
-    this.#pacing.review(session)
     this.#arm()
   }
 
   /** Ends all sessions and all observables. */
   close(): void {
-    for (const session of this.engine.roster.all) {
-      this.engine.end(session, 'shutdown', CLOSE.goingAway, 'the server is shutting down')
-    }
-    this.#pacing.close()
+    this.engine.close(this.#clock.monotonic())
     this.#arm()
     this.connections$.complete()
     this.memberships$.complete()

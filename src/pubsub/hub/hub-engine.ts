@@ -1,13 +1,14 @@
 import { DeadlineQueue } from '../../core/util/deadlines.js'
 import { reason as words } from '../../core/util/errors.js'
 import type { FrameData, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
+import { Backpressure } from './backpressure.js'
 import { EventDesk } from './event-desk.js'
 import { CLOSE, type CloseCode, type HubLink } from './hub-link.js'
 import type { HubEngineOptions, HubListener } from './hub-listener.js'
 import { HubSession } from './hub-session.js'
 import type { EndReason, OwnedIdentity, SessionClaim } from './identity.js'
 import { type MemoryBudget, unlimited } from './memory-budget.js'
-import { fanOut, Requests, type Waits } from './requests.js'
+import { fanOut, Requests } from './requests.js'
 import { membershipBytes, Roster } from './roster.js'
 import type { DataFrame, SharedCodec } from './shared-codec.js'
 
@@ -30,14 +31,15 @@ const LONGEST_ACK = 100
 export class HubEngine {
   readonly roster: Roster
   readonly events: EventDesk
-  /** After {@link receive}: sessions that lag behind with what was sent, for which the sender should wait. */
-  lagging: readonly HubSession[] = []
   readonly #options: HubEngineOptions
   readonly #listener: HubListener
   readonly #deadlines = new DeadlineQueue<HubSession>()
+  readonly #backpressure = new Backpressure()
   readonly #requests: Requests
   readonly #budget: MemoryBudget
   #deliveries = 0
+  /** Sessions that lag behind with what was sent since {@link receive} began. */
+  #lagging: readonly HubSession[] = []
 
   constructor(options: HubEngineOptions) {
     this.#options = options
@@ -46,11 +48,11 @@ export class HubEngine {
     this.roster = new Roster(this.#budget)
     this.events = new EventDesk(
       request => options.listener.event(request),
-      (session, payload) => this.tell(session, payload),
+      (session, payload, now) => this.tell(session, payload, now),
       this.#budget,
     )
-    this.#requests = new Requests(this.roster, this.events, {
-      deliver: (targets, frame, spared) => this.deliver(targets, frame, spared),
+    this.#requests = new Requests(this.roster, this.events, this.#backpressure, {
+      deliver: (targets, frame, now, spared) => this.deliver(targets, frame, now, spared),
       join: (session, group) => this.#mayJoin(session, group) && this.join(session, group),
       leave: (session, group) => this.leave(session, group),
       allows: (session, action, group) => options.listener.allows?.(session, action, group),
@@ -59,7 +61,7 @@ export class HubEngine {
 
   /** When {@link tick} has something to do next; `Infinity` for never. */
   get deadline(): number {
-    return Math.min(this.#deadlines.earliest, this.events.deadline)
+    return Math.min(this.#deadlines.earliest, this.events.deadline, this.#backpressure.deadline)
   }
 
   /** Begins a session. */
@@ -108,20 +110,15 @@ export class HubEngine {
   }
 
   /**
-   * Takes what came over a link, unless the session has another one by now.
+   * Takes what came over a link, unless the session has another one by now. Holds the link while the sender has to wait for
+   * receivers, and releases others that have waited for this one.
    *
-   * @param waits - makes the sender wait; default for one that cannot
    * @returns how much work it was: 1, and 1 more for each message queued; 0 when the frame was not taken and has to wait
    */
-  receive(session: HubSession, link: HubLink, data: FrameData, now: number, waits?: Waits): number {
-    this.lagging = []
-    if (session.link !== link) return 1
-    session.heardAt = now
-    const before = this.#deliveries
-    const frame = this.#decode(session, data)
-    if (frame && !this.#requests.take(session, frame, data.length, now, waits)) return 0
-    this.#budget.enforce()
-    return 1 + this.#deliveries - before
+  receive(session: HubSession, link: HubLink, data: FrameData, now: number): number {
+    const work = session.link === link ? this.#take(session, link, data, now) : 1
+    this.#backpressure.review(session, now)
+    return work
   }
 
   /**
@@ -146,10 +143,12 @@ export class HubEngine {
 
   /** A link is gone, with a WebSocket close code. The session is kept unless the client said that it is over. */
   dropped(session: HubSession, link: HubLink, code: number, now: number): void {
-    if (session.link !== link) return
-    session.detach()
-    if (code === CLOSE.normal) this.end(session, 'client', CLOSE.normal, '')
-    else this.#watch(session, now + this.#options.retention)
+    if (session.link === link) {
+      session.detach()
+      if (code === CLOSE.normal) this.end(session, 'client', CLOSE.normal, '')
+      else this.#watch(session, now + this.#options.retention)
+    }
+    this.#backpressure.review(session, now)
   }
 
   /** A link broke the rules below the subprotocol and closes for that reason. */
@@ -163,6 +162,15 @@ export class HubEngine {
       this.#due(due, now)
     }
     this.events.tick(now)
+    this.#backpressure.tick(now)
+  }
+
+  /** Ends all sessions: the server is shutting down. */
+  close(now: number): void {
+    for (const session of this.roster.all) {
+      this.end(session, 'shutdown', CLOSE.goingAway, 'the server is shutting down')
+    }
+    this.#backpressure.close(now)
   }
 
   /** Ends a session and forgets it. */
@@ -184,11 +192,15 @@ export class HubEngine {
    *
    * @returns how many sessions it was queued for
    */
-  deliver(targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>): number {
-    const { deliveries, overflowed, lagging, behind } = fanOut(targets, frame, spared)
-    for (const session of behind) this.#listener.behind?.(session)
+  deliver(
+    targets: ReadonlySet<HubSession>,
+    frame: DataFrame,
+    now: number,
+    spared: ReadonlySet<string> | undefined = undefined,
+  ): number {
+    const { deliveries, overflowed, lagging } = fanOut(targets, frame, now, spared)
     this.#deliveries += deliveries
-    if (lagging.length > 0) this.lagging = lagging
+    if (lagging.length > 0) this.#lagging = lagging
     for (const session of overflowed) this.end(session, 'overflow', CLOSE.policy, 'too much is not acknowledged')
     this.#budget.enforce()
     return deliveries
@@ -200,9 +212,9 @@ export class HubEngine {
   }
 
   /** Queues a message for one session; `false` when it has ended. */
-  tell(session: HubSession, payload: Payload): boolean {
+  tell(session: HubSession, payload: Payload, now: number): boolean {
     if (this.roster.get(session.connectionId) !== session) return false
-    return this.deliver(new Set([session]), { type: 'serverMessage', payload }) > 0
+    return this.deliver(new Set([session]), { type: 'serverMessage', payload }, now) > 0
   }
 
   /** What the application or the token of a client decides is done in any case; what a client asks for needs room. */
@@ -213,6 +225,18 @@ export class HubEngine {
   /** The listener may already have ended the session, or its membership. */
   #tellJoined(session: HubSession, group: string): void {
     if (this.roster.ofGroup(group).has(session)) this.#listener.joined?.(session, group)
+  }
+
+  /** An event may have the application send messages at once: its sender waits for those who lag behind with them as well. */
+  #take(session: HubSession, link: HubLink, data: FrameData, now: number): number {
+    session.heardAt = now
+    this.#lagging = []
+    const before = this.#deliveries
+    const frame = this.#decode(session, data)
+    if (frame && !this.#requests.take(session, link, frame, data.length, now)) return 0
+    this.#budget.enforce()
+    if (this.#lagging.length > 0) this.#backpressure.holdAfter(session, link, this.#lagging, now)
+    return 1 + this.#deliveries - before
   }
 
   #decode(session: HubSession, data: FrameData): UpFrame | NewerCall | UnknownFrame | undefined {

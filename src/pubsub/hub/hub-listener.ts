@@ -1,5 +1,4 @@
 import type { EventRequest } from './event-desk.js'
-import type { HubSession } from './hub-session.js'
 import type { Connection, EndReason } from './identity.js'
 import type { MemoryBudget } from './memory-budget.js'
 import type { GroupAction } from './permissions.js'
@@ -14,8 +13,6 @@ export interface HubListener {
   joined?(session: Connection, group: string): void
   /** It is not a member any more, perhaps because it has ended. */
   left?(session: Connection, group: string): void
-  /** It has left more unacknowledged than a client that has caught up. */
-  behind?(session: HubSession): void
   /** Whether a client may do what it asks for; `undefined` leaves that to its permissions. Never raises an error. */
   allows?(session: Connection, action: GroupAction, group: string): boolean | undefined
 }

@@ -11,6 +11,17 @@ import { Unacked } from './unacked.js'
 const MOST_RECENT_IDS = 1_000
 
 /**
+ * Whether a client keeps up with what it is sent. One that is behind has more unacknowledged than one that has caught up;
+ * if it is excused, senders have waited for it in vain. `at`: when it fell behind, or acknowledged something since, ms.
+ */
+type Progress =
+  | { readonly state: 'caughtUp' }
+  | { readonly state: 'behind'; readonly at: number }
+  | { readonly state: 'excused'; readonly at: number }
+
+const CAUGHT_UP: Progress = { state: 'caughtUp' }
+
+/**
  * A client's state at the hub: what survives the loss of its network connection. It writes to the link it is attached
  * to, and knows nothing of other sessions.
  */
@@ -40,11 +51,7 @@ export class HubSession implements Connection {
   #next = 1
   /** Highest number ever written to any link. */
   #written = 0
-  /** Senders have waited for it in vain. */
-  #excused = false
-  /** Since when more is unacknowledged than with a client that has caught up; and when it acknowledged something last. */
-  #behindSince: number | undefined
-  #acknowledgedAt = Number.NEGATIVE_INFINITY
+  #progress: Progress = CAUGHT_UP
 
   constructor(connectionId: string, token: string, codec: SharedCodec, identity: OwnedIdentity, budget: MemoryBudget) {
     this.#unacked = new Unacked(budget)
@@ -89,17 +96,12 @@ export class HubSession implements Connection {
 
   /** Whether senders to a group should wait for it. A client that is away is not waited for. */
   lagsIn(group: string): boolean {
-    return this.attached && !this.#excused && this.#unacked.lagsIn(group)
+    return this.attached && this.#progress.state !== 'excused' && this.#unacked.lagsIn(group)
   }
 
   /** Whether it is behind, and has acknowledged nothing for so long, ms. */
   isStalled(duration: number, now: number): boolean {
-    return this.#behindSince !== undefined && now - Math.max(this.#behindSince, this.#acknowledgedAt) >= duration
-  }
-
-  /** Begins to measure how long it is behind. */
-  startBehind(now: number): void {
-    this.#behindSince = now
+    return this.#progress.state !== 'caughtUp' && now - this.#progress.at >= duration
   }
 
   /** Whether senders need not wait for it any longer. */
@@ -114,7 +116,7 @@ export class HubSession implements Connection {
 
   /** Senders have waited long enough, and do not wait again before it has caught up. */
   excuse(): void {
-    this.#excused = true
+    if (this.#progress.state === 'behind') this.#progress = { state: 'excused', at: this.#progress.at }
   }
 
   /** Compares in a time that does not tell how much of the token was right. */
@@ -151,12 +153,11 @@ export class HubSession implements Connection {
     return link
   }
 
-  /** Numbers a message and writes it as soon as the link takes it. Returns whether the client had caught up until now. */
-  deliver(frame: NumberedFrame): boolean {
-    const hadCaughtUp = this.#unacked.caughtUp
+  /** Numbers a message and writes it as soon as the link takes it. */
+  deliver(frame: NumberedFrame, now: number): void {
     this.#unacked.add(frame)
+    if (this.#progress.state === 'caughtUp' && !this.#unacked.caughtUp) this.#progress = { state: 'behind', at: now }
     this.pump()
-    return hadCaughtUp && !this.#unacked.caughtUp
   }
 
   /** Writes what waits, as far as the link takes it. */
@@ -176,11 +177,10 @@ export class HubSession implements Connection {
     if (id > BigInt(this.#written)) return
     const { first } = this.#unacked
     this.#unacked.acknowledge(Number(id))
-    if (this.#unacked.first > first) this.#acknowledgedAt = this.heardAt
-    if (this.#unacked.caughtUp) this.#behindSince = undefined
+    if (this.#unacked.caughtUp) this.#progress = CAUGHT_UP
+    else if (this.#unacked.first > first) this.#progress = { state: this.#progress.state, at: this.heardAt }
     // A client that recovers may acknowledge what the former link brought before it is repeated.
     this.#next = Math.max(this.#next, this.#unacked.first)
-    if (this.caughtUp) this.#excused = false
   }
 
   /** Writes a frame without a number; it is lost when there is no link. */

@@ -202,7 +202,7 @@ export class Hub {
     try {
       // Data that cannot be sent is an error even when there is no one to send it to.
       if (targets.size === 0) encode(ANY_CODEC, frame)
-      return this.#driver.engine.deliver(targets, frame, excluded)
+      return this.#driver.deliver(targets, frame, excluded)
     } catch (cause) {
       throw new ArgumentError(`The message cannot be sent: ${words(cause)}`, { cause })
     }

@@ -1,7 +1,9 @@
 import { checkObject } from '../../core/util/check.js'
 import { ArgumentError, PayloadError, reason, shown } from '../../core/util/errors.js'
 import type { AckError, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
+import type { Backpressure } from './backpressure.js'
 import type { EventDesk } from './event-desk.js'
+import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 import { MOST_GROUPS } from './identity.js'
 import { type GroupAction, PERMISSION_FOR } from './permissions.js'
@@ -27,16 +29,21 @@ type ClientRequest = Extract<UpFrame, { ackId?: bigint | undefined }>
 type GroupRequest = Exclude<ClientRequest, { type: 'event' }>
 type PublishRequest = Extract<ClientRequest, { type: 'sendToGroup' }>
 
-/** Makes the sender of a message wait for members that have no room for it; `false` when it cannot. */
-export type Waits = (full: readonly HubSession[]) => boolean
-
 /** Not done: the sender has to wait. */
 const LATER = 'later'
+
+/** Why a request was not done, if it was not. */
+type Outcome = AckError | typeof LATER | undefined
 
 /** What the hub does with groups. */
 export interface GroupWork {
   /** Queues a message; raises an error when it cannot be encoded. */
-  readonly deliver: (targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>) => void
+  readonly deliver: (
+    targets: ReadonlySet<HubSession>,
+    frame: DataFrame,
+    now: number,
+    spared: ReadonlySet<string> | undefined,
+  ) => void
   /** Returns whether it is a member now. */
   readonly join: (session: HubSession, group: string) => boolean
   readonly leave: (session: HubSession, group: string) => void
@@ -51,26 +58,28 @@ export interface GroupWork {
 export class Requests {
   readonly #roster: Roster
   readonly #events: EventDesk
+  readonly #backpressure: Backpressure
   readonly #work: GroupWork
 
-  constructor(roster: Roster, events: EventDesk, work: GroupWork) {
+  constructor(roster: Roster, events: EventDesk, backpressure: Backpressure, work: GroupWork) {
     this.#roster = roster
     this.#events = events
+    this.#backpressure = backpressure
     this.#work = work
   }
 
   /**
    * Returns whether it took the frame, which it does not while the sender has to wait.
    *
+   * @param link - of the session
    * @param size - of the frame, bytes or characters
-   * @param waits - default for senders that cannot wait
    */
   take(
     session: HubSession,
+    link: HubLink,
     frame: UpFrame | NewerCall | UnknownFrame,
     size: number,
     now: number,
-    waits: Waits = () => false,
   ): boolean {
     switch (frame.type) {
       case 'unknown':
@@ -88,7 +97,7 @@ export class Requests {
         if (!this.#repeated(session, frame)) this.#events.ask(session, frame, size, now)
         return true
       default:
-        return this.#repeated(session, frame) || this.#answer(session, frame, waits)
+        return this.#repeated(session, frame) || this.#answer(session, link, frame, now)
     }
   }
 
@@ -101,18 +110,18 @@ export class Requests {
     return true
   }
 
-  #answer(session: HubSession, request: GroupRequest, waits: Waits): boolean {
-    const outcome = this.#perform(session, request, waits)
+  #answer(session: HubSession, link: HubLink, request: GroupRequest, now: number): boolean {
+    const outcome = this.#perform(session, link, request, now)
     if (outcome === LATER) return false
     session.answer(request.ackId, outcome)
     return true
   }
 
   /** Does it, or says why not. */
-  #perform(session: HubSession, request: GroupRequest, waits: Waits): AckError | typeof LATER | undefined {
+  #perform(session: HubSession, link: HubLink, request: GroupRequest, now: number): Outcome {
     const { type, group } = request
     if (type === 'sendToGroup') {
-      return this.#allows(session, 'send', group) ? this.#publish(session, request, waits) : REFUSALS.send
+      return this.#allows(session, 'send', group) ? this.#publish(session, link, request, now) : REFUSALS.send
     }
     if (!this.#allows(session, type === 'joinGroup' ? 'join' : 'leave', group)) return REFUSALS.join
     if (type === 'joinGroup') return this.#work.join(session, group) ? undefined : REFUSALS.tooManyGroups
@@ -124,18 +133,14 @@ export class Requests {
     return this.#work.allows(session, action, group) ?? session.permissions.allows(PERMISSION_FOR[action], group)
   }
 
-  #publish(
-    session: HubSession,
-    { group, payload, noEcho }: PublishRequest,
-    waits: Waits,
-  ): AckError | typeof LATER | undefined {
+  #publish(session: HubSession, link: HubLink, { group, payload, noEcho }: PublishRequest, now: number): Outcome {
     const targets = this.#roster.ofGroup(group)
     const spared = noEcho ? new Set([session.connectionId]) : undefined
     const frame = { type: 'groupMessage', group, fromUserId: session.userId, payload } as const
     try {
       const full = withoutRoom(targets, frame, spared)
-      if (full.length > 0 && waits(full)) return LATER
-      this.#work.deliver(targets, frame, spared)
+      if (full.length > 0 && this.#backpressure.holdBefore(session, link, full, now)) return LATER
+      this.#work.deliver(targets, frame, now, spared)
       return undefined
     } catch (error) {
       return { name: 'BadRequest', message: reason(error) }
@@ -186,8 +191,6 @@ export interface FanOut {
   readonly overflowed: readonly HubSession[]
   /** Those that senders should wait for, before they overflow. */
   readonly lagging: readonly HubSession[]
-  /** Those that had caught up before. */
-  readonly behind: readonly HubSession[]
 }
 
 /**
@@ -196,23 +199,27 @@ export interface FanOut {
  *
  * @param spared - connection ids that do not get it
  */
-export function fanOut(targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>): FanOut {
+export function fanOut(
+  targets: ReadonlySet<HubSession>,
+  frame: DataFrame,
+  now: number,
+  spared: ReadonlySet<string> | undefined,
+): FanOut {
   const encoded = new Map<SharedCodec, NumberedFrame>()
   for (const { codec } of targets) if (!encoded.has(codec)) encoded.set(codec, encode(codec, frame))
   let deliveries = 0
   const group = frame.type === 'groupMessage' ? frame.group : undefined
   const overflowed: HubSession[] = []
   const lagging: HubSession[] = []
-  const behind: HubSession[] = []
   for (const session of targets) {
     const message = encoded.get(session.codec)
     if (message === undefined || spared?.has(session.connectionId)) continue
-    if (session.deliver(message)) behind.push(session)
+    session.deliver(message, now)
     deliveries++
     if (session.overflowed) overflowed.push(session)
     else if (group !== undefined && session.lagsIn(group)) lagging.push(session)
   }
-  return { deliveries, overflowed, lagging, behind }
+  return { deliveries, overflowed, lagging }
 }
 
 /**
@@ -220,10 +227,10 @@ export function fanOut(targets: ReadonlySet<HubSession>, frame: DataFrame, spare
  *
  * @param spared - connection ids that do not get it
  */
-export function withoutRoom(
+function withoutRoom(
   targets: ReadonlySet<HubSession>,
   frame: Extract<DataFrame, { type: 'groupMessage' }>,
-  spared?: ReadonlySet<string>,
+  spared: ReadonlySet<string> | undefined,
 ): readonly HubSession[] {
   const encoded = new Map<SharedCodec, NumberedFrame>()
   const full: HubSession[] = []

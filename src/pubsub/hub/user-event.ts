@@ -28,9 +28,11 @@ export class UserEvent {
   readonly json: string | undefined
   readonly #desk: EventDesk
   readonly #request: EventRequest
+  readonly #now: () => number
   #payload: Payload | undefined
 
-  constructor(desk: EventDesk, request: EventRequest) {
+  /** @param now - ms of the hub's clock */
+  constructor(desk: EventDesk, request: EventRequest, now: () => number) {
     this.connectionId = request.session.connectionId
     this.userId = request.session.userId
     this.owner = request.session.owner
@@ -39,6 +41,7 @@ export class UserEvent {
     this.json = data instanceof JsonText ? data.text : undefined
     this.#desk = desk
     this.#request = request
+    this.#now = now
   }
 
   /** What it carries. Data of type `json` is parsed when it is read first, which may take 0.3 s for a megabyte. */
@@ -49,7 +52,7 @@ export class UserEvent {
 
   /** Answers that it was processed. */
   accept(): void {
-    this.#desk.accept(this.#request)
+    this.#desk.accept(this.#request, this.#now())
   }
 
   /**
@@ -57,7 +60,7 @@ export class UserEvent {
    * for data that cannot be sent; then the event still waits for an answer.
    */
   reply(data: unknown, options: MessageOptions = {}): void {
-    this.#desk.accept(this.#request, payloadOf(data, options))
+    this.#desk.accept(this.#request, this.#now(), payloadOf(data, options))
   }
 
   /**

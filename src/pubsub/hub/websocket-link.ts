@@ -2,7 +2,6 @@ import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
 import type { FrameData } from '../wire/frames.js'
 import type { CloseCode, HubLink } from './hub-link.js'
-import type { Source } from './pacing.js'
 import { ReadAhead, type ReadAheadRoom } from './read-ahead.js'
 import type { FrameMeter, SlowLink } from './senders.js'
 import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
@@ -40,7 +39,7 @@ export interface SocketListener {
  * does not read is not read from, and one that sends a lot waits for its next turn, so that others have theirs. A client
  * that is held is still read for a while: behind the frames that wait there may be acknowledgements that others need.
  */
-export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter {
+export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #writes: WriteScheduler
@@ -161,7 +160,7 @@ export class WebSocketLink implements HubLink, Source, SlowLink, ScheduledWriter
     this.#socket.terminate()
   }
 
-  get deaf(): boolean {
+  get isDeaf(): boolean {
     return !this.#hasRoom || this.#waiting.full
   }
 

@@ -13,9 +13,9 @@ function build() {
 }
 
 /** Messages of the application, which waits for nobody. */
-function tellGroup({ engine }: HubDriver, group: string, count: number): void {
+function tellGroup(hub: HubDriver, group: string, count: number): void {
   const message = { type: 'groupMessage', group, payload: { dataType: 'json', data: 1 } } as const
-  for (let i = 0; i < count; i++) engine.deliver(engine.roster.ofGroup(group), message)
+  for (let i = 0; i < count; i++) hub.deliver(hub.engine.roster.ofGroup(group), message)
 }
 
 describe('A sender', () => {
@@ -302,7 +302,7 @@ describe('A sender', () => {
     const { hub } = build()
     const [ann, slow] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h'])]
     ann.publish('h', 800)
-    ann.deaf = true
+    ann.isDeaf = true
     const bob = new PacedClient(hub)
     bob.publish('g', 900)
     expect([ann.acks, bob.acks, slow.end]).toEqual([751, 900, undefined])

@@ -1,42 +1,32 @@
-import type { Clock } from '../../core/util/clock.js'
-import type { Deadline } from '../../core/util/deadlines.js'
-import { Timeouts } from '../../core/util/timeouts.js'
+import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
+import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 
 /** Longest pause for one member: the official clients acknowledge once a second, on busy machines later, ms. */
-export const LONGEST_PAUSE = 4_000
-
-/** The source of a client's frames. */
-export interface Source {
-  /** Whether nothing is read from it at present, not even acknowledgements. */
-  readonly deaf: boolean
-  /** Takes no more frames for now; `false` when it does all the same, for it is closed and hands over what is left. */
-  hold(): boolean
-  /** Takes frames again. */
-  release(): void
-}
-
-interface Pause {
-  readonly sender: HubSession
-  readonly source: Source
-  readonly member: HubSession
-  /** Whether a frame of the sender was not taken. */
-  readonly untaken: boolean
-  /** ms */
-  readonly began: number
-  deadline: Deadline<Pause> | undefined
-}
+const LONGEST_PAUSE = 4_000
 
 /** How long senders may wait for the members of one owner, and one sender for all members, ms. */
 const MOST_WAITING = { member: 30_000, sender: 60_000 }
 /** The part of the time by which what was waited is forgiven. */
 const FORGIVEN = { member: 1 / 4, sender: 1 / 2 }
 
+/** A sender waits for a member. */
+interface Pause {
+  readonly sender: HubSession
+  readonly link: HubLink
+  readonly member: HubSession
+  /** After a message of the sender, or before one that was not taken. */
+  readonly place: 'before' | 'after'
+  /** ms */
+  readonly began: number
+  deadline: Deadline<Pause> | undefined
+}
+
 /**
- * Lets senders wait for members that are about to have too much unacknowledged, so that a burst does not end sessions
- * that are only some way off. A sender is held after a message with which a member lags behind, and before one for which a
- * member has no room; those go on first. A pause ends when the member has caught up, or in {@link LONGEST_PAUSE} at the
- * latest; then the member is not waited for again until it has.
+ * Decides who waits for whom, so that a burst does not end sessions that are only some way off: a sender waits for members
+ * that are about to have too much unacknowledged. It is held after a message with which a member lags behind, and before
+ * one for which a member has no room; those go on first. A pause ends when the member has caught up, or in
+ * {@link LONGEST_PAUSE} at the latest; then the member is not waited for again until it has.
  *
  * Nor is a member waited for
  * - that has been behind for {@link LONGEST_PAUSE} and has acknowledged nothing meanwhile: however many are dead, they cost
@@ -44,9 +34,8 @@ const FORGIVEN = { member: 1 / 4, sender: 1 / 2 }
  * - that lags behind with messages of other groups than that of the sender's message;
  * - whose owner was waited for too much of the time, or by a sender that has waited too much of the time.
  */
-export class Pacing {
-  readonly #clock: Clock
-  readonly #timeouts: Timeouts<Pause>
+export class Backpressure {
+  readonly #deadlines = new DeadlineQueue<Pause>()
   /** Senders that are held. */
   readonly #held = new Map<HubSession, Pause>()
   /** By the member that is waited for. */
@@ -56,51 +45,69 @@ export class Pacing {
   readonly #waited = new PauseBudget(MOST_WAITING.sender, FORGIVEN.sender)
   readonly #since = new Map<HubSession, number>()
 
-  constructor(clock: Clock) {
-    this.#clock = clock
-    this.#timeouts = new Timeouts(clock, ({ member }) => {
-      member.excuse()
-      this.#endAll(member)
-    })
+  /** When {@link tick} has something to do next; `Infinity` for never. */
+  get deadline(): number {
+    return this.#deadlines.earliest
+  }
+
+  /** Makes a sender wait after its message, for the slowest of the members that lag behind with it. */
+  holdAfter(sender: HubSession, link: HubLink, lagging: readonly HubSession[], now: number): void {
+    this.#hold(sender, link, lagging, 'after', now)
   }
 
   /**
-   * Makes a sender wait for the slowest of the members that lag behind.
-   *
-   * @param untaken - whether it waits before its message, not after it
-   * @returns whether it waits from now on
+   * Makes a sender wait before its message, for the slowest of the members that have no room for it. Returns whether it
+   * does, and the message has to be kept.
    */
-  hold(sender: HubSession, source: Source, lagging: readonly HubSession[], untaken = false): boolean {
-    const now = this.#clock.monotonic()
+  holdBefore(sender: HubSession, link: HubLink, full: readonly HubSession[], now: number): boolean {
+    return this.#hold(sender, link, full, 'before', now)
+  }
+
+  /** Ends the pauses for a member that has caught up, or is away. */
+  review(member: HubSession, now: number): void {
+    if (this.#pauses.size > 0 && member.caughtUp) this.#endAll(member, now)
+  }
+
+  /** Ends the pauses that have taken too long. */
+  tick(now: number): void {
+    for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
+      due.member.excuse()
+      this.#endAll(due.member, now)
+    }
+  }
+
+  /** Ends all pauses. */
+  close(now: number): void {
+    for (const member of [...this.#pauses.keys()]) this.#endAll(member, now)
+  }
+
+  /** Returns whether the sender waits from now on. */
+  #hold(
+    sender: HubSession,
+    link: HubLink,
+    lagging: readonly HubSession[],
+    place: Pause['place'],
+    now: number,
+  ): boolean {
     const member = this.#slowest(lagging, now)
     const held = this.#held.get(sender)
-    if (member === undefined || held?.source === source || this.#waited.isSpent(sender.connectionId, now)) return false
+    if (member === undefined || held?.link === link || this.#waited.isSpent(sender.connectionId, now)) return false
     // It has recovered at another link.
-    if (held) this.#end(held)
-    const pause: Pause = { sender, source, member, untaken, began: now, deadline: undefined }
-    pause.deadline = this.#timeouts.add(now + LONGEST_PAUSE, pause)
+    if (held) this.#end(held, now)
+    const pause: Pause = { sender, link, member, place, began: now, deadline: undefined }
+    pause.deadline = this.#deadlines.add(now + LONGEST_PAUSE, pause)
     const pauses = this.#pauses.get(member) ?? new Set()
     if (pauses.size === 0) this.#since.set(member, now)
     this.#pauses.set(member, pauses.add(pause))
     this.#held.set(sender, pause)
-    return source.hold()
-  }
-
-  /** Ends the pauses for a member that has caught up, or is away. */
-  review(member: HubSession): void {
-    if (member.caughtUp) this.#endAll(member)
-  }
-
-  /** Ends all pauses. */
-  close(): void {
-    for (const member of [...this.#pauses.keys()]) this.#endAll(member)
+    return link.hold()
   }
 
   // A member from which nothing more is read cannot acknowledge before it goes on itself: waiting for it is useless.
   #slowest(lagging: readonly HubSession[], now: number): HubSession | undefined {
     let slowest: HubSession | undefined
     for (const member of lagging) {
-      if (this.#held.get(member)?.source.deaf || member.isStalled(LONGEST_PAUSE, now)) continue
+      if (this.#held.get(member)?.link.isDeaf || member.isStalled(LONGEST_PAUSE, now)) continue
       if (this.#waitedFor.isSpent(member.owner, now)) continue
       if (slowest === undefined || member.backlog > slowest.backlog) slowest = member
     }
@@ -109,26 +116,25 @@ export class Pacing {
 
   // Only the pauses of this moment: a sender that goes on may have to wait again at once. Those of whom nothing was taken
   // come first, or the first senders of a long burst would take all the room each time.
-  #endAll(member: HubSession): void {
+  #endAll(member: HubSession, now: number): void {
     const pauses = [...(this.#pauses.get(member) ?? [])]
-    for (const pause of pauses) if (pause.untaken) this.#end(pause)
-    for (const pause of pauses) if (!pause.untaken) this.#end(pause)
+    for (const pause of pauses) if (pause.place === 'before') this.#end(pause, now)
+    for (const pause of pauses) if (pause.place === 'after') this.#end(pause, now)
   }
 
-  #end(pause: Pause): void {
+  #end(pause: Pause, now: number): void {
     const pauses = this.#pauses.get(pause.member)
     // A sender released before this one may have ended it: its sender may be in another pause by now.
     if (!pauses?.delete(pause)) return
     if (pauses.size === 0) this.#pauses.delete(pause.member)
-    this.#charge(pause, pauses.size === 0)
+    this.#charge(pause, pauses.size === 0, now)
     this.#held.delete(pause.sender)
-    if (pause.deadline) this.#timeouts.remove(pause.deadline)
-    pause.source.release()
+    if (pause.deadline) this.#deadlines.remove(pause.deadline)
+    pause.link.release()
   }
 
   /** The time in which several senders wait for a member counts once for it. */
-  #charge({ sender, member, began }: Pause, isLast: boolean): void {
-    const now = this.#clock.monotonic()
+  #charge({ sender, member, began }: Pause, isLast: boolean, now: number): void {
     this.#waited.charge(sender.connectionId, now - began, now)
     if (!isLast) return
     this.#waitedFor.charge(member.owner, now - (this.#since.get(member) ?? now), now)
