@@ -18,6 +18,6 @@ export async function attach(url: string, options: AttachOptions = {}): Promise<
   checkObject('options', options)
   const settings = settingsFrom(options)
   // It brings mqtt.js along, which a store with a broker of its own does not need.
-  const { AttachedFace } = await import('./attached-face.js')
-  return new AttachedFace(url, settings)
+  const { AttachedStoreHandle } = await import('./attached-store-handle.js')
+  return new AttachedStoreHandle(url, settings)
 }

@@ -1,4 +1,5 @@
 import type { ConnectOptions } from '../../client/connect/connect.js'
+import { INVOKE_TOPIC, LIFE_TOPIC } from '../../core/protocol/topics.js'
 import { checkChoice, checkPositiveInteger } from '../../core/util/check.js'
 import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
@@ -8,7 +9,6 @@ import type { ServeOptions } from '../host/options.js'
 import { policyOf } from '../host/security.js'
 import { defaultMaxBytes } from '../storage/memory.js'
 import { checkData, checkLog, checkPatterns } from '../storage/storage-options.js'
-import { Departures } from './departures.js'
 
 /** How to connect, as for `connect`. */
 type Connecting = Pick<
@@ -75,7 +75,7 @@ export interface Settings {
   readonly watches: { readonly most: number; readonly mostOfOwner: number; readonly mostOfKey: number }
   readonly identityProperty: string | undefined
   readonly policy: Policy | undefined
-  readonly departures: Departures | undefined
+  readonly disconnectEvents: DisconnectTopicFilter | undefined
 }
 
 const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
@@ -115,7 +115,7 @@ export function settingsFrom(options: AttachOptions): Settings {
     watches: { most: maxWatches, mostOfOwner: maxWatchesPerClient, mostOfKey: maxWatchersPerKey },
     identityProperty,
     policy: policy === undefined ? undefined : policyOf(policy),
-    departures: disconnectEvents === undefined ? undefined : new Departures(disconnectEvents),
+    disconnectEvents: disconnectEvents === undefined ? undefined : new DisconnectTopicFilter(disconnectEvents),
   }
 }
 
@@ -138,4 +138,40 @@ function checkIdentity(property: string | undefined, policy: string | undefined)
       'another. Have the broker name the client in a user property and give `identityProperty`, or leave the policy to ' +
       'the rules of the broker',
   )
+}
+
+/** MQTT 5.0, section 1.5.4, bytes; a filter of others than ASCII has fewer characters. */
+const MOST = 65_535
+
+/**
+ * Where a broker says which clients are gone: a filter whose last `+` stands for the client id. What such a message holds is
+ * not looked at.
+ */
+export class DisconnectTopicFilter {
+  readonly filter: string
+  readonly #levels: readonly string[]
+  readonly #place: number
+
+  /** Throws {@link ArgumentError} for what is no such filter. */
+  constructor(filter: string) {
+    const levels = typeof filter === 'string' ? filter.split('/') : []
+    this.#place = levels.lastIndexOf('+')
+    this.#levels = levels
+    const isWhole = levels.every(level => level === '+' || !/[+#\0]/.test(level))
+    const isOurs = [INVOKE_TOPIC, LIFE_TOPIC].some(topic => this.clientOf(topic) !== undefined)
+    if (this.#place < 0 || !isWhole || isOurs || filter.length > MOST)
+      throw new ArgumentError(
+        `Expected \`disconnectEvents\` to be a topic filter with a \`+\` for the client id, like ` +
+          `\`$SYS/brokers/+/clients/+/disconnected\`, got \`${shown(filter)}\``,
+      )
+    this.filter = filter
+  }
+
+  /** The client that a message to a topic is about; `undefined` if it is no message of that kind. */
+  clientOf(topic: string): string | undefined {
+    const levels = topic.split('/', this.#levels.length + 1)
+    const isOne =
+      levels.length === this.#levels.length && this.#levels.every((level, i) => level === '+' || level === levels[i])
+    return isOne ? levels[this.#place] : undefined
+  }
 }

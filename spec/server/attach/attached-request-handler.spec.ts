@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { identityOf } from '../../../src/server/attach/identity.js'
+import { identifyRequester } from '../../../src/server/attach/attached-request-handler.js'
 
 const topicOf = (owner: string): string => `clients/${owner}/services/statestore/_any_/command/invoke/response`
 const asks = (
   responseTopic: string | undefined,
   userProperties: Record<string, string | string[]> = {},
   vouched?: string,
-) => identityOf({ payload: new Uint8Array(0), responseTopic, userProperties }, vouched)
+) => identifyRequester({ payload: new Uint8Array(0), responseTopic, userProperties }, vouched)
 
 describe('who asks through a broker', () => {
   it('is whoever the response topic belongs to', () => {

@@ -14,7 +14,7 @@ const MOST_BYTES = 128 * 1024 * 1024
  * Messages of the broker, which are acknowledged when they are dealt with, in the order in which they came (MQTT 5.0, section
  * 4.6): what is not acknowledged comes again after a cut. They wait as long as `isOpen` says no.
  */
-export class Inward {
+export class InboundQueue {
   readonly #acknowledge: (packetId: number) => void
   readonly #isOpen: () => boolean
   readonly #deal: (message: InboundMessage, done: () => void) => void

@@ -15,15 +15,15 @@ import { storedKey } from '../host/stored-key.js'
 import { isReplacing, LOADING, linesFrom, restore } from '../host/transfer.js'
 import type { RequestReport } from '../service/state-store-server.js'
 import type { ClusterStatus } from '../storage/cluster-status.js'
+import type { AttachedRequestHandler } from './attached-request-handler.js'
 import type { AttachedState, AttachedStats, AttachedStore } from './attached-store.js'
-import type { Desk } from './desk.js'
+import { FailoverController } from './failover-controller.js'
 import type { Settings } from './options.js'
-import { AttachedService } from './service.js'
 
 const IDLE: AttachedStats = { keys: 0, bytes: 0, watches: 0, requests: 0, errors: 0, notifications: 0 }
 
 /** What others see of an attached store, whether it serves or not. */
-export class AttachedFace implements AttachedStore {
+export class AttachedStoreHandle implements AttachedStore {
   readonly clientId: string
   readonly url: string
   readonly state$: Observable<AttachedState>
@@ -32,12 +32,12 @@ export class AttachedFace implements AttachedStore {
   readonly faults$: Observable<Fault>
   readonly storage$: Observable<StorageStatus>
   readonly audit$: Observable<AuditEvent>
-  readonly #service: AttachedService
+  readonly #service: FailoverController
   readonly #keeping: Settings['keeping']
 
   /** Throws {@link ArgumentError} for what is wrong with the address or how to connect. */
   constructor(url: string, settings: Settings) {
-    const service = new AttachedService(url, settings)
+    const service = new FailoverController(url, settings)
     const { protocol, host, pathname } = new URL(url)
     this.clientId = settings.clientId
     this.url = `${protocol}//${host}${pathname === '/' ? '' : pathname}`
@@ -56,22 +56,22 @@ export class AttachedFace implements AttachedStore {
   }
 
   get startedAt(): number | undefined {
-    return this.#desk?.startedAt
+    return this.#handler?.startedAt
   }
 
   get stats(): AttachedStats {
-    if (this.#desk === undefined) return IDLE
-    const { engine, server } = this.#desk
+    if (this.#handler === undefined) return IDLE
+    const { engine, server } = this.#handler
     const { size: keys, bytes, watchers } = engine
     return { keys, bytes, watches: watchers.count, ...server.counters }
   }
 
   get keyspace(): number {
-    return this.#desk?.engine.keyspace ?? 0
+    return this.#handler?.engine.keyspace ?? 0
   }
 
   get drift(): number {
-    return this.#desk?.engine.drift(this.#keeping.clock.now()) ?? 0
+    return this.#handler?.engine.drift(this.#keeping.clock.now()) ?? 0
   }
 
   get cluster(): ClusterStatus | undefined {
@@ -79,20 +79,20 @@ export class AttachedFace implements AttachedStore {
   }
 
   get clients(): readonly ConnectedClient[] {
-    return this.#desk?.guests.present ?? []
+    return this.#handler?.clients.present ?? []
   }
 
   peek(key: string | Uint8Array): StoredKey | undefined {
-    return this.#desk && storedKey(this.#desk.engine, key)
+    return this.#handler && storedKey(this.#handler.engine, key)
   }
 
   *watchedBy(clientId: string): Iterable<Uint8Array> {
-    const guest = this.#desk?.guests.find(clientId)
-    if (guest !== undefined) yield* this.#desk?.engine.watchedBy(guest) ?? []
+    const client = this.#handler?.clients.find(clientId)
+    if (client !== undefined) yield* this.#handler?.engine.watchedBy(client) ?? []
   }
 
   dump(): Iterable<DumpLine> {
-    return linesFrom(Array.from(this.#desk?.engine.records() ?? []))
+    return linesFrom(Array.from(this.#handler?.engine.records() ?? []))
   }
 
   async load(
@@ -100,12 +100,12 @@ export class AttachedFace implements AttachedStore {
     options: LoadOptions = {},
   ): Promise<LoadResult> {
     const replace = isReplacing(options)
-    const desk = this.#serving()
-    const records = await stage(lines, desk.engine.latestClock(this.#keeping.clock.now()))
+    const handler = this.#serving()
+    const records = await stage(lines, handler.engine.latestClock(this.#keeping.clock.now()))
     // Another one may have its place by now, or it has other keys.
-    if (this.#desk !== desk) throw new ClosedError('The store does not serve any more; nothing was loaded')
-    const restored$ = from(restore(desk.server, records, replace, this.#keeping))
-    const { loaded, versionsKept, expired, deleted } = await firstValueFrom(merge(restored$, this.#over(desk)))
+    if (this.#handler !== handler) throw new ClosedError('The store does not serve any more; nothing was loaded')
+    const restored$ = from(restore(handler.server, records, replace, this.#keeping))
+    const { loaded, versionsKept, expired, deleted } = await firstValueFrom(merge(restored$, this.#over(handler)))
     return { loaded, versionsKept, expired, deleted }
   }
 
@@ -117,12 +117,12 @@ export class AttachedFace implements AttachedStore {
     return this.close()
   }
 
-  get #desk(): Desk | undefined {
-    return this.#service.desk
+  get #handler(): AttachedRequestHandler | undefined {
+    return this.#service.handler
   }
 
-  #serving(): Desk {
-    if (this.#desk !== undefined) return this.#desk
+  #serving(): AttachedRequestHandler {
+    if (this.#handler !== undefined) return this.#handler
     const { state } = this.state
     if (state === 'standby') throw new ClosedError('Another store serves, and has the keys; load them there')
     if (state === 'closed') throw new ClosedError('The store is closed; attach another one')
@@ -130,9 +130,9 @@ export class AttachedFace implements AttachedStore {
   }
 
   /** Who stops to serve answers nobody any more. */
-  #over(desk: Desk): Observable<never> {
+  #over(handler: AttachedRequestHandler): Observable<never> {
     return this.state$.pipe(
-      filter(() => this.#desk !== desk),
+      filter(() => this.#handler !== handler),
       map(() => {
         throw new OutcomeUnknownError('the store does not serve any more', undefined, LOADING)
       }),

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto'
+import { reasonWords } from '../../client/session/reason-words.js'
 import { isObjection } from '../../client/session/reconnect.js'
 import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/publish.js'
+import type { Clock } from '../../core/util/clock.js'
+import { RequestRejectedError } from '../../core/util/errors.js'
 import { Fifo } from '../../core/util/fifo.js'
-import { PoisonMessages } from './poison-messages.js'
-import { Queues } from './queues.js'
 
 /** What is to be known of a message besides its content. */
 export interface Handling {
@@ -46,7 +48,7 @@ const MAX_LOSSES = 3
 const NO_MATCHING_SUBSCRIBERS = 16
 
 /**
- * Answers and notifications on their way to the broker, those of one client in their order ({@link Queues}). Never more
+ * Answers and notifications on their way to the broker, those of one client in their order ({@link ReceiverQueues}). Never more
  * unacknowledged than the broker takes, and those that had no PUBACK once more when the connection is back and the broker
  * kept the session. They have new packet ids then, which a broker cannot tell from others: it keeps none of QoS 1.
  *
@@ -54,11 +56,11 @@ const NO_MATCHING_SUBSCRIBERS = 16
  * groups, the first of one message and each twice as large as the one before: the message that ends the connection is alone
  * in the end, and is dropped.
  */
-export class Outgoing {
+export class OutboundQueue {
   readonly #session: Pick<ServiceSession, 'publish' | 'sizeOf'>
   readonly #drained: () => void
   readonly #dropped: (drop: Drop) => void
-  readonly #waiting = new Queues<Parcel>()
+  readonly #waiting = new ReceiverQueues<Parcel>()
   #notificationsInFlight = 0
   /** Sent over a connection that ended, not acknowledged, and not sent again yet. */
   #suspects = new Fifo<Parcel>()
@@ -220,4 +222,140 @@ export class Outgoing {
     }
     this.#session.publish(message, acknowledged, retain)
   }
+}
+
+/** What a queue has to know of a message. */
+interface Queued {
+  /** Client id of whom it is for; '' for everybody. */
+  readonly receiver: string
+  readonly isNotification: boolean
+}
+
+/**
+ * One queue for each receiver. A client gets its answers and notifications in the order in which the store made them:
+ * an answer that passed a notification would tell a value before the changes that led to it. Across clients, those
+ * whose next message is an answer go first, and each takes its turn: one client can cause any number of notifications,
+ * and answers to others do not wait for these.
+ */
+class ReceiverQueues<T extends Queued> {
+  readonly #byReceiver = new Map<string, Fifo<T>>()
+  /** Receivers whose next message is an answer, in their turn. */
+  readonly #answered = new Fifo<string>()
+  /** Receivers whose next message is a notification, in their turn. */
+  readonly #notified = new Fifo<string>()
+
+  push(message: T): void {
+    const queue = this.#byReceiver.get(message.receiver)
+    if (queue !== undefined) {
+      queue.push(message)
+      return
+    }
+    const fresh = new Fifo<T>()
+    fresh.push(message)
+    this.#byReceiver.set(message.receiver, fresh)
+    this.#takeTurn(message)
+  }
+
+  /** Takes the next message; an answer if `onlyAnswers`. */
+  shift(onlyAnswers: boolean): T | undefined {
+    const receiver = this.#answered.shift() ?? (onlyAnswers ? undefined : this.#notified.shift())
+    const queue = receiver === undefined ? undefined : this.#byReceiver.get(receiver)
+    const message = queue?.shift()
+    const next = queue?.peek()
+    if (next !== undefined) this.#takeTurn(next)
+    else if (receiver !== undefined) this.#byReceiver.delete(receiver)
+    return message
+  }
+
+  /** Takes all that match out, and returns them. */
+  remove(matches: (message: T) => boolean): T[] {
+    const removed: T[] = []
+    const queues = Array.from(this.#byReceiver.values())
+    this.#byReceiver.clear()
+    this.#answered.clear()
+    this.#notified.clear()
+    for (const queue of queues)
+      for (const message of queue) {
+        if (matches(message)) removed.push(message)
+        else this.push(message)
+      }
+    return removed
+  }
+
+  #takeTurn({ receiver, isNotification }: T): void {
+    if (isNotification) this.#notified.push(receiver)
+    else this.#answered.push(receiver)
+  }
+}
+
+/** How many are remembered; the oldest are forgotten first. */
+const MAX_REMEMBERED = 1_000
+
+/**
+ * Messages over which the broker ended the connection. A request that was not acknowledged comes again and its answer would
+ * end the next connection too, so an answer is known by its topic and correlation data, a notification by its topic.
+ */
+class PoisonMessages {
+  readonly #digests = new Set<string>()
+
+  add(message: Publish): void {
+    this.#digests.add(digestOf(message))
+    const [oldest] = this.#digests
+    if (this.#digests.size > MAX_REMEMBERED && oldest !== undefined) this.#digests.delete(oldest)
+  }
+
+  has(message: Publish): boolean {
+    return this.#digests.size > 0 && this.#digests.has(digestOf(message))
+  }
+}
+
+/** Clients choose both parts, as long as they like. */
+function digestOf({ topic, correlationData }: Publish): string {
+  const hash = createHash('sha256').update(topic)
+  if (correlationData !== undefined) hash.update('\0').update(correlationData)
+  return hash.digest('base64')
+}
+
+/** Clients can cause drops as often as they like, and each report may become a line of a log, ms. */
+const MIN_INTERVAL_MS = 1_000
+/** Of a topic, characters. */
+const LONGEST_TOPIC = 200
+
+/** Reports messages that the broker did not take: one in a second, with the number of those that were not reported. */
+export class DropReporter {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #report: (error: RequestRejectedError) => void
+  #reportedAt = Number.NEGATIVE_INFINITY
+  #unreported = 0
+
+  constructor(clock: Pick<Clock, 'monotonic'>, report: (error: RequestRejectedError) => void) {
+    this.#clock = clock
+    this.#report = report
+  }
+
+  dropped(drop: Drop): void {
+    const now = this.#clock.monotonic()
+    if (now - this.#reportedAt < MIN_INTERVAL_MS) {
+      this.#unreported++
+      return
+    }
+    const others = this.#unreported === 0 ? '' : `; ${this.#unreported} more were dropped since the last report`
+    this.#reportedAt = now
+    this.#unreported = 0
+    this.#report(new RequestRejectedError(drop.reasonCode ?? 0, messageOf(drop) + others))
+  }
+}
+
+function messageOf({ message, reasonCode, cause }: Drop): string {
+  const { topic, correlationData } = message
+  const what = correlationData === undefined ? 'message' : 'response'
+  const shown =
+    topic.length > LONGEST_TOPIC ? `${topic.slice(0, LONGEST_TOPIC)}... (${topic.length} characters)` : topic
+  const words = reasonCode === undefined ? 'without a reason' : `with ${reasonCode}, ${reasonWords(reasonCode)}`
+  const event = {
+    'connection-ended': `The broker ended the connection ${words} over`,
+    'too-large': 'The broker takes no packet as large as',
+    rejected: `The broker rejected ${words}`,
+  }[cause]
+  return `${event} a ${what} to ${shown}, which was dropped; check which topics and sizes the broker allows`
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ConnectionInfo, Done } from '../../../src/client/session/session.js'
 import type { Publish } from '../../../src/core/mqtt5/publish.js'
 import { RequestRejectedError } from '../../../src/core/util/errors.js'
-import { type Handling, Outgoing } from '../../../src/server/attach/outgoing.js'
+import { type Handling, OutboundQueue } from '../../../src/server/attach/outbound-queue.js'
 import { CONNECTION } from '../../support/fake-session.js'
 
 const messageOf = (topic: string, bytes = 1): Publish => ({ topic, payload: new Uint8Array(bytes), userProperties: {} })
@@ -16,7 +16,7 @@ function open() {
     publish: ({ topic }: Publish, done: Done) => void sent.push({ topic, done }),
   }
   const drops: string[] = []
-  const outgoing = new Outgoing(
+  const outgoing = new OutboundQueue(
     session,
     () => drained++,
     ({ message, reasonCode, cause }) => drops.push(`${message.topic} ${cause} ${reasonCode}`),

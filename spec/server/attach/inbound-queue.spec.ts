@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { InboundMessage } from '../../../src/client/session/session.js'
-import { Inward } from '../../../src/server/attach/inward.js'
+import { InboundQueue } from '../../../src/server/attach/inbound-queue.js'
 
 const messageOf = (packetId: number, bytes = 1): InboundMessage => ({
   topic: String(packetId),
@@ -15,7 +15,7 @@ function open() {
   const acknowledged: number[] = []
   const dealt = new Map<string, () => void>()
   const gate = { isOpen: true }
-  const inward = new Inward(
+  const inward = new InboundQueue(
     id => acknowledged.push(id),
     () => gate.isOpen,
     ({ topic }, done) => dealt.set(topic, done),

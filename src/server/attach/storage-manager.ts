@@ -11,7 +11,7 @@ import { type NodeHost, type Opened, type Storage, storageOf } from '../storage/
 import type { Settings } from './options.js'
 
 /** What it tells, and what it has to know. */
-export interface KeeperHost {
+export interface StorageManagerHost {
   /** Clients of the store that serves. */
   readonly clients: () => number
   /** What is kept, when that changes. */
@@ -25,17 +25,17 @@ export interface KeeperHost {
 }
 
 /** The keys of an attached store: opened when it is to serve, or before that when others share their log. */
-export class Keeper {
+export class StorageManager {
   /** Whether it is open from the start on: a standby follows the log, and has all keys when its turn comes. */
   readonly isEarly: boolean
   readonly #settings: Settings
   readonly #rights: KeyRights<Client> | undefined
-  readonly #host: KeeperHost
+  readonly #host: StorageManagerHost
   readonly #unwanted$ = new ReplaySubject<void>(1)
   #open: { readonly storage: Storage; readonly opened: Opened } | undefined
   #status: StorageStatus['state'] = 'kept'
 
-  constructor(settings: Settings, rights: KeyRights<Client> | undefined, host: KeeperHost) {
+  constructor(settings: Settings, rights: KeyRights<Client> | undefined, host: StorageManagerHost) {
     this.isEarly = settings.keeping.log !== undefined
     this.#settings = settings
     this.#rights = rights

@@ -1,7 +1,11 @@
 import { BehaviorSubject, type Observable, Subject } from 'rxjs'
 import { connect } from '../../client/connect/connect.js'
+import { openServiceSession } from '../../client/session/open-session.js'
+import { backingOff } from '../../client/session/reconnect.js'
+import type { ServiceSession } from '../../client/session/session.js'
+import { AWAY, LIFE_TOPIC } from '../../core/protocol/topics.js'
 import { toHex } from '../../core/util/bytes.js'
-import { systemClock } from '../../core/util/clock.js'
+import { type Clock, systemClock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import { randomBytes } from '../../core/util/random.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
@@ -10,20 +14,25 @@ import type { Fault, StorageStatus } from '../host/running-store.js'
 import type { RequestReport } from '../service/state-store-server.js'
 import type { ClusterStatus } from '../storage/cluster-status.js'
 import type { Opened } from '../storage/storage.js'
+import { ActiveService } from './active-service.js'
+import type { AttachedRequestHandler } from './attached-request-handler.js'
 import type { AttachedState } from './attached-store.js'
-import { connectService } from './connect-service.js'
-import type { Desk } from './desk.js'
-import { GuestRights } from './guest-rights.js'
-import { Keeper } from './keeper.js'
 import type { Settings } from './options.js'
-import { Reign } from './reign.js'
-import { Sentry } from './sentry.js'
+import { RemoteClientRights } from './remote-clients.js'
+import { ServiceProbe } from './service-probe.js'
+import { StorageManager } from './storage-manager.js'
 
 /** A directory that another process has, or a log that cannot be reached, is asked for again, ms. */
-const PATIENCE = 1_000
+const RETRY_MS = 1_000
+
+/** What an attached store does: it looks whether another one serves, or serves or tries to; in between, neither. */
+type Role =
+  | { readonly role: 'standby'; readonly probe: ServiceProbe }
+  | { readonly role: 'active'; readonly service: ActiveService }
+  | { readonly role: 'none' }
 
 /** Looks whether it is needed, serves, and steps back when it is replaced. */
-export class AttachedService {
+export class FailoverController {
   readonly requests$: Observable<RequestReport>
   readonly drift$: Observable<number>
   readonly faults$: Observable<Fault>
@@ -40,12 +49,10 @@ export class AttachedService {
     storage$: new Subject<StorageStatus>(),
     state$: new BehaviorSubject<AttachedState>({ state: 'connecting' }),
   }
-  readonly #keeper: Keeper
-  #sentry: Sentry | undefined
-  /** While it serves, or tries to. */
-  #reign: Reign | undefined
+  readonly #storage: StorageManager
+  #role: Role = { role: 'none' }
   #startsOver = false
-  #cancel: () => void = () => undefined
+  #cancelRetry: () => void = () => undefined
   #closed: Promise<void> | undefined
   /** Settles when what is being opened or released is. */
   #turn: Promise<void> = Promise.resolve()
@@ -62,9 +69,9 @@ export class AttachedService {
     this.#url = url
     this.#settings = settings
     const { policy } = settings
-    const rights = policy && new GuestRights(policy, (...refusal) => this.#refused(...refusal))
-    this.#keeper = new Keeper(settings, rights, {
-      clients: () => this.desk?.guests.size ?? 0,
+    const rights = policy && new RemoteClientRights(policy, (...refusal) => this.#refused(...refusal))
+    this.#storage = new StorageManager(settings, rights, {
+      clients: () => this.handler?.clients.size ?? 0,
       stored: status => storage$.next(status),
       outdated: () => this.#startOver(),
       failed: error => this.#end(error),
@@ -78,13 +85,13 @@ export class AttachedService {
   }
 
   /** Where requests are taken, with the keys, while it serves or tries to. */
-  get desk(): Desk | undefined {
-    return this.#reign?.desk
+  get handler(): AttachedRequestHandler | undefined {
+    return this.#role.role === 'active' ? this.#role.service.handler : undefined
   }
 
   /** The nodes that share the log; those that wait know of them as well. */
   get cluster(): ClusterStatus | undefined {
-    return this.#keeper.opened?.cluster?.()
+    return this.#storage.opened?.cluster?.()
   }
 
   close(): Promise<void> {
@@ -95,11 +102,11 @@ export class AttachedService {
   /** Looks whether another store serves, and takes its place when none does; with the keys at hand, where that can be. */
   #look(wasReplaced = false): void {
     if (this.#closed) return
-    this.#sentry ??= this.#newSentry(wasReplaced)
-    if (this.#keeper.isEarly) this.#then(async () => void (await this.#open()))
+    if (this.#role.role === 'none') this.#role = { role: 'standby', probe: this.#newProbe(wasReplaced) }
+    if (this.#storage.isEarly) this.#then(async () => void (await this.#open()))
   }
 
-  #newSentry(wasReplaced: boolean): Sentry {
+  #newProbe(wasReplaced: boolean): ServiceProbe {
     const { clientId, connecting } = this.#settings
     const id = `${clientId}-${toHex(randomBytes(4)).toLowerCase()}`
     const store = connect(this.#url, { ...connecting, clientId: id, sessionExpiry: 0 })
@@ -111,7 +118,7 @@ export class AttachedService {
       away: (cause: StateStoreError) => this.#tell({ state: 'reconnecting', cause }),
       failed: (cause: StateStoreError) => this.#end(cause),
     }
-    return new Sentry(store, systemClock, events, wasReplaced)
+    return new ServiceProbe(store, systemClock, events, wasReplaced)
   }
 
   /** One after the other: what fails ends it all. */
@@ -124,25 +131,26 @@ export class AttachedService {
 
   async #claim(): Promise<void> {
     // It has begun to start over since.
-    if (this.#sentry === undefined) return
+    if (this.#role.role !== 'standby') return
     await this.#stopLooking()
     const opened = await this.#open()
-    if (opened !== undefined) this.#reign = this.#newReign(opened)
-    else if (!this.#keeper.isEarly) this.#tell({ state: 'standby' })
+    if (opened !== undefined) this.#role = { role: 'active', service: this.#newService(opened) }
+    else if (!this.#storage.isEarly) this.#tell({ state: 'standby' })
   }
 
   /** What cannot be opened now is tried again, when nobody else serves then. */
   async #open(): Promise<Opened | undefined> {
-    const opened = await this.#keeper.open()
-    this.#cancel()
-    if (opened === undefined) this.#cancel = systemClock.schedule(PATIENCE, () => this.#look())
+    const opened = await this.#storage.open()
+    this.#cancelRetry()
+    if (opened === undefined) this.#cancelRetry = systemClock.schedule(RETRY_MS, () => this.#look())
     return opened
   }
 
   async #stopLooking(): Promise<void> {
-    const sentry = this.#sentry
-    this.#sentry = undefined
-    await sentry?.stop()
+    if (this.#role.role !== 'standby') return
+    const { probe } = this.#role
+    this.#role = { role: 'none' }
+    await probe.stop()
   }
 
   /** The log goes on without this one: others may serve until it has caught up. */
@@ -151,18 +159,17 @@ export class AttachedService {
     this.#startsOver = true
     this.#then(async () => {
       await this.#stopLooking()
-      await this.#reign?.end()
-      await this.#release()
+      await this.#endService()
       this.#startsOver = false
       this.#tell({ state: 'connecting' })
       this.#look()
     })
   }
 
-  #newReign(opened: Opened): Reign {
-    const session = connectService(this.#url, this.#settings, () => reign.contests, systemClock)
+  #newService(opened: Opened): ActiveService {
+    const session = connectService(this.#url, this.#settings, () => service.contests, systemClock)
     const { requests$, drift$, storage$ } = this.#outlets
-    const reign = new Reign(session, opened, this.#settings, systemClock, {
+    const service = new ActiveService(session, opened, this.#settings, systemClock, {
       requests$,
       drifted: drift => drift$.next(drift),
       stored: failure => storage$.next(statusOf(failure)),
@@ -172,7 +179,7 @@ export class AttachedService {
       reconnecting: cause => this.#tell({ state: 'reconnecting', cause }),
       ended: cause => this.#ended(cause),
     })
-    return reign
+    return service
   }
 
   #ended(cause: StateStoreError | undefined): void {
@@ -186,9 +193,14 @@ export class AttachedService {
       })
   }
 
+  async #endService(): Promise<void> {
+    if (this.#role.role === 'active') await this.#role.service.end()
+    await this.#release()
+  }
+
   async #release(): Promise<void> {
-    this.#reign = undefined
-    await this.#keeper.release()
+    this.#role = { role: 'none' }
+    await this.#storage.release()
   }
 
   #end(cause: unknown): void {
@@ -196,15 +208,13 @@ export class AttachedService {
   }
 
   async #close(cause: unknown): Promise<void> {
-    this.#cancel()
-    this.#keeper.end()
-    const sentry = this.#sentry
-    this.#sentry = undefined
+    this.#cancelRetry()
+    this.#storage.end()
+    const stopped = this.#stopLooking()
     // By then #closed is set, and nothing more is begun.
     await Promise.resolve()
-    await Promise.all([this.#turn, sentry?.stop()])
-    await this.#reign?.end()
-    await this.#release()
+    await Promise.all([this.#turn, stopped])
+    await this.#endService()
     this.#tell({ state: 'closed', cause })
     for (const outlet of Object.values(this.#outlets)) outlet.complete()
     this.#audit.close()
@@ -221,4 +231,42 @@ export class AttachedService {
   #faulted(error: unknown): void {
     this.#outlets.faults$.next({ clientId: '', error })
   }
+}
+
+/** ms the broker keeps the session: so long requests wait for a store that comes back. */
+const SESSION_EXPIRY = 30_000
+/** s until the broker says that the store is away. */
+const WILL_DELAY = 1
+/**
+ * Requests that are under way at a time. Not few: of what waits for its turn beyond them Mosquitto 2.0 lets newer ones
+ * overtake older ones after some have expired. Not many: all of them may come again, and be known then.
+ */
+const RECEIVE_MAXIMUM = 16_384
+
+/**
+ * The session in which requests come, under the client id that all services have in common.
+ *
+ * @param contests - whether to come back to the client id when it was taken
+ */
+export function connectService(
+  url: string,
+  { clientId, connecting, maximumPacketSize }: Settings,
+  contests: () => boolean,
+  clock: Clock,
+): ServiceSession {
+  const { reconnect = {}, credentials } = connecting
+  const options = {
+    ...connecting,
+    urls: [url],
+    clientId,
+    maximumPacketSize,
+    keepAlive: connecting.keepAlive ?? 10_000,
+    connectTimeout: connecting.connectTimeout ?? 10_000,
+    sessionExpiry: SESSION_EXPIRY,
+    cleanStart: false,
+    receiveMaximum: RECEIVE_MAXIMUM,
+    will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY },
+  }
+  const reconnecting = { strategy: backingOff(reconnect), credentials, contests, isPersistent: true }
+  return openServiceSession(options, reconnecting, clock)
 }
