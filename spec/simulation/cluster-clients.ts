@@ -1,6 +1,6 @@
 import type { Hlc } from '../../src/core/hlc/hlc.js'
+import type { Content, Incoming } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
-import type { Content, Incoming } from '../../src/core/mqtt5/publish.js'
 import { PROPERTY, STATUS } from '../../src/core/protocol/properties.js'
 import { notificationPrefix } from '../../src/core/protocol/topics.js'
 import { bytes, resp3, textOf } from '../support/words.js'

@@ -1,6 +1,6 @@
 import { Observable, Subject, type Subscription } from 'rxjs'
+import type { Content, Incoming } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
-import type { Content, Incoming } from '../../src/core/mqtt5/publish.js'
 import type { Clock } from '../../src/core/util/clock.js'
 import { type OpenedNode, openNode } from '../../src/server/log/cluster/open.js'
 import type { Availability } from '../../src/server/log/cluster/pulse.js'

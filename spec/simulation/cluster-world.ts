@@ -1,5 +1,5 @@
+import type { Content, Incoming } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
-import type { Content, Incoming } from '../../src/core/mqtt5/publish.js'
 import { textOf } from '../support/words.js'
 import { countsOf, hear, type Operation, Peer, wordsOf } from './cluster-clients.js'
 import { ClusterHistory } from './cluster-history.js'

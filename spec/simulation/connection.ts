@@ -1,6 +1,6 @@
 import type { InboundMessage, OutboundRequest } from '../../src/client/session/session.js'
+import type { Content } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
-import type { Content } from '../../src/core/mqtt5/publish.js'
 import { parseCommand } from '../../src/core/protocol/parse-command.js'
 import { PROPERTY } from '../../src/core/protocol/properties.js'
 import { toHex } from '../../src/core/util/bytes.js'

@@ -1,4 +1,4 @@
-import type { Content } from '../../src/core/mqtt5/publish.js'
+import type { Content } from '../../src/core/mqtt5/packets.js'
 import type { Random } from './random.js'
 
 const encoder = new TextEncoder()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { CLIENT_REASONS } from '../../src/core/mqtt5/client-reasons.js'
 import type { ClientPacket, Connect, Version, Will } from '../../src/core/mqtt5/packets.js'
+import { CLIENT_REASONS } from '../../src/core/mqtt5/reason-codes.js'
 import { PLAIN_CONNECT } from './plain-connect.js'
 
 export const anyText = fc.string({ unit: 'grapheme', maxLength: 20 }).filter(text => !text.includes('\0'))

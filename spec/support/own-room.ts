@@ -1,4 +1,4 @@
-import type { Publish } from '../../src/core/mqtt5/publish.js'
+import type { Publish } from '../../src/core/mqtt5/packets.js'
 import { envelopeOf, PublishEncoder, type Room } from '../../src/core/mqtt5/publish-encoder.js'
 
 /** A PUBLISH of MQTT 5 in memory of its own; packet id 0 stands for QoS 0. */

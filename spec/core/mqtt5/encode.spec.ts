@@ -3,7 +3,7 @@ import { type Packet, parser } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
 import { encodePacket } from '../../../src/core/mqtt5/encode.js'
 import type { Acknowledgement, Connack, ServerPacket, UserProperties } from '../../../src/core/mqtt5/packets.js'
-import type { ReasonCode } from '../../../src/core/mqtt5/reason-code.js'
+import type { ReasonCode } from '../../../src/core/mqtt5/reason-codes.js'
 import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { anyId, anyText } from '../../support/any-packet.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Content, Envelope, InboundPublish } from '../../../src/core/mqtt5/publish.js'
+import type { Content, Envelope, InboundPublish } from '../../../src/core/mqtt5/packets.js'
 import { PublishDecoder } from '../../../src/core/mqtt5/publish-decoder.js'
 import { envelopeOf, PublishEncoder } from '../../../src/core/mqtt5/publish-encoder.js'
 import { utf8 } from '../../../src/core/util/bytes.js'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { pubackOf, putVarint, sizeOfVarint } from '../../../src/core/mqtt5/data-types.js'
 import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
-import { pubackOf, putVarint, sizeOfVarint } from '../../../src/core/mqtt5/layout.js'
 import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { concatBytes } from '../../../src/core/util/bytes.js'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { putVarint, sizeOfVarint } from '../../../src/core/mqtt5/data-types.js'
 import { decodePacket } from '../../../src/core/mqtt5/decode.js'
-import { putVarint, sizeOfVarint } from '../../../src/core/mqtt5/layout.js'
 import { PacketError } from '../../../src/core/mqtt5/packet-error.js'
 import type { Version } from '../../../src/core/mqtt5/packets.js'
 import { PublishDecoder } from '../../../src/core/mqtt5/publish-decoder.js'

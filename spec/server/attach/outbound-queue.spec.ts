@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ConnectionInfo, Done } from '../../../src/client/session/session.js'
-import type { Publish } from '../../../src/core/mqtt5/publish.js'
+import type { Publish } from '../../../src/core/mqtt5/packets.js'
 import { RequestRejectedError } from '../../../src/core/util/errors.js'
 import { type Handling, OutboundQueue } from '../../../src/server/attach/outbound-queue.js'
 import { CONNECTION } from '../../support/fake-session.js'

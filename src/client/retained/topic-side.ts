@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs'
-import type { Publish } from '../../core/mqtt5/publish.js'
+import type { Publish } from '../../core/mqtt5/packets.js'
 import { isPublishable, MAX_PUBLISHABLE_BYTES } from '../../core/mqtt5/topic.js'
 import { sameBytes, toHex, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'

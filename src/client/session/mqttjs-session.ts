@@ -1,5 +1,5 @@
 import type { IConnackPacket, IPublishPacket } from 'mqtt'
-import type { Publish } from '../../core/mqtt5/publish.js'
+import type { Publish } from '../../core/mqtt5/packets.js'
 import { keepable, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ConnectionRefusedError, PayloadError, type StateStoreError } from '../../core/util/errors.js'

@@ -1,6 +1,6 @@
 import type { IClientOptions, Packet } from 'mqtt'
-import { pubackOf } from '../../core/mqtt5/layout.js'
-import type { Publish } from '../../core/mqtt5/publish.js'
+import { pubackOf } from '../../core/mqtt5/data-types.js'
+import type { Publish } from '../../core/mqtt5/packets.js'
 import { envelopeOf, PublishEncoder, type Room } from '../../core/mqtt5/publish-encoder.js'
 import { afterIo } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'

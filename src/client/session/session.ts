@@ -1,4 +1,4 @@
-import type { Publish } from '../../core/mqtt5/publish.js'
+import type { Publish } from '../../core/mqtt5/packets.js'
 import type { RequestRejectedError, StateStoreError } from '../../core/util/errors.js'
 
 /** A message that arrived. */

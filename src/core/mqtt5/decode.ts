@@ -1,16 +1,24 @@
-import { decodeConnect } from './decode-connect.js'
-import {
-  decodeAcknowledgement,
-  decodeAuth,
-  decodeDisconnect,
-  decodeSubscribe,
-  decodeUnsubscribe,
-} from './decode-subscribe.js'
-import { contentOf, FIXED_FLAGS, startOfContent } from './layout.js'
-import { malformed, protocolError } from './packet-error.js'
+import { contentOf, FIXED_FLAGS, Reader, startOfContent } from './data-types.js'
+import { malformed, PacketError, protocolError } from './packet-error.js'
 import * as PACKET from './packet-types.js'
-import type { ClientPacket, Version } from './packets.js'
-import { Reader } from './reader.js'
+import type {
+  Acknowledgement,
+  Auth,
+  ClientPacket,
+  Connect,
+  Disconnect,
+  Qos,
+  Subscribe,
+  SubscriptionOptions,
+  SubscriptionRequest,
+  Unsubscribe,
+  Version,
+  Will,
+} from './packets.js'
+import { Carried, namedUserProperties } from './properties.js'
+import { NO_PAIRS, readProperties } from './property-table.js'
+import * as REASON from './reason-codes.js'
+import { checkTopicName, SHARE_PREFIX } from './topic.js'
 
 /**
  * Reads a packet of a client, all but PUBLISH, as strictly as the standard asks for; byte strings are views of the frame.
@@ -74,4 +82,211 @@ function decode(reader: Reader, first: number, version: Version): ClientPacket {
 function checkFlags(type: number, flags: number): void {
   const fixed = type === PACKET.pubrel || type === PACKET.subscribe || type === PACKET.unsubscribe ? FIXED_FLAGS : 0
   if (flags !== fixed && type !== PACKET.publish) throw malformed(`Flags ${flags} are reserved for packet type ${type}`)
+}
+
+/** Connect flags (MQTT 5.0, section 3.1.2.3). */
+const CONNECT_FLAG = {
+  reserved: 0b0000_0001,
+  cleanStart: 0b0000_0010,
+  will: 0b0000_0100,
+  willQos: 0b0001_1000,
+  willRetain: 0b0010_0000,
+  password: 0b0100_0000,
+  username: 0b1000_0000,
+} as const
+
+/** What a session that is not clean lives with MQTT 3.1.1, s: for ever. */
+const FOR_EVER = 0xffff_ffff
+const MOST_UINT16 = 0xffff
+
+/** Reads CONNECT (MQTT 5.0, section 3.1; MQTT 3.1.1, section 3.1). */
+function decodeConnect(reader: Reader): Connect {
+  const version = readVersion(reader)
+  const flags = readFlags(reader, version)
+  const cleanStart = (flags & CONNECT_FLAG.cleanStart) !== 0
+  const keepAlive = reader.uint16()
+  const properties = readProperties(reader, version, 'connect')
+  if (properties.authenticationData !== undefined && properties.authenticationMethod === undefined)
+    throw protocolError('There is authentication data, but no authentication method')
+  const clientId = reader.text()
+  // MQTT 3.1.1, section 3.1.3.1
+  if (version === 4 && clientId === '' && !cleanStart)
+    throw new PacketError(REASON.clientIdentifierNotValid, 'A client without an identifier wants to keep its session')
+  const will = (flags & CONNECT_FLAG.will) === 0 ? undefined : readWill(reader, version, flags)
+  return {
+    type: 'connect',
+    version,
+    cleanStart,
+    keepAlive,
+    clientId,
+    will,
+    username: (flags & CONNECT_FLAG.username) === 0 ? undefined : reader.text(),
+    password: (flags & CONNECT_FLAG.password) === 0 ? undefined : reader.binary(),
+    sessionExpiry: properties.sessionExpiry ?? (version === 4 && !cleanStart ? FOR_EVER : 0),
+    receiveMaximum: properties.receiveMaximum ?? MOST_UINT16,
+    maximumPacketSize: properties.maximumPacketSize,
+    topicAliasMaximum: properties.topicAliasMaximum ?? 0,
+    requestResponseInformation: properties.requestResponseInformation ?? false,
+    requestProblemInformation: properties.requestProblemInformation ?? true,
+    authenticationMethod: properties.authenticationMethod,
+    authenticationData: properties.authenticationData,
+    userProperties: properties.userProperties ?? NO_PAIRS,
+  }
+}
+
+/** MQTT 3.1 calls itself `MQIsdp`, with level 3. */
+function readVersion(reader: Reader): Version {
+  const name = reader.text()
+  const level = reader.byte()
+  if (name === 'MQTT' && (level === 4 || level === 5)) return level
+  throw new PacketError(
+    REASON.unsupportedProtocolVersion,
+    `The protocol is ${JSON.stringify(name.slice(0, 10))} level ${level}, not MQTT 3.1.1 or 5`,
+  )
+}
+
+function readFlags(reader: Reader, version: Version): number {
+  const flags = reader.byte()
+  if ((flags & CONNECT_FLAG.reserved) !== 0) throw malformed('The reserved flag of CONNECT is set')
+  if ((flags & CONNECT_FLAG.willQos) === CONNECT_FLAG.willQos) throw malformed('The QoS of the will is 3')
+  const ofWill = flags & (CONNECT_FLAG.willQos | CONNECT_FLAG.willRetain)
+  if ((flags & CONNECT_FLAG.will) === 0 && ofWill !== 0) throw malformed('There are flags for a will, but no will')
+  // MQTT 3.1.1, section 3.1.2.9
+  if (version === 4 && (flags & (CONNECT_FLAG.username | CONNECT_FLAG.password)) === CONNECT_FLAG.password)
+    throw malformed('There is a password, but no user name')
+  return flags
+}
+
+function willQosOf(flags: number): Qos {
+  const qos = (flags & CONNECT_FLAG.willQos) >> 3
+  return qos === 0 ? 0 : qos === 1 ? 1 : 2
+}
+
+function readWill(reader: Reader, version: Version, flags: number): Will {
+  const carried = new Carried()
+  const properties = readProperties(reader, version, 'will', carried)
+  const end = reader.at
+  const topic = reader.text()
+  checkTopicName(topic)
+  const { responseTopic, userProperties = NO_PAIRS } = properties
+  if (responseTopic !== undefined) checkTopicName(responseTopic)
+  return {
+    topic,
+    payload: reader.binary(),
+    qos: willQosOf(flags),
+    retain: (flags & CONNECT_FLAG.willRetain) !== 0,
+    delay: properties.willDelay ?? 0,
+    messageExpiry: properties.messageExpiry,
+    responseTopic,
+    correlationData: properties.correlationData,
+    userProperties: namedUserProperties(userProperties),
+    carried: carried.of(reader.bytes, end),
+  }
+}
+
+/** As many filters are read of one packet: each costs far more time than its bytes. */
+const MAX_FILTERS = 10_000
+
+/** Reads SUBSCRIBE (MQTT 5.0, section 3.8). */
+function decodeSubscribe(reader: Reader, version: Version): Subscribe {
+  const packetId = readPacketId(reader)
+  const { subscriptionId, userProperties = NO_PAIRS } = readProperties(reader, version, 'subscribe')
+  const subscriptions: SubscriptionRequest[] = []
+  while (reader.left > 0) {
+    checkCount(subscriptions.length)
+    subscriptions.push(readSubscription(reader, version))
+  }
+  if (subscriptions.length === 0) throw protocolError('SUBSCRIBE has no topic filter')
+  return { type: 'subscribe', packetId, subscriptionId, userProperties, subscriptions }
+}
+
+/** Reads UNSUBSCRIBE (MQTT 5.0, section 3.10). */
+function decodeUnsubscribe(reader: Reader, version: Version): Unsubscribe {
+  const packetId = readPacketId(reader)
+  const { userProperties = NO_PAIRS } = readProperties(reader, version, 'unsubscribe')
+  const filters: string[] = []
+  while (reader.left > 0) {
+    checkCount(filters.length)
+    filters.push(reader.text())
+  }
+  if (filters.length === 0) throw protocolError('UNSUBSCRIBE has no topic filter')
+  return { type: 'unsubscribe', packetId, userProperties, filters }
+}
+
+function checkCount(before: number): void {
+  if (before >= MAX_FILTERS)
+    throw new PacketError(REASON.quotaExceeded, `A packet has more than ${MAX_FILTERS} topic filters`)
+}
+
+function readSubscription(reader: Reader, version: Version): SubscriptionRequest {
+  const filter = reader.text()
+  const { qos, noLocal, retainAsPublished, retainHandling } = optionsOf(reader.byte(), version)
+  if (noLocal && filter.startsWith(SHARE_PREFIX)) throw protocolError('No Local is set on a shared subscription')
+  return { filter, qos, noLocal, retainAsPublished, retainHandling }
+}
+
+/** Section 3.8.3.1; with MQTT 3.1.1 (section 3.8.3) all bits but those of the QoS are reserved. */
+function optionsOf(bits: number, version: Version): SubscriptionOptions {
+  if (bits >> (version === 5 ? 6 : 2) !== 0) throw malformed('Reserved bits of subscription options are set')
+  const retainHandling = (bits >> 4) & 0b11
+  if (retainHandling === 3) throw protocolError('Retain Handling is 3')
+  return {
+    qos: qosOf(bits & 0b11),
+    noLocal: (bits & 0b100) !== 0,
+    retainAsPublished: (bits & 0b1000) !== 0,
+    retainHandling: retainHandling === 0 ? 0 : retainHandling === 1 ? 1 : 2,
+  }
+}
+
+function qosOf(bits: number): Qos {
+  if (bits === 3) throw protocolError('The maximum QoS of a subscription is 3')
+  return bits === 0 ? 0 : bits === 1 ? 1 : 2
+}
+
+/** Reads PUBACK, PUBREC, PUBREL or PUBCOMP (MQTT 5.0, sections 3.4 to 3.7). What is left out at the end has its default. */
+function decodeAcknowledgement(reader: Reader, type: Acknowledgement['type'], version: Version): Acknowledgement {
+  const packetId = readPacketId(reader)
+  if (version === 4 || reader.left === 0) return { type, packetId, reasonCode: REASON.success }
+  const reasonCode = readReason(reader, type)
+  if (reader.left === 0) return { type, packetId, reasonCode }
+  const { reasonString, userProperties } = readProperties(reader, version, type)
+  return { type, packetId, reasonCode, reasonString, userProperties }
+}
+
+/** Reads DISCONNECT (MQTT 5.0, section 3.14). What is left out at the end has its default. */
+function decodeDisconnect(reader: Reader, version: Version): Disconnect {
+  const type = 'disconnect'
+  if (version === 4 || reader.left === 0) return { type, reasonCode: REASON.success }
+  const reasonCode = readReason(reader, type)
+  if (reader.left === 0) return { type, reasonCode }
+  const { sessionExpiry, reasonString, userProperties, serverReference } = readProperties(reader, version, type)
+  // Section 3.14.2.2.5
+  if (serverReference !== undefined) throw protocolError('A client refers to another server')
+  return { type, reasonCode, sessionExpiry, reasonString, userProperties }
+}
+
+/** Reads AUTH (MQTT 5.0, section 3.15). */
+function decodeAuth(reader: Reader): Auth {
+  const type = 'auth'
+  // Left out it would be success (section 3.15.2.1), which is not for a client to say.
+  const reasonCode = readReason(reader, type)
+  const properties = readProperties(reader, 5, type)
+  const { authenticationMethod, authenticationData, reasonString, userProperties } = properties
+  if (authenticationMethod === undefined) throw protocolError('AUTH has no authentication method')
+  return { type, reasonCode, authenticationMethod, authenticationData, reasonString, userProperties }
+}
+
+/** Reads a packet identifier, which is not 0 (MQTT 5.0, section 2.2.1). */
+function readPacketId(reader: Reader): number {
+  const packetId = reader.uint16()
+  if (packetId === 0) throw protocolError('The packet identifier is 0')
+  return packetId
+}
+
+/** Reads a reason code, one of those a client may send in a packet of this type. */
+function readReason(reader: Reader, type: REASON.ReasonedType): REASON.ReasonCode {
+  const code = reader.byte()
+  const known = REASON.CLIENT_REASONS[type].find((one: REASON.ReasonCode) => one === code)
+  if (known === undefined) throw protocolError(`A client must not send reason code ${code} in ${type}`)
+  return known
 }

@@ -1,11 +1,9 @@
-import { FIXED_FLAGS, LONGEST_HEADER, putVarint, sizeOfVarint } from './layout.js'
-import { type PacketType, TYPES } from './packet-type.js'
+import { FIXED_FLAGS, LONGEST_HEADER, putVarint, sizeOfVarint, Writer } from './data-types.js'
+import { type PacketType, TYPES } from './packet-types.js'
 import type { Acknowledgement, Connack, ServerPacket, SubscriptionAcknowledgement, Version } from './packets.js'
-import { FIRST_FAILURE } from './reason-code.js'
+import { writeProperties } from './property-table.js'
 import * as REASON from './reason-codes.js'
-import { returnCodeOf } from './return-code.js'
-import { writeProperties } from './write-properties.js'
-import { Writer } from './writer.js'
+import { FIRST_FAILURE, returnCodeOf } from './reason-codes.js'
 
 /** Memory to begin with for a packet, bytes. */
 const USUAL_SIZE = 64

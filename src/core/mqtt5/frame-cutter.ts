@@ -1,4 +1,4 @@
-import { endOfPacket, PUBACK_SIZE, uint16, viewOf } from './layout.js'
+import { endOfPacket, PUBACK_SIZE, uint16, viewOf } from './data-types.js'
 import { malformed, PacketError } from './packet-error.js'
 import * as PACKET from './packet-types.js'
 import * as REASON from './reason-codes.js'

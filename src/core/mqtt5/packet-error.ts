@@ -1,5 +1,5 @@
 import { StateStoreError } from '../util/errors.js'
-import type { ReasonCode } from './reason-code.js'
+import type { ReasonCode } from './reason-codes.js'
 import * as REASON from './reason-codes.js'
 
 /**

@@ -16,3 +16,25 @@ export const pingreq = 12
 export const pingresp = 13
 export const disconnect = 14
 export const auth = 15
+
+/** Packet types by name. */
+export const TYPES = {
+  connect,
+  connack,
+  publish,
+  puback,
+  pubrec,
+  pubrel,
+  pubcomp,
+  subscribe,
+  suback,
+  unsubscribe,
+  unsuback,
+  pingreq,
+  pingresp,
+  disconnect,
+  auth,
+} as const
+
+/** Name of a packet type. */
+export type PacketType = keyof typeof TYPES

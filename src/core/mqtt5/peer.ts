@@ -1,5 +1,5 @@
-import type { Content } from './publish.js'
-import type { ReasonCode } from './reason-code.js'
+import type { Content } from './packets.js'
+import type { ReasonCode } from './reason-codes.js'
 
 /** One that has to keep to quotas, with all its connections. */
 export interface ClientAccount {

@@ -1,114 +1,105 @@
-import { type PacketType, TYPES } from './packet-type.js'
-import type { UserProperties } from './packets.js'
-import * as PROPERTY from './property-ids.js'
+import { concatBytes } from '../util/bytes.js'
+import { viewOf } from './data-types.js'
+import { PacketError } from './packet-error.js'
+import type { PropertiesByName, UserProperties } from './packets.js'
+import * as REASON from './reason-codes.js'
 
-/** What has properties: a packet, or the will of a CONNECT. */
-export type Holder = PacketType | 'will'
+// One export each, so that a client carries those alone that it names.
+// Property identifiers (MQTT 5.0, section 2.2.2.2).
 
-// Packet type 0 does not exist.
-const bitOf = (holder: Holder): number => 1 << (holder === 'will' ? 0 : TYPES[holder])
-const bits = (...holders: Holder[]): number => holders.reduce((sum, holder) => sum | bitOf(holder), 0)
+export const payloadFormat = 0x01
+export const messageExpiry = 0x02
+export const contentType = 0x03
+export const responseTopic = 0x08
+export const correlationData = 0x09
+export const subscriptionId = 0x0b
+export const sessionExpiry = 0x11
+export const assignedClientId = 0x12
+export const serverKeepAlive = 0x13
+export const authenticationMethod = 0x15
+export const authenticationData = 0x16
+export const requestProblemInformation = 0x17
+export const willDelay = 0x18
+export const requestResponseInformation = 0x19
+export const responseInformation = 0x1a
+export const serverReference = 0x1c
+export const reasonString = 0x1f
+export const receiveMaximum = 0x21
+export const topicAliasMaximum = 0x22
+export const topicAlias = 0x23
+export const maximumQos = 0x24
+export const retainAvailable = 0x25
+export const userProperties = 0x26
+export const maximumPacketSize = 0x27
+export const wildcardSubscriptionAvailable = 0x28
+export const subscriptionIdsAvailable = 0x29
+export const sharedSubscriptionAvailable = 0x2a
 
-const message = bits('publish', 'will')
-const answer = bits('connack', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'suback', 'unsuback', 'disconnect', 'auth')
+/** User properties by name, as they are put together. */
+export type Named = Record<string, string | string[]>
+
+// No name is special below it, `__proto__` neither; `Object.create(null)` itself would make slow objects.
+const PROTOTYPE: object = Object.freeze(Object.create(null))
+
+/** No user properties, shared. */
+export const NO_USER_PROPERTIES: PropertiesByName = Object.freeze(Object.create(PROTOTYPE))
+
+/** An object for user properties. */
+export const newUserProperties = (): Named => Object.create(PROTOTYPE)
+
+/** Throws when a packet has more user properties than are read. */
+export function checkUserProperties(count: number, most: number): void {
+  if (count > most) throw new PacketError(REASON.quotaExceeded, `A packet has more than ${most} user properties`)
+}
+
+/** Adds one; a name may come more than once (MQTT 5.0, section 3.3.2.3.7), and as often as the packet has room. */
+export function addUserProperty(properties: Named, name: string, value: string): void {
+  const before = properties[name]
+  if (before === undefined) properties[name] = value
+  else if (typeof before === 'string') properties[name] = [before, value]
+  else before.push(value)
+}
+
+/** User properties by name, of a list. */
+export function namedUserProperties(pairs: UserProperties): PropertiesByName {
+  if (pairs.length === 0) return NO_USER_PROPERTIES
+  const named = newUserProperties()
+  for (const [name, value] of pairs) addUserProperty(named, name, value)
+  return named
+}
+
+const NOTHING = new Uint8Array(0)
 
 /**
- * The properties of MQTT 5.0, section 2.2.2.2: type, and the packets that may have it. `bit` and `flag` are a byte of 0 or 1;
- * what is `positive` is not 0.
+ * Collects of a block of properties what is passed on with a message: a view as long as that is in one piece, else one
+ * copy. Used for one block after another.
  */
-const PROPERTIES = [
-  { name: 'payloadFormat', id: PROPERTY.payloadFormat, type: 'bit', in: message },
-  { name: 'messageExpiry', id: PROPERTY.messageExpiry, type: 'uint32', in: message },
-  { name: 'contentType', id: PROPERTY.contentType, type: 'text', in: message },
-  { name: 'responseTopic', id: PROPERTY.responseTopic, type: 'text', in: message },
-  { name: 'correlationData', id: PROPERTY.correlationData, type: 'binary', in: message },
-  {
-    name: 'subscriptionId',
-    id: PROPERTY.subscriptionId,
-    type: 'varint',
-    in: bits('publish', 'subscribe'),
-    positive: true,
-  },
-  { name: 'sessionExpiry', id: PROPERTY.sessionExpiry, type: 'uint32', in: bits('connect', 'connack', 'disconnect') },
-  { name: 'assignedClientId', id: PROPERTY.assignedClientId, type: 'text', in: bits('connack') },
-  { name: 'serverKeepAlive', id: PROPERTY.serverKeepAlive, type: 'uint16', in: bits('connack') },
-  {
-    name: 'authenticationMethod',
-    id: PROPERTY.authenticationMethod,
-    type: 'text',
-    in: bits('connect', 'connack', 'auth'),
-  },
-  {
-    name: 'authenticationData',
-    id: PROPERTY.authenticationData,
-    type: 'binary',
-    in: bits('connect', 'connack', 'auth'),
-  },
-  { name: 'requestProblemInformation', id: PROPERTY.requestProblemInformation, type: 'flag', in: bits('connect') },
-  { name: 'willDelay', id: PROPERTY.willDelay, type: 'uint32', in: bits('will') },
-  { name: 'requestResponseInformation', id: PROPERTY.requestResponseInformation, type: 'flag', in: bits('connect') },
-  { name: 'responseInformation', id: PROPERTY.responseInformation, type: 'text', in: bits('connack') },
-  { name: 'serverReference', id: PROPERTY.serverReference, type: 'text', in: bits('connack', 'disconnect') },
-  { name: 'reasonString', id: PROPERTY.reasonString, type: 'text', in: answer },
-  {
-    name: 'receiveMaximum',
-    id: PROPERTY.receiveMaximum,
-    type: 'uint16',
-    in: bits('connect', 'connack'),
-    positive: true,
-  },
-  { name: 'topicAliasMaximum', id: PROPERTY.topicAliasMaximum, type: 'uint16', in: bits('connect', 'connack') },
-  { name: 'topicAlias', id: PROPERTY.topicAlias, type: 'uint16', in: bits('publish'), positive: true },
-  { name: 'maximumQos', id: PROPERTY.maximumQos, type: 'bit', in: bits('connack') },
-  { name: 'retainAvailable', id: PROPERTY.retainAvailable, type: 'flag', in: bits('connack') },
-  {
-    name: 'userProperties',
-    id: PROPERTY.userProperties,
-    type: 'pair',
-    in: message | answer | bits('connect', 'subscribe', 'unsubscribe'),
-  },
-  {
-    name: 'maximumPacketSize',
-    id: PROPERTY.maximumPacketSize,
-    type: 'uint32',
-    in: bits('connect', 'connack'),
-    positive: true,
-  },
-  {
-    name: 'wildcardSubscriptionAvailable',
-    id: PROPERTY.wildcardSubscriptionAvailable,
-    type: 'flag',
-    in: bits('connack'),
-  },
-  { name: 'subscriptionIdsAvailable', id: PROPERTY.subscriptionIdsAvailable, type: 'flag', in: bits('connack') },
-  { name: 'sharedSubscriptionAvailable', id: PROPERTY.sharedSubscriptionAvailable, type: 'flag', in: bits('connack') },
-] as const
+export class Carried {
+  #from = 0
+  /** What lies between two properties that are not passed on. */
+  #pieces: [from: number, to: number][] | undefined
 
-/** A row of the table of properties. */
-export type Property = (typeof PROPERTIES)[number]
+  /** A block begins here. */
+  begin(at: number): void {
+    this.#from = at
+    this.#pieces = undefined
+  }
 
-interface ValueOf {
-  bit: number
-  flag: boolean
-  uint16: number
-  uint32: number
-  varint: number
-  text: string
-  binary: Uint8Array
-  pair: UserProperties
+  /** A property is not passed on. */
+  skip(from: number, to: number): void {
+    if (from > this.#from) {
+      this.#pieces ??= []
+      this.#pieces.push([this.#from, from])
+    }
+    this.#from = to
+  }
+
+  /** All but what was skipped. @param end - of the block */
+  of(bytes: Uint8Array, end: number): Uint8Array {
+    const last = end > this.#from ? viewOf(bytes, this.#from, end) : NOTHING
+    if (this.#pieces === undefined) return last
+    const pieces = this.#pieces.map(([from, to]) => viewOf(bytes, from, to))
+    const [only] = pieces
+    return only !== undefined && pieces.length === 1 && last.length === 0 ? only : concatBytes([...pieces, last])
+  }
 }
-
-/** Properties by name; what is absent is `undefined`. */
-export type Properties = { [P in Property as P['name']]?: ValueOf[P['type']] | undefined }
-
-const byIdentifier: (Property | undefined)[] = []
-for (const property of PROPERTIES) byIdentifier[property.id] = property
-
-/** The property of an identifier, if there is one and its holder may have it. */
-export function propertyOf(identifier: number, holder: Holder): Property | undefined {
-  const property = byIdentifier[identifier]
-  return property !== undefined && (property.in & bitOf(holder)) !== 0 ? property : undefined
-}
-
-/** All properties that a holder may have. */
-export const propertiesIn = (holder: Holder): Property[] => PROPERTIES.filter(row => (row.in & bitOf(holder)) !== 0)

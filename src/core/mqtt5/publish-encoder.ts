@@ -1,9 +1,8 @@
 import { ArgumentError } from '../util/errors.js'
-import { FLAG, LARGEST_VARINT, putUint16, putVarint, sizeOfVarint, viewOf } from './layout.js'
+import { FLAG, LARGEST_VARINT, putUint16, putVarint, sizeOfVarint, viewOf, Writer } from './data-types.js'
 import * as PACKET from './packet-types.js'
-import * as PROPERTY from './property-ids.js'
-import type { Content, Envelope, PropertiesByName } from './publish.js'
-import { Writer } from './writer.js'
+import type { Content, Envelope, PropertiesByName } from './packets.js'
+import * as PROPERTY from './properties.js'
 
 /** Memory that packets are written to. A view of it for each of them would cost more than to write it. */
 export interface Room {

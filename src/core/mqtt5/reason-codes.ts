@@ -1,3 +1,5 @@
+import type * as REASON from './reason-codes.js'
+
 // One export each, so that a client carries those alone that it names.
 // MQTT 5.0, section 2.4; codes from 0x80 are failures.
 
@@ -44,3 +46,67 @@ export const connectionRateExceeded = 0x9f
 export const maximumConnectTime = 0xa0
 export const subscriptionIdentifiersNotSupported = 0xa1
 export const wildcardSubscriptionsNotSupported = 0xa2
+
+/** A reason code as a number. */
+export type ReasonCode = Extract<(typeof REASON)[keyof typeof REASON], number>
+
+/** Reason codes from here on are failures (MQTT 5.0, section 2.4). */
+export const FIRST_FAILURE = 0x80
+
+/** Return codes of MQTT 3.1.1 (section 3.2.2.3) for those of MQTT 5.0; what has none is said to be unavailable. */
+const RETURN_CODES: Partial<Record<ReasonCode, number>> = {
+  [success]: 0,
+  [unsupportedProtocolVersion]: 1,
+  [clientIdentifierNotValid]: 2,
+  [badUserNameOrPassword]: 4,
+  [badAuthenticationMethod]: 4,
+  [notAuthorized]: 5,
+  [banned]: 5,
+}
+const SERVER_UNAVAILABLE = 3
+
+/** The return code of a CONNACK of MQTT 3.1.1. */
+export function returnCodeOf(code: ReasonCode): number {
+  return RETURN_CODES[code] ?? SERVER_UNAVAILABLE
+}
+
+/** What a client says when it acknowledges a PUBLISH (MQTT 5.0, sections 3.4.2.1 and 3.5.2.1). */
+const OF_PUBLISH = [
+  success,
+  noMatchingSubscribers,
+  unspecifiedError,
+  implementationSpecificError,
+  notAuthorized,
+  topicNameInvalid,
+  packetIdentifierInUse,
+  quotaExceeded,
+  payloadFormatInvalid,
+] as const
+
+/** Codes that a client may send, by packet type (MQTT 5.0, sections 3.4 to 3.7, 3.14 and 3.15). */
+export const CLIENT_REASONS = {
+  puback: OF_PUBLISH,
+  pubrec: OF_PUBLISH,
+  pubrel: [success, packetIdentifierNotFound],
+  pubcomp: [success, packetIdentifierNotFound],
+  disconnect: [
+    success,
+    disconnectWithWill,
+    unspecifiedError,
+    malformedPacket,
+    protocolError,
+    implementationSpecificError,
+    topicNameInvalid,
+    receiveMaximumExceeded,
+    topicAliasInvalid,
+    packetTooLarge,
+    messageRateTooHigh,
+    quotaExceeded,
+    administrativeAction,
+    payloadFormatInvalid,
+  ],
+  auth: [continueAuthentication, reAuthenticate],
+} as const satisfies Record<string, readonly number[]>
+
+/** A packet in which a client gives a reason. */
+export type ReasonedType = keyof typeof CLIENT_REASONS

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Publish } from '../../core/mqtt5/publish.js'
+import type { Publish } from '../../core/mqtt5/packets.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
 import type { Visits } from '../../node/net/visitors.js'
 import { BrokerCore } from './core/broker-core.js'

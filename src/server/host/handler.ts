@@ -1,6 +1,6 @@
 import type { Subject } from 'rxjs'
+import type { Incoming } from '../../core/mqtt5/packets.js'
 import type { Client, Refusal } from '../../core/mqtt5/peer.js'
-import type { Incoming } from '../../core/mqtt5/publish.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import type { Cut } from '../../node/net/cuts.js'

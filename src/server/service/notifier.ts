@@ -1,5 +1,5 @@
+import type { Content } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
-import type { Content } from '../../core/mqtt5/publish.js'
 import { encodeNotification } from '../../core/protocol/notifications.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
 import type { Dialect } from '../../core/protocol/replies.js'

@@ -1,5 +1,5 @@
+import type { Content, Incoming, Publish } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
-import type { Content, Incoming, Publish } from '../../core/mqtt5/publish.js'
 import type { Dialect, Reply } from '../../core/protocol/replies.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { Owner } from '../engine/entry.js'

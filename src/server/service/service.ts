@@ -1,4 +1,4 @@
-import type { Incoming, PropertiesByName } from '../../core/mqtt5/publish.js'
+import type { Incoming, PropertiesByName } from '../../core/mqtt5/packets.js'
 import type { Command } from '../../core/protocol/commands.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { type Dialect, encodeReply, type Reply } from '../../core/protocol/replies.js'

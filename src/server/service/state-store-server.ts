@@ -1,6 +1,6 @@
 import type { Subject } from 'rxjs'
+import type { Content, Incoming } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
-import type { Content, Incoming } from '../../core/mqtt5/publish.js'
 import type { Command } from '../../core/protocol/commands.js'
 import { CONTENT_TYPE } from '../../core/protocol/properties.js'
 import type { Reply } from '../../core/protocol/replies.js'

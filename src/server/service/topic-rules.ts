@@ -1,5 +1,5 @@
+import type { Incoming } from '../../core/mqtt5/packets.js'
 import type { Client, Refusal } from '../../core/mqtt5/peer.js'
-import type { Incoming } from '../../core/mqtt5/publish.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { INVOKE_TOPIC, isAllowedResponseTopic } from '../../core/protocol/topics.js'
 import { isResponseTopic, maySubscribe, publishRefusal, ResponseTopics, type TopicRights } from './access.js'

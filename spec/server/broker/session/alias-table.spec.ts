@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { InboundPublish } from '../../../../src/core/mqtt5/publish.js'
+import type { InboundPublish } from '../../../../src/core/mqtt5/packets.js'
 import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
 import { Budget } from '../../../../src/server/broker/limits/budget.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'

@@ -1,4 +1,4 @@
-import { MOST_USER_PROPERTIES } from '../../../core/mqtt5/user-properties.js'
+import { MOST_USER_PROPERTIES } from '../../../core/mqtt5/data-types.js'
 
 /** How much one may have. `Infinity` for any number. */
 export interface AccountQuotas {

@@ -1,5 +1,4 @@
-import type { Qos } from '../../../core/mqtt5/packets.js'
-import type { Content } from '../../../core/mqtt5/publish.js'
+import type { Content, Qos } from '../../../core/mqtt5/packets.js'
 import { keepable } from '../../../core/util/bytes.js'
 import { OVERHEAD } from '../limits/limits.js'
 

@@ -1,6 +1,6 @@
-import { startOfContent, uint16 } from '../../../core/mqtt5/layout.js'
+import { startOfContent, uint16 } from '../../../core/mqtt5/data-types.js'
 import type { Connack, Connect, Disconnect, ServerPacket, Version } from '../../../core/mqtt5/packets.js'
-import type { ReasonCode } from '../../../core/mqtt5/reason-code.js'
+import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { LIMIT } from '../limits/limits.js'
 import type { Refused } from './handler.js'

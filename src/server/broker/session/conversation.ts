@@ -5,12 +5,12 @@ import type {
   Acknowledgement,
   Auth,
   ClientPacket,
+  Content,
   Disconnect,
   ServerPacket,
   Version,
 } from '../../../core/mqtt5/packets.js'
 import type { Client } from '../../../core/mqtt5/peer.js'
-import type { Content } from '../../../core/mqtt5/publish.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { LIMIT } from '../limits/limits.js'
 import type { Accounts } from './accounts.js'

@@ -1,7 +1,6 @@
-import type { Connect } from '../../../core/mqtt5/packets.js'
+import type { Connect, Incoming } from '../../../core/mqtt5/packets.js'
 import type { Client, Refusal } from '../../../core/mqtt5/peer.js'
-import type { Incoming } from '../../../core/mqtt5/publish.js'
-import type { ReasonCode } from '../../../core/mqtt5/reason-code.js'
+import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import type { Cut } from '../../../node/net/cuts.js'
 import type { Link } from './link.js'
 

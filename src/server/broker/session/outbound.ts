@@ -1,6 +1,5 @@
 import { encodePacket } from '../../../core/mqtt5/encode.js'
-import type { Connect, ServerPacket, Version } from '../../../core/mqtt5/packets.js'
-import type { Envelope } from '../../../core/mqtt5/publish.js'
+import type { Connect, Envelope, ServerPacket, Version } from '../../../core/mqtt5/packets.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { LIMIT } from '../limits/limits.js'
 import type { Delivery } from '../routing/delivery.js'

@@ -1,7 +1,7 @@
 import { malformed } from '../../../core/mqtt5/packet-error.js'
 import type { Subscribe, SubscriptionRequest, Unsubscribe } from '../../../core/mqtt5/packets.js'
 import type { Client } from '../../../core/mqtt5/peer.js'
-import type { ReasonCode } from '../../../core/mqtt5/reason-code.js'
+import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { isTopicFilter } from '../../../core/mqtt5/topic.js'
 import { LIMIT } from '../limits/limits.js'

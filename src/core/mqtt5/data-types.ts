@@ -1,0 +1,272 @@
+import { fromUtf8, putAscii } from '../util/bytes.js'
+import { ArgumentError } from '../util/errors.js'
+import { malformed } from './packet-error.js'
+import * as PACKET from './packet-types.js'
+import type { Version } from './packets.js'
+
+/** Bits of the first byte of a PUBLISH (MQTT 5.0, section 3.3.1). */
+export const FLAG = { retain: 0b0001, qos: 0b0110, qos1: 0b0010, dup: 0b1000 } as const
+
+/** The low half of the first byte of PUBREL, SUBSCRIBE and UNSUBSCRIBE (MQTT 5.0, section 2.1.3). */
+export const FIXED_FLAGS = 0b0010
+
+/** A variable byte integer has at most so many bytes (MQTT 5.0, section 1.5.5). */
+export const LONGEST_VARINT = 4
+
+/** What a variable byte integer can hold. */
+export const LARGEST_VARINT = 0xfff_ffff
+
+/** Type and length of a packet (MQTT 5.0, section 2.1.4), at most, bytes. */
+export const LONGEST_HEADER = 1 + LONGEST_VARINT
+
+/** Writes 16 bits at a place; returns the place after them. */
+export function putUint16(bytes: Uint8Array, at: number, value: number): number {
+  bytes[at] = value >> 8
+  bytes[at + 1] = value
+  return at + 2
+}
+
+/** Reads 16 bits. */
+export const uint16 = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+
+/** Writes a variable byte integer (MQTT 5.0, section 1.5.5); returns the place after it. */
+export function putVarint(bytes: Uint8Array, at: number, value: number): number {
+  let place = at
+  let rest = value
+  while (rest > 127) {
+    bytes[place++] = (rest & 127) | 128
+    rest >>>= 7
+  }
+  bytes[place++] = rest
+  return place
+}
+
+/** Bytes a variable byte integer takes. */
+export function sizeOfVarint(value: number): number {
+  let size = 1
+  for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++
+  return size
+}
+
+/**
+ * Where the packet that begins at a place ends: `undefined` when the bytes end before that is known, `Infinity` when its
+ * length is malformed.
+ */
+export function endOfPacket(bytes: Uint8Array, start: number): number | undefined {
+  let length = 0
+  for (let i = 1; i < LONGEST_HEADER; i++) {
+    const byte = bytes[start + i]
+    if (byte === undefined) return undefined
+    length |= (byte & 127) << (7 * (i - 1))
+    if (byte < 128) return start + i + 1 + length
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+/** Where the content of a packet begins, after its type and length. */
+export function startOfContent(frame: Uint8Array): number {
+  let at = 1
+  while (at < LONGEST_HEADER && (frame[at] ?? 0) > 127) at++
+  return at + 1
+}
+
+/** A packet that needs but one byte for its length has fewer bytes. */
+const SMALL = 130
+
+/**
+ * Where the content of a packet begins. Throws unless the packet is as long as it says, and, with MQTT 5, says so in no more
+ * bytes than it takes (MQTT 5.0, section 1.5.5).
+ */
+export function contentOf(frame: Uint8Array, version: Version): number {
+  if (frame[1] === frame.length - 2 && frame.length < SMALL) return 2
+  if (endOfPacket(frame, 0) !== frame.length) throw malformed('A packet is not as long as it says')
+  const at = startOfContent(frame)
+  if (version === 5 && at > 2 && frame[at - 1] === 0) throw malformed('The length of a packet has too many bytes')
+  return at
+}
+
+/** Some of the bytes, no copy; faster than `subarray`, and never a Buffer. */
+export const viewOf = (bytes: Uint8Array, from: number, to: number): Uint8Array =>
+  new Uint8Array(bytes.buffer, bytes.byteOffset + from, to - from)
+
+/** Size of a PUBACK with success, bytes. */
+export const PUBACK_SIZE = 4
+
+/** Writes a PUBACK with success (MQTT 5.0, section 3.4) to a place. */
+export function putPuback(bytes: Uint8Array, at: number, packetId: number): void {
+  bytes[at] = PACKET.puback << 4
+  bytes[at + 1] = 2
+  putUint16(bytes, at + 2, packetId)
+}
+
+/** PUBACK with success. */
+export function pubackOf(packetId: number): Uint8Array {
+  const bytes = new Uint8Array(PUBACK_SIZE)
+  putPuback(bytes, 0, packetId)
+  return bytes
+}
+
+/** What may be done with a text before it is taken: throws when it is not what it should be. */
+export type Check = (text: string) => void
+
+/** Text of bytes: well-formed UTF-8 without U+0000; a byte order mark is part of it (MQTT 5.0, section 1.5.4). */
+export function textOf(bytes: Uint8Array, at: number, length: number): string {
+  if (length === 0) return ''
+  const text = decoded(viewOf(bytes, at, at + length))
+  if (text.includes('\0')) throw malformed('A text has U+0000 in it')
+  return text
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return fromUtf8(bytes)
+  } catch (cause) {
+    throw malformed('A text is not well-formed UTF-8', { cause })
+  }
+}
+
+/** As many user properties are read of one packet unless somebody says otherwise: each costs far more time and memory than its bytes. */
+export const MOST_USER_PROPERTIES = 1_000
+
+/** Reads the data types of MQTT 5.0, section 1.5, one after another. What runs past the end is malformed. */
+export class Reader {
+  bytes: Uint8Array
+  at: number
+  end: number
+  /** More of them in one packet are refused. */
+  mostUserProperties = MOST_USER_PROPERTIES
+
+  /** @param at - place in the bytes to begin at; default the first */
+  constructor(bytes: Uint8Array = new Uint8Array(0), at = 0) {
+    this.bytes = bytes
+    this.at = at
+    this.end = bytes.length
+  }
+
+  /** How many bytes are to come. */
+  get left(): number {
+    return this.end - this.at
+  }
+
+  /** Where the next bytes begin, so many. */
+  take(length: number): number {
+    const at = this.at
+    if (at + length > this.end) throw malformed('A field runs past the end of what it is in')
+    this.at = at + length
+    return at
+  }
+
+  byte(): number {
+    return this.bytes[this.take(1)] ?? 0
+  }
+
+  uint16(): number {
+    return uint16(this.bytes, this.take(2))
+  }
+
+  uint32(): number {
+    return this.uint16() * 0x1_0000 + this.uint16()
+  }
+
+  /** Section 1.5.5: at most four bytes, and no more than it takes. */
+  varint(): number {
+    let value = 0
+    for (let i = 0; i < LONGEST_VARINT; i++) {
+      const byte = this.byte()
+      if (byte === 0 && i > 0) break
+      value |= (byte & 127) << (7 * i)
+      if (byte < 128) return value
+    }
+    throw malformed('A variable byte integer has more bytes than it may have')
+  }
+
+  binary(): Uint8Array {
+    const length = this.uint16()
+    const at = this.take(length)
+    return viewOf(this.bytes, at, at + length)
+  }
+
+  text(): string {
+    const length = this.uint16()
+    return textOf(this.bytes, this.take(length), length)
+  }
+
+  /** Everything has been read. */
+  finish(): void {
+    if (this.left > 0) throw malformed('There are bytes left over at the end of the packet')
+  }
+}
+
+const encoder = new TextEncoder()
+
+/** MQTT 5.0, sections 1.5.4 and 1.5.6. */
+const LONGEST_FIELD = 65_535
+
+/** Writes the data types of MQTT 5.0, section 1.5, one after another, to memory that grows. */
+export class Writer {
+  bytes: Uint8Array
+  at = 0
+
+  /** @param size - memory to begin with, bytes */
+  constructor(size: number) {
+    this.bytes = new Uint8Array(size)
+  }
+
+  byte(value: number): void {
+    this.reserve(1)
+    this.bytes[this.at++] = value
+  }
+
+  uint16(value: number): void {
+    this.reserve(2)
+    this.at = putUint16(this.bytes, this.at, value)
+  }
+
+  uint32(value: number): void {
+    this.uint16(value >>> 16)
+    this.uint16(value & 0xffff)
+  }
+
+  varint(value: number): void {
+    this.reserve(sizeOfVarint(value))
+    this.at = putVarint(this.bytes, this.at, value)
+  }
+
+  /** Bytes as they are. */
+  raw(bytes: Uint8Array): void {
+    this.reserve(bytes.length)
+    this.bytes.set(bytes, this.at)
+    this.at += bytes.length
+  }
+
+  /** Bytes with their length. Throws {@link ArgumentError} beyond 65,535. */
+  binary(bytes: Uint8Array): void {
+    checkField(bytes.length)
+    this.uint16(bytes.length)
+    this.raw(bytes)
+  }
+
+  /** Throws {@link ArgumentError} beyond 65,535 bytes. */
+  text(text: string): void {
+    // One UTF-16 unit becomes three bytes of UTF-8 at most.
+    this.reserve(2 + 3 * text.length)
+    const from = this.at + 2
+    const written = putAscii(this.bytes, from, text) ?? encoder.encodeInto(text, this.bytes.subarray(from)).written
+    checkField(written)
+    this.at = putUint16(this.bytes, this.at, written) + written
+  }
+
+  /** Makes room for so many bytes. */
+  reserve(bytes: number): void {
+    const needed = this.at + bytes
+    if (needed <= this.bytes.length) return
+    const larger = new Uint8Array(2 * needed)
+    larger.set(this.bytes)
+    this.bytes = larger
+  }
+}
+
+function checkField(length: number): void {
+  if (length > LONGEST_FIELD)
+    throw new ArgumentError(`A text or a byte string of an MQTT packet has at most 65,535 bytes, not ${length}`)
+}
