@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
+import { randomBytes } from '../core/util/bytes.js'
 import { reason } from '../core/util/errors.js'
-import { randomBytes } from '../core/util/random.js'
 import { EXIT, Failure } from './failure.js'
 
 const TOKEN_BYTES = 32

@@ -1,7 +1,6 @@
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
-import { toHex } from '../core/util/bytes.js'
+import { randomBytes, toHex } from '../core/util/bytes.js'
 import { reason } from '../core/util/errors.js'
-import { randomBytes } from '../core/util/random.js'
 import { EXIT, Failure } from './failure.js'
 import { type Io, print } from './io.js'
 

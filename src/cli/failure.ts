@@ -1,6 +1,6 @@
 import { ArgumentError } from '../core/util/errors.js'
 
-export { rootCause } from '../core/util/root-cause.js'
+export { rootCause } from '../core/util/errors.js'
 
 /** Exit codes: a part of the interface, as scripts branch on them. */
 export const EXIT = {

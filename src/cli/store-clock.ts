@@ -1,8 +1,7 @@
 import { firstValueFrom } from 'rxjs'
 import { bytes, type StateStore } from '../client/index.js'
-import { toHex } from '../core/util/bytes.js'
+import { randomBytes, toHex } from '../core/util/bytes.js'
 import type { Clock } from '../core/util/clock.js'
-import { randomBytes } from '../core/util/random.js'
 
 /** How far the clock of a store is from ours, ms. */
 export interface ClockOffset {

@@ -5,7 +5,7 @@ import { StandaloneStore } from './host/standalone-store.js'
 
 export type { Dialect, Reply } from '../core/protocol/replies.js'
 export type { Clock } from '../core/util/clock.js'
-export type { DumpLine } from '../node/dump/dump-line.js'
+export type { DumpLine } from '../node/dump/codec.js'
 export type { AuditEvent } from '../node/net/audit.js'
 export type { TlsMaterial } from '../node/net/tls.js'
 export { type CertificateAttributes, certificates } from './access/certificates.js'

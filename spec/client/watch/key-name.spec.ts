@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toKeyName } from '../../../src/client/watch/key-name.js'
-import type { KeyName } from '../../../src/core/protocol/key-name.js'
+import type { KeyName } from '../../../src/core/protocol/commands.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 import { ArgumentError } from '../../../src/core/util/errors.js'
 import { anyCodePoint } from '../../support/any-code-point.js'

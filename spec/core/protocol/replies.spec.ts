@@ -1,13 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  type Dialect,
+  encodeReply,
+  type Reply,
   readConditional,
   readDeleted,
   readPage,
   readValue,
   readWatched,
-} from '../../../src/core/protocol/read-replies.js'
-import { type Dialect, encodeReply, type Reply } from '../../../src/core/protocol/replies.js'
+} from '../../../src/core/protocol/replies.js'
 import type { KnownServiceErrorCode } from '../../../src/core/protocol/service-errors.js'
 import { fromUtf8, utf8 } from '../../../src/core/util/bytes.js'
 import { PayloadError, ServiceError } from '../../../src/core/util/errors.js'

@@ -3,13 +3,13 @@ import { encodeCommand } from '../../../src/core/protocol/commands.js'
 import { encodeNotification, parseNotification } from '../../../src/core/protocol/notifications.js'
 import { CommandError, parseCommand } from '../../../src/core/protocol/parse-command.js'
 import {
+  encodeReply,
   readConditional,
   readDeleted,
   readPage,
   readValue,
   readWatched,
-} from '../../../src/core/protocol/read-replies.js'
-import { encodeReply } from '../../../src/core/protocol/replies.js'
+} from '../../../src/core/protocol/replies.js'
 import { decode, decodeReply } from '../../../src/core/resp3/decode.js'
 import { concatBytes, toBinaryString, utf8 } from '../../../src/core/util/bytes.js'
 import { PayloadError, ServiceError } from '../../../src/core/util/errors.js'

@@ -6,6 +6,7 @@ import {
   fromHex,
   fromUtf8,
   keepable,
+  randomBytes,
   sameBytes,
   toBinaryString,
   toHex,
@@ -212,5 +213,16 @@ describe('keepable', () => {
     const large = new Uint8Array(1_000)
     expect(keepable(large.subarray(125)).buffer).toBe(large.buffer)
     expect(keepable(large.subarray(126)).buffer.byteLength).toBe(874)
+  })
+})
+
+describe('randomBytes', () => {
+  it.each([0, 1, 16, 1000])('gives %i bytes', length => {
+    expect(randomBytes(length)).toHaveLength(length)
+  })
+
+  it('gives others each time', () => {
+    const drawn = new Set(Array.from({ length: 50 }, () => randomBytes(16).join()))
+    expect(drawn.size).toBe(50)
   })
 })

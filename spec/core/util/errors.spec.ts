@@ -11,6 +11,7 @@ import {
   ConnectionRefusedError,
   DecodeError,
   HlcError,
+  kindOf,
   OutcomeUnknownError,
   OverflowError,
   PayloadError,
@@ -196,4 +197,17 @@ describe('reason', () => {
   it('is some words, too, for an object without a prototype', () => {
     expect(() => reason(Object.create(null))).not.toThrow()
   })
+})
+
+it.each<[unknown, string]>([
+  [new RangeError('secret'), 'RangeError'],
+  [Object.assign(new Error('secret'), { code: 'ERR_X' }), 'Error ERR_X'],
+  [Object.assign(new Error('secret'), { code: 'line\nbreak' }), 'Error'],
+  [Object.assign(new Error('secret'), { code: 7 }), 'Error'],
+  [Object.assign(new Error('secret'), { code: 'x'.repeat(65) }), 'Error'],
+  [Object.assign(new Error('secret'), { name: 'the secret' }), 'Error'],
+  ['secret', 'a thrown string'],
+  [undefined, 'a thrown undefined'],
+])('The kind of %j says nothing of its message', (error, kind) => {
+  expect(kindOf(error)).toBe(kind)
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Fifo } from '../../../src/core/util/fifo.js'
+import { CountedFifo, Fifo } from '../../../src/core/util/fifo.js'
 
 describe('a fifo', () => {
   it('gives what came first, first', () => {
@@ -40,4 +40,32 @@ describe('a fifo', () => {
       }),
     )
   })
+})
+
+it('knows how much is in a counted fifo, and tells whoever shares room with it', () => {
+  const operation = fc.oneof(fc.string(), fc.constantFrom(1 as const, 2 as const))
+  fc.assert(
+    fc.property(fc.array(operation, { maxLength: 100 }), operations => {
+      let told = 0
+      const line = new CountedFifo<string>(
+        ({ length }) => length,
+        by => {
+          told += by
+        },
+      )
+      const model: string[] = []
+      for (const next of operations) {
+        if (next === 1) expect(line.shift()).toBe(model.shift())
+        else if (next === 2) {
+          line.clear()
+          model.length = 0
+        } else {
+          line.push(next)
+          model.push(next)
+        }
+        const size = model.join('').length
+        expect([line.length, line.size, told]).toEqual([model.length, size, size])
+      }
+    }),
+  )
 })

@@ -1,6 +1,6 @@
 import { createServer, Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import type { Cut } from '../../../src/node/net/cuts.js'
+import type { Cut } from '../../../src/node/net/audit.js'
 import { Visitors } from '../../../src/node/net/visitors.js'
 
 /** A connection from an address, without a network. */

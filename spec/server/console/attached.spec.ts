@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { linesOf } from '../../../src/node/dump/lines.js'
+import { linesOf } from '../../../src/node/dump/codec.js'
 import type { StreamLine } from '../../../src/server/console/contract.js'
 import { serveConsole } from '../../../src/server/console/index.js'
 import { type AttachedStore, type AttachOptions, attach } from '../../../src/server/index.js'

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { linesOf } from '../../../src/node/dump/lines.js'
+import { linesOf } from '../../../src/node/dump/codec.js'
 import type { StreamLine } from '../../../src/server/console/contract.js'
 import { eventually } from '../../support/eventually.js'
 import { RawClient } from '../../support/raw-client.js'

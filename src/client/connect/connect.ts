@@ -1,10 +1,15 @@
 import type { BackoffOptions } from '../../core/util/backoff.js'
-import { isWellFormed, toHex, utf8 } from '../../core/util/bytes.js'
-import { checkFlag, checkFunction, checkPositiveInteger } from '../../core/util/check.js'
+import { isWellFormed, randomBytes, toHex, utf8 } from '../../core/util/bytes.js'
+import {
+  checkFlag,
+  checkFunction,
+  checkOptionNames,
+  checkPositiveInteger,
+  type OptionNames,
+  type OtherNames,
+} from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, reason, shown } from '../../core/util/errors.js'
-import { checkOptionNames, type OptionNames, type OtherNames } from '../../core/util/option-names.js'
-import { randomBytes } from '../../core/util/random.js'
 import type { MqttJsClient } from '../session/mqttjs-client.js'
 import type { Authentication, Credentials } from '../session/mqttjs-options.js'
 import { openSession, shareSession } from '../session/open-session.js'

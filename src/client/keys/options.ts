@@ -1,8 +1,7 @@
 import { Hlc } from '../../core/hlc/hlc.js'
 import type { SetCondition } from '../../core/protocol/commands.js'
-import { checkPositiveInteger } from '../../core/util/check.js'
+import { checkPositiveInteger, type OptionNames, type OtherNames } from '../../core/util/check.js'
 import { ArgumentError, HlcError, shown } from '../../core/util/errors.js'
-import type { OptionNames, OtherNames } from '../../core/util/option-names.js'
 import type { WriteOptions } from '../requests/commands.js'
 import type { AbortOptions } from './abort.js'
 

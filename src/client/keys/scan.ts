@@ -1,7 +1,7 @@
 import { concatMap, defer, EMPTY, firstValueFrom, map, Observable, of, repeat, tap } from 'rxjs'
 import { isWellFormed, utf8 } from '../../core/util/bytes.js'
+import { checkOptionNames } from '../../core/util/check.js'
 import { AbortError, ArgumentError, shown } from '../../core/util/errors.js'
-import { checkOptionNames } from '../../core/util/option-names.js'
 import { toKeyName } from '../watch/key-name.js'
 import { doubtOf } from '../watch/warnings.js'
 import { type AbortOptions, abortable, checkSignal } from './abort.js'

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
 import type { Store } from '../requests/commands.js'
 import type { Entry } from '../watch/entry.js'

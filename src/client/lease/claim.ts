@@ -1,6 +1,6 @@
 import { catchError, defer, map, type Observable, type OperatorFunction } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import { utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { PayloadError, StateStoreError } from '../../core/util/errors.js'

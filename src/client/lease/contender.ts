@@ -1,6 +1,6 @@
 import { EMPTY, type Observable, type Subscriber, Subscription } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import { ClosedError } from '../../core/util/errors.js'
 import type { ClientHost } from '../connect/client-host.js'
 import { bytes } from '../keys/codec.js'

@@ -1,8 +1,6 @@
-import { isWellFormed, toHex } from '../../core/util/bytes.js'
-import { checkPositiveInteger } from '../../core/util/check.js'
+import { isWellFormed, randomBytes, toHex } from '../../core/util/bytes.js'
+import { checkOptionNames, checkPositiveInteger, type OptionNames, type OtherNames } from '../../core/util/check.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import { checkOptionNames, type OptionNames, type OtherNames } from '../../core/util/option-names.js'
-import { randomBytes } from '../../core/util/random.js'
 
 /** How a lease is held. */
 export interface LeaseOptions {

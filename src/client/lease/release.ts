@@ -1,5 +1,5 @@
 import { AsyncSubject, catchError, EMPTY, finalize, Observable, takeUntil } from 'rxjs'
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import type { Clock } from '../../core/util/clock.js'
 import { StateStoreError } from '../../core/util/errors.js'
 import type { ClientHost } from '../connect/client-host.js'

@@ -9,9 +9,8 @@ import {
   type Unsubscribable,
 } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
-import { checkFunction } from '../../core/util/check.js'
+import { checkFunction, checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import { AbortError, ArgumentError, type StateStoreError, shown } from '../../core/util/errors.js'
-import { checkOptionNames, type OptionNames } from '../../core/util/option-names.js'
 import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import { Key } from '../keys/key.js'
 import type { LeaseState } from './lease-state.js'

@@ -1,4 +1,4 @@
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { Freshness } from '../watch/freshness.js'
 import type { Cover, Watch, WatchObserver } from '../watch/watch.js'

@@ -1,7 +1,7 @@
 import type { Subscription } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import { type Glob, globOf } from '../../core/protocol/glob.js'
-import type { KeyName } from '../../core/protocol/key-name.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { Arrival, GlobObserver, RegistryOptions, Stray } from '../watch/cover.js'
 import type { Freshness } from '../watch/freshness.js'

@@ -1,7 +1,14 @@
 import type { ObservableInput } from 'rxjs'
-import { checkFlag, checkFunction, checkHas, checkPositiveInteger } from '../../core/util/check.js'
+import {
+  checkFlag,
+  checkFunction,
+  checkHas,
+  checkOptionNames,
+  checkPositiveInteger,
+  type OptionNames,
+  type OtherNames,
+} from '../../core/util/check.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import { checkOptionNames, type OptionNames, type OtherNames } from '../../core/util/option-names.js'
 import type { WriteStorage } from './storage.js'
 
 /**

@@ -16,7 +16,7 @@ import {
   throwError,
 } from 'rxjs'
 import { Hlc } from '../../core/hlc/hlc.js'
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import { ArgumentError, reason, StateStoreError } from '../../core/util/errors.js'
 import type { KeyHost, KeySource } from '../keys/source.js'
 import type { StoredWrite, WriteStorage } from './storage.js'

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from 'react'
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import { afterIo } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, type DecodeError, type StateStoreError, shown } from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'

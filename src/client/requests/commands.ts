@@ -1,12 +1,16 @@
 import { Observable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { HlcClock } from '../../core/hlc/hlc-clock.js'
-import { type Command, encodeCommand, type SetCondition } from '../../core/protocol/commands.js'
-import type { KeyName } from '../../core/protocol/key-name.js'
-import { PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
-import { readConditional, readDeleted, readPage, readValue, readWatched } from '../../core/protocol/read-replies.js'
-import type { Page } from '../../core/protocol/replies.js'
-import { positionOf, versionOf } from '../../core/protocol/version.js'
+import { type Command, encodeCommand, type KeyName, type SetCondition } from '../../core/protocol/commands.js'
+import { PROPERTY, PROTOCOL_VERSION, positionOf, versionOf } from '../../core/protocol/properties.js'
+import {
+  type Page,
+  readConditional,
+  readDeleted,
+  readPage,
+  readValue,
+  readWatched,
+} from '../../core/protocol/replies.js'
 import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { HlcError, PayloadError, StateStoreError } from '../../core/util/errors.js'

@@ -1,3 +1,4 @@
+import { randomBytes } from '../../core/util/bytes.js'
 import { afterInput, type Clock } from '../../core/util/clock.js'
 import {
   type OutcomeUnknownError,
@@ -5,7 +6,6 @@ import {
   RequestRejectedError,
   type StateStoreError,
 } from '../../core/util/errors.js'
-import { randomBytes } from '../../core/util/random.js'
 import { SlotMap } from '../../core/util/slot-map.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../session/session.js'

@@ -1,6 +1,5 @@
-import { checkPositiveInteger } from '../../core/util/check.js'
+import { checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import { checkOptionNames } from '../../core/util/option-names.js'
 import type { ConnectOptions } from '../connect/connect.js'
 import { type Pattern, patternOf } from './pattern.js'
 

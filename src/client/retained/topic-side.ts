@@ -1,10 +1,9 @@
 import { Observable } from 'rxjs'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import { isPublishable, MAX_PUBLISHABLE_BYTES } from '../../core/mqtt5/topic.js'
-import { sameBytes, toHex, utf8 } from '../../core/util/bytes.js'
+import { randomBytes, sameBytes, toHex, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ConnectionRefusedError, type StateStoreError } from '../../core/util/errors.js'
-import { randomBytes } from '../../core/util/random.js'
 import { Granting, type Wanted } from '../session/granting.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../session/session.js'
 

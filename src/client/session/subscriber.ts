@@ -1,5 +1,5 @@
+import { randomBytes } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { randomBytes } from '../../core/util/random.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { streamOf, subscribedAnew } from './mqttjs-insides.js'
 

@@ -1,5 +1,5 @@
 import { parseNotification } from '../../core/protocol/notifications.js'
-import { versionOf } from '../../core/protocol/version.js'
+import { versionOf } from '../../core/protocol/properties.js'
 import { reason, StateStoreError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
 import type { Change } from './watch-state.js'

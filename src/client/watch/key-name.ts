@@ -1,4 +1,4 @@
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import { fromHex, fromUtf8, isWellFormed, toHex, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
 

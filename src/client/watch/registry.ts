@@ -1,5 +1,5 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import type { Clock } from '../../core/util/clock.js'
 import { type ErrorCode, StateStoreError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'

@@ -1,5 +1,5 @@
 import type { Subscription } from 'rxjs'
-import type { KeyName } from '../../core/protocol/key-name.js'
+import type { KeyName } from '../../core/protocol/commands.js'
 import { backoff } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'

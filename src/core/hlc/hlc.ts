@@ -1,3 +1,4 @@
+import type { ByteReader, ByteWriter } from '../util/byte-codec.js'
 import { HlcError } from '../util/errors.js'
 
 /** Code of the digit. */
@@ -75,4 +76,29 @@ function unsignedAt(text: string, from: number, to: number): number | undefined 
     value = 10 * value + digit
   }
   return value
+}
+
+/** The node id of nearly all versions. */
+const STORE = 'StateStore'
+const [NONE, OF_STORE, OF_ANOTHER] = [0, 1, 2]
+
+/** Writes a clock, or none. */
+export function writeHlc(writer: ByteWriter, hlc: Hlc | undefined): void {
+  if (hlc === undefined) {
+    writer.uint8(NONE)
+    return
+  }
+  const { wallClock, counter, nodeId } = hlc
+  writer.uint8(nodeId === STORE ? OF_STORE : OF_ANOTHER)
+  writer.float64(wallClock)
+  writer.float64(counter)
+  if (nodeId !== STORE) writer.text(nodeId)
+}
+
+/** Reads a clock, or none. */
+export function readHlc(reader: ByteReader): Hlc | undefined {
+  const kind = reader.uint8()
+  if (kind === NONE) return undefined
+  const [wallClock, counter] = [reader.float64(), reader.float64()]
+  return new Hlc(wallClock, counter, kind === OF_STORE ? STORE : reader.text())
 }

@@ -96,3 +96,11 @@ function conditionOf(condition: SetCondition | undefined): Uint8Array[] {
 }
 
 const expiryOf = (px: number | undefined): Uint8Array[] => (px === undefined ? [] : [utf8('PX'), utf8(String(px))])
+
+/** A key as the store sees it, and as people do. */
+export interface KeyName {
+  readonly bytes: Uint8Array
+  /** Base16 of the bytes: what tells keys apart. */
+  readonly id: string
+  readonly text: string
+}

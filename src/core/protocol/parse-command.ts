@@ -1,6 +1,5 @@
 import { Hlc } from '../hlc/hlc.js'
-import { decode } from '../resp3/decode.js'
-import { decodeStrings } from '../resp3/decode-strings.js'
+import { decode, decodeStrings } from '../resp3/decode.js'
 import { displayText, sameBytes, toBinaryString, utf8 } from '../util/bytes.js'
 import { HlcError, PayloadError } from '../util/errors.js'
 import type { Command, SetCommand } from './commands.js'

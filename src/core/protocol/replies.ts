@@ -1,5 +1,7 @@
+import { decodeReply, type Resp3 } from '../resp3/decode.js'
 import { encodeArray, encodeBlob, encodeError, encodeInteger, encodeNested, encodeSimple } from '../resp3/encode.js'
-import { type KnownServiceErrorCode, SERVICE_ERRORS } from './service-errors.js'
+import { PayloadError, type ServiceErrorCode } from '../util/errors.js'
+import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from './service-errors.js'
 
 /**
  * Which spelling a store uses where the documents and the field differ: `field` as the official clients expect,
@@ -25,13 +27,14 @@ export type Reply =
   | (Page & { readonly type: 'page' })
   | { readonly type: 'error'; readonly code: KnownServiceErrorCode }
 
-const OK = encodeSimple('OK')
-const ABSENT = encodeBlob(null)
-const COUNT = [encodeInteger(0), encodeInteger(1)] as const
+// Pure, so that a client, which reads answers, does not carry how they are written.
+const OK = /* @__PURE__ */ encodeSimple('OK')
+const ABSENT = /* @__PURE__ */ encodeBlob(null)
+const COUNT = [/* @__PURE__ */ encodeInteger(0), /* @__PURE__ */ encodeInteger(1)] as const
 
 const SPELLING = {
-  field: { refused: encodeInteger(-1), errorPrefix: 'ERR ' },
-  documented: { refused: encodeError('1'), errorPrefix: 'ERR: ' },
+  field: { refused: /* @__PURE__ */ encodeInteger(-1), errorPrefix: 'ERR ' },
+  documented: { refused: /* @__PURE__ */ encodeError('1'), errorPrefix: 'ERR: ' },
 } as const
 
 /** The payload of a response ("Response format"), which is not to be changed: it may be a constant. */
@@ -53,3 +56,72 @@ export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Arra
       return encodeError(SPELLING[dialect].errorPrefix + SERVICE_ERRORS[reply.code])
   }
 }
+
+/** Reads the answer to SET or VDEL: `applied`, `refused` by its condition, or `missing` (VDEL of no key). */
+export function readConditional(payload: Uint8Array, key: string): 'applied' | 'refused' | 'missing' {
+  const reply = readReply(payload, key)
+  if (reply.type === 'simple' && reply.text === 'OK') return 'applied'
+  if (reply.type === 'integer' && reply.value === 1) return 'applied'
+  if (reply.type === 'integer' && reply.value === 0) return 'missing'
+  if (reply.type === 'integer' && reply.value === -1) return 'refused'
+  // `-1` is how the documents print a refusal, `$-1` is what the .NET client takes for one.
+  if (reply.type === 'error' && reply.text === '1') return 'refused'
+  if (reply.type === 'blob' && reply.bytes === null) return 'refused'
+  throw unexpected(reply, key)
+}
+
+/** Reads the answer to GET: the value, or `undefined` when the key does not exist. */
+export function readValue(payload: Uint8Array, key: string): Uint8Array | undefined {
+  const reply = readReply(payload, key)
+  if (reply.type !== 'blob') throw unexpected(reply, key)
+  return reply.bytes ?? undefined
+}
+
+/** Reads the answer to DEL: whether there was a key to delete. */
+export function readDeleted(payload: Uint8Array, key: string): boolean {
+  const reply = readReply(payload, key)
+  if (reply.type !== 'integer' || (reply.value !== 0 && reply.value !== 1)) throw unexpected(reply, key)
+  return reply.value === 1
+}
+
+/** Reads the answer to KEYNOTIFY: `false` only for a STOP of what was not watched. */
+export function readWatched(payload: Uint8Array, key: string): boolean {
+  const reply = readReply(payload, key)
+  if (reply.type === 'simple' && reply.text === 'OK') return true
+  if (reply.type === 'integer' && reply.value === 0) return false
+  throw unexpected(reply, key)
+}
+
+const SCAN_ADVICE: Partial<Record<ServiceErrorCode, string>> = {
+  'unknown-command': 'it has no SCAN and cannot list its keys',
+  'syntax-error': 'either it cannot read the glob, or it was started anew since the scan began: scan again',
+}
+
+/** Reads the answer to SCAN. */
+export function readPage(payload: Uint8Array): Page {
+  const reply = decodeReply(payload)
+  if (reply.type === 'error') throw serviceError(reply.text, undefined, SCAN_ADVICE)
+  const [list, token, ...more] = reply.type === 'array' ? reply.items : []
+  if (list?.type !== 'array' || more.length > 0) throw notAPage(reply)
+  const keys = list.items.map(item => bytesOf(item, reply))
+  // No key has no bytes; whatever asked for it would be refused as a wrong call.
+  if (keys.some(key => key.length === 0)) throw notAPage(reply)
+  return { keys, token: token && bytesOf(token, reply) }
+}
+
+function bytesOf(item: Resp3, reply: Resp3): Uint8Array {
+  if (item.type !== 'blob' || item.bytes === null) throw notAPage(reply)
+  return item.bytes
+}
+
+const notAPage = ({ type }: Resp3): PayloadError =>
+  new PayloadError(`The state store's answer to SCAN is not a page of keys (${type})`)
+
+function readReply(payload: Uint8Array, key: string): Resp3 {
+  const reply = decodeReply(payload)
+  if (reply.type === 'error' && reply.text !== '1') throw serviceError(reply.text, key)
+  return reply
+}
+
+const unexpected = (reply: Resp3, key: string): PayloadError =>
+  new PayloadError(`The state store's answer for key ${JSON.stringify(key)} has an unexpected form (${reply.type})`)

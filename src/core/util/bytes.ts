@@ -102,3 +102,6 @@ export function fromBinaryString(text: string): Uint8Array {
 
 // Spread, they would be walked through one by one.
 const charactersOf = (codes: Uint8Array): string => Reflect.apply(String.fromCharCode, undefined, codes)
+
+/** Random bytes that cannot be guessed, for ids and correlation data. */
+export const randomBytes = (length: number): Uint8Array => globalThis.crypto.getRandomValues(new Uint8Array(length))

@@ -1,7 +1,6 @@
 import { Hlc } from '../../core/hlc/hlc.js'
 import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import type { DumpLine } from './dump-line.js'
 
 /** What a line of a dump holds. */
 export interface DumpRecord {
@@ -119,3 +118,75 @@ function textOf(bytes: Uint8Array): string | undefined {
 
 const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+
+/**
+ * A key in a dump, which is NDJSON: one such object per line. `key` and `value` are text; where the bytes are not UTF-8,
+ * `keyBytes` and `bytes` hold them as Base64 instead.
+ */
+export interface DumpLine {
+  readonly key?: string
+  readonly keyBytes?: string
+  readonly value?: string
+  readonly bytes?: string
+  /** Version of the value, such as `1696374425000:1:StateStore`. */
+  readonly version?: string
+  /** When the key is gone, ms since the Unix epoch. */
+  readonly expiresAt?: number
+  /** Later writes must carry this token or a newer one. */
+  readonly fencingToken?: string
+}
+
+/**
+ * Longest line, bytes: a value of the largest packet a store takes by default, 16 MiB, of characters that JSON writes
+ * with six.
+ */
+export const LONGEST_LINE = 128 * 1024 * 1024
+
+const LINE_FEED = 0x0a
+
+/**
+ * The lines of a stream of UTF-8, without their ends; the last one may have none. Raises `argument`, with the
+ * number of the line, for one that is too long or no UTF-8; what the stream raises passes through.
+ *
+ * @param longest - bytes
+ */
+export async function* linesOf(
+  source: AsyncIterable<Uint8Array>,
+  longest = LONGEST_LINE,
+): AsyncGenerator<string, void> {
+  // Fatal: a wrong byte must not become another character.
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+  let parts: Uint8Array[] = []
+  let [length, number] = [0, 1]
+  const keep = (part: Uint8Array): void => {
+    length += part.length
+    if (length > longest) throw wrongLine(number, `it is longer than ${longest} bytes`)
+    parts.push(part)
+  }
+  const line = (): string => {
+    const text = decoded(decoder, parts, number)
+    parts = []
+    length = 0
+    number++
+    return text
+  }
+  for await (const chunk of source) {
+    let from = 0
+    for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, from)) {
+      keep(chunk.subarray(from, end))
+      yield line()
+      from = end + 1
+    }
+    if (from < chunk.length) keep(chunk.subarray(from))
+  }
+  if (length > 0) yield line()
+}
+
+function decoded(decoder: TextDecoder, parts: readonly Uint8Array[], number: number): string {
+  const [first = new Uint8Array(0), ...more] = parts
+  try {
+    return decoder.decode(more.length === 0 ? first : Buffer.concat(parts))
+  } catch (cause) {
+    throw wrongLine(number, 'it is not valid UTF-8', cause)
+  }
+}

@@ -1,6 +1,8 @@
 import { constants } from 'node:crypto'
-import { createSecureContext, type TlsOptions } from 'node:tls'
+import type { Socket } from 'node:net'
+import { createSecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
 import { ArgumentError, reason } from '../../core/util/errors.js'
+import { connectionName } from '../limits/network.js'
 
 /** What a server shows of itself, and whom it believes. PEM texts. */
 export interface TlsMaterial {
@@ -44,4 +46,30 @@ export function checkTls(material: TlsMaterial): void {
   }
   if (clientCa !== undefined && !clientCa.includes('-----BEGIN'))
     throw new ArgumentError('Expected `tls.clientCa` to hold a certificate in PEM')
+}
+
+/** Sockets whose TLS handshake is under way: they are known here alone. One that fails is closed. */
+export class TlsHandshakes {
+  readonly #sockets = new Map<string, Socket>()
+
+  /** Keeps the handshakes of a server in mind. */
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      const name = connectionName(socket)
+      this.#sockets.set(name, socket)
+      socket.once('close', () => this.#forget(name, socket))
+    })
+    server.on('secureConnection', (socket: TLSSocket) => this.#sockets.delete(connectionName(socket)))
+    // Node leaves that to whoever listens, also when the handshake takes longer than it may.
+    server.on('tlsClientError', (_error: Error, socket: TLSSocket) => void socket.destroy())
+  }
+
+  /** Ends them all. */
+  destroy(): void {
+    for (const socket of this.#sockets.values()) socket.destroy()
+  }
+
+  #forget(name: string, socket: Socket): void {
+    if (this.#sockets.get(name) === socket) this.#sockets.delete(name)
+  }
 }

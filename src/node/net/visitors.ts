@@ -1,6 +1,6 @@
 import { isIP, type Server, Socket } from 'node:net'
 import { isThisMachine, networkOf } from '../limits/network.js'
-import type { Cut } from './cuts.js'
+import type { Cut } from './audit.js'
 
 /** How many may be connected, whether they have said who they are or not. */
 export interface ConnectionQuotas {

@@ -1,6 +1,6 @@
-import { Alarm } from '../../core/util/alarm.js'
 import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/fifo.js'
+import { Alarm } from '../../core/util/timeouts.js'
 import type { Action, MachineEvent } from './events.js'
 import type { Machine } from './machine.js'
 import type { OpenSocket, Socket, SocketHandlers } from './socket.js'

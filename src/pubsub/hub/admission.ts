@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../core/util/clock.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
-import { Rates } from '../../node/limits/rates.js'
+import { Rates } from '../../node/limits/rate.js'
 import type { Origins } from '../../node/net/origins.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'

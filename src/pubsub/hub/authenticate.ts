@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/util/clock.js'
-import { kindOf } from '../../core/util/error-kind.js'
-import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
+import { ArgumentError, kindOf, PayloadError, reason } from '../../core/util/errors.js'
 import type { Handshake, HandshakeRefusal } from './handshake.js'
 import { type Identity, identityProblem } from './identity.js'
 import { ALL_ROLES } from './permissions.js'

@@ -1,7 +1,7 @@
 export type { Clock } from '../../core/util/clock.js'
 export { ArgumentError, StateStoreError } from '../../core/util/errors.js'
 export type { AuditEvent } from '../../node/net/audit.js'
-export type { GivenServer } from '../../node/net/mount.js'
+export type { GivenServer } from '../../node/net/http.js'
 export type { Payload } from '../wire/frames.js'
 export type { Authenticate, ConnectRequest } from './authenticate.js'
 export type { ClientAccess, Hub } from './hub.js'

@@ -1,5 +1,5 @@
 import { keepable } from '../../core/util/bytes.js'
-import { CountedFifo } from '../../core/util/counted-fifo.js'
+import { CountedFifo } from '../../core/util/fifo.js'
 import type { FrameData } from '../wire/frames.js'
 
 /** Most bytes and frames read ahead of one client; most bytes of all clients together. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/fifo.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
-import { Rates } from '../../node/limits/rates.js'
+import { Rates } from '../../node/limits/rate.js'
 
 /** Frames of one user that may wait in the hub before none of its connections is read, and when they are read again. */
 const MAX_BACKLOG = 4_000

@@ -1,7 +1,7 @@
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { randomBytes } from '../../core/util/bytes.js'
 import { ArgumentError } from '../../core/util/errors.js'
-import { randomBytes } from '../../core/util/random.js'
 
 /** A user of a password file. */
 export interface User {

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { randomBytes } from '../../core/util/random.js'
+import { randomBytes } from '../../core/util/bytes.js'
 import { networkOf } from '../../node/limits/network.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 import { LoginLine, type Waiter } from './login-line.js'

@@ -1,6 +1,6 @@
 import { filter, firstValueFrom, from, map, merge, type Observable } from 'rxjs'
 import { ClosedError, OutcomeUnknownError } from '../../core/util/errors.js'
-import type { DumpLine } from '../../node/dump/dump-line.js'
+import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import type {
   ConnectedClient,

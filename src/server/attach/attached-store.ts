@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
 import type { StateStoreError } from '../../core/util/errors.js'
-import type { DumpLine } from '../../node/dump/dump-line.js'
+import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import type {
   ConnectedClient,

@@ -150,7 +150,7 @@ export interface ResetAnswer {
  * GET /api/dump, and the body of POST /api/load: a line per key. `value` is text, `bytes` Base64 where it is not valid UTF-8; so
  * are `key` and `keyBytes`. A load is all or nothing; {@link Problem.message} names the line that is wrong.
  */
-export type { DumpLine } from '../../node/dump/dump-line.js'
+export type { DumpLine } from '../../node/dump/codec.js'
 
 /** The answer to POST /api/load. */
 export interface LoadAnswer {

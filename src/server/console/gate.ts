@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../core/util/clock.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
-import { Rates } from '../../node/limits/rates.js'
+import { Rates } from '../../node/limits/rate.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
 import { callerOf } from '../../node/net/visitors.js'

@@ -1,6 +1,6 @@
 import { defer, map, Observable, ReplaySubject, share } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
-import { rootCause } from '../../core/util/root-cause.js'
+import { rootCause } from '../../core/util/errors.js'
 import type { AttachedState } from '../attach/attached-store.js'
 import { type ConsoleStore, isAttached, type StoreWithBroker } from './console-store.js'
 import type { AttachedFacts, Clients, Pulse } from './contract.js'

@@ -1,7 +1,6 @@
 import type { Client } from '../../core/mqtt5/peer.js'
 import { displayText } from '../../core/util/bytes.js'
-import type { AuditEvent } from '../../node/net/audit.js'
-import type { Cut } from '../../node/net/cuts.js'
+import type { AuditEvent, Cut } from '../../node/net/audit.js'
 import { commandOf } from '../engine/entry.js'
 import type { Door } from './door.js'
 

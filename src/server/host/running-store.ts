@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs'
-import type { DumpLine } from '../../node/dump/dump-line.js'
+import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
 import type { RequestReport } from '../service/state-store-server.js'

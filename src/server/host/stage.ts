@@ -1,6 +1,5 @@
 import { ArgumentError, StateStoreError } from '../../core/util/errors.js'
-import { type DumpRecord, readDumpLine, wrongLine } from '../../node/dump/codec.js'
-import type { DumpLine } from '../../node/dump/dump-line.js'
+import { type DumpLine, type DumpRecord, readDumpLine, wrongLine } from '../../node/dump/codec.js'
 
 /** Most that is gathered for one load, bytes, with what a record costs besides its key and value. */
 const MOST_BYTES = 1024 * 1024 * 1024

@@ -1,6 +1,5 @@
-import { readHlc, writeHlc } from '../../core/hlc/hlc-codec.js'
-import { ByteReader } from '../../core/util/byte-reader.js'
-import { ByteWriter } from '../../core/util/byte-writer.js'
+import { readHlc, writeHlc } from '../../core/hlc/hlc.js'
+import { ByteReader, ByteWriter } from '../../core/util/byte-codec.js'
 import { type Entry, type EntryCommand, type Load, type Restored, type Write, writeCommandOf } from '../engine/entry.js'
 import { damaged } from './errors.js'
 

@@ -1,7 +1,6 @@
 import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
-import { checkFlag, checkPositiveInteger } from '../../../core/util/check.js'
+import { checkFlag, checkOptionNames, checkPositiveInteger, type OptionNames } from '../../../core/util/check.js'
 import { ArgumentError, reason, StateStoreError, shown } from '../../../core/util/errors.js'
-import { checkOptionNames, type OptionNames } from '../../../core/util/option-names.js'
 import { isTransient } from '../../watch/lasting.js'
 import type { Key } from '../key.js'
 import { checkSetOptions, checkTimeout, ELSEWHERE, type SetOptions } from '../options.js'

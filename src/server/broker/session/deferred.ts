@@ -1,5 +1,5 @@
 import { keepable } from '../../../core/util/bytes.js'
-import { CountedFifo } from '../../../core/util/counted-fifo.js'
+import { CountedFifo } from '../../../core/util/fifo.js'
 import type { Budget } from '../limits/budget.js'
 import { OVERHEAD } from '../limits/limits.js'
 

@@ -1,7 +1,7 @@
 import type { Connect, Incoming } from '../../../core/mqtt5/packets.js'
 import type { Client, Refusal } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
-import type { Cut } from '../../../node/net/cuts.js'
+import type { Cut } from '../../../node/net/audit.js'
 import type { Link } from './link.js'
 
 /** Somebody who wants to be let in, or, with enhanced authentication, to stay. */

@@ -1,6 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { ByteReader } from '../../../core/util/byte-reader.js'
-import { ByteWriter } from '../../../core/util/byte-writer.js'
+import { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import { type LogKeys, SIGNATURE_BYTES } from './log-keys.js'
 

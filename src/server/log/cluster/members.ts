@@ -1,5 +1,4 @@
-import type { ByteReader } from '../../../core/util/byte-reader.js'
-import type { ByteWriter } from '../../../core/util/byte-writer.js'
+import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { concatBytes } from '../../../core/util/bytes.js'
 import type { Envelope } from './envelope.js'
 

@@ -1,5 +1,4 @@
-import { ByteReader } from '../../../core/util/byte-reader.js'
-import { ByteWriter } from '../../../core/util/byte-writer.js'
+import { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import type { Entry } from '../../engine/entry.js'
 import { decodeEntry } from '../entry-codec.js'

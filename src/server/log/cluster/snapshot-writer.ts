@@ -1,5 +1,5 @@
 import { concat, EMPTY, type Subscription } from 'rxjs'
-import { ByteWriter } from '../../../core/util/byte-writer.js'
+import { ByteWriter } from '../../../core/util/byte-codec.js'
 import type { State } from '../../engine/state.js'
 import { notWritten } from './errors.js'
 import { encodeMilestone, type Milestone } from './milestones.js'

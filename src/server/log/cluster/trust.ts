@@ -1,5 +1,4 @@
-import type { ByteReader } from '../../../core/util/byte-reader.js'
-import type { ByteWriter } from '../../../core/util/byte-writer.js'
+import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import type { Decoded, Envelope } from './envelope.js'
 import { keyDiffers, keyMissing, unknownFormat } from './errors.js'
 import type { LogKeys } from './log-keys.js'

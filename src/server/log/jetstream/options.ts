@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
-import { checkPositiveInteger } from '../../../core/util/check.js'
+import { checkOptionNames, checkPositiveInteger } from '../../../core/util/check.js'
 import { ArgumentError, shown } from '../../../core/util/errors.js'
-import { checkOptionNames } from '../../../core/util/option-names.js'
 import { LogKeys } from '../cluster/log-keys.js'
 
 /** Of a key that nodes share, bytes. */

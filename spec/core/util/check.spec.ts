@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkOptionNames } from '../../../src/core/util/option-names.js'
+import { checkOptionNames } from '../../../src/core/util/check.js'
 
 const KNOWN = { clientId: true, keepAlive: true, ifAbsent: true, port: true }
 const refusal = (message: string) => expect.objectContaining({ code: 'argument', message })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
-import { positionOf, versionOf } from '../../../src/core/protocol/version.js'
+import { positionOf, versionOf } from '../../../src/core/protocol/properties.js'
 
 const VERSION = '0001696374425000:00001:Broker'
 
