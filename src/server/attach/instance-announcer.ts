@@ -1,6 +1,5 @@
-import { toHex } from '../../core/util/bytes.js'
+import { randomBytes, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { randomBytes } from '../../core/util/random.js'
 
 /** How often it is repeated at most, ms: everybody at the broker gets it. */
 const MIN_INTERVAL_MS = 1_000

@@ -6,10 +6,9 @@ import type { Publish } from '../../core/mqtt5/packets.js'
 import { encodeCommand } from '../../core/protocol/commands.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC, responseTopic } from '../../core/protocol/topics.js'
-import { toHex, utf8 } from '../../core/util/bytes.js'
+import { randomBytes, toHex, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ClosedError, RequestRejectedError, StateStoreError } from '../../core/util/errors.js'
-import { randomBytes } from '../../core/util/random.js'
 
 /** Asked for; no matter whether there is such a key. */
 const PROBE_KEY = 'rx-statestore/sentry'
