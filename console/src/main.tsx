@@ -1,5 +1,5 @@
 import { render } from 'preact'
-import { toHex, randomBytes } from '../../src/core/util/bytes.js'
+import { randomBytes, toHex } from '../../src/core/util/bytes.js'
 import { keepToken, takeToken } from './api/token.js'
 import { type Console, openConsole } from './state/console.js'
 import { themes } from './state/theme.js'
