@@ -72,7 +72,7 @@ export const cluster: Mutants = {
       becomes: 'this.#host.take({ ...message, position: Math.min(message.position, this.#host.position() + 1) })',
     },
   },
-  'src/server/log/cluster/snapshot-codec.ts': {
+  'src/server/log/cluster/snapshots.ts': {
     'a damaged snapshot is rejected': {
       seed: 333,
       code: "import { crc32 } from 'node:zlib'",

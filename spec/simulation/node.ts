@@ -1,6 +1,5 @@
 import type { Entry } from '../../src/server/engine/entry.js'
-import type { Log } from '../../src/server/log/log.js'
-import { MemoryLog } from '../../src/server/log/memory-log.js'
+import { type Log, MemoryLog } from '../../src/server/log/log.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { text } from '../../../src/client/index.js'
 import { toBinaryString, utf8 } from '../../../src/core/util/bytes.js'
 import { type RunningStore, type ServeOptions, serve } from '../../../src/server/index.js'
-import type { SharedLog } from '../../../src/server/log/cluster/shared-log.js'
+import type { SharedLog } from '../../../src/server/log/cluster/settings.js'
 import { type JetStreamOptions, jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { eventually } from '../../support/eventually.js'
 import { NatsCluster } from '../../support/nats-cluster.js'

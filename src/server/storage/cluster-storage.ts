@@ -6,7 +6,7 @@ import { ArgumentError, ClosedError, StateStoreError } from '../../core/util/err
 import type { EngineOptions } from '../engine/engine.js'
 import { degraded } from '../log/cluster/errors.js'
 import { type OpenedNode, openNode } from '../log/cluster/open.js'
-import type { SharedLog } from '../log/cluster/shared-log.js'
+import type { SharedLog } from '../log/cluster/settings.js'
 import type { Stream, StreamBounds } from '../log/cluster/stream.js'
 import type { ClusterStatus } from './cluster-status.js'
 import type { NodeHost, Opened, Storage, StorageSettings } from './opened.js'

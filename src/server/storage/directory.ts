@@ -2,13 +2,11 @@ import { access, readdir } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
 import { ArgumentError, StateStoreError } from '../../core/util/errors.js'
 import { type DumpLine, toDumpLine } from '../../node/dump/codec.js'
-import { filesOf } from '../log/disk/files.js'
-import { guardedFiles } from '../log/disk/guarded-files.js'
-import { holderOf, lockDirectory } from '../log/disk/lock.js'
+import { filesOf, guardedFiles, hasCode } from '../log/disk/files.js'
+import { lockDirectory, lockOwner } from '../log/disk/lock.js'
 import { createLog } from '../log/disk/open.js'
 import { type Progress, type Recovered, recover } from '../log/disk/recovery.js'
 import { type Salvaged, salvage } from '../log/disk/salvage.js'
-import { hasCode } from '../log/disk/system-error.js'
 
 export { CONSOLE_TOKEN } from '../log/disk/format.js'
 
@@ -88,7 +86,7 @@ async function checkTarget(source: string, target: string): Promise<void> {
 
 async function checkUnused(directory: string): Promise<void> {
   await access(directory)
-  const holder = await holderOf(directory)
+  const holder = await lockOwner(directory)
   if (holder !== undefined) throw new StateStoreError('in-use', `${holder} has the directory ${directory}`)
 }
 

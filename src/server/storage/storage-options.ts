@@ -1,5 +1,5 @@
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import type { SharedLog } from '../log/cluster/shared-log.js'
+import type { SharedLog } from '../log/cluster/settings.js'
 
 /** What a store keeps, and where; the same for `serve` and `attach`. */
 export interface StorageOptions {

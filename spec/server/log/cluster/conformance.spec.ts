@@ -1,7 +1,7 @@
 import { EMPTY, of } from 'rxjs'
 import { onTestFinished } from 'vitest'
 import { serve } from '../../../../src/server/index.js'
-import type { SharedLog } from '../../../../src/server/log/cluster/shared-log.js'
+import type { SharedLog } from '../../../../src/server/log/cluster/settings.js'
 import { conformanceSuite, type Target, type TargetOptions } from '../../../suites/conformance-suite.js'
 import type { ManualClock } from '../../../support/manual-clock.js'
 import { targetAt } from '../../../support/target-at.js'

@@ -1,8 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { type Envelope, encodeEnvelope } from '../../../../src/server/log/cluster/envelope.js'
-import { LogKeys } from '../../../../src/server/log/cluster/log-keys.js'
+import { type Envelope, encodeEnvelope, LogKeys } from '../../../../src/server/log/cluster/envelope.js'
 import type { TestNode } from './node.js'
 import { set, valueAt, World } from './world.js'
 

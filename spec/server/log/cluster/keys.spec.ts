@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { encodeEnvelope } from '../../../../src/server/log/cluster/envelope.js'
-import { LogKeys } from '../../../../src/server/log/cluster/log-keys.js'
+import { encodeEnvelope, LogKeys } from '../../../../src/server/log/cluster/envelope.js'
 import { set, valueAt, World } from './world.js'
 
 const keyed = (...texts: readonly [string, ...string[]]): LogKeys => {

@@ -8,10 +8,9 @@ import {
   type Envelope,
   encodeEnvelope,
 } from '../../../../src/server/log/cluster/envelope.js'
-import { LogTime } from '../../../../src/server/log/cluster/log-time.js'
 import { type Arrival, Members } from '../../../../src/server/log/cluster/members.js'
-import { Replica } from '../../../../src/server/log/cluster/replica.js'
-import { encodeSnapshot, SnapshotReader } from '../../../../src/server/log/cluster/snapshot-codec.js'
+import { LogClock, Replica } from '../../../../src/server/log/cluster/replica.js'
+import { encodeSnapshot, SnapshotReader } from '../../../../src/server/log/cluster/snapshots.js'
 import { effort } from '../../../support/effort.js'
 import { anyEntry } from '../any-entry.js'
 import { pictureOf } from '../disk/run.js'
@@ -90,7 +89,7 @@ describe('the time of the log', () => {
   it('never goes back, is never behind the stream, and is that of the stream again some time after it went back', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -3_600_000, max: 3_600_000 }), { maxLength: 20 }), steps => {
-        const time = new LogTime()
+        const time = new LogClock()
         let [stream, last] = [1_700_000_000_000, 0]
         for (const step of steps) {
           stream += step
@@ -106,7 +105,7 @@ describe('the time of the log', () => {
   })
 
   it('goes on while the stream is behind it, no faster than that and at most an eighth slower', () => {
-    const time = new LogTime()
+    const time = new LogClock()
     time.next(10_000_000)
     time.next(10_000_000 - 3_600_000)
     const before = time.last
@@ -119,9 +118,9 @@ describe('the time of the log', () => {
   })
 
   it('is the same for who begins from a snapshot', () => {
-    const one = new LogTime()
+    const one = new LogClock()
     for (const stream of [1_000, 500, 600, 601]) one.next(stream)
-    const other = new LogTime(one.state)
+    const other = new LogClock(one.state)
     for (const stream of [607, 300, 1_400]) expect(other.next(stream)).toBe(one.next(stream))
   })
 })

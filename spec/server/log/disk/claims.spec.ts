@@ -3,9 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { claimFiles } from '../../../../src/server/log/disk/claim-files.js'
-import { type ClaimFiles, claim, claimsOn } from '../../../../src/server/log/disk/claims.js'
-import { holderOf, lockDirectory } from '../../../../src/server/log/disk/lock.js'
+import {
+  type ClaimFiles,
+  claimDirectory,
+  claimFiles,
+  claimsOn,
+  lockDirectory,
+  lockOwner,
+} from '../../../../src/server/log/disk/lock.js'
 import { effort } from '../../../support/effort.js'
 import { failure } from './memory-disk.js'
 
@@ -30,7 +35,7 @@ class World {
     this.living.add(own)
     try {
       const files = this.#filesOf(own, calls)
-      const other = await claim(files, own, text => this.living.has(text))
+      const other = await claimDirectory(files, own, text => this.living.has(text))
       if (other !== undefined) return other
       this.owners.add(own)
       expect([...this.owners], 'one at a time').toEqual([own])
@@ -99,9 +104,9 @@ describe('Several who claim a directory at the same time', () => {
 
   it('are told who has it', async () => {
     const files = claimFiles(await folder())
-    expect(await claim(files, 'alice', () => true)).toBeUndefined()
-    expect(await claim(files, 'bob', text => text === 'alice')).toBe('alice')
-    expect(await claim(files, 'carol', () => false)).toBeUndefined()
+    expect(await claimDirectory(files, 'alice', () => true)).toBeUndefined()
+    expect(await claimDirectory(files, 'bob', text => text === 'alice')).toBe('alice')
+    expect(await claimDirectory(files, 'carol', () => false)).toBeUndefined()
     expect((await claimsOn(files)).at(-1)?.text).toBe('carol')
   })
 })
@@ -110,7 +115,7 @@ describe('A claim in a directory', () => {
   it('is one file, whatever was there before', async () => {
     const directory = await folder()
     const files = claimFiles(directory)
-    for (const name of ['a', 'b', 'c']) await claim(files, name, () => false)
+    for (const name of ['a', 'b', 'c']) await claimDirectory(files, name, () => false)
     expect(await readdir(directory)).toEqual(['lock'])
   })
 
@@ -121,8 +126,8 @@ describe('A claim in a directory', () => {
       const files = claimFiles(directory, async () => {
         throw failure(code)
       })
-      expect(await claim(files, 'alice', () => true)).toBeUndefined()
-      expect(await claim(files, 'bob', () => true)).toBe('alice')
+      expect(await claimDirectory(files, 'alice', () => true)).toBeUndefined()
+      expect(await claimDirectory(files, 'bob', () => true)).toBe('alice')
       expect(await readdir(directory)).toEqual(['lock'])
     },
   )
@@ -131,7 +136,9 @@ describe('A claim in a directory', () => {
     const failing: typeof link = async () => {
       throw failure('EIO')
     }
-    await expect(claim(claimFiles(await folder(), failing), 'alice', () => true)).rejects.toMatchObject({ code: 'EIO' })
+    await expect(claimDirectory(claimFiles(await folder(), failing), 'alice', () => true)).rejects.toMatchObject({
+      code: 'EIO',
+    })
     await expect(claimFiles(join(await folder(), 'nowhere')).make('lock', 'alice')).rejects.toMatchObject({
       code: 'ENOENT',
     })
@@ -142,9 +149,9 @@ describe('A directory', () => {
   it('that a killed process had, which made its lock as earlier versions did, is taken', async () => {
     const directory = await folder()
     await writeFile(join(directory, 'lock'), '999999999 -\n')
-    expect(await holderOf(directory)).toBeUndefined()
+    expect(await lockOwner(directory)).toBeUndefined()
     const lock = await lockDirectory(directory)
-    expect(await holderOf(directory)).toBe(`the process ${process.pid}`)
+    expect(await lockOwner(directory)).toBe(`the process ${process.pid}`)
     await expect(lockDirectory(directory)).rejects.toMatchObject({ code: 'in-use' })
     await lock.release()
     expect(await readdir(directory)).toEqual(['lock.reserve'])

@@ -2,8 +2,18 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../../../src/core/util/bytes.js'
 import type { Entry } from '../../../../src/server/engine/entry.js'
-import { FORMAT, fileOf, HEAD_SIZE, type Kind, newHead, readHead } from '../../../../src/server/log/disk/format.js'
-import { FRAME_HEADER, headerAt, NO_SALT, seal } from '../../../../src/server/log/disk/frame.js'
+import {
+  FORMAT,
+  FRAME_HEADER,
+  fileOf,
+  HEAD_SIZE,
+  headerAt,
+  type Kind,
+  NO_SALT,
+  newHead,
+  readHead,
+  seal,
+} from '../../../../src/server/log/disk/format.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { effort } from '../../../support/effort.js'
 import { anyEntry } from '../any-entry.js'

@@ -3,11 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { claimFiles } from '../../../../src/server/log/disk/claim-files.js'
-import type { ClaimFiles } from '../../../../src/server/log/disk/claims.js'
-import { type Files, filesOf, type OpenFile } from '../../../../src/server/log/disk/files.js'
-import { guardedFiles } from '../../../../src/server/log/disk/guarded-files.js'
-import { type DirectoryLock, HEARTBEAT_MS, lockDirectory, SILENCE_MS } from '../../../../src/server/log/disk/lock.js'
+import { type Files, filesOf, guardedFiles, type OpenFile } from '../../../../src/server/log/disk/files.js'
+import {
+  type ClaimFiles,
+  claimFiles,
+  type DirectoryLock,
+  HEARTBEAT_MS,
+  lockDirectory,
+  SILENCE_MS,
+} from '../../../../src/server/log/disk/lock.js'
 import { livenessOf } from '../../../../src/server/log/disk/owner.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { effort, SEED } from '../../../support/effort.js'

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../../../src/core/util/bytes.js'
-import type { Entry } from '../../../../src/server/engine/entry.js'
-import { writeCommandOf } from '../../../../src/server/engine/entry.js'
-import { FRAME_HEADER, NO_SALT, seal } from '../../../../src/server/log/disk/frame.js'
-import { FrameSource } from '../../../../src/server/log/disk/frame-source.js'
+import { type Entry, writeCommandOf } from '../../../../src/server/engine/entry.js'
+import { FRAME_HEADER, NO_SALT, seal } from '../../../../src/server/log/disk/format.js'
+import { FrameReader } from '../../../../src/server/log/disk/frame-reader.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { Random } from '../../../simulation/random.js'
 import { START } from '../../../support/manual-clock.js'
@@ -50,9 +49,9 @@ describe('A torn frame whose value contains frames', () => {
       view.setFloat64(at + 4, 2 + at / FRAME_HEADER)
     }
     await file.write(bytes, 0)
-    const salted = await FrameSource.of(file, 0, Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8))
+    const salted = await FrameReader.of(file, 0, Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8))
     expect(await salted.seek(1, size)).toBe(undefined)
-    const unsalted = await FrameSource.of(file, 0, NO_SALT)
+    const unsalted = await FrameReader.of(file, 0, NO_SALT)
     expect(await unsalted.seek(1, size)).toBe('unclear')
   })
 })

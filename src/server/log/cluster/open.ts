@@ -3,10 +3,10 @@ import type { Clock } from '../../../core/util/clock.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import { Engine, type EngineOptions } from '../../engine/engine.js'
 import { holeFound } from './errors.js'
-import { type Loaded, loadNewest } from './load-snapshot.js'
 import type { Replica } from './replica.js'
 import { ReplicatedLog } from './replicated-log.js'
 import type { LogEvents, LogSettings } from './settings.js'
+import { type Loaded, loadNewest } from './snapshots.js'
 import { type Hole, type Stream, StreamError } from './stream.js'
 
 /** A node that has caught up and takes part. */

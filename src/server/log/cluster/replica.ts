@@ -3,17 +3,15 @@ import { StateStoreError } from '../../../core/util/errors.js'
 import type { Entry } from '../../engine/entry.js'
 import { decodeEntry } from '../entry-codec.js'
 import { Digest } from './digest.js'
-import { decodeEnvelope, type Envelope } from './envelope.js'
+import { decodeEnvelope, type Envelope, type LogKeys } from './envelope.js'
 import { diverged } from './errors.js'
-import type { LogKeys } from './log-keys.js'
-import { LogTime } from './log-time.js'
 import { Members } from './members.js'
-import { decodeMilestone, type Milestone, Milestones } from './milestones.js'
+import { decodeSnapshotRecord, SnapshotCoordinator, type SnapshotRecord } from './snapshot-coordinator.js'
 import type { StreamMessage } from './stream.js'
 import { Trust } from './trust.js'
 
 /** What a message of the stream comes to. */
-export type Judged =
+export type MessageVerdict =
   /** No node has sent it, or not so. */
   | { readonly type: 'foreign'; readonly why: string }
   /** It is out of the order of its node, or was there before. */
@@ -50,11 +48,11 @@ const NO_ROOM = { maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_IN
  */
 export class Replica {
   readonly members = new Members()
-  readonly milestones = new Milestones()
+  readonly milestones = new SnapshotCoordinator()
   readonly trust: Trust
   readonly #judging: Judging
   digest = new Digest()
-  #time = new LogTime()
+  #time = new LogClock()
   #position = 0
 
   constructor(judging: Judging = {}) {
@@ -73,7 +71,7 @@ export class Replica {
   }
 
   /** Judges the next message. Raises `diverged`, `format` or `log-key`, and then this node has to stop. */
-  judge({ position, time: streamTime, bytes }: StreamMessage): Judged {
+  judge({ position, time: streamTime, bytes }: StreamMessage): MessageVerdict {
     this.milestones.count(bytes.length)
     const { keys, skip } = this.#judging
     if (skip?.has(position)) return { type: 'foreign', why: 'it is left out, as --log-skip says' }
@@ -126,11 +124,11 @@ export class Replica {
     this.trust.decode(reader)
     if (!reader.ended) this.members.forgottenAt = reader.float64()
     this.#position = position
-    this.#time = new LogTime({ stream, time })
+    this.#time = new LogClock({ stream, time })
     this.digest = new Digest(digest, position)
   }
 
-  #entry(envelope: Envelope, position: number, time: number): Omit<Judged & { type: 'entry' }, 'signer'> {
+  #entry(envelope: Envelope, position: number, time: number): Omit<MessageVerdict & { type: 'entry' }, 'signer'> {
     const { kind, node } = envelope
     const granted = kind === 'claim' && this.milestones.claim(node, position, time)
     if (kind === 'written') {
@@ -143,9 +141,9 @@ export class Replica {
   }
 }
 
-function milestoneIn(body: Uint8Array): Milestone | undefined {
+function milestoneIn(body: Uint8Array): SnapshotRecord | undefined {
   try {
-    return decodeMilestone(new ByteReader(body))
+    return decodeSnapshotRecord(new ByteReader(body))
   } catch (error) {
     if (error instanceof StateStoreError) return undefined
     throw error
@@ -155,3 +153,49 @@ function milestoneIn(body: Uint8Array): Milestone | undefined {
 /** An entry of another node, at a time of the log (ms). */
 export const entryOf = (body: Uint8Array | undefined, time: number): Entry =>
   body === undefined || body.length === 0 ? { time, ...NO_ROOM, commands: [] } : { ...decodeEntry(body), time }
+
+/** Of the time that passes, so much is left out while the log's time is ahead of the stream's. */
+const SLOWER = 8
+
+/** Where the log's time is; goes with a snapshot. */
+export interface LogClockState {
+  /** Of the last message, by the stream, ms since the Unix epoch. */
+  readonly stream: number
+  /** Of the last entry, ms since the Unix epoch; with a fraction while it is being put right. */
+  readonly time: number
+}
+
+/**
+ * The time of entries: that of the stream, but it never goes back, and goes on when that does. The stream's jumps with the
+ * clock of whoever leads it. If it went back by an hour, and the log's time stood still until it has caught up, every lease
+ * would last an hour longer; so it goes on from where it was, an eighth slower until the two are the same again.
+ */
+export class LogClock {
+  #stream: number
+  #time: number
+
+  constructor({ stream, time }: LogClockState = { stream: 0, time: 0 }) {
+    this.#stream = stream
+    this.#time = time
+  }
+
+  /** Of the last entry, ms. */
+  get last(): number {
+    return Math.floor(this.#time)
+  }
+
+  get state(): LogClockState {
+    return { stream: this.#stream, time: this.#time }
+  }
+
+  /** The time of the next entry, which the stream took at its time (ms). */
+  next(stream: number): number {
+    const passed = Math.max(0, stream - this.#stream)
+    const ahead = Math.max(0, this.#time - this.#stream)
+    this.#time += passed - Math.min(ahead, passed / SLOWER)
+    this.#stream = stream
+    // What is left of a fraction ends with the difference.
+    if (this.#time < stream) this.#time = stream
+    return this.last
+  }
+}

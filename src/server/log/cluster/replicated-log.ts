@@ -1,21 +1,19 @@
 import { Subscription } from 'rxjs'
+import type { Clock } from '../../../core/util/clock.js'
 import type { Entry } from '../../engine/entry.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log.js'
-import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope } from './envelope.js'
+import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope, type LogKeys } from './envelope.js'
 import { givenUp, holeFound, rolledBack, superseded, tooLarge, unreadable } from './errors.js'
-import { Farewell } from './farewell.js'
 import { Follower } from './follower.js'
-import { ForeignReports } from './foreign-reports.js'
-import type { LogKeys } from './log-keys.js'
+import { LogPublisher, type PendingMessage, WINDOW } from './log-publisher.js'
 import { LARGEST_ENTRY } from './members.js'
-import { OtherSigners } from './other-signers.js'
 import { type Availability, Pulse } from './pulse.js'
-import { entryOf, type Judged, type Replica } from './replica.js'
-import { type Parcel, Sender, WINDOW } from './sender.js'
+import { entryOf, type MessageVerdict, type Replica } from './replica.js'
 import type { LogSettings, ReplicatedHost } from './settings.js'
-import { SnapshotWriter } from './snapshot-writer.js'
+import { SnapshotWriter } from './snapshots.js'
 import type { Hole, Stream, StreamMessage } from './stream.js'
+import { ForeignReports, OtherSigners } from './trust.js'
 
 /** What is on its way is waited for when the log is closed, ms. */
 const FAREWELL = 3_000
@@ -33,7 +31,7 @@ export class ReplicatedLog implements Log {
   readonly #largest: number
   readonly #replica: Replica
   readonly #host: ReplicatedHost
-  readonly #sender: Sender
+  readonly #publisher: LogPublisher
   readonly #follower: Follower
   readonly #writer: SnapshotWriter
   readonly #pulse: Pulse
@@ -47,7 +45,7 @@ export class ReplicatedLog implements Log {
   #ended: LogFailure | undefined
   #stopped = false
   #trouble: unknown
-  #farewell: Farewell | undefined
+  #farewell: CompletionTimeout | undefined
   /** When the last entry was applied, monotonic ms. */
   #appliedAt: number
   #moved: () => void = () => undefined
@@ -74,7 +72,7 @@ export class ReplicatedLog implements Log {
       host.troubled(error)
     }
     const position = (): number => replica.position
-    this.#sender = new Sender(stream, {
+    this.#publisher = new LogPublisher(stream, {
       clock,
       random,
       nodeId,
@@ -85,12 +83,12 @@ export class ReplicatedLog implements Log {
       troubled,
     })
     this.#follower = new Follower(stream, { clock, random, position, take: message => this.#take(message), troubled })
-    const writing = { capture, push: (parcel: Parcel) => this.#push(parcel), troubled }
+    const writing = { capture, push: (parcel: PendingMessage) => this.#push(parcel), troubled }
     this.#writer = new SnapshotWriter(stream, replica, writing, snapshots)
     this.#pulse = new Pulse(patience, {
       clock,
-      late: () => this.#sender.late,
-      busy: () => !this.#sender.idle || this.#sender.life === '',
+      late: () => this.#publisher.late,
+      busy: () => !this.#publisher.idle || this.#publisher.life === '',
       beat: () => this.#push({ kind: 'entry', body: NOTHING }),
       changed: availability => this.#changed(availability),
       looked: () => this.#look(),
@@ -109,7 +107,7 @@ export class ReplicatedLog implements Log {
 
   /** Whether this node takes part: its first message is in the log. */
   get established(): boolean {
-    return this.#sender.established
+    return this.#publisher.established
   }
 
   /** Follows the stream, which goes to a position at least; `moved` is called when it has come further. */
@@ -125,8 +123,8 @@ export class ReplicatedLog implements Log {
     this.#pulse.sent()
     this.#writer.begin()
     this.#hasSaidSignedOnly = false
-    if (!this.#sender.hasLived) this.#otherSigners.begin()
-    this.#sender.begin(life)
+    if (!this.#publisher.hasLived) this.#otherSigners.begin()
+    this.#publisher.begin(life)
   }
 
   listen(listener: LogListener): void {
@@ -149,8 +147,8 @@ export class ReplicatedLog implements Log {
   async close(): Promise<void> {
     if (this.#ended !== undefined) return
     this.#ended = new LogFailure('unavailable', 'the store is shutting down')
-    if (!this.#sender.idle && this.#pulse.availability !== 'away') {
-      this.#farewell = new Farewell(this.#host.clock, FAREWELL)
+    if (!this.#publisher.idle && this.#pulse.availability !== 'away') {
+      this.#farewell = new CompletionTimeout(this.#host.clock, FAREWELL)
       await this.#farewell.over
     }
     this.stop()
@@ -166,16 +164,16 @@ export class ReplicatedLog implements Log {
     this.#follower.stop()
     this.#writer.stop()
     const failure = new LogFailure('unknown', 'the log went away before it was known whether this is in it')
-    for (const entry of this.#sender.stop()) this.#listener?.rejected(entry, failure)
+    for (const entry of this.#publisher.stop()) this.#listener?.rejected(entry, failure)
     this.#farewell?.end()
   }
 
-  #push(parcel: Parcel): void {
+  #push(parcel: PendingMessage): void {
     this.#pulse.sent()
-    this.#sender.push(parcel)
+    this.#publisher.push(parcel)
   }
 
-  #seal({ kind, body }: Parcel, life: string, number: number): Uint8Array {
+  #seal({ kind, body }: PendingMessage, life: string, number: number): Uint8Array {
     const { members, position: applied, digest } = this.#replica
     const node = this.#nodeId
     const replaces = kind === 'start' ? (members.get(node)?.life ?? '') : ''
@@ -223,37 +221,37 @@ export class ReplicatedLog implements Log {
     )
   }
 
-  #apply(judged: Judged, position: number): void {
+  #apply(judged: MessageVerdict, position: number): void {
     if (judged.type === 'foreign') this.#foreign.take(position, judged.why)
-    else if (judged.type !== 'refused' && this.#sender.established && this.#isSignedOtherwise(judged.signer))
+    else if (judged.type !== 'refused' && this.#publisher.established && this.#isSignedOtherwise(judged.signer))
       this.#otherSigners.heard(judged.envelope, position)
     const envelope = judged.type === 'foreign' ? undefined : judged.envelope
-    const own = envelope?.node === this.#nodeId && this.#sender.knows(envelope.life) ? envelope : undefined
+    const own = envelope?.node === this.#nodeId && this.#publisher.knows(envelope.life) ? envelope : undefined
     if (judged.type === 'entry') this.#entry(judged, own, position)
-    else if (judged.type === 'piece' && own) this.#sender.taken(own.life, own.number)
+    else if (judged.type === 'piece' && own) this.#publisher.taken(own.life, own.number)
     this.#replica.close(position)
     this.#appliedAt = this.#host.clock.monotonic()
     if (own === undefined) return
-    if (judged.type === 'refused') this.#sender.refused(own.life, own.number)
+    if (judged.type === 'refused') this.#publisher.refused(own.life, own.number)
     else this.#arrived(judged, own)
   }
 
-  #entry(judged: Judged & { type: 'entry' }, own: Envelope | undefined, position: number): void {
+  #entry(judged: MessageVerdict & { type: 'entry' }, own: Envelope | undefined, position: number): void {
     const { envelope, time } = judged
     if (own === undefined) {
       // Before that it may be what this node itself sent before it was killed or opened anew: ours takes its place.
-      if (envelope.kind === 'start' && envelope.node === this.#nodeId && this.#sender.hasLived)
+      if (envelope.kind === 'start' && envelope.node === this.#nodeId && this.#publisher.hasLived)
         throw superseded(this.#nodeId)
       this.#tellForeign(this.#entryIn(judged, position))
       return
     }
-    const { parcel, over } = this.#sender.taken(own.life, own.number)
+    const { parcel, over } = this.#publisher.taken(own.life, own.number)
     for (const entry of over) this.#listener?.rejected(entry, givenUp())
     if (parcel?.entry === undefined) this.#tellForeign(this.#entryIn(judged, position))
     else this.#listener?.committed({ ...parcel.entry, time })
   }
 
-  #entryIn({ envelope, time, body, signer }: Judged & { type: 'entry' }, position: number): Entry {
+  #entryIn({ envelope, time, body, signer }: MessageVerdict & { type: 'entry' }, position: number): Entry {
     try {
       return entryOf(body, time)
     } catch (error) {
@@ -270,17 +268,17 @@ export class ReplicatedLog implements Log {
   }
 
   /** A message of ours counts, and all that came before is applied. */
-  #arrived(judged: Judged, { kind }: Envelope): void {
+  #arrived(judged: MessageVerdict, { kind }: Envelope): void {
     this.#pulse.arrived()
     if (kind === 'claim') this.#writer.claimed(judged.type === 'entry' && judged.granted, this.#nodeId)
     if (kind === 'written') this.#writer.written()
-    if (this.#sender.idle) this.#farewell?.end()
+    if (this.#publisher.idle) this.#farewell?.end()
   }
 
   #look(): void {
     this.#follower.look()
     this.#foreign.look()
-    if (!this.#sender.established || this.#ended !== undefined) return
+    if (!this.#publisher.established || this.#ended !== undefined) return
     this.#writer.look()
     const { trust } = this.#replica
     if (this.#hasSaidSignedOnly || !trust.isDue || !this.#otherSigners.areGone(trust.since === undefined)) return
@@ -291,7 +289,7 @@ export class ReplicatedLog implements Log {
   #changed(availability: Availability): void {
     this.#host.available(availability, this.#trouble)
     // Nobody waits for what is on its way: it shall not come into effect when all think that it is over.
-    if (availability === 'away' && this.#sender.established) this.begin(this.#host.newLife())
+    if (availability === 'away' && this.#publisher.established) this.begin(this.#host.newLife())
   }
 
   #isSignedOtherwise(signer: string | undefined): boolean {
@@ -303,5 +301,26 @@ export class ReplicatedLog implements Log {
     this.#ended ??= new LogFailure('unavailable', 'this node has stopped', { cause: error })
     this.stop()
     this.#host.failed(error)
+  }
+}
+
+/** Waits until somebody says that it is over, or for a while at most. */
+export class CompletionTimeout {
+  readonly over: Promise<void>
+  #end: () => void = () => undefined
+
+  /** @param patience - ms */
+  constructor(clock: Clock, patience: number) {
+    this.over = new Promise(resolve => {
+      const cancel = clock.schedule(patience, resolve)
+      this.#end = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  end(): void {
+    this.#end()
   }
 }

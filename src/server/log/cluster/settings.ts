@@ -1,11 +1,12 @@
+import type { Observable } from 'rxjs'
 import type { Clock } from '../../../core/util/clock.js'
 import type { Entry } from '../../engine/entry.js'
 import type { State } from '../../engine/state.js'
 import type { Sharing } from '../log.js'
-import type { LogKeys } from './log-keys.js'
+import type { LogKeys } from './envelope.js'
 import type { Availability } from './pulse.js'
-import type { SnapshotSizes } from './snapshot-writer.js'
-import type { Hole } from './stream.js'
+import type { SnapshotSizes } from './snapshots.js'
+import type { Hole, Stream } from './stream.js'
 
 /** How a node goes about the log. */
 export interface LogSettings {
@@ -45,4 +46,14 @@ export interface ReplicatedHost extends LogEvents {
   readonly apply: (entry: Entry) => void
   /** Connections at this node. */
   readonly clients: () => number
+}
+
+/** A log that several nodes of a store share, as `serve` takes it; `jetStreamLog` of `rx-statestore/jetstream` makes one. */
+export interface SharedLog {
+  /** Of the store, the same at all its nodes. */
+  readonly name: string
+  /** How this node goes about it. */
+  readonly settings: LogSettings
+  /** Connects; emits once, and fails when that does not come about. */
+  connect(): Observable<Stream>
 }

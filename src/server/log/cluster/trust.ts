@@ -1,7 +1,7 @@
 import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
-import type { Decoded, Envelope } from './envelope.js'
-import { keyDiffers, keyMissing, unknownFormat } from './errors.js'
-import type { LogKeys } from './log-keys.js'
+import type { Clock } from '../../../core/util/clock.js'
+import type { Decoded, Envelope, LogKeys } from './envelope.js'
+import { foreign, keyDiffers, keyMissing, signedOtherwise, unknownFormat } from './errors.js'
 
 /** A message that may be of a node, or why it is of none. */
 export type Admitted = { readonly envelope: Envelope } | { readonly foreign: string }
@@ -67,5 +67,83 @@ export class Trust {
     if (!this.#keys.knows(fingerprint)) throw keyDiffers(since)
     this.#since = since
     this.#fingerprint = fingerprint
+  }
+}
+
+/** After this without a message that is signed otherwise all nodes have the key: each sends one in 3 s; ms. */
+const QUIET = 15_000
+/** After this all nodes should have it, ms: somebody who only wants to keep the log open cannot do so for longer. */
+const LONGEST = 60 * 60 * 1000
+/** So many are reported by name. */
+const MOST = 100
+
+/** Nodes that do not sign with the key of this one, while a log comes to that. */
+export class OtherSigners {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #report: (error: unknown) => void
+  readonly #nodes = new Set<string>()
+  #since: number
+  #heardAt: number
+
+  constructor(clock: Pick<Clock, 'monotonic'>, report: (error: unknown) => void) {
+    this.#clock = clock
+    this.#report = report
+    this.#since = clock.monotonic()
+    this.#heardAt = this.#since
+  }
+
+  /** This node takes part from now on. */
+  begin(): void {
+    this.#since = this.#clock.monotonic()
+    this.#heardAt = this.#since
+  }
+
+  /** Whether it is time to say that all sign. @param isFirst - whether anybody may send to the log until then */
+  areGone(isFirst: boolean): boolean {
+    const now = this.#clock.monotonic()
+    return now - this.#heardAt > QUIET || (isFirst && now - this.#since > LONGEST)
+  }
+
+  /** A message that is signed otherwise counts. */
+  heard({ node }: Envelope, position: number): void {
+    this.#heardAt = this.#clock.monotonic()
+    if (this.#nodes.has(node) || this.#nodes.size >= MOST) return
+    this.#nodes.add(node)
+    this.#report(signedOtherwise(node, position))
+  }
+}
+
+/** Of messages that are of no node one is reported in this time, ms. */
+const PAUSE = 10_000
+
+/** Reports messages that are of no node: the first at once, of a flood one in ten seconds. */
+export class ForeignReports {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #report: (error: unknown) => void
+  #reportedAt = Number.NEGATIVE_INFINITY
+  #last: { readonly position: number; readonly why: string } | undefined
+  #unreported = 0
+
+  constructor(clock: Pick<Clock, 'monotonic'>, report: (error: unknown) => void) {
+    this.#clock = clock
+    this.#report = report
+  }
+
+  take(position: number, why: string): void {
+    this.#last = { position, why }
+    this.#unreported++
+    this.look()
+  }
+
+  /** To be called from time to time. */
+  look(): void {
+    const now = this.#clock.monotonic()
+    if (this.#last === undefined || now - this.#reportedAt < PAUSE) return
+    const { position, why } = this.#last
+    const more = this.#unreported - 1
+    this.#reportedAt = now
+    this.#last = undefined
+    this.#unreported = 0
+    this.#report(foreign(position, why, more))
   }
 }

@@ -1,7 +1,6 @@
 import { constants, fdatasyncSync, writeSync } from 'node:fs'
-import type { FileHandle } from 'node:fs/promises'
-import { open, readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 
 /** A file that is written at places, and flushed. */
 export interface OpenFile {
@@ -34,14 +33,15 @@ export interface Files {
 }
 
 /** For the owner alone: a file holds every value. */
-const MODE = 0o600
+const FILE_MODE = 0o600
 
 /** The files of a directory. */
 export async function filesOf(directory: string): Promise<Files> {
   const at = (name: string): string => join(directory, name)
   return {
     list: async () => (await readdir(directory)).sort(),
-    create: async (name, confirm) => emptied(await open(at(name), constants.O_RDWR | constants.O_CREAT, MODE), confirm),
+    create: async (name, confirm) =>
+      emptied(await open(at(name), constants.O_RDWR | constants.O_CREAT, FILE_MODE), confirm),
     open: async (name, writable) => new DiskFile(await open(at(name), writable ? 'r+' : 'r')),
     rename: async (from, to) => rename(at(from), at(to)),
     remove: async name => rm(at(name)),
@@ -125,3 +125,115 @@ export async function flushDirectory(directory: string): Promise<void> {
     await handle.close()
   }
 }
+
+/** Whether a directory is still ours. */
+export interface Ownership {
+  /**
+   * Raises `in-use` when another process has the directory. What was written before a check that passes is seen by each
+   * later owner.
+   */
+  check(): void
+}
+
+/**
+ * Files of a directory that this process may lose to another one. After a flush it is checked that the directory is still
+ * ours, so that nothing is acknowledged that the next owner does not see. A name is changed after a check. A file is written
+ * if a check passes after it was opened: then the next owner, who comes later, does not go on in that file.
+ */
+export function guardedFiles(files: Files, lock: Ownership): Files {
+  return {
+    list: async () => files.list(),
+    create: async name => {
+      lock.check()
+      return guarded(await files.create(name, () => lock.check()), lock)
+    },
+    open: async (name, writable) => {
+      const file = await files.open(name, writable)
+      if (writable) await confirmed(file, lock)
+      return guarded(file, lock)
+    },
+    rename: async (from, to) => {
+      lock.check()
+      await files.rename(from, to)
+    },
+    remove: async name => {
+      lock.check()
+      await files.remove(name)
+    },
+    flush: async () => {
+      await files.flush()
+      lock.check()
+    },
+  }
+}
+
+async function confirmed(file: OpenFile, lock: Ownership): Promise<void> {
+  try {
+    lock.check()
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+const guarded = (file: OpenFile, lock: Ownership): OpenFile => ({
+  write: async (bytes, at) => file.write(bytes, at),
+  writeNow: (bytes, at) => file.writeNow(bytes, at),
+  flush: async () => {
+    await file.flush()
+    lock.check()
+  },
+  flushNow: () => {
+    file.flushNow()
+    lock.check()
+  },
+  truncate: async length => file.truncate(length),
+  read: async (at, length) => file.read(at, length),
+  size: async () => file.size(),
+  close: async () => file.close(),
+})
+
+/** For our own user alone. */
+const DIRECTORY_MODE = 0o700
+
+/**
+ * Makes a directory, and those it is in, unless they are there, and flushes the names of those it made. Rejects with an
+ * error of the system.
+ *
+ * Node's own way tries for ever where nothing can be made though the parent is there, as below `/proc`.
+ *
+ * @param flush - settles when the names in a directory are on the disk
+ *
+ * @example
+ * ```ts
+ * await makeDirectory('/var/lib/store/data')
+ * ```
+ */
+export async function makeDirectory(directory: string, flush: typeof flushDirectory = flushDirectory): Promise<void> {
+  try {
+    await makeOne(directory, flush)
+  } catch (error) {
+    const parent = dirname(directory)
+    if (!hasCode(error, 'ENOENT') || parent === directory) throw error
+    await makeDirectory(parent, flush)
+    await makeOne(directory, flush)
+  }
+}
+
+async function makeOne(directory: string, flush: typeof flushDirectory): Promise<void> {
+  try {
+    await mkdir(directory, { mode: DIRECTORY_MODE })
+  } catch (error) {
+    const isThere = hasCode(error, 'EEXIST') && (await stat(directory)).isDirectory()
+    if (!isThere) throw error
+    return
+  }
+  await flush(dirname(directory))
+}
+
+/** Whether an error is one of the system's with one of these codes, such as `ENOENT`. */
+export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
+  error instanceof Error && 'code' in error && codes.some(code => code === error.code)
+
+/** Whether an error means that there is no room on the disk. */
+export const isFull = (error: unknown): boolean => hasCode(error, 'ENOSPC', 'EDQUOT', 'EFBIG')

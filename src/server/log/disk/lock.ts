@@ -1,15 +1,13 @@
+import { createHash } from 'node:crypto'
 import { fstatSync, readFileSync } from 'node:fs'
-import { type FileHandle, open, rm } from 'node:fs/promises'
+import { type FileHandle, link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../../../core/util/clock.js'
 import { StateStoreError } from '../../../core/util/errors.js'
-import { claimFiles } from './claim-files.js'
-import { type ClaimFiles, claim, claimsOn } from './claims.js'
-import { LOCK } from './format.js'
-import { makeDirectory } from './make-directory.js'
+import { hasCode, makeDirectory, type Ownership } from './files.js'
+import { draftOf, LOCK, UNFINISHED } from './format.js'
 import { claimText, currentPlace, livenessOf, ownerOf, ownerWords, type Place } from './owner.js'
 import { fromReserve, keepReserve } from './reserve.js'
-import { hasCode } from './system-error.js'
 
 /** How a directory is locked; all of it for specs, but for the callbacks. */
 export interface LockOptions {
@@ -26,14 +24,9 @@ export interface LockOptions {
 }
 
 /** A directory that this process has. */
-export interface DirectoryLock {
+export interface DirectoryLock extends Ownership {
   /** Whether it was taken from an owner that may still run: it did not show itself for {@link SILENCE_MS}. */
   readonly isForced: boolean
-  /**
-   * Raises `in-use` when another process has the directory. What was written before a check that passes is seen by each
-   * later owner.
-   */
-  check(): void
   /** Gives it back. */
   release(): Promise<void>
 }
@@ -67,7 +60,7 @@ export async function lockDirectory(directory: string, options: LockOptions = {}
   const own = claimText(place, isForced)
   OURS.add(own)
   const take = async (): Promise<HeldLock> => {
-    const other = await claim(files, own, text => !ended.has(text))
+    const other = await claimDirectory(files, own, text => !ended.has(text))
     if (other !== undefined) throw inUse(directory, other, place)
     return new HeldLock(directory, own, await openOwn(directory, own, place), isForced, { ...options, clock })
   }
@@ -96,7 +89,7 @@ async function openOwn(directory: string, own: string, place: Place): Promise<Fi
 }
 
 /** The process that has a directory, in words; `undefined` when none has. */
-export async function holderOf(directory: string, clock: Clock = systemClock): Promise<string | undefined> {
+export async function lockOwner(directory: string, clock: Clock = systemClock): Promise<string | undefined> {
   const place = currentPlace()
   const last = (await claimsOn(claimFiles(directory))).at(-1)
   if (last === undefined || !(await isOwned(directory, last.text, place, clock))) return undefined
@@ -244,3 +237,125 @@ const lostTo = (directory: string): StateStoreError =>
 
 const inUse = (directory: string, text: string, place: Place): StateStoreError =>
   new StateStoreError('in-use', `${ownerWords(text, place)} has the directory ${directory}`)
+
+/** What claims on a directory need of it. */
+export interface ClaimFiles {
+  list(): Promise<readonly string[]>
+  /** The text of a file, `undefined` when there is none. */
+  read(name: string): Promise<string | undefined>
+  /** Makes a file with a text, both at once, unless there is one of that name; returns whether it did. */
+  make(name: string, text: string): Promise<boolean>
+  /** Gives a file another name, and takes that from the file that has it; returns whether there was such a file. */
+  rename(from: string, to: string): Promise<boolean>
+  /** Harmless when there is no such file. */
+  remove(name: string): Promise<void>
+}
+
+/** A file that says which process has a directory. */
+export interface Claim {
+  readonly name: string
+  readonly text: string
+}
+
+/**
+ * Claims a directory; returns `undefined` when it is ours, else the claim of its owner.
+ *
+ * A process that is killed leaves its claim behind. Nobody takes that away: two who find it could not know whether what
+ * they take is still that one, or the claim of the other already. They make a claim on it, by a name that only those have
+ * who know its text, and the file system lets one of them. So there is a chain of claims, the last one counts, and only
+ * whoever made that replaces the first one by it. A claim that follows no other was made too late.
+ *
+ * A process may be stopped before it renames its claim, and go on when another one has the directory. So each owner first
+ * removes all claims besides its own: there is nothing left to rename.
+ *
+ * @param own - a text that no other claim has
+ * @param counts - whether a claim is of somebody who lives
+ */
+export async function claimDirectory(
+  files: ClaimFiles,
+  own: string,
+  counts: (text: string) => boolean,
+): Promise<string | undefined> {
+  for (;;) {
+    const before = await claimsOn(files)
+    const last = before.at(-1)
+    if (last !== undefined && counts(last.text)) return last.text
+    const name = last === undefined ? LOCK : successorOf(last.text)
+    if (!(await files.make(name, own))) continue
+    if ((await claimsOn(files)).at(-1)?.text !== own) {
+      await files.remove(name)
+      continue
+    }
+    if (name !== LOCK && !(await files.rename(name, LOCK))) continue
+    if (await removeOthers(files, own)) return undefined
+  }
+}
+
+/** Removes all claims but the last one, if that is ours; returns whether it is. */
+async function removeOthers(files: ClaimFiles, own: string): Promise<boolean> {
+  const next = successorOf(own)
+  const others = (await files.list()).filter(name => SUCCESSOR.test(name) && name !== next)
+  // What was there before this look follows no claim any more. No name comes twice.
+  if ((await claimsOn(files)).at(-1)?.text !== own) return false
+  for (const name of others) await files.remove(name)
+  return true
+}
+
+/** All claims, each on the one before; the last one counts, whether or not its process runs. */
+export async function claimsOn({ read }: Pick<ClaimFiles, 'read'>): Promise<Claim[]> {
+  const claims: Claim[] = []
+  for (let name = LOCK; ; ) {
+    const text = await read(name)
+    if (text === undefined) return claims
+    claims.push({ name, text })
+    name = successorOf(text)
+  }
+}
+
+const SUCCESSOR = new RegExp(`^${LOCK}\\.[0-9a-f]{32}\\${UNFINISHED}$`)
+
+const successorOf = (text: string): string =>
+  `${LOCK}.${createHash('sha256').update(text).digest('hex').slice(0, 32)}${UNFINISHED}`
+
+const MODE = 0o600
+
+/**
+ * The claims in a directory.
+ *
+ * @param linked - gives a file a second name, unless there is a file of that
+ */
+export function claimFiles(directory: string, linked: typeof link = link): ClaimFiles {
+  const at = (name: string): string => join(directory, name)
+  return {
+    list: async () => readdir(directory),
+    read: async name => unless(async () => readFile(at(name), 'utf8'), undefined, 'ENOENT'),
+    make: async (name, text) => {
+      const draft = at(draftOf(LOCK))
+      try {
+        await writeFile(draft, text, { flag: 'wx', mode: MODE })
+        return await unless(async () => linked(draft, at(name)).then(() => true), false, 'EEXIST')
+      } catch (error) {
+        if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS')) throw error
+        // Where files have one name only, a claim is there for a moment before its text is.
+        return await unless(
+          async () => writeFile(at(name), text, { flag: 'wx', mode: MODE }).then(() => true),
+          false,
+          'EEXIST',
+        )
+      } finally {
+        await rm(draft, { force: true })
+      }
+    },
+    rename: async (from, to) => unless(async () => rename(at(from), at(to)).then(() => true), false, 'ENOENT'),
+    remove: async name => rm(at(name), { force: true }),
+  }
+}
+
+async function unless<T>(task: () => Promise<T>, otherwise: T, code: string): Promise<T> {
+  try {
+    return await task()
+  } catch (error) {
+    if (hasCode(error, code)) return otherwise
+    throw error
+  }
+}

@@ -4,10 +4,9 @@ import type { State } from '../../engine/state.js'
 import type { LogFailure } from '../log.js'
 import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
 import type { Files, OpenFile } from './files.js'
-import { draftOf, FORMAT, HEAD_SIZE, MARK, nameOf, newHead } from './format.js'
-import { markOf } from './mark.js'
+import { draftOf, encodeCommitMark, FORMAT, HEAD_SIZE, MARK, nameOf, newHead } from './format.js'
 import { type LogTail, type Progress, type Recovered, recover } from './recovery.js'
-import { writeState } from './state-file.js'
+import { writeSnapshot } from './snapshots.js'
 
 /** An engine as it was left, and the log that goes on. */
 export interface OpenedLog<C> {
@@ -62,12 +61,12 @@ export async function emptyLog(files: Files, takeover: Takeover = {}): Promise<v
   await mark.close()
   const log = await newLog(files, position)
   await log.file.close()
-  await writeState(files, new Engine().capture(), position)
+  await writeSnapshot(files, new Engine().capture(), position)
 }
 
 /** Makes a log that begins with a state, in a directory that is empty. Until it is whole, it is refused for want of a mark. */
 export async function createLog(files: Files, state: State, position: number): Promise<void> {
-  await writeState(files, state, position)
+  await writeSnapshot(files, state, position)
   const { file } = await newLog(files, position)
   await file.close()
   const mark = await markFile(files, position)
@@ -95,7 +94,7 @@ async function fence<C>(files: Files, { position, marked, tail, stateSize }: Rec
     await rewriteLast(file, tail).finally(async () => file.close())
   }
   // It must not be ahead of the logs, and the former owner may go on with the old one.
-  const mark = await replace(files, MARK, markOf(Math.max(position, marked)))
+  const mark = await replace(files, MARK, encodeCommitMark(Math.max(position, marked)))
   const { head, salt } = newHead('log', position)
   try {
     const file = await replace(files, nameOf('log', position), head)
@@ -167,7 +166,7 @@ async function newLog(files: Files, position: number): Promise<LogFile> {
 async function markFile(files: Files, position: number): Promise<OpenFile> {
   const names = await files.list()
   const file = names.includes(MARK) ? await files.open(MARK, true) : await files.create(MARK)
-  await file.write(markOf(position), 0)
+  await file.write(encodeCommitMark(position), 0)
   await file.flush()
   await files.flush()
   return file

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { hasCode } from './system-error.js'
+import { hasCode } from './files.js'
 
 /** Where a number names one process: a pid namespace of a running kernel. `undefined` where that cannot be found out. */
 export type Place = string | undefined

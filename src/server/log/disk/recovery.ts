@@ -5,11 +5,21 @@ import { decodeEntry } from '../entry-codec.js'
 import { damaged } from '../errors.js'
 import { StateDecoder } from '../state-codec.js'
 import type { Files, OpenFile } from './files.js'
-import { FORMAT, fileOf, HEAD_SIZE, isClaim, type Kind, MARK, nameOf, readHead, UNFINISHED } from './format.js'
-import { NO_SALT, type Salt } from './frame.js'
-import { type FramePlace, FrameSource } from './frame-source.js'
-import { nextWritten } from './log-order.js'
-import { readMark } from './mark.js'
+import {
+  decodeCommitMark,
+  FORMAT,
+  fileOf,
+  HEAD_SIZE,
+  isClaim,
+  type Kind,
+  MARK,
+  NO_SALT,
+  nameOf,
+  readHead,
+  type Salt,
+  UNFINISHED,
+} from './format.js'
+import { type FramePlace, FrameReader, nextWritten } from './frame-reader.js'
 
 /** How far the reading of a directory has come. */
 export interface Progress {
@@ -137,7 +147,7 @@ async function readMarkOf(files: Files, names: readonly string[]): Promise<numbe
   }
   const file = await files.open(MARK, false)
   try {
-    const marked = readMark(await file.read(0, 64))
+    const marked = decodeCommitMark(await file.read(0, 64))
     if (marked === undefined && !isFresh(names))
       throw damaged('the file that says what was committed ("mark") is damaged')
     return marked ?? 0
@@ -192,7 +202,7 @@ class Reading {
     const name = nameOf('state', position)
     return this.#with(name, async file => {
       const { salt } = readHead(name, await file.read(0, HEAD_SIZE), 'state', position)
-      const source = await FrameSource.of(file, HEAD_SIZE, salt)
+      const source = await FrameReader.of(file, HEAD_SIZE, salt)
       const decoder = new StateDecoder(taker)
       for (let number = 0; !decoder.ended; number++) {
         const block = await source.next(number)
@@ -235,12 +245,12 @@ class Reading {
 
   async #log<C>(engine: Engine<C>, { name, from, limit, applied }: LogExtent, file: OpenFile) {
     const head = await file.read(0, HEAD_SIZE)
-    const unborn = await FrameSource.of(file, 0, NO_SALT)
+    const unborn = await FrameReader.of(file, 0, NO_SALT)
     // It was about to be made: a power cut may leave its length without what was written.
     if (head.length < HEAD_SIZE || (await unborn.end()) === 0)
       return { position: from, at: 0, last: unborn.last, torn: 0, size: unborn.size, format: FORMAT, salt: NO_SALT }
     const { format, salt } = readHead(name, head, 'log', from)
-    const source = await FrameSource.of(file, HEAD_SIZE, salt)
+    const source = await FrameReader.of(file, HEAD_SIZE, salt)
     let position = from
     while (position < limit) {
       const entry = await source.next(position + 1)

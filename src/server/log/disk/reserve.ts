@@ -1,7 +1,7 @@
 import { open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { hasCode, isFull } from './files.js'
 import { LOCK } from './format.js'
-import { hasCode, isFull } from './system-error.js'
 
 /** Named as a claim, so that earlier versions take it for one that was left behind. */
 const RESERVE = `${LOCK}.reserve`

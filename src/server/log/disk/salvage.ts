@@ -5,15 +5,24 @@ import type { State } from '../../engine/state.js'
 import { decodeEntry, keysInEntry } from '../entry-codec.js'
 import { decodeBlock } from '../state-codec.js'
 import type { Files, OpenFile } from './files.js'
-import { fileOf, HEAD_SIZE, type Kind, MARK, nameOf, readHead } from './format.js'
-import { FRAME_HEADER, headerAt, isIntact, NO_SALT, type Salt, saltOf } from './frame.js'
-import { FrameSource } from './frame-source.js'
-import { nextWritten } from './log-order.js'
-import { readMark } from './mark.js'
+import {
+  decodeCommitMark,
+  FRAME_HEADER,
+  fileOf,
+  HEAD_SIZE,
+  headerAt,
+  isIntact,
+  type Kind,
+  MARK,
+  NO_SALT,
+  nameOf,
+  readHead,
+  type Salt,
+  saltOf,
+} from './format.js'
+import { FrameReader, nextWritten, plainly, searchSalt } from './frame-reader.js'
 import { namesIn, type Progress } from './recovery.js'
-import { type DependentWrite, Replay } from './replay.js'
-import { plainly, searchSalt } from './salt-search.js'
-import { SalvagedState } from './salvaged-state.js'
+import { type DependentWrite, Replay, SalvagedState } from './replay.js'
 
 /** Some bytes of a file. */
 export interface Extent {
@@ -77,7 +86,7 @@ export async function salvage(
 ): Promise<Salvaged> {
   const { names, strays } = await namesIn(files)
   const marked = names.includes(MARK)
-    ? await withFile(files, MARK, async file => readMark(await file.read(0, 64)))
+    ? await withFile(files, MARK, async file => decodeCommitMark(await file.read(0, 64)))
     : undefined
   const [states, logs] = [positionsOf(names, 'state'), positionsOf(names, 'log')]
   let best: Omit<Salvaged, 'strays'> | undefined
@@ -164,7 +173,7 @@ class Attempt {
     await withFile(this.#files, name, async file => {
       const salt = await saltIn(file, name, 'state', position)
       const state = new SalvagedState(this.#replay.engine.taker)
-      const source = await FrameSource.of(file, HEAD_SIZE, salt ?? NO_SALT)
+      const source = await FrameReader.of(file, HEAD_SIZE, salt ?? NO_SALT)
       let number = 0
       while (salt !== undefined && !state.isEnded) {
         const block = await source.next(number)
@@ -211,13 +220,13 @@ class Attempt {
   async #log(from: number, limit: number, file: OpenFile): Promise<void> {
     const name = nameOf('log', from)
     this.#tail = undefined
-    const written = await (await FrameSource.of(file, 0, NO_SALT)).end()
+    const written = await (await FrameReader.of(file, 0, NO_SALT)).end()
     const salt = (await saltIn(file, name, 'log', from)) ?? (await this.#searchedSalt(file, from, written))
     if (salt === undefined) {
       if (written > 0) this.#tail = { extent: { file: name, at: 0, bytes: written }, keys: [] }
       return
     }
-    const source = await FrameSource.of(file, HEAD_SIZE, salt)
+    const source = await FrameReader.of(file, HEAD_SIZE, salt)
     while (this.#position < limit) {
       const bytes = await source.next(this.#position + 1)
       if (bytes !== undefined) {

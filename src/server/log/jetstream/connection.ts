@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises'
-import type { JetStreamManager } from '@nats-io/jetstream'
+import type { JetStreamManager, StreamInfo } from '@nats-io/jetstream'
 import type { ObjectStore } from '@nats-io/obj'
 import type { NatsConnection } from '@nats-io/transport-node'
+import { filter, from, Observable } from 'rxjs'
 import { ArgumentError, reason } from '../../../core/util/errors.js'
 import { StreamError } from '../cluster/stream.js'
-import { checkKept, checkStream } from './found.js'
 import type { JetStreamSettings } from './options.js'
 import type { NatsPackages } from './packages.js'
-import { cutWhenStale } from './stale.js'
 
 /** A connection to NATS, and what a store has there. */
 export interface Opened {
@@ -126,3 +125,96 @@ export const cannotConnect = ({ servers, connectTimeout }: JetStreamSettings, ca
     `no NATS server of ${servers.join(', ')} could be used for the log within ${connectTimeout} ms: ${reason(cause)}`,
     { cause },
   )
+
+/**
+ * Cuts a connection that its client has found to be stale, so that another server is looked for. The client means to do so
+ * itself, but first waits for an empty write, which is never done when the other end has not read for so long that the
+ * system takes no more: it would stay with that server, and gather in memory what it sends, until TCP gives up.
+ */
+export function cutWhenStale(nats: NatsConnection): void {
+  const statuses$ = from(nats.status()).pipe(filter(({ type }) => type === 'staleConnection'))
+  // It ends with the connection, and without it nothing is worse than it was.
+  statuses$.subscribe({ next: () => socketOf(nats)?.destroy(), error: () => undefined })
+}
+
+/** Closes a connection. One that it was about to make, to a server that hangs, it would leave open for ever. */
+export async function closeWhole(nats: NatsConnection): Promise<void> {
+  await nats.close()
+  socketOf(nats)?.destroy()
+}
+
+interface Socket {
+  destroy(): void
+}
+
+/** The socket of a connection, which has no public name. */
+function socketOf(nats: NatsConnection): Socket | undefined {
+  const socket = ['protocol', 'transport', 'socket'].reduce<unknown>(
+    (inside, name) => (typeof inside === 'object' && inside !== null ? Reflect.get(inside, name) : undefined),
+    nats,
+  )
+  return isSocket(socket) ? socket : undefined
+}
+
+const isSocket = (inside: unknown): inside is Socket =>
+  typeof inside === 'object' && inside !== null && 'destroy' in inside && typeof inside.destroy === 'function'
+
+/** Names of errors of NATS after which the same would fail again. */
+const REFUSED = new Set(['InvalidArgumentError', 'PermissionViolationError', 'AuthorizationError'])
+
+/** An error of NATS as one of a stream. */
+export function streamError(what: string, cause: unknown): StreamError {
+  if (cause instanceof StreamError) return cause
+  const isRefused = cause instanceof Error && REFUSED.has(cause.name)
+  return new StreamError(isRefused ? 'refused' : 'lost', `${what}: ${reason(cause)}`, { cause })
+}
+
+/** What a promise comes to, begun by the subscription; after its end nobody hears of it. @param what - for an error */
+export const whenDone = <T>(what: string, begin: () => Promise<T>): Observable<T> =>
+  new Observable(subscriber => {
+    begin().then(
+      value => {
+        subscriber.next(value)
+        subscriber.complete()
+      },
+      cause => subscriber.error(streamError(what, cause)),
+    )
+  })
+
+/** Throws {@link ArgumentError} unless a stream keeps all it has taken, on so many servers. */
+export function checkKept({ config }: StreamInfo, replicas: number): void {
+  const { name, storage, num_replicas, retention, max_age, max_msgs, max_bytes, max_msgs_per_subject } = config
+  const forgets = max_age > 0 || max_msgs > 0 || max_bytes > 0 || max_msgs_per_subject > 0 || retention !== 'limits'
+  if (storage !== 'file' || forgets)
+    throw new ArgumentError(
+      `the stream ${name} does not keep all it has taken: it has to have file storage and no limits of age, messages or bytes`,
+    )
+  if (num_replicas !== replicas)
+    throw new ArgumentError(
+      `the stream ${name} has ${num_replicas} replicas, not ${replicas}: say so, or change the stream with the tools of NATS`,
+    )
+}
+
+/**
+ * Throws {@link ArgumentError} unless a stream can be the log of a store: it keeps all, takes what nodes send and nothing
+ * else, and may be trimmed.
+ *
+ * @param largest - message that NATS takes, bytes
+ */
+export function checkStream(info: StreamInfo, subject: string, largest: number, replicas: number): void {
+  checkKept(info, replicas)
+  const { name, subjects = [], max_msg_size, deny_purge, sealed, no_ack, mirror, sources } = info.config
+  const own = subjects.length === 1 && subjects[0] === subject && mirror === undefined && sources === undefined
+  if (!own)
+    throw new ArgumentError(
+      `the stream ${name} is not the log of a store: it has to take what is sent to ${subject}, and that alone`,
+    )
+  if (max_msg_size > 0 && max_msg_size < largest)
+    throw new ArgumentError(
+      `the stream ${name} takes messages of ${max_msg_size} bytes at most, and nodes may send ${largest}: it has to have no limit of its own`,
+    )
+  if (deny_purge || sealed || no_ack)
+    throw new ArgumentError(
+      `the stream ${name} cannot be used: it is sealed, acknowledges nothing, or may not be trimmed behind snapshots`,
+    )
+}

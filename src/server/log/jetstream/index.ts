@@ -1,15 +1,14 @@
 import { defer, from, Observable } from 'rxjs'
 import { type Clock, systemClock } from '../../../core/util/clock.js'
 import { ArgumentError } from '../../../core/util/errors.js'
-import type { SharedLog } from '../cluster/shared-log.js'
+import type { SharedLog } from '../cluster/settings.js'
 import type { Stream } from '../cluster/stream.js'
-import { cannotConnect, connectTo, isFinal, type Opened, prepare } from './connection.js'
-import { streamError } from './failure.js'
+import { cannotConnect, connectTo, isFinal, type Opened, prepare, streamError } from './connection.js'
 import { NatsStream } from './nats-stream.js'
 import { type JetStreamOptions, type JetStreamSettings, settingsFrom } from './options.js'
 import { type NatsPackages, natsPackages } from './packages.js'
 
-export type { SharedLog } from '../cluster/shared-log.js'
+export type { SharedLog } from '../cluster/settings.js'
 export type { JetStreamOptions } from './options.js'
 
 /** A connection that did not come about is tried again after this, ms. */

@@ -1,13 +1,16 @@
 import type { Consumer, ConsumerMessages, JetStreamClient, JsMsg } from '@nats-io/jetstream'
 import { ignoreElements, map, Observable } from 'rxjs'
 import { fromUtf8, utf8 } from '../../../core/util/bytes.js'
-import type { Publication, SnapshotName, Stream, StreamBounds, StreamMessage } from '../cluster/stream.js'
-import type { Opened } from './connection.js'
-import { streamError, whenDone } from './failure.js'
-import { Leftovers } from './leftovers.js'
+import {
+  type Publication,
+  type SnapshotName,
+  type Stream,
+  type StreamBounds,
+  StreamError,
+  type StreamMessage,
+} from '../cluster/stream.js'
+import { closeWhole, type Opened, streamError, whenDone } from './connection.js'
 import type { NatsPackages } from './packages.js'
-import { bytesOf, readableOf } from './snapshot-stream.js'
-import { closeWhole } from './stale.js'
 
 /** What a message has besides its bytes: subject, headers with its id, and the words of the protocol, bytes. */
 const OVERHEAD = 1024
@@ -186,3 +189,76 @@ const messageOf = ({ seq, timestampNanos, data }: JsMsg): StreamMessage => ({
   time: Number(timestampNanos / NANOS_PER_MS),
   bytes: data,
 })
+
+/**
+ * Parts of snapshots whose writers were killed, or went before they had tidied up: nobody would ever remove them. Those of
+ * a writer that is at it are not told apart from them, so only what was there before a later one began may be removed, and
+ * only when that is done: whoever has taken longer comes too late for his snapshot to count.
+ */
+export class Leftovers {
+  readonly #opened: Opened
+  #found: readonly string[] = []
+
+  constructor(opened: Opened) {
+    this.#opened = opened
+  }
+
+  /** Notes what there is now. */
+  async find(): Promise<void> {
+    const { manager, names } = this.#opened
+    const filter = { subjects_filter: `$O.${names.bucket}.C.>` }
+    const { state } = await manager.streams.info(`OBJ_${names.bucket}`, filter)
+    this.#found = await this.#withoutSnapshot(Object.keys(state.subjects ?? {}))
+  }
+
+  /** Removes what was noted, but for what belongs to a snapshot by now. */
+  async remove(): Promise<void> {
+    const { manager, names } = this.#opened
+    const left = this.#found.length === 0 ? [] : await this.#withoutSnapshot(this.#found)
+    this.#found = []
+    for (const filter of left) await manager.streams.purge(`OBJ_${names.bucket}`, { filter })
+  }
+
+  async #withoutSnapshot(subjects: readonly string[]): Promise<string[]> {
+    const { snapshots, names } = this.#opened
+    const whole = new Set((await snapshots.list()).map(({ nuid }) => `$O.${names.bucket}.C.${nuid}`))
+    return subjects.filter(subject => !whole.has(subject))
+  }
+}
+
+/** Blocks as a stream of the platform, which pulls them one by one. */
+export function readableOf(blocks: Iterable<Uint8Array>): {
+  readonly readable: ReadableStream<Uint8Array>
+  readonly abort: () => void
+} {
+  const iterator = blocks[Symbol.iterator]()
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  let ended = false
+  const readable = new ReadableStream<Uint8Array>({
+    start: own => {
+      controller = own
+    },
+    pull: own => {
+      const { done, value } = iterator.next()
+      ended = done === true
+      if (done) own.close()
+      else own.enqueue(value)
+    },
+  })
+  const abort = (): void => {
+    if (ended) return
+    ended = true
+    controller?.error(new StreamError('lost', 'the snapshot is not wanted any more'))
+  }
+  return { readable, abort }
+}
+
+/** What a stream of the platform brings. */
+export async function* bytesOf(readable: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  const reader = readable.getReader()
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value
+  } finally {
+    await reader.cancel()
+  }
+}

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { checkOptionNames, checkPositiveInteger } from '../../../core/util/check.js'
 import { ArgumentError, shown } from '../../../core/util/errors.js'
-import { LogKeys } from '../cluster/log-keys.js'
+import { LogKeys } from '../cluster/envelope.js'
 
 /** Of a key that nodes share, bytes. */
 const SHORTEST_KEY = 16

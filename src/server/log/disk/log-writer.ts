@@ -1,7 +1,6 @@
 import { LogFailure } from '../log.js'
-import type { OpenFile } from './files.js'
-import type { Salt } from './frame.js'
-import { isFull } from './system-error.js'
+import { isFull, type OpenFile } from './files.js'
+import type { Salt } from './format.js'
 
 /** Where a log file goes on. */
 export interface EndPlace {
@@ -27,7 +26,7 @@ const RESERVE = 256 * 1024
  * needs no more than the frame itself: to make a file longer is a second thing for the disk to write. The last of the
  * zeros are a reserve: on a full disk they are there for what frees room.
  */
-export class LogEnd {
+export class LogWriter {
   readonly salt: Salt
   readonly #file: OpenFile
   readonly #zeros: Uint8Array

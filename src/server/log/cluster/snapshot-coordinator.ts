@@ -1,7 +1,7 @@
 import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 
 /** A snapshot that a node has written. */
-export interface Milestone {
+export interface SnapshotRecord {
   /** Its name in the stream's place for snapshots. */
   readonly name: string
   readonly position: number
@@ -23,21 +23,21 @@ const PATIENCE = 60_000
  * Which snapshots there are, who writes the next one, and how much has come since. It is part of the state that nodes share,
  * so that one of them writes it and not all.
  */
-export class Milestones {
-  #last: Milestone | undefined
-  #before: Milestone | undefined
+export class SnapshotCoordinator {
+  #last: SnapshotRecord | undefined
+  #before: SnapshotRecord | undefined
   #claim: Claim | undefined
   /** Of messages since the last one. */
   #bytes = 0
   #messages = 0
 
   /** The newest. */
-  get last(): Milestone | undefined {
+  get last(): SnapshotRecord | undefined {
     return this.#last
   }
 
   /** The one before the newest. */
-  get before(): Milestone | undefined {
+  get before(): SnapshotRecord | undefined {
     return this.#before
   }
 
@@ -65,7 +65,7 @@ export class Milestones {
   }
 
   /** A node has written one. */
-  written(milestone: Milestone): void {
+  written(milestone: SnapshotRecord): void {
     if (this.#claim !== undefined && this.#claim.position <= milestone.position) this.#claim = undefined
     if (this.#last !== undefined && this.#last.position >= milestone.position) return
     this.#before = this.#last
@@ -75,7 +75,7 @@ export class Milestones {
   }
 
   encode(writer: ByteWriter): void {
-    for (const milestone of [this.#last, this.#before]) encodeMilestone(writer, milestone)
+    for (const milestone of [this.#last, this.#before]) encodeSnapshotRecord(writer, milestone)
     writer.text(this.#claim?.node ?? '')
     for (const number of [this.#claim?.position ?? 0, this.#claim?.time ?? 0, this.#bytes, this.#messages])
       writer.float64(number)
@@ -83,8 +83,8 @@ export class Milestones {
 
   /** Takes back what was encoded. */
   decode(reader: ByteReader): void {
-    this.#last = decodeMilestone(reader)
-    this.#before = decodeMilestone(reader)
+    this.#last = decodeSnapshotRecord(reader)
+    this.#before = decodeSnapshotRecord(reader)
     const [node, position, time] = [reader.text(), reader.float64(), reader.float64()]
     this.#claim = node === '' ? undefined : { node, position, time }
     this.#bytes = reader.float64()
@@ -93,14 +93,24 @@ export class Milestones {
 }
 
 /** A milestone as bytes, or none. */
-export function encodeMilestone(writer: ByteWriter, milestone: Milestone | undefined): void {
+export function encodeSnapshotRecord(writer: ByteWriter, milestone: SnapshotRecord | undefined): void {
   writer.text(milestone?.name ?? '')
   writer.float64(milestone?.position ?? 0)
   writer.float64(milestone?.size ?? 0)
 }
 
 /** A milestone of such bytes. */
-export function decodeMilestone(reader: ByteReader): Milestone | undefined {
+export function decodeSnapshotRecord(reader: ByteReader): SnapshotRecord | undefined {
   const [name, position, size] = [reader.text(), reader.float64(), reader.float64()]
   return name === '' ? undefined : { name, position, size }
+}
+
+/** The name of a snapshot: when names are sorted, the newest comes last. */
+export const snapshotName = (position: number, nodeId: string): string =>
+  `${String(position).padStart(16, '0')}-${nodeId}`
+
+/** The position that a name says; `undefined` for a name that is none of a snapshot. */
+export function positionOf(name: string): number | undefined {
+  const [, digits] = /^(\d{16})-/.exec(name) ?? []
+  return digits === undefined ? undefined : Number(digits)
 }

@@ -1,5 +1,5 @@
-import type { OpenFile } from './files.js'
-import { FRAME_HEADER, headerAt, isIntact, NO_SALT, type Salt } from './frame.js'
+import type { Files, OpenFile } from './files.js'
+import { FRAME_HEADER, HEAD_SIZE, headerAt, isIntact, NO_SALT, nameOf, type Salt, saltOf } from './format.js'
 
 /** What is read at a time, bytes. */
 const CHUNK = 1024 * 1024
@@ -15,7 +15,7 @@ export interface FramePlace {
 }
 
 /** Reads the frames of a file one after the other. */
-export class FrameSource {
+export class FrameReader {
   readonly #file: OpenFile
   readonly #size: number
   readonly #salt: Salt
@@ -33,8 +33,8 @@ export class FrameSource {
   }
 
   /** @param at - how long the head of the file is */
-  static async of(file: OpenFile, at: number, salt: Salt): Promise<FrameSource> {
-    return new FrameSource(file, await file.size(), at, salt)
+  static async of(file: OpenFile, at: number, salt: Salt): Promise<FrameReader> {
+    return new FrameReader(file, await file.size(), at, salt)
   }
 
   get size(): number {
@@ -124,3 +124,57 @@ export class FrameSource {
 /** Whether a later frame may have a number: each takes some bytes. */
 const isPlausible = (found: number, number: number, bytes: number): boolean =>
   Number.isSafeInteger(found) && found > number && found - number <= bytes
+
+/**
+ * Returns the position at which the first of several logs begins that has entries; infinite without one. There the log
+ * before it ends, whatever a former owner has written to that later.
+ */
+export async function nextWritten(files: Files, positions: readonly number[]): Promise<number> {
+  for (const position of positions) {
+    const file = await files.open(nameOf('log', position), false)
+    try {
+      const header = await file.read(HEAD_SIZE, FRAME_HEADER)
+      if (header.some(byte => byte !== 0)) return position
+    } finally {
+      await file.close()
+    }
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+/** A larger log is not searched, bytes. */
+const MAX_SEARCHED = 512 * 1024 * 1024
+/** How many times the bytes of a file may be checksummed. */
+const WORK = 8
+
+/**
+ * Finds out the salt of a log whose head and first frames are destroyed. Checksums need no salt, so a chain of intact
+ * frames can be found that goes on to the end of the log; its last frame has the position of the mark. A chain within a
+ * value does not go on to the end, as more of the entry follows.
+ *
+ * @param written - where the log ends
+ * @param marked - position of the last entry
+ */
+export async function searchSalt(file: OpenFile, written: number, marked: number): Promise<Salt | undefined> {
+  if (written > MAX_SEARCHED) return undefined
+  const bytes = await file.read(0, await file.size())
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let work = WORK * written
+  for (let start = 0; start + FRAME_HEADER < written && work > 0; start++) {
+    let last = -1
+    let at = start
+    while (at < written && at + FRAME_HEADER <= bytes.length) {
+      const end = at + FRAME_HEADER + view.getUint32(at)
+      if (end === at + FRAME_HEADER || end > bytes.length) break
+      work -= end - at
+      if (!isIntact(bytes.subarray(at, end))) break
+      last = at
+      at = end
+    }
+    if (last >= 0 && at >= written) return plainly(saltOf(bytes.subarray(last, last + FRAME_HEADER), marked))
+  }
+  return undefined
+}
+
+/** Files without a salt are read with more care. */
+export const plainly = (salt: Salt): Salt => (salt.every(byte => byte === 0) ? NO_SALT : salt)

@@ -1,14 +1,14 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import type { Subscription } from 'rxjs'
 import { backoff } from '../../../core/util/backoff.js'
 import type { Clock } from '../../../core/util/clock.js'
 import { Fifo } from '../../../core/util/fifo.js'
 import type { Entry } from '../../engine/entry.js'
 import type { Kind } from './envelope.js'
-import { type MessageIds, messageIds } from './message-ids.js'
 import type { Publication, Stream } from './stream.js'
 
 /** Something to send. */
-export interface Parcel {
+export interface PendingMessage {
   readonly kind: Kind
   readonly body: Uint8Array
   /** The entry of which it is the last message. */
@@ -16,7 +16,7 @@ export interface Parcel {
 }
 
 /** A message that was sent, and is not seen yet. */
-interface Flight extends Parcel {
+interface Flight extends PendingMessage {
   readonly number: number
   /** When it was sent first, monotonic ms. */
   readonly since: number
@@ -35,12 +35,12 @@ interface Life {
 }
 
 /** What a sender needs. */
-export interface SenderHost {
+export interface LogPublisherHost {
   readonly clock: Clock
   readonly random: () => number
   readonly nodeId: string
   /** The bytes of a message, as things are now. */
-  seal(parcel: Parcel, life: string, number: number): Uint8Array
+  seal(parcel: PendingMessage, life: string, number: number): Uint8Array
   /** Of the last message that was seen in the stream. */
   readonly position: () => number
   /** A message is in the stream, at a position. */
@@ -59,10 +59,10 @@ const RETRY = { initial: 20, maximum: 1_000 }
  * Sends the messages of a node in their order, up to 16 at a time, and again until they are seen. What a message comes to is
  * seen in the stream alone; its answer says no more than that it need not be sent again soon.
  */
-export class Sender {
+export class LogPublisher {
   readonly #stream: Stream
-  readonly #host: SenderHost
-  readonly #queue = new Fifo<Parcel>()
+  readonly #host: LogPublisherHost
+  readonly #queue = new Fifo<PendingMessage>()
   /** The last one is lived; of those before it something may be in the stream yet. */
   #lives: Life[] = []
   #number = 1
@@ -70,7 +70,7 @@ export class Sender {
   #cancel: (() => void) | undefined
   #stopped = false
 
-  constructor(stream: Stream, host: SenderHost) {
+  constructor(stream: Stream, host: LogPublisherHost) {
     this.#stream = stream
     this.#host = host
   }
@@ -115,7 +115,7 @@ export class Sender {
   }
 
   /** Sends in turn. */
-  push(parcel: Parcel): void {
+  push(parcel: PendingMessage): void {
     this.#queue.push(parcel)
     this.#fly()
   }
@@ -126,7 +126,10 @@ export class Sender {
   }
 
   /** A message of ours counts: what it was; and entries that will never be there, as their life is over. */
-  taken(life: string, number: number): { readonly parcel: Parcel | undefined; readonly over: readonly Entry[] } {
+  taken(
+    life: string,
+    number: number,
+  ): { readonly parcel: PendingMessage | undefined; readonly over: readonly Entry[] } {
     const at = this.#lives.findIndex(({ id }) => id === life)
     const over = this.#lives.slice(0, at).flatMap(({ flights }) => entriesOf(flights))
     this.#lives = this.#lives.slice(at)
@@ -161,7 +164,7 @@ export class Sender {
   /** What an entry lacks of which pieces are on their way goes with them: the next life begins with a whole one. */
   #giveUpRest(): void {
     const flights = this.#lives.at(-1)?.flights
-    let last: Parcel | undefined = all(flights).at(-1)
+    let last: PendingMessage | undefined = all(flights).at(-1)
     while (flights !== undefined && last?.kind === 'piece') {
       last = this.#queue.shift()
       if (last !== undefined)
@@ -232,5 +235,16 @@ export class Sender {
 
 const all = <T>(items: Fifo<T> | undefined): T[] => Array.from(items ?? [])
 
-const entriesOf = (parcels: Fifo<Parcel>): Entry[] =>
+const entriesOf = (parcels: Fifo<PendingMessage>): Entry[] =>
   all(parcels).flatMap(({ entry }) => (entry === undefined ? [] : [entry]))
+
+/** The id of a message by which a stream recognises it, by its number and attempt. */
+export type MessageIds = (number: number, attempt: number) => string
+
+/**
+ * Returns the ids of the messages of one life. A stream drops a message whose id it has had: so no one who may publish can
+ * know the next ones from what is in the stream. The key never leaves the process.
+ */
+export function messageIds(key: Uint8Array = randomBytes(32)): MessageIds {
+  return (number, attempt) => createHmac('sha256', key).update(`${number}:${attempt}`).digest('base64url').slice(0, 22)
+}

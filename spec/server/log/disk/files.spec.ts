@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { makeDirectory } from '../../../../src/server/log/disk/make-directory.js'
+import { makeDirectory } from '../../../../src/server/log/disk/files.js'
 
 describe('makeDirectory', () => {
   let root: string
