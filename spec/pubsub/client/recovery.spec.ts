@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { recoveryUrl } from '../../../src/pubsub/client/url.js'
+import { recoveryUrl } from '../../../src/pubsub/client/client-link.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
 let setting: FakeSetting

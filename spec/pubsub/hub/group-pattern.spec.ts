@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { GroupPattern } from '../../../src/pubsub/hub/group-pattern.js'
+import { GroupPattern } from '../../../src/pubsub/hub/permissions.js'
 import { effort } from '../../support/effort.js'
 
 const matches = (pattern: string, name: string) => GroupPattern.parse(pattern)?.matches(name)

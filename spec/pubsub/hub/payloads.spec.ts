@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { JsonText, jsonOf } from '../../../src/pubsub/wire/json-text.js'
+import { JsonText, jsonOf } from '../../../src/pubsub/wire/json.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { eventually } from '../../support/eventually.js'
 import { openHub } from '../support/open-hub.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ReadAhead, ReadAheadRoom } from '../../../src/pubsub/hub/read-ahead.js'
+import { ReadAhead, ReadAheadRoom } from '../../../src/pubsub/hub/websocket-link.js'
 
 /** With the 128 bytes that each frame takes besides. */
 const MEBIBYTE = 'x'.repeat(1024 * 1024 - 128)

@@ -1,6 +1,6 @@
 import type { DataFrame } from '../../../src/pubsub/hub/shared-codec.js'
 import type { Payload } from '../../../src/pubsub/wire/frames.js'
-import { JsonText } from '../../../src/pubsub/wire/json-text.js'
+import { JsonText } from '../../../src/pubsub/wire/json.js'
 import { isTrue, type Knowledge } from '../../judges/outcomes.js'
 
 /** The number a message or an event is known by: all of its data, which clients send as JSON. */

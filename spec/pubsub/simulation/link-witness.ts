@@ -1,4 +1,4 @@
-import type { PubSubStatus } from '../../../src/pubsub/client/pubsub-status.js'
+import type { PubSubStatus } from '../../../src/pubsub/client/events.js'
 import { CLOSE } from '../../../src/pubsub/hub/hub-link.js'
 import type { VirtualTime } from '../../simulation/virtual-time.js'
 import type { Place } from './sim-client.js'

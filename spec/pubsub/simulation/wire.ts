@@ -1,4 +1,4 @@
-import type { Socket, SocketHandlers } from '../../../src/pubsub/client/socket.js'
+import type { Socket, SocketHandlers } from '../../../src/pubsub/client/ws-socket.js'
 import type { CloseCode, HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { type Nature, Pipe } from './pipe.js'

@@ -1,6 +1,5 @@
-import type { SendResult } from '../../../src/pubsub/client/events.js'
+import type { PubSubStatus, SendResult } from '../../../src/pubsub/client/events.js'
 import { PubSubClient, type PubSubClientSettings } from '../../../src/pubsub/client/pubsub-client.js'
-import type { PubSubStatus } from '../../../src/pubsub/client/pubsub-status.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { FakeNetwork, type FakeSocket } from './fake-socket.js'

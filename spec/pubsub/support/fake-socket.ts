@@ -1,4 +1,4 @@
-import type { OpenSocket, Socket, SocketHandlers } from '../../../src/pubsub/client/socket.js'
+import type { OpenSocket, Socket, SocketHandlers } from '../../../src/pubsub/client/ws-socket.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 
 /** A JSON frame as a test reads it. */

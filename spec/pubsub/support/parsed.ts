@@ -1,5 +1,5 @@
 import type { NewerCall, UnknownFrame, UpFrame } from '../../../src/pubsub/wire/frames.js'
-import { JsonText } from '../../../src/pubsub/wire/json-text.js'
+import { JsonText } from '../../../src/pubsub/wire/json.js'
 
 /** A frame as the hub reads it, its JSON parsed. */
 export function parsed(frame: UpFrame | NewerCall | UnknownFrame): UpFrame | NewerCall | UnknownFrame {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { sameBytes, utf8 } from '../../../src/core/util/bytes.js'
-import { fromBase64, toBase64 } from '../../../src/pubsub/wire/base64.js'
+import { fromBase64, toBase64 } from '../../../src/pubsub/wire/json-frame.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 import { effort } from '../../support/effort.js'
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkedJson, shallowMembers } from '../../../src/pubsub/wire/checked-json.js'
-import { JsonText } from '../../../src/pubsub/wire/json-text.js'
+import { checkedJson, JsonText, shallowMembers } from '../../../src/pubsub/wire/json.js'
 
 const isTaken = (read: () => unknown): boolean => {
   try {

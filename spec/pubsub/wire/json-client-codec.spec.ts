@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { ArgumentError, PayloadError } from '../../../src/core/util/errors.js'
-import type { DownFrame, UnknownFrame, UpFrame } from '../../../src/pubsub/wire/frames.js'
+import {
+  type DownFrame,
+  type UnknownFrame,
+  UnreadableMessageError,
+  type UpFrame,
+} from '../../../src/pubsub/wire/frames.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
-import { UnreadableMessageError } from '../../../src/pubsub/wire/unreadable-message.js'
 import { parsed } from '../support/parsed.js'
 import { DOWN_TEXTS, NO_FRAMES, UP_TEXTS } from './json-vectors.js'
 

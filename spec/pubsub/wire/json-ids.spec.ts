@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { PayloadError } from '../../../src/core/util/errors.js'
+import { isNestedWithin, memberText } from '../../../src/pubsub/wire/json.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
-import { isNestedWithin, memberText } from '../../../src/pubsub/wire/json-scan.js'
 import { effort } from '../../support/effort.js'
 import { anyId, anyJson, anyText } from './arbitrary-frames.js'
 

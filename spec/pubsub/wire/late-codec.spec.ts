@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { LateCodec } from '../../../src/pubsub/client/connect-pubsub.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
-import { LateCodec } from '../../../src/pubsub/wire/late-codec.js'
 
 describe('a codec that is loaded late', () => {
   it('is what was loaded, and is loaded once', async () => {

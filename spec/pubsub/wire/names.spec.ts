@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nameProblem } from '../../../src/pubsub/wire/hub-rules.js'
-import { checkName, hubKey, isHubName, isName } from '../../../src/pubsub/wire/names.js'
+import { checkName, hubKey, isHubName, isName, nameProblem } from '../../../src/pubsub/wire/rules.js'
 
 const argument = expect.objectContaining({ code: 'argument' })
 

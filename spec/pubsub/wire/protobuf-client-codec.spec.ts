@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { concatBytes, utf8 } from '../../../src/core/util/bytes.js'
 import { ArgumentError, PayloadError } from '../../../src/core/util/errors.js'
-import type { FrameData, UpFrame } from '../../../src/pubsub/wire/frames.js'
+import { type FrameData, UnreadableMessageError, type UpFrame } from '../../../src/pubsub/wire/frames.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
-import { UnreadableMessageError } from '../../../src/pubsub/wire/unreadable-message.js'
 import { parsed } from '../support/parsed.js'
 import {
   ANY,

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { PendingWrites } from '../../../src/pubsub/bridge/pending-writes.js'
+import { PendingWrites } from '../../../src/pubsub/bridge/key-writer.js'
 import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
 import { bundle, type Program } from '../../support/bundle.js'
 

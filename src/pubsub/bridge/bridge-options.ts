@@ -3,8 +3,8 @@ import { json } from '../../client/keys/json.js'
 import { checkFunction, checkOptionNames } from '../../core/util/check.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
 import type { Connection } from '../hub/identity.js'
-import { isName } from '../wire/names.js'
-import { exactIfPlain } from './exact-json.js'
+import { isName } from '../wire/rules.js'
+import { exactIfPlain } from './codecs.js'
 
 /** The client that reads or writes a key: one of its sessions. */
 export type BridgeClient = Pick<Connection, 'connectionId' | 'userId' | 'owner'>

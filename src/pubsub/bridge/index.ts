@@ -1,6 +1,6 @@
 export { ArgumentError, StateStoreError } from '../../core/util/errors.js'
-export { base64 } from './base64-codec.js'
 export { Bridge, bridge } from './bridge.js'
 export type { BridgeClient, BridgeOptions, WriteOperation } from './bridge-options.js'
+export { base64 } from './codecs.js'
 export type { KeyEntry, KeyFailure, KeyFreshness, KeyMessage, KeyWritten } from './key-messages.js'
 export type { KeyDelete, KeySet } from './write-request.js'

@@ -2,7 +2,7 @@ import type { Entry } from '../../client/watch/entry.js'
 import type { Freshness } from '../../client/watch/freshness.js'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { ArgumentError, type ErrorCode, type StateStoreError } from '../../core/util/errors.js'
-import { JsonText } from '../wire/json-text.js'
+import { JsonText } from '../wire/json.js'
 
 /** An error as JSON. */
 export interface ErrorInfo {

@@ -1,7 +1,6 @@
-import type { UpFrame } from '../wire/frames.js'
-import type { MachineSettings } from './events.js'
-import type { Connected, LifecycleHost } from './lifecycle-host.js'
-import { recoveryUrl } from './url.js'
+import type { ClosedError } from '../../core/util/errors.js'
+import type { DownFrame, UpFrame } from '../wire/frames.js'
+import type { Action, MachineSettings } from './events.js'
 
 const NEVER = Number.POSITIVE_INFINITY
 /** At a hub that has never answered, a socket that stays open for this long has recovered its session, ms. Half the time there is, if that is less. */
@@ -199,4 +198,60 @@ export class ClientLink {
   #transmit(frame: UpFrame): void {
     this.#host.act({ type: 'transmit', data: this.#settings.codec.encode(frame) })
   }
+}
+
+/** What else depends on the connection. */
+export interface LifecycleHost {
+  readonly act: (action: Action) => void
+  /** The hub listens: in a new session, or in the recovered one. */
+  readonly resumed: (now: number) => void
+  /** A fresh id for a request. */
+  readonly nextId: () => bigint
+  /** The socket is gone. */
+  readonly suspended: () => void
+  /** The session is gone; the hub was heard last at `since`. */
+  readonly sessionLost: (since: number, now: number) => void
+  readonly stopped: (error: ClosedError, now: number) => void
+}
+
+/** The first frame of a session. */
+export type Connected = Extract<DownFrame, { type: 'connected' }>
+
+/** A session that is to be got back. */
+export interface Recovery {
+  readonly since: number
+  readonly deadline: number
+  readonly heardAt: number
+  /** What the hub said before it closed: why the session may be gone. */
+  readonly farewell: string
+}
+
+/** What it takes to get a session back. */
+export interface SessionKey {
+  readonly connectionId: string
+  readonly token: string
+}
+
+const REPLACED = /^(access_token|awps_connection_id|awps_reconnection_token)(=|$)/
+
+/** Whether a text is an absolute `ws:` or `wss:` URL. */
+export function isWebSocketUrl(url: unknown): url is string {
+  if (typeof url !== 'string' || !URL.canParse(url)) return false
+  return ['ws:', 'wss:'].includes(new URL(url).protocol)
+}
+
+/**
+ * The URL that recovers a session: the one it was opened with, and its id and reconnection token percent-encoded. The
+ * access token stays behind: it is neither needed nor looked at, may have expired, and need not lie in one more log.
+ * ("Reconnection"; a hub named by `?hub=` has to stay.)
+ */
+export function recoveryUrl(url: string, { connectionId, token }: SessionKey): string {
+  const target = new URL(url)
+  const kept = target.search.slice(1).split('&')
+  target.search = [
+    ...kept.filter(parameter => parameter !== '' && !REPLACED.test(parameter)),
+    `awps_connection_id=${encodeURIComponent(connectionId)}`,
+    `awps_reconnection_token=${encodeURIComponent(token)}`,
+  ].join('&')
+  return target.href
 }

@@ -1,14 +1,14 @@
 import type { BackoffOptions } from '../../core/util/backoff.js'
 import { checkFunction, checkHas, checkObject, checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, shown } from '../../core/util/errors.js'
+import type { ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { jsonClientCodec } from '../wire/json-client-codec.js'
-import { LateCodec } from '../wire/late-codec.js'
+import { isWebSocketUrl } from './client-link.js'
 import type { UrlSource } from './driver.js'
 import type { ReconnectStrategy } from './events.js'
 import { PubSubClient } from './pubsub-client.js'
 import { pausesOf } from './retries.js'
-import { isWebSocketUrl } from './url.js'
 import { openWebSocket } from './ws-socket.js'
 
 /** Options of {@link connectPubSub}. Times in ms. */
@@ -96,4 +96,42 @@ function checkBackoff(backoff: BackoffOptions): void {
   const { initial, maximum } = backoff
   if (initial !== undefined) checkPositiveInteger('reconnect.initial', initial)
   if (maximum !== undefined) checkPositiveInteger('reconnect.maximum', maximum)
+}
+
+/**
+ * A codec that is loaded on demand, so that clients that speak another subprotocol need not download it.
+ *
+ * @example
+ * ```ts
+ * const codec = new LateCodec('protobuf.reliable.webpubsub.azure.v1', () => import('./codec.js').then(({ codec }) => codec))
+ * await codec.load()
+ * ```
+ */
+export class LateCodec implements ClientCodec {
+  readonly subprotocol: string
+  readonly #fetch: () => Promise<ClientCodec>
+  #codec: ClientCodec | undefined
+
+  constructor(subprotocol: string, fetch: () => Promise<ClientCodec>) {
+    this.subprotocol = subprotocol
+    this.#fetch = fetch
+  }
+
+  /** Resolves when frames can be encoded and decoded; one that fails may be tried again. */
+  async load(): Promise<void> {
+    this.#codec ??= await this.#fetch()
+  }
+
+  encode(frame: UpFrame, jsonOf?: JsonWriter): FrameData {
+    return this.#loaded.encode(frame, jsonOf)
+  }
+
+  decode(data: FrameData): DownFrame | UnknownFrame {
+    return this.#loaded.decode(data)
+  }
+
+  get #loaded(): ClientCodec {
+    if (this.#codec === undefined) throw new ClosedError(`The codec of ${this.subprotocol} is not loaded`)
+    return this.#codec
+  }
 }

@@ -3,7 +3,7 @@ import { Fifo } from '../../core/util/fifo.js'
 import { Alarm } from '../../core/util/timeouts.js'
 import type { Action, MachineEvent } from './events.js'
 import type { Machine } from './machine.js'
-import type { OpenSocket, Socket, SocketHandlers } from './socket.js'
+import type { OpenSocket, Socket, SocketHandlers } from './ws-socket.js'
 
 /** Where a client connects: a URL, or a function that gives a fresh one, with a fresh access token, for every new session. */
 export type UrlSource = string | (() => string | Promise<string>)

@@ -1,8 +1,7 @@
 import type { Observable } from 'rxjs'
 import type { Awaitable } from '../../core/util/awaitable.js'
 import type { GroupMessage, SendRequest, SendResult } from './events.js'
-import { toPayload } from './payload.js'
-import { type GroupSendOptions, noEchoOf, sendingOf } from './send.js'
+import { type GroupSendOptions, noEchoOf, sendingOf, toPayload } from './send.js'
 
 /** Messages that were missed: published to a group between two sessions. */
 export interface Gap {

@@ -1,11 +1,8 @@
 import { reason, type StateStoreError, shown } from '../../core/util/errors.js'
-import { ClientLink } from './client-link.js'
-import type { MachineSettings } from './events.js'
-import type { Connected, LifecycleHost, Recovery } from './lifecycle-host.js'
+import { ClientLink, type Connected, isWebSocketUrl, type LifecycleHost, type Recovery } from './client-link.js'
+import type { MachineSettings, PubSubStatus } from './events.js'
 import { closedBy } from './pubsub-errors.js'
-import type { PubSubStatus } from './pubsub-status.js'
 import { afterFarewell, closedWith, failure, type LinkEnd, Retries } from './retries.js'
-import { isWebSocketUrl } from './url.js'
 
 /** The session is gone: the one answer that ends a recovery ("Reconnection"). */
 const SESSION_GONE = 1008

@@ -1,6 +1,5 @@
 import { type ClosedError, PayloadError, reason, StateStoreError } from '../../core/util/errors.js'
-import type { DownFrame, FrameData, UnknownFrame, UpFrame } from '../wire/frames.js'
-import type { UnreadableMessageError } from '../wire/unreadable-message.js'
+import type { DownFrame, FrameData, UnknownFrame, UnreadableMessageError, UpFrame } from '../wire/frames.js'
 import type { Action, MachineEvent, MachineSettings, RequestOutcome, SendRequest } from './events.js'
 import { Lifecycle } from './lifecycle.js'
 import { Memberships } from './memberships.js'

@@ -1,7 +1,7 @@
 import { defer, map, mergeMap, type Observable, type OperatorFunction, tap } from 'rxjs'
 import { checkHas, checkPositiveInteger } from '../../core/util/check.js'
 import { OverflowError } from '../../core/util/errors.js'
-import { checkName } from '../wire/names.js'
+import { checkName } from '../wire/rules.js'
 import type { SendResult } from './events.js'
 import type { Group } from './group.js'
 import type { PubSubClient } from './pubsub-client.js'

@@ -12,25 +12,25 @@ import {
 import { Awaitable } from '../../core/util/awaitable.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ConnectionLostError, type StateStoreError } from '../../core/util/errors.js'
-import { checkName } from '../wire/names.js'
+import { checkName } from '../wire/rules.js'
 import { ALIVE_GROUP } from './client-link.js'
 import { Driver, type UrlSource } from './driver.js'
-import type {
-  Action,
-  GroupMessage,
-  MachineSettings,
-  RequestOutcome,
-  SendRequest,
-  SendResult,
-  ServerMessage,
+import {
+  type Action,
+  type GroupMessage,
+  type MachineSettings,
+  onWallClock,
+  type PubSubStatus,
+  type RequestOutcome,
+  type SendRequest,
+  type SendResult,
+  type ServerMessage,
 } from './events.js'
 import { type Gap, Group, type GroupHost } from './group.js'
 import { Machine } from './machine.js'
-import { toPayload } from './payload.js'
 import { closedBy } from './pubsub-errors.js'
-import { onWallClock, type PubSubStatus } from './pubsub-status.js'
-import { type SendOptions, sendingOf } from './send.js'
-import type { OpenSocket } from './socket.js'
+import { type SendOptions, sendingOf, toPayload } from './send.js'
+import type { OpenSocket } from './ws-socket.js'
 
 /** What a client needs besides the behaviour of its machine. */
 export interface PubSubClientSettings extends Omit<MachineSettings, 'backlog'> {

@@ -1,7 +1,6 @@
 import type { WebSocket as PackagedSocket } from 'ws'
 import { reason } from '../../core/util/errors.js'
 import type { FrameData } from '../wire/frames.js'
-import type { OpenSocket, Socket, SocketHandlers } from './socket.js'
 
 /** How a socket ends that was not opened (RFC 6455, section 7.4.1). */
 const ABNORMAL = 1006
@@ -91,3 +90,26 @@ class LateSocket implements Socket {
 
 /** Shared memory cannot be sent as it is. */
 const isUnshared = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> => bytes.buffer instanceof ArrayBuffer
+
+/** What a socket reports. Never called before {@link OpenSocket} has returned. */
+export interface SocketHandlers {
+  opened(): void
+  message(data: FrameData): void
+  /** The socket is closed, or could not be opened. Called once, nothing comes after it. `reason` may be empty. */
+  closed(code: number, reason: string): void
+}
+
+/** A WebSocket as the client needs it. */
+export interface Socket {
+  /** Bytes that were handed over and have not left yet. */
+  readonly bufferedAmount: number
+  /** Only between `opened` and `closed`. */
+  send(data: FrameData): void
+  /** Closes with a code, 1000 or 3000 to 4999, or without any. May be called at any time, and again. */
+  close(code?: number): void
+  /** Abandons a socket that was closed and waits for an answer in vain, where the platform can do that. */
+  terminate(): void
+}
+
+/** Opens a WebSocket and offers one subprotocol. A failure is reported by `closed`, never thrown. */
+export type OpenSocket = (url: string, subprotocol: string, handlers: SocketHandlers) => Socket

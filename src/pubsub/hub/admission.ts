@@ -2,18 +2,20 @@ import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../core/util/clock.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
 import { Rates } from '../../node/limits/rate.js'
+import { LoginThrottle } from '../../node/limits/throttle.js'
+import { Audit } from '../../node/net/audit.js'
 import type { Origins } from '../../node/net/origins.js'
+import { callerOf } from '../../node/net/visitors.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
 import type { Authenticator } from './authenticate.js'
-import type { Doorman } from './doorman.js'
 import { type Handshake, type HandshakeRefusal, readHandshake } from './handshake.js'
-import type { HubDriver } from './hub-driver.js'
+import type { HubEngine } from './hub-engine.js'
 import { CLOSE } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 import type { Hubs } from './hubs.js'
+import type { Identity } from './identity.js'
 import { type FrameMeter, ownerOf, type Senders } from './senders.js'
-import { type PlaceQuotas, SessionPlaces } from './session-places.js'
 import { type Agreement, agree, SharedCodec } from './shared-codec.js'
 import type { WebSocketLink } from './websocket-link.js'
 
@@ -100,7 +102,7 @@ export class Admissions {
         const hub = this.#hubs.open(handshake.hub)
         const session = hub.connect(link, agreement.codec, { ...identity, owner })
         session.address = address
-        bind(hub, session, link)
+        hub.bind(session, link)
       },
     }
   }
@@ -129,23 +131,11 @@ export class Admissions {
         if (driver && session) {
           this.#recoveries.recovered(request, hub, { userId: session.userId, address: session.address, isAttached })
           session.address = address
-          bind(driver, session, link)
+          driver.bind(session, link)
         } else link.close(CLOSE.policy, 'there is no such session')
       },
     }
   }
-}
-
-/** Gives a session its network connection. */
-export function bind(hub: HubDriver, session: HubSession, link: WebSocketLink): void {
-  link.listen({
-    receive: frame => hub.receive(session, link, frame),
-    receiveAhead: frame => hub.receiveAhead(session, link, frame),
-    alive: () => hub.alive(session, link),
-    drained: () => hub.engine.drained(session, link),
-    violated: () => hub.engine.violated(session, link),
-    gone: code => hub.dropped(session, link, code),
-  })
 }
 
 /** Claims that fail, of one address in a second: after a restart of the hub all its clients have one that does. */
@@ -177,7 +167,13 @@ export class RecoveryGuard {
   /** A client goes on with a session: its own, or one whose token it has found. */
   recovered(request: IncomingMessage, hub: string, { userId, address, isAttached }: RecoveredSession): void {
     const place = address === this.#doorman.addressOf(request) ? '' : ` from another address than ${address}`
-    this.#tell(request, hub, 'accepted', `recovery${place}${isAttached ? ' while it was connected' : ''}`, userId)
+    this.#doorman.record(
+      request,
+      hub,
+      'accepted',
+      `recovery${place}${isAttached ? ' while it was connected' : ''}`,
+      userId,
+    )
   }
 
   /**
@@ -188,7 +184,7 @@ export class RecoveryGuard {
    */
   failed(request: IncomingMessage, hub: string, isThere: boolean): HandshakeRefusal | undefined {
     const reason = isThere ? 'recovery with a wrong token' : 'recovery of a session that is not there'
-    this.#tell(request, hub, 'refused', reason)
+    this.#doorman.record(request, hub, 'refused', reason)
     const address = this.#doorman.addressOf(request)
     if (isThisMachine(address)) return undefined
     const now = this.#clock.monotonic()
@@ -198,9 +194,137 @@ export class RecoveryGuard {
     rate.charge(1, now)
     return undefined
   }
+}
 
-  #tell(request: IncomingMessage, target: string, outcome: 'accepted' | 'refused', reason: string, username?: string) {
-    const address = this.#doorman.addressOf(request)
-    this.#doorman.audit.tell({ event: 'login', outcome, username, address, listener: 'hub', target, reason })
+export const BUSY: HandshakeRefusal = { status: 503, text: 'There are too many connections; try again later' }
+const BUSY_USER: HandshakeRefusal = { status: 503, text: 'There are too many connections of the same user' }
+const BUSY_ADDRESS: HandshakeRefusal = { status: 503, text: 'There are too many connections of the same address' }
+/** Sessions without a connection that one owner may have even if there is no place for others. */
+const FEW_AWAY = 16
+
+/** How many sessions there may be. */
+export interface PlaceQuotas {
+  readonly maxConnections: number
+  readonly maxConnectionsPerUser: number
+  readonly maxConnectionsPerAddress: number
+}
+
+/** A session without a network connection. */
+interface Away {
+  readonly engine: HubEngine
+  readonly session: HubSession
+}
+
+/**
+ * The places for sessions. A session without a network connection takes one as well, and costs its client nothing: when
+ * there is none left, the owner with most of these makes room.
+ */
+export class SessionPlaces {
+  readonly #hubs: Hubs
+  readonly #quotas: PlaceQuotas
+
+  constructor(hubs: Hubs, quotas: PlaceQuotas) {
+    this.#hubs = hubs
+    this.#quotas = quotas
+  }
+
+  /**
+   * Why there is no place for one more session, if there is none.
+   *
+   * @param owner - `undefined` for a client of this machine without a user id
+   * @param isUser - or an address
+   */
+  admits(owner: string | undefined, isUser: boolean): HandshakeRefusal | undefined {
+    const { maxConnections, maxConnectionsPerUser, maxConnectionsPerAddress } = this.#quotas
+    const most = isUser ? maxConnectionsPerUser : maxConnectionsPerAddress
+    if (owner !== undefined && this.#hubs.sessionsOf(owner) >= most) {
+      if (isUser) return BUSY_USER
+      if (!this.#endFirst(this.#away().get(owner) ?? [])) return BUSY_ADDRESS
+    }
+    return this.#hubs.sessions < maxConnections || this.#endCrowded() ? undefined : BUSY
+  }
+
+  /** Ends a session of the owner with most sessions that are away; returns whether there was one to end. */
+  #endCrowded(): boolean {
+    let crowd: readonly Away[] = []
+    for (const away of this.#away().values()) if (away.length > crowd.length) crowd = away
+    return crowd.length > FEW_AWAY && this.#endFirst(crowd)
+  }
+
+  /** Ends the one that has been away longest. */
+  #endFirst(away: readonly Away[]): boolean {
+    let first: Away | undefined
+    for (const one of away) if (first === undefined || one.session.heardAt < first.session.heardAt) first = one
+    first?.engine.end(first.session, 'expired', CLOSE.policy, '')
+    return first !== undefined
+  }
+
+  /** Sessions without a connection by owner; those of this machine without a user id together. */
+  #away(): ReadonlyMap<string, readonly Away[]> {
+    const byOwner = new Map<string, Away[]>()
+    for (const { engine } of this.#hubs.all) {
+      for (const session of engine.roster.all) {
+        if (session.attached) continue
+        const owner = session.owner === session.connectionId ? '' : session.owner
+        const away = byOwner.get(owner) ?? []
+        byOwner.set(owner, away)
+        away.push({ engine, session })
+      }
+    }
+    return byOwner
+  }
+}
+
+/** Keeps those from guessing who are refused again and again, and puts on record who came. */
+export class Doorman {
+  readonly audit: Audit
+  /** Without one there is nothing to be guessed. */
+  readonly #throttle: LoginThrottle | undefined
+  readonly #proxied: boolean
+
+  /**
+   * @param proxied - whether a proxy on this machine may stand before us
+   * @param guessable - whether somebody could come in by guessing
+   */
+  constructor(clock: Clock, proxied: boolean, guessable: boolean) {
+    this.audit = new Audit(clock)
+    this.#throttle = guessable ? new LoginThrottle(clock) : undefined
+    this.#proxied = proxied
+  }
+
+  /** Where a request comes from. */
+  addressOf({ socket, headers }: IncomingMessage): string {
+    return callerOf(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#proxied)
+  }
+
+  /** Why nobody looks at a request at present: too many from its address were refused. */
+  objection(request: IncomingMessage, hub: string): HandshakeRefusal | undefined {
+    const pause = this.#throttle?.pause(this.addressOf(request)) ?? 0
+    if (pause === 0) return undefined
+    const refusal = { status: 429, text: `Too many were refused; wait ${Math.ceil(pause / 1_000)} s` } as const
+    this.record(request, hub, 'refused', refusal.text)
+    return refusal
+  }
+
+  /** It was decided who somebody is, or that it may not come in. */
+  decided(request: IncomingMessage, hub: string, decision: Identity | HandshakeRefusal): void {
+    if ('status' in decision) {
+      const address = this.addressOf(request)
+      // A guesser on this machine must not keep out the others on it.
+      if (decision.status === 401 && !isThisMachine(address)) this.#throttle?.failed(address)
+      this.record(request, hub, 'refused', decision.trouble ?? decision.text)
+    } else this.record(request, hub, 'accepted', undefined, decision.userId)
+  }
+
+  /** Puts on record who came, or did not. */
+  record(
+    request: IncomingMessage,
+    target: string,
+    outcome: 'accepted' | 'refused',
+    reason?: string,
+    username?: string,
+  ) {
+    const address = this.addressOf(request)
+    this.audit.tell({ event: 'login', outcome, username, address, listener: 'hub', target, reason })
   }
 }

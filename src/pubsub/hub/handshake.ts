@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Clock } from '../../core/util/clock.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import { Places } from '../../node/net/places.js'
-import { hubKey, isHubName } from '../wire/names.js'
+import { hubKey, isHubName } from '../wire/rules.js'
 import type { SessionClaim } from './identity.js'
 
 /** How long the application may take to decide, ms, and how many decisions may be pending. */

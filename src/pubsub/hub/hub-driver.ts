@@ -4,15 +4,15 @@ import type { Clock } from '../../core/util/clock.js'
 import { Alarm } from '../../core/util/timeouts.js'
 import type { FrameData } from '../wire/frames.js'
 import type { EventRequest } from './event-desk.js'
-import { HubEngine } from './hub-engine.js'
+import { HubEngine, type HubListener } from './hub-engine.js'
 import type { HubLink } from './hub-link.js'
-import type { HubListener } from './hub-listener.js'
 import type { HubSession } from './hub-session.js'
 import type { Connection, EndReason, OwnedIdentity, SessionClaim } from './identity.js'
 import type { MemoryBudget } from './memory-budget.js'
 import { type GroupAction, GroupGuards } from './permissions.js'
 import type { DataFrame, SharedCodec } from './shared-codec.js'
 import { UserEvent } from './user-event.js'
+import type { WebSocketLink } from './websocket-link.js'
 
 /** A session began or ended. Losing a network connection is neither. */
 export type ConnectionEvent =
@@ -92,6 +92,18 @@ export class HubDriver implements HubListener {
   /** Queues a message of the application; see {@link HubEngine.deliver}. */
   deliver(targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>): number {
     return this.engine.deliver(targets, frame, this.#clock.monotonic(), spared)
+  }
+
+  /** Gives a session its network connection. */
+  bind(session: HubSession, link: WebSocketLink): void {
+    link.listen({
+      receive: frame => this.receive(session, link, frame),
+      receiveAhead: frame => this.receiveAhead(session, link, frame),
+      alive: () => this.alive(session, link),
+      drained: () => this.engine.drained(session, link),
+      violated: () => this.engine.violated(session, link),
+      gone: code => this.dropped(session, link, code),
+    })
   }
 
   /** Takes a frame and returns how much work that was: 0 when the link is held and has to keep the frame. */

@@ -2,12 +2,12 @@ import { DeadlineQueue } from '../../core/util/deadlines.js'
 import { reason as words } from '../../core/util/errors.js'
 import type { FrameData, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { Backpressure } from './backpressure.js'
-import { EventDesk } from './event-desk.js'
+import { EventDesk, type EventRequest } from './event-desk.js'
 import { CLOSE, type CloseCode, type HubLink } from './hub-link.js'
-import type { HubEngineOptions, HubListener } from './hub-listener.js'
 import { HubSession } from './hub-session.js'
-import type { EndReason, OwnedIdentity, SessionClaim } from './identity.js'
+import type { Connection, EndReason, OwnedIdentity, SessionClaim } from './identity.js'
 import { type MemoryBudget, unlimited } from './memory-budget.js'
+import type { GroupAction } from './permissions.js'
 import { fanOut, Requests } from './requests.js'
 import { membershipBytes, Roster } from './roster.js'
 import type { DataFrame, SharedCodec } from './shared-codec.js'
@@ -278,4 +278,30 @@ export class HubEngine {
     if (now >= askAt) link.ping()
     this.#watch(session, now >= askAt ? closeAt : askAt)
   }
+}
+
+/** Is told what happens at a hub. May call the engine back. */
+export interface HubListener {
+  connected(session: Connection): void
+  disconnected(session: Connection, reason: EndReason): void
+  /** Whether the application takes the event, to decide on it now or later. */
+  event(request: EventRequest): boolean
+  /** It has become a member. */
+  joined?(session: Connection, group: string): void
+  /** It is not a member any more, perhaps because it has ended. */
+  left?(session: Connection, group: string): void
+  /** Whether a client may do what it asks for; `undefined` leaves that to its permissions. Never raises an error. */
+  allows?(session: Connection, action: GroupAction, group: string): boolean | undefined
+}
+
+export interface HubEngineOptions {
+  /** How long a session without a link is kept, ms. */
+  readonly retention: number
+  /** A link silent for that long is closed, ms; it is asked for a sign of life after half of it. */
+  readonly idleTimeout: number
+  /** Makes ids and tokens that cannot be guessed, base64url. */
+  readonly secret: (bytes: number) => string
+  readonly listener: HubListener
+  /** For what waits for clients. Default one without a limit. */
+  readonly budget?: MemoryBudget | undefined
 }

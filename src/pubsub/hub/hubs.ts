@@ -1,5 +1,5 @@
 import { ArgumentError } from '../../core/util/errors.js'
-import { hubKey } from '../wire/names.js'
+import { hubKey } from '../wire/rules.js'
 import { HubDriver, type HubDriverOptions } from './hub-driver.js'
 import type { HubEngine } from './hub-engine.js'
 import { CLOSE } from './hub-link.js'

@@ -1,5 +1,5 @@
 import { isWellFormed } from '../../core/util/bytes.js'
-import { isName, LONGEST_NAME } from '../wire/names.js'
+import { isName, LONGEST_NAME } from '../wire/rules.js'
 
 /** Who a connection is and what it may do. */
 export interface Identity {

@@ -4,12 +4,11 @@ import type { AckError, NewerCall, Payload, UnknownFrame, UpFrame } from '../wir
 import type { Backpressure } from './backpressure.js'
 import type { EventDesk } from './event-desk.js'
 import type { HubLink } from './hub-link.js'
-import type { HubSession } from './hub-session.js'
+import { type HubSession, MOST_UNACKED_BYTES } from './hub-session.js'
 import { MOST_GROUPS } from './identity.js'
 import { type GroupAction, PERMISSION_FOR } from './permissions.js'
 import type { Roster } from './roster.js'
 import type { DataFrame, NumberedFrame, SharedCodec } from './shared-codec.js'
-import { MOST_UNACKED_BYTES } from './unacked.js'
 
 /** Why a request was not done, in the words of the wire. (JSON subprotocol reference, "Ack response".) */
 const REFUSALS = {

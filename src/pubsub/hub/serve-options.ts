@@ -6,7 +6,7 @@ import type { GivenServer } from '../../node/net/http.js'
 import { checkOrigins } from '../../node/net/origins.js'
 import { warnProcess } from '../../node/net/strangers.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
-import { checkHub } from '../wire/names.js'
+import { checkHub } from '../wire/rules.js'
 import { type Authenticate, checkAuthenticate } from './authenticate.js'
 
 const MIB = 1024 * 1024

@@ -1,6 +1,6 @@
 import { ArgumentError } from '../../core/util/errors.js'
 import type { Payload } from '../wire/frames.js'
-import { JsonText } from '../wire/json-text.js'
+import { JsonText } from '../wire/json.js'
 import type { EventDesk, EventRequest } from './event-desk.js'
 import { type MessageOptions, payloadOf } from './requests.js'
 

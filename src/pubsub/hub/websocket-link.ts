@@ -1,8 +1,9 @@
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
+import { keepable } from '../../core/util/bytes.js'
+import { CountedFifo } from '../../core/util/fifo.js'
 import type { FrameData } from '../wire/frames.js'
 import type { CloseCode, HubLink } from './hub-link.js'
-import { ReadAhead, type ReadAheadRoom } from './read-ahead.js'
 import type { FrameMeter, SlowLink } from './senders.js'
 import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
 
@@ -331,4 +332,46 @@ function fitting(reason: string): string {
   let text = reason.slice(0, LONGEST_REASON)
   while (Buffer.byteLength(text) > LONGEST_REASON) text = text.slice(0, -1)
   return text
+}
+
+/** Most bytes and frames read ahead of one client; most bytes of all clients together. */
+const MOST_READ_AHEAD_BYTES = 4 * 1024 * 1024
+const MOST_READ_AHEAD_FRAMES = 20_000
+const MOST_READ_AHEAD_TOGETHER = 64 * 1024 * 1024
+
+/** What a frame takes besides its bytes, bytes. */
+const OVERHEAD = 128
+
+/** Bytes read ahead of all clients of a server. */
+export class ReadAheadRoom {
+  used = 0
+
+  get full(): boolean {
+    return this.used > MOST_READ_AHEAD_TOGETHER
+  }
+}
+
+/** Frames of a client that wait, in order. */
+export class ReadAhead extends CountedFifo<FrameData> {
+  readonly #room: ReadAheadRoom
+
+  constructor(room: ReadAheadRoom) {
+    super(
+      ({ length }) => length + OVERHEAD,
+      bytes => {
+        room.used += bytes
+      },
+    )
+    this.#room = room
+  }
+
+  /** Whether reading should stop. */
+  get full(): boolean {
+    return this.size > MOST_READ_AHEAD_BYTES || this.length >= MOST_READ_AHEAD_FRAMES || this.#room.full
+  }
+
+  // A small frame that is kept would keep everything that was read together with it.
+  override push(frame: FrameData): void {
+    super.push(typeof frame === 'string' ? frame : keepable(frame))
+  }
 }

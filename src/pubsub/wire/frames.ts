@@ -1,3 +1,5 @@
+import { PayloadError, reason } from '../../core/util/errors.js'
+
 /**
  * What a message carries. `protobuf` data is a serialized `google.protobuf.Any`; `json` data may be a `JsonText`. (JSON subprotocol reference, "Publish
  * messages"; protobuf reference, `MessageData`.)
@@ -110,4 +112,32 @@ export interface HubCodec {
   encode(frame: DownFrame | RefusedCall): FrameData
   /** Raises {@link PayloadError} for anything that is not a frame. Bytes of a payload may be a view of the input. */
   decode(data: FrameData): UpFrame | NewerCall | UnknownFrame
+}
+
+/**
+ * A message from the hub that cannot be read, though its number can. It has to be acknowledged all the same: the hub would
+ * send the same bytes again after each recovery.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof UnreadableMessageError) received(error.sequenceId)
+ * ```
+ */
+export class UnreadableMessageError extends PayloadError {
+  readonly sequenceId: bigint
+
+  constructor(message: string, sequenceId: bigint, options?: ErrorOptions) {
+    super(message, options)
+    this.sequenceId = sequenceId
+  }
+}
+
+/** What `read` makes of a message; its errors become {@link UnreadableMessageError} when the message has a number. */
+export function readNumbered<T>(sequenceId: bigint | undefined, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    if (sequenceId === undefined) throw cause
+    throw new UnreadableMessageError(`Message ${sequenceId} cannot be read: ${reason(cause)}`, sequenceId, { cause })
+  }
 }

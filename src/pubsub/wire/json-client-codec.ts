@@ -1,7 +1,16 @@
-import type { AckError, ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
+import {
+  type AckError,
+  type ClientCodec,
+  type DownFrame,
+  type FrameData,
+  type JsonWriter,
+  readNumbered,
+  type UnknownFrame,
+  type UpFrame,
+} from './frames.js'
+import { toJson } from './json.js'
 import { idMember, isObject, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
-import { checkedName, toJson } from './outgoing.js'
-import { readNumbered } from './unreadable-message.js'
+import { checkedName } from './rules.js'
 
 /**
  * The client's half of `json.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable JSON

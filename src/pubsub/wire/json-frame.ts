@@ -1,8 +1,8 @@
+import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { PayloadError, reason } from '../../core/util/errors.js'
-import { fromBase64, toBase64 } from './base64.js'
 import type { FrameData, JsonWriter, Payload } from './frames.js'
-import { memberText } from './json-scan.js'
-import { checkedId, MAXIMUM_ID, payloadOf } from './outgoing.js'
+import { memberText } from './json.js'
+import { checkedId, MAXIMUM_ID, payloadOf } from './rules.js'
 
 /** Name of the JSON subprotocol in the WebSocket handshake. */
 export const JSON_SUBPROTOCOL = 'json.reliable.webpubsub.azure.v1'
@@ -121,4 +121,24 @@ function toId(digits: string | undefined): bigint | undefined {
   if (digits === undefined || !/^\d{1,20}$/.test(digits)) return undefined
   const id = BigInt(digits)
   return id <= MAXIMUM_ID ? id : undefined
+}
+
+/**
+ * Base64 with padding (RFC 4648, section 4), as the JSON subprotocol carries bytes.
+ *
+ * @example
+ * ```ts
+ * toBase64(Uint8Array.of(1, 2, 3)) // 'AQID'
+ * ```
+ */
+export const toBase64 = (bytes: Uint8Array): string => btoa(toBinaryString(bytes))
+
+/**
+ * Bytes of base64 text, or `undefined` when it is not base64: strictly the standard alphabet, with its padding and
+ * without white space. Bits left over in the last digit are not looked at.
+ */
+export function fromBase64(text: string): Uint8Array | undefined {
+  // The platform takes white space and does without padding.
+  if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(text.replace(/==?$/, ''))) return undefined
+  return fromBinaryString(atob(text))
 }

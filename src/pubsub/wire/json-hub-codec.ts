@@ -1,4 +1,3 @@
-import { shallowMembers } from './checked-json.js'
 import type {
   AckError,
   DownFrame,
@@ -10,10 +9,9 @@ import type {
   UnknownFrame,
   UpFrame,
 } from './frames.js'
-import { nameProblem, payloadProblem } from './hub-rules.js'
+import { JsonText, jsonOf, memberText, shallowMembers } from './json.js'
 import { idMember, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
-import { memberText } from './json-scan.js'
-import { JsonText, jsonOf } from './json-text.js'
+import { nameProblem, payloadProblem } from './rules.js'
 
 /**
  * The hub's half of `json.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable JSON

@@ -1,7 +1,16 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { PayloadError } from '../../core/util/errors.js'
-import type { AckError, ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from './frames.js'
-import { checkedName, toJson } from './outgoing.js'
+import {
+  type AckError,
+  type ClientCodec,
+  type DownFrame,
+  type FrameData,
+  type JsonWriter,
+  readNumbered,
+  type UnknownFrame,
+  type UpFrame,
+} from './frames.js'
+import { toJson } from './json.js'
 import {
   ACK,
   ACK_ERROR,
@@ -26,7 +35,7 @@ import {
   writePayload,
   writeText,
 } from './protobuf-fields.js'
-import { readNumbered } from './unreadable-message.js'
+import { checkedName } from './rules.js'
 
 /**
  * The client's half of `protobuf.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable

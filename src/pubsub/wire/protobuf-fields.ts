@@ -2,9 +2,8 @@ import { BinaryReader, BinaryWriter, type WireType } from '@bufbuild/protobuf/wi
 import { fromUtf8 } from '../../core/util/bytes.js'
 import { PayloadError, reason } from '../../core/util/errors.js'
 import { MAX_FIELDS } from './any.js'
-import type { FrameData, JsonWriter, Payload } from './frames.js'
-import { checkedId, payloadOf } from './outgoing.js'
-import { UnreadableMessageError } from './unreadable-message.js'
+import { type FrameData, type JsonWriter, type Payload, UnreadableMessageError } from './frames.js'
+import { checkedId, payloadOf } from './rules.js'
 
 /** Name of the protobuf subprotocol in the WebSocket handshake. */
 export const PROTOBUF_SUBPROTOCOL = 'protobuf.reliable.webpubsub.azure.v1'

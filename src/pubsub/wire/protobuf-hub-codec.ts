@@ -1,7 +1,6 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { toHex } from '../../core/util/bytes.js'
 import { PayloadError } from '../../core/util/errors.js'
-import { checkedJson } from './checked-json.js'
 import type {
   AckError,
   DownFrame,
@@ -13,8 +12,7 @@ import type {
   UnknownFrame,
   UpFrame,
 } from './frames.js'
-import { nameProblem, payloadProblem } from './hub-rules.js'
-import { jsonOf } from './json-text.js'
+import { checkedJson, jsonOf } from './json.js'
 import {
   ACK,
   ACK_ERROR,
@@ -43,6 +41,7 @@ import {
   writePayload,
   writeText,
 } from './protobuf-fields.js'
+import { nameProblem, payloadProblem } from './rules.js'
 
 /**
  * The hub's half of `protobuf.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable

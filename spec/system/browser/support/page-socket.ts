@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { fromBase64, toBase64 } from '../../../../src/pubsub/wire/base64.js'
+import { fromBase64, toBase64 } from '../../../../src/pubsub/wire/json-frame.js'
 
 /** What a WebSocket in the page tells of itself. */
 type Told =

@@ -2,7 +2,8 @@ import type { Codec } from '../../client/keys/codec.js'
 import { identityOf, json } from '../../client/keys/json.js'
 import { fromUtf8, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError } from '../../core/util/errors.js'
-import { JsonText } from '../wire/json-text.js'
+import { JsonText } from '../wire/json.js'
+import { fromBase64, toBase64 } from '../wire/json-frame.js'
 
 /**
  * JSON that is stored, and read, character by character: a bridge has no need to know the values it passes on. Raises an
@@ -24,3 +25,23 @@ export const exactJson: Codec<JsonText> = {
 /** {@link exactJson} in the place of `json()` without a schema; any other codec as it is. */
 export const exactIfPlain = (codec: Codec<unknown>): Codec<unknown> =>
   identityOf(codec) === identityOf(json()) ? exactJson : codec
+
+/**
+ * Any bytes, as Base64 text (RFC 4648, section 4, padded): for keys whose values are not JSON.
+ *
+ * @example
+ * ```ts
+ * bridge(store, hub, { codec: key => (key.startsWith('image/') ? base64 : json()) })
+ * ```
+ */
+export const base64: Codec<string> = {
+  encode(value) {
+    const bytes = typeof value === 'string' ? fromBase64(value) : undefined
+    // What comes back has to be what was given, left-over bits included.
+    if (bytes === undefined || toBase64(bytes) !== value) {
+      throw new ArgumentError('Expected the value to be Base64 text, padded')
+    }
+    return bytes
+  },
+  decode: toBase64,
+}
