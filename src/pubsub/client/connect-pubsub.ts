@@ -131,7 +131,7 @@ export class LateCodec implements ClientCodec {
   }
 
   get #loaded(): ClientCodec {
-    if (this.#codec === undefined) throw new ClosedError(`The codec of ${this.subprotocol} is not loaded`)
+    if (this.#codec === undefined) throw new ClosedError(`${this.subprotocol} is not loaded`)
     return this.#codec
   }
 }

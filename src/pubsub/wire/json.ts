@@ -237,7 +237,7 @@ export function memberText(text: string, name: string): string | undefined {
     const end = stringEnd(text, at)
     const start = afterSpace(text, afterSpace(text, end) + 1)
     const next = valueEnd(text, start)
-    if (isName(text.slice(at, end), name)) found = text.slice(start, beforeSpace(text, next))
+    if (isName(text.slice(at, end), name)) found = text.slice(start, next).trimEnd()
     at = afterSpace(text, next + 1)
   }
   return found
@@ -293,12 +293,6 @@ function afterSpace(text: string, start: number): number {
   return at
 }
 
-function beforeSpace(text: string, end: number): number {
-  let at = end
-  while (isSpace(text.charCodeAt(at - 1))) at--
-  return at
-}
-
 // A name may be written with escapes: "sequence\u0049d".
 const isName = (quoted: string, name: string): boolean =>
   quoted === `"${name}"` || (quoted.includes('\\') && JSON.parse(quoted) === name)
@@ -341,15 +335,12 @@ export const jsonOf = (value: unknown): string => (value instanceof JsonText ? v
 
 /** JSON text of a value. Raises {@link ArgumentError} for what has none, such as `undefined`, a bigint or a cycle. */
 export function toJson(value: unknown): string {
-  const text = stringified(value)
-  if (text === undefined) throw new ArgumentError(`Data of type json must have JSON text, and ${typeof value} has none`)
-  return text
-}
-
-function stringified(value: unknown): string | undefined {
+  let text: string | undefined
   try {
-    return JSON.stringify(value)
+    text = JSON.stringify(value)
   } catch (cause) {
     throw new ArgumentError(`Data of type json must have JSON text: ${reason(cause)}`, { cause })
   }
+  if (text !== undefined) return text
+  throw new ArgumentError(`Data of type json must have JSON text, and ${typeof value} has none`)
 }
