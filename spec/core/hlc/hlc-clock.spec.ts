@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Hlc } from '../../../src/core/hlc/hlc.js'
-import { advance, HlcClock, laterTime, MAXIMUM_DRIFT } from '../../../src/core/hlc/hlc-clock.js'
+import { advance, Hlc, HlcClock, laterTime, MAXIMUM_DRIFT } from '../../../src/core/hlc/hlc.js'
 import { HlcError } from '../../../src/core/util/errors.js'
 import { effort } from '../../support/effort.js'
 

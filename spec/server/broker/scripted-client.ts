@@ -1,6 +1,5 @@
 import type { IConnectPacket, IPublishPacket, Packet } from 'mqtt-packet'
-import { BrokerCore } from '../../../src/server/broker/core/broker-core.js'
-import type { CoreOptions } from '../../../src/server/broker/core/core-options.js'
+import { BrokerCore, type CoreOptions } from '../../../src/server/broker/core/broker-core.js'
 import type { BrokerHandler } from '../../../src/server/broker/session/handler.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openHandler } from '../../support/open-broker.js'

@@ -1,6 +1,6 @@
 import { utf8 } from '../../../src/core/util/bytes.js'
 import type { Delivery, Message } from '../../../src/server/broker/routing/delivery.js'
-import type { Subscriber, Subscription } from '../../../src/server/broker/routing/subscription.js'
+import type { Subscriber, Subscription } from '../../../src/server/broker/routing/router.js'
 
 /** A message with what matters alone. */
 export const messageOf = (topic: string, of: Partial<Message> & { readonly text?: string } = {}): Message => {

@@ -1,6 +1,5 @@
 import { Observable } from 'rxjs'
-import type { Hlc } from '../../core/hlc/hlc.js'
-import { HlcClock } from '../../core/hlc/hlc-clock.js'
+import { type Hlc, HlcClock } from '../../core/hlc/hlc.js'
 import { type Command, encodeCommand, type KeyName, type SetCondition } from '../../core/protocol/commands.js'
 import { PROPERTY, PROTOCOL_VERSION, positionOf, versionOf } from '../../core/protocol/properties.js'
 import {

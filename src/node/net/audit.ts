@@ -111,7 +111,7 @@ export interface Cut {
 }
 
 /** Several that have the same limit, address and client; without an address those of many. */
-export interface CutReport extends Omit<Cut, 'address'> {
+interface CutReport extends Omit<Cut, 'address'> {
   readonly event: 'cut'
   readonly address?: string | undefined
   readonly count: number
@@ -133,7 +133,7 @@ const MOST_APART = 100
  * cuts.report({ reason: 'there are 50000 connections', address: '192.0.2.1', listener: 'mqtt' })
  * ```
  */
-export class Cuts {
+class Cuts {
   readonly #clock: Clock
   readonly #emit: (report: CutReport) => void
   /** How many are still to be reported. */

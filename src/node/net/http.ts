@@ -50,7 +50,7 @@ export function isBelow(path: string, { url = '' }: IncomingMessage): boolean {
 }
 
 /** How long the head of an HTTP request may take, from the connection on, ms. */
-export const HEAD_TIMEOUT = 10_000
+const HEAD_TIMEOUT = 10_000
 /** How often Node looks for heads that take longer, ms; by default it is half a minute. */
 const CHECK_INTERVAL = 1_000
 

@@ -1,5 +1,4 @@
-import type { Hlc } from '../../core/hlc/hlc.js'
-import { MAXIMUM_DRIFT } from '../../core/hlc/hlc-clock.js'
+import { type Hlc, MAXIMUM_DRIFT } from '../../core/hlc/hlc.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { StringMap } from '../../core/util/string-map.js'

@@ -1,5 +1,4 @@
-import { Hlc } from '../../core/hlc/hlc.js'
-import { advance, laterTime, MAXIMUM_DRIFT } from '../../core/hlc/hlc-clock.js'
+import { advance, Hlc, laterTime, MAXIMUM_DRIFT } from '../../core/hlc/hlc.js'
 
 const NODE_ID = 'StateStore'
 

@@ -1,5 +1,5 @@
 import type { Client } from '../../core/mqtt5/peer.js'
-import type { BrokerQuotas } from '../broker/limits/quotas.js'
+import type { BrokerQuotas } from '../broker/limits/accounts.js'
 import type { WatchQuotas } from '../engine/engine.js'
 import type { Owner } from '../engine/entry.js'
 import type { QuotaOptions } from './quotas.js'

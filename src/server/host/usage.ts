@@ -1,7 +1,7 @@
 import type { Client } from '../../core/mqtt5/peer.js'
 import type { Visits } from '../../node/net/visitors.js'
 import type { Guard } from '../access/guard.js'
-import type { Account } from '../broker/limits/account.js'
+import type { Account } from '../broker/limits/accounts.js'
 import type { Engine } from '../engine/engine.js'
 
 /** What one principal has of what there are quotas of; see {@link QuotaOptions}. */

@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { FilterTrie, LONGEST_HASHED, matchesFilter } from '../../../../src/server/broker/routing/filter-trie.js'
+import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import {
+  FilterTrie,
+  isContinued,
+  isTooDeep,
+  LONGEST_HASHED,
+  levelsOf,
+  matchesFilter,
+} from '../../../../src/server/broker/routing/filter-trie.js'
 import { fewFilters, fewTopics } from '../../../support/any-filter.js'
 import { effort } from '../../../support/effort.js'
 import { matchesByTheRules } from '../../../support/reference-filter.js'
@@ -86,5 +94,71 @@ describe('FilterTrie', () => {
     expect(matchesOf(trie, `a/${long}y`)).toEqual([`+/${long}y`])
     expect(matchesOf(trie, `a/${long}z`)).toEqual([])
     expect(matchesOf(trie, `${long}y`)).toEqual([])
+  })
+})
+
+/** Text of levels around the bound. */
+const longTopics = fc
+  .array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat({ max: 2 * LONGEST_HASHED + 2 })), { minLength: 1, maxLength: 4 })
+  .map(levels => levels.map(([letter, length]) => letter.repeat(length)).join('/'))
+
+describe('levelsOf', () => {
+  it('are the levels, empty ones as well', () => {
+    expect(levelsOf('/a//b/')).toEqual(['', 'a', '', 'b', ''])
+  })
+
+  it('has no key that is longer than what is hashed, and loses nothing', () => {
+    fc.assert(
+      fc.property(longTopics, topic => {
+        const keys = levelsOf(topic)
+        expect(keys.every(({ length }) => length <= LONGEST_HASHED)).toBe(true)
+        const text = keys.map(key => (isContinued(key) ? key.slice(1) : `/${key}`)).join('')
+        expect(text).toBe(`/${topic}`)
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+describe('isTooDeep', () => {
+  it('is a topic with more levels than there may be', () => {
+    const levels = (count: number): string => Array.from({ length: count }, () => 'a').join('/')
+    expect(isTooDeep(levels(LIMIT.topicLevels))).toBe(false)
+    expect(isTooDeep(levels(LIMIT.topicLevels + 1))).toBe(true)
+    expect(isTooDeep('/'.repeat(LIMIT.topicLevels - 1))).toBe(false)
+    expect(isTooDeep('/'.repeat(LIMIT.topicLevels))).toBe(true)
+    expect(isTooDeep('a'.repeat(60_000))).toBe(false)
+  })
+})
+
+describe('matchesFilter', () => {
+  it.each([
+    ['sport/tennis/player1/#', 'sport/tennis/player1', true],
+    ['sport/tennis/player1/#', 'sport/tennis/player1/ranking', true],
+    ['sport/#', 'sport', true],
+    ['#', 'sport/tennis', true],
+    ['sport/tennis/+', 'sport/tennis/player1', true],
+    ['sport/tennis/+', 'sport/tennis/player1/ranking', false],
+    ['sport/+', 'sport', false],
+    ['sport/+', 'sport/', true],
+    ['+/+', '/finance', true],
+    ['/+', '/finance', true],
+    ['+', '/finance', false],
+    ['#', '$SYS/monitor', false],
+    ['+/monitor', '$SYS/monitor', false],
+    ['$SYS/#', '$SYS/monitor', true],
+    ['sport/tennis', 'sport/tennis2', false],
+    ['sport/tennis2', 'sport/tennis', false],
+  ])('says whether %s matches %s: %s', (filter, topic, matches) => {
+    expect(matchesFilter(filter, topic)).toBe(matches)
+  })
+
+  it('follows the rules for whatever there is', () => {
+    fc.assert(
+      fc.property(fewFilters, fewTopics, (filter, topic) => {
+        expect(matchesFilter(filter, topic)).toBe(matchesByTheRules(filter, topic))
+      }),
+      { numRuns: effort(5_000, 500) },
+    )
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Budget } from '../../../../src/server/broker/limits/budget.js'
+import { Budget } from '../../../../src/server/broker/limits/memory.js'
 import type { Delivery } from '../../../../src/server/broker/routing/delivery.js'
 import { Outbox, type Sender } from '../../../../src/server/broker/session/outbox.js'
 import { effort } from '../../../support/effort.js'

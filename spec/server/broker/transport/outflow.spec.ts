@@ -1,9 +1,9 @@
 import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { Budget } from '../../../../src/server/broker/limits/budget.js'
-import { Outflow } from '../../../../src/server/broker/transport/outflow.js'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { Budget } from '../../../../src/server/broker/limits/memory.js'
+import { atTurnEnd, Outflow } from '../../../../src/server/broker/transport/outflow.js'
 
 /** An outflow into a stream that takes what it is given only when it is told to. */
 function noting() {
@@ -185,5 +185,51 @@ describe('What is written to a connection', () => {
     outflow.write(bytes(2))
     await turn()
     expect([calls, outflow.unsent]).toEqual([[], 0])
+  })
+})
+
+const oneTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+describe('At the end of a turn', () => {
+  const thrown: unknown[] = []
+  const listeners = process.listeners('uncaughtException')
+
+  beforeEach(() => {
+    thrown.length = 0
+    process.removeAllListeners('uncaughtException')
+    process.on('uncaughtException', error => thrown.push(error))
+  })
+
+  afterEach(() => {
+    process.removeAllListeners('uncaughtException')
+    for (const listener of listeners) process.on('uncaughtException', listener)
+  })
+
+  it('all is done in the order in which it came, and what comes meanwhile in the next one', async () => {
+    const done: string[] = []
+    atTurnEnd(() => {
+      done.push('a')
+      atTurnEnd(() => done.push('c'))
+    })
+    atTurnEnd(() => done.push('b'))
+    expect(done).toEqual([])
+    await oneTurn()
+    expect(done).toEqual(['a', 'b'])
+    await oneTurn()
+    expect(done).toEqual(['a', 'b', 'c'])
+  })
+
+  it('an error is nobody else’s', async () => {
+    const done: string[] = []
+    const error = new Error('ours')
+    atTurnEnd(() => done.push('a'))
+    atTurnEnd(() => {
+      throw error
+    })
+    atTurnEnd(() => done.push('b'))
+    await oneTurn()
+    await oneTurn()
+    await oneTurn()
+    expect([done, thrown]).toEqual([['a', 'b'], [error]])
   })
 })

@@ -1,7 +1,14 @@
-import { describe, expect, it } from 'vitest'
+import { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { afterIo } from '../../../../src/core/util/clock.js'
+import { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
+import { NO_QUOTAS, type RateQuotas } from '../../../../src/server/broker/limits/accounts.js'
+import { SocketLink } from '../../../../src/server/broker/transport/socket-link.js'
 import { Turns } from '../../../../src/server/broker/transport/turns.js'
 import { ManualClock } from '../../../support/manual-clock.js'
+import { openHandler } from '../../../support/open-broker.js'
+import { bytesOf } from '../../../support/packets.js'
 
 const turn = (): Promise<void> => new Promise(resolve => afterIo(() => afterIo(resolve)))
 
@@ -72,5 +79,167 @@ describe('Turns', () => {
     new Turns(clock).begin(() => ++asked < 3)
     for (let i = 0; i < 6; i++) await turn()
     expect(asked).toBe(3)
+  })
+})
+
+const RATE = 100
+const connect = (clientId: string): Uint8Array =>
+  bytesOf({ cmd: 'connect', clientId, protocolId: 'MQTT', protocolVersion: 5, clean: true, keepalive: 0 })
+const message = (payload: string): Uint8Array =>
+  bytesOf({ cmd: 'publish', topic: 'a', payload, qos: 0, dup: false, retain: false })
+const flood = (payload: string, count: number): Uint8Array =>
+  Buffer.concat(Array.from({ length: count }, () => message(payload)))
+const HOLDER = { id: 'is mallory', welcome: true, maySubscribe: () => true, mayHear: () => true }
+
+const ACCEPTED = { type: 'accepted', holder: HOLDER } as const
+
+/** A broker with rates, of which all clients are one principal; what it was told is kept, by the payload. */
+function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?: Promise<unknown>, work = 0) {
+  const clock = new ManualClock()
+  const taken = new Map<string, number>()
+  const quotas = { ...NO_QUOTAS, principal: { ...NO_QUOTAS.principal, ...rates } }
+  const options = { clock, maximumPacketSize: 10_000_000, maximumKeepAlive: 0, memoryBudget: 1e9, quotas }
+  const core = new BrokerCore(options, {
+    ...openHandler,
+    topic: 'a',
+    authenticate: () => decided?.then(() => ACCEPTED) ?? ACCEPTED,
+    take: (_, { payload }) => {
+      const name = new TextDecoder().decode(payload).slice(0, 1)
+      taken.set(name, (taken.get(name) ?? 0) + 1)
+      clock.advance(work)
+      return false
+    },
+  })
+  const { budget, accounts, timeouts, maximumPacketSize } = core
+  const turns = new Turns(clock)
+  const come = (): Duplex => {
+    const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
+    const socket = new Socket()
+    onTestFinished(() => {
+      stream.destroy()
+      socket.destroy()
+    })
+    const link = new SocketLink(stream, socket, { clock, budget, accounts, timeouts, maximumPacketSize, turns })
+    link.attach(core.accept(link))
+    return stream
+  }
+  const settled = async (): Promise<void> => {
+    for (let n = 0; n < 6; n++) await new Promise(resolve => setImmediate(resolve))
+  }
+  const pass = async (ms: number): Promise<void> => {
+    for (let n = 0; n < ms; n++) {
+      clock.advance(1)
+      if (n % 10 === 9) await settled()
+    }
+    await settled()
+  }
+  const all = (): number => Array.from(taken.values()).reduce((sum, count) => sum + count, 0)
+  return { clock, come, settled, pass, taken, all, core }
+}
+
+describe('A connection that is faster than it may be', () => {
+  it('gets a second’s worth at once and not a packet more, however many came in one piece', async () => {
+    const { come, settled, all, pass } = open()
+    const stream = come()
+    stream.push(connect('c'))
+    await settled()
+    stream.push(flood('x', 1_000))
+    await settled()
+    // CONNECT was one.
+    expect(all()).toBe(RATE)
+    await pass(1_000)
+    expect(all()).toBeLessThanOrEqual(2 * RATE)
+    expect(all()).toBeGreaterThan(2 * RATE - 5)
+  })
+
+  it('gets no more when it sends everything with CONNECT', async () => {
+    const { come, settled, all } = open()
+    come().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
+    await settled()
+    expect(all()).toBe(RATE)
+  })
+
+  it('gets no more by many connections, or by coming anew', async () => {
+    const { come, settled, all } = open()
+    for (let n = 0; n < 20; n++) {
+      const stream = come()
+      stream.push(Buffer.concat([connect(`c${n}`), flood('x', 500)]))
+      await settled()
+      if (n % 2 === 0) stream.destroy()
+    }
+    // Each CONNECT is one, and is looked at before it is known whose it is.
+    expect(all()).toBeLessThanOrEqual(RATE)
+    expect(all()).toBeGreaterThanOrEqual(RATE - 20)
+  })
+
+  it('shares with the others of its principal what there is', async () => {
+    const { come, settled, pass, taken } = open()
+    for (const name of ['x', 'y', 'z']) {
+      const stream = come()
+      stream.push(connect(name))
+      await settled()
+      stream.push(flood(name, 3_000))
+    }
+    await settled()
+    const before = new Map(taken)
+    await pass(20_000)
+    for (const name of ['x', 'y', 'z']) {
+      const share = (taken.get(name) ?? 0) - (before.get(name) ?? 0)
+      expect([name, share > (20 * RATE) / 6], String(share)).toEqual([name, true])
+    }
+  })
+
+  it('is in the end as fast as it may be, at any rate', async () => {
+    const { come, settled, pass, all } = open({ packetsPerSecond: 5_000 })
+    const stream = come()
+    stream.push(connect('c'))
+    await settled()
+    stream.push(flood('x', 60_000))
+    await pass(4_000)
+    expect(all()).toBeGreaterThan(24_500)
+    expect(all()).toBeLessThanOrEqual(25_001)
+  })
+
+  it('gets what it says before it is let in no faster', async () => {
+    let letIn = (): void => undefined
+    const { come, settled, pass, all } = open(undefined, new Promise<void>(resolve => (letIn = resolve)))
+    come().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
+    for (let n = 0; n < 300; n++) await settled()
+    letIn()
+    await settled()
+    expect(all()).toBe(0)
+    await pass(8_000)
+    expect(all()).toBe(0)
+    await pass(2_000)
+    expect(all()).toBe(1_000)
+  })
+
+  it('gets of bytes a second’s worth and the piece that is too much', async () => {
+    const { come, settled, all } = open({ bytesPerSecond: 1_000 })
+    const stream = come()
+    stream.push(connect('c'))
+    await settled()
+    for (let n = 0; n < 50; n++) {
+      stream.push(message('x'.repeat(100)))
+      await settled()
+    }
+    expect(all()).toBeLessThanOrEqual(10)
+    expect(all()).toBeGreaterThan(7)
+  })
+})
+
+describe('Who says much before it is let in', () => {
+  it('takes its turns like all others once it is', async () => {
+    let letIn = (): void => undefined
+    const { come, settled, all } = open({}, new Promise<void>(resolve => (letIn = resolve)), 1)
+    come().push(Buffer.concat([connect('c'), flood('x', 100)]))
+    for (let n = 0; n < 40; n++) await settled()
+    letIn()
+    // Before the next turn of the event loop.
+    for (let n = 0; n < 50; n++) await Promise.resolve()
+    expect(all()).toBeGreaterThan(0)
+    expect(all()).toBeLessThan(20)
+    for (let n = 0; n < 20; n++) await settled()
+    expect(all()).toBe(100)
   })
 })

@@ -2,7 +2,7 @@ import type { Will } from '../../../core/mqtt5/packets.js'
 import type { Client } from '../../../core/mqtt5/peer.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import { LIMIT } from '../limits/limits.js'
-import { willSize } from '../session/guest.js'
+import { willSize } from '../session/entrance.js'
 import type { Host } from '../session/host.js'
 import type { Session } from '../session/session.js'
 

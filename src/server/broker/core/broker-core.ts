@@ -5,26 +5,21 @@ import { PublishEncoder } from '../../../core/mqtt5/publish-encoder.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import type { Clock } from '../../../core/util/clock.js'
 import { Timeouts } from '../../../core/util/timeouts.js'
-import { enter } from '../limits/account.js'
-import { Budget } from '../limits/budget.js'
+import { Accounts, type BrokerQuotas, enter, NO_QUOTAS } from '../limits/accounts.js'
 import { LIMIT } from '../limits/limits.js'
-import { NO_QUOTAS } from '../limits/quotas.js'
-import { Relief } from '../limits/relief.js'
+import { Budget, Relief } from '../limits/memory.js'
 import { type Message, ownContent } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
 import { RETAINED_BOUNDS, Retained } from '../routing/retained.js'
-import { Router } from '../routing/router.js'
-import { sharedFilter } from '../routing/subscription.js'
-import { Accounts } from '../session/accounts.js'
+import { Router, sharedFilter } from '../routing/router.js'
 import { Connection } from '../session/connection.js'
-import { willSize } from '../session/guest.js'
+import { willSize } from '../session/entrance.js'
 import type { BrokerHandler } from '../session/handler.js'
 import type { Admitted, Host, Visitor } from '../session/host.js'
 import type { Link } from '../session/link.js'
 import { Session, type SessionHost } from '../session/session.js'
-import { discountSubscription } from '../session/subscription-quota.js'
+import { discountSubscription } from '../session/subscribing.js'
 import { Absences, type AbsencesHost } from './absences.js'
-import type { CoreOptions } from './core-options.js'
 
 const FOREIGN = 'the client id belongs to somebody else'
 
@@ -277,4 +272,17 @@ export class Afterwards {
     if (this.#busy) this.#tasks.push(task)
     else task()
   }
+}
+
+/** Bounds that are of the operator's choice. */
+export interface CoreOptions {
+  /** Largest packet a client may send, bytes. */
+  readonly maximumPacketSize: number
+  /** Longest keep-alive, s; 0 for any. */
+  readonly maximumKeepAlive: number
+  /** What all clients together may have waiting, retained and incomplete, bytes. */
+  readonly memoryBudget: number
+  /** Default none; what is retained has the bounds of `LIMIT` then. */
+  readonly quotas?: BrokerQuotas | undefined
+  readonly clock: Clock
 }

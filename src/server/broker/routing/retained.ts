@@ -1,7 +1,7 @@
 import { type Deadline, DeadlineQueue } from '../../../core/util/deadlines.js'
-import type { Account } from '../limits/account.js'
-import type { Budget } from '../limits/budget.js'
+import type { Account } from '../limits/accounts.js'
 import { LEVEL_SIZE, LIMIT } from '../limits/limits.js'
+import type { Budget } from '../limits/memory.js'
 import { type Message, sizeOf } from './delivery.js'
 import { LONGEST_HASHED } from './filter-trie.js'
 

@@ -3,13 +3,21 @@ import { PacketError } from '../../../core/mqtt5/packet-error.js'
 import type { Auth, Content, ServerPacket, Will } from '../../../core/mqtt5/packets.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
-import type { Account } from '../limits/account.js'
+import type { Account } from '../limits/accounts.js'
 import { LIMIT } from '../limits/limits.js'
-import type { Burden } from '../limits/relief.js'
-import { connackOf, disconnectCode, farewellOf, patienceOf } from './connack.js'
+import type { Burden } from '../limits/memory.js'
 import { Conversation, type ConversationPeer } from './conversation.js'
-import { Entrance, type EntrancePeer } from './entrance.js'
-import { type Guest, willOf, willSize } from './guest.js'
+import {
+  connackOf,
+  disconnectCode,
+  Entrance,
+  type EntrancePeer,
+  farewellOf,
+  type Guest,
+  patienceOf,
+  willOf,
+  willSize,
+} from './entrance.js'
 import type { Accepted, Verdict } from './handler.js'
 import type { Host } from './host.js'
 import { KeepAlive, Tenancy } from './keep-alive.js'

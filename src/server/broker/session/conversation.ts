@@ -12,9 +12,11 @@ import type {
 } from '../../../core/mqtt5/packets.js'
 import type { Client } from '../../../core/mqtt5/peer.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
-import { LIMIT } from '../limits/limits.js'
-import type { Accounts } from './accounts.js'
-import type { Deferred } from './deferred.js'
+import { keepable } from '../../../core/util/bytes.js'
+import { CountedFifo } from '../../../core/util/fifo.js'
+import type { Accounts } from '../limits/accounts.js'
+import { LIMIT, OVERHEAD } from '../limits/limits.js'
+import type { Budget } from '../limits/memory.js'
 import type { Host } from './host.js'
 import { Inbound } from './inbound.js'
 import type { Link } from './link.js'
@@ -211,5 +213,19 @@ export class Conversation {
   #part({ reasonCode }: Disconnect): true {
     this.#peer.goodbye(reasonCode !== REASON.success)
     return true
+  }
+}
+
+/** Packets of a connection that wait for their turn, in order. */
+export class Deferred extends CountedFifo<Uint8Array> {
+  constructor(budget: Budget) {
+    super(
+      packet => packet.length + OVERHEAD,
+      bytes => budget.count(bytes),
+    )
+  }
+
+  override push(packet: Uint8Array): void {
+    super.push(keepable(packet))
   }
 }

@@ -1,17 +1,19 @@
+import { startOfContent, uint16 } from '../../../core/mqtt5/data-types.js'
 import { decodePacket } from '../../../core/mqtt5/decode.js'
 import { PacketError, protocolError } from '../../../core/mqtt5/packet-error.js'
 import * as PACKET from '../../../core/mqtt5/packet-types.js'
-import type { Auth, Version } from '../../../core/mqtt5/packets.js'
+import type { Auth, Connack, Connect, Disconnect, ServerPacket, Version, Will } from '../../../core/mqtt5/packets.js'
 import type { Client } from '../../../core/mqtt5/peer.js'
+import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { LIMIT } from '../limits/limits.js'
-import { levelOf } from './connack.js'
-import { Deferred } from './deferred.js'
-import { clientIdOf, type Guest, guestOf, keepGreeting } from './guest.js'
-import type { Verdict } from './handler.js'
+import type { Budget } from '../limits/memory.js'
+import { ownContent, sizeOf } from '../routing/delivery.js'
+import { Deferred } from './conversation.js'
+import type { BrokerHandler, Refused, Verdict } from './handler.js'
 import type { Host } from './host.js'
 import type { Link } from './link.js'
-import type { OutboundPeer } from './outbound.js'
+import { Outbound, type OutboundPeer } from './outbound.js'
 
 /** The connection of somebody who wants to come in. */
 export interface EntrancePeer extends Client, OutboundPeer {
@@ -111,3 +113,211 @@ export class Entrance {
     this.early.push(frame)
   }
 }
+
+const NO_PROPERTIES = {}
+/** A CONNECT has its bytes, and the texts that were made of them. */
+const GREETING_COST = 3
+
+/** Somebody who said CONNECT, and is or is not let in. */
+export interface Guest {
+  readonly connect: Connect
+  readonly outbound: Outbound
+  readonly authentication: Authentication
+}
+
+/** A guest who wants to be spoken to as its CONNECT says. */
+const guestOf = (connect: Connect, link: Link, host: Host<never>, peer: Client & OutboundPeer): Guest => ({
+  connect,
+  outbound: new Outbound(link, host, peer, connect),
+  authentication: new Authentication(host.handler, peer, link, connect),
+})
+
+/** The id of a client, made up if it has none. Raises {@link PacketError} when it is too long. */
+function clientIdOf({ clientId }: Connect): string {
+  if (clientId.length > LIMIT.clientId)
+    throw new PacketError(REASON.clientIdentifierNotValid, `a client id has at most ${LIMIT.clientId} characters`)
+  return clientId === '' ? globalThis.crypto.randomUUID() : clientId
+}
+
+/**
+ * The last will of a client, to be kept for as long as it is connected, and longer. Raises {@link PacketError} when it must
+ * not be published, or there is no room for it.
+ */
+export function willOf({ will }: Connect, client: Client, { handler, budget }: Host<never>): Will | undefined {
+  if (will === undefined) return undefined
+  const refusal = handler.refuse(client, will)
+  if (refusal) throw new PacketError(refusal.disconnect ?? REASON.notAuthorized, `the last will: ${refusal.reason}`)
+  if (!budget.take(willSize(will))) throw new PacketError(REASON.quotaExceeded, 'there is no room for a last will')
+  const { payload, correlationData, carried } = ownContent({ ...will, userProperties: NO_PROPERTIES })
+  return { ...will, payload, correlationData, carried: carried ?? will.carried }
+}
+
+/** What a last will counts, bytes: its user properties are there as texts as well. */
+export const willSize = ({ topic, payload, carried }: Will): number =>
+  sizeOf({ topic, content: { payload, carried } }) + 2 * carried.length
+
+/**
+ * What a CONNECT counts for as long as its connection lasts, as much may be said in it, bytes. Raises {@link PacketError}
+ * when there is no room.
+ */
+function keepGreeting({ length }: Uint8Array, budget: Budget): number {
+  if (length <= LIMIT.freeConnect) return 0
+  if (!budget.take(GREETING_COST * length))
+    throw new PacketError(REASON.quotaExceeded, 'the broker has no room for a CONNECT of this size')
+  return GREETING_COST * length
+}
+
+const NO_METHOD = {
+  type: 'refused',
+  reasonCode: REASON.badAuthenticationMethod,
+  reason: 'there is no such authentication method',
+} as const
+
+/**
+ * The steps in which one client proves who it is: one with CONNECT, more with AUTH (MQTT 5.0, section 4.12), and again
+ * whenever it likes. One step is under way at a time.
+ */
+export class Authentication {
+  readonly #handler: BrokerHandler
+  readonly #client: Client
+  readonly #link: Link
+  readonly #connect: Connect
+  #state: unknown
+  #asked = false
+  #deciding = false
+  /** While a verdict is awaited. */
+  #gone: AbortController | undefined
+
+  constructor(handler: BrokerHandler, client: Client, link: Link, connect: Connect) {
+    this.#handler = handler
+    this.#client = client
+    this.#link = link
+    this.#connect = connect
+  }
+
+  /** Whether a verdict is awaited. */
+  get deciding(): boolean {
+    return this.#deciding
+  }
+
+  /** The client is gone. */
+  close(): void {
+    this.#gone?.abort()
+  }
+
+  /** The first step. `decided` may be called at once. */
+  begin(decided: (verdict: Verdict) => void, failed: (error: unknown) => void): void {
+    const { authenticationMethod, authenticationData } = this.#connect
+    if (this.#handler.authenticate !== undefined) this.#ask(authenticationData, decided, failed)
+    else decided(authenticationMethod === undefined ? { type: 'accepted' } : NO_METHOD)
+  }
+
+  /** A further step, or the first of another proof. Raises `PacketError` when the client may not take it. */
+  proceed(auth: Auth, decided: (verdict: Verdict) => void, failed: (error: unknown) => void): void {
+    const again = auth.reasonCode === REASON.reAuthenticate
+    if (this.#connect.authenticationMethod === undefined) throw protocolError('AUTH without an authentication method')
+    if (auth.authenticationMethod !== this.#connect.authenticationMethod)
+      throw protocolError('AUTH with another authentication method than CONNECT')
+    if (this.#deciding || again === this.#asked) throw protocolError('AUTH that was not asked for')
+    this.#ask(auth.authenticationData, decided, failed)
+  }
+
+  #ask(data: Uint8Array | undefined, decided: (verdict: Verdict) => void, failed: (error: unknown) => void): void {
+    const gone = new AbortController()
+    const credentials = { connect: this.#connect, link: this.#link, data, state: this.#state, signal: gone.signal }
+    const verdict = this.#handler.authenticate?.(this.#client, credentials)
+    if (verdict === undefined) return
+    if (!(verdict instanceof Promise)) {
+      this.#take(verdict, decided)
+      return
+    }
+    this.#deciding = true
+    this.#gone = gone
+    verdict.then(late => this.#take(late, decided)).catch(failed)
+  }
+
+  #take(verdict: Verdict, decided: (verdict: Verdict) => void): void {
+    this.#deciding = false
+    this.#gone = undefined
+    this.#asked = verdict.type === 'continue'
+    this.#state = verdict.type === 'continue' ? verdict.state : undefined
+    decided(verdict)
+  }
+}
+
+/** What a client is told that is let in (MQTT 5.0, section 3.2). */
+interface Welcome {
+  readonly clientId: string
+  readonly sessionPresent: boolean
+  /** Last step of enhanced authentication. */
+  readonly authenticationData: Uint8Array | undefined
+}
+
+/** The keep-alive of a client, s: what it asked for, or the longest there is. */
+export const keepAliveOf = ({ keepAlive, version }: Connect, longest: number): number =>
+  // MQTT 3.1.1 cannot be told of another one; 0 turns it off, which only a longest one forbids.
+  version === 4 || longest === 0 ? keepAlive : keepAlive === 0 ? longest : Math.min(keepAlive, longest)
+
+/** How long a client may be silent, ms: one and a half times its keep-alive (MQTT 5.0, section 3.1.2.10); 0 for ever. */
+export const patienceOf = (connect: Connect, longest: number): number => 1_500 * keepAliveOf(connect, longest)
+
+/** CONNACK for a client that is let in. */
+export function connackOf(
+  connect: Connect,
+  { clientId, sessionPresent, authenticationData }: Welcome,
+  {
+    handler,
+    maximumPacketSize,
+    maximumKeepAlive,
+  }: Pick<Host<never>, 'handler' | 'maximumPacketSize' | 'maximumKeepAlive'>,
+): Connack {
+  const { sessionExpiry, authenticationMethod, requestResponseInformation } = connect
+  const keepAlive = keepAliveOf(connect, maximumKeepAlive)
+  return {
+    type: 'connack',
+    sessionPresent,
+    reasonCode: REASON.success,
+    sessionExpiry: sessionExpiry > LIMIT.sessionExpiry ? LIMIT.sessionExpiry : undefined,
+    maximumPacketSize,
+    topicAliasMaximum: LIMIT.inboundAliases,
+    assignedClientId: connect.clientId === '' ? clientId : undefined,
+    serverKeepAlive: keepAlive === connect.keepAlive ? undefined : keepAlive,
+    responseInformation: requestResponseInformation ? handler.responseInformation?.(clientId) : undefined,
+    authenticationMethod,
+    authenticationData,
+  }
+}
+
+/** The version a CONNECT is of, as far as an answer to it is concerned. */
+export function levelOf(frame: Uint8Array): Version {
+  const name = startOfContent(frame)
+  const level = frame[name + 2 + uint16(frame, name)] ?? 0
+  return level < 5 ? 4 : 5
+}
+
+/** Why a connection ends. */
+type Farewell = Pick<Disconnect, 'reasonCode' | 'reasonString' | 'serverReference'>
+
+/**
+ * What a client is told whose connection is ended; `undefined` when there is no word for it.
+ *
+ * @param admitted - whether it was let in
+ */
+export function farewellOf(version: Version, admitted: boolean, words: Farewell): ServerPacket | undefined {
+  if (admitted) return version === 5 ? { type: 'disconnect', ...words } : undefined
+  return canRefuse(version, words.reasonCode) ? { type: 'connack', sessionPresent: false, ...words } : undefined
+}
+
+/** Whether a client is told why it is not let in: MQTT 3.1.1 has no word for a CONNECT that makes no sense (its 3.1.4). */
+const canRefuse = (version: Version, reasonCode: ReasonCode): boolean =>
+  version === 5 || (reasonCode !== REASON.malformedPacket && reasonCode !== REASON.protocolError)
+
+const DISCONNECT_CODES: ReadonlySet<number> = new Set([
+  REASON.notAuthorized,
+  REASON.useAnotherServer,
+  REASON.serverMoved,
+])
+
+/** With what somebody is turned away who was let in before: DISCONNECT has fewer codes (MQTT 5.0, section 3.14.2.1). */
+export const disconnectCode = ({ reasonCode }: Refused): ReasonCode =>
+  DISCONNECT_CODES.has(reasonCode) ? reasonCode : REASON.notAuthorized

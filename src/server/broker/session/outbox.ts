@@ -1,7 +1,7 @@
 import { Fifo } from '../../../core/util/fifo.js'
 import { SlotMap } from '../../../core/util/slot-map.js'
-import type { Budget } from '../limits/budget.js'
 import { LIMIT } from '../limits/limits.js'
+import type { Budget } from '../limits/memory.js'
 import { type Delivery, ownDelivery, sizeOf } from '../routing/delivery.js'
 
 /** How messages leave. */

@@ -1,10 +1,9 @@
 import type { Qos } from '../../../core/mqtt5/packets.js'
-import type { Account } from '../limits/account.js'
-import type { Budget } from '../limits/budget.js'
-import type { Burden } from '../limits/relief.js'
+import type { Account } from '../limits/accounts.js'
+import type { Budget, Burden } from '../limits/memory.js'
 import type { Delivery } from '../routing/delivery.js'
 import { FilterTrie, matchesFilter } from '../routing/filter-trie.js'
-import { isShared, type Subscriber, type Subscription, subscriptionSize } from '../routing/subscription.js'
+import { isShared, type Subscriber, type Subscription, subscriptionSize } from '../routing/router.js'
 import type { Holder } from './handler.js'
 import { Outbox, type Sender } from './outbox.js'
 

@@ -4,13 +4,14 @@ import type { Client } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { isTopicFilter } from '../../../core/mqtt5/topic.js'
+import type { Accounts } from '../limits/accounts.js'
 import { LIMIT } from '../limits/limits.js'
+import type { Budget } from '../limits/memory.js'
 import { lowerQos } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
-import { isShared, type Subscription, sharedFilter, subscriptionOf } from '../routing/subscription.js'
+import { isShared, type Subscription, sharedFilter, subscriptionOf, subscriptionSize } from '../routing/router.js'
 import type { Host } from './host.js'
 import type { Session } from './session.js'
-import { countSubscription, discountSubscription } from './subscription-quota.js'
 
 const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as const
 
@@ -105,4 +106,29 @@ export class Subscribing {
 /** MQTT 5.0, section 4.7.1 */
 function checkFilter(filter: string): void {
   if (!isTopicFilter(filter)) throw malformed('a topic filter has wildcards where there may be none, or nothing in it')
+}
+
+/** Where subscriptions are counted. */
+export interface SubscriptionCounts {
+  readonly budget: Budget
+  readonly accounts: Accounts
+}
+
+/** Counts another subscription of a session; returns whether there is room for it. */
+export function countSubscription(session: Session, filter: string, { budget, accounts }: SubscriptionCounts): boolean {
+  if (session.subscriptions.size >= LIMIT.subscriptions) return false
+  if (session.account?.subscriptions.take() === false) return false
+  if (accounts.subscriptions.take()) {
+    if (budget.take(subscriptionSize(filter))) return true
+    accounts.subscriptions.give()
+  }
+  session.account?.subscriptions.give()
+  return false
+}
+
+/** A subscription of a session is gone. */
+export function discountSubscription(session: Session, filter: string, { budget, accounts }: SubscriptionCounts): void {
+  session.account?.subscriptions.give()
+  accounts.subscriptions.give()
+  budget.give(subscriptionSize(filter))
 }

@@ -14,12 +14,11 @@ import { HEAD_TIMEOUTS } from '../../../node/net/http.js'
 import { Origins } from '../../../node/net/origins.js'
 import { TlsHandshakes, type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
 import { type ConnectionQuotas, callerOf, Visitors } from '../../../node/net/visitors.js'
-import type { Budget } from '../limits/budget.js'
+import type { Budget } from '../limits/memory.js'
 import { listenerName } from '../session/link.js'
-import { FrameMeter } from './frame-meter.js'
-import { PacedSocket } from './paced-socket.js'
 import { connectionEvent } from './socket-gate.js'
 import type { Turns } from './turns.js'
+import { FrameMeter, PacedSocket } from './web-socket.js'
 
 /** Where to listen. */
 export interface Addresses {

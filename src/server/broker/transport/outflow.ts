@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Room } from '../../../core/mqtt5/publish-encoder.js'
 import { afterIo } from '../../../core/util/clock.js'
-import type { Budget } from '../limits/budget.js'
 import { LIMIT } from '../limits/limits.js'
+import type { Budget } from '../limits/memory.js'
 
 /** What is gathered in one block, and the largest piece that is worth a copy, bytes. */
 const SMALLEST_BLOCK = 512

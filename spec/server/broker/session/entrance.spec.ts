@@ -3,12 +3,73 @@ import type { Auth, Connect } from '../../../../src/core/mqtt5/packets.js'
 import type { Client } from '../../../../src/core/mqtt5/peer.js'
 import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { Authentication } from '../../../../src/server/broker/session/authentication.js'
+import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import { Authentication, connackOf, keepAliveOf, levelOf } from '../../../../src/server/broker/session/entrance.js'
 import type { Credentials, Verdict } from '../../../../src/server/broker/session/handler.js'
 import { openHandler } from '../../../support/open-broker.js'
+import { bytesOf } from '../../../support/packets.js'
 import { PLAIN_CONNECT } from '../../../support/plain-connect.js'
 
-const CONNECT: Connect = { ...PLAIN_CONNECT, authenticationMethod: 'riddles', authenticationData: utf8('hello') }
+const CONNECT: Connect = { ...PLAIN_CONNECT, keepAlive: 30, receiveMaximum: 10 }
+const HOST = { handler: openHandler, maximumPacketSize: 1_000, maximumKeepAlive: 0 }
+const WELCOME = { clientId: 'ann', sessionPresent: false, authenticationData: undefined }
+
+describe('keepAliveOf', () => {
+  it.each([
+    ['what it asks for where there is no longest one', 5, 30, 0, 30],
+    ['what it asks for if that is not too long', 5, 30, 60, 30],
+    ['the longest one', 5, 90, 60, 60],
+    ['the longest one if it wants none', 5, 0, 60, 60],
+    ['what it asks for with MQTT 3.1.1, which cannot be told', 4, 90, 60, 90],
+  ] as const)('gives a client %s', (_, version, keepAlive, longest, expected) => {
+    expect(keepAliveOf({ ...CONNECT, version, keepAlive }, longest)).toBe(expected)
+  })
+})
+
+describe('connackOf', () => {
+  it('says nothing that goes without saying', () => {
+    const connack = connackOf(CONNECT, WELCOME, HOST)
+    const { serverKeepAlive, sessionExpiry, assignedClientId, responseInformation } = connack
+    expect([serverKeepAlive, sessionExpiry, assignedClientId, responseInformation]).toEqual(Array(4).fill(undefined))
+    expect(connack).toMatchObject({ maximumPacketSize: 1_000, topicAliasMaximum: LIMIT.inboundAliases })
+  })
+
+  it('says what is other than what was asked for', () => {
+    const connect = { ...CONNECT, clientId: '', keepAlive: 90, sessionExpiry: 0xffff_ffff }
+    const connack = connackOf(connect, { ...WELCOME, clientId: 'made up' }, { ...HOST, maximumKeepAlive: 60 })
+    const expected = { assignedClientId: 'made up', serverKeepAlive: 60, sessionExpiry: LIMIT.sessionExpiry }
+    expect(connack).toMatchObject(expected)
+  })
+
+  it('has response information for whoever asks, if there is any', () => {
+    const asking = { ...CONNECT, requestResponseInformation: true }
+    const host = { ...HOST, handler: { ...openHandler, responseInformation: (id: string) => `clients/${id}` } }
+    expect(connackOf(asking, WELCOME, host).responseInformation).toBe('clients/ann')
+    expect(connackOf(CONNECT, WELCOME, host).responseInformation).toBeUndefined()
+    expect(connackOf(asking, WELCOME, HOST).responseInformation).toBeUndefined()
+  })
+})
+
+describe('levelOf', () => {
+  const connect = { cmd: 'connect', clientId: 'ann', protocolId: 'MQTT', clean: true, keepalive: 0 } as const
+
+  it('is the version to answer in', () => {
+    expect(levelOf(bytesOf({ ...connect, protocolVersion: 5 }))).toBe(5)
+    expect(levelOf(bytesOf({ ...connect, protocolVersion: 4 }, 4))).toBe(4)
+    expect(levelOf(bytesOf({ ...connect, protocolId: 'MQIsdp', protocolVersion: 3 }, 4))).toBe(4)
+  })
+
+  it('is the old one for what makes no sense', () => {
+    for (const bytes of [
+      [0x10, 0],
+      [0x10, 2, 0xff, 0xff],
+      [0x10, 3, 0, 1, 65],
+    ])
+      expect(levelOf(new Uint8Array(bytes))).toBe(4)
+  })
+})
+
+const WITH_METHOD: Connect = { ...PLAIN_CONNECT, authenticationMethod: 'riddles', authenticationData: utf8('hello') }
 const CLIENT: Client = { clientId: 'ann', open: false, subscribes: () => false, deliver: () => undefined }
 const MORE: Verdict = { type: 'continue', data: utf8('riddle'), state: 1 }
 const protocolError = expect.objectContaining({ reasonCode: REASON.protocolError })
@@ -30,7 +91,7 @@ const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
   const room = { block: new Uint8Array(0), take: () => 0 }
   const nothing = { room, write: () => undefined, isLarge: () => false }
   const ends = { linger: () => undefined, wake: () => undefined, end: () => undefined, destroy: () => undefined }
-  const whole = { ...CONNECT, ...connect }
+  const whole = { ...WITH_METHOD, ...connect }
   const authentication = new Authentication(handler, CLIENT, { ...link, ...nothing, ...ends }, whole)
   const decided = (verdict: Verdict): void => void verdicts.push(verdict)
   const failed = (error: unknown): void => void failures.push(error)
@@ -111,7 +172,7 @@ describe('Authentication', () => {
     expect(asked).toBe(2)
   })
 
-  it('refuses another method than that of CONNECT, and any where CONNECT had none', () => {
+  it('refuses another method than that of WITH_METHOD, and any where WITH_METHOD had none', () => {
     const { begin, proceed } = setUp(() => MORE)
     begin()
     expect(() => proceed(auth(REASON.continueAuthentication, 'songs'))).toThrow(protocolError)

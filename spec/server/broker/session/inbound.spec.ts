@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { InboundPublish } from '../../../../src/core/mqtt5/packets.js'
 import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
-import { Budget } from '../../../../src/server/broker/limits/budget.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import { Budget } from '../../../../src/server/broker/limits/memory.js'
 import { AliasTable } from '../../../../src/server/broker/session/inbound.js'
 
 const publish = (topic: string, topicAlias?: number): InboundPublish => ({

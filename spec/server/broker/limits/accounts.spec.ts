@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { Timeouts } from '../../../../src/core/util/timeouts.js'
-import { type BrokerQuotas, NO_QUOTAS } from '../../../../src/server/broker/limits/quotas.js'
-import { Accounts } from '../../../../src/server/broker/session/accounts.js'
+import { Accounts, type BrokerQuotas, NO_QUOTAS } from '../../../../src/server/broker/limits/accounts.js'
 import type { Holder } from '../../../../src/server/broker/session/handler.js'
-import { Tempo } from '../../../../src/server/broker/transport/tempo.js'
+import { Tempo } from '../../../../src/server/broker/transport/turns.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 
 const holder = (id: string): Holder => ({ id, welcome: true, maySubscribe: () => true, mayHear: () => true })
