@@ -71,8 +71,8 @@ class Opening<C> {
   #trouble: unknown
   #tries = 0
   #damages = 0
-  #begun = false
-  #done = false
+  /** It reads the log up to its end, takes part, and is open when its first message is in the log. */
+  #phase: 'reading' | 'joining' | 'open' = 'reading'
 
   constructor(stream: Stream, options: OpenNodeOptions<C>, subscriber: Subscriber<OpenedNode<C>>) {
     this.#stream = stream
@@ -83,7 +83,7 @@ class Opening<C> {
   begin(): void {
     this.#alive()
     this.#tries++
-    this.#begun = false
+    this.#phase = 'reading'
     this.#load()
   }
 
@@ -92,7 +92,7 @@ class Opening<C> {
     this.#cancel()
     this.#cancelRetry()
     this.#loading?.unsubscribe()
-    if (!this.#done) this.#log?.stop()
+    if (this.#phase !== 'open') this.#log?.stop()
   }
 
   #load(): void {
@@ -130,10 +130,10 @@ class Opening<C> {
       capture: () => engine.capture(),
       apply: entry => engine.apply(entry, SILENT),
       available: (availability, cause) => {
-        if (this.#done) events.available(availability, cause)
+        if (this.#phase === 'open') events.available(availability, cause)
       },
-      outrun: hole => (this.#done ? events.outrun(hole) : this.#again(hole)),
-      failed: error => (this.#done ? events.failed(error) : this.#fail(error)),
+      outrun: hole => (this.#phase === 'open' ? events.outrun(hole) : this.#again(hole)),
+      failed: error => (this.#phase === 'open' ? events.failed(error) : this.#fail(error)),
       troubled: error => events.troubled(error),
     })
     this.#log = log
@@ -143,15 +143,15 @@ class Opening<C> {
   }
 
   #moved(log: ReplicatedLog, engine: Engine<C>, replica: Replica, end: number): void {
-    if (this.#done || log !== this.#log) return
+    if (this.#phase === 'open' || log !== this.#log) return
     this.#alive()
     this.#options.progress?.({ read: replica.position, of: Math.max(end, replica.position) })
-    if (!this.#begun && replica.position >= end) {
-      this.#begun = true
+    if (this.#phase === 'reading' && replica.position >= end) {
+      this.#phase = 'joining'
       log.begin(this.#options.newLife())
     }
-    if (!this.#begun || !log.established) return
-    this.#done = true
+    if (this.#phase === 'reading' || !log.established) return
+    this.#phase = 'open'
     this.#cancel()
     this.#subscriber.next({ engine, log, replica })
     this.#subscriber.complete()

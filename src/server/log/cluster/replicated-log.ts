@@ -1,5 +1,4 @@
 import { Subscription } from 'rxjs'
-import type { Clock } from '../../../core/util/clock.js'
 import type { Entry } from '../../engine/entry.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log.js'
@@ -15,11 +14,18 @@ import { SnapshotWriter } from './snapshots.js'
 import type { Hole, Stream, StreamMessage } from './stream.js'
 import { ForeignReports, OtherSigners } from './trust.js'
 
-/** What is on its way is waited for when the log is closed, ms. */
-const FAREWELL = 3_000
-/** Whether the stream was trimmed is asked for so long, ms. */
-const ASKED = 2_000
+/** How long messages on their way are waited for when the log is closed, ms. */
+const DRAIN_TIMEOUT_MS = 3_000
+/** How long the stream has to say whether it was trimmed, ms. */
+const BOUNDS_TIMEOUT_MS = 2_000
 const NOTHING = new Uint8Array(0)
+
+/** Whether a log takes entries; why not goes with each entry that is rejected. */
+type LogState =
+  | { readonly state: 'open' }
+  /** It waits for what is on its way. */
+  | { readonly state: 'draining'; readonly failure: LogFailure; readonly onDrained: () => void }
+  | { readonly state: 'stopped'; readonly failure: LogFailure }
 
 /** The log of several nodes: an entry is committed when it comes back from the stream that they share. */
 export class ReplicatedLog implements Log {
@@ -38,14 +44,11 @@ export class ReplicatedLog implements Log {
   readonly #keys: LogKeys | undefined
   readonly #foreign: ForeignReports
   readonly #otherSigners: OtherSigners
-  /** Said once in a life that all sign. */
-  #hasSaidSignedOnly = false
+  /** That all sign is announced once in a life. */
+  #hasAnnouncedSignedOnly = false
   #listener: LogListener | undefined
-  /** Why it takes nothing any more. */
-  #ended: LogFailure | undefined
-  #stopped = false
+  #state: LogState = { state: 'open' }
   #trouble: unknown
-  #farewell: CompletionTimeout | undefined
   /** When the last entry was applied, monotonic ms. */
   #appliedAt: number
   #moved: () => void = () => undefined
@@ -122,7 +125,7 @@ export class ReplicatedLog implements Log {
   begin(life: string): void {
     this.#pulse.sent()
     this.#writer.begin()
-    this.#hasSaidSignedOnly = false
+    this.#hasAnnouncedSignedOnly = false
     if (!this.#publisher.hasLived) this.#otherSigners.begin()
     this.#publisher.begin(life)
   }
@@ -132,9 +135,10 @@ export class ReplicatedLog implements Log {
   }
 
   append(entry: Entry): void {
-    const body = this.#ended === undefined ? encodeEntry(entry) : NOTHING
-    if (this.#ended !== undefined || body.length > LARGEST_ENTRY) {
-      this.#listener?.rejected(entry, this.#ended ?? tooLarge(body.length, LARGEST_ENTRY))
+    const failure = this.#failure
+    const body = failure === undefined ? encodeEntry(entry) : NOTHING
+    if (failure !== undefined || body.length > LARGEST_ENTRY) {
+      this.#listener?.rejected(entry, failure ?? tooLarge(body.length, LARGEST_ENTRY))
       return
     }
     for (let at = 0; at < body.length; at += this.#largest) {
@@ -145,27 +149,46 @@ export class ReplicatedLog implements Log {
   }
 
   async close(): Promise<void> {
-    if (this.#ended !== undefined) return
-    this.#ended = new LogFailure('unavailable', 'the store is shutting down')
-    if (!this.#publisher.idle && this.#pulse.availability !== 'away') {
-      this.#farewell = new CompletionTimeout(this.#host.clock, FAREWELL)
-      await this.#farewell.over
-    }
-    this.stop()
+    if (this.#state.state !== 'open') return
+    const failure = new LogFailure('unavailable', 'the store is shutting down')
+    if (!this.#publisher.idle && this.#pulse.availability !== 'away') await this.#drain(failure)
+    this.#stop(failure)
   }
 
   /** Ends at once: of what is on its way nobody knows what becomes. */
   stop(): void {
     this.#jumping.unsubscribe()
-    if (this.#stopped) return
-    this.#stopped = true
-    this.#ended ??= new LogFailure('unavailable', 'this node is being opened anew')
+    this.#stop(new LogFailure('unavailable', 'this node is being opened anew'))
+  }
+
+  /** Settles when nothing is on its way, or that takes too long. */
+  #drain(failure: LogFailure): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = this.#host.clock.schedule(DRAIN_TIMEOUT_MS, resolve)
+      const onDrained = (): void => {
+        cancel()
+        resolve()
+      }
+      this.#state = { state: 'draining', failure, onDrained }
+    })
+  }
+
+  /** @param failure - of entries that come from now on, unless the log is being closed */
+  #stop(failure: LogFailure): void {
+    const before = this.#state
+    if (before.state === 'stopped') return
+    this.#state = { state: 'stopped', failure: this.#failure ?? failure }
     this.#pulse.stop()
     this.#follower.stop()
     this.#writer.stop()
-    const failure = new LogFailure('unknown', 'the log went away before it was known whether this is in it')
-    for (const entry of this.#publisher.stop()) this.#listener?.rejected(entry, failure)
-    this.#farewell?.end()
+    const unknown = new LogFailure('unknown', 'the log went away before it was known whether this is in it')
+    for (const entry of this.#publisher.stop()) this.#listener?.rejected(entry, unknown)
+    if (before.state === 'draining') before.onDrained()
+  }
+
+  /** Why it takes no more entries. */
+  get #failure(): LogFailure | undefined {
+    return this.#state.state === 'open' ? undefined : this.#state.failure
   }
 
   #push(parcel: PendingMessage): void {
@@ -185,7 +208,7 @@ export class ReplicatedLog implements Log {
 
   #take(message: StreamMessage): void {
     const { position } = this.#replica
-    if (this.#stopped || message.position <= position) return
+    if (this.#state.state === 'stopped' || message.position <= position) return
     if (message.position > position + 1) {
       this.#jump({ from: position + 1, to: message.position - 1 })
       return
@@ -209,7 +232,7 @@ export class ReplicatedLog implements Log {
       if (isHole) this.#host.troubled(holeFound(hole))
       this.#host.outrun(isHole ? hole : undefined)
     }
-    this.#jumping.add(clock.schedule(ASKED, () => go(false)))
+    this.#jumping.add(clock.schedule(BOUNDS_TIMEOUT_MS, () => go(false)))
     this.#jumping.add(
       this.#stream.bounds().subscribe({
         next: ({ first }) => go(first <= hole.from),
@@ -272,17 +295,17 @@ export class ReplicatedLog implements Log {
     this.#pulse.arrived()
     if (kind === 'claim') this.#writer.claimed(judged.type === 'entry' && judged.granted, this.#nodeId)
     if (kind === 'written') this.#writer.written()
-    if (this.#publisher.idle) this.#farewell?.end()
+    if (this.#publisher.idle && this.#state.state === 'draining') this.#state.onDrained()
   }
 
   #look(): void {
     this.#follower.look()
     this.#foreign.look()
-    if (!this.#publisher.established || this.#ended !== undefined) return
+    if (!this.#publisher.established || this.#state.state !== 'open') return
     this.#writer.look()
     const { trust } = this.#replica
-    if (this.#hasSaidSignedOnly || !trust.isDue || !this.#otherSigners.areGone(trust.since === undefined)) return
-    this.#hasSaidSignedOnly = true
+    if (this.#hasAnnouncedSignedOnly || !trust.isDue || !this.#otherSigners.areGone(trust.since === undefined)) return
+    this.#hasAnnouncedSignedOnly = true
     this.#push({ kind: 'signed-only', body: NOTHING })
   }
 
@@ -297,30 +320,8 @@ export class ReplicatedLog implements Log {
   }
 
   #fail(error: unknown): void {
-    if (this.#stopped) return
-    this.#ended ??= new LogFailure('unavailable', 'this node has stopped', { cause: error })
-    this.stop()
+    if (this.#state.state === 'stopped') return
+    this.#stop(new LogFailure('unavailable', 'this node has stopped', { cause: error }))
     this.#host.failed(error)
-  }
-}
-
-/** Waits until somebody says that it is over, or for a while at most. */
-export class CompletionTimeout {
-  readonly over: Promise<void>
-  #end: () => void = () => undefined
-
-  /** @param patience - ms */
-  constructor(clock: Clock, patience: number) {
-    this.over = new Promise(resolve => {
-      const cancel = clock.schedule(patience, resolve)
-      this.#end = () => {
-        cancel()
-        resolve()
-      }
-    })
-  }
-
-  end(): void {
-    this.#end()
   }
 }
