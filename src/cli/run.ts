@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { reason } from '../core/util/errors.js'
-import { packageVersion } from '../server/console/version.js'
+import { packageVersion } from '../server/console/console-options.js'
 import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'
 import type { Io } from './io.js'

@@ -5,12 +5,7 @@ import { describe, expect, it } from 'vitest'
 const PAGE = new URL('../../../console', import.meta.url).pathname
 
 /** What the page may import of the library's insides; anything else comes from `rx-statestore`, as in any app. */
-const INSIDES = [
-  '../src/core/util/backoff.js',
-  '../src/core/util/bytes.js',
-  '../src/core/util/random.js',
-  '../src/server/console/contract.js',
-]
+const INSIDES = ['../src/core/util/backoff.js', '../src/core/util/bytes.js', '../src/server/console/contract.js']
 /** What each folder may import besides itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   model: [],

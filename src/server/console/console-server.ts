@@ -10,14 +10,12 @@ import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/ne
 import { UnauthenticatedConnections } from '../../node/net/places.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
 import type { LoginRequest, LoginResult, Method } from '../access/login.js'
-import { Access } from './access.js'
+import { ConsoleRateLimiter, RequestAuthorizer } from './access.js'
 import { Api } from './api.js'
 import { brokerUrlOf, type ConsoleOptions, checkLogin, checkToken, pathOf, urlOf } from './console-options.js'
 import type { ConsoleStore } from './console-store.js'
-import { Gate } from './gate.js'
-import { reachableBy, securityHeaders } from './headers.js'
+import { reachableBy, refuse, securityHeaders } from './http.js'
 import { Page } from './page.js'
-import { refuse } from './refusal.js'
 
 export type { ConsoleOptions } from './console-options.js'
 
@@ -37,14 +35,14 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #brokerUrl: string
   readonly #path: string
   readonly #publicUrl: URL | undefined
-  readonly #access: Access
-  readonly #gate: Gate
+  readonly #access: RequestAuthorizer
+  readonly #limiter: ConsoleRateLimiter
   readonly #page: Page
   readonly #api: Api
   readonly #http: GivenServer
   readonly #handshakes = new TlsHandshakes()
   readonly #unauthenticated = new UnauthenticatedConnections(MOST_STRANGERS, ({ remoteAddress }) =>
-    this.#gate.cut(remoteAddress, `${MOST_STRANGERS} connections have not shown the token`),
+    this.#limiter.cut(remoteAddress, `${MOST_STRANGERS} connections have not shown the token`),
   )
   readonly #leave: () => void
   #closed: Promise<void> | undefined
@@ -58,8 +56,8 @@ export class ConsoleServer implements AsyncDisposable {
     this.#publicUrl = urlOf('publicUrl', options.publicUrl, ['http:', 'https:'])
     checkLogin(brokerLogin)
     this.#brokerUrl = brokerUrlOf(options, store)
-    this.#access = new Access(this.token, options.host, this.#publicUrl)
-    this.#gate = new Gate(clock, this.#publicUrl !== undefined)
+    this.#access = new RequestAuthorizer(this.token, options.host, this.#publicUrl)
+    this.#limiter = new ConsoleRateLimiter(clock, this.#publicUrl !== undefined)
     this.#page = new Page(page)
     this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin })
     this.#http = server ?? this.#own()
@@ -101,7 +99,7 @@ export class ConsoleServer implements AsyncDisposable {
 
   /** Who came in, or did not, and what it had the store do. Hot. */
   get audit$(): Observable<AuditEvent> {
-    return this.#gate.audit.events$
+    return this.#limiter.audit.events$
   }
 
   /** Shows another certificate to browsers that connect from now on. Throws {@link ArgumentError} unless it is one. */
@@ -137,7 +135,7 @@ export class ConsoleServer implements AsyncDisposable {
     this.#http.closeAllConnections()
     this.#handshakes.destroy()
     await closed
-    this.#gate.audit.close()
+    this.#limiter.audit.close()
   }
 
   #login({ username, password, method }: LoginRequest): LoginResult | undefined {
@@ -153,7 +151,7 @@ export class ConsoleServer implements AsyncDisposable {
     http.timeout = idleTimeout
     http.maxConnections = MOST_CONNECTIONS
     http.on('drop', ({ remoteAddress } = {}) =>
-      this.#gate.cut(remoteAddress, `there are ${MOST_CONNECTIONS} connections`),
+      this.#limiter.cut(remoteAddress, `there are ${MOST_CONNECTIONS} connections`),
     )
     http.on('connection', (socket: Socket) => this.#unauthenticated.add(socket))
     if (http instanceof HttpsServer) this.#handshakes.watch(http)
@@ -173,7 +171,7 @@ export class ConsoleServer implements AsyncDisposable {
     if (path === '') response.writeHead(308, { location: `${this.#path}/` }).end()
     else if (path.startsWith('/api/')) await this.#call(request, response, path, hostName)
     else {
-      this.#gate.stranger(request)
+      this.#limiter.stranger(request)
       await this.#page.answer(request, response, path)
     }
   }
@@ -181,12 +179,12 @@ export class ConsoleServer implements AsyncDisposable {
   async #call(request: IncomingMessage, response: ServerResponse, path: string, hostName: string): Promise<void> {
     this.#access.checkOrigin(request.headers)
     if (!this.#access.hasToken(request.headers)) {
-      this.#gate.refused(request)
+      this.#limiter.refused(request)
       throw this.#access.refusal
     }
     this.#unauthenticated.authenticated(request.socket)
-    this.#gate.accepted(request)
-    if (this.#api.isOrder(request, path)) this.#gate.order(request, path)
+    this.#limiter.accepted(request)
+    if (this.#api.isOrder(request, path)) this.#limiter.order(request, path)
     await this.#api.answer({ request, response, path, hostName })
   }
 }

@@ -1,6 +1,6 @@
 import type { AttachedStore } from '../attach/attached-store.js'
 import type { RunningStore } from '../host/running-store.js'
-import { Refusal } from './refusal.js'
+import { HttpProblem } from './http.js'
 
 /** What a console needs of any store. */
 type OfAny =
@@ -31,8 +31,8 @@ export type ConsoleStore = StoreWithBroker | StoreAtBroker
 /** Whether a store is at a broker of somebody else. */
 export const isAttached = (store: ConsoleStore): store is StoreAtBroker => 'state' in store
 
-/** The store, for what its broker has to do; raises {@link Refusal} when that is the broker of somebody else. */
+/** The store, for what its broker has to do; raises {@link HttpProblem} when that is the broker of somebody else. */
 export function withBroker(store: ConsoleStore): StoreWithBroker {
   if (!isAttached(store)) return store
-  throw new Refusal(409, 'attached', 'The store is at a broker of somebody else, which takes no orders from it')
+  throw new HttpProblem(409, 'attached', 'The store is at a broker of somebody else, which takes no orders from it')
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { Refusal } from './refusal.js'
+import { HttpProblem } from './http.js'
 
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
@@ -38,10 +38,10 @@ export class Page {
     this.#folder = folder
   }
 
-  /** Answers a request for a file; raises {@link Refusal} for what there is not. */
+  /** Answers a request for a file; raises {@link HttpProblem} for what there is not. */
   async answer(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
-      throw new Refusal(405, 'method', 'Only GET and HEAD go here', { allow: 'GET, HEAD' })
+      throw new HttpProblem(405, 'method', 'Only GET and HEAD go here', { allow: 'GET, HEAD' })
     }
     const file = path === '/' ? '/index.html' : path
     const extension = PATH.exec(file)?.[1] ?? ''
@@ -62,7 +62,7 @@ export class Page {
     } else if (file === '/index.html') {
       response.writeHead(503, { 'content-type': TYPES['txt'] }).end(NOT_BUILT)
     } else {
-      throw new Refusal(404, 'not-found', 'There is no such file')
+      throw new HttpProblem(404, 'not-found', 'There is no such file')
     }
   }
 

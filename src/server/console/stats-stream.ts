@@ -15,13 +15,13 @@ const MOST_NODES = 100
 type Stats = ConsoleStore['stats']
 
 /** What there is to tell of a second, as lines. */
-export interface Moment {
+export interface StatsLines {
   readonly pulse: string
   readonly clients: string
 }
 
 /** Moments of a store, the latest at once, then every second. One round of looking, however many look on. */
-export const moments = (store: ConsoleStore, clock: Clock): Observable<Moment> =>
+export const statsLines = (store: ConsoleStore, clock: Clock): Observable<StatsLines> =>
   defer(() => {
     let before = store.stats
     return ticks(clock).pipe(
