@@ -49,7 +49,7 @@ export default defineConfig(async ({ mode }) => {
       execArgv: ['--disable-warning=RX_STATESTORE_ANONYMOUS'],
       env: {
         SEED: String(seed),
-        EFFORT: isFull ? 'full' : 'quick',
+        EFFORT: process.env['EFFORT'] ?? (isFull ? 'full' : 'quick'),
         // Found by the system's folder for what is temporary, which a spec does not see.
         ...(services?.NATS_SERVER && { NATS_SERVER: services.NATS_SERVER }),
       },

@@ -9,6 +9,9 @@ const vitest = (...files) => ['npx', 'vitest', 'run', '--mode', 'all', ...files]
 /** @param {string} main @param {...string} flags */
 const chaos = (main, ...flags) => ['node', '--expose-gc', `chaos/target/chaos/${main}`, '--minutes', '20', ...flags]
 
+/** The larger numbers of `nightly` in spec/support/effort.ts. */
+const MANY = { EFFORT: 'nightly' }
+
 /**
  * Each with what it adds to `npm run test:all`. They run one after the other, as each uses all cores.
  *
@@ -16,7 +19,9 @@ const chaos = (main, ...flags) => ['node', '--expose-gc', `chaos/target/chaos/${
  */
 const STEPS = {
   simulations: { command: ['node', 'scripts/simulate.js', '--minutes', '60'] },
-  fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { FUZZ_PACKETS: '10000000' } },
+  attacks: { command: vitest('--project', 'attacks'), env: MANY },
+  peers: { command: vitest('spec/system/broker/differential', 'spec/system/interop', 'fight'), env: MANY },
+  fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { ...MANY, FUZZ_PACKETS: '10000000' } },
   crash: { command: vitest('spec/system/crash'), env: { KILLS: '5000' } },
   hivemq: { command: vitest('spec/system/interop/hivemq'), env: { HIVEMQ: '1' } },
   chaos: { command: chaos('main.js') },

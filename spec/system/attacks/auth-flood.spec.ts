@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { as } from '../../support/backwards.js'
-import { effort } from '../../support/effort.js'
+import { nightly } from '../../support/effort.js'
 import { auth, connect, PROPERTY, properties } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
 import { SOME_RIGHTS } from './support/policies.js'
@@ -50,7 +50,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<voi
   },
   'one after the other, as fast as they are answered': async (scene, id) => {
     const attacker = await come(scene, id)
-    for (let n = 0; n < effort(2_000, 500); n++) {
+    for (let n = 0; n < nightly(2_000, 500); n++) {
       await Promise.all([attacker.hears(), attacker.send(RENEWAL)])
       expect(codeOf(attacker.last)).toEqual([AUTH, 0])
     }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { as } from '../../support/backwards.js'
-import { effort } from '../../support/effort.js'
+import { nightly } from '../../support/effort.js'
 import {
   type ConnectOptions,
   connect,
@@ -40,7 +40,7 @@ const oneByteFrame = (byte: number): Buffer => Buffer.of(0x82, 0x81, 0, 0, 0, 0,
 const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<unknown>>> = {
   'leaves wills behind that wait': async scene => {
     const will = { topic: 'mallory/will', payload: Buffer.alloc(60_000), properties: properties(willDelay(3_600)) }
-    for (let n = 0; n < effort(800, 400); n += 100)
+    for (let n = 0; n < nightly(800, 400); n += 100)
       await inAll(100, async at => {
         const mortal = await come(scene, `mortal-${n + at}`, { will, properties: properties(sessionExpiry(3_600)) })
         mortal.hangUp()
@@ -71,7 +71,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     const message = publish('mallory/flood', Buffer.from('x'))
     await inAll(4, async n => {
       const attacker = await come(scene, `flood-${n}`)
-      for (let sent = 0; sent < effort(6, 3); sent++) await attacker.send(Buffer.alloc(5_000 * message.length, message))
+      for (let sent = 0; sent < nightly(6, 3); sent++) await attacker.send(Buffer.alloc(5_000 * message.length, message))
     })
   },
   'subscribes to thousands of filters at once': async scene => {
@@ -120,14 +120,14 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
   },
   'retains without an end': async scene => {
     const attacker = await come(scene, 'retains')
-    for (let n = 1; n <= effort(1_000, 600); n++)
+    for (let n = 1; n <= nightly(1_000, 600); n++)
       await attacker.send(publish(`mallory/${n}`, Buffer.alloc(64 * KIB), { retain: true, qos: 1, id: n }))
     await attacker.settled()
   },
   'begins messages with QoS 2 and ends none': async scene => {
     await inAll(4, async who => {
       const attacker = await come(scene, `half-${who}`, { properties: properties(sessionExpiry(3_600)) })
-      for (let n = 1; n <= effort(300, 200) && !attacker.ended; n++)
+      for (let n = 1; n <= nightly(300, 200) && !attacker.ended; n++)
         await attacker.send(publish('mallory/halfway', Buffer.alloc(64 * KIB), { qos: 2, id: n }))
       await attacker.settled()
     })
@@ -140,7 +140,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
       await new Promise(resolve => socket.once('message', resolve))
       return socket
     }
-    const members = await Promise.all(numbers(effort(150, 60)).map(open))
+    const members = await Promise.all(numbers(nightly(150, 60)).map(open))
     for (const [n, member] of members.entries()) {
       member.send(JSON.stringify({ type: 'joinGroup', group: `g${n}`, ackId: 1 }))
       member.pause()

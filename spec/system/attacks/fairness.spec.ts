@@ -1,6 +1,6 @@
 import { describe, it } from 'vitest'
 import { as } from '../../support/backwards.js'
-import { effort } from '../../support/effort.js'
+import { nightly } from '../../support/effort.js'
 import { connect, disconnect, PROPERTY, properties, publish, request, subscribe } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
 import { responseTopicOf } from '../../support/topics.js'
@@ -11,7 +11,7 @@ import { openScene, prepareScenes, type Scene } from './support/scene.js'
 prepareScenes()
 
 /** Of a flood, ms. */
-const LASTS = effort(2_500, 300)
+const LASTS = nightly(2_500, 1_000)
 const MIB = 1024 * 1024
 
 /** Repeats what it is given as fast as it is taken, for a while. */
@@ -45,7 +45,7 @@ describe('Who sends as fast as it can', () => {
     const scene = await openScene()
     await scene.under(async () => {
       const [attacker] = await several(scene, 1)
-      for (let n = 0; n < effort(50_000, 10_000); n += 1_000) {
+      for (let n = 0; n < nightly(50_000, 10_000); n += 1_000) {
         const batch = Array.from({ length: 1_000 }, (_, at) =>
           publish(`r${n + at}`, Buffer.from('x'), { retain: true }),
         )
@@ -186,7 +186,7 @@ describe('Who subscribes as much as it may', () => {
     const scene = await openScene()
     await scene.under(
       async () => {
-        const attackers = await several(scene, effort(100, 30))
+        const attackers = await several(scene, nightly(100, 30))
         await Promise.all(
           attackers.map(async (attacker, who) => {
             for (let at = 0; at < 1_000; at += 250) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { effort } from '../../support/effort.js'
+import { nightly } from '../../support/effort.js'
 import type { RawSocket } from '../../support/raw-socket.js'
 import { jsonFrame } from './support/hub-frames.js'
 import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
@@ -16,7 +16,7 @@ describe('What a user makes a hub hold', () => {
     const scene = await openHubScene({ maxWaitingBytes: 32 * MIB, maxByteRatePerUser: 16 * MIB })
     const before = await scene.memory()
     await scene.under(async () => {
-      for (let n = 0; n < effort(200, 40); n++) {
+      for (let n = 0; n < nightly(200, 40); n++) {
         const attacker = await scene.connect({ user: 'mallory', mayAll: true })
         const group = (at: number): string => `${n} ${at} ${'x'.repeat(1_000)}`
         await send(

@@ -1,12 +1,12 @@
 import { describe, it } from 'vitest'
-import { effort } from '../../support/effort.js'
+import { nightly } from '../../support/effort.js'
 import { jsonFrame, PROTOBUF_SUBPROTOCOL, protobufFrame, repeated, webSocketFrame } from './support/hub-frames.js'
 import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 
 prepareHubScenes()
 
 /** Of a flood, ms. */
-const LASTS = effort(5_000, 2_500)
+const LASTS = nightly(5_000, 2_500)
 const CONNECTIONS = 8
 const KIB = 1024
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { effort } from '../../support/effort.js'
+import { nightly } from '../../support/effort.js'
 import { connect, PROPERTY, properties, publish, request, subscribe, variable } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
 import { resp3 } from '../../support/words.js'
@@ -10,9 +10,9 @@ prepareScenes()
 const KIB = 1024
 const MIB = 1024 * KIB
 /** What a store may take for it. */
-const ROOM = effort(64, 16) * MIB
+const ROOM = nightly(64, 16) * MIB
 /** More than that, and less than its heap: it is to refuse, not to die. */
-const MUCH = effort(400, 100) * MIB
+const MUCH = nightly(400, 100) * MIB
 /** What the broker may hold for all clients. */
 const SMALL = { maximumBufferedBytes: ROOM }
 /** What it may hold of an attack: that, and caches, pools and code. */
@@ -107,7 +107,7 @@ describe('What is to be kept without end', () => {
         properties: properties(PROPERTY.willDelay(86_400)),
       }
       const own = properties(PROPERTY.sessionExpiry(86_400))
-      for (let n = 0; n < effort(6_000, 1_500); n += 100) {
+      for (let n = 0; n < nightly(6_000, 1_500); n += 100) {
         await Promise.all(
           Array.from({ length: 100 }, async (_, at) => {
             const attacker = await scene.connect(connect(`mortal-${n + at}`, { will, properties: own }))
@@ -128,7 +128,7 @@ describe('What is to be kept without end', () => {
     )
     const subscription = Buffer.concat([Buffer.of(0x82), variable(plain.length + 2), Buffer.of(0, 1), plain])
     await scene.under(async () => {
-      for (let n = 0; n < effort(20_000, 5_000); n += 100) {
+      for (let n = 0; n < nightly(20_000, 5_000); n += 100) {
         await Promise.all(
           Array.from({ length: 100 }, async (_, at) => {
             const greeting = connect(`old-${n + at}`, { version: 4, clean: false })

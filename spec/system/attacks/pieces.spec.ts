@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'vitest'
-import { effort } from '../../support/effort.js'
+import { nightly } from '../../support/effort.js'
 import { connect, publish, variable } from '../../support/packets.js'
 import { UPGRADE } from '../../support/upgrade.js'
 import { openScene, prepareScenes } from './support/scene.js'
@@ -21,7 +21,7 @@ describe('A packet that never becomes whole', () => {
       async () => {
         const head = Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)])
         const attackers = await Promise.all(
-          Array.from({ length: effort(100, 30) }, async (_, n) => scene.connect(`attacker-${n}`)),
+          Array.from({ length: nightly(100, 30) }, async (_, n) => scene.connect(`attacker-${n}`)),
         )
         const most = randomBytes(8 * MIB)
         await Promise.all(attackers.map(async attacker => attacker.send(head, most)))
@@ -38,7 +38,7 @@ describe('A packet that never becomes whole', () => {
       const large = publish('t', Buffer.alloc(2 * MIB))
       const frames = Buffer.alloc(7 * 64 * 1024, oneByteFrame(0))
       await Promise.all(
-        Array.from({ length: effort(60, 20) }, async (_, n) => {
+        Array.from({ length: nightly(60, 20) }, async (_, n) => {
           const attacker = await scene.open(scene.store.addresses.wsUrl)
           await attacker.send(Buffer.from(UPGRADE))
           await attacker.hears()
@@ -61,7 +61,7 @@ describe('A packet that never becomes whole', () => {
           const attacker = await scene.connect(`attacker-${n}`)
           attacker.socket.setNoDelay(true)
           await attacker.send(head)
-          for (let sent = 0; sent < effort(2_000, 500); sent++) {
+          for (let sent = 0; sent < nightly(2_000, 500); sent++) {
             await attacker.send(Buffer.of(0))
             await new Promise(resolve => setImmediate(resolve))
           }

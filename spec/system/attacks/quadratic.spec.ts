@@ -1,6 +1,6 @@
 import { describe, it } from 'vitest'
 import { INVOKE_TOPIC } from '../../../src/core/protocol/topics.js'
-import { effort } from '../../support/effort.js'
+import { nightly } from '../../support/effort.js'
 import {
   connect,
   PROPERTY,
@@ -92,7 +92,7 @@ describe('a packet with ten thousand topic filters', () => {
 })
 
 describe('names of one length that differ at their end alone', () => {
-  const KEYS = effort(2_600, 800)
+  const KEYS = nightly(2_600, 800)
   const BATCH = 100
   const longName = (n: number): string => `${'x'.repeat(29_990)}${n}`.padEnd(30_000, '-')
 

@@ -11,7 +11,7 @@ import { type AuditEvent, certificates, inOrder, serve, Tokens } from '../../../
 import { readDirectory } from '../../../src/server/storage/directory.js'
 import { Random } from '../../simulation/random.js'
 import { Authority } from '../../support/certificates.js'
-import { effort, SEED } from '../../support/effort.js'
+import { nightly, SEED } from '../../support/effort.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
 import { SERVICES } from '../../support/services.js'
@@ -24,7 +24,7 @@ const COMPILED = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
 const PROGRAM = join(CLIENT, 'target/interop-rust')
 const BUILD_TIME = 600_000
 const CHECKS = 15
-const WRITES = effort(1_000, 200)
+const WRITES = nightly(1_000, 200)
 
 /** A line with its version as we write it: the client writes zeros before numbers. */
 const unpadded = (line: string): string =>

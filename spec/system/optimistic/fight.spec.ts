@@ -3,7 +3,7 @@ import { lastValueFrom } from 'rxjs'
 import { beforeAll, expect, it } from 'vitest'
 import { number, systemClock } from '../../../src/client/index.js'
 import { Random } from '../../simulation/random.js'
-import { effort, SEED } from '../../support/effort.js'
+import { nightly, SEED } from '../../support/effort.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
@@ -17,8 +17,8 @@ declare const page: Controls
 const PROGRAM = new URL('support/page-program.ts', import.meta.url).pathname
 /** What chromium says of bytes for a connection that was just cut. */
 const CLOSING = /WebSocket is already in CLOSING or CLOSED state/
-/** `FIGHT_ROUNDS=1000` has them fight for longer. */
-const ROUNDS = Number(process.env['FIGHT_ROUNDS'] ?? effort(40, 8))
+/** Of writes on both pages, with a cut or without. */
+const ROUNDS = nightly(40, 8)
 
 const TERMS: readonly [PageTerms, ...PageTerms[]] = [
   {},

@@ -5,11 +5,11 @@ import { type Envelope, encodeEnvelope, LogKeys } from '../../../../src/server/l
 import type { TestNode } from '../../../server/log/cluster/node.js'
 import { set, valueAt, World } from '../../../server/log/cluster/world.js'
 import { Random } from '../../../simulation/random.js'
-import { effort, SEED } from '../../../support/effort.js'
+import { SEED } from '../../../support/effort.js'
 import { mangle } from './mutate.js'
 
 /** By hand: FUZZ_PACKETS=10000000. */
-const MESSAGES = Number(process.env['FUZZ_PACKETS'] ?? effort(200_000, 3_000))
+const MESSAGES = Number(process.env['FUZZ_PACKETS'] ?? 30_000)
 /** Of a batch, which nodes get in one turn. */
 const BATCH = 50
 /** Messages of a world; then there is a new one. */

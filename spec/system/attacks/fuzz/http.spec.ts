@@ -7,10 +7,10 @@ import { openHub } from '../../../pubsub/support/open-hub.js'
 import { RawPubSubClient } from '../../../pubsub/support/raw-pubsub-client.js'
 import { openConsole } from '../../../server/console/open-console.js'
 import { Authority } from '../../../support/certificates.js'
-import { effort } from '../../../support/effort.js'
+import { nightly } from '../../../support/effort.js'
 import { SERVICES } from '../../../support/services.js'
 
-const RUNS = effort(600, 120)
+const RUNS = nightly(600, 120)
 const HANDSHAKE = [
   'Host: localhost',
   'Connection: Upgrade',
