@@ -71,7 +71,8 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     const message = publish('mallory/flood', Buffer.from('x'))
     await inAll(4, async n => {
       const attacker = await come(scene, `flood-${n}`)
-      for (let sent = 0; sent < nightly(6, 3); sent++) await attacker.send(Buffer.alloc(5_000 * message.length, message))
+      for (let sent = 0; sent < nightly(6, 3); sent++)
+        await attacker.send(Buffer.alloc(5_000 * message.length, message))
     })
   },
   'subscribes to thousands of filters at once': async scene => {

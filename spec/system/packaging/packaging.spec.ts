@@ -156,7 +156,7 @@ async function compile(
 
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', home], { cwd: ROOT })
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', home], { cwd: ROOT })
   const packed = parsePacked(stdout)
   files = packed.files.map(({ path }) => path)
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))

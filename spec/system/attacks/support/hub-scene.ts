@@ -102,16 +102,21 @@ interface Pair {
   readonly port: number
 }
 
-async function startPair(options: Partial<ServePubSubOptions>): Promise<Pair> {
+async function startPair(options: Partial<ServePubSubOptions>, pauseMs: number): Promise<Pair> {
   if (programs === undefined) throw new Error('prepareHubScenes() was not called')
   const [hub, port] = await start(programs.hub, [JSON.stringify(options)])
-  const [member] = await start(programs.member, [`ws://127.0.0.1:${port}/client/hubs/chat?user=innocent&may=all`])
+  const url = `ws://127.0.0.1:${port}/client/hubs/chat?user=innocent&may=all`
+  const [member] = await start(programs.member, [url, String(pauseMs)])
   return { hub, member, port: Number(port) }
 }
 
-/** A hub with an innocent member for one test, and a second such pair that is not attacked: it shows what is normal. */
-export async function openHubScene(options: Partial<ServePubSubOptions> = {}): Promise<HubScene> {
-  const [attacked, quiet] = await Promise.all([startPair(options), startPair(options)])
+/**
+ * A hub with an innocent member for one test, and a second such pair that is not attacked: it shows what is normal.
+ *
+ * @param pauseMs - between two rounds of the innocent member
+ */
+export async function openHubScene(options: Partial<ServePubSubOptions> = {}, pauseMs = 2): Promise<HubScene> {
+  const [attacked, quiet] = await Promise.all([startPair(options, pauseMs), startPair(options, pauseMs)])
   await sleep(WARM_UP_MS)
   return new HubScene(attacked, quiet.member)
 }

@@ -3,9 +3,10 @@
 import { WebSocket } from 'ws'
 import type { MemberExperience } from './hub-scene.js'
 
-const [url = '', group = 'innocent'] = process.argv.slice(2)
+const [url = '', pause = '2'] = process.argv.slice(2)
+const group = 'innocent'
 /** Between two rounds, ms. */
-const PAUSE_MS = 2
+const PAUSE_MS = Number(pause)
 
 const socket = new WebSocket(url, ['json.reliable.webpubsub.azure.v1'])
 
