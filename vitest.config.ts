@@ -83,7 +83,7 @@ export default defineConfig(async ({ mode }) => {
       globalSetup: 'spec/support/temporary-folder.ts',
       tags: [{ name: 'slow', description: 'Waits, or needs a large number; not for `npm test`.' }],
       sequence: { seed, shuffle: { files: false, tests: true } },
-      maxWorkers: '200%',
+      maxWorkers: '150%',
       reporters: isFull ? ['default'] : [new QuietReporter()],
       silent: 'passed-only',
       coverage: {
