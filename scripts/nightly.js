@@ -19,9 +19,8 @@ const MANY = { EFFORT: 'nightly' }
  */
 const STEPS = {
   simulations: { command: ['node', 'scripts/simulate.js', '--minutes', '60'] },
-  attacks: { command: vitest('--project', 'attacks'), env: MANY },
-  peers: { command: vitest('spec/system/broker/differential', 'spec/system/interop', 'fight'), env: MANY },
-  fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { ...MANY, FUZZ_PACKETS: '10000000' } },
+  specs: { command: vitest(), env: MANY },
+  fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { FUZZ_PACKETS: '10000000' } },
   crash: { command: vitest('spec/system/crash'), env: { KILLS: '5000' } },
   hivemq: { command: vitest('spec/system/interop/hivemq'), env: { HIVEMQ: '1' } },
   chaos: { command: chaos('main.js') },

@@ -2,7 +2,7 @@ import { WebPubSubClient, type WebPubSubClientOptions, WebPubSubJsonReliableProt
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/core/util/clock.js'
 import type { ServePubSubOptions } from '../../../src/pubsub/hub/index.js'
-import { effort } from '../../support/effort.js'
+import { nightly } from '../../support/effort.js'
 import { eventually } from '../../support/eventually.js'
 import { layLink } from '../../support/link.js'
 import { upTo } from '../support/behaviour.js'
@@ -111,7 +111,7 @@ describe('The official client', () => {
   })
 
   it.each([
-    ['another', effort(10_000, 2_500)],
+    ['another', nightly(10_000, 2_500)],
     ['itself', 2_500],
   ])(
     'lives through a burst of %s, %i messages, though it acknowledges once a second',

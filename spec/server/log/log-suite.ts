@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Engine } from '../../../src/server/engine/engine.js'
 import type { Entry } from '../../../src/server/engine/entry.js'
 import type { Log, LogFailure } from '../../../src/server/log/log.js'
-import { effort } from '../../support/effort.js'
+import { effort, nightly } from '../../support/effort.js'
 import { anyEntry } from './any-entry.js'
 import { pictureOf } from './disk/run.js'
 
@@ -22,7 +22,7 @@ export interface LogTarget {
   remove?(): Promise<void>
 }
 
-const RUNS = effort(60, 5)
+const RUNS = effort(nightly(60, 20), 5)
 const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 
 /** Hears what a log says, applies it, and lets others wait for it. */

@@ -5,7 +5,7 @@ import type { Entry } from '../../../../src/server/engine/entry.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { encodeEntry } from '../../../../src/server/log/entry-codec.js'
 import { Random } from '../../../simulation/random.js'
-import { effort } from '../../../support/effort.js'
+import { effort, nightly } from '../../../support/effort.js'
 import { START } from '../../../support/manual-clock.js'
 import { anyEntry } from '../any-entry.js'
 import { failure, MemoryDisk } from './memory-disk.js'
@@ -96,7 +96,7 @@ describe('A store whose processes are killed, whose flushes fail, and whose powe
         for (const each of lives) ({ left: disk, allowed } = await live(disk, each, allowed))
         expect([...allowed]).toContain(pictureOf(await readBack(disk)))
       }),
-      { numRuns: effort(3_000, 40) },
+      { numRuns: effort(nightly(3_000, 1_000), 40) },
     )
   })
 })

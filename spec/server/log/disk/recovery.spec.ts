@@ -5,12 +5,12 @@ import { emptyLog } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { encodeEntry } from '../../../../src/server/log/entry-codec.js'
 import { Random } from '../../../simulation/random.js'
-import { effort } from '../../../support/effort.js'
+import { effort, nightly } from '../../../support/effort.js'
 import { anyEntry } from '../any-entry.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run, slowly } from './run.js'
 
-const RUNS = effort(300, 10)
+const RUNS = effort(nightly(300, 100), 10)
 /** So that a few entries are worth a new state. */
 const SMALL = 400
 

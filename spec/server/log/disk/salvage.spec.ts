@@ -8,7 +8,7 @@ import { createLog } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { type Salvaged, salvage } from '../../../../src/server/log/disk/salvage.js'
 import { encodeEntry } from '../../../../src/server/log/entry-codec.js'
-import { effort } from '../../../support/effort.js'
+import { effort, nightly } from '../../../support/effort.js'
 import { START } from '../../../support/manual-clock.js'
 import { resp3 } from '../../../support/words.js'
 import { anyEntry } from '../any-entry.js'
@@ -95,7 +95,7 @@ describe('A directory without a fault', () => {
         expect(pictureOf(await recovered(salvaged))).toBe(pictureOf(run.engine))
       },
     )
-    await fc.assert(property, { numRuns: effort(200, 10) })
+    await fc.assert(property, { numRuns: effort(nightly(200, 60), 10) })
   })
 })
 
@@ -129,7 +129,7 @@ describe('A directory with one fault', () => {
         expect(lost.size).toBeLessThanOrEqual(lostAtMost(disk, damaged))
       },
     )
-    await fc.assert(property, { numRuns: effort(3_000, 60) })
+    await fc.assert(property, { numRuns: effort(nightly(3_000, 1_000), 60) })
   })
 
   it('of any kind, with any entries and snapshots, is recovered into one that opens and holds nothing that never was', async () => {
@@ -146,7 +146,7 @@ describe('A directory with one fault', () => {
         if (salvaged.omissions.length === 0) expect(valuesOf(engine)).toEqual(valuesOf(run.engine))
       },
     )
-    await fc.assert(property, { numRuns: effort(2_000, 50) })
+    await fc.assert(property, { numRuns: effort(nightly(2_000, 700), 50) })
   })
 })
 
