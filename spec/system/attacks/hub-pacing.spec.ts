@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { LONGEST_PAUSE } from '../../../src/pubsub/hub/pacing.js'
 import type { RawSocket } from '../../support/raw-socket.js'
 import { jsonFrame, repeated } from './support/hub-frames.js'
 import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 
 prepareHubScenes()
 
+/** How long a sender waits for a member at most, ms. */
+const LONGEST_PAUSE = 4_000
 /** One more than a member may leave unacknowledged before senders wait for it. */
 const BURST = 751
 /** Messages of the innocent member that come before it acknowledges; few beside the burst. */
