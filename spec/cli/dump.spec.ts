@@ -8,10 +8,11 @@ import { ManualClock } from '../support/manual-clock.js'
 import { openConsole, scratch } from './open-console.js'
 import { execute, NOW, openStore, start } from './test-io.js'
 
+/** The keys of a dump, between its first and its last line. */
 const linesOf = (text: string): unknown[] =>
   text
     .split('\n')
-    .slice(0, -1)
+    .slice(1, -2)
     .map(line => JSON.parse(line))
 /** Lines by key: they come in no particular order. */
 const byKey = (lines: Iterable<unknown>): Record<string, unknown> =>
@@ -78,10 +79,11 @@ describe('dump', () => {
     )
   })
 
-  it('of nothing is empty', async () => {
+  it('of nothing has no keys', async () => {
     const { store, link } = await openConsole()
-    expect(await execute(['dump', '--console', link])).toMatchObject({ code: 0, stdout: '' })
-    expect(await execute(['dump', '--partial', '--url', store.url])).toMatchObject({ code: 0, stdout: '' })
+    const stdout = '{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n'
+    expect(await execute(['dump', '--console', link])).toMatchObject({ code: 0, stdout })
+    expect(await execute(['dump', '--partial', '--url', store.url])).toMatchObject({ code: 0, stdout })
   })
 
   it('writes a file, and says how many keys it has', async () => {
@@ -115,7 +117,7 @@ describe('dump', () => {
     await writeFile(file, 'good')
     const link = await impostor(server =>
       server.on('request', (_, response) => {
-        response.writeHead(200).write('{"key":"a","value":""}\n{"key":"b","va', () => response.destroy())
+        response.writeHead(200).write('{"dump":1}\n{"key":"a","value":""}\n{"key":"b","va', () => response.destroy())
       }),
     )
     const { code, stdout, stderr } = await execute(['dump', '--console', link, '--file', file])

@@ -122,6 +122,22 @@ describe('load', () => {
     expect(first.stderr).toContain(`rx-statestore: line 1: ${words}; nothing was loaded\n`)
   })
 
+  it('refuses a dump that was cut at the end of a line, either way', async () => {
+    const { store, link } = await openConsole()
+    await store.load(many(600))
+    const { stdout: dump } = await execute(['dump', '--console', link])
+    const lines = dump.split('\n').slice(0, 500)
+    await store.load([], { replace: true })
+    const stdin = `${lines.join('\n')}\n`
+    const words = 'line 500: the dump was cut: its last line, with count and checksum, is missing here; save it again'
+    const whole = await execute(['load', '--console', link], { stdin })
+    expect([whole.code, whole.stderr, store.stats.keys]).toEqual([1, expect.stringContaining(words), 0])
+    expect(whole.stderr).toMatch(/; nothing was loaded\n$/)
+    const { code, stderr } = await execute(['load', '--url', store.url], { stdin })
+    expect([code, stderr]).toEqual([1, expect.stringContaining(words)])
+    expect(stderr).toMatch(/; 499 keys loaded before\n$/)
+  })
+
   it('stops sending when the console refuses, however much there is', { tags: 'slow' }, async () => {
     const { store, link } = await openConsole()
     const stdin = `nonsense\n${ndjson(many(300_000))}`

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { from, lastValueFrom, map, mergeMap, toArray } from 'rxjs'
+import { from, lastValueFrom, mergeMap, toArray } from 'rxjs'
 import { bytes, type Entry, type Key, type StateStore } from '../client/index.js'
-import { toDumpLine } from '../node/dump/codec.js'
+import { type DumpLine, DumpWriter, toDumpLine } from '../node/dump/codec.js'
 import { readDirectory } from '../server/storage/directory.js'
 
 /** Some lines of a dump. */
@@ -16,9 +16,14 @@ const BATCH = 256
 const CONCURRENCY = 64
 const LINE_FEED = 0x0a
 
-/** The dump in the answer of a console; raises what ends the answer early. */
+/** The dump in the answer of a console, with its first and last line; raises what ends the answer early. */
 export async function* piecesOfAnswer(answer: IncomingMessage): AsyncGenerator<DumpPiece, void> {
-  for await (const chunk of answer) yield { data: chunk, keys: linesIn(chunk) }
+  let isFirst = true
+  for await (const chunk of answer) {
+    yield { data: chunk, keys: linesIn(chunk) - (isFirst ? 1 : 0) }
+    isFirst = false
+  }
+  yield { data: '', keys: -1 }
 }
 
 /** Number of line ends. */
@@ -30,32 +35,42 @@ export function linesIn(chunk: Uint8Array): number {
 
 /** All keys of a store, read one by one: those that are deleted meanwhile are left out. */
 export async function* piecesOfStore(store: StateStore): AsyncGenerator<DumpPiece, void> {
+  const writer = new DumpWriter()
+  yield { data: writer.begin(), keys: 0 }
   let batch: Key<Uint8Array>[] = []
   for await (const key of store.scan('*', bytes)) {
     batch.push(key)
     if (batch.length < BATCH) continue
-    yield await read(batch)
+    yield pieceOf(await read(batch), writer)
     batch = []
   }
-  yield await read(batch)
+  yield pieceOf(await read(batch), writer)
+  yield { data: writer.end(), keys: 0 }
 }
 
 /** All keys in the directory of a store, with all there is to them. */
 export async function* piecesOfDirectory(directory: string): AsyncGenerator<DumpPiece, void> {
-  for (const line of await readDirectory(directory)) yield { data: `${JSON.stringify(line)}\n`, keys: 1 }
+  const lines = await readDirectory(directory)
+  const writer = new DumpWriter()
+  yield { data: writer.begin(), keys: 0 }
+  for (const line of lines) yield pieceOf([line], writer)
+  yield { data: writer.end(), keys: 0 }
 }
 
-async function read(keys: readonly Key<Uint8Array>[]): Promise<DumpPiece> {
+const pieceOf = (lines: readonly DumpLine[], writer: DumpWriter): DumpPiece => ({
+  data: lines.map(line => writer.line(line)).join(''),
+  keys: lines.length,
+})
+
+async function read(keys: readonly Key<Uint8Array>[]): Promise<readonly DumpLine[]> {
   const lines$ = from(keys).pipe(
-    mergeMap(key => key.get().pipe(map(entry => lineOf(key, entry))), CONCURRENCY),
+    mergeMap(key => key.get().pipe(mergeMap(entry => lineOf(key, entry))), CONCURRENCY),
     toArray(),
   )
-  const lines = (await lastValueFrom(lines$)).filter(line => line !== '')
-  return { data: lines.join(''), keys: lines.length }
+  return lastValueFrom(lines$)
 }
 
-function lineOf({ bytes: key }: Key<Uint8Array>, { op, value, version }: Entry<Uint8Array>): string {
-  if (op !== 'set' || value === undefined) return ''
-  const line = toDumpLine({ key, value, version, expiresAt: undefined, fencingToken: undefined })
-  return `${JSON.stringify(line)}\n`
+function lineOf({ bytes: key }: Key<Uint8Array>, { op, value, version }: Entry<Uint8Array>): readonly DumpLine[] {
+  if (op !== 'set' || value === undefined) return []
+  return [toDumpLine({ key, value, version, expiresAt: undefined, fencingToken: undefined })]
 }

@@ -25,13 +25,14 @@ Prints one JSON object per key: key and value as text, or keyBytes and bytes in 
 and version; expiresAt (ms since 1970) and fencingToken where there are any. The console of 'serve --console'
 knows all of that, of one moment, and so does the directory of a store that does not run. A broker does not:
 with --partial the keys that this user may read are read one by one, without expiresAt and fencingToken.
-A file is written whole or not at all.
+A file is written whole or not at all. The last line has the number of keys and their checksum: 'load' refuses
+a dump that was cut.
 
 Examples:
   $ rx-statestore dump --console http://127.0.0.1:8080 --console-token-file state/console-token --file keys.ndjson
   $ ${CONSOLE_VARIABLE}='http://127.0.0.1:8080/#token=...' rx-statestore dump > keys.ndjson
   $ rx-statestore dump --data ./state > keys.ndjson
-  $ rx-statestore dump --partial --url mqtt://127.0.0.1:1883 | jq -r .key`
+  $ rx-statestore dump --partial --url mqtt://127.0.0.1:1883 | jq -r '.key // empty'`
 
 const PARTIAL =
   'expiry, fencing tokens and what this user may not read are left out, and keys are not of one moment (--partial)'

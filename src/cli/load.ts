@@ -18,7 +18,8 @@ import { counted } from './text.js'
 interface LoadFlags extends ConnectionFlags, ConsoleFlags {}
 
 const HELP = `
-Reads what dump writes, from a file or from stdin; blank lines are skipped. By way of the console of 'serve
+Reads what dump writes, from a file or from stdin; blank lines are skipped. A dump whose last line is missing was
+cut, and is refused; keys written by hand need neither that line nor the first one. By way of the console of 'serve
 --console' it is all or nothing, in one step, and a key keeps the version of its line if that is newer than all
 the store has given out, as in a new store. Without a console the keys are set one by one, in any store, and get
 new versions; expiresAt and fencingToken are heeded. What has expired is left out. No key is deleted.

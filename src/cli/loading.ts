@@ -1,6 +1,6 @@
 import { EMPTY, from, lastValueFrom, mergeMap, type Observable, tap } from 'rxjs'
 import { bytes, type SetOptions, type SetResult, type StateStore } from '../client/index.js'
-import { type DumpRecord, readDumpLine } from '../node/dump/codec.js'
+import { DumpReader, type DumpRecord } from '../node/dump/codec.js'
 
 /** Keys and bytes that are gathered before they are set. */
 const BATCH = 256
@@ -24,15 +24,16 @@ export class Loading {
 
   /** Settles when all keys are set; rejects with the number of a line that is wrong, of whose batch no key is set. */
   async all(lines: AsyncIterable<string>, store: StateStore): Promise<void> {
-    let number = 0
+    const reader = new DumpReader()
     for await (const line of lines) {
-      const record = readDumpLine(line, ++number)
+      const record = reader.read(line)
       if (record === undefined) continue
       this.#batch.push(record)
       this.#bytes += record.value.length
       if (this.#batch.length >= BATCH || this.#bytes >= BATCH_BYTES) await this.#flush(store)
     }
     await this.#flush(store)
+    reader.end()
   }
 
   async #flush(store: StateStore): Promise<void> {

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
-import { type DumpRecord, linesOf, readDumpLine, toDumpLine } from '../../../src/node/dump/codec.js'
+import {
+  type DumpLine,
+  DumpReader,
+  type DumpRecord,
+  DumpWriter,
+  linesOf,
+  toDumpLine,
+} from '../../../src/node/dump/codec.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 import { effort } from '../../support/effort.js'
 import { bytes } from '../../support/words.js'
@@ -16,6 +23,13 @@ const record = (key: Uint8Array, value: Uint8Array, more: Partial<DumpRecord> = 
   expiresAt: undefined,
   ...more,
 })
+
+/** What a line of a dump without a first line holds. */
+const readDumpLine = (line: DumpLine | string, number: number): DumpRecord | undefined => {
+  const reader = new DumpReader()
+  while (reader.number < number - 1) reader.read('')
+  return reader.read(line)
+}
 
 describe('A line of a dump', () => {
   it('has text as text, and anything else as Base64', () => {
@@ -105,6 +119,66 @@ describe('A line of a dump', () => {
   ])('is refused: %s', (line, message) => {
     const error = { code: 'argument', message: `line 7: ${message}` }
     expect(() => readDumpLine(line, 7)).toThrow(expect.objectContaining(error))
+  })
+})
+
+describe('A dump', () => {
+  const LINES: readonly DumpLine[] = [
+    { key: 'a', value: '21 °C', version: VERSION },
+    { key: 'b', value: '' },
+    { keyBytes: '/wA=', bytes: '/g==' },
+  ]
+
+  const textOf = (lines: readonly DumpLine[]): string => {
+    const writer = new DumpWriter()
+    return [writer.begin(), ...lines.map(line => writer.line(line)), writer.end()].join('')
+  }
+
+  /** The number of records, or what is wrong. */
+  function read(lines: readonly (DumpLine | string)[]): number | string {
+    const reader = new DumpReader()
+    try {
+      const records = lines.flatMap(line => reader.read(line) ?? [])
+      reader.end()
+      return records.length
+    } catch (error) {
+      return String(error)
+    }
+  }
+
+  it('has a first line, and a last one with the number of its keys and their checksum', () => {
+    expect(textOf(LINES.slice(1, 2))).toBe(
+      '{"dump":1}\n{"key":"b","value":""}\n{"end":{"keys":1,"crc32":"a69f09cc"}}\n',
+    )
+    expect(textOf([])).toBe('{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n')
+  })
+
+  it('is read as it was written, also with other line ends, as objects, and behind another one', () => {
+    const lines = textOf(LINES).split('\n')
+    expect(read(lines)).toBe(3)
+    expect(read(lines.map(line => `${line}\r`))).toBe(3)
+    expect(read(lines.filter(line => line !== '').map(line => JSON.parse(line)))).toBe(3)
+    expect(read([...lines, ...lines, ...LINES])).toBe(9)
+  })
+
+  it('that was cut at the end of any line is rejected', () => {
+    const lines = textOf(LINES).trim().split('\n')
+    for (let count = 1; count < lines.length; count++)
+      expect(read(lines.slice(0, count))).toContain(`line ${count}: the dump was cut: its last line`)
+    expect(read(lines.slice(1))).toContain('line 4: a dump ends that has not begun')
+    expect(read([...lines.slice(0, 2), ...lines])).toContain('line 3: the dump was cut: its last line')
+  })
+
+  it('that lost a line, or in which one was changed, is rejected', () => {
+    const lines = textOf(LINES).trim().split('\n')
+    expect(read(lines.filter((_, at) => at !== 2))).toContain('line 4: the dump is not what was written')
+    expect(read(lines.map(line => line.replace('21 °C', '22 °C')))).toContain(
+      'line 5: the dump is not what was written',
+    )
+  })
+
+  it('of a version that is not known is rejected', () => {
+    expect(read(['{"dump":2}'])).toContain('line 1: a dump begins that this version cannot read: {"dump":2}')
   })
 })
 

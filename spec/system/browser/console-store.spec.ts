@@ -100,6 +100,7 @@ describeInBrowser('The store on the console', open => {
       dump
         .trim()
         .split('\n')
+        .slice(1, -1)
         .map(line => JSON.parse(line).key),
     ).toEqual(['a', 'b', 'c'])
 

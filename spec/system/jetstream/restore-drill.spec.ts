@@ -125,6 +125,7 @@ describe('A restore drill', { timeout: PATIENCE }, () => {
     const lines: DumpLine[] = (await readFile(dump, 'utf8'))
       .trim()
       .split('\n')
+      .slice(1, -1)
       .map(line => JSON.parse(line))
     expect(lines.length).toBeGreaterThan(500)
     const newest = lines.map(({ version = '' }) => Hlc.parse(version)).reduce((a, b) => (a.compareTo(b) > 0 ? a : b))

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { Hlc } from '../../core/hlc/hlc.js'
 import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
@@ -24,27 +25,116 @@ export function toDumpLine({ key, value, version, expiresAt, fencingToken }: Dum
   }
 }
 
-/**
- * The record of a line: NDJSON as text, or what it says. `undefined` for a blank line. Throws {@link ArgumentError} with
- * the number of the line for anything that is not exactly a line of a dump: a member that nobody reads would be lost
- * silently.
- */
-export function readDumpLine(line: DumpLine | string, number: number): DumpRecord | undefined {
-  try {
-    return read(line)
-  } catch (error) {
-    throw error instanceof ArgumentError ? wrongLine(number, error.message, error) : error
+/** What is before the keys of a dump, and behind them: a dump that was cut somewhere has no last line. */
+const FIRST_LINE = '{"dump":1}'
+const lastLine = (keys: number, sum: number): string => `{"end":{"keys":${keys},"crc32":"${hex(sum)}"}}`
+const hex = (sum: number): string => sum.toString(16).padStart(8, '0')
+
+/** The text of a dump, piece by piece: a first line, keys, and a last line that says how many they are, with their checksum. */
+export class DumpWriter {
+  #keys = 0
+  #sum = 0
+
+  /** How many keys were written. */
+  get keys(): number {
+    return this.#keys
+  }
+
+  begin(): string {
+    return `${FIRST_LINE}\n`
+  }
+
+  line(line: DumpLine): string {
+    const text = `${JSON.stringify(line)}\n`
+    this.#keys++
+    this.#sum = crc32(text, this.#sum)
+    return text
+  }
+
+  end(): string {
+    return `${lastLine(this.#keys, this.#sum)}\n`
   }
 }
+
+/**
+ * Reads the lines of a dump one by one, NDJSON as text or what it says. Lines written by hand need no first and no last one;
+ * several dumps may follow one another. Every method throws {@link ArgumentError} with the number of the line.
+ */
+export class DumpReader {
+  #number = 0
+  /** Of the dump that is being read: keys and checksum so far. */
+  #open: { keys: number; sum: number } | undefined
+
+  /** Lines so far. */
+  get number(): number {
+    return this.#number
+  }
+
+  /**
+   * The record of the next line; `undefined` for a blank line, and for the first and last one of a dump. Throws for anything
+   * that is not exactly a line of a dump: a member that nobody reads would be lost silently.
+   */
+  read(line: DumpLine | string): DumpRecord | undefined {
+    this.#number++
+    try {
+      return this.#read(line)
+    } catch (error) {
+      throw error instanceof ArgumentError ? wrongLine(this.#number, error.message, error) : error
+    }
+  }
+
+  /** There are no more lines. Throws when a dump has begun, and its last line is missing. */
+  end(): void {
+    if (this.#open === undefined) return
+    throw wrongLine(this.#number, `${CUT} here; ${REMEDY}`)
+  }
+
+  #read(line: DumpLine | string): DumpRecord | undefined {
+    const text = typeof line === 'string' ? line.trim() : ''
+    if (typeof line === 'string' && text === '') return undefined
+    const members: unknown = typeof line === 'string' ? parse(line) : line
+    if (!isObject(members)) throw new ArgumentError('it is not a JSON object')
+    if ('dump' in members) this.#begin(members)
+    else if ('end' in members) this.#close(JSON.stringify(members))
+    else return this.#record(members, text)
+    return undefined
+  }
+
+  #begin(members: Record<string, unknown>): void {
+    if (this.#open !== undefined) throw new ArgumentError(`${CUT} before it; ${REMEDY}`)
+    const text = JSON.stringify(members)
+    if (text !== FIRST_LINE)
+      throw new ArgumentError(`a dump begins that this version cannot read: ${text.slice(0, 80)}`)
+    this.#open = { keys: 0, sum: 0 }
+  }
+
+  #close(text: string): void {
+    if (this.#open === undefined) throw new ArgumentError('a dump ends that has not begun: its beginning is missing')
+    const expected = lastLine(this.#open.keys, this.#open.sum)
+    this.#open = undefined
+    if (text === expected) return
+    throw new ArgumentError(
+      `the dump is not what was written: it should end with ${expected}, and ends with ${text.slice(0, 80)}; ${REMEDY}`,
+    )
+  }
+
+  #record(members: Record<string, unknown>, text: string): DumpRecord {
+    if (this.#open !== undefined) {
+      this.#open.keys++
+      this.#open.sum = crc32(`${text === '' ? JSON.stringify(members) : text}\n`, this.#open.sum)
+    }
+    return recordOf(members)
+  }
+}
+
+const CUT = 'the dump was cut: its last line, with count and checksum, is missing'
+const REMEDY = 'save it again, or remove its first and last line to load what there is'
 
 /** The error of a line that is wrong. */
 export const wrongLine = (number: number, why: string, cause?: unknown): ArgumentError =>
   new ArgumentError(`line ${number}: ${why}`, { cause })
 
-function read(line: DumpLine | string): DumpRecord | undefined {
-  if (typeof line === 'string' && line.trim() === '') return undefined
-  const members: unknown = typeof line === 'string' ? parse(line) : line
-  if (!isObject(members)) throw new ArgumentError('it is not a JSON object')
+function recordOf(members: Record<string, unknown>): DumpRecord {
   const { key, keyBytes, value, bytes, version, expiresAt, fencingToken, ...rest } = members
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) throw new ArgumentError(`it has an unknown member ${JSON.stringify(unknown.slice(0, 80))}`)

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { type Observable, Subject, takeUntil } from 'rxjs'
 import { fromHex, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { type DumpLine, linesOf } from '../../node/dump/codec.js'
+import { type DumpLine, DumpWriter, linesOf } from '../../node/dump/codec.js'
 import { type ConsoleStore, isAttached, withBroker } from './console-store.js'
 import type {
   BrokerLogin,
@@ -217,14 +217,15 @@ async function sendDump(store: ConsoleStore, response: ServerResponse): Promise<
 }
 
 function* chunks(lines: Iterable<DumpLine>): Generator<string, void> {
-  let chunk = ''
+  const writer = new DumpWriter()
+  let chunk = writer.begin()
   for (const line of lines) {
-    chunk += `${JSON.stringify(line)}\n`
+    chunk += writer.line(line)
     if (chunk.length < CHUNK) continue
     yield chunk
     chunk = ''
   }
-  yield chunk
+  yield chunk + writer.end()
 }
 
 /** Loads the dump in the body of a request. */

@@ -1,5 +1,5 @@
 import { ArgumentError, StateStoreError } from '../../core/util/errors.js'
-import { type DumpLine, type DumpRecord, readDumpLine, wrongLine } from '../../node/dump/codec.js'
+import { type DumpLine, DumpReader, type DumpRecord, wrongLine } from '../../node/dump/codec.js'
 
 /** Most that is gathered for one load, bytes, with what a record costs besides its key and value. */
 const MOST_BYTES = 1024 * 1024 * 1024
@@ -28,24 +28,21 @@ async function gather(
   latest: number,
 ): Promise<DumpRecord[]> {
   const records: DumpRecord[] = []
-  let [number, bytes] = [0, 0]
+  const reader = new DumpReader()
+  let bytes = 0
   for await (const line of lines) {
-    const record = read(line, ++number, latest)
+    const record = reader.read(line)
     if (record === undefined) continue
+    const { number } = reader
+    // The key could never be written: the store refuses such a token.
+    if (record.fencingToken && record.fencingToken.wallClock > latest)
+      throw wrongLine(number, "its `fencingToken` is ahead of this machine's clock")
     bytes += record.key.length + record.value.length + OVERHEAD
     if (bytes > MOST_BYTES) {
       throw new StateStoreError('overflow', `line ${number}: the dump has more than 1 GiB; nothing was loaded`)
     }
     records.push(record)
   }
+  reader.end()
   return records
-}
-
-function read(line: DumpLine | string, number: number, latest: number): DumpRecord | undefined {
-  const record = readDumpLine(line, number)
-  // The key could never be written: the store refuses such a token.
-  if (record?.fencingToken && record.fencingToken.wallClock > latest) {
-    throw wrongLine(number, "its `fencingToken` is ahead of this machine's clock")
-  }
-  return record
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -91,6 +91,16 @@ describe('A directory that a process of another pid namespace has', () => {
     expect(() => second.check()).not.toThrow()
     await second.release()
     expect(await readdir(directory)).toEqual(['lock.reserve'])
+  })
+
+  it('keeps the lock of another owner when the one before, which still has its file, releases its own', async () => {
+    const directory = await folder()
+    const first = await lockDirectory(directory, { clock: new ManualClock(), place: 'here' })
+    expect(() => first.check()).not.toThrow()
+    await rename(join(directory, 'lock'), join(directory, 'moved'))
+    await writeFile(join(directory, 'lock'), 'of another owner')
+    await first.release()
+    expect(await readFile(join(directory, 'lock'), 'utf8')).toBe('of another owner')
   })
 
   it('is taken by one of several who find it silent', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { fstatSync, readFileSync } from 'node:fs'
+import { fstatSync, readFileSync, rmSync } from 'node:fs'
 import { type FileHandle, link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../../../core/util/clock.js'
@@ -169,10 +169,10 @@ class HeldLock implements DirectoryLock {
     if (this.#state === 'released') return
     this.#cancel()
     await this.#beating
-    const isHeld = this.#state === 'held' && this.#isHeld()
+    // By now another owner's lock may have the name; nothing is waited for between this look and the removal.
+    if (this.#state === 'held' && this.#hasName()) rmSync(join(this.#directory, LOCK), { force: true })
     this.#state = 'released'
     await this.#file.close()
-    if (isHeld) await rm(join(this.#directory, LOCK), { force: true })
     OURS.delete(this.#own)
   }
 
@@ -183,14 +183,19 @@ class HeldLock implements DirectoryLock {
   #isHeld(): boolean {
     const now = this.#options.clock.monotonic()
     if (now - this.#confirmedAt < SILENCE_MS / 2) return fstatSync(this.#file.fd).nlink > 0
+    if (!this.#hasName()) return false
+    this.#confirmedAt = now
+    return true
+  }
+
+  /** Whether the file with the name of the lock is ours. */
+  #hasName(): boolean {
     try {
-      if (readFileSync(join(this.#directory, LOCK), 'utf8') !== this.#own) return false
+      return readFileSync(join(this.#directory, LOCK), 'utf8') === this.#own
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return false
       throw error
     }
-    this.#confirmedAt = now
-    return true
   }
 
   #schedule(): void {
