@@ -74,7 +74,7 @@ export const broker: Mutants = {
     'one member of a shared subscription receives a message': {
       seed: 10,
       code: 'if (member) this.#hand(message, member)',
-      becomes: 'for (const each of [member, this.#inTurn()]) if (each) this.#hand(message, each)',
+      becomes: 'for (const each of [member, this.#takeTurn()]) if (each) this.#hand(message, each)',
     },
   },
   'src/server/broker/routing/retained.ts': {

@@ -16,6 +16,10 @@ export class Recipient implements Subscriber {
   lasting = true
   hasRoom = true
 
+  makeRoom(): boolean {
+    return this.hasRoom
+  }
+
   deliver(delivery: Delivery): void {
     this.got.push(delivery)
   }

@@ -68,9 +68,9 @@ describe('messages with QoS 2 that come', () => {
     expect(session.isUnreleased(7)).toBe(false)
     expect(session.remember(7)).toBe(true)
     expect(session.isUnreleased(7)).toBe(true)
-    expect(session.released(7)).toBe(true)
+    expect(session.release(7)).toBe(true)
     expect(session.isUnreleased(7)).toBe(false)
-    expect(session.released(7)).toBe(false)
+    expect(session.release(7)).toBe(false)
     expect(budget.used).toBe(0)
   })
 

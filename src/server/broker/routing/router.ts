@@ -142,14 +142,14 @@ export class SharedGroup {
 
   /** Returns whether there was somebody to take it. */
   deliver(message: Message): boolean {
-    const member = this.#inTurn() ?? this.#anyLasting() ?? this.#members.find(isThere)
+    const member = this.#takeTurn() ?? this.#anyLasting() ?? this.#members.find(isThere)
     if (member) this.#hand(message, member)
     return member !== undefined
   }
 
   /** Where no member has room it is lost: a session that is too full must not bring down the others one by one. */
   readonly #giveOn = (delivery: Delivery): void => {
-    const member = this.#inTurn() ?? this.#anyLasting()
+    const member = this.#takeTurn() ?? this.#anyLasting()
     if (member) this.#hand(delivery, member)
   }
 
@@ -166,11 +166,11 @@ export class SharedGroup {
     })
   }
 
-  #inTurn(): Subscription | undefined {
+  #takeTurn(): Subscription | undefined {
     const count = this.#members.length
     for (let i = 0; i < count; i++) {
       const member = this.#members[(this.#next + i) % count]
-      if (!member?.subscriber.connected || !member.subscriber.hasRoom) continue
+      if (!member?.subscriber.connected || !member.subscriber.makeRoom()) continue
       this.#next = (this.#next + i + 1) % count
       return member
     }
@@ -178,7 +178,7 @@ export class SharedGroup {
   }
 
   #anyLasting(): Subscription | undefined {
-    return this.#members.find(({ subscriber }) => subscriber.lasting && subscriber.hasRoom)
+    return this.#members.find(({ subscriber }) => subscriber.lasting && subscriber.makeRoom())
   }
 }
 
@@ -190,8 +190,8 @@ export interface Subscriber {
   readonly connected: boolean
   /** Whether it goes on when its connection ends. */
   readonly lasting: boolean
-  /** Whether it can keep another message. */
-  readonly hasRoom: boolean
+  /** Forgets what is over its time if there is no room; returns whether it can keep another message. */
+  makeRoom(): boolean
   deliver(delivery: Delivery): void
 }
 

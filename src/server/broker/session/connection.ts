@@ -37,15 +37,17 @@ const LIMITS: ReadonlySet<ReasonCode> = new Set([
  */
 export class Connection implements ConversationPeer, EntrancePeer, Burden {
   account: Account | undefined
+  /** `open`: the client is let in. */
+  #state: 'entering' | 'open' | 'ended' = 'entering'
+  #clientId = ''
   readonly #link: Link
   readonly #host: Host<Connection>
   readonly #entrance: Entrance
   readonly #keepAlive: KeepAlive
   /** Counted to the broker's memory until it is published or not wanted any more. */
   #will: Will | undefined
-  /** Once the client is let in. */
+  /** Since the client was let in. */
   #conversation: Conversation | undefined
-  #ended = false
   readonly #tenancy: Tenancy
 
   constructor(link: Link, host: Host<Connection>) {
@@ -57,15 +59,15 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   }
 
   get clientId(): string {
-    return this.#entrance.clientId
+    return this.#clientId
   }
 
   get open(): boolean {
-    return this.#conversation !== undefined && !this.#ended
+    return this.#state === 'open'
   }
 
   get ended(): boolean {
-    return this.#ended
+    return this.#state === 'ended'
   }
 
   get stalled(): boolean {
@@ -92,7 +94,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
 
   /** Takes one packet. */
   receive(frame: Uint8Array): void {
-    if (this.#ended) return
+    if (this.#state === 'ended') return
     // No function of its own for every packet.
     try {
       if (this.#conversation) this.#conversation.receive(frame)
@@ -109,6 +111,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
 
   /** Goes on with one packet that had to wait; returns whether there was one that may go on. */
   proceed(): boolean {
+    if (this.#state !== 'open') return false
     try {
       return this.#conversation?.proceed() ?? false
     } catch (error) {
@@ -159,7 +162,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
 
   /** Ends the connection, and says why. The last will is published, as the client did not say goodbye. */
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
-    if (this.#ended) return
+    if (this.#state === 'ended') return
     if (LIMITS.has(reasonCode)) this.#reportCut(reasonString)
     const farewell = farewellOf(this.#entrance.version, this.open, { reasonCode, reasonString, serverReference })
     if (farewell) this.send(farewell)
@@ -196,17 +199,21 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
     else this.#link.write(encodePacket(packet, this.#entrance.version))
   }
 
+  named(clientId: string): void {
+    this.#clientId = clientId
+  }
+
   authenticate(packet: Auth): void {
     this.#entrance.authenticate(packet)
   }
 
   decided(verdict: Verdict): void {
     const { guest } = this.#entrance
-    if (this.#ended || guest === undefined) return
+    if (this.#state === 'ended' || guest === undefined) return
     const { authenticationMethod } = guest.connect
     if (verdict.type === 'refused')
       this.disconnect(this.open ? disconnectCode(verdict) : verdict.reasonCode, verdict.reason, verdict.serverReference)
-    else if (verdict.type === 'accepted' && this.#conversation === undefined) this.#admit(guest, verdict)
+    else if (verdict.type === 'accepted' && this.#state === 'entering') this.#admit(guest, verdict)
     else {
       if (verdict.type === 'accepted' && !this.#renew(verdict)) return
       const reasonCode = verdict.type === 'continue' ? REASON.continueAuthentication : REASON.success
@@ -225,7 +232,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
     if (session && session.holder?.id !== accepted.holder?.id)
       this.disconnect(REASON.notAuthorized, 'these are the credentials of somebody else')
     else if (session) this.#host.recheck(session, accepted.holder)
-    return !this.#ended
+    return !this.ended
   }
 
   #admit({ connect, outbound }: Guest, { data: authenticationData, holder, expiresAt }: Accepted): void {
@@ -235,7 +242,15 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
     this.account = session.account
     this.#tenancy.until(expiresAt)
     const { early } = this.#entrance
-    this.#conversation = new Conversation(this, this.#link, session, host, connect.version, early)
+    this.#conversation = new Conversation({
+      peer: this,
+      link: this.#link,
+      session,
+      host,
+      version: connect.version,
+      early,
+    })
+    this.#state = 'open'
     this.#keepAlive.start(patienceOf(connect, host.maximumKeepAlive))
     const welcome = { clientId: this.clientId, sessionPresent: present, authenticationData }
     outbound.send(connackOf(connect, welcome, host))
@@ -245,7 +260,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   }
 
   #silent(): void {
-    if (this.#conversation === undefined) this.overdue('the login')
+    if (this.#state === 'entering') this.overdue('the login')
     // It may have said something that was not read.
     else if (!this.stalled) this.disconnect(REASON.keepAliveTimeout, 'nothing came for one and a half keep-alives')
   }
@@ -260,8 +275,8 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   }
 
   #leave(will: Will | undefined): void {
-    if (this.#ended) return
-    this.#ended = true
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
     this.#host.ended(this)
     this.#keepAlive.stop()
     this.#tenancy.until(undefined)

@@ -25,8 +25,6 @@ import { Subscribing } from './subscribing.js'
 
 /** The connection a conversation is held over. */
 export interface ConversationPeer extends Client {
-  /** Whether it is over, and takes nothing any more. */
-  readonly ended: boolean
   /** Whether the client takes so little of what it is sent that nothing more should be done for it. */
   readonly stalled: boolean
   send(packet: ServerPacket): void
@@ -37,6 +35,20 @@ export interface ConversationPeer extends Client {
   /** The client does not take what it is sent. */
   tooSlow(): void
 }
+
+/** What a conversation is made of. */
+export interface ConversationParts {
+  readonly peer: ConversationPeer
+  readonly link: Link
+  readonly session: Session
+  readonly host: Host<never>
+  readonly version: Version
+  /** Packets that came before the client was let in; they are done first, in their turn. */
+  readonly early: Deferred
+}
+
+/** How a client goes that sends no more: with DISCONNECT, or without a word. */
+type Departure = Disconnect | 'silent' | undefined
 
 const NO_IDS: readonly number[] = []
 const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
@@ -53,25 +65,15 @@ export class Conversation {
   readonly #inbound: Inbound
   readonly #subscribing: Subscribing
   readonly #deferred: Deferred
-  #leaving = false
-  /** With which the client has taken its leave; there may be something to do before. */
-  #farewell: Disconnect | undefined
+  #departure: Departure
 
-  /** @param early - packets that came before the client was let in; they are done first, in their turn */
-  constructor(
-    peer: ConversationPeer,
-    link: Link,
-    session: Session,
-    host: Host<never>,
-    version: Version,
-    early: Deferred,
-  ) {
+  constructor({ peer, link, session, host, version, early }: ConversationParts) {
     this.session = session
     this.#peer = peer
     this.#link = link
     this.#version = version
     this.#accounts = host.accounts
-    this.#inbound = new Inbound(peer, link, session, host, version)
+    this.#inbound = new Inbound({ peer, link, session, host, version })
     this.#subscribing = new Subscribing(peer, session, host)
     this.#deferred = early
   }
@@ -87,14 +89,20 @@ export class Conversation {
 
   /** The client sends no more: what waits is done, in its turn, without waiting for what it would acknowledge. */
   leave(): void {
-    this.#leaving = true
+    this.#departure ??= 'silent'
   }
 
   /** Goes on with one piece of work that had to wait, if it may; returns whether there was one. */
   proceed(): boolean {
-    if (this.#subscribing.replay()) return true
-    if (this.#peer.ended) return false
-    if (this.#deferred.length === 0) return this.#farewell !== undefined && this.#part(this.#farewell)
+    if (this.session.replays.size > 0) {
+      this.#subscribing.replayNext()
+      return true
+    }
+    if (this.#deferred.length === 0) {
+      const farewell = this.#farewell
+      if (farewell !== undefined) this.#part(farewell)
+      return farewell !== undefined
+    }
     const frame = this.#holds ? undefined : this.#deferred.shift()
     if (frame !== undefined) this.#handle(frame)
     return frame !== undefined
@@ -107,7 +115,7 @@ export class Conversation {
 
   /** Whether the client sends no more. */
   get leaving(): boolean {
-    return this.#leaving
+    return this.#departure !== undefined
   }
 
   /** What it holds, bytes, besides packets that wait. */
@@ -135,14 +143,19 @@ export class Conversation {
     this.#inbound.end()
   }
 
+  /** With which the client has taken its leave; there may be something to do before. */
+  get #farewell(): Disconnect | undefined {
+    return this.#departure === 'silent' ? undefined : this.#departure
+  }
+
   /** Whether something that came before is still to be done. */
   get #waits(): boolean {
-    return this.#deferred.length > 0 || this.#subscribing.replaying || this.#holds
+    return this.#deferred.length > 0 || this.session.replays.size > 0 || this.#holds
   }
 
   /** Whether the client is to get on with what it has before anything new is done for it. */
   get #holds(): boolean {
-    if (this.#leaving) return false
+    if (this.#departure !== undefined) return false
     return this.#peer.stalled || (this.session.outbox.strained && this.#deferred.size < LIMIT.deferred)
   }
 
@@ -205,14 +218,12 @@ export class Conversation {
         throw protocolError('an ending session cannot be kept after all')
       this.session.expiry = Math.min(sessionExpiry, LIMIT.sessionExpiry)
     }
-    this.#farewell = packet
-    this.leave()
+    this.#departure = packet
     if (!this.#waits) this.#part(packet)
   }
 
-  #part({ reasonCode }: Disconnect): true {
+  #part({ reasonCode }: Disconnect): void {
     this.#peer.goodbye(reasonCode !== REASON.success)
-    return true
   }
 }
 

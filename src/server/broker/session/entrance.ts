@@ -17,6 +17,8 @@ import { Outbound, type OutboundPeer } from './outbound.js'
 
 /** The connection of somebody who wants to come in. */
 export interface EntrancePeer extends Client, OutboundPeer {
+  /** The client has this id. */
+  named(clientId: string): void
   /** Cuts the network connection without a word. */
   cut(): void
   /** What is made of the client's credentials. */
@@ -31,7 +33,6 @@ export class Entrance {
   readonly #peer: EntrancePeer
   /** Packets that came before their sender was let in. */
   readonly early: Deferred
-  #clientId = ''
   #version: Version = 5
   #guest: Guest | undefined
   /** What CONNECT counts, bytes. */
@@ -42,11 +43,6 @@ export class Entrance {
     this.#host = host
     this.#peer = peer
     this.early = new Deferred(host.budget)
-  }
-
-  /** Empty before CONNECT. */
-  get clientId(): string {
-    return this.#clientId
   }
 
   /** As CONNECT says, and 5 before that. */
@@ -103,7 +99,7 @@ export class Entrance {
     if (connect.type !== 'connect') return
     this.#guest = guestOf(connect, this.#link, this.#host, this.#peer)
     this.#greeting = keepGreeting(frame, this.#host.budget)
-    this.#clientId = clientIdOf(connect)
+    this.#peer.named(clientIdOf(connect))
     this.#guest.authentication.begin(this.#decided, this.#failed)
   }
 
@@ -173,6 +169,13 @@ const NO_METHOD = {
   reason: 'there is no such authentication method',
 } as const
 
+/** What is under way: nothing, a verdict that is awaited, or a further step of the client. */
+type Step =
+  | { readonly type: 'none' }
+  | { readonly type: 'deciding'; readonly gone: AbortController }
+  /** `state` is the handler's. */
+  | { readonly type: 'asked'; readonly state: unknown }
+
 /**
  * The steps in which one client proves who it is: one with CONNECT, more with AUTH (MQTT 5.0, section 4.12), and again
  * whenever it likes. One step is under way at a time.
@@ -182,11 +185,7 @@ export class Authentication {
   readonly #client: Client
   readonly #link: Link
   readonly #connect: Connect
-  #state: unknown
-  #asked = false
-  #deciding = false
-  /** While a verdict is awaited. */
-  #gone: AbortController | undefined
+  #step: Step = { type: 'none' }
 
   constructor(handler: BrokerHandler, client: Client, link: Link, connect: Connect) {
     this.#handler = handler
@@ -197,12 +196,12 @@ export class Authentication {
 
   /** Whether a verdict is awaited. */
   get deciding(): boolean {
-    return this.#deciding
+    return this.#step.type === 'deciding'
   }
 
   /** The client is gone. */
   close(): void {
-    this.#gone?.abort()
+    if (this.#step.type === 'deciding') this.#step.gone.abort()
   }
 
   /** The first step. `decided` may be called at once. */
@@ -218,29 +217,26 @@ export class Authentication {
     if (this.#connect.authenticationMethod === undefined) throw protocolError('AUTH without an authentication method')
     if (auth.authenticationMethod !== this.#connect.authenticationMethod)
       throw protocolError('AUTH with another authentication method than CONNECT')
-    if (this.#deciding || again === this.#asked) throw protocolError('AUTH that was not asked for')
+    if (this.#step.type !== (again ? 'none' : 'asked')) throw protocolError('AUTH that was not asked for')
     this.#ask(auth.authenticationData, decided, failed)
   }
 
   #ask(data: Uint8Array | undefined, decided: (verdict: Verdict) => void, failed: (error: unknown) => void): void {
     const gone = new AbortController()
-    const credentials = { connect: this.#connect, link: this.#link, data, state: this.#state, signal: gone.signal }
+    const state = this.#step.type === 'asked' ? this.#step.state : undefined
+    const credentials = { connect: this.#connect, link: this.#link, data, state, signal: gone.signal }
     const verdict = this.#handler.authenticate?.(this.#client, credentials)
     if (verdict === undefined) return
     if (!(verdict instanceof Promise)) {
       this.#take(verdict, decided)
       return
     }
-    this.#deciding = true
-    this.#gone = gone
+    this.#step = { type: 'deciding', gone }
     verdict.then(late => this.#take(late, decided)).catch(failed)
   }
 
   #take(verdict: Verdict, decided: (verdict: Verdict) => void): void {
-    this.#deciding = false
-    this.#gone = undefined
-    this.#asked = verdict.type === 'continue'
-    this.#state = verdict.type === 'continue' ? verdict.state : undefined
+    this.#step = verdict.type === 'continue' ? { type: 'asked', state: verdict.state } : { type: 'none' }
     decided(verdict)
   }
 }

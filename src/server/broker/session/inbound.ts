@@ -24,6 +24,15 @@ export interface InboundPeer extends Client {
   send(packet: Acknowledgement): void
 }
 
+/** Between whom messages go. */
+export interface InboundParts {
+  readonly peer: InboundPeer
+  readonly link: Link
+  readonly session: Session
+  readonly host: Host<never>
+  readonly version: Version
+}
+
 const SUCCESS: Outcome = { reasonCode: REASON.success }
 const NO_PROPERTIES = {}
 const asItIs = (bytes: Uint8Array): Uint8Array => bytes
@@ -39,7 +48,7 @@ export class Inbound {
   #decoder: PublishDecoder | undefined
   readonly #aliases: AliasTable
 
-  constructor(peer: InboundPeer, link: Link, session: Session, host: Host<never>, version: Version) {
+  constructor({ peer, link, session, host, version }: InboundParts) {
     this.#peer = peer
     this.#link = link
     this.#session = session
@@ -52,15 +61,17 @@ export class Inbound {
   publish(frame: Uint8Array): void {
     this.#decoder ??= this.#newDecoder()
     const message = this.#aliases.resolve(this.#decoder.decode(frame))
-    const { qos, packetId } = message
-    if (isTooDeep(message.topic)) throw new PacketError(REASON.topicNameInvalid, 'the topic has too many levels')
+    const { topic, qos, packetId } = message
+    const { handler } = this.#host
+    const isForHandler = topic === handler.topic
+    if (!isForHandler && isTooDeep(topic))
+      throw new PacketError(REASON.topicNameInvalid, 'the topic has too many levels')
     if (qos === 2) {
       this.#exactlyOnce(message)
       return
     }
     const refusal = this.#refusal(message)
-    const { handler } = this.#host
-    if (refusal === undefined && message.topic === handler.topic) {
+    if (refusal === undefined && isForHandler) {
       if (qos === 1) this.#acknowledge(packetId)
       if (handler.take(this.#peer, message)) this.#link.linger()
       return
@@ -73,7 +84,7 @@ export class Inbound {
 
   /** Takes a PUBREL: its packet id may be used anew. */
   pubrel(packetId: number): void {
-    const reasonCode = this.#session.released(packetId) ? REASON.success : REASON.packetIdentifierNotFound
+    const reasonCode = this.#session.release(packetId) ? REASON.success : REASON.packetIdentifierNotFound
     this.#peer.send({ type: 'pubcomp', packetId, reasonCode })
   }
 
@@ -114,7 +125,7 @@ export class Inbound {
     }
     const outcome = this.#pass(message)
     // No PUBREL follows what was refused: the next message may have the same packet id.
-    if (outcome.reasonCode >= REASON.unspecifiedError) this.#session.released(message.packetId)
+    if (outcome.reasonCode >= REASON.unspecifiedError) this.#session.release(message.packetId)
     return outcome
   }
 

@@ -92,7 +92,7 @@ export class Session implements Subscriber, Burden {
     return this.expiry > 0 && !this.ended
   }
 
-  get hasRoom(): boolean {
+  makeRoom(): boolean {
     if (!this.outbox.full && !this.#waitsTooMuch) return true
     const forgotten = this.outbox.forgetExpired(this.#host.now())
     this.#recount()
@@ -130,7 +130,7 @@ export class Session implements Subscriber, Burden {
       return
     }
     if (!this.connected && !this.lasting) return
-    if (!delivery.replayed && !this.hasRoom) {
+    if (!delivery.replayed && !this.makeRoom()) {
       if (this.#waitsTooMuch) this.#account?.waitingBytes.refuse()
       this.#host.overflowed(this)
       return
@@ -182,8 +182,8 @@ export class Session implements Subscriber, Burden {
     return true
   }
 
-  /** Whether PUBREL is about something that came. */
-  released(packetId: number): boolean {
+  /** Forgets that a PUBLISH with QoS 2 came, as its PUBREL has; returns whether it was remembered. */
+  release(packetId: number): boolean {
     if (!this.#received?.delete(packetId)) return false
     this.#host.budget.give(ID_SIZE)
     return true

@@ -29,30 +29,24 @@ export class Subscribing {
 
   /**
    * Grants or refuses each filter of a SUBSCRIBE; returns a reason code for each. Raises `PacketError` when one is not a filter
-   * at all. The retained messages are left to {@link replay}.
+   * at all. The retained messages are left to {@link replayNext}.
    */
   subscribe({ subscriptions, subscriptionId }: Subscribe): ReasonCode[] {
     for (const { filter } of subscriptions) checkFilter(filter)
     return subscriptions.map(request => {
-      const refusal = this.#refusal(request)
+      const refusal = this.#reserve(request)
       if (refusal !== undefined) return refusal
       this.#grant(request, subscriptionId)
       return GRANTED[request.qos]
     })
   }
 
-  /** Whether retained messages have still to be sent. */
-  get replaying(): boolean {
-    return this.#session.replays.size > 0
-  }
-
-  /** Sends the retained messages of one subscription; returns whether there was one that waited for them. */
-  replay(): boolean {
+  /** Sends the retained messages of the next subscription that waits for them. */
+  replayNext(): void {
     const [next] = this.#session.replays
-    if (next === undefined) return false
+    if (next === undefined) return
     this.#session.replays.delete(next)
     this.#sendRetained(next)
-    return true
   }
 
   /** Returns a reason code for each filter; raises `PacketError` when one is not a filter at all. */
@@ -67,7 +61,8 @@ export class Subscribing {
     })
   }
 
-  #refusal({ filter }: SubscriptionRequest): ReasonCode | undefined {
+  /** Counts a subscription; returns a reason code instead where it is refused. */
+  #reserve({ filter }: SubscriptionRequest): ReasonCode | undefined {
     if (!this.#host.handler.maySubscribe(this.#client, sharedFilter(filter) ?? filter)) return REASON.notAuthorized
     if (isTooDeep(filter)) return REASON.quotaExceeded
     if (this.#session.subscriptions.has(filter)) return undefined

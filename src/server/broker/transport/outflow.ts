@@ -15,6 +15,12 @@ const HIGH_WATER = 65_536
 const NOTHING = Buffer.alloc(0)
 
 /**
+ * When what is gathered leaves: not before something is, when what the event loop has read is worked off, or on `release`,
+ * unless it lingers.
+ */
+type Departure = 'none' | 'due' | 'held' | 'lingering'
+
+/**
  * What leaves over a connection: what is written in one turn of the event loop leaves as one piece, one system call over
  * TCP, one frame over WebSocket; and while the network does not take it, it waits here. An idle connection has no memory
  * for it.
@@ -33,11 +39,10 @@ export class Outflow implements Room {
   #gathered = 0
   /** What the stream has and has not got rid of, bytes. */
   #sent = 0
+  #departure: Departure = 'none'
+  /** Whether the stream has something to write; `watched`: so much that it has to take some of it in time. */
+  #writing: 'no' | 'yes' | 'watched' = 'no'
   #ending = false
-  #flushing = false
-  #lingering = false
-  #writing = false
-  #watching = false
 
   /**
    * @param socket - below the stream, or the stream itself
@@ -94,21 +99,21 @@ export class Outflow implements Room {
 
   /** Sends nothing until {@link release}, which has to follow in the same turn. */
   hold(): void {
-    this.#flushing = true
+    this.#departure = 'held'
   }
 
   /** Has the next {@link release} send nothing before all is worked off that the event loop has read. */
   linger(): void {
-    this.#lingering = true
+    if (this.#departure === 'held') this.#departure = 'lingering'
   }
 
   /** Sends what is there, unless more is to come with it. */
   release(): void {
-    if (!this.#lingering) {
+    if (this.#departure !== 'lingering') {
       this.flush()
       return
     }
-    this.#lingering = false
+    this.#departure = 'due'
     afterIo(this.#turnOver)
   }
 
@@ -120,8 +125,8 @@ export class Outflow implements Room {
 
   /** Sends what is there, as soon as the network has taken what it has. */
   flush(): void {
-    this.#flushing = false
-    if (this.#writing) return
+    this.#departure = 'none'
+    if (this.#writing !== 'no') return
     if (this.#gathered === 0) {
       if (this.#ending) this.#stream.end()
       return
@@ -139,7 +144,7 @@ export class Outflow implements Room {
     }
     this.#sent = this.#gathered
     this.#gathered = 0
-    this.#writing = true
+    this.#writing = 'yes'
     this.#send(pieces)
     this.#watch()
   }
@@ -162,23 +167,21 @@ export class Outflow implements Room {
   readonly #turnOver = (): void => this.flush()
 
   readonly #written = (): void => {
-    this.#writing = false
+    const wasWatched = this.#writing === 'watched'
+    this.#writing = 'no'
     this.#budget.give(this.#sent)
     this.#sent = 0
     this.flush()
-    if (this.#watching && !this.#writing) {
-      this.#watching = false
-      this.#socket.setTimeout(0)
-    }
+    if (wasWatched) this.#watchOn()
     this.#taken()
   }
 
   #gather(bytes: number): void {
     this.#gathered += bytes
     this.#budget.count(bytes)
-    if (this.#writing) this.#watch()
-    else if (!this.#flushing) {
-      this.#flushing = true
+    if (this.#writing !== 'no') this.#watch()
+    else if (this.#departure === 'none') {
+      this.#departure = 'due'
       atTurnEnd(this.#turnOver)
     }
   }
@@ -196,14 +199,20 @@ export class Outflow implements Room {
   }
 
   #watch(): void {
-    if (this.#watching || !this.full) return
-    this.#watching = true
+    if (this.#writing === 'watched' || !this.full) return
+    this.#writing = 'watched'
     this.#socket.setTimeout(LIMIT.stall)
+  }
+
+  /** Goes on watching while there is something to write. */
+  #watchOn(): void {
+    if (this.#writing === 'no') this.#socket.setTimeout(0)
+    else this.#writing = 'watched'
   }
 
   /** The system tells of a socket that neither reads nor gets rid of a byte. */
   #stalled(): void {
-    if (!this.#watching) return
+    if (this.#writing !== 'watched') return
     // One that is held still on purpose is not to blame.
     if (this.#socket.writableCorked > 0) this.#socket.setTimeout(LIMIT.stall)
     else this.#stream.destroy()

@@ -19,6 +19,12 @@ export interface LinkHost extends InflowHost {
   readonly turns: Turns
 }
 
+/** `new`: nothing came yet. `half-closed`: the client sends no more. `over`: what comes is read and forgotten. */
+type State = 'new' | 'open' | 'half-closed' | 'over'
+
+/** Why the packets of a connection stop: there may be more, all is done, the client takes no more, or it is over. */
+type Stop = 'more' | 'done' | 'stalled' | 'over'
+
 /** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
 export class SocketLink implements Link {
   readonly remoteAddress: string | undefined
@@ -28,16 +34,14 @@ export class SocketLink implements Link {
   readonly #host: LinkHost
   readonly #outflow: Outflow
   readonly #inflow: Inflow
-  #begun = false
   readonly #unwrapping: FrameMeter | undefined
   readonly #tempo: Tempo
   readonly room: Link['room']
   #connection: Connection | undefined
+  #state: State = 'new'
   /** Work is under way, or waits for its turn. */
   #working = false
   #paused = false
-  /** The client sends no more. */
-  #ended = false
   #closing: Deadline<() => void> | undefined
 
   /**
@@ -84,6 +88,7 @@ export class SocketLink implements Link {
   }
 
   end(): void {
+    this.#state = 'over'
     this.#inflow.clear()
     this.#outflow.end()
     const { timeouts, clock } = this.#host
@@ -91,6 +96,7 @@ export class SocketLink implements Link {
   }
 
   destroy(): void {
+    this.#state = 'over'
     // The stream tells of its end later; who gives it up for its memory wants that at once.
     this.#inflow.clear()
     this.#unwrapping?.clear()
@@ -103,7 +109,7 @@ export class SocketLink implements Link {
     this.#connection = connection
     this.#stream.on('data', (chunk: Uint8Array) => this.#read(chunk))
     this.#stream.on('end', () => {
-      this.#ended = true
+      if (this.#state !== 'over') this.#state = 'half-closed'
       connection.leave()
       this.wake()
     })
@@ -117,13 +123,15 @@ export class SocketLink implements Link {
   #read(chunk: Uint8Array): void {
     const connection = this.#connection
     // After the end nothing is listened to; but what comes has to be read for the network to close.
-    if (connection === undefined || connection.ended) return
+    if (connection === undefined || this.#state === 'over') return
     // Whoever does not begin with CONNECT gets no answer (MQTT 5.0, section 3.1), and the rest of it is not waited for.
-    if (!this.#begun && (chunk[0] ?? 0) >> 4 !== PACKET.connect) {
-      connection.cut()
-      return
+    if (this.#state === 'new') {
+      if ((chunk[0] ?? 0) >> 4 !== PACKET.connect) {
+        connection.cut()
+        return
+      }
+      this.#state = 'open'
     }
-    this.#begun = true
     connection.seen()
     this.#inflow.push(chunk)
     this.#tempo.bytes += chunk.length
@@ -132,7 +140,7 @@ export class SocketLink implements Link {
 
   /** The network has taken what it had: what waited for that goes on. */
   #taken(): void {
-    if (this.#paused || this.#ended) this.wake()
+    if (this.#paused || this.#state === 'half-closed') this.wake()
   }
 
   wake(): void {
@@ -148,50 +156,48 @@ export class SocketLink implements Link {
     this.#outflow.hold()
     // Whose it is, and how much it may send, is known when it is let in.
     const room = connection.open ? this.#tempo.room(connection.account) : 1
-    const left = this.#packets(connection, until, room)
+    const stop = this.#packets(connection, until, room)
     this.#outflow.release()
-    this.#inflow.settle(!left)
-    const slowed = !connection.ended && this.#tempo.settle(connection.account)
-    this.#pause(left || slowed || (connection.stalled && !connection.ended))
-    if (slowed) {
-      connection.seen()
-      this.#working = false
-      return false
-    }
-    if (left) {
-      // What comes meanwhile is not read; that is not the client's silence.
-      connection.seen()
-      return true
-    }
-    this.#working = false
-    if (this.#ended && !connection.stalled) connection.finish()
-    else if (!connection.ended) this.#inflow.watch()
-    return false
+    this.#inflow.settle(stop !== 'more')
+    const slowed = stop !== 'over' && this.#tempo.settle(connection.account)
+    this.#pause(slowed || stop === 'more' || stop === 'stalled')
+    this.#working = stop === 'more' && !slowed
+    // What comes meanwhile is not read; that is not the client's silence.
+    if (slowed || stop === 'more') connection.seen()
+    else if (stop === 'done' && this.#state === 'half-closed') connection.finish()
+    else if (stop !== 'over') this.#inflow.watch()
+    return this.#working
   }
 
-  /** Returns whether there may be more. */
-  #packets(connection: Connection, until: number, room: number): boolean {
+  #packets(connection: Connection, until: number, room: number): Stop {
     let taken = 0
+    let isLate = false
     try {
-      while (!connection.ended && !connection.stalled) {
+      while (this.#state !== 'over') {
+        if (this.#stalls(connection)) return 'stalled'
         // What a client acknowledges takes less time than a look at the clock, and there is but one piece of it.
         if (connection.open && this.#acknowledged(connection)) continue
-        if (taken >= room) return true
+        if (isLate || taken >= room) return 'more'
         if (!connection.proceed()) {
           const frame = this.#inflow.next()
           if (frame !== undefined) {
             taken++
             connection.receive(frame)
-          } else if (!this.#inflow.feed()) return false
+          } else if (!this.#inflow.feed()) return 'done'
         }
-        if (this.#host.clock.monotonic() >= until) return true
+        isLate = this.#host.clock.monotonic() >= until
       }
     } catch (error) {
       connection.fail(error)
     } finally {
       this.#tempo.packets += taken
     }
-    return false
+    return 'over'
+  }
+
+  /** As {@link Connection.stalled}, which nearly always need not be asked. */
+  #stalls(connection: Connection): boolean {
+    return this.unsent > LIMIT.unsent && connection.stalled
   }
 
   /** A pause is over, in which the client was not read: that is neither its silence nor its slowness. */
@@ -200,7 +206,7 @@ export class SocketLink implements Link {
     connection?.seen()
     this.#inflow.postpone(paused)
     // It may take more than one.
-    if (connection?.ended !== false || !this.#tempo.settle(connection.account)) this.wake()
+    if (this.#state === 'over' || !this.#tempo.settle(connection?.account)) this.wake()
   }
 
   #acknowledged(connection: Connection): boolean {
@@ -219,6 +225,7 @@ export class SocketLink implements Link {
   }
 
   #closed(): void {
+    this.#state = 'over'
     if (this.#closing) this.#host.timeouts.remove(this.#closing)
     this.#tempo.stop()
     this.#inflow.clear()
