@@ -3,8 +3,8 @@ import type { Complaints } from '../../chaos/complaints.js'
 import { recordOf } from '../../chaos/journal.js'
 import { recordsOf } from '../../chaos/recorder.js'
 import { Hlc } from '../../src/core/hlc/hlc.js'
-import { Engine } from '../../src/server/engine/engine.js'
-import type { Entry } from '../../src/server/engine/entry.js'
+import { type Answer, Engine } from '../../src/server/engine/engine.js'
+import type { Entry, EntryCommand } from '../../src/server/engine/entry.js'
 import { entryOf, Replica } from '../../src/server/log/cluster/replica.js'
 
 /** What the log of several nodes comes to. */
@@ -47,7 +47,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   const tokens: Map<string, string> = new Map()
   let requests = 0
   const replica = new Replica()
-  const engine = new Engine({ witness: applier => replica.digest.seeing(applier) })
+  const engine = new Engine({ witness: result => replica.digest.see(result) })
   for await (const [position, time, text] of recordsOf<LogRecord>(log)) {
     const from = time - epoch - 1
     latest[position] = Number.POSITIVE_INFINITY
@@ -60,33 +60,34 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   return { messages: latest.length, requests, versions }
 
   function apply(entry: Entry, position: number, from: number) {
-    engine.apply(entry, {
-      expired: changes => {
-        for (const { key } of changes) {
-          const name = Buffer.from(key).toString()
-          if (name.startsWith(prefix)) noted.push({ position, record: ['expired', 0, name], from })
-        }
-      },
-      answered: (at, { reply, version, repeated: isRepeated = false, changes }) => {
-        const write = entry.commands[at]
-        if (write?.type !== 'write' || write.origin === undefined) return
-        requests++
-        for (const change of changes) {
-          versions.add(String(change.version))
-          latest[position] = Math.min(
-            latest[position] ?? 0,
-            answered.get(String(change.version)) ?? Number.POSITIVE_INFINITY,
-          )
-        }
-        const key = Buffer.from(write.command.key).toString()
-        if (changes.length > 0 && version !== undefined) fenced(key, write.fencingToken)
-        if (!key.startsWith(prefix)) return
-        const { clientId } = write.origin
-        const request = { clientId, payload: write.payload, outcome: reply.type, repeated: isRepeated }
-        noted.push({ position, record: recordOf(request, 0), from })
-      },
-      loaded: () => undefined,
-    })
+    const writes = entry.commands.filter(({ type }) => type === 'write')
+    for (const result of engine.apply(entry)) {
+      if (result.type === 'answered') note(writes.shift(), result.answer, position, from)
+      if (result.type !== 'expired') continue
+      for (const { key } of result.changes) {
+        const name = Buffer.from(key).toString()
+        if (name.startsWith(prefix)) noted.push({ position, record: ['expired', 0, name], from })
+      }
+    }
+  }
+
+  function note(write: EntryCommand | undefined, answer: Answer, position: number, from: number) {
+    const { reply, version, repeated: isRepeated = false, changes } = answer
+    if (write?.type !== 'write' || write.origin === undefined) return
+    requests++
+    for (const change of changes) {
+      versions.add(String(change.version))
+      latest[position] = Math.min(
+        latest[position] ?? 0,
+        answered.get(String(change.version)) ?? Number.POSITIVE_INFINITY,
+      )
+    }
+    const key = Buffer.from(write.command.key).toString()
+    if (changes.length > 0 && version !== undefined) fenced(key, write.fencingToken)
+    if (!key.startsWith(prefix)) return
+    const { clientId } = write.origin
+    const request = { clientId, payload: write.payload, outcome: reply.type, repeated: isRepeated }
+    noted.push({ position, record: recordOf(request, 0), from })
   }
 
   /** No write is taken with a token that is older than one before. */

@@ -50,19 +50,18 @@ export const cluster: Mutants = {
       becomes: 'for (const number of [this.#position + 1, this.digest.value, stream, time])',
     },
   },
-  'src/server/service/sequencer.ts': {
+  'src/server/service/commit-loop.ts': {
     'keys expire at the time of the log': {
       seed: 6,
       code: 'tick(owner?: object): void {',
       becomes: `tick(owner?: object): void {
-    this.#host.apply({ time: this.#host.now(), ...this.#host.room(), commands: [] }, this.#others)
-    this.#host.settled(undefined)
+    this.foreign({ time: this.#clock.now(), ...this.#engine.room, commands: [] })
     return`,
     },
     'watchers are notified of changes made at other nodes': {
       seed: 1,
-      code: 'this.#host.apply(entry, this.#stopped ? SILENT : this.#others)',
-      becomes: 'this.#host.apply(entry, SILENT)',
+      code: 'if (changes.length > 0 && !this.#stopped) this.#host.changed(changes)',
+      becomes: 'if (changes.length < 0) this.#host.changed(changes)',
     },
   },
   'src/server/log/cluster/follower.ts': {

@@ -1,9 +1,7 @@
-import { Subject } from 'rxjs'
 import type { OutboundRequest } from '../../src/client/session/session.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { type Log, MemoryLog } from '../../src/server/log/log.js'
-import { StateStoreService } from '../../src/server/service/service.js'
-import { type RequestReport, StateStoreServer } from '../../src/server/service/state-store-server.js'
+import { StateStoreServer } from '../../src/server/service/state-store-server.js'
 import { type ClientEnd, type Session, type Setting, SimConnection } from './connection.js'
 import { RecordedEngine } from './history.js'
 import { oddReply } from './odd-reply.js'
@@ -196,8 +194,9 @@ export class SimBroker {
   #serve(): StateStoreServer {
     const right = this.setting.time.clock()
     const clock = { ...right, now: () => right.now() + this.#clockOffset }
-    const service = new StateStoreService(this.engine, 'field', () => false)
-    return new StateStoreServer(this.engine, service, this.log(), new Subject<RequestReport>(), {
+    return new StateStoreServer({
+      engine: this.engine,
+      log: this.log(),
       dialect: 'field',
       notifications: 'subscribed',
       clock,

@@ -8,13 +8,10 @@ export function errOnce(engine: Engine<Client>, errors: { made: boolean }): void
   const right = engine.apply.bind(engine)
   const payload = resp3(['SET', 'key0', 'wrong'])
   const command = writeCommandOf(payload)
-  engine.apply = (entry: Entry, applier) => {
+  engine.apply = (entry: Entry) => {
     const [first, ...rest] = entry.commands
-    if (errors.made || first?.type !== 'write' || command === undefined) {
-      right(entry, applier)
-      return
-    }
+    if (errors.made || first?.type !== 'write' || command === undefined) return right(entry)
     errors.made = true
-    right({ ...entry, commands: [{ ...first, payload, command }, ...rest] }, applier)
+    return right({ ...entry, commands: [{ ...first, payload, command }, ...rest] })
   }
 }

@@ -1,13 +1,13 @@
 import type { Hlc } from '../../src/core/hlc/hlc.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { encodeReply } from '../../src/core/protocol/replies.js'
-import type { Answer, Applier, Change } from '../../src/server/engine/answer.js'
+import type { Answer, Change } from '../../src/server/engine/answer.js'
 import type { StoredRecord } from '../../src/server/engine/apply.js'
 import { Engine } from '../../src/server/engine/engine.js'
-import type { Entry } from '../../src/server/engine/entry.js'
+import type { Entry, EntryCommand } from '../../src/server/engine/entry.js'
 import { entryOf, Replica } from '../../src/server/log/cluster/replica.js'
 import type { StreamMessage } from '../../src/server/log/cluster/stream.js'
-import { command, textOf } from '../support/words.js'
+import { textOf } from '../support/words.js'
 
 /** A key after a change. */
 export interface KeyState {
@@ -39,7 +39,7 @@ interface Picture {
 }
 
 const ABSENT: KeyState = { version: undefined, value: undefined, expiresAt: undefined, operation: undefined, time: 0 }
-const NO_KEY = { payload: command('GET nobody-writes-it') }
+const NO_KEY = { command: { verb: 'GET', key: new TextEncoder().encode('nobody-writes-it') } } as const
 
 /** The last version that an engine gave to anything. */
 export const lastVersion = <C>(engine: Engine<C>, connection: C): Hlc | undefined =>
@@ -77,7 +77,7 @@ export class ClusterHistory {
   #stopped = false
 
   constructor() {
-    this.engine = new Engine<never>({ witness: applier => this.replica.digest.seeing(applier) })
+    this.engine = new Engine<never>({ witness: result => this.replica.digest.see(result) })
     this.#remember()
   }
 
@@ -138,16 +138,14 @@ export class ClusterHistory {
   }
 
   #apply(entry: Entry): void {
-    const applier: Applier = {
-      expired: changes => this.#change(changes, undefined, entry.time),
-      answered: (at, answer) => this.#answered(entry, at, answer),
-      loaded: () => undefined,
+    const writes = entry.commands.filter(({ type }) => type === 'write')
+    for (const result of this.engine.apply(entry)) {
+      if (result.type === 'expired') this.#change(result.changes, undefined, entry.time)
+      if (result.type === 'answered') this.#answered(writes.shift(), entry.time, result.answer)
     }
-    this.engine.apply(entry, applier)
   }
 
-  #answered({ commands, time }: Entry, at: number, { reply, version, changes }: Answer): void {
-    const write = commands[at]
+  #answered(write: EntryCommand | undefined, time: number, { reply, version, changes }: Answer): void {
     if (write?.type !== 'write' || write.origin === undefined) return
     const operation = Number(textOf(write.origin.correlationData))
     this.#change(changes, operation, time)

@@ -1,12 +1,11 @@
-import { Observable, Subject, type Subscription } from 'rxjs'
+import { Observable, type Subscription } from 'rxjs'
 import type { Content, Incoming } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import type { Clock } from '../../src/core/util/clock.js'
 import { type OpenedNode, openNode } from '../../src/server/log/cluster/open.js'
 import type { Availability } from '../../src/server/log/cluster/pulse.js'
 import type { LogEvents } from '../../src/server/log/cluster/settings.js'
-import { StateStoreService } from '../../src/server/service/service.js'
-import { type RequestReport, StateStoreServer } from '../../src/server/service/state-store-server.js'
+import { StateStoreServer } from '../../src/server/service/state-store-server.js'
 import type { Peer } from './cluster-clients.js'
 import { errOnce } from './cluster-error.js'
 import { type ClusterHistory, lastVersion } from './cluster-history.js'
@@ -30,7 +29,7 @@ const PATIENCE = 1_500
 const SILENCE = 3_000
 const AGAIN = 200
 
-/** A node of a store: the shipped log, sequencer, server and engine on virtual time. */
+/** A node of a store: the shipped log, commit loop, server and engine on virtual time. */
 export class ClusterNode implements LogEvents {
   readonly name: string
   readonly troubles = new Set<Trouble>()
@@ -173,8 +172,9 @@ export class ClusterNode implements LogEvents {
     const clock = this.#clock(process)
     this.opened = opened
     if (this.#setting.isFaulty && this.#index === 0) errOnce(engine, this.#errors)
-    const service = new StateStoreService<Client>(engine, 'field', () => false)
-    this.#server = new StateStoreServer(engine, service, log, new Subject<RequestReport>(), {
+    this.#server = new StateStoreServer({
+      engine,
+      log,
       dialect: 'field',
       notifications: 'registered',
       clock: { ...clock, now: () => log.now },
@@ -187,7 +187,7 @@ export class ClusterNode implements LogEvents {
         throw error
       },
     })
-    this.#server.settled(undefined)
+    this.#server.report(undefined)
     this.#compare()
     // What else nodes share is the same from here on if it is the same now.
     if (!history.shares(opened.replica))

@@ -1,4 +1,4 @@
-import { type Applier, type Change, Engine } from '../../src/server/engine/engine.js'
+import { type Applied, type Change, Engine } from '../../src/server/engine/engine.js'
 import type { Entry } from '../../src/server/engine/entry.js'
 import type { Held } from '../judges/convergence.js'
 
@@ -76,21 +76,11 @@ export class RecordedEngine<C> extends Engine<C> {
     this.#silentExpiry = silentExpiry
   }
 
-  override apply(entry: Entry, applier: Applier): void {
-    const note = (changes: readonly Change[]): void => {
-      for (const change of changes) this.place = Math.max(this.place, this.#history.note(change) + 1)
+  override *apply(entry: Entry): Generator<Applied, void> {
+    for (const result of super.apply(entry)) {
+      for (const change of result.changes) this.place = Math.max(this.place, this.#history.note(change) + 1)
+      if (result.type !== 'expired' || !this.#silentExpiry) yield result
     }
-    super.apply(entry, {
-      expired: changes => {
-        note(changes)
-        if (!this.#silentExpiry) applier.expired(changes)
-      },
-      answered: (index, answer) => {
-        note(answer.changes)
-        applier.answered(index, answer)
-      },
-      loaded: (index, outcome) => applier.loaded(index, outcome),
-    })
   }
 }
 

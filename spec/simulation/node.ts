@@ -89,12 +89,8 @@ export class SimNode extends SimBroker {
     while (this.#applied < end) {
       const entry = this.#cluster.entries[this.#applied++]
       if (entry === undefined) return
-      this.engine.apply(entry, {
-        expired: changes => server.expired(changes),
-        answered: (_, { changes }) => server.expired(changes),
-        loaded: () => undefined,
-      })
-      server.settled(undefined)
+      for (const { changes } of this.engine.apply(entry)) server.changed(changes)
+      server.report(undefined)
     }
   }
 }

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { CommandError, parseCommand } from '../../../src/core/protocol/parse-command.js'
-import { type RawRequest, readClocks } from '../../../src/server/engine/answer.js'
+import { type RawClocks, readClocks } from '../../../src/server/engine/answer.js'
 import { command } from '../../support/words.js'
 
 const NOW = 1_696_374_425_000
+
+interface RawRequest extends RawClocks {
+  readonly payload: Uint8Array
+}
 
 /** What a request is made of. */
 function readRequest(raw: RawRequest, latest: number) {

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { CommandError } from '../../../src/core/protocol/parse-command.js'
 import { concatBytes, sameBytes, toHex, utf8 } from '../../../src/core/util/bytes.js'
-import { type Applier, Engine } from '../../../src/server/engine/engine.js'
+import { Engine } from '../../../src/server/engine/engine.js'
 import type { Entry } from '../../../src/server/engine/entry.js'
 import { decodeEntry, encodeEntry } from '../../../src/server/log/entry-codec.js'
 import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.js'
@@ -10,14 +11,9 @@ import { anyEntry } from './any-entry.js'
 
 /** All that comes of an entry, as text. */
 function apply(engine: Engine<string>, entry: Entry): string {
-  const told: unknown[] = []
-  const applier: Applier = {
-    expired: changes => void told.push(['expired', changes]),
-    answered: (index, answer) => void told.push([index, answer]),
-    loaded: (index, outcome) => void told.push([index, 'loaded', outcome instanceof Error ? outcome.code : outcome]),
-  }
-  engine.apply(entry, applier)
-  return JSON.stringify(told, (_, thing) => (thing instanceof Uint8Array ? Array.from(thing) : thing))
+  return JSON.stringify(Array.from(engine.apply(entry)), (_, thing) =>
+    thing instanceof Uint8Array ? Array.from(thing) : thing instanceof CommandError ? thing.code : thing,
+  )
 }
 
 const bytesOf = (engine: Engine<string>): Uint8Array => concatBytes([...encodeState(engine.capture())])

@@ -23,7 +23,6 @@ export interface LogTarget {
 }
 
 const RUNS = effort(nightly(60, 20), 5)
-const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 
 /** Hears what a log says, applies it, and lets others wait for it. */
 class Hearer {
@@ -42,7 +41,7 @@ class Hearer {
     log.listen({
       committed: entry => {
         this.deepest = Math.max(this.deepest, ++this.#depth)
-        engine.apply(entry, SILENT)
+        engine.replay(entry)
         this.committed.push(entry)
         this.next()
         this.#depth--
@@ -166,7 +165,7 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
                 await hearer.append(entries)
                 const { length } = hearer.committed
                 // Some logs have a time of their own.
-                for (const entry of hearer.committed.slice(length - entries.length)) plain.apply(entry, SILENT)
+                for (const entry of hearer.committed.slice(length - entries.length)) plain.replay(entry)
               }
               expect(pictureOf(engine)).toBe(pictureOf(plain))
               await log.close()

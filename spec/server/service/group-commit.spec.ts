@@ -1,33 +1,32 @@
 import { describe, expect, it } from 'vitest'
-import type { Job } from '../../../src/server/service/batch.js'
-import { command, openSequencer } from './open-sequencer.js'
+import { openCommitLoop } from './open-commit-loop.js'
 
 const PAUSE_MS = 2
 const MIB = 1024 * 1024
 
 describe('writes of one turn', () => {
-  it('the sequencer logs nothing before the turn ends', () => {
-    const { write, log } = openSequencer()
+  it('the commit loop logs nothing before the turn ends', () => {
+    const { write, log } = openCommitLoop()
     write({}, 'a')
     expect(log.entries).toEqual([])
   })
 
-  it('the sequencer logs all writes of one turn as one entry', async () => {
-    const { write, sizes, endOfTurn } = openSequencer()
+  it('the commit loop logs all writes of one turn as one entry', async () => {
+    const { write, sizes, endOfTurn } = openCommitLoop()
     for (const name of ['a', 'b', 'c']) write({}, name)
     await endOfTurn()
     expect(sizes()).toEqual([3])
   })
 
   it('an entry carries the time and the limits of its store', async () => {
-    const { write, log, endOfTurn } = openSequencer()
+    const { write, log, clock, endOfTurn } = openCommitLoop()
     write({}, 'a')
     await endOfTurn()
-    expect(log.entries).toMatchObject([{ time: 7, maxKeys: 1, maxBytes: 2 }])
+    expect(log.entries).toMatchObject([{ time: clock.now(), maxKeys: 1, maxBytes: 2 }])
   })
 
   it('a write is answered when its entry is committed', async () => {
-    const { write, log, answers, endOfTurn } = openSequencer()
+    const { write, log, answers, endOfTurn } = openCommitLoop()
     for (const name of ['a', 'b']) write({}, name)
     await endOfTurn()
     expect(answers()).toEqual([])
@@ -36,21 +35,21 @@ describe('writes of one turn', () => {
   })
 
   it('a write reports that it is logged at the end of the turn when no entry is on its way', () => {
-    const { write } = openSequencer()
+    const { write } = openCommitLoop()
     expect(write({}, 'a')).toBe(true)
   })
 })
 
 describe('writes while an entry is on its way', () => {
   it('a write reports that it waits for the entry on its way', async () => {
-    const { write, endOfTurn } = openSequencer()
+    const { write, endOfTurn } = openCommitLoop()
     write({}, 'a')
     await endOfTurn()
     expect(write({}, 'b')).toBe(false)
   })
 
   it('writes are gathered until the entry on its way is committed, and then logged as one entry', async () => {
-    const { write, log, sizes, endOfTurn } = openSequencer()
+    const { write, log, sizes, endOfTurn } = openCommitLoop()
     write({}, 'a')
     await endOfTurn()
     for (const name of ['b', 'c']) write({}, name)
@@ -61,15 +60,14 @@ describe('writes while an entry is on its way', () => {
   })
 
   it('gathered writes are logged before the committed entry is applied', async () => {
-    const { write, sequencer, job, log, sizes, endOfTurn } = openSequencer()
+    const { write, loop, writeJob, log, sizes, endOfTurn } = openCommitLoop()
     let sizesWhenAnswered: readonly number[] = []
-    const watching: Job = {
-      ...job('a'),
-      answered: () => {
+    loop.take({
+      ...writeJob({}, 'a'),
+      applied: () => {
         sizesWhenAnswered = sizes()
       },
-    }
-    sequencer.write({}, command('a'), 1, watching)
+    })
     await endOfTurn()
     for (const name of ['b', 'c']) write({}, name)
     log.commit()
@@ -80,7 +78,7 @@ describe('writes while an entry is on its way', () => {
 describe('writes that the log holds back for a group commit', () => {
   /** Two writes were answered together, and one waits for more. */
   async function openHolding() {
-    const opened = openSequencer()
+    const opened = openCommitLoop()
     const { log, write, endOfTurn, sizes } = opened
     log.pause = PAUSE_MS
     for (const name of ['a', 'b']) write({}, name)
@@ -131,7 +129,7 @@ describe('writes that the log holds back for a group commit', () => {
   })
 
   it('a write of the only active client is never held', async () => {
-    const { log, write, sizes, endOfTurn } = openSequencer()
+    const { log, write, sizes, endOfTurn } = openCommitLoop()
     log.pause = PAUSE_MS
     for (const name of ['a', 'b', 'c']) {
       write({}, name)
@@ -141,33 +139,40 @@ describe('writes that the log holds back for a group commit', () => {
     }
   })
 
-  it('stopping the sequencer cancels the timer of a hold', async () => {
-    const { clock, sequencer } = await openHolding()
-    sequencer.stop()
+  it('stopping the commit loop cancels the timer of a hold', async () => {
+    const { clock, loop } = await openHolding()
+    loop.stop()
     expect(clock.pending).toBe(0)
   })
 })
 
 describe('the limit of bytes that wait for the log', () => {
-  /** A sequencer with as many writes of 1 MiB as it takes. */
+  /** A commit loop with as many writes of 1 MiB as it takes. */
   function openFull() {
-    const opened = openSequencer()
-    const { sequencer, job } = opened
-    for (let times = 0; times < 256 && sequencer.full === undefined; times++)
-      sequencer.write({}, command('large'), MIB, job('large'))
+    const opened = openCommitLoop()
+    const { loop, writeJob, answers } = opened
+    for (let times = 0; times < 300 && answers().length === 0; times++)
+      loop.take({ ...writeJob({}, 'large'), bytes: MIB })
     return opened
   }
 
-  it('the sequencer is full when 256 MiB wait for the log', () => {
-    const { sequencer } = openFull()
-    expect(sequencer.full).toBe('full')
+  it('a write fails as full when 256 MiB wait for the log', () => {
+    const { answers, outcomes, write } = openFull()
+    expect(answers()).toEqual(['full large'])
+    outcomes.length = 0
+    write({}, 'small')
+    expect(answers()).toEqual(['full small'])
   })
 
-  it('the sequencer is no longer full when what waited was committed', async () => {
-    const { sequencer, log, endOfTurn } = openFull()
+  it('a write is taken again when what waited was committed', async () => {
+    const { write, log, outcomes, answers, endOfTurn } = openFull()
     await endOfTurn()
     while (log.entries.length > 0) log.commit()
-    expect(sequencer.full).toBeUndefined()
+    outcomes.length = 0
+    write({}, 'small')
+    await endOfTurn()
+    log.commit()
+    expect(answers()).toEqual(['wrote small'])
   })
 
   it('an entry has at most 8 MiB', async () => {

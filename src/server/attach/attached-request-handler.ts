@@ -6,9 +6,8 @@ import { isPublishable } from '../../core/mqtt5/topic.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { concatBytes, putAscii, toHex, utf8 } from '../../core/util/bytes.js'
-import { isTopicName, responseRefusal } from '../service/access.js'
-import { StateStoreService } from '../service/service.js'
 import { type RequestReport, StateStoreServer } from '../service/state-store-server.js'
+import { isTopicName, responseRefusal } from '../service/topic-rules.js'
 import { volatileRule } from '../storage/persistence.js'
 import type { Opened } from '../storage/storage.js'
 import type { Settings } from './options.js'
@@ -19,7 +18,7 @@ import { type RemoteClient, RemoteClients } from './remote-clients.js'
 export interface RequestHandlerEvents {
   readonly requests$: Subject<RequestReport>
   drifted(drift: number): void
-  stored(failure: Parameters<StateStoreServer['settled']>[0]): void
+  stored(failure: Parameters<StateStoreServer['report']>[0]): void
   faulted(error: unknown): void
   /**
    * A request got no answer: its response topic is another client's, or none that a broker can be trusted to take.
@@ -60,7 +59,6 @@ export class AttachedRequestHandler {
     events: RequestHandlerEvents,
   ) {
     const { dialect, clock } = settings.keeping
-    const service = new StateStoreService(engine, dialect, volatileRule(settings.keeping))
     this.#settings = settings
     this.#outbound = outbound
     this.#events = events
@@ -69,8 +67,12 @@ export class AttachedRequestHandler {
     const notify = ({ clientId }: RemoteClient, message: Publish, done: Done): void =>
       outbound.push(message, done, { isNotification: true, receiver: clientId })
     this.clients = new RemoteClients(engine.watchers, notify, clock)
-    this.server = new StateStoreServer(engine, service, log, events.requests$, {
+    this.server = new StateStoreServer({
+      engine,
+      log,
+      requests$: events.requests$,
       dialect,
+      isVolatile: volatileRule(settings.keeping),
       clock: logClock ?? clock,
       notifications: 'registered',
       publish: () => undefined,
@@ -79,7 +81,7 @@ export class AttachedRequestHandler {
       stored: events.stored,
       faulted: events.faulted,
     })
-    if (failure !== undefined) this.server.settled(failure)
+    if (failure !== undefined) this.server.report(failure)
   }
 
   /** Of the store, named in every answer. */

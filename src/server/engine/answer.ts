@@ -27,15 +27,14 @@ export interface Answer {
   readonly repeated?: true
 }
 
-/** Hears what becomes of an entry, in its order. */
-export interface Applier {
-  /** Keys are gone, as their time was over. */
-  expired(changes: readonly Change[]): void
-  /** A command of the entry, by its place, was done. */
-  answered(index: number, answer: Answer): void
-  /** A load was done, or refused with {@link CommandError}, and then changed nothing. */
-  loaded(index: number, outcome: Restoration | CommandError): void
-}
+/** What came of an entry, or of one of its commands. */
+export type Applied =
+  /** Keys are gone: their time was over before the first command, or the store starts again without them. */
+  | { readonly type: 'expired'; readonly changes: readonly Change[] }
+  /** A write was done. */
+  | { readonly type: 'answered'; readonly changes: readonly Change[]; readonly answer: Answer }
+  /** A load was done, or rejected, and then changed nothing. */
+  | { readonly type: 'loaded'; readonly changes: readonly Change[]; readonly outcome: Restoration | CommandError }
 
 /** What a load came to. */
 export interface Restoration {
@@ -63,15 +62,17 @@ function codeOf(error: unknown): KnownServiceErrorCode {
   throw error
 }
 
-/** A request as it came: the payload and the two clock properties in wire form. */
-export interface RawRequest {
-  readonly payload: Uint8Array
-  /** What the payload says, if somebody has looked. */
-  readonly command?: Command | undefined
+/** The two clock properties of a request, as they came. */
+export interface RawClocks {
   /** `__ts` */
   readonly timestamp?: string | undefined
   /** `__ft` */
   readonly fencingToken?: string | undefined
+}
+
+/** A request that changes no record. */
+export interface Query extends RawClocks {
+  readonly command: Exclude<Command, { verb: 'SET' | 'DEL' | 'VDEL' }>
 }
 
 /** The clocks of a request that is well-formed and near enough in time. */
@@ -91,7 +92,7 @@ export const LARGEST_COUNTER = 2 ** 32 - 1
  *
  * @param latest - time of a clock that is believed, ms since the Unix epoch
  */
-export function readClocks(command: Command, raw: Omit<RawRequest, 'payload'>, latest: number): RequestClocks {
+export function readClocks(command: Command, raw: RawClocks, latest: number): RequestClocks {
   const timestamp = readClock(raw.timestamp)
   const fencingToken = readClock(raw.fencingToken)
   if (command.verb === 'SET' && timestamp === undefined) throw new CommandError('timestamp-missing')

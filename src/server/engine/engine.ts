@@ -1,10 +1,10 @@
 import type { Command, GlobnotifyCommand, KeynotifyCommand } from '../../core/protocol/commands.js'
-import { CommandError, parseCommand } from '../../core/protocol/parse-command.js'
+import { CommandError } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
-import { type Answer, type Applier, type Change, NONE, type RawRequest, readClocks, refusal } from './answer.js'
+import { type Answer, type Applied, type Change, NONE, type Query, readClocks, refusal } from './answer.js'
 import { apply, type StoredRecord } from './apply.js'
-import { type Entry, type EntryCommand, isWrite, type Room } from './entry.js'
+import type { Entry, EntryCommand, Room } from './entry.js'
 import { Ledger } from './ledger.js'
 import type { Records } from './records.js'
 import { isAllowed, type KeyRights } from './rights.js'
@@ -14,7 +14,7 @@ import type { State, StateTaker } from './state.js'
 import type { VersionClock } from './version-clock.js'
 import { GLOB_COUNTS, Watchers, type WatchQuotas } from './watchers.js'
 
-export type { Answer, Applier, Change, Restoration } from './answer.js'
+export type { Answer, Applied, Change, Restoration } from './answer.js'
 export type { WatchQuotas } from './watchers.js'
 
 export interface EngineOptions<C = unknown> {
@@ -29,8 +29,8 @@ export interface EngineOptions<C = unknown> {
   readonly rights?: KeyRights<C> | undefined
   /** How many keys may be watched besides; default any number. */
   readonly watches?: WatchQuotas<C> | undefined
-  /** Sees what comes of each entry: gets the applier and gives one that passes everything on to it. Default nobody. */
-  readonly witness?: ((applier: Applier) => Applier) | undefined
+  /** Sees all that comes of entries before it is passed on. Default nobody. */
+  readonly witness?: ((result: Applied) => void) | undefined
 }
 
 /** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
@@ -46,8 +46,8 @@ const LONGEST_FREE_KEY = 256
  * @example
  * ```ts
  * const engine = new Engine<string>()
- * engine.apply({ time: Date.now(), ...engine.room, commands: [write] }, applier)
- * const { reply } = engine.ask({ payload }, 'client-1')
+ * for (const result of engine.apply({ time: Date.now(), ...engine.room, commands: [write] })) console.log(result.type)
+ * const { reply } = engine.ask({ command }, 'client-1', Date.now())
  * ```
  */
 export class Engine<C> {
@@ -55,7 +55,7 @@ export class Engine<C> {
   readonly #maxKeys: number
   readonly #maxBytes: number
   readonly #rights: KeyRights<C> | undefined
-  readonly #witness: ((applier: Applier) => Applier) | undefined
+  readonly #witness: ((result: Applied) => void) | undefined
   readonly #ledger: Ledger
   readonly #records: Records
   readonly #clock: VersionClock
@@ -170,30 +170,39 @@ export class Engine<C> {
     for (const id of this.watchers.keysOf(connection)) yield fromBinaryString(id)
   }
 
-  /** Applies an entry. Never throws for what a client sent. */
-  apply(entry: Entry, applier: Applier): void {
-    this.#ledger.apply(entry, this.#witness === undefined ? applier : this.#witness(applier))
+  /**
+   * Applies an entry. Each command is done as its result is taken, and sees those before it: take all of them, or
+   * {@link replay} the entry. Never throws for what a client sent.
+   */
+  apply(entry: Entry): Iterable<Applied> {
+    const results = this.#ledger.apply(entry)
+    return this.#witness === undefined ? results : witnessed(results, this.#witness)
   }
 
-  /** Whether a connection may send a command. What it may not is for {@link ask}, which says so. */
+  /** Applies an entry whose results nobody waits for. */
+  replay(entry: Entry): void {
+    const results = this.apply(entry)[Symbol.iterator]()
+    while (!results.next().done);
+  }
+
+  /** Whether a connection may send a command. */
   allows(connection: C, command: Command): boolean {
     return this.#rights === undefined || isAllowed(this.#rights, connection, command)
   }
 
-  /** Answers a request that changes no record, or that is not allowed, as things are. Never throws for what a client sent. */
-  ask(raw: RawRequest, connection: C, now: number): Answer {
+  /** Answers a request as things are, if its connection has the right. Never throws for what a client sent. */
+  ask(query: Query, connection: C, now: number): Answer {
     try {
-      return this.#ask(raw, connection, now)
+      return this.#ask(query, connection, now)
     } catch (error) {
       return refusal(error)
     }
   }
 
-  #ask(raw: RawRequest, connection: C, now: number): Answer {
-    const command = raw.command ?? parseCommand(raw.payload)
-    readClocks(command, raw, this.#clock.latest(now))
-    // A write comes here when it is not allowed; what is allowed goes through the log.
-    if (isWrite(command) || !this.allows(connection, command)) throw new CommandError('not-authorized')
+  #ask(query: Query, connection: C, now: number): Answer {
+    const { command } = query
+    if (!this.allows(connection, command)) throw new CommandError('not-authorized')
+    readClocks(command, query, this.#clock.latest(now))
     if (command.verb === 'SCAN') {
       const readable = this.#rights?.readable(connection)
       const { reply, work } = scanPage(this.#records.order, String(this.#ledger.born), command, readable)
@@ -246,5 +255,12 @@ export class Engine<C> {
 
   #reads(connection: C, key: Uint8Array): boolean {
     return this.#rights?.readable(connection).matches(key) ?? true
+  }
+}
+
+function* witnessed(results: Iterable<Applied>, witness: (result: Applied) => void): Generator<Applied, void> {
+  for (const result of results) {
+    witness(result)
+    yield result
   }
 }

@@ -1,7 +1,7 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Command } from '../../core/protocol/commands.js'
 import { CommandError, parseCommand } from '../../core/protocol/parse-command.js'
-import type { RawRequest } from './answer.js'
+import type { RawClocks } from './answer.js'
 import type { StoredRecord } from './apply.js'
 
 /** Commands that may change a record: those that go through the log. */
@@ -27,8 +27,9 @@ export interface Owner {
 }
 
 /** A SET, DEL or VDEL as it came. */
-export interface Write extends RawRequest {
+export interface Write extends RawClocks {
   readonly type: 'write'
+  readonly payload: Uint8Array
   /** What the payload says. */
   readonly command: WriteCommand
   readonly origin: Origin | undefined

@@ -1,6 +1,6 @@
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { sameBytes, toBinaryString } from '../../core/util/bytes.js'
-import { type Answer, type Applier, type Change, NONE, type Restoration, readClocks, refusal } from './answer.js'
+import { type Answer, type Applied, type Change, NONE, type Restoration, readClocks, refusal } from './answer.js'
 import { AnsweredWrites } from './answered.js'
 import { apply, type Outcome } from './apply.js'
 import type { Entry, Load, Write } from './entry.js'
@@ -69,17 +69,20 @@ export class Ledger implements StateTaker {
     }
   }
 
-  /** Applies an entry. Never throws for what a client sent. */
-  apply(entry: Entry, applier: Applier): void {
+  /** Applies an entry, one command after the other as its results are taken. Never throws for what a client sent. */
+  *apply(entry: Entry): Generator<Applied, void> {
     const { time, commands } = entry
     this.#born ??= time
-    const expired = this.#expire(time)
-    if (expired.length > 0) applier.expired(expired)
-    let index = 0
+    const changes = this.#expire(time)
+    if (changes.length > 0) yield { type: 'expired', changes }
     for (const command of commands) {
-      if (command.type === 'write') applier.answered(index++, this.#write(command, entry))
-      else if (command.type === 'load') applier.loaded(index++, this.#load(command, entry))
-      else applier.expired(this.#begin(time))
+      if (command.type === 'write') {
+        const answer = this.#write(command, entry)
+        yield { type: 'answered', changes: answer.changes, answer }
+      } else if (command.type === 'load') {
+        const outcome = this.#load(command, entry)
+        yield { type: 'loaded', changes: 'changes' in outcome ? outcome.changes : NONE, outcome }
+      } else yield { type: 'expired', changes: this.#begin(time) }
     }
   }
 

@@ -5,7 +5,6 @@ import { randomBytes } from '../../core/util/bytes.js'
 import { systemClock } from '../../core/util/clock.js'
 import { Broker } from '../broker/broker.js'
 import type { Log, LogFailure } from '../log/log.js'
-import { StateStoreService } from '../service/service.js'
 import { type RequestReport, StateStoreServer } from '../service/state-store-server.js'
 import { volatileRule } from '../storage/persistence.js'
 import type { Opened } from '../storage/storage.js'
@@ -51,8 +50,11 @@ export class Life {
     const { dialect, notifications, clock } = options
     const { guard } = door
     const exceeded = new Exceeded(door)
-    const service = new StateStoreService(engine, dialect, volatileRule(options))
-    const server = new StateStoreServer(engine, service, log, requests$, {
+    const server = new StateStoreServer({
+      engine,
+      log,
+      requests$,
+      isVolatile: volatileRule(options),
       dialect,
       notifications,
       clock: logClock ?? clock,
@@ -82,7 +84,7 @@ export class Life {
     )
     // Keys that were there before expire.
     server.resume()
-    if (failure !== undefined) server.settled(failure)
+    if (failure !== undefined) server.report(failure)
     return new Life(engine, handler, broker, log)
   }
 

@@ -4,6 +4,17 @@ import type { LogFailure } from '../log/log.js'
 /** When the disk did not take what was due, it is tried again after so many ms. */
 const RETRY = 1_000
 
+/** What an {@link Expiry} works with. */
+export interface ExpiryParts {
+  readonly clock: Clock
+  /** When the next key is due, ms since the Unix epoch. */
+  readonly earliest: () => number | undefined
+  /** Lets expire what is due by now. */
+  readonly expire: () => void
+  /** How much later than due, ms; default not at all. */
+  readonly reluctance?: (() => number) | undefined
+}
+
 /** Sees to it that keys expire without being asked for: one timer, for the earliest deadline of all keys. */
 export class Expiry {
   readonly #clock: Clock
@@ -15,12 +26,7 @@ export class Expiry {
   #paused = false
   #problem: LogFailure['problem'] | undefined
 
-  /**
-   * @param earliest - when the next key is due, ms since the Unix epoch
-   * @param expire - lets expire what is due by now
-   * @param reluctance - so much later than due, ms
-   */
-  constructor(clock: Clock, earliest: () => number | undefined, expire: () => void, reluctance = (): number => 0) {
+  constructor({ clock, earliest, expire, reluctance = () => 0 }: ExpiryParts) {
     this.#clock = clock
     this.#earliest = earliest
     this.#expire = expire

@@ -6,7 +6,7 @@ import type { Dialect } from '../../core/protocol/replies.js'
 import { notificationPrefix } from '../../core/protocol/topics.js'
 import { toHex } from '../../core/util/bytes.js'
 import type { Change } from '../engine/engine.js'
-import { isTopicName } from './access.js'
+import { isTopicName } from './topic-rules.js'
 
 const COMMON = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
 

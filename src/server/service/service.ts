@@ -1,9 +1,10 @@
 import type { Incoming, PropertiesByName } from '../../core/mqtt5/packets.js'
-import type { Command } from '../../core/protocol/commands.js'
+import { CommandError, parseCommand } from '../../core/protocol/parse-command.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { type Dialect, encodeReply, type Reply } from '../../core/protocol/replies.js'
-import type { Answer, Change, Engine } from '../engine/engine.js'
-import type { Owner, Write, WriteCommand } from '../engine/entry.js'
+import { type Answer, type Change, type Query, refusal } from '../engine/answer.js'
+import type { Engine } from '../engine/engine.js'
+import { isWrite, type Owner, type Write } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
 
 /** A PUBLISH to the invoke topic. */
@@ -27,6 +28,24 @@ export interface InvokeResponse {
   readonly repeated?: true | undefined
 }
 
+/** What a request asks for, ready for its turn. */
+export type ParsedRequest =
+  /** It may change a record, and its client may do so. */
+  | Write
+  | (Query & { readonly type: 'read' })
+  /** It asks for what cannot or may not be done. */
+  | { readonly type: 'rejected'; readonly response: InvokeResponse }
+
+/** What a {@link StateStoreService} works with. */
+export interface ServiceParts<C> {
+  readonly engine: Engine<C>
+  readonly dialect: Dialect
+  /** Which keys are not to outlive this start of the store; default none. */
+  readonly isVolatile?: VolatileRule | undefined
+  /** To whose quota of keys a connection writes; default nobody's. */
+  ownerOf?(connection: C): Owner | undefined
+}
+
 const NOTHING = new Uint8Array(0)
 
 /**
@@ -34,40 +53,41 @@ const NOTHING = new Uint8Array(0)
  * Sources: state store protocol, "System topic, QoS and required properties"; the `__` properties are those of the
  * official clients.
  */
-export class StateStoreService<C> {
+export class StateStoreService<C extends { readonly clientId: string }> {
   readonly #engine: Engine<C>
   readonly #dialect: Dialect
   readonly #isVolatile: VolatileRule
+  readonly #ownerOf: (connection: C) => Owner | undefined
 
-  constructor(engine: Engine<C>, dialect: Dialect, isVolatile: VolatileRule) {
+  constructor({ engine, dialect, isVolatile = () => false, ownerOf = () => undefined }: ServiceParts<C>) {
     this.#engine = engine
     this.#dialect = dialect
     this.#isVolatile = isVolatile
+    this.#ownerOf = ownerOf
   }
 
-  /** Why the service does not look at a request, if so. */
-  refuse({ qos, userProperties }: InvokeRequest): InvokeResponse | undefined {
-    if (qos !== 1) return badRequest('a request must be published with QoS 1', 'QoS', String(qos))
-    const version = single(userProperties[PROPERTY.protocolVersion]) ?? PROTOCOL_VERSION
-    return version !== PROTOCOL_VERSION && !/^1\.\d+$/.test(version) ? wrongVersion(version) : undefined
-  }
-
-  /** What a request that may change a record is for the log. */
-  writeOf(request: InvokeRequest, command: WriteCommand, clientId: string, owner?: Owner): Write {
+  /** What a request of a connection asks for. Whether a read may be done is found out in its turn. */
+  parse(request: InvokeRequest, connection: C): ParsedRequest {
+    const response = rejectionOf(request)
+    if (response !== undefined) return { type: 'rejected', response }
     const { payload, correlationData, messageExpiry, dup = false, userProperties } = request
-    const timestamp = single(userProperties[PROPERTY.timestamp])
-    const fencingToken = single(userProperties[PROPERTY.fencingToken])
-    const origin = correlationData && { clientId, correlationData, dup, messageExpiry }
-    const volatile = command.verb === 'SET' && this.#isVolatile(command.key, userProperties) ? true : undefined
-    return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile, owner }
+    try {
+      const command = parseCommand(payload)
+      const timestamp = single(userProperties[PROPERTY.timestamp])
+      const fencingToken = single(userProperties[PROPERTY.fencingToken])
+      if (!isWrite(command)) return { type: 'read', command, timestamp, fencingToken }
+      if (!this.#engine.allows(connection, command)) throw new CommandError('not-authorized')
+      const origin = correlationData && { clientId: connection.clientId, correlationData, dup, messageExpiry }
+      const volatile = command.verb === 'SET' && this.#isVolatile(command.key, userProperties) ? true : undefined
+      const owner = this.#ownerOf(connection)
+      return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile, owner }
+    } catch (error) {
+      return { type: 'rejected', response: this.respond(refusal(error)) }
+    }
   }
-
-  /** Answers a request of a connection that changes no record, at wall time `now` (ms). */
-  ask(request: InvokeRequest, command: Command | undefined, connection: C, now: number): InvokeResponse {
-    const { payload, userProperties } = request
-    const timestamp = single(userProperties[PROPERTY.timestamp])
-    const fencingToken = single(userProperties[PROPERTY.fencingToken])
-    return this.respond(this.#engine.ask({ payload, command, timestamp, fencingToken }, connection, now))
+  /** Answers a request that changes no record, at wall time `now` (ms). */
+  ask(query: Query, connection: C, now: number): InvokeResponse {
+    return this.respond(this.#engine.ask(query, connection, now))
   }
 
   /** The response with an answer of the engine. */
@@ -108,7 +128,7 @@ function propertiesOf({ version, position }: Answer): Readonly<Record<string, st
   return position === undefined ? NO_PROPERTIES : { [PROPERTY.position]: String(position) }
 }
 
-const refusal = (status: number, properties: Record<string, string>): InvokeResponse => ({
+const rejection = (status: number, properties: Record<string, string>): InvokeResponse => ({
   payload: NOTHING,
   userProperties: properties,
   commonProperties: envelope(status),
@@ -116,27 +136,34 @@ const refusal = (status: number, properties: Record<string, string>): InvokeResp
   reply: undefined,
 })
 
-const UNAVAILABLE = refusal(STATUS.unavailable, {
+const UNAVAILABLE = rejection(STATUS.unavailable, {
   [PROPERTY.statusMessage]: 'the store cannot write to its disk; nothing was changed as far as it knows',
 })
 
-const STOPPING = refusal(STATUS.unavailable, {
+const STOPPING = rejection(STATUS.unavailable, {
   [PROPERTY.statusMessage]: 'the store is being stopped; nothing was changed',
 })
 
-const AWAY = refusal(STATUS.unavailable, {
+const AWAY = rejection(STATUS.unavailable, {
   [PROPERTY.statusMessage]: 'the store cannot reach the log that its nodes share; nothing was changed',
 })
 
+/** Why the service does not look at a request, if so. */
+function rejectionOf({ qos, userProperties }: InvokeRequest): InvokeResponse | undefined {
+  if (qos !== 1) return badRequest('a request must be published with QoS 1', 'QoS', String(qos))
+  const version = single(userProperties[PROPERTY.protocolVersion]) ?? PROTOCOL_VERSION
+  return version !== PROTOCOL_VERSION && !/^1\.\d+$/.test(version) ? wrongVersion(version) : undefined
+}
+
 const badRequest = (message: string, property: string, value: string): InvokeResponse =>
-  refusal(STATUS.badRequest, {
+  rejection(STATUS.badRequest, {
     [PROPERTY.statusMessage]: message,
     [PROPERTY.invalidProperty]: property,
     [PROPERTY.invalidValue]: value,
   })
 
 const wrongVersion = (version: string): InvokeResponse =>
-  refusal(STATUS.versionNotSupported, {
+  rejection(STATUS.versionNotSupported, {
     [PROPERTY.statusMessage]: `protocol version ${version.slice(0, 40)} is not supported`,
     [PROPERTY.supportedMajorVersions]: '1',
     [PROPERTY.requestVersion]: version.slice(0, 40),

@@ -1,23 +1,68 @@
 import type { Subject } from 'rxjs'
-import type { Content, Incoming } from '../../core/mqtt5/packets.js'
+import type { Content, Incoming, Publish } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
-import type { Command } from '../../core/protocol/commands.js'
 import { CONTENT_TYPE } from '../../core/protocol/properties.js'
-import type { Reply } from '../../core/protocol/replies.js'
-import type { Applier, Change, Engine, Restoration } from '../engine/engine.js'
-import { commandOf, type Entry, type EntryCommand, isWrite, type Restored } from '../engine/entry.js'
-import type { Log, LogFailure, Sharing } from '../log/log.js'
-import { isResponseTopic } from './access.js'
-import { DriftWatch } from './drift-watch.js'
-import { Expiry } from './expiry.js'
-import { LoadJob, type RequestHost, RequestJob } from './jobs.js'
+import type { Dialect, Reply } from '../../core/protocol/replies.js'
+import type { Clock } from '../../core/util/clock.js'
+import type { Applied, Change, Engine, Restoration } from '../engine/engine.js'
+import type { Owner, Restored, Write } from '../engine/entry.js'
+import type { Log, LogFailure } from '../log/log.js'
+import { CommitLoop, type CommitLoopHost, type Job } from './commit-loop.js'
 import { Notifier } from './notifier.js'
-import { Sequencer, type SequencerHost } from './sequencer.js'
-import type { RequestReport, StateStoreServerOptions } from './server-options.js'
-import type { InvokeResponse, StateStoreService } from './service.js'
-import { TopicRules } from './topic-rules.js'
+import { type InvokeResponse, type ParsedRequest, StateStoreService, type VolatileRule } from './service.js'
+import { isResponseTopic, type TopicRights, TopicRules } from './topic-rules.js'
 
-export type { RequestReport, StateStoreServerOptions } from './server-options.js'
+/** What happened to a request, for those who operate the store. */
+export interface RequestReport {
+  readonly clientId: string
+  readonly payload: Uint8Array
+  /** What the store answered, or `rejected` when it did not look at the request. */
+  readonly outcome: Reply['type'] | 'rejected'
+  /** Whether it is a write that came before: it was answered as it was then, and not done again. */
+  readonly repeated: boolean
+}
+
+/** How a store at a broker is to be, and what it tells. */
+export interface StateStoreServerOptions {
+  readonly engine: Engine<Client>
+  readonly log: Log
+  readonly clock: Clock
+  readonly dialect: Dialect
+  /** Which keys are not to outlive this start of the store; default none. */
+  readonly isVolatile?: VolatileRule | undefined
+  /**
+   * `registered`: to all that registered (as in the field); `subscribed`: only to those that subscribed to the topic,
+   * too.
+   */
+  readonly notifications: 'registered' | 'subscribed'
+  /** Runs a task when what the event loop has read is worked off; default the event loop's own, simulations have another. */
+  readonly afterIo?: ((task: () => void) => void) | undefined
+  /** How much later than due keys expire by themselves, ms, so that not all nodes see to it at once; default not at all. */
+  readonly reluctance?: (() => number) | undefined
+  /** What clients may do with other topics than the store's; default everything. */
+  readonly rights?: TopicRights | undefined
+  /** Takes a report of each request; default nobody. */
+  readonly requests$?: Subject<RequestReport> | undefined
+  /** To whose quota of keys a connection writes; default nobody's. */
+  ownerOf?(connection: Client): Owner | undefined
+  /**
+   * Takes the answer to a request, in place of the connection; `message` is what {@link StateStoreServer.take} was given, and
+   * the content has views of it.
+   */
+  answer?(connection: Client, message: Incoming, content: Content): void
+  /** Publishes to all subscribers of the topic, for responses that go elsewhere than to the requester. */
+  publish(message: Publish): void
+  /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
+  drifted(drift: number): void
+  /** The log takes entries no more, or takes them again. */
+  stored(failure: LogFailure | undefined): void
+  /** An error of the store itself. */
+  faulted(error: unknown): void
+  /** A client wanted a topic or filter that is not for it, whatever its rights. */
+  refused?(connection: Client, action: 'publish' | 'subscribe', topic: string): void
+  /** A request was refused as it would be more than there may be. */
+  exceeded?(connection: Client, message: Incoming): void
+}
 
 /** Counts since the start. */
 export interface Counters {
@@ -26,68 +71,45 @@ export interface Counters {
   notifications: number
 }
 
-/** What a request takes while it waits, besides its payload, bytes. */
-const OVERHEAD = 200
-
 /**
- * The state store at a broker: answers requests, tells watchers, deletes what expires. It knows connections and
- * messages but no broker. What changes records goes through a log, and is answered when it is there.
+ * The state store at a broker: takes requests to the commit loop, and sends what comes of them: answers to who asked,
+ * notifications to who watches. It knows connections and messages but no broker.
  */
-export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
+export class StateStoreServer implements CommitLoopHost {
   readonly counters: Counters = { requests: 0, errors: 0, notifications: 0 }
-  readonly service: StateStoreService<Client>
   readonly rules: TopicRules
-  readonly afterIo: StateStoreServerOptions['afterIo']
-  readonly #engine: Engine<Client>
-  readonly #reads: Sharing['reads'] | undefined
   readonly #options: StateStoreServerOptions
+  readonly #engine: Engine<Client>
+  readonly #service: StateStoreService<Client>
+  readonly #commits: CommitLoop
   readonly #notifier: Notifier
-  readonly #requests$: Subject<RequestReport>
-  readonly #driftWatch: DriftWatch
-  readonly #sequencer: Sequencer
-  readonly #expiry: Expiry
-  #stopped = false
-  #problem: LogFailure['problem'] | undefined
+  /** Whether all reads have to see what was committed at other nodes; `undefined` without any. */
+  readonly #reads: 'linearizable' | 'local' | undefined
+  readonly #requestHost: RequestHost
+  #isAdrift = false
 
-  constructor(
-    engine: Engine<Client>,
-    service: StateStoreService<Client>,
-    log: Log,
-    requests$: Subject<RequestReport>,
-    options: StateStoreServerOptions,
-  ) {
+  constructor(options: StateStoreServerOptions) {
+    const { engine, log, clock, afterIo, reluctance } = options
+    this.#options = options
     this.#engine = engine
     this.#reads = log.sharing?.reads
-    this.service = service
-    this.#requests$ = requests$
-    this.#options = options
-    this.afterIo = options.afterIo
+    this.#service = new StateStoreService(options)
     this.rules = new TopicRules(options.rights, (...what) => options.refused?.(...what))
-    this.#driftWatch = new DriftWatch(drift => options.drifted(drift))
     this.#notifier = new Notifier(options.dialect, options.notifications === 'subscribed')
-    this.#sequencer = new Sequencer(log, this)
-    const tick = (): void => this.#sequencer.tick()
-    this.#expiry = new Expiry(options.clock, () => engine.nextDeadline, tick, options.reluctance)
+    this.#commits = new CommitLoop({ log, engine, clock, afterIo, reluctance, host: this })
+    this.#requestHost = {
+      service: this.#service,
+      clock,
+      respond: (connection, message, response) => this.#respond(connection, message, response),
+    }
   }
 
   /** Takes a PUBLISH to the invoke topic that the rules let pass. Returns whether its answer may be waited for. */
   take(connection: Client, message: Incoming): boolean {
-    if (this.#stopped || message.responseTopic === undefined || message.correlationData === undefined) return false
-    const problem = this.#sequencer.full
-    if (problem !== undefined) {
-      this.respond(connection, message, this.service.failed({ problem }))
-      return false
-    }
-    const command = commandOf(message.payload)
-    const job = new RequestJob(this, connection, message, command)
-    const bytes = message.payload.length + OVERHEAD
-    if (command !== undefined && isWrite(command) && this.#mayWrite(connection, command, message)) {
-      const write = this.service.writeOf(message, command, connection.clientId, this.#options.ownerOf?.(connection))
-      return this.#sequencer.write(connection, write, bytes, job)
-    }
-    if (this.#expiry.due) this.#sequencer.tick(connection)
-    this.#sequencer.read(connection, bytes, job, this.#isConfirmed(command))
-    return false
+    if (message.responseTopic === undefined || message.correlationData === undefined) return false
+    const request = this.#service.parse(message, connection)
+    const isConfirmed = this.#isConfirmed(request)
+    return this.#commits.take(new RequestJob(connection, message, request, isConfirmed, this.#requestHost))
   }
 
   /** Forgets a connection and its registrations. */
@@ -98,93 +120,98 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
   /** Stores records of a dump and tells watchers. Rejects with {@link CommandError} or {@link LogFailure}. */
   restore(items: readonly Restored[], replace: boolean): Promise<Restoration> {
     return new Promise((resolve, reject) => {
-      const bytes = items.reduce((sum, { key, value }) => sum + key.length + value.length, 0)
-      const job = new LoadJob(changes => this.#notify(changes), resolve, reject)
-      this.#sequencer.write(this, { type: 'load', items, replace }, bytes, job)
+      this.#commits.take({
+        owner: this,
+        bytes: items.reduce((sum, { key, value }) => sum + key.length + value.length, 0),
+        command: { type: 'load', items, replace },
+        read: () => undefined,
+        applied: result => {
+          if (result.type !== 'loaded') return
+          this.changed(result.changes)
+          if ('changes' in result.outcome) resolve(result.outcome)
+          else reject(result.outcome)
+        },
+        failed: reject,
+      })
     })
   }
 
   /** Lets nothing expire of itself any more. */
   pause(): void {
-    this.#expiry.pause()
+    this.#commits.expiry.pause()
   }
 
   /** Lets expire what is due by now, and goes on. */
   resume(): void {
-    this.#expiry.resume()
+    this.#commits.expiry.resume()
   }
 
   /** Nothing is done or answered any more, last wills included. */
   stop(): void {
-    this.#stopped = true
-    this.pause()
-    this.#sequencer.stop()
+    this.#commits.stop()
   }
 
-  now(): number {
-    return this.#options.clock.now()
+  /** Hears whether the log takes entries, from who has it otherwise than by an entry. */
+  report(failure: LogFailure | undefined): void {
+    this.#commits.report(failure)
   }
 
-  schedule(delay: number, task: () => void): () => void {
-    return this.#options.clock.schedule(delay, task)
+  changed(changes: readonly Change[]): void {
+    for (const change of changes) {
+      this.counters.notifications += this.#notifier.notify(change, this.#engine.watchersOf(change.key))
+    }
   }
 
-  room(): Engine<Client>['room'] {
-    return this.#engine.room
+  applied(time: number): void {
+    const drift = this.#engine.drift(time)
+    if (drift > 0 === this.#isAdrift) return
+    this.#isAdrift = drift > 0
+    this.#options.drifted(drift)
   }
 
-  frees(command: EntryCommand): boolean {
-    return this.#engine.frees(command)
-  }
-
-  apply(entry: Entry, applier: Applier): void {
-    this.#engine.apply(entry, applier)
-    this.#driftWatch.look(this.#engine.drift(entry.time))
-  }
-
-  expired(changes: readonly Change[]): void {
-    this.#notify(changes)
-  }
-
-  settled(outcome: LogFailure | undefined): void {
-    // Of a log that nodes share they hear by itself.
-    const failure = this.#reads === undefined ? outcome : undefined
-    // A store that is being stopped says nothing of its disk.
-    if (failure?.problem === 'closed') return
-    const changed = failure?.problem !== this.#problem
-    this.#problem = failure?.problem
-    if (changed) this.#options.stored(failure)
-    this.#expiry.changed(this.#problem)
+  stored(failure: LogFailure | undefined): void {
+    this.#options.stored(failure)
   }
 
   faulted(error: unknown): void {
     this.#options.faulted(error)
   }
 
-  /** Sends a response, and tells watchers what changed. */
-  respond(connection: Client, message: Incoming, response: InvokeResponse): void {
-    // A last will is published when its connection is gone: it may change keys, but cannot be notified.
-    if (!connection.open) this.#engine.watchers.drop(connection)
-    const { reply, work, repeated = false } = response
-    this.#report(connection, message, reply, repeated)
-    const globs = this.#engine.globWorkOf(response.changes)
-    if (work !== undefined || globs > 0) connection.account?.worked((work ?? 0) + globs)
-    this.#answer(connection, message, response)
-    this.#notify(response.changes)
-  }
-
   /**
    * Whether a read has to see what was committed at other nodes. Who begins to watch may come from another one: what it was
    * told there must not be undone here.
    */
-  #isConfirmed(command: Command | undefined): boolean {
-    if (this.#reads === undefined || command === undefined) return false
-    return this.#reads === 'linearizable' || command.verb === 'KEYNOTIFY' || command.verb === 'GLOBNOTIFY'
+  #isConfirmed(request: ParsedRequest): boolean {
+    if (this.#reads === undefined || request.type !== 'read') return false
+    const { verb } = request.command
+    return this.#reads === 'linearizable' || verb === 'KEYNOTIFY' || verb === 'GLOBNOTIFY'
   }
 
-  /** What is refused anyhow need not be kept. */
-  #mayWrite(connection: Client, command: Command, message: Incoming): boolean {
-    return this.service.refuse(message) === undefined && this.#engine.allows(connection, command)
+  /** Sends a response, and tells watchers what changed. */
+  #respond(connection: Client, message: Incoming, response: InvokeResponse): void {
+    // A last will is published when its connection is gone: it may change keys, but cannot be notified.
+    if (!connection.open) this.#engine.watchers.drop(connection)
+    const { work, changes } = response
+    this.#report(connection, message, response)
+    const globs = this.#engine.globWorkOf(changes)
+    if (work !== undefined || globs > 0) connection.account?.worked((work ?? 0) + globs)
+    this.#answer(connection, message, response)
+    this.changed(changes)
+  }
+
+  #report(connection: Client, message: Incoming, { reply, repeated }: InvokeResponse): void {
+    this.counters.requests++
+    if (reply === undefined || reply.type === 'error') {
+      this.counters.errors++
+      if (reply?.code === 'quota-exceeded') this.#options.exceeded?.(connection, message)
+    }
+    if (!this.#options.requests$?.observed) return
+    this.#options.requests$.next({
+      clientId: connection.clientId,
+      payload: message.payload,
+      outcome: reply?.type ?? 'rejected',
+      repeated: repeated === true,
+    })
   }
 
   #answer(connection: Client, message: Incoming, response: InvokeResponse): void {
@@ -197,38 +224,66 @@ export class StateStoreServer implements RequestHost<Incoming>, SequencerHost {
       userProperties: response.userProperties,
       commonProperties: response.commonProperties,
     }
-    if (!this.#options.answer && connection.subscribes(responseTopic)) {
-      connection.deliver(responseTopic, content)
-      return
-    }
     if (this.#options.answer) this.#options.answer(connection, message, content)
+    else if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
     // No other client is to have it if the client itself does not want it.
     else if (!isResponseTopic(responseTopic)) {
       // With the answer, which may have to wait, all that was read with the request would be kept.
       this.#options.publish({ topic: responseTopic, ...content, correlationData: new Uint8Array(correlationData) })
     }
   }
+}
 
-  #notify(changes: readonly Change[]): void {
-    for (const change of changes) {
-      this.counters.notifications += this.#notifier.notify(change, this.#engine.watchersOf(change.key))
-    }
+/** What a request takes while it waits, besides its payload, bytes. */
+const OVERHEAD = 200
+
+/** What requests are answered with. */
+interface RequestHost {
+  readonly service: StateStoreService<Client>
+  readonly clock: Clock
+  respond(connection: Client, message: Incoming, response: InvokeResponse): void
+}
+
+/** A request of a connection. */
+class RequestJob implements Job {
+  readonly owner: Client
+  readonly isConfirmed: boolean
+  readonly #message: Incoming
+  readonly #request: ParsedRequest
+  readonly #host: RequestHost
+
+  constructor(owner: Client, message: Incoming, request: ParsedRequest, isConfirmed: boolean, host: RequestHost) {
+    this.owner = owner
+    this.isConfirmed = isConfirmed
+    this.#message = message
+    this.#request = request
+    this.#host = host
   }
 
-  #refused(connection: Client, message: Incoming, reply: Extract<Reply, { type: 'error' }> | undefined): void {
-    this.counters.errors++
-    if (reply?.code === 'quota-exceeded') this.#options.exceeded?.(connection, message)
+  get bytes(): number {
+    return this.#message.payload.length + OVERHEAD
   }
 
-  #report(connection: Client, message: Incoming, reply: Reply | undefined, repeated: boolean): void {
-    this.counters.requests++
-    if (reply === undefined || reply.type === 'error') this.#refused(connection, message, reply)
-    if (!this.#requests$.observed) return
-    this.#requests$.next({
-      clientId: connection.clientId,
-      payload: message.payload,
-      outcome: reply?.type ?? 'rejected',
-      repeated,
-    })
+  get command(): Write | undefined {
+    return this.#request.type === 'write' ? this.#request : undefined
+  }
+
+  read(): void {
+    const { service, clock } = this.#host
+    if (this.#request.type === 'rejected') this.#respond(this.#request.response)
+    if (this.#request.type === 'read') this.#respond(service.ask(this.#request, this.owner, clock.now()))
+  }
+
+  applied(result: Applied): void {
+    if (result.type === 'answered') this.#respond(this.#host.service.respond(result.answer))
+  }
+
+  failed(failure: LogFailure): void {
+    // No answer says that its outcome is unknown.
+    if (failure.problem !== 'unknown') this.#respond(this.#host.service.failed(failure))
+  }
+
+  #respond(response: InvokeResponse): void {
+    this.#host.respond(this.owner, this.#message, response)
   }
 }

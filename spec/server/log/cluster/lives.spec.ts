@@ -132,7 +132,7 @@ describe('a node whose state differs', () => {
     const { node: a } = world.open('a')
     const { node: b } = world.open('b')
     // One that errs.
-    b.engine.apply(entryOf(write('SET', 'x', '1')), { expired: () => 0, answered: () => 0, loaded: () => 0 })
+    b.engine.replay(entryOf(write('SET', 'x', '1')))
     world.clock.advance(10_000)
     expect([a.failures, b.failures].flat()).toMatchObject([{ code: 'diverged' }])
   })

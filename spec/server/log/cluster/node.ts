@@ -1,5 +1,5 @@
 import type { Clock } from '../../../../src/core/util/clock.js'
-import type { Applier, Change } from '../../../../src/server/engine/answer.js'
+import type { Change } from '../../../../src/server/engine/answer.js'
 import type { Entry } from '../../../../src/server/engine/entry.js'
 import { type OpenedNode, openNode } from '../../../../src/server/log/cluster/open.js'
 import type { Availability } from '../../../../src/server/log/cluster/pulse.js'
@@ -20,13 +20,6 @@ export class TestNode implements LogEvents {
   outruns = 0
   error: unknown
   opened: OpenedNode<never> | undefined
-  readonly #applier: Applier = {
-    expired: changes => this.changes.push(...changes),
-    answered: (_, { changes }) => this.changes.push(...changes),
-    loaded: (_, outcome) => {
-      if ('changes' in outcome) this.changes.push(...outcome.changes)
-    },
-  }
   readonly #subscription
 
   constructor(stream: Stream, clock: Clock, settings: LogSettings, life: () => string) {
@@ -89,11 +82,11 @@ export class TestNode implements LogEvents {
     const { engine, log } = opened
     log.listen({
       committed: entry => {
-        engine.apply(entry, this.#applier)
+        for (const { changes } of engine.apply(entry)) this.changes.push(...changes)
         this.committed.push(entry)
       },
       foreign: entry => {
-        engine.apply(entry, this.#applier)
+        for (const { changes } of engine.apply(entry)) this.changes.push(...changes)
         this.foreign.push(entry)
       },
       rejected: (entry, failure) => this.rejected.push({ entry, failure }),

@@ -13,7 +13,6 @@ import { MemoryDisk } from './memory-disk.js'
 import { pictureOf, slowly } from './run.js'
 import { TightDisk } from './tight-disk.js'
 
-const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 const VALUE = 'v'.repeat(100)
 
 function write(words: string[], volatile?: true): EntryCommand {
@@ -38,12 +37,12 @@ class Opened {
     this.troubles = troubles
     opened.log.listen({
       committed: entry => {
-        opened.engine.apply(entry, SILENT)
+        opened.engine.replay(entry)
         this.#settle(undefined)
       },
       rejected: (_, failure) => this.#settle(failure),
       foreign: entry => {
-        opened.engine.apply(entry, SILENT)
+        opened.engine.replay(entry)
         this.foreign.push(entry)
       },
     })
@@ -171,7 +170,7 @@ describe('A key that is written over and over', () => {
     for (let i = 0; i < 200; i++) {
       await new Promise<void>((resolve, reject) => {
         const committed = (entry: Entry): void => {
-          engine.apply(entry, SILENT)
+          engine.replay(entry)
           resolve()
         }
         log.listen({ committed, rejected: (_, failure) => reject(failure) })

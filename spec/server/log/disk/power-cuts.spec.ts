@@ -13,7 +13,6 @@ import { pictureOf, Run, slowly } from './run.js'
 
 /** So that a few entries are worth a new state. */
 const SMALL = 400
-const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 
 /** One process of a store, and how it ends. */
 interface Life {
@@ -43,7 +42,7 @@ const readBack = async (disk: MemoryDisk): Promise<Engine<never>> => (await reco
 /** How a state is with another entry. */
 function withEntry(engine: Engine<never>, entry: Entry): string {
   const copy = new Engine<never>({}, engine.capture())
-  copy.apply(entry, SILENT)
+  copy.replay(entry)
   return pictureOf(copy)
 }
 

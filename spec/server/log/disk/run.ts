@@ -7,8 +7,6 @@ import type { LogFailure } from '../../../../src/server/log/log.js'
 import { encodeState } from '../../../../src/server/log/state-codec.js'
 import { START } from '../../../support/manual-clock.js'
 
-const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
-
 /** A few entries, so that there is a rest of it, and often too little. */
 const AHEAD = 300
 /** A disk of which no flush is quick. */
@@ -41,7 +39,7 @@ export class Run {
     this.#append = entry => log.append(entry)
     log.listen({
       committed: entry => {
-        engine.apply(entry, SILENT)
+        engine.replay(entry)
         this.pictures.push(pictureOf(engine))
         this.#done()
       },

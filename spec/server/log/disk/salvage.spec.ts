@@ -183,9 +183,7 @@ describe('A snapshot with damage', () => {
   const KEYS = 3_000
   const snapshot = async (): Promise<{ disk: MemoryDisk; name: string; bytes: Uint8Array }> => {
     const engine = new Engine<never>()
-    const silent = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
-    for (let i = 0; i < KEYS; i++)
-      engine.apply({ ...entryOf(['SET', `k${i}`, 'v'.repeat(200)]), maxKeys: KEYS }, silent)
+    for (let i = 0; i < KEYS; i++) engine.replay({ ...entryOf(['SET', `k${i}`, 'v'.repeat(200)]), maxKeys: KEYS })
     const disk = new MemoryDisk()
     await createLog(disk, engine.capture(), 7)
     const [name, bytes] = [...disk.contents].find(([name]) => name.startsWith('state')) ?? expect.fail('no snapshot')

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../../../src/server/engine/entry.js'
+import { systemClock } from '../../../../src/core/util/clock.js'
 import { writeCommandOf } from '../../../../src/server/engine/entry.js'
 import { openLog } from '../../../../src/server/log/disk/open.js'
-import type { Job } from '../../../../src/server/service/batch.js'
-import { Sequencer } from '../../../../src/server/service/sequencer.js'
+import { CommitLoop } from '../../../../src/server/service/commit-loop.js'
 import { START } from '../../../support/manual-clock.js'
 import { resp3 } from '../../../support/words.js'
 import { MemoryDisk } from './memory-disk.js'
@@ -22,29 +21,24 @@ describe.each([
     const sizes = { worthReplacing: 300, ahead: 100 }
     const disk = new MemoryDisk()
     const { engine, log } = await openLog<never>(disk, { now: () => START, monotonic: clock(), troubled, sizes })
-    const sequencer = new Sequencer(log, {
-      now: () => START,
-      schedule: (delay, task) => {
-        const timer = setTimeout(task, delay)
-        return () => clearTimeout(timer)
-      },
-      room: () => engine.room,
-      apply: (entry: Entry, applier) => engine.apply(entry, applier),
-      expired: () => undefined,
-      settled: () => undefined,
-      faulted: troubled,
+    const loop = new CommitLoop({
+      log,
+      engine,
+      clock: { ...systemClock, now: () => START },
+      host: { changed: () => undefined, applied: () => undefined, stored: () => undefined, faulted: troubled },
     })
     const set = async (owner: object, key: string): Promise<void> =>
       new Promise((resolve, reject) => {
         const payload = new Uint8Array(resp3(['SET', key, 'v']))
         const command = writeCommandOf(payload) ?? expect.fail('no write')
-        const job: Job = { read: reject, loaded: reject, failed: reject, answered: () => resolve() }
-        sequencer.write(
+        loop.take({
           owner,
-          { type: 'write', payload, command, timestamp: `${START}:0:w`, origin: undefined },
-          100,
-          job,
-        )
+          bytes: 100,
+          command: { type: 'write', payload, command, timestamp: `${START}:0:w`, origin: undefined },
+          read: reject,
+          failed: reject,
+          applied: () => resolve(),
+        })
       })
     const lane = async (name: string): Promise<void> => {
       const owner = {}

@@ -1,5 +1,5 @@
 import type { Hlc } from '../../../core/hlc/hlc.js'
-import type { Answer, Applier, Change, Restoration } from '../../engine/answer.js'
+import type { Answer, Applied, Change } from '../../engine/answer.js'
 
 /** So many positions back it is known; a node that lags behind further is compared by its next entry. */
 const REMEMBERED = 4096
@@ -13,11 +13,10 @@ const LOOKED_AT = 16
  * have come to the same state. It sees what engines made of entries, so that one that errs is found out though the entries
  * are the same.
  */
-export class Digest implements Applier {
+export class Digest {
   readonly #positions = new Float64Array(REMEMBERED).fill(-1)
   readonly #values = new Uint32Array(REMEMBERED)
   #value: number
-  #applier: Applier | undefined
 
   constructor(value: number = BASIS, position = 0) {
     this.#value = value
@@ -29,10 +28,14 @@ export class Digest implements Applier {
     return this.#value
   }
 
-  /** An applier that sees what comes of the next entry, and passes it on. */
-  readonly seeing = (applier: Applier): Applier => {
-    this.#applier = applier
-    return this
+  /** Takes in what came of an entry. */
+  see(result: Applied): void {
+    if (result.type === 'answered') this.#answer(result.answer)
+    this.#changes(result.changes)
+    if (result.type !== 'loaded') return
+    const { outcome } = result
+    if ('changes' in outcome) this.#number(outcome.versionsKept)
+    else this.#text(outcome.code)
   }
 
   /** What it was at a position, if that is not too long ago. */
@@ -48,26 +51,10 @@ export class Digest implements Applier {
     this.#remember(position)
   }
 
-  expired(changes: readonly Change[]): void {
-    this.#changes(changes)
-    this.#applier?.expired(changes)
-  }
-
-  answered(index: number, answer: Answer): void {
-    const { reply, version, changes } = answer
+  #answer({ reply, version }: Answer): void {
     this.#text(reply.type === 'error' ? reply.code : reply.type)
     if (reply.type === 'count') this.#mix(reply.count)
     if (version !== undefined) this.#version(version)
-    this.#changes(changes)
-    this.#applier?.answered(index, answer)
-  }
-
-  loaded(index: number, outcome: Restoration | Parameters<Applier['loaded']>[1]): void {
-    if ('changes' in outcome) {
-      this.#changes(outcome.changes)
-      this.#number(outcome.versionsKept)
-    } else this.#text(outcome.code)
-    this.#applier?.loaded(index, outcome)
   }
 
   #remember(position: number): void {

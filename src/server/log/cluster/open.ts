@@ -35,7 +35,6 @@ export interface OpenNodeOptions<C> {
   readonly silence?: number | undefined
 }
 
-const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 /** A stream that is trimmed again and again before a snapshot is read is given up. */
 const MOST_TRIES = 10
 /** What did not answer, or is damaged, is asked for again after this, ms. */
@@ -97,7 +96,7 @@ class Opening<C> {
 
   #load(): void {
     const make = (replica: Replica): Engine<C> =>
-      new Engine<C>({ ...this.#options.bounds, witness: applier => replica.digest.seeing(applier) })
+      new Engine<C>({ ...this.#options.bounds, witness: result => replica.digest.see(result) })
     this.#loading = loadNewest(this.#stream, this.#options.settings, make, () => this.#alive()).subscribe({
       next: loaded => this.#follow(loaded),
       error: error => this.#notLoaded(error),
@@ -128,7 +127,7 @@ class Opening<C> {
       newLife,
       clients,
       capture: () => engine.capture(),
-      apply: entry => engine.apply(entry, SILENT),
+      apply: entry => engine.replay(entry),
       available: (availability, cause) => {
         if (this.#phase === 'open') events.available(availability, cause)
       },

@@ -174,12 +174,11 @@ async function markFile(files: Files, position: number): Promise<OpenFile> {
 
 /** Has the start logged and applied; returns why not when the disk is full. Rejects with any other failure. */
 function begin<C>(engine: Engine<C>, log: DiskLog, now: number): Promise<LogFailure | undefined> {
-  const silent = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
   const entry: Entry = { time: now, ...engine.room, commands: [{ type: 'start' }] }
   return new Promise((resolve, reject) => {
     log.listen({
       committed: () => {
-        engine.apply(entry, silent)
+        engine.replay(entry)
         resolve(undefined)
       },
       rejected: (_, failure) => {

@@ -70,7 +70,6 @@ export interface Recovered<C> {
 
 /** A disk of its own has this. */
 const LOST = 'lost+found'
-const SILENT = { expired: () => undefined, answered: () => undefined, loaded: () => undefined }
 
 /** Whether a directory has nothing in it, or nothing but the beginnings of a store. */
 export const isFresh = (names: readonly string[]): boolean =>
@@ -257,7 +256,7 @@ class Reading {
       if (entry === undefined) break
       position++
       // One that lies behind another log is not to be there at all.
-      if (from === applied) engine.apply(entryOf(name, entry), SILENT)
+      if (from === applied) engine.replay(entryOf(name, entry))
       this.#tell(entry.length)
     }
     const { at, last, size } = source

@@ -1,5 +1,4 @@
 import { toBinaryString } from '../../../core/util/bytes.js'
-import type { Applier } from '../../engine/answer.js'
 import { Engine } from '../../engine/engine.js'
 import type { Entry, EntryCommand, Load, Origin, Write } from '../../engine/entry.js'
 import type { State, StateRecord, StateTaker } from '../../engine/state.js'
@@ -48,7 +47,7 @@ export class Replay {
   /** Applies an entry; returns those of its writes that were left out. */
   apply(entry: Entry): readonly DependentWrite[] {
     if (!this.#hasGap) {
-      this.engine.apply(entry, SILENT)
+      this.engine.replay(entry)
       return []
     }
     const leftOut: DependentWrite[] = []
@@ -56,7 +55,7 @@ export class Replay {
     const bounds = { maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY }
     for (const command of entry.commands) {
       const one = (command: EntryCommand): Entry => ({ time: entry.time, ...bounds, commands: [command] })
-      if (command.type === 'start') this.engine.apply(one(command), SILENT)
+      if (command.type === 'start') this.engine.replay(one(command))
       else if (command.type === 'load') this.#load(one(command), command)
       else {
         const why = this.#dependence(command)
@@ -88,19 +87,16 @@ export class Replay {
 
   #write(entry: Entry, { command, origin }: Write): void {
     const id = toBinaryString(command.key)
-    this.engine.apply(entry, {
-      ...SILENT,
-      answered: (_, { reply }) => {
-        if (reply.type === 'error') return
-        this.#certain?.add(id)
-        this.#renewed.add(id)
-      },
-    })
+    for (const result of this.engine.apply(entry)) {
+      if (result.type !== 'answered' || result.answer.reply.type === 'error') continue
+      this.#certain?.add(id)
+      this.#renewed.add(id)
+    }
     if (origin !== undefined) this.#seen.add(nameOf(origin))
   }
 
   #load(entry: Entry, { items, replace }: Load): void {
-    this.engine.apply(entry, SILENT)
+    this.engine.replay(entry)
     if (replace) this.#certain = undefined
     for (const { key } of items) {
       const id = toBinaryString(key)
@@ -108,12 +104,6 @@ export class Replay {
       this.#renewed.add(id)
     }
   }
-}
-
-const SILENT: Applier = {
-  expired: () => undefined,
-  answered: () => undefined,
-  loaded: () => undefined,
 }
 
 const nameOf = ({ clientId, correlationData }: Origin): string => `${clientId}\0${toBinaryString(correlationData)}`

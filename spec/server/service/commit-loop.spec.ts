@@ -1,16 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import type { Job } from '../../../src/server/service/batch.js'
-import { command, FULL, openSequencer } from './open-sequencer.js'
+import { command, openCommitLoop } from './open-commit-loop.js'
 
 describe('the order of requests', () => {
   it('a read is answered at once when no write of its connection waits', () => {
-    const { read, answers } = openSequencer()
+    const { read, answers } = openCommitLoop()
     read({}, '1')
     expect(answers()).toEqual(['read 1'])
   })
 
   it('a read does not wait for the writes of other connections', async () => {
-    const { read, write, answers, endOfTurn } = openSequencer()
+    const { read, write, answers, endOfTurn } = openCommitLoop()
     write({}, '1')
     await endOfTurn()
     read({}, '2')
@@ -18,7 +17,7 @@ describe('the order of requests', () => {
   })
 
   it('requests of one connection are answered in their order within an entry', async () => {
-    const { read, write, log, answers, endOfTurn } = openSequencer()
+    const { read, write, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
     write(alice, '1')
     read(alice, '2')
@@ -30,7 +29,7 @@ describe('the order of requests', () => {
   })
 
   it('requests of one connection are answered in their order across entries', async () => {
-    const { read, write, log, answers, endOfTurn } = openSequencer()
+    const { read, write, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
     write(alice, '1')
     await endOfTurn()
@@ -44,7 +43,7 @@ describe('the order of requests', () => {
   })
 
   it('a read is answered at once again when all writes of its connection were answered', async () => {
-    const { read, write, log, answers, endOfTurn } = openSequencer()
+    const { read, write, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
     write(alice, '1')
     await endOfTurn()
@@ -56,50 +55,50 @@ describe('the order of requests', () => {
 
 describe('entries that the log rejects', () => {
   it('a write fails with the problem of the log that rejects it', async () => {
-    const { write, log, answers, endOfTurn } = openSequencer()
+    const { write, log, answers, endOfTurn } = openCommitLoop()
     write({}, '1')
     await endOfTurn()
-    log.refuse(FULL)
+    log.reject('full')
     expect(answers()).toEqual(['full 1'])
   })
 
   it('a read behind a rejected write is answered', async () => {
-    const { read, write, log, answers, endOfTurn } = openSequencer()
+    const { read, write, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
     write(alice, '1')
     read(alice, '2')
     await endOfTurn()
-    log.refuse(FULL)
+    log.reject('full')
     expect(answers()).toEqual(['full 1', 'read 2'])
   })
 
   it('writes that came after a rejected entry are logged', async () => {
-    const { write, log, answers, endOfTurn } = openSequencer()
+    const { write, log, answers, endOfTurn } = openCommitLoop()
     write({}, '1')
     await endOfTurn()
     write({}, '2')
-    log.refuse(FULL)
+    log.reject('full')
     log.commit()
     expect(answers()).toEqual(['full 1', 'wrote 2'])
   })
 
   it('a full log is asked once more for the writes that free room, without the others', async () => {
-    const { write, log, answers, endOfTurn } = openSequencer()
+    const { write, log, answers, endOfTurn } = openCommitLoop()
     for (const name of ['a', 'free b', 'c']) write({}, name)
     await endOfTurn()
-    log.refuse(FULL)
+    log.reject('full')
     expect(answers()).toEqual(['full a', 'full c'])
     expect(log.entries.map(({ commands }) => commands)).toEqual([[command('free b')]])
   })
 
   it('reads behind a write that frees room wait for its second attempt', async () => {
-    const { read, write, log, answers, endOfTurn } = openSequencer()
+    const { read, write, log, answers, endOfTurn } = openCommitLoop()
     const bob = {}
     write({}, 'a')
     write(bob, 'free b')
     read(bob, 'after b')
     await endOfTurn()
-    log.refuse(FULL)
+    log.reject('full')
     read(bob, 'later')
     expect(answers()).toEqual(['full a'])
     log.commit()
@@ -107,10 +106,10 @@ describe('entries that the log rejects', () => {
   })
 
   it('a write that frees room fails when its second attempt is rejected', async () => {
-    const { write, log, answers, endOfTurn } = openSequencer()
+    const { write, log, answers, endOfTurn } = openCommitLoop()
     write({}, 'free a')
     await endOfTurn()
-    for (let attempt = 1; attempt <= 2; attempt++) log.refuse(FULL)
+    for (let attempt = 1; attempt <= 2; attempt++) log.reject('full')
     expect(answers()).toEqual(['full free a'])
     expect(log.entries).toEqual([])
   })
@@ -120,15 +119,14 @@ describe('an error raised by a job', () => {
   const FAULT = new Error('ours')
 
   async function openWithFault() {
-    const opened = openSequencer()
-    const { sequencer, job, write, log, endOfTurn } = opened
-    const failing: Job = {
-      ...job('1'),
-      answered: () => {
+    const opened = openCommitLoop()
+    const { loop, writeJob, write, log, endOfTurn } = opened
+    loop.take({
+      ...writeJob({}, '1'),
+      applied: () => {
         throw FAULT
       },
-    }
-    sequencer.write({}, command('1'), 1, failing)
+    })
     write({}, '2')
     await endOfTurn()
     log.commit()
@@ -148,16 +146,16 @@ describe('an error raised by a job', () => {
 
 describe('a tick, which logs the time', () => {
   it('ticks of one turn are logged as one entry without commands', async () => {
-    const { sequencer, sizes, endOfTurn } = openSequencer()
-    for (let times = 0; times < 2; times++) sequencer.tick({})
+    const { loop, sizes, endOfTurn } = openCommitLoop()
+    for (let times = 0; times < 2; times++) loop.tick({})
     await endOfTurn()
     expect(sizes()).toEqual([0])
   })
 
   it('a read waits for the tick of its connection', async () => {
-    const { sequencer, read, log, answers, endOfTurn } = openSequencer()
+    const { loop, read, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
-    sequencer.tick(alice)
+    loop.tick(alice)
     read(alice, '1')
     await endOfTurn()
     expect(answers()).toEqual([])
@@ -166,9 +164,9 @@ describe('a tick, which logs the time', () => {
   })
 
   it('keys expire before the reads and writes that came with a tick', async () => {
-    const { sequencer, read, write, log, outcomes, endOfTurn } = openSequencer()
+    const { loop, read, write, log, outcomes, endOfTurn } = openCommitLoop()
     const alice = {}
-    sequencer.tick(alice)
+    loop.tick(alice)
     read(alice, '1')
     write(alice, '2')
     await endOfTurn()
@@ -177,9 +175,9 @@ describe('a tick, which logs the time', () => {
   })
 
   it('each request in the entry of a tick gets its own reply, in its order', async () => {
-    const { sequencer, read, write, log, answers, endOfTurn } = openSequencer()
+    const { loop, read, write, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
-    sequencer.tick(alice)
+    loop.tick(alice)
     read(alice, '1')
     write(alice, '2')
     write({}, '3')
@@ -190,11 +188,11 @@ describe('a tick, which logs the time', () => {
   })
 })
 
-it('a stopped sequencer applies and answers nothing', async () => {
-  const { sequencer, write, log, outcomes, endOfTurn } = openSequencer()
+it('what waits in a commit loop that is stopped is neither applied nor answered', async () => {
+  const { loop, write, log, outcomes, endOfTurn } = openCommitLoop()
   write({}, '1')
   await endOfTurn()
-  sequencer.stop()
+  loop.stop()
   log.commit()
   expect(outcomes).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isOwnStoreTopic } from '../../../src/server/service/access.js'
+import { isOwnStoreTopic } from '../../../src/server/service/topic-rules.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 import { INVOKE_TOPIC, notificationTopicOf, RESERVED, responseTopicOf } from '../../support/topics.js'

@@ -1,0 +1,109 @@
+import { displayText, utf8 } from '../../../src/core/util/bytes.js'
+import type { Applied, Change } from '../../../src/server/engine/answer.js'
+import type { Entry, EntryCommand } from '../../../src/server/engine/entry.js'
+import { type Log, LogFailure, type LogListener, type Sharing } from '../../../src/server/log/log.js'
+import { CommitLoop, type Job } from '../../../src/server/service/commit-loop.js'
+import { ManualClock } from '../../support/manual-clock.js'
+
+/** A log that commits or rejects its oldest entry when a spec says so. */
+class SlowLog implements Log {
+  readonly immediate = false
+  readonly entries: Entry[] = []
+  pause = 0
+  sharing: Sharing | undefined
+  /** Why new entries are rejected as they are appended, if so. */
+  rejectsNew: LogFailure['problem'] | undefined
+  listener: LogListener | undefined
+
+  listen(listener: LogListener): void {
+    this.listener = listener
+  }
+
+  append(entry: Entry): void {
+    if (this.rejectsNew === undefined) this.entries.push(entry)
+    else this.listener?.rejected(entry, new LogFailure(this.rejectsNew, 'for the test'))
+  }
+
+  commit(): void {
+    const entry = this.entries.shift()
+    if (entry) this.listener?.committed(entry)
+  }
+
+  reject(problem: LogFailure['problem']): void {
+    const entry = this.entries.shift()
+    if (entry) this.listener?.rejected(entry, new LogFailure(problem, 'for the test'))
+  }
+
+  async close(): Promise<void> {}
+}
+
+export const command = (name: string): EntryCommand => ({
+  type: 'write',
+  payload: utf8(name),
+  command: { verb: 'DEL', key: utf8(name) },
+  origin: undefined,
+})
+
+const changeOf = (name: string): Change => ({
+  key: utf8(name),
+  notification: { op: 'delete' },
+  version: { wallClock: 1, counter: 0 } as Change['version'],
+})
+
+/** A commit loop whose log commits when a spec says so; a write whose name begins with `free` frees room. */
+export function openCommitLoop() {
+  const log = new SlowLog()
+  const clock = new ManualClock()
+  const outcomes: string[] = []
+  const faults: unknown[] = []
+  function* apply({ commands }: Entry): Generator<Applied, void> {
+    outcomes.push(`applied ${commands.length}`)
+    for (const index of commands.keys()) {
+      const changes = [changeOf(String(index))]
+      yield { type: 'answered', changes, answer: { reply: { type: 'ok' }, version: undefined, changes } }
+    }
+  }
+  const loop = new CommitLoop({
+    log,
+    clock,
+    engine: {
+      apply,
+      replay: ({ commands }) => void outcomes.push(`applied ${commands.length}`),
+      room: { maxKeys: 1, maxBytes: 2 },
+      frees: each => each.type === 'write' && displayText(each.payload).startsWith('free'),
+      nextDeadline: undefined,
+    },
+    host: {
+      changed: changes => void outcomes.push(`changed ${changes.length}`),
+      applied: () => undefined,
+      stored: () => undefined,
+      faulted: error => void faults.push(error),
+    },
+  })
+  const job = (owner: object, name: string): Job => ({
+    owner,
+    bytes: 1,
+    read: () => void outcomes.push(`read ${name}`),
+    applied: () => void outcomes.push(`wrote ${name}`),
+    failed: ({ problem }) => void outcomes.push(`${problem} ${name}`),
+  })
+  const writeJob = (owner: object, name: string): Job => ({ ...job(owner, name), command: command(name) })
+  return {
+    log,
+    clock,
+    faults,
+    loop,
+    writeJob,
+    write: (owner: object, name: string): boolean => loop.take(writeJob(owner, name)),
+    read: (owner: object, name: string): void => void loop.take(job(owner, name)),
+    /** A read that has to see what was committed at other nodes. */
+    confirm: (owner: object, name: string): void => void loop.take({ ...job(owner, name), isConfirmed: true }),
+    /** Everything that happened to jobs, in its order. */
+    outcomes,
+    /** What happened to jobs, without that an entry was applied. */
+    answers: (): readonly string[] => outcomes.filter(outcome => !/^(applied|changed)/.test(outcome)),
+    /** How many commands each entry has that is on its way. */
+    sizes: (): readonly number[] => log.entries.map(({ commands }) => commands.length),
+    endOfTurn: async (): Promise<void> => new Promise(resolve => setImmediate(resolve)),
+  }
+}
