@@ -49,8 +49,8 @@ const APART: readonly (readonly [importer: RegExp, imported: RegExp, reason: str
 
 /** Packages and the only places that may import them; types are free where they are part of the public API. */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
-  mqtt: /^client\/session\/(open-session|reason-words)\.ts$/,
-  react: /^client\/react\/use-[\w-]+\.ts$/,
+  mqtt: /^client\/session\/(open-session|reasons)\.ts$/,
+  react: /^client\/react\/(use-[\w-]+|writable)\.ts$/,
   '@nats-io/transport-node': /^server\/log\/jetstream\/packages\.ts$/,
   '@nats-io/jetstream': /^server\/log\/jetstream\/packages\.ts$/,
   '@nats-io/obj': /^server\/log\/jetstream\/packages\.ts$/,

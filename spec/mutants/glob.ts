@@ -79,7 +79,7 @@ export const glob: Mutants = {
       becomes: 'return { compareTo: () => -1 }',
     },
   },
-  'src/client/matching/glob-stops.ts': {
+  'src/client/matching/globs.ts': {
     'an unanswered STOP is sent again': {
       seed: 37,
       code: 'if (this.#isOver || isLasting(error) || attempt === MOST_STOPS) return throwError(() => error)',

@@ -32,7 +32,7 @@ export const optimistic: Mutants = {
       also: [{ code: 'ahead: truth.ahead || next.steps > truth.steps', becomes: 'ahead: false' }],
     },
   },
-  'src/client/optimistic/aftermath.ts': {
+  'src/client/optimistic/course.ts': {
     'an unknown outcome does not count as written': { seed: 33, code: HAS_CHANGED, becomes: "return 'written'" },
     'an unknown outcome does not count as not written': {
       seed: 33,
@@ -45,7 +45,7 @@ export const optimistic: Mutants = {
       becomes: `if (isOver) return undefined\n  ${HAS_CHANGED}`,
     },
   },
-  'src/client/optimistic/condition.ts': {
+  'src/client/optimistic/sender.ts': {
     'a write is conditional on what its user saw': {
       seed: 13,
       code: 'condition: conditionFor(upon, text)',

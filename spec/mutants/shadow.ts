@@ -18,14 +18,14 @@ export const shadow: Mutants = {
       becomes: '(changed && new Set(Array.from(changed).slice(0, 1)))?.has(name)',
     },
   },
-  'src/client/optimistic/condition.ts': {
+  'src/client/optimistic/sender.ts': {
     'a write is conditional on what it is based on': {
       seed: 6,
       code: 'condition: conditionFor(upon, text)',
       becomes: 'condition: undefined',
     },
   },
-  'src/client/shadow/follow.ts': {
+  'src/client/shadow/index.ts': {
     'a device applies one delta at a time': {
       seed: 6,
       code: 'if (isBusy || delta === undefined || subscriber.closed) return',

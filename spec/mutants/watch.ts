@@ -68,7 +68,7 @@ export const watch: Mutants = {
     void (reasonCodes => {`,
     },
   },
-  'src/client/session/subscriber.ts': {
+  'src/client/connect/subscribing.ts': {
     'every connection has a new subscription identifier': {
       seed: 1265,
       code: 'return this.#last',

@@ -1,4 +1,4 @@
-import { Addresses } from '../../src/client/session/addresses.js'
+import { Addresses } from '../../src/client/session/route.js'
 import type { MqttSession, OutboundRequest, SessionListener } from '../../src/client/session/session.js'
 import { PROPERTY } from '../../src/core/protocol/properties.js'
 import { ConnectionLostError, ConnectionRefusedError, type RequestRejectedError } from '../../src/core/util/errors.js'

@@ -2,12 +2,9 @@ import { map, type OperatorFunction } from 'rxjs'
 import type { StateStore } from '../../src/client/connect/client.js'
 import { text } from '../../src/client/keys/codec.js'
 import type { DeleteResult, SetResult } from '../../src/client/keys/key.js'
-import { del } from '../../src/client/keys/operators/del.js'
-import { get } from '../../src/client/keys/operators/get.js'
-import { set } from '../../src/client/keys/operators/set.js'
-import type { ErrorMode, Failure, OperatorOptions } from '../../src/client/keys/operators/target.js'
-import { vdel } from '../../src/client/keys/operators/vdel.js'
-import type { Entry } from '../../src/client/watch/entry.js'
+import type { ErrorMode, Failure, OperatorOptions } from '../../src/client/keys/operators/operate.js'
+import { del, get, set, vdel } from '../../src/client/keys/operators/operators.js'
+import type { Entry } from '../../src/client/watch/watch-state.js'
 
 type Outcome = SetResult | DeleteResult | Entry<string> | Failure
 

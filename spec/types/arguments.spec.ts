@@ -2,10 +2,7 @@ import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { boolean, number, text } from '../../src/client/keys/codec.js'
 import { json } from '../../src/client/keys/json.js'
-import { del } from '../../src/client/keys/operators/del.js'
-import { get } from '../../src/client/keys/operators/get.js'
-import { set } from '../../src/client/keys/operators/set.js'
-import { vdel } from '../../src/client/keys/operators/vdel.js'
+import { del, get, set, vdel } from '../../src/client/keys/operators/operators.js'
 import { fakeStore } from '../support/operator-session.js'
 
 // What does not compile has to fail at once, too, for callers without types.

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
-import type { ConnectOptions } from '../client/connect/connect.js'
-import type { Addressed } from '../client/connect/urls.js'
+import type { Addressed, ConnectOptions } from '../client/connect/connect.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
 
 /** Environment variables by name, such as `process.env`. */

@@ -1,6 +1,6 @@
 import { firstValueFrom, from, lastValueFrom, NEVER, Observable, of, Subject, switchMap, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { StoreRequest } from '../../../src/client/keys/store-request.js'
+import { StoreRequest } from '../../../src/core/util/awaitable.js'
 import { record } from '../../support/open-client.js'
 
 /** A request that counts how often it is sent. */

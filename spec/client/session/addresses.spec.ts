@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Addresses, nameOfAddress } from '../../../src/client/session/addresses.js'
+import { Addresses, nameOfAddress } from '../../../src/client/session/route.js'
 import { Random } from '../../simulation/random.js'
 import { SEED } from '../../support/effort.js'
 

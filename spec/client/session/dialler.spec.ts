@@ -1,12 +1,19 @@
 import mqtt from 'mqtt'
 import { describe, expect, it, vi } from 'vitest'
-import { Dialler, type Reconnecting } from '../../../src/client/session/dialler.js'
-import { backingOff } from '../../../src/client/session/reconnect.js'
+import { backingOff, Dialler, type Reconnecting } from '../../../src/client/session/dialler.js'
+import type { Loss } from '../../../src/client/session/loss.js'
 import { Route } from '../../../src/client/session/route.js'
-import { ConnectionLostError } from '../../../src/core/util/errors.js'
+import { ConnectionLostError, ConnectionRefusedError } from '../../../src/core/util/errors.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-const LOST = new ConnectionLostError()
+const LOST: Loss = {
+  error: new ConnectionLostError(),
+  reasonCode: undefined,
+  wasConnected: true,
+  reference: undefined,
+  stays: false,
+  refusal: new ConnectionRefusedError('refused', undefined),
+}
 const HELD = 5_000
 
 interface Attempt {
@@ -43,15 +50,32 @@ function lay(urls: readonly string[], options: Partial<Reconnecting> & { readonl
     },
   )
   /** The attempt, or the connection, fails; what follows is waited for. */
-  const fail = (stays = false): void => {
-    dialler.retry(LOST, stays)
+  const fail = (stays = false, loss: Partial<Loss> = {}): void => {
+    dialler.lost({ ...LOST, stays, ...loss })
     clock.advance(waits.at(-1)?.wait ?? 0)
   }
+  /** Whether it gives up over that. */
+  const isFatal = (loss: Partial<Loss>): boolean => {
+    const before = gaveUp.length
+    dialler.lost({ ...LOST, ...loss })
+    return gaveUp.length > before
+  }
   const hold = (ms = HELD): void => {
-    dialler.connected(false)
+    dialler.connected()
     clock.advance(ms)
   }
-  return { clock, dialler, route, attempts, waits, gaveUp, fail, hold, urls: () => attempts.map(({ url }) => url) }
+  return {
+    clock,
+    dialler,
+    route,
+    attempts,
+    waits,
+    gaveUp,
+    fail,
+    isFatal,
+    hold,
+    urls: () => attempts.map(({ url }) => url),
+  }
 }
 
 const THREE = ['mqtt://a', 'mqtt://b', 'mqtt://c']
@@ -86,8 +110,8 @@ describe('rounds of addresses', () => {
     fail()
     fail()
     expect(gaveUp).toEqual([])
-    dialler.retry(LOST, false)
-    expect(gaveUp).toEqual([LOST])
+    dialler.lost(LOST)
+    expect(gaveUp).toEqual([LOST.error])
     expect(urls()).toHaveLength(3)
   })
 
@@ -187,60 +211,45 @@ describe('a connection that held', () => {
 
 describe('a broker that sends us elsewhere', () => {
   it('is obeyed, and costs one attempt of the round', () => {
-    const { dialler, fail, hold, waits, urls } = lay(['mqtt://a'], { followReferences: true })
+    const { dialler, fail, gaveUp, hold, waits, urls } = lay(['mqtt://a'], { followReferences: true })
     dialler.start()
     hold()
-    expect(dialler.isFatal({ reasonCode: 156, reference: 'b', wasConnected: true })).toBe(false)
-    fail()
-    expect(dialler.isFatal({ reasonCode: 157, reference: 'a', wasConnected: true })).toBe(false)
-    fail()
+    fail(false, { reasonCode: 156, reference: 'b' })
+    fail(false, { reasonCode: 157, reference: 'a' })
+    expect(gaveUp).toEqual([])
     expect(urls()).toEqual(['mqtt://a', 'mqtt://b', 'mqtt://a'])
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75])
   })
 
   it('leaves nowhere to go if there is one address and no other is allowed', () => {
     for (const reasonCode of [156, 157]) {
-      expect(lay(['mqtt://a']).dialler.isFatal({ reasonCode, reference: 'b', wasConnected: true })).toBe(true)
-      expect(
-        lay(['mqtt://a', 'mqtt://b']).dialler.isFatal({ reasonCode, reference: undefined, wasConnected: true }),
-      ).toBe(false)
+      expect(lay(['mqtt://a']).isFatal({ reasonCode, reference: 'b' })).toBe(true)
+      expect(lay(['mqtt://a', 'mqtt://b']).isFatal({ reasonCode })).toBe(false)
     }
   })
 })
 
 describe('a connection that is to be persistent', () => {
   it('comes back whatever the broker says when it ends it, but for another client or another broker', () => {
-    const { dialler } = lay(['mqtt://a'], { isPersistent: true })
-    const isFatal = (reasonCode: number, wasConnected: boolean): boolean =>
-      dialler.isFatal({ reasonCode, reference: undefined, wasConnected })
-    expect([130, 135, 142, 144, 157].map(code => isFatal(code, true))).toEqual([false, false, true, false, true])
-    expect([130, 135, 142, 144, 157].map(code => isFatal(code, false))).toEqual([true, true, true, true, true])
+    const { isFatal } = lay(['mqtt://a'], { isPersistent: true })
+    const codes = [130, 135, 142, 144, 157]
+    expect(codes.map(reasonCode => isFatal({ reasonCode }))).toEqual([false, false, true, false, true])
+    expect(codes.map(reasonCode => isFatal({ reasonCode, wasConnected: false }))).toEqual(codes.map(() => true))
   })
 })
 
-describe('a session that the broker kept', () => {
-  const connected = (sessionPresent: boolean) => {
-    const laid = lay(['mqtt://a'])
-    laid.dialler.start()
-    laid.dialler.connected(sessionPresent)
-    return laid
-  }
-
-  it('is given up at once for a new one when nothing has come in it, and the next one is kept again', () => {
-    const { dialler, fail, attempts, waits } = connected(true)
-    expect(dialler.renews()).toBe(true)
+describe('a session that is given up', () => {
+  it('is followed at once by a new one, and the next one is kept again', () => {
+    const { dialler, fail, attempts, waits } = lay(['mqtt://a'])
+    dialler.start()
+    dialler.connected()
+    dialler.beginAnew()
     fail()
     expect([attempts.at(-1)?.clean, waits.at(-1)?.wait]).toEqual([true, 0])
     fail()
     expect([attempts.at(-1)?.clean, waits.at(-1)?.wait]).toEqual([true, 75])
-    dialler.connected(false)
+    dialler.connected()
     fail()
     expect(attempts.at(-1)?.clean).toBe(false)
-  })
-
-  it('is not given up when something came in it, or when it is new', () => {
-    const { dialler } = connected(true)
-    dialler.heard()
-    expect([dialler.renews(), connected(false).dialler.renews()]).toEqual([false, false])
   })
 })

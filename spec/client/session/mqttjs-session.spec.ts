@@ -1,8 +1,10 @@
 import { Socket } from 'node:net'
 import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt'
+import type { Packet } from 'mqtt-packet'
 import { firstValueFrom } from 'rxjs'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConnectionRefusedError, connect, systemClock, text } from '../../../src/client/index.js'
+import { openSession } from '../../../src/client/session/open-session.js'
 import { layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -304,5 +306,50 @@ describe("somebody else's MqttClient", () => {
     expect(() => connect(mqtt)).toThrow(
       expect.objectContaining({ code: 'argument', message: expect.stringContaining('MQTT 5') }),
     )
+  })
+})
+
+describe('a session that the broker kept', () => {
+  const published: Packet = { cmd: 'publish', topic: 'a', payload: 'x', qos: 0, dup: false, retain: false }
+
+  /** A session in which a message has come if there is one, and the clean starts with which its connections began. */
+  async function opened(sessionPresent: boolean, message?: Packet) {
+    const broker = await scriptedBroker(({ send }) => {
+      send({ ...CONNACK, sessionPresent })
+      if (message) send(message)
+    }, grant)
+    const options = { keepAlive: 30_000, sessionExpiry: 60_000, connectTimeout: 5_000, maximumPacketSize: 1_000_000 }
+    const session = openSession(
+      { urls: [broker.url], clientId: 'own', cleanStart: false, ...options },
+      { strategy: () => 0, credentials: undefined },
+      systemClock,
+    )
+    let [connections, messages] = [0, 0]
+    session.open({
+      connected: () => connections++,
+      disconnected: () => undefined,
+      closed: () => undefined,
+      message: () => messages++,
+    })
+    onTestFinished(() => session.close())
+    await vi.waitFor(() => expect([connections, messages]).toEqual([1, message ? 1 : 0]))
+    return { session, starts: () => broker.sides.map(({ connect: { clean } }) => clean) }
+  }
+
+  it('is given up for a new one when it is doubted and nothing has come in it', async () => {
+    const { session, starts } = await opened(true)
+    session.doubt()
+    await vi.waitFor(() => expect(starts()).toEqual([false, true]))
+  })
+
+  it.each([
+    ['something has come in it', true, published],
+    ['it is new', false, undefined],
+  ])('is not given up when %s', async (_why, sessionPresent, message) => {
+    const { session, starts } = await opened(sessionPresent, message)
+    session.doubt()
+    // On a connection that is given up nothing is answered any more.
+    await new Promise(resolve => session.subscribe(['b'], undefined, resolve))
+    expect(starts()).toEqual([false])
   })
 })

@@ -1,7 +1,7 @@
 import { of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/keys/codec.js'
-import { LeaseLostError, LockKeyError } from '../../../src/client/lease/errors.js'
+import { LeaseLostError, LockKeyError } from '../../../src/client/lease/lease-state.js'
 import { NoStoreError } from '../../../src/client/requests/request.js'
 import {
   AbortError,

@@ -7,16 +7,14 @@ import {
   type RequestRejectedError,
   type StateStoreError,
 } from '../../core/util/errors.js'
-import type { Farewell } from '../keys/source.js'
+import type { Farewell, KeyHost } from '../keys/source.js'
+import { Warnings } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
 import { Store } from '../requests/commands.js'
 import { Invoker } from '../requests/invoker.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../session/session.js'
 import { Registry } from '../watch/registry.js'
-import { Warnings } from '../watch/warnings.js'
-import type { ClientHost } from './client-host.js'
 import { Life } from './life.js'
-import type { Status } from './status.js'
 import { Subscribing, topicsOf } from './subscribing.js'
 
 /** What a client needs besides its session. Times in ms. */
@@ -259,3 +257,41 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#invoker.close(error)
   }
 }
+
+/** What those who live as long as a client, its leases, need of it. */
+export interface ClientHost extends KeyHost {
+  readonly clock: Clock
+  readonly clientId: string
+  /** Whether the client is being closed: a lease that began now would miss the farewells, and be left behind. */
+  readonly isLeaving: () => boolean
+}
+
+/**
+ * State of the connection to the broker. `url` is its address, or the one that is tried next, without user, password and
+ * query; missing over somebody else's MqttClient.
+ */
+export type Status =
+  | { readonly state: 'connecting'; readonly url?: string | undefined }
+  | {
+      readonly state: 'connected'
+      readonly url?: string | undefined
+      /** Watched keys. */
+      readonly keys: number
+      /** Those whose value has been read on this connection; the others are being read again. */
+      readonly synced: number
+    }
+  | {
+      readonly state: 'reconnecting'
+      readonly url?: string | undefined
+      /** Why the connection was lost, or why the last attempt failed. */
+      readonly cause: StateStoreError
+      /** 1 for the first attempt since a connection held, whatever its address; missing when somebody else's MqttClient decides. */
+      readonly attempt: number | undefined
+      /** Wall time of that attempt, ms since the Unix epoch. */
+      readonly retryAt: number | undefined
+    }
+  | {
+      readonly state: 'closed'
+      /** Missing when closed on purpose. */
+      readonly cause: StateStoreError | undefined
+    }

@@ -6,7 +6,7 @@ import { Granting } from '../session/granting.js'
 import type { InboundMessage, MqttSession } from '../session/session.js'
 
 /** What it tells. */
-export interface LifeEvents {
+interface LifeEvents {
   /**
    * The store is away: its answers and notifications do not come, though the connection is there. Or it is back, and knows
    * no registrations of before.

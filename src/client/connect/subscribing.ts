@@ -1,15 +1,15 @@
 import { CONTENT_TYPE, PROPERTY } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC, responseTopic } from '../../core/protocol/topics.js'
+import { randomBytes } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { RequestRejectedError } from '../../core/util/errors.js'
 import type { RpcTopics } from '../requests/invoker.js'
 import { Granting, type Wanted, withoutWildcards } from '../session/granting.js'
 import type { ConnectionInfo, MqttSession } from '../session/session.js'
-import { SubscriptionIds } from '../session/subscriber.js'
-import type { WatchedConnection } from '../watch/inbound.js'
+import type { WatchedConnection } from '../watch/registry.js'
 
 /** What it tells. */
-export interface SubscribingEvents {
+interface SubscribingEvents {
   /** Answers have somewhere to arrive. */
   answers(info: ConnectionInfo): void
   /** Notifications have, too, on this connection or for another life of the store. */
@@ -102,3 +102,29 @@ export const topicsOf = (clientId: string): RpcTopics => ({
   status: PROPERTY.status,
   statusMessage: PROPERTY.statusMessage,
 })
+
+/** MQTT 5.0, section 3.8.2.1.2: the largest subscription identifier. */
+const LARGEST_ID = 268_435_455
+
+/**
+ * Subscription identifiers, a new one for every connection. They begin anywhere: what the broker queued for an earlier
+ * process with the same client id has another one, but for one chance in 268 million.
+ *
+ * @example
+ * ```ts
+ * const id = new SubscriptionIds().next() // 1 to 268,435,455
+ * ```
+ */
+export class SubscriptionIds {
+  #last: number
+
+  /** @param random - source of random bytes */
+  constructor(random: (length: number) => Uint8Array = randomBytes) {
+    this.#last = random(4).reduce((number, byte) => number * 256 + byte, 0) % LARGEST_ID
+  }
+
+  next(): number {
+    this.#last = (this.#last % LARGEST_ID) + 1
+    return this.#last
+  }
+}

@@ -1,17 +1,18 @@
 import { filter, map, Observable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
+import { StoreRequest } from '../../core/util/awaitable.js'
 import { checkOptionNames } from '../../core/util/check.js'
 import type { DecodeError } from '../../core/util/errors.js'
 import type { Written } from '../requests/commands.js'
-import type { Entry } from '../watch/entry.js'
-import type { Freshness } from '../watch/freshness.js'
-import { type AbortOptions, abortable, checkSignal } from './abort.js'
+import type { Entry, Freshness } from '../watch/watch-state.js'
 import { encodeFor } from './codec.js'
 import { Latest } from './latest.js'
-import { EntryListener, FreshnessListener, ValueListener } from './listeners.js'
 import {
+  type AbortOptions,
+  abortable,
   checkSetOptions,
+  checkSignal,
   checkTimeout,
   checkToken,
   DELETE_NAMES,
@@ -23,8 +24,7 @@ import {
   SET_NAMES,
   type SetOptions,
 } from './options.js'
-import { type KeyHost, type KeySource, SOURCE } from './source.js'
-import { StoreRequest } from './store-request.js'
+import { EntryListener, FreshnessListener, type KeyHost, type KeySource, SOURCE, ValueListener } from './source.js'
 
 // Operators are given up by unsubscribing; a request of its own by a signal, too.
 const GET_REQUEST = { ...GET_NAMES, ...LOOP_NAMES }

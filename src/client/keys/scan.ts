@@ -3,11 +3,17 @@ import { isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { checkOptionNames } from '../../core/util/check.js'
 import { AbortError, ArgumentError, shown } from '../../core/util/errors.js'
 import { toKeyName } from '../watch/key-name.js'
-import { doubtOf } from '../watch/warnings.js'
-import { type AbortOptions, abortable, checkSignal } from './abort.js'
 import { type Codec, checkCodec } from './codec.js'
 import { Key } from './key.js'
-import { checkTimeout, GET_NAMES, LOOP_NAMES, type RequestOptions } from './options.js'
+import {
+  type AbortOptions,
+  abortable,
+  checkSignal,
+  checkTimeout,
+  GET_NAMES,
+  LOOP_NAMES,
+  type RequestOptions,
+} from './options.js'
 import { type KeyHost, KeySource } from './source.js'
 
 /**
@@ -104,4 +110,14 @@ export function toGlob(glob: string | Uint8Array): Uint8Array {
     throw new ArgumentError(`Expected the glob to be text of whole characters, got ${JSON.stringify(glob)}`)
   }
   return typeof glob === 'string' ? utf8(glob) : new Uint8Array(glob)
+}
+
+/** What a glob is hardly meant to be, in words: one of MQTT, or one that fits a single key. */
+export function doubtOf(glob: string | Uint8Array): string | undefined {
+  // With a backslash somebody knows what a wildcard is.
+  if (typeof glob !== 'string' || /[*?[\\]/.test(glob)) return undefined
+  const meant = `${glob.replace(/(^|\/)[#+](?=\/|$)/g, '$1*')}`
+  if (meant !== glob) return `\`#\` and \`+\` are no wildcards in the glob \`${glob}\`: write \`${meant}\``
+  const longer = `${glob}*`
+  return `the glob \`${glob}\` fits one key alone: for all keys that begin with it write \`${longer}\``
 }

@@ -1,14 +1,13 @@
 import { isObservable, map, type Observable, of } from 'rxjs'
+import { StoreRequest } from '../../core/util/awaitable.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import type { Entry } from '../watch/entry.js'
 import { toKeyName } from '../watch/key-name.js'
-import type { AbortOptions } from './abort.js'
+import type { Entry } from '../watch/watch-state.js'
 import { bytes, type Codec, checkCodec } from './codec.js'
 import { type DeleteResult, Key, type SetResult } from './key.js'
-import type { DeleteOptions, RequestOptions, SetOptions } from './options.js'
+import type { AbortOptions, DeleteOptions, RequestOptions, SetOptions } from './options.js'
 import { Scan } from './scan.js'
 import { type KeyHost, KeySource } from './source.js'
-import { StoreRequest } from './store-request.js'
 import { watchAll } from './watch-all.js'
 
 /** Keys, or an observable of which every value is all of them. */

@@ -1,8 +1,7 @@
 import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import type { StateStoreError } from '../../core/util/errors.js'
-import type { Entry } from '../watch/entry.js'
 import type { WatchObserver } from '../watch/watch.js'
-import type { RawEntry } from '../watch/watch-state.js'
+import type { Entry, RawEntry } from '../watch/watch-state.js'
 import type { Key } from './key.js'
 import { type KeySource, SOURCE } from './source.js'
 

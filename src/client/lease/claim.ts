@@ -1,14 +1,24 @@
-import { catchError, defer, map, type Observable, type OperatorFunction } from 'rxjs'
+import {
+  AsyncSubject,
+  catchError,
+  defer,
+  EMPTY,
+  finalize,
+  map,
+  Observable,
+  type OperatorFunction,
+  takeUntil,
+} from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { PayloadError, StateStoreError } from '../../core/util/errors.js'
-import type { ClientHost } from '../connect/client-host.js'
+import type { ClientHost } from '../connect/client.js'
 import { text } from '../keys/codec.js'
 import type { Written } from '../requests/commands.js'
 import { isLasting } from '../watch/lasting.js'
-import { LockKeyError } from './errors.js'
+import { LockKeyError } from './lease-state.js'
 
 /** A time that is over as soon as one of two clocks says so: a machine that slept stops the monotonic one. */
 export interface Expiry {
@@ -59,7 +69,7 @@ export const isPassing = (error: unknown): error is StateStoreError =>
   error instanceof StateStoreError && !isLasting(error)
 
 /** Gives the lease back, unless it is somebody else's: `VDEL key holder`. */
-export const giveBack = ({ store }: ClientHost, key: KeyName, holder: string, timeout: number): Observable<unknown> =>
+const giveBack = ({ store }: ClientHost, key: KeyName, holder: string, timeout: number): Observable<unknown> =>
   store.deleteIf(key, utf8(holder), undefined, timeout)
 
 /** The holder that a lock key's value names. Raises {@link LockKeyError}. */
@@ -80,3 +90,30 @@ function fenceAsLockError(key: KeyName): OperatorFunction<Written, Written> {
     throw fenced ? new LockKeyError(key.text, 'it is protected by a fencing token', { cause: error }) : error
   })
 }
+
+/** A client that is closed waits no longer than this, ms. */
+const FAREWELL = 1_000
+
+/** Gives a lease back now; a client that is closed meanwhile waits for it. What goes wrong is reported. */
+export function release(host: ClientHost, key: KeyName, holder: string, timeout: number): void {
+  const released$ = new AsyncSubject<unknown>()
+  const farewell = (isConnected: boolean): Observable<unknown> =>
+    isConnected ? released$.pipe(takeUntil(after(FAREWELL, host.clock))) : EMPTY
+  host.farewells.add(farewell)
+  giveBack(host, key, holder, timeout)
+    .pipe(
+      catchError(error => {
+        if (isNews(error)) host.report(error)
+        return EMPTY
+      }),
+      finalize(() => host.farewells.delete(farewell)),
+    )
+    .subscribe(released$)
+}
+
+/** A client that is gone, and a key that never was a lock, were told before. */
+const isNews = (error: unknown): error is StateStoreError =>
+  error instanceof StateStoreError && error.code !== 'closed' && error.code !== 'fencing-token-required'
+
+const after = (delay: number, clock: Clock): Observable<void> =>
+  new Observable(subscriber => clock.schedule(delay, () => subscriber.next()))

@@ -1,19 +1,16 @@
 import { EMPTY, type Observable, type Subscriber, Subscription } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
+import { backoff } from '../../core/util/backoff.js'
 import { ClosedError } from '../../core/util/errors.js'
-import type { ClientHost } from '../connect/client-host.js'
+import type { ClientHost } from '../connect/client.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
-import type { Entry } from '../watch/entry.js'
-import type { Freshness } from '../watch/freshness.js'
-import { type Claim, claim, holderOf, isOver, isPassing } from './claim.js'
-import { type LeaseLossReason, LeaseLostError, LockKeyError } from './errors.js'
+import type { Entry, Freshness } from '../watch/watch-state.js'
+import { type Claim, claim, holderOf, isOver, isPassing, release } from './claim.js'
 import { type LeaseTerms, uniqueHolder } from './lease-options.js'
-import type { LeaseState } from './lease-state.js'
-import { Pace } from './pace.js'
-import { release } from './release.js'
+import { type LeaseLossReason, LeaseLostError, type LeaseState, LockKeyError } from './lease-state.js'
 import { Tenure } from './tenure.js'
 
 /** What the watch of the lock key said last. */
@@ -233,3 +230,55 @@ export class Contender {
 /** A key that was not found has no version: the refusal came after that. */
 const isOlder = (version: Hlc | undefined, refused: Hlc): boolean =>
   version === undefined || version.compareTo(refused) < 0
+
+/** Those who wait come one after the other within this time, ms, when a lease becomes free. */
+const HERD = 50
+const FIRST_RETRY = 50
+const LONGEST_PATIENCE = 60_000
+
+/** When a contender asks next. Times in ms. */
+class Pace {
+  readonly #duration: number
+  #failures = 0
+  #silences = 0
+
+  /** @param duration - of the lease */
+  constructor(duration: number) {
+    this.#duration = duration
+  }
+
+  /** The store answered. */
+  answered(): void {
+    this.#failures = 0
+  }
+
+  /** It asked in vain, and heard nothing of the holder before. */
+  inVain(): void {
+    this.#silences++
+  }
+
+  /** There was news of the lock key. */
+  heard(): void {
+    this.#silences = 0
+  }
+
+  /** Until a lease that is free is asked for: not all at once. */
+  soon(): number {
+    return backoff(1, { initial: Math.min(HERD, this.#duration / 10) })
+  }
+
+  /**
+   * Until silence of the holder is taken for its end; the longer it is held beyond our own length, the less often we
+   * ask.
+   */
+  patience(): number {
+    const longer = Math.min(this.#duration * 2 ** this.#silences, LONGEST_PATIENCE)
+    return Math.max(this.#duration, longer) + this.soon()
+  }
+
+  /** Until a request that failed is tried again. */
+  retry(): number {
+    this.#failures++
+    return backoff(this.#failures, { initial: FIRST_RETRY, maximum: this.#duration })
+  }
+}

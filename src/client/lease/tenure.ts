@@ -3,7 +3,7 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Clock } from '../../core/util/clock.js'
 import { OutcomeUnknownError } from '../../core/util/errors.js'
 import { type Claim, isOver, isPassing } from './claim.js'
-import type { LeaseLossReason } from './errors.js'
+import type { LeaseLossReason } from './lease-state.js'
 
 /** What a tenure needs, and whom it tells. */
 export interface TenurePort {

@@ -11,8 +11,8 @@ import {
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { checkFunction, checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import { AbortError, ArgumentError, type StateStoreError, shown } from '../../core/util/errors.js'
-import { type AbortOptions, abortable, checkSignal } from '../keys/abort.js'
 import { Key } from '../keys/key.js'
+import { type AbortOptions, abortable, checkSignal } from '../keys/options.js'
 import type { LeaseState } from './lease-state.js'
 
 /** Options of {@link withLock}. */

@@ -21,7 +21,7 @@ import type { RegistryOptions } from '../watch/cover.js'
 import { isLasting } from '../watch/lasting.js'
 
 /** What comes of asking a store for the keys of a glob. */
-export interface GlobEvents {
+interface GlobEvents {
   /** The store tells of all keys; the last version it had given by then, if it says so. */
   registered(position: Hlc | undefined): void
   /** The store does not tell of keys by a glob, for now or at all. @param isUnheard - and it took no request for it */

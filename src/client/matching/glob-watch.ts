@@ -2,15 +2,13 @@ import type { Subscription } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { type Glob, globOf } from '../../core/protocol/glob.js'
-import type { StateStoreError } from '../../core/util/errors.js'
-import type { Arrival, GlobObserver, RegistryOptions, Stray } from '../watch/cover.js'
-import type { Freshness } from '../watch/freshness.js'
+import { StateStoreError } from '../../core/util/errors.js'
+import type { Arrival, CoveredWatches, GlobObserver, RegistryOptions, Stray } from '../watch/cover.js'
 import { toKeyName } from '../watch/key-name.js'
 import type { Cover } from '../watch/watch.js'
+import type { Freshness } from '../watch/watch-state.js'
 import { globFlow } from './glob-flow.js'
-import { endedFreshness, type GlobHost, type Terms, tooManyKeys } from './glob-host.js'
-import { GlobMember } from './glob-member.js'
-import { GoneMembers } from './gone-members.js'
+import { GlobMember, GoneMembers } from './glob-member.js'
 
 /** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
 const LONGEST_KEY = 30_000
@@ -258,3 +256,34 @@ export class GlobWatch implements Cover {
     return this.#state === 'connecting' ? 'connecting' : 'resyncing'
   }
 }
+
+/** How many keys a glob may have, and how often a store is scanned that does not tell of new ones. */
+export interface Terms {
+  readonly maxKeys: number
+  /** ms */
+  readonly scanInterval: number
+}
+
+/** What a watched glob needs of the client. */
+export interface GlobHost {
+  readonly watches: CoveredWatches
+  readonly report: (error: StateStoreError) => void
+  /** When the last connection was lost, ms since the Unix epoch. */
+  readonly lostAt: () => number
+  /** Another glob that stands in for a key, or is about to; preferably one that does. */
+  readonly other: (key: string, not: Cover) => Cover | undefined
+  /** No later attempt can succeed. */
+  readonly failed: (error: StateStoreError) => void
+}
+
+/** What a glob that is not watched any more says of itself. Times in ms since the Unix epoch. */
+function endedFreshness(state: Freshness['state'], now: number, lostAt: number): Freshness {
+  return state === 'connecting' ? { state } : { state: 'stale', since: state === 'live' ? now : lostAt }
+}
+
+/** With what a glob ends of which there are more keys than may be. */
+const tooManyKeys = (glob: Uint8Array, maxKeys: number): StateStoreError =>
+  new StateStoreError(
+    'overflow',
+    `More than ${maxKeys} keys fit ${new TextDecoder().decode(glob)}: see \`maxKeys\`, or watch fewer`,
+  )

@@ -1,10 +1,10 @@
+import type { Unsubscribable } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
 import type { Reading } from '../requests/commands.js'
-import { Aftermath, type Fate, fateOf } from './aftermath.js'
-import { Reader } from './reader.js'
-import { type Fact, IGNORANT, learn, type Place, type Truth } from './truth.js'
+import { isLasting } from '../watch/lasting.js'
+import { type Fact, IGNORANT, learn, type Place, sameValue, type Truth } from './truth.js'
 import type { Write } from './write.js'
 
 /** ms in which the watch should tell of an own write; as long as it does not, the key is read after growing pauses. */
@@ -12,7 +12,7 @@ const ECHO = 1_000
 const LONGEST_ECHO = 30_000
 
 /** What is told of a course. */
-export interface CourseListener<T> {
+interface CourseListener<T> {
   /** A read has told something. */
   changed(): void
   /** It is known what became of a write. `error` says why it was not known before; none for one that was done. */
@@ -137,5 +137,160 @@ export class Course<T> {
   #decide(write: Write<T>, fate: Fate, error: StateStoreError | undefined): void {
     this.#held.end()
     this.#listener.decided(write, fate, error)
+  }
+}
+
+/** ms by which a message may outlive its deadline: its expiry is told in whole seconds. */
+const ROUNDING = 1_000
+
+/** What became of a write whose answer is lost. */
+export type Fate = 'written' | 'overtaken' | 'not written'
+
+/**
+ * What became of a write whose answer is lost, pure; `undefined` while that cannot be told. It was written if the key has
+ * become what it wrote since it was sent. It is overtaken if a later connection shows that the key has become something
+ * else. If the key is what it was, the write may still be on its way; a read that was sent after its time decides.
+ *
+ * @param isOver - the last thing known is such a read
+ */
+function fateOf(
+  { bytes, from }: Pick<Write<unknown>, 'bytes' | 'from'>,
+  truth: Truth,
+  isOver: boolean,
+): Fate | undefined {
+  const { known, steps } = truth
+  const hasChanged = from !== undefined && steps > from.steps
+  if ((hasChanged || isOver) && sameValue(known?.bytes, bytes)) return 'written'
+  if (hasChanged && (isOver || (known?.epoch ?? 0) > from.epoch)) return 'overtaken'
+  return isOver ? 'not written' : undefined
+}
+
+/** A write that was sent, and of which it is not known where it belongs: its answer is lost, or came too late to tell. */
+class Aftermath<T> {
+  readonly #clock: Clock
+  readonly #timeout: number
+  readonly #over: () => void
+  #write: Write<T> | undefined
+  #error: StateStoreError | undefined
+  #cancel: (() => void) | undefined
+  #isOver = false
+
+  /** @param over - the time of the write is over: a read that is sent now decides */
+  constructor(clock: Clock, timeout: number, over: () => void) {
+    this.#clock = clock
+    this.#timeout = timeout
+    this.#over = over
+  }
+
+  get write(): Write<T> | undefined {
+    return this.#write
+  }
+
+  /** Why its outcome is unknown; `undefined` for one that was done, but whose place is not known. */
+  get error(): StateStoreError | undefined {
+    return this.#error
+  }
+
+  /** Whether its time is over. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  begin(write: Write<T>, error: StateStoreError | undefined, isUp: boolean, epoch: number): void {
+    this.end()
+    this.#write = write
+    this.#error = error
+    if (error && isUp) this.#wait(write.from?.epoch === epoch ? ROUNDING : this.#timeout + ROUNDING)
+  }
+
+  /** On a new connection the one before is over, and what it left at a broker has its time from then on at most. */
+  link(isUp: boolean): void {
+    this.#cancel?.()
+    this.#isOver = false
+    if (isUp && this.#error) this.#wait(this.#timeout + ROUNDING)
+  }
+
+  end(): void {
+    this.#cancel?.()
+    this.#write = undefined
+    this.#error = undefined
+    this.#isOver = false
+  }
+
+  #wait(delay: number): void {
+    this.#cancel = this.#clock.schedule(delay, () => {
+      this.#isOver = true
+      this.#over()
+    })
+  }
+}
+
+/** ms until a read that failed is tried again. */
+const PAUSE = 1_000
+
+/** Reads a key for those who doubt, as often as it takes, whenever there is a connection. */
+class Reader {
+  readonly #source: KeySource<unknown>
+  readonly #timeout: number
+  readonly #asking: () => (reading: Reading) => void
+  #wanted = false
+  #up = false
+  #request: Unsubscribable | undefined
+  #pause: (() => void) | undefined
+
+  /** @param asking - called when a read is sent; what it returns takes the answer */
+  constructor(source: KeySource<unknown>, timeout: number, asking: () => (reading: Reading) => void) {
+    this.#source = source
+    this.#timeout = timeout
+    this.#asking = asking
+  }
+
+  /** Asks for a read that is sent from now on; one under way is older. */
+  want(): void {
+    this.#wanted = true
+    this.#cancel()
+    if (this.#up) this.#send()
+  }
+
+  /** Whether there is a connection. */
+  link(isUp: boolean): void {
+    this.#up = isUp
+    this.#cancel()
+    if (isUp && this.#wanted) this.#send()
+  }
+
+  stop(): void {
+    this.#wanted = false
+    this.#cancel()
+  }
+
+  #send(): void {
+    const { host, key } = this.#source
+    const answered = this.#asking()
+    this.#request = host.store.read(key, this.#timeout).subscribe({
+      next: reading => {
+        this.#wanted = false
+        answered(reading)
+      },
+      error: (error: StateStoreError) => this.#failed(error),
+    })
+  }
+
+  #failed(error: StateStoreError): void {
+    const { registry } = this.#source.host
+    // The watch ends by what lasts, and all that waits with it.
+    if (!isLasting(error))
+      this.#pause = registry.clock.schedule(PAUSE, () => {
+        if (this.#up && this.#wanted) this.#send()
+      })
+    // Last, for who is told may leave.
+    registry.report(error)
+  }
+
+  #cancel(): void {
+    this.#request?.unsubscribe()
+    this.#pause?.()
+    this.#request = undefined
+    this.#pause = undefined
   }
 }

@@ -1,7 +1,8 @@
+import { Subject, type Subscriber, type Subscription } from 'rxjs'
 import { sameBytes } from '../../core/util/bytes.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
-import type { Freshness } from '../watch/freshness.js'
+import type { Freshness } from '../watch/watch-state.js'
 import type { Lateness, OptimisticState } from './state.js'
 import type { Known } from './truth.js'
 import type { Write } from './write.js'
@@ -89,3 +90,48 @@ const isSame = (one: OptimisticState<unknown>, other: OptimisticState<unknown>):
 
 const isSameFreshness = (one: Freshness, other: Freshness): boolean =>
   one.state === other.state && (one.state !== 'stale' || other.state !== 'stale' || one.since === other.since)
+
+/**
+ * Tells states. A listener may cause the next state while it is told of one; all hear of them in their order.
+ */
+export class Teller<S> {
+  readonly #states = new Subject<S>()
+  readonly #latest: () => S
+  #told: S | undefined
+  #isTelling = false
+
+  constructor(latest: () => S) {
+    this.#latest = latest
+  }
+
+  /** Tells the latest, and what follows. */
+  listen(subscriber: Subscriber<S>): Subscription {
+    this.tell()
+    const first = this.#latest()
+    subscriber.next(first)
+    const listening = this.#states.subscribe(subscriber)
+    // It may have caused another one by then.
+    const latest = this.#latest()
+    if (latest !== first) subscriber.next(latest)
+    return listening
+  }
+
+  /** Tells the latest, if it is another one. */
+  tell(): void {
+    if (this.#isTelling) return
+    this.#isTelling = true
+    for (let state = this.#latest(); state !== this.#told; state = this.#latest()) {
+      this.#told = state
+      this.#states.next(state)
+    }
+    this.#isTelling = false
+  }
+
+  error(error: unknown): void {
+    this.#states.error(error)
+  }
+
+  complete(): void {
+    this.#states.complete()
+  }
+}

@@ -1,11 +1,10 @@
-import type { Subscription } from 'rxjs'
+import { defaultIfEmpty, defer, map, type Observable, type Subscription, take } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError, TimeoutError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
-import { asked } from './asking.js'
-import { modeOf } from './condition.js'
 import { OfflineError, waitedTooLong } from './errors.js'
-import { limitOf, type Terms, waits } from './options.js'
+import { type LateWrite, limitOf, type Terms, waits } from './options.js'
+import { modeOf } from './sender.js'
 import { Shelf, seenOf } from './shelf.js'
 import type { OptimisticResult } from './state.js'
 import type { StoredWrite } from './storage.js'
@@ -247,3 +246,11 @@ export class Waiting<T> {
     return this.#source.key.text
   }
 }
+
+/** What the application says to a write that is late, once; no if it says nothing. */
+const asked = <T>({ ask }: Terms<T>, late: LateWrite<T>): Observable<boolean> =>
+  defer(() => ask(late)).pipe(
+    take(1),
+    map(yes => yes === true),
+    defaultIfEmpty(false),
+  )

@@ -5,9 +5,7 @@ import { ArgumentError, ClosedError, type DecodeError, type StateStoreError, sho
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { type KeyHost, type KeySource, SOURCE } from '../keys/source.js'
-import type { Entry } from '../watch/entry.js'
-import type { Freshness } from '../watch/freshness.js'
-import type { RawEntry } from '../watch/watch-state.js'
+import type { Entry, Freshness, RawEntry } from '../watch/watch-state.js'
 import { type Equality, same, useSelected } from './use-selected.js'
 
 /**

@@ -5,8 +5,8 @@ import { ArgumentError, ClosedError, type StateStoreError, shown } from '../../c
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { GLOB, SOURCE } from '../keys/source.js'
-import type { Matching } from '../matching/matching.js'
-import type { Freshness } from '../watch/freshness.js'
+import type { Matching } from '../matching/index.js'
+import type { Freshness } from '../watch/watch-state.js'
 import { type Equality, same, useSelected } from './use-selected.js'
 
 /**

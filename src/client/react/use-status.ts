@@ -1,7 +1,6 @@
 import { useMemo, useSyncExternalStore } from 'react'
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import type { StateStore } from '../connect/client.js'
-import type { Status } from '../connect/status.js'
+import type { StateStore, Status } from '../connect/client.js'
 
 /**
  * The state of the connection, kept up to date for as long as the component is mounted. Without a store, and on a server,

@@ -297,7 +297,7 @@ const PLACE = 8
 const NUMBER = 12
 
 /** Correlation data (MQTT 5.0, section 3.3.2.3.6) of ours alone: random bytes, a request's place and its number. */
-export class Correlation {
+class Correlation {
   readonly #origin = randomBytes(PLACE)
 
   /** @param place - and `number`: 32 bits of each count */
@@ -344,7 +344,7 @@ const read = (bytes: Uint8Array, at: number): number =>
  * for (const write of earlier.take(answered.subject)) fail(write)
  * ```
  */
-export class EarlierWrites {
+class EarlierWrites {
   #writes = new Map<string, Pending[]>()
 
   /** What each is about that has to be asked for. */

@@ -12,13 +12,12 @@ import {
 import { bytes } from '../keys/codec.js'
 import type { StoreView } from '../keys/store-view.js'
 import { matching } from '../matching/index.js'
-import { isObjection } from '../session/reconnect.js'
+import { isObjection } from '../session/reasons.js'
 import type { ServiceSession } from '../session/session.js'
-import type { Entry } from '../watch/entry.js'
+import type { Entry } from '../watch/watch-state.js'
 import { Conveyor } from './conveyor.js'
 import { type Link, Links, later, same } from './link.js'
-import type { Terms } from './options.js'
-import type { CarrierEvents, RetainedStats } from './status.js'
+import type { RetainedStats, RetainedStatus, Terms } from './options.js'
 import { TopicSide } from './topic-side.js'
 
 const NOTHING = new Uint8Array()
@@ -26,6 +25,12 @@ const NOTHING = new Uint8Array()
 const MAX_LOSSES = 3
 /** How many topics are remembered over which the broker ended the connection; the oldest are forgotten first. */
 const MAX_CONVICTED = 1_000
+
+/** What a carrier tells. */
+interface CarrierEvents {
+  status(status: RetainedStatus): void
+  failed(error: StateStoreError): void
+}
 
 /**
  * Carries values between topics and keys. What a topic has in the order of its broker is what counts: own messages come back,

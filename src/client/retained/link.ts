@@ -3,7 +3,7 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import { sameBytes } from '../../core/util/bytes.js'
 import { OverflowError, type StateStoreError } from '../../core/util/errors.js'
 import { StringMap } from '../../core/util/string-map.js'
-import type { Entry } from '../watch/entry.js'
+import type { Entry } from '../watch/watch-state.js'
 import { Parcel } from './conveyor.js'
 
 /** What a topic or a key has; `undefined` for nothing. */

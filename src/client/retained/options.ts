@@ -1,5 +1,5 @@
 import { checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, type StateStoreError, shown } from '../../core/util/errors.js'
 import type { ConnectOptions } from '../connect/connect.js'
 import { type Pattern, patternOf } from './pattern.js'
 
@@ -83,4 +83,25 @@ export function termsOf(options: RetainedOptions): Terms {
   checkPositiveInteger('maxTopics', maxTopics)
   checkPositiveInteger('maxLevels', maxLevels)
   return { pattern: patternOf(topic, keys), direction, expiresIn, maxTopics, maxLevels, clientId, connection }
+}
+
+/** How a bridge of retained topics fares. */
+export type RetainedStatus =
+  /** Connecting for the first time, or reading what is retained. */
+  | { readonly state: 'connecting' }
+  /** All that was retained has been heard. */
+  | { readonly state: 'live' }
+  /** The broker of the topics is away. */
+  | { readonly state: 'reconnecting'; readonly cause: StateStoreError }
+  /** Over; `cause` if not by `close()`. */
+  | { readonly state: 'closed'; readonly cause: StateStoreError | undefined }
+
+/** What a bridge has done so far. */
+export interface RetainedStats {
+  /** Topics that are known. */
+  readonly topics: number
+  /** Keys written or deleted. */
+  readonly written: number
+  /** Messages published. */
+  readonly published: number
 }

@@ -1,14 +1,26 @@
-import { type BackoffOptions, chanceOf } from '../../core/util/backoff.js'
+import { type BackoffOptions, backoff, chanceOf } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../../core/util/errors.js'
 import type { Loss } from './loss.js'
 import { changeOptions, streamOf } from './mqttjs-insides.js'
 import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
-import { TAKEN_OVER } from './reason-words.js'
-import { isElsewhere, isFatalReason, type ReconnectStrategy } from './reconnect.js'
+import { isElsewhere, isFatalReason, TAKEN_OVER } from './reasons.js'
 import { Renewal } from './renewal.js'
 import type { Route } from './route.js'
 import type { Retry } from './session.js'
+
+/**
+ * When to try again after a lost connection or a failed attempt: ms to wait, or `false` to give up. `attempt` is 1 for
+ * the first retry, and again after a connection that held for five seconds. With several addresses it is asked when all of
+ * them have failed, and `attempt` counts these rounds.
+ */
+export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
+
+/** Exponential backoff with jitter, for ever. */
+export const backingOff =
+  (options: BackoffOptions): ReconnectStrategy =>
+  attempt =>
+    backoff(attempt, options)
 
 /** How a connection of our own comes back. */
 export interface Reconnecting {
@@ -64,8 +76,6 @@ export class Dialler {
   #waiting = false
   #cancel: () => void = () => undefined
   #dialled = false
-  /** Whether the broker kept the session, and nothing has come in it since. */
-  #isMute = false
   /** Whether the connection was ended to begin a new session. */
   #isRenewing = false
 
@@ -88,15 +98,6 @@ export class Dialler {
     return this.#route.name
   }
 
-  /** Whether it is of no use to try again. A broker that sends us elsewhere may leave us somewhere to go. */
-  isFatal({ reasonCode, reference, wasConnected }: Pick<Loss, 'reasonCode' | 'reference' | 'wasConnected'>): boolean {
-    const { contests, isPersistent = false } = this.#reconnecting
-    if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || contests?.())) return false
-    if (isElsewhere(reasonCode) && (this.#route.refer(reference) || this.#route.count > 1)) return false
-    if (isPersistent && wasConnected && reasonCode !== TAKEN_OVER && !isElsewhere(reasonCode)) return false
-    return isFatalReason(reasonCode)
-  }
-
   /** The first attempt. Throws what the options make mqtt.js throw. */
   start(): void {
     this.#waiting = false
@@ -105,25 +106,16 @@ export class Dialler {
     else this.#dial()
   }
 
-  connected(sessionPresent: boolean): void {
-    this.#isMute = sessionPresent
+  connected(): void {
     this.#connectedAt = this.#clock.monotonic()
     this.#route.connected()
     this.#renewal?.connected(this.#authentication)
   }
 
-  /** A message came. */
-  heard(): void {
-    this.#isMute = false
-  }
-
-  /** Whether the session is to be given up, as nothing has come in it: then the next one is new. */
-  renews(): boolean {
-    if (!this.#isMute) return false
-    this.#isMute = false
+  /** The connection is about to be ended: the next session is to be a new one, at once. */
+  beginAnew(): void {
     this.#isRenewing = true
     this.#route.beginAnew()
-    return true
   }
 
   /**
@@ -134,12 +126,23 @@ export class Dialler {
     return this.#abandonedAt !== undefined && this.#clock.monotonic() - this.#abandonedAt < LATE_CONNECT
   }
 
-  /**
-   * The connection is gone, or was not made.
-   *
-   * @param stays - whether a connection that held is looked for where it was, as its session is there
-   */
-  retry(cause: StateStoreError, stays: boolean): void {
+  /** The connection is gone, or was not made: tries again, or gives up where that is of no use. */
+  lost(loss: Loss): void {
+    // A broker that sends us elsewhere may leave us somewhere to go.
+    const isLed = isElsewhere(loss.reasonCode) && (this.#route.refer(loss.reference) || this.#route.count > 1)
+    if (!isLed && this.#isFatal(loss)) this.#events.gaveUp(loss.refusal)
+    else this.#retry(loss.error, loss.stays)
+  }
+
+  #isFatal({ reasonCode, wasConnected }: Loss): boolean {
+    const { contests, isPersistent = false } = this.#reconnecting
+    if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || contests?.())) return false
+    if (isPersistent && wasConnected && reasonCode !== TAKEN_OVER && !isElsewhere(reasonCode)) return false
+    return isFatalReason(reasonCode)
+  }
+
+  /** @param stays - whether a connection that held is looked for where it was, as its session is there */
+  #retry(cause: StateStoreError, stays: boolean): void {
     const stable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER
     if (this.#dialled && this.#connectedAt === undefined) this.#abandonedAt = this.#clock.monotonic()
     this.#connectedAt = undefined
@@ -177,7 +180,7 @@ export class Dialler {
     try {
       this.start()
     } catch (cause) {
-      this.retry(new ConnectionLostError(`Cannot connect: ${reason(cause)}`, { cause }), false)
+      this.#retry(new ConnectionLostError(`Cannot connect: ${reason(cause)}`, { cause }), false)
     }
   }
 

@@ -1,4 +1,6 @@
 import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt'
+import { utf8 } from '../../core/util/bytes.js'
+import type { InboundMessage } from './session.js'
 
 /** What is told to those who listen to an `MqttClient`. */
 interface MqttJsEvents {
@@ -55,3 +57,56 @@ export interface MqttJsClient {
   end(force: boolean, options?: { properties?: { sessionExpiryInterval?: number } }): unknown
   sendPing(): void
 }
+
+/** Who is told what an `MqttClient` tells. */
+interface MqttJsListener {
+  connect(packet: IConnackPacket): void
+  packetreceive(packet: Packet): void
+  message(topic: string, payload: Uint8Array, packet: IPublishPacket): void
+  disconnect(packet: { reasonCode?: number }): void
+  error(error: Error): void
+  close(): void
+  end(): void
+}
+
+/** Listens to a client; the returned function ends it. */
+export function listenTo(client: MqttJsClient, listener: MqttJsListener): () => void {
+  const { connect, packetreceive, message, disconnect, error, close, end } = listener
+  client.on('connect', connect)
+  client.on('packetreceive', packetreceive)
+  client.on('message', message)
+  client.on('disconnect', disconnect)
+  client.on('error', error)
+  client.on('close', close)
+  client.on('end', end)
+  return () => {
+    client.off('connect', connect)
+    client.off('packetreceive', packetreceive)
+    client.off('message', message)
+    client.off('disconnect', disconnect)
+    client.off('error', error)
+    client.off('close', close)
+    client.off('end', end)
+  }
+}
+
+/**
+ * A message as mqtt.js gives it; its `properties` may be missing.
+ *
+ * @param topic - what mqtt.js made of a topic alias; the packet's own is empty then (MQTT 5.0, section 3.3.2.3.4)
+ */
+export function toMessage(topic: string, { payload, properties }: IPublishPacket): InboundMessage {
+  return {
+    topic,
+    // A copy: a value that is kept must not keep alive the network buffer it came in.
+    payload: typeof payload === 'string' ? utf8(payload) : new Uint8Array(payload),
+    correlationData: properties?.correlationData,
+    contentType: properties?.contentType,
+    userProperties: properties?.userProperties ?? {},
+    subscriptionIds: [properties?.subscriptionIdentifier ?? []].flat(),
+  }
+}
+
+/** The MQTT reason code of an error of mqtt.js; those of the system have names. */
+export const numericCode = (error: Error): number | undefined =>
+  'code' in error && typeof error.code === 'number' ? error.code : undefined

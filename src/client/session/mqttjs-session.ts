@@ -1,18 +1,16 @@
-import type { IConnackPacket, IPublishPacket } from 'mqtt'
+import type { IConnackPacket } from 'mqtt'
 import type { Publish } from '../../core/mqtt5/packets.js'
-import { keepable, utf8 } from '../../core/util/bytes.js'
+import { keepable } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ConnectionRefusedError, PayloadError, type StateStoreError } from '../../core/util/errors.js'
-import { Dialler } from './dialler.js'
+import { Dialler, type Reconnecting } from './dialler.js'
 import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
 import { Ending } from './loss.js'
-import type { MqttJsClient } from './mqttjs-client.js'
-import { listenTo } from './mqttjs-events.js'
+import { listenTo, type MqttJsClient, numericCode, toMessage } from './mqttjs-client.js'
 import { streamOf } from './mqttjs-insides.js'
-import type { Own } from './own.js'
 import { MOST_OWN_IDS, OwnPacketIds, Publisher, SharedPacketIds } from './publisher.js'
-import { farewellWords } from './reason-words.js'
-import { isFatalReason } from './reconnect.js'
+import { farewellWords, isFatalReason } from './reasons.js'
+import type { Route } from './route.js'
 import type { ConnectionInfo, Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { Subscriber } from './subscriber.js'
 import { checkAlive, onWake } from './wake.js'
@@ -25,6 +23,24 @@ const SHARED = Symbol.for('rx-statestore.shared')
 
 /** Whether a client of somebody else's has a session. */
 export const isShared = (client: MqttJsClient): boolean => Reflect.has(client, SHARED)
+
+/** A connection of our own. */
+export interface Own {
+  readonly route: Route
+  readonly reconnecting: Reconnecting
+  /** Of what is read, bytes. */
+  readonly maximumPacketSize: number
+  /** Whether who listens acknowledges messages. */
+  readonly byHand?: boolean
+  /** Whether messages say that they are retained from now on (MQTT 5.0, section 3.8.3.1, Retain As Published). Default `false`. */
+  readonly asPublished?: boolean
+}
+
+/**
+ * What there is of a connection. `mute`: the broker kept the session, and nothing has come in it yet. `broken`: it is there,
+ * and nothing is expected of it.
+ */
+type Connection = 'none' | 'mute' | 'used' | 'broken'
 
 /** A session as mqtt.js has it; what is known of its insides is in `mqttjs-insides.ts`. */
 export class MqttJsSession implements MqttSession, ServiceSession {
@@ -40,8 +56,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   readonly #inbox: Inbox | undefined
   #listener: SessionListener | undefined
   #detach: () => void = () => undefined
-  /** Nothing is expected any more of the connection that is there. */
-  #isBroken = false
+  #connection: Connection = 'none'
   readonly #ending = new Ending()
   #stopChecking: () => void = () => undefined
 
@@ -133,7 +148,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   doubt(): void {
-    if (this.#dialler?.renews()) this.#break(new Error('nothing comes in the session that the broker kept'))
+    if (this.#dialler === undefined || this.#connection !== 'mute') return
+    this.#dialler.beginAnew()
+    this.#break(new Error('nothing comes in the session that the broker kept'))
   }
 
   close(keep = false): void {
@@ -174,7 +191,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   #heard(message: InboundMessage): void {
-    this.#dialler?.heard()
+    if (this.#connection === 'mute') this.#connection = 'used'
     this.#listener?.message(message)
   }
 
@@ -185,8 +202,8 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
     this.#ending.connected()
-    this.#isBroken = false
-    this.#dialler?.connected(sessionPresent)
+    this.#connection = sessionPresent ? 'mute' : 'used'
+    this.#dialler?.connected()
     try {
       this.#listener?.connected(connectionInfo(sessionPresent, properties))
     } catch (error) {
@@ -203,21 +220,21 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#ending.because(error, reasonCode)
     // Somebody else's connection is theirs to end.
     if (!this.shared) streamOf(this.#client).destroy()
-    else if (!this.#isBroken) this.#lost()
-    this.#isBroken = true
+    else if (this.#connection !== 'broken') this.#lost()
+    this.#connection = 'broken'
   }
 
   #closed(): void {
-    if (!this.shared || !this.#isBroken) this.#lost()
-    this.#isBroken = false
+    if (!this.shared || this.#connection !== 'broken') this.#lost()
+    this.#connection = 'none'
   }
 
   #lost(): void {
     this.#publisher.forget()
     const loss = this.#ending.take(this.url)
     if (this.#client.disconnecting) return
-    if (this.#dialler ? this.#dialler.isFatal(loss) : isFatalReason(loss.reasonCode)) this.#giveUp(loss.refusal)
-    else if (this.#dialler) this.#dialler.retry(loss.error, loss.stays)
+    if (this.#dialler) this.#dialler.lost(loss)
+    else if (isFatalReason(loss.reasonCode)) this.#giveUp(loss.refusal)
     else this.#listener?.disconnected(loss.error, undefined)
   }
 
@@ -264,10 +281,7 @@ const ONLY_QOS_0 =
  * a protocol error (MQTT 5.0, sections 3.2.2.3.3 and 3.2.2.3.6), and {@link ConnectionRefusedError} for a broker that does
  * not take the QoS of requests.
  */
-export function connectionInfo(
-  sessionPresent: boolean,
-  properties: IConnackPacket['properties'] | undefined,
-): ConnectionInfo {
+function connectionInfo(sessionPresent: boolean, properties: IConnackPacket['properties'] | undefined): ConnectionInfo {
   if (properties?.maximumQoS === 0) throw new ConnectionRefusedError(ONLY_QOS_0, QOS_NOT_SUPPORTED)
   return {
     sessionPresent,
@@ -284,24 +298,3 @@ function limit(name: string, value: unknown): number | undefined {
   if (value === undefined || (typeof value === 'number' && value > 0)) return value
   throw new PayloadError(`the broker has a ${name} of ${value}`)
 }
-
-/**
- * A message as mqtt.js gives it; its `properties` may be missing.
- *
- * @param topic - what mqtt.js made of a topic alias; the packet's own is empty then (MQTT 5.0, section 3.3.2.3.4)
- */
-export function toMessage(topic: string, { payload, properties }: IPublishPacket): InboundMessage {
-  return {
-    topic,
-    // A copy: a value that is kept must not keep alive the network buffer it came in.
-    payload: typeof payload === 'string' ? utf8(payload) : new Uint8Array(payload),
-    correlationData: properties?.correlationData,
-    contentType: properties?.contentType,
-    userProperties: properties?.userProperties ?? {},
-    subscriptionIds: [properties?.subscriptionIdentifier ?? []].flat(),
-  }
-}
-
-/** The MQTT reason code of an error of mqtt.js; those of the system have names. */
-export const numericCode = (error: Error): number | undefined =>
-  'code' in error && typeof error.code === 'number' ? error.code : undefined

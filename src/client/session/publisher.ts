@@ -6,7 +6,7 @@ import { afterIo } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttJsClient, MqttJsStream } from './mqttjs-client.js'
 import { isOutgoing, streamOf } from './mqttjs-insides.js'
-import { reasonWords } from './reason-words.js'
+import { reasonWords } from './reasons.js'
 import type { Done } from './session.js'
 
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message, and reason codes from here on are refusals. */

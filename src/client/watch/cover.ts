@@ -3,9 +3,8 @@ import type { KeyName } from '../../core/protocol/commands.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { Store } from '../requests/commands.js'
-import type { Freshness } from './freshness.js'
 import type { Cover, Watch, WatchObserver } from './watch.js'
-import type { Heard, RawEntry } from './watch-state.js'
+import type { Freshness, Heard, RawEntry } from './watch-state.js'
 
 /**
  * How a key came to a glob: by a scan; by a change of which nobody knows what was before it; or by a change that is the

@@ -1,17 +1,32 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
+import { parseNotification } from '../../core/protocol/notifications.js'
+import { versionOf } from '../../core/protocol/properties.js'
 import type { Clock } from '../../core/util/clock.js'
-import { type ErrorCode, StateStoreError } from '../../core/util/errors.js'
+import { reason, StateStoreError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
 import type { Arrival, CoveredWatches, RegistryOptions, WatchedGlobs } from './cover.js'
-import { Endings } from './endings.js'
-import { endedFreshness, freshnessOf } from './freshness.js'
-import { ageOf, changeIn, type WatchedConnection } from './inbound.js'
+import { DelayedTeardown } from './delayed-teardown.js'
+import { ErrorRateLimiter } from './error-rate-limiter.js'
 import { keyOfId } from './key-name.js'
 import { reconcile } from './reconcile.js'
+import { VerificationScheduler } from './verification-scheduler.js'
 import { type Cover, type Known, Watch, type WatchObserver } from './watch.js'
 import { WatchRequests } from './watch-requests.js'
-import type { WatchEvent } from './watch-state.js'
+import { type Change, endedFreshness, freshnessOf, type WatchEvent } from './watch-state.js'
+
+/** What a registry has to know of a connection. */
+export interface WatchedConnection {
+  /** The broker kept nothing of an earlier one, so nothing of it can come. */
+  readonly fresh: boolean
+  /** What the broker adds to messages for the subscription made on it, where it does. */
+  readonly subscriptionId: number | undefined
+  /**
+   * The store is not part of its broker and does not see connections end: what it told to registrations of before, or tells
+   * once more as it does not know whether it arrived, may come on this one like any other.
+   */
+  readonly late: boolean
+}
 
 /**
  * All watched keys of a client: one registration per key at the store, renewed on every connection. It carries out what
@@ -20,10 +35,10 @@ import type { WatchEvent } from './watch-state.js'
 export class Registry implements CoveredWatches {
   readonly #options: RegistryOptions
   readonly #watches = new Map<string, Watch>()
-  readonly #errors: Sparing
+  readonly #errors: ErrorRateLimiter
   readonly #requests: WatchRequests
-  readonly #verifying: Verifying<Watch>
-  readonly #endings: Endings<Watch>
+  readonly #verifying: VerificationScheduler<Watch>
+  readonly #endings: DelayedTeardown<Watch>
   #synced = 0
   #globs: WatchedGlobs | undefined
   #connection: WatchedConnection | undefined
@@ -37,11 +52,11 @@ export class Registry implements CoveredWatches {
 
   constructor(options: RegistryOptions) {
     this.#options = options
-    this.#verifying = new Verifying(options.clock, options.verifyEvery, this.#watches, watch =>
+    this.#verifying = new VerificationScheduler(options.clock, options.verifyEvery, this.#watches, watch =>
       this.#step(watch, { type: 'verify' }),
     )
-    this.#endings = new Endings(options.clock, watch => this.#end(watch, undefined))
-    this.#errors = new Sparing(options.clock, options.report)
+    this.#endings = new DelayedTeardown(options.clock, watch => this.#end(watch, undefined))
+    this.#errors = new ErrorRateLimiter(options.clock, options.report)
     this.#requests = new WatchRequests(options, {
       answered: (watch, event) => this.#step(watch, event),
       unanswered: watch => this.#step(watch, { type: 'unanswered' }),
@@ -257,100 +272,32 @@ export class Registry implements CoveredWatches {
   }
 }
 
-/** Errors with one code that are told in a {@link WINDOW}. */
-const MOST = 10
-/** ms */
-const WINDOW = 10_000
+/** Something changed, whatever it was: a read will show it. */
+const UNREADABLE = { op: 'set', value: undefined, version: undefined } as const
 
-/**
- * Tells errors, but of one code no more than ten in ten seconds: ten thousand watches that are refused have one story.
- */
-export class Sparing {
-  readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #tell: (error: StateStoreError) => void
-  readonly #windows = new Map<ErrorCode, { readonly since: number; told: number }>()
-
-  constructor(clock: Pick<Clock, 'monotonic'>, tell: (error: StateStoreError) => void) {
-    this.#clock = clock
-    this.#tell = tell
-  }
-
-  report(error: StateStoreError): void {
-    const window = this.#windowOf(error.code)
-    if (window.told >= MOST) return
-    window.told++
-    this.#tell(error)
-  }
-
-  #windowOf(code: ErrorCode): { told: number } {
-    const now = this.#clock.monotonic()
-    const known = this.#windows.get(code)
-    if (known !== undefined && now - known.since < WINDOW) return known
-    const fresh = { since: now, told: 0 }
-    this.#windows.set(code, fresh)
-    return fresh
+/** What a notification tells. What cannot be read is reported. */
+function changeIn(message: InboundMessage, report: (error: StateStoreError) => void): Change {
+  try {
+    const notification = parseNotification(message.payload)
+    const value = notification.op === 'set' ? notification.value : undefined
+    return { op: notification.op, value, version: versionOf(message) }
+  } catch (error) {
+    report(error instanceof StateStoreError ? error : new StateStoreError('payload', reason(error), { cause: error }))
+    return UNREADABLE
   }
 }
 
-/** No shorter pauses than that, ms; rather more at a time. */
-const SHORTEST_PAUSE = 20
-
-/** Takes what there is in turn, evenly, so that each had its turn once in a given time. */
-export class Verifying<T> {
-  readonly #clock: Clock
-  readonly #every: number
-  readonly #all: ReadonlyMap<string, T>
-  readonly #look: (one: T) => void
-  /**
-   * Names of those that have not had their turn in this round, the next one last. Not an iterator: one that is kept keeps
-   * every table that the map has outgrown since, with all that was in them.
-   */
-  #rest: string[] = []
-  #cancel: (() => void) | undefined
-
-  /** @param every - ms; 0 for never */
-  constructor(clock: Clock, every: number, all: ReadonlyMap<string, T>, look: (one: T) => void) {
-    this.#clock = clock
-    this.#every = every
-    this.#all = all
-    this.#look = look
-  }
-
-  start(): void {
-    this.stop()
-    if (this.#every > 0) this.#arm()
-  }
-
-  stop(): void {
-    this.#cancel?.()
-    this.#cancel = undefined
-  }
-
-  #arm(): void {
-    const pause = Math.max(SHORTEST_PAUSE, this.#every / Math.max(1, this.#all.size))
-    this.#cancel = this.#clock.schedule(pause, () => {
-      const count = Math.ceil((this.#all.size * pause) / this.#every)
-      this.#arm()
-      for (let i = 0; i < count; i++) this.#next()
-    })
-  }
-
-  #next(): void {
-    const next = this.#take() ?? this.#begin()
-    if (next !== undefined) this.#look(next)
-  }
-
-  /** The next one of this round; what has gone meanwhile has no turn. */
-  #take(): T | undefined {
-    for (let name = this.#rest.pop(); name !== undefined; name = this.#rest.pop()) {
-      const next = this.#all.get(name)
-      if (next !== undefined) return next
-    }
-    return undefined
-  }
-
-  #begin(): T | undefined {
-    this.#rest = Array.from(this.#all.keys()).reverse()
-    return this.#take()
-  }
+/**
+ * Whether a notification was told on a connection, or queued before (MQTT 5.0, section 3.3.4), or whether that is not
+ * known.
+ */
+function ageOf(
+  { subscriptionIds }: InboundMessage,
+  connection: WatchedConnection | undefined,
+): 'certain' | 'stale' | 'unknown' {
+  if (connection === undefined) return 'unknown'
+  const { fresh, subscriptionId } = connection
+  if (fresh) return 'certain'
+  if (subscriptionId === undefined || subscriptionIds.length === 0) return 'unknown'
+  return subscriptionIds.includes(subscriptionId) ? 'certain' : 'stale'
 }

@@ -1,4 +1,5 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
+import type { DecodeError } from '../../core/util/errors.js'
 import type { Reading } from '../requests/commands.js'
 
 /** What a watch knows of its key. `version` is missing where the protocol gives none: for a key that was not found. */
@@ -89,3 +90,45 @@ export const FRESH = {
 
 /** A watch before its first connection. */
 export const INITIAL: WatchState = { ...FRESH, phase: 'offline', known: false, entry: undefined }
+
+/**
+ * Whether the value of a watched key can be relied on: not read yet, current, current until the connection was lost
+ * (`since`, ms since the Unix epoch), or being read again after a reconnect.
+ */
+export type Freshness =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'live' }
+  | { readonly state: 'stale'; readonly since: number }
+  | { readonly state: 'resyncing' }
+
+const CONNECTING: Freshness = { state: 'connecting' }
+const LIVE: Freshness = { state: 'live' }
+const RESYNCING: Freshness = { state: 'resyncing' }
+
+/** Freshness of a watch, given when its connection was lost. */
+export function freshnessOf({ phase, synced, known }: WatchState, lostAt: number): Freshness {
+  if (synced) return LIVE
+  if (!known) return CONNECTING
+  return phase === 'offline' ? { state: 'stale', since: lostAt } : RESYNCING
+}
+
+/** Freshness of a watch that has ended: nothing will come any more. */
+export const endedFreshness = ({ known }: WatchState, lostAt: number): Freshness =>
+  known ? { state: 'stale', since: lostAt } : CONNECTING
+
+/**
+ * What is known of a key at a time. `op` is `set` for a value, `delete` for a deletion that was notified, `absent` when
+ * a read found no key, `invalid` for a value the codec cannot decode. `source` says where it comes from: the first read,
+ * a notification, or the read after a reconnect.
+ */
+export type Entry<T> =
+  | (EntryBase & { readonly op: 'set'; readonly value: T })
+  | (EntryBase & { readonly op: 'delete' | 'absent'; readonly value: undefined })
+  | (EntryBase & { readonly op: 'invalid'; readonly value: undefined; readonly error: DecodeError })
+
+interface EntryBase {
+  readonly key: string
+  /** Missing for an absent key: the protocol gives it none. */
+  readonly version: Hlc | undefined
+  readonly source: 'snapshot' | 'notification' | 'resync'
+}

@@ -1,7 +1,6 @@
 import type { KeyName } from '../../core/protocol/commands.js'
 import type { StateStoreError } from '../../core/util/errors.js'
-import type { Freshness } from './freshness.js'
-import { INITIAL, type RawEntry, type WatchState } from './watch-state.js'
+import { type Freshness, INITIAL, type RawEntry, type WatchState } from './watch-state.js'
 
 /** Who listens to a watch. */
 export interface WatchObserver {

@@ -1,5 +1,4 @@
-import type { Entry } from '../../client/watch/entry.js'
-import type { Freshness } from '../../client/watch/freshness.js'
+import type { Entry, Freshness } from '../../client/watch/watch-state.js'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { ArgumentError, type ErrorCode, type StateStoreError } from '../../core/util/errors.js'
 import { JsonText } from '../wire/json.js'

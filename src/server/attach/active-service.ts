@@ -1,5 +1,5 @@
 import { Granting } from '../../client/session/granting.js'
-import { TAKEN_OVER } from '../../client/session/reason-words.js'
+import { TAKEN_OVER } from '../../client/session/reasons.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../../client/session/session.js'
 import { AWAY, INVOKE_TOPIC, LIFE_TOPIC } from '../../core/protocol/topics.js'
 import { displayText, utf8 } from '../../core/util/bytes.js'

@@ -1,7 +1,7 @@
 import { BehaviorSubject, type Observable, Subject } from 'rxjs'
 import { connect } from '../../client/connect/connect.js'
+import { backingOff } from '../../client/session/dialler.js'
 import { openServiceSession } from '../../client/session/open-session.js'
-import { backingOff } from '../../client/session/reconnect.js'
 import type { ServiceSession } from '../../client/session/session.js'
 import { AWAY, LIFE_TOPIC } from '../../core/protocol/topics.js'
 import { randomBytes, toHex } from '../../core/util/bytes.js'

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { reasonWords } from '../../client/session/reason-words.js'
-import { isObjection } from '../../client/session/reconnect.js'
+import { isObjection, reasonWords } from '../../client/session/reasons.js'
 import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import type { Clock } from '../../core/util/clock.js'

@@ -1,7 +1,7 @@
 import { catchError, interval, map, NEVER, of, Subject, take, tap } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
-import type { ErrorMode, OperatorOptions } from '../../../../src/client/keys/operators/target.js'
+import type { ErrorMode, OperatorOptions } from '../../../../src/client/keys/operators/operate.js'
 import { StateStoreError } from '../../../../src/core/util/errors.js'
 import { asWords, type Form, KEY_FORMS, STORE_FORMS } from '../../../support/operator-forms.js'
 import { fakeStore } from '../../../support/operator-session.js'

@@ -1,6 +1,6 @@
 import { NEVER, of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { del } from '../../../../src/client/keys/operators/del.js'
+import { del } from '../../../../src/client/keys/operators/operators.js'
 import { Hlc } from '../../../../src/core/hlc/hlc.js'
 import { fakeStore } from '../../../support/operator-session.js'
 

@@ -1,7 +1,7 @@
 import { NEVER, of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { number, text } from '../../../../src/client/keys/codec.js'
-import { vdel } from '../../../../src/client/keys/operators/vdel.js'
+import { vdel } from '../../../../src/client/keys/operators/operators.js'
 import { Hlc } from '../../../../src/core/hlc/hlc.js'
 import { fakeStore } from '../../../support/operator-session.js'
 

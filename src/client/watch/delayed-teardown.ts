@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/util/clock.js'
 
 /** Ends what has no listener any more, after a while in which one may come. */
-export class Endings<W> {
+export class DelayedTeardown<W> {
   readonly #clock: Pick<Clock, 'schedule'>
   readonly #end: (watch: W) => void
   readonly #pending = new Map<W, () => void>()

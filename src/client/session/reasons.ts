@@ -1,19 +1,20 @@
-import { type BackoffOptions, backoff } from '../../core/util/backoff.js'
-import type { StateStoreError } from '../../core/util/errors.js'
-import { TAKEN_OVER } from './reason-words.js'
+// By its default alone: the build for browsers exports nothing else.
+import mqtt from 'mqtt'
 
-/**
- * When to try again after a lost connection or a failed attempt: ms to wait, or `false` to give up. `attempt` is 1 for
- * the first retry, and again after a connection that held for five seconds. With several addresses it is asked when all of
- * them have failed, and `attempt` counts these rounds.
- */
-export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
+/** What a reason code of MQTT 5.0 (section 2.4) is called; `reason 7` for one that nobody knows. */
+export const reasonWords = (code: number): string =>
+  Object.entries(mqtt.ReasonCodes).find(([known]) => Number(known) === code)?.[1] ?? `reason ${code}`
 
-/** Exponential backoff with jitter, for ever. */
-export const backingOff =
-  (options: BackoffOptions): ReconnectStrategy =>
-  attempt =>
-    backoff(attempt, options)
+/** Why a broker ended a connection, and what to do where that alone does not tell. */
+export function farewellWords(code: number, clientId: string): string {
+  if (code === TAKEN_OVER) {
+    return `another client took the id ${JSON.stringify(clientId)}: every client needs an id of its own`
+  }
+  return `it said ${code}, ${reasonWords(code)}`
+}
+
+/** Session taken over: by another client with our id, or by an attempt of ours that was given up and arrived late. */
+export const TAKEN_OVER = 142
 
 // Reasons for which the same CONNECT would fail again, or would fight another client for the session (MQTT 5.0,
 // section 2.4). 1, 2, 4 and 5 are what brokers before MQTT 5 answer.

@@ -1,10 +1,9 @@
 import { NEVER } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { text } from '../../../src/client/keys/codec.js'
-import { escapeGlob } from '../../../src/client/keys/scan.js'
+import { doubtOf, escapeGlob } from '../../../src/client/keys/scan.js'
 import { lease } from '../../../src/client/lease/lease.js'
-import { matching } from '../../../src/client/matching/matching.js'
-import { doubtOf } from '../../../src/client/watch/warnings.js'
+import { matching } from '../../../src/client/matching/index.js'
 import { fakeStore } from '../../support/operator-session.js'
 
 /** A client, and what its developer reads. */

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
-import { Verifying } from '../../../src/client/watch/registry.js'
+import { VerificationScheduler } from '../../../src/client/watch/verification-scheduler.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { ObedientStore } from '../../support/obedient-store.js'
 
@@ -23,7 +23,7 @@ describe('verifying', () => {
     const clock = new ManualClock()
     const all = new Map(['a', 'b', 'c', 'd'].map(name => [name, name]))
     const looked: string[] = []
-    const verifying = new Verifying(clock, 4_000, all, one => looked.push(one))
+    const verifying = new VerificationScheduler(clock, 4_000, all, one => looked.push(one))
     verifying.start()
     clock.advance(2_000)
     all.delete('c')
@@ -38,7 +38,7 @@ describe('verifying', () => {
     const clock = new ManualClock()
     const all = new Map(['a', 'b', 'c', 'd'].map(name => [name, name]))
     const looked: string[] = []
-    const verifying = new Verifying(clock, 4_000, all, one => {
+    const verifying = new VerificationScheduler(clock, 4_000, all, one => {
       looked.push(one)
       if (one === 'a') all.delete('b')
       if (one === 'c') all.set('e', 'e')
