@@ -63,7 +63,7 @@ async function bundle(entry) {
 /** The files of the console's page, as they were built, by whether its HTML asks for them. */
 function page() {
   const files = readdirSync(PAGE, { recursive: true, encoding: 'utf8' })
-    .filter(file => /\.\w+$/.test(file))
+    .filter(file => /\.\w+$/.test(file) && file !== 'licences.md')
     .map(file => ({ file, code: readFileSync(new URL(file, PAGE), 'utf8') }))
   const html = files.find(({ file }) => file === 'index.html')?.code ?? ''
   const asked = new Set(['index.html', ...Array.from(html.matchAll(/(?:src|href)="\.\/([^"]+)"/g), ([, file]) => file)])

@@ -1,4 +1,5 @@
 import { defaultClientConditions, defineConfig, type Plugin } from 'vite'
+import { licences } from '../scripts/licences.js'
 
 const at = (path: string): string => new URL(path, import.meta.url).pathname
 
@@ -15,7 +16,7 @@ const mqtt: Plugin = {
 export default defineConfig({
   root: at('.'),
   base: './',
-  plugins: [mqtt],
+  plugins: [mqtt, licences('licences.md')],
   resolve: {
     // RxJS is smaller in the language of today.
     conditions: ['es2015', ...defaultClientConditions],

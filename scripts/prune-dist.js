@@ -1,14 +1,34 @@
-// Removes from dist/ what no source makes any more, after a build: such files would be packed, and hide wrong paths.
-// Files in use stay, for programs that run from dist/ during a build. `node scripts/prune-dist.js [ROOT]`
-import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+// Removes from dist/ what no entry of package.json leads to, after a build: declarations of internals, and what an older
+// build left. Files in use stay, for programs that run from dist/ during a build. `node scripts/prune-dist.js [ROOT]`
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { entryFiles } from './entry-files.js'
 
 const ROOT = process.argv[2] ?? new URL('..', import.meta.url).pathname
+const DIST = join(ROOT, 'dist')
 /** Vite empties it. */
 const PAGE = 'server/console/page/'
 
-for (const name of readdirSync(join(ROOT, 'dist'), { recursive: true, encoding: 'utf8' })) {
-  if (name.startsWith(PAGE) || !/\.(js|ts|map)$/.test(name)) continue
-  const source = join(ROOT, 'src', name.replace(/(\.d)?\.(js|ts)(\.map)?$/, ''))
-  if (!existsSync(`${source}.ts`) && !existsSync(`${source}.tsx`)) rmSync(join(ROOT, 'dist', name))
+/** @type {Set<string>} */
+const kept = new Set()
+
+/** @param {string} file */
+function keep(file) {
+  if (kept.has(file) || !existsSync(join(DIST, file))) return
+  kept.add(file)
+  for (const [, path = ''] of readFileSync(join(DIST, file), 'utf8').matchAll(
+    /(?:from|import) ?\(?["'](\.[^"']+)["']/g,
+  )) {
+    const target = join(dirname(file), path)
+    keep(file.endsWith('.d.ts') ? target.replace(/\.js$/, '.d.ts') : target)
+  }
+}
+
+for (const name of entryFiles(pathToFileURL(join(ROOT, 'package.json')))) {
+  keep(`${name}.js`)
+  keep(`${name}.d.ts`)
+}
+for (const name of readdirSync(DIST, { recursive: true, encoding: 'utf8' })) {
+  if (!name.startsWith(PAGE) && /\.(js|ts|map)$/.test(name) && !kept.has(name)) rmSync(join(DIST, name))
 }

@@ -3,14 +3,22 @@
 import { parseAst } from 'rolldown/parseAst'
 
 const DIST = new URL('../../dist/', import.meta.url).href
+/** The package with a file for each source, which `npm run walk` compiles. */
+const WALKED = new URL('../../target/walk/', import.meta.url).href
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
+
+/** @type {(name: string, context: object, next: Function) => Promise<{ url: string }>} */
+export async function resolve(name, context, next) {
+  const resolved = await next(name, context)
+  return { ...resolved, url: resolved.url.replace(DIST, WALKED) }
+}
 
 /** @type {(url: string, context: object, next: Function) => Promise<{ format: string, source?: unknown }>} */
 export async function load(url, context, next) {
   const loaded = await next(url, context)
-  if (!url.startsWith(DIST) || !url.endsWith('.js') || loaded.source == null) return loaded
+  if (!url.startsWith(WALKED) || !url.endsWith('.js') || loaded.source == null) return loaded
   const text = Buffer.from(/** @type {Uint8Array} */ (loaded.source)).toString()
-  return { ...loaded, source: instrument(text, url.slice(DIST.length, -'.js'.length)) }
+  return { ...loaded, source: instrument(text, url.slice(WALKED.length, -'.js'.length)) }
 }
 
 /** @param {string} text @param {string} file */

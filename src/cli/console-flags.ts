@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { ArgumentError, reason } from '../core/util/errors.js'
-import { packageVersion } from '../server/console/console-options.js'
+import { packageVersion } from '../node/package-files.js'
 import { ConsoleServer } from '../server/console/console-server.js'
 import type { ServeConsoleOptions } from '../server/console/index.js'
 import type { AttachedStore, RunningStore } from '../server/index.js'

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { reason } from '../core/util/errors.js'
-import { packageVersion } from '../server/console/console-options.js'
+import { packageVersion } from '../node/package-files.js'
 import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'
 import type { Io } from './io.js'
@@ -17,6 +17,9 @@ Example:
   $ ${NAME} serve &
   $ ${NAME} set thermostat1/setPoint 21.5
   $ ${NAME} watch thermostat1/setPoint`
+
+/** They need no command, and scripts ask by them whether there is a program. */
+const VERSION_FLAGS = ['--version', '-V']
 
 /** Runs the command line with its arguments, without the name of the program; resolves to the exit code. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
@@ -96,6 +99,7 @@ const COMMANDS = {
 export async function commandsFor(args: readonly string[]): Promise<readonly Add[]> {
   const named = new Set(args.filter(word => Object.hasOwn(COMMANDS, word)))
   const [first = ''] = args
+  if (args.length === 1 && VERSION_FLAGS.includes(first)) return []
   const isClear = named.size > 0 && (first.startsWith('-') || named.has(first)) && !named.has('completion')
   return Promise.all(Object.entries(COMMANDS).flatMap(([name, load]) => (!isClear || named.has(name) ? [load()] : [])))
 }

@@ -15,7 +15,7 @@ import { reads } from './support/waiting.js'
 
 const KEYS = 0
 const PUBSUB = 1
-const PROTOBUF_CODEC = '/node_modules/rx-statestore/dist/pubsub/wire/protobuf-client-codec.js'
+const PROTOBUF_CODEC = '/node_modules/rx-statestore/dist/chunks/protobuf-client-codec.js'
 
 /** On the time of now, as the page is. */
 async function openStore(host?: string): Promise<RunningStore> {

@@ -16,8 +16,7 @@ let bin: string
 beforeAll(async () => {
   mkdirSync(CACHE, { recursive: true })
   bin = mkdtempSync(join(CACHE, 'rx-statestore-ten-commands-'))
-  // As deep as the module that reads the version from package.json.
-  const main = join(bin, 'dist/server/console/main.js')
+  const main = join(bin, 'dist/main.js')
   const build = await rolldown({ input: join(ROOT, 'src/cli/main.ts'), platform: 'node', external: /^[^./]/ })
   await build.write({ file: main, format: 'esm', codeSplitting: false })
   await build.close()

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
 const OURS = './node_modules/rx-statestore/'
-const manifest: { exports: Record<string, string | { default: string }>; scripts: Record<string, string> } = JSON.parse(
+const manifest: { exports: Record<string, string | { default: string }> } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 )
 
@@ -37,11 +37,31 @@ it('The import maps of pages lead to what the package exports, and to files of o
   expect(wrong).toEqual([])
 })
 
-it('A build keeps no files of an older one, which a page might load', () => {
+it('A build keeps what the entries lead to, and nothing of an older build or of internals', () => {
   const root = mkdtempSync(join(tmpdir(), 'rx-statestore-prune-'))
-  for (const folder of ['src', 'dist']) mkdirSync(join(root, folder))
-  for (const name of ['src/kept.ts', 'dist/kept.js', 'dist/stale.js']) writeFileSync(join(root, name), '')
-  const [, prune = 'none'] = /&& node (scripts\S+) &&/.exec(manifest.scripts['build'] ?? '') ?? []
-  execFileSync(process.execPath, [join(ROOT, prune), root])
-  expect(readdirSync(join(root, 'dist'))).toEqual(['kept.js'])
+  mkdirSync(join(root, 'dist/chunks'), { recursive: true })
+  const files = {
+    'package.json': JSON.stringify({
+      bin: {},
+      exports: { '.': { types: './dist/kept.d.ts', default: './dist/kept.js' } },
+    }),
+    'dist/kept.js': 'import "./chunks/needed.js"; export const late = () => import("./chunks/late.js")',
+    'dist/kept.d.ts': "export type { A } from './types.js'",
+    'dist/types.d.ts': 'export type A = 1',
+    'dist/inner.d.ts': 'export type B = 2',
+    'dist/stale.js': '',
+    'dist/chunks/needed.js': '',
+    'dist/chunks/late.js': '',
+    'dist/chunks/stale.js': '',
+  }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(root, name), text)
+  execFileSync(process.execPath, [join(ROOT, 'scripts/prune-dist.js'), root])
+  expect(readdirSync(join(root, 'dist'), { recursive: true }).sort()).toEqual([
+    'chunks',
+    'chunks/late.js',
+    'chunks/needed.js',
+    'kept.d.ts',
+    'kept.js',
+    'types.d.ts',
+  ])
 })

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
@@ -93,11 +92,4 @@ export function checkLogin(login: BrokerLogin | undefined): void {
   const { username, password = '' } = login
   if (typeof username === 'string' && username !== '' && typeof password === 'string') return
   throw new ArgumentError('Expected `brokerLogin` to have a `username`, and as a `password` a text')
-}
-
-/** Version of this package. */
-export function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
-  const version = typeof manifest === 'object' && manifest !== null && 'version' in manifest ? manifest.version : ''
-  return String(version)
 }

@@ -9,6 +9,7 @@ import type { AuditEvent } from '../../node/net/audit.js'
 import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
 import { UnauthenticatedConnections } from '../../node/net/places.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
+import { packageFile } from '../../node/package-files.js'
 import type { LoginRequest, LoginResult, Method } from '../access/login.js'
 import { ConsoleRateLimiter, RequestAuthorizer } from './access.js'
 import { Api } from './api.js'
@@ -19,8 +20,7 @@ import { Page } from './page.js'
 
 export type { ConsoleOptions } from './console-options.js'
 
-/** The same from the sources and from what is built of them. */
-const PAGE = new URL('../../../dist/server/console/page/', import.meta.url)
+const PAGE = 'dist/server/console/page/'
 const TOKEN_BYTES = 32
 const MOST_CONNECTIONS = 256
 /** Of those, so many may be without the token, so that there is always room for those who have it. */
@@ -48,7 +48,7 @@ export class ConsoleServer implements AsyncDisposable {
   #closed: Promise<void> | undefined
 
   private constructor(store: ConsoleStore, options: ConsoleOptions) {
-    const { clock = systemClock, page = PAGE, seed, version, server, brokerLogin } = options
+    const { clock = systemClock, page = packageFile(PAGE), seed, version, server, brokerLogin } = options
     checkToken(options.token)
     this.token = options.token ?? Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
     this.#options = options

@@ -1,7 +1,8 @@
 import { checkOptionNames, type OptionNames } from '../../core/util/check.js'
+import { packageVersion } from '../../node/package-files.js'
 import type { AttachedStore } from '../attach/attached-store.js'
 import type { RunningStore } from '../host/running-store.js'
-import { type ConsoleOptions, packageVersion } from './console-options.js'
+import type { ConsoleOptions } from './console-options.js'
 import { ConsoleServer } from './console-server.js'
 
 export type { GivenServer } from '../../node/net/http.js'

@@ -1,0 +1,51 @@
+// Builds the package: declarations by TypeScript, one module for each entry of package.json and chunks of what they share
+// by Rolldown. Packages that are not dependencies or peers become part of it. `node scripts/build.js [ROOT]`
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { dirname, join } from 'node:path'
+import { rolldown } from 'rolldown'
+import { esmExternalRequirePlugin } from 'rolldown/plugins'
+import { entryFiles } from './entry-files.js'
+import { licences } from './licences.js'
+
+const HERE = new URL('..', import.meta.url).pathname
+const ROOT = process.argv[2] ?? HERE
+const DIST = join(ROOT, 'dist')
+
+/** @type {{ dependencies: Record<string, string>, peerDependencies: Record<string, string> }} */
+const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'))
+/** What `ws` would take if it were there. */
+const OPTIONAL = ['bufferutil', 'utf-8-validate']
+const external = [...Object.keys(dependencies), ...Object.keys(peerDependencies), ...OPTIONAL]
+
+const build = await rolldown({
+  input: Object.fromEntries(entryFiles().map(name => [name, join(HERE, `src/${name}.ts`)])),
+  external: external.map(name => new RegExp(`^${name}($|/)`)),
+  // `require` of a module of Node becomes an import of it by the plugin; with the platform of Node every chunk that has a namespace would import `node:module`, those of pages as well.
+  platform: 'neutral',
+  resolve: { conditionNames: ['node', 'import'], mainFields: ['module', 'main'] },
+  transform: { target: 'es2022' },
+  plugins: [licences('licences.md'), esmExternalRequirePlugin({ external: [/^node:/, ...builtinModules] })],
+  logLevel: 'warn',
+  // Entries keep it.
+  onLog: (level, log, handler) => log.code === 'MODULE_LEVEL_DIRECTIVE' || handler(level, log),
+})
+const { output } = await build.generate({
+  format: 'esm',
+  chunkFileNames: 'chunks/[name].js',
+  polyfillRequire: false,
+  comments: { jsdoc: false },
+})
+await build.close()
+for (const file of output) {
+  const path = join(DIST, file.fileName)
+  mkdirSync(dirname(path), { recursive: true })
+  // At once: programs may run from dist/ during a build.
+  writeFileSync(`${path}.new`, file.type === 'chunk' ? file.code : file.source)
+  renameSync(`${path}.new`, path)
+}
+
+const compiler = join(HERE, 'node_modules/typescript/bin/tsc')
+const compile = [compiler, '-p', join(HERE, 'tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', DIST]
+execFileSync(process.execPath, compile, { stdio: 'inherit' })

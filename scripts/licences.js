@@ -1,0 +1,67 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+
+/** Packages whose own files are bundles already, with what they depend on inside. */
+const BUNDLES = ['mqtt']
+/** Texts for packages that come without theirs. */
+const TEXTS = new URL('./licences/', import.meta.url)
+
+/**
+ * Writes the licences of all packages of which something is in a bundle into a file beside it.
+ *
+ * @param {string} fileName
+ * @returns {import('rolldown').Plugin}
+ */
+export function licences(fileName) {
+  return {
+    name: 'licences',
+    generateBundle(_options, output) {
+      const chunks = Object.values(output).filter(file => file.type === 'chunk')
+      const modules = chunks.flatMap(({ modules }) =>
+        Object.entries(modules).flatMap(([id, { renderedLength }]) => (renderedLength > 0 ? [id] : [])),
+      )
+      const bundled = new Set(modules.flatMap(id => packageFolder(id) ?? []))
+      for (const folder of bundled) for (const inner of innerFolders(folder)) bundled.add(inner)
+      const notices = new Set([...bundled].sort().map(noticeOf))
+      this.emitFile({ type: 'asset', fileName, source: ['# Licences of what is bundled', ...notices].join('\n\n') })
+    },
+  }
+}
+
+/** @param {string} folder */
+const manifestOf = folder => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+
+/** @param {string} id @returns {string | undefined} */
+function packageFolder(id) {
+  const [path = ''] = id.replace(/^\0/, '').split('?')
+  if (!path.includes('/node_modules/')) return undefined
+  for (let folder = dirname(path); !folder.endsWith('/node_modules'); folder = dirname(folder))
+    if (existsSync(join(folder, 'package.json')) && manifestOf(folder).version) return folder
+  throw new Error(`Expected a package around ${path}`)
+}
+
+/**
+ * The packages inside of one that is a bundle, and those that they depend on.
+ *
+ * @param {string} folder @param {boolean} isInner
+ * @returns {string[]}
+ */
+function innerFolders(folder, isInner = false) {
+  const { name, dependencies = {} } = manifestOf(folder)
+  if (!isInner && !BUNDLES.includes(name)) return []
+  const places = createRequire(join(folder, 'package.json')).resolve.paths('x') ?? []
+  return Object.keys(dependencies).flatMap(each => {
+    const inner = places.map(place => join(place, each)).find(place => existsSync(join(place, 'package.json')))
+    return inner === undefined || each.startsWith('@types/') ? [] : [inner, ...innerFolders(inner, true)]
+  })
+}
+
+/** @param {string} folder */
+function noticeOf(folder) {
+  const { name, version, license } = manifestOf(folder)
+  const file = readdirSync(folder).find(entry => /^(licen[cs]e|copying)/i.test(entry))
+  const path = file ? join(folder, file) : new URL(`${name}.txt`, TEXTS)
+  if (!existsSync(path)) throw new Error(`Expected a licence in ${folder}, or in scripts/licences/${name}.txt`)
+  return `## ${name} ${version} (${license})\n\n\`\`\`text\n${readFileSync(path, 'utf8').trim()}\n\`\`\``
+}
