@@ -236,7 +236,7 @@ describe('the package', () => {
       if (seen.has(file)) return []
       seen.add(file)
       const code = readFileSync(join(ROOT, file), 'utf8')
-      const paths = Array.from(code.matchAll(/(?:from|import) ?\(?"([^"]+)"/g), ([, path = '']) => path)
+      const paths = Array.from(code.matchAll(/(?:from|import) ?\(?"([@.\w][^"]*)"/g), ([, path = '']) => path)
       return paths.flatMap(path => (path.startsWith('.') ? read(join(dirname(file), path), seen) : [path]))
     }
     const pages = [
