@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { duration, inUnits } from '../../src/cli/duration.js'
+import { duration, inUnits } from '../../src/cli/flags.js'
 
 describe('duration', () => {
   it.each([

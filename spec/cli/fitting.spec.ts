@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fitting } from '../../src/cli/fitting.js'
+import { fitting } from '../../src/cli/terminal.js'
 
 const beside = { op: 6, time: 12, version: 26 }
 

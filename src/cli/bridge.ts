@@ -16,14 +16,13 @@ import {
 import type { StateStoreError } from '../client/index.js'
 import { type RetainedBridge, type RetainedOptions, retained } from '../client/retained/index.js'
 import { brokerOf, type Connection, open, optionsOf, urlsOf } from './connection.js'
-import { duration } from './duration.js'
 import { EXIT, Failure, rootCause } from './failure.js'
-import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
+import { addConnectionFlags, type ConnectionFlags, duration, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { shellWord } from './key-text.js'
 import { say, troubleOf } from './talk.js'
-import { colorsFor } from './text.js'
+import { colorsFor } from './terminal.js'
 
 type Direction = NonNullable<RetainedOptions['direction']>
 

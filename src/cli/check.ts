@@ -4,8 +4,7 @@ import { checkDirectory } from '../server/storage/directory.js'
 import { EXIT, Failure } from './failure.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
-import { showProgress } from './progress.js'
-import { counted, oneLine } from './text.js'
+import { counted, oneLine, showProgress } from './terminal.js'
 
 const HELP = `
 Reads every record and compares it with its checksum; nothing is changed. The store must not run meanwhile. Exit

@@ -1,11 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { open, rename } from 'node:fs/promises'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { pipeline } from 'node:stream/promises'
-import type { Environment } from '../node/settings.js'
+import { randomBytes } from '../core/util/bytes.js'
+import { reason } from '../core/util/errors.js'
+import { type Environment, urlsFromEnv } from '../node/settings.js'
+import type { AttachedFacts, Pulse, StoreFacts } from '../server/console/contract.js'
 import { contentOf } from './connection.js'
-import { readConsoleToken } from './console-token.js'
 import { EXIT, Failure, rootCause } from './failure.js'
-import type { ConsoleFlags } from './flags.js'
+import { type ConnectionFlags, type ConsoleFlags, URL_VARIABLE } from './flags.js'
+import type { Io } from './io.js'
 
 /** Where a console is, and what lets one in. */
 export interface ConsoleAddress {
@@ -111,4 +116,113 @@ function problemIn(text: string): string | undefined {
     // Something else answers there, in its own words.
   }
   return undefined
+}
+
+/** What only a console tells of a store. Times in ms. */
+export interface StorePulse {
+  /** Missing while an attached store does not serve. */
+  readonly uptime: number | undefined
+  /** What an attached store does. */
+  readonly attached: AttachedFacts['state'] | undefined
+  readonly keys: number
+  readonly connections: number
+  /** Network connections, also of clients that are not let in. */
+  readonly networkConnections: number | undefined
+  /** Connections and logins that were refused since it started. */
+  readonly refusedConnections: number | undefined
+  readonly refusedLogins: number | undefined
+  readonly watches: number
+  readonly frozen: boolean
+  /** How far versions are ahead of the store's clock. */
+  readonly drift: number
+}
+
+/** A console that is asked beside the broker, if one is named, and its broker, where nothing else names one. */
+export interface BesideConsole {
+  readonly console: ConsoleAddress | undefined
+  readonly url: { readonly url?: string }
+}
+
+/** Finds the console of the flags, else of the environment, and asks it where its broker is if need be. */
+export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env }: Io): Promise<BesideConsole> {
+  const console = consoleOf(flags, env)
+  const byEnvironment = flags.console === undefined && (env[URL_VARIABLE] || urlsFromEnv(env))
+  if (console === undefined || flags.url !== undefined || byEnvironment) return { console, url: {} }
+  const facts: StoreFacts = JSON.parse(await textOf(await askConsole(console, 'store')))
+  return { console, url: { url: facts.url } }
+}
+
+/** Asks a console how its store is. */
+export async function pulseOf(address: ConsoleAddress): Promise<StorePulse> {
+  const answer = await askConsole(address, 'stream')
+  const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0, ...rest } = await firstLine(answer)
+  const uptime = startedAt === undefined ? undefined : at - startedAt
+  const attached = rest.attached?.state
+  const { networkConnections, refusedConnections, refusedLogins } = rest
+  const refused = { networkConnections, refusedConnections, refusedLogins }
+  const frozen = frozenUntil !== undefined
+  return { uptime, attached, keys, connections, watches, ...refused, frozen, drift }
+}
+
+/** Leaves the rest, of which there is no end. */
+async function firstLine(answer: IncomingMessage): Promise<Pulse> {
+  let text = ''
+  for await (const chunk of answer.setEncoding('utf8')) {
+    text += chunk
+    const end = text.indexOf('\n')
+    if (end >= 0) return JSON.parse(text.slice(0, end))
+  }
+  throw new Failure(EXIT.failed, 'the console did not tell how the store is')
+}
+
+const TOKEN_BYTES = 32
+const OWNER_ONLY = 0o600
+/** What is made has 43 characters. */
+const TOKEN = /^[\w-]{32,512}$/
+
+/** The token in a file; raises {@link Failure} when there is none in it. */
+export function readConsoleToken(file: string): string {
+  const token = tokenTextOf(file)
+  if (token === undefined) throw new Failure(EXIT.usage, `there is no token of a console in ${file}: no such file`)
+  return checked(token, file)
+}
+
+/** The token in a file, which is made with a random one if there is none. Rejects with {@link Failure}. */
+export async function keptConsoleToken(file: string): Promise<string> {
+  const kept = tokenTextOf(file)
+  if (kept !== undefined) return checked(kept, file)
+  const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
+  try {
+    // Whole or not at all, also when the machine stops meanwhile.
+    const part = `${file}.part`
+    const handle = await open(part, 'w', OWNER_ONLY)
+    try {
+      await handle.writeFile(`${token}\n`)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(part, file)
+  } catch (cause) {
+    throw new Failure(EXIT.failed, `cannot keep the token of the console: ${reason(cause)}`, { cause })
+  }
+  return token
+}
+
+function tokenTextOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined
+    throw new Failure(EXIT.usage, `cannot read the file of --console-token-file: ${reason(cause)}`, { cause })
+  }
+}
+
+function checked(token: string, file: string): string {
+  if (TOKEN.test(token)) return token
+  // Not the content, which may be a secret of somebody else.
+  throw new Failure(
+    EXIT.usage,
+    `there is no token of a console in ${file}: that is one line of 32 or more letters, digits, - and _`,
+  )
 }

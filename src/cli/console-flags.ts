@@ -6,7 +6,7 @@ import { ConsoleServer } from '../server/console/console-server.js'
 import type { ServeConsoleOptions } from '../server/console/index.js'
 import type { AttachedStore, RunningStore } from '../server/index.js'
 import { CONSOLE_TOKEN } from '../server/storage/directory.js'
-import { keptConsoleToken } from './console-token.js'
+import { keptConsoleToken } from './console-client.js'
 import { EXIT, Failure } from './failure.js'
 import { port } from './flags.js'
 

@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
-import type { DeleteOptions, DeleteResult, Hlc } from '../client/index.js'
+import { bytes, type DeleteOptions, type DeleteResult, type Hlc } from '../client/index.js'
 import { once } from './connection.js'
 import { EXIT, Failure } from './failure.js'
-import { addConnectionFlags, type ConnectionFlags, fencingToken } from './flags.js'
+import { addConnectionFlags, type ConnectionFlags, fencingToken, type ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime, keyMember } from './json.js'
-import { type KeyWord, keysOf } from './key-text.js'
+import { type KeyWord, keyOfWord, keysOf, nameOf } from './key-text.js'
 import { askAll, checkAll } from './several.js'
+import { readValue } from './value.js'
 
 /** Flags of commands that delete. */
 export interface DeleteFlags extends ConnectionFlags {
@@ -62,4 +63,31 @@ export async function printDeleted(
 function lineOf(key: KeyWord, { deleted, version }: DeleteResult, { json }: DeleteFlags, { clock }: Io): string {
   if (json) return jsonLine({ time: jsonTime(clock.now()), ...keyMember(key), op: 'delete', deleted, version })
   return deleted ? `${version ?? ''}\n` : ''
+}
+
+const VDEL_HELP = `
+Prints the version of the deletion.
+Exit code 3: the key does not hold the value, or there is no such key.
+
+Example:
+  $ rx-statestore vdel lock me`
+
+/** Adds `vdel KEY VALUE`. */
+export function addVdel(program: Command, io: Io): void {
+  const command = program.command('vdel').summary('delete a key if it holds a value')
+  command.description('Deletes a key if it holds a value: how a lock is released.')
+  command
+    .argument('<key>', 'key')
+    .argument('[value]', 'value, as text; - for standard input; put -- before another that begins with -')
+  addFencingToken(command)
+  command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
+  addConnectionFlags(command, false)
+  command.addHelpText('after', VDEL_HELP)
+  command.action(async (word: string, argument: string | undefined) => {
+    const key = keyOfWord(word)
+    const flags = command.optsWithGlobals<DeleteFlags & ValueFlags>()
+    const value = await readValue(argument, flags, io)
+    const result = await once(flags, io, store => store.deleteIf(key, value, bytes, deleteOptions(flags)))
+    await printDeleted(key, result, flags, `not deleted: ${nameOf(key)} does not hold this value`, io)
+  })
 }

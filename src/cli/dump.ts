@@ -1,18 +1,20 @@
+import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
-import { defer } from 'rxjs'
+import { defer, from, lastValueFrom, mergeMap, toArray } from 'rxjs'
+import { bytes, type Entry, type Key, type StateStore } from '../client/index.js'
+import { randomBytes, toHex } from '../core/util/bytes.js'
 import { reason, StateStoreError } from '../core/util/errors.js'
-import { CONSOLE_TOKEN } from '../server/storage/directory.js'
+import { type DumpLine, DumpWriter, toDumpLine } from '../node/dump/codec.js'
+import { CONSOLE_TOKEN, readDirectory } from '../server/storage/directory.js'
 import { once } from './connection.js'
 import { askConsole, CONSOLE_VARIABLE, consoleOf } from './console-client.js'
-import { type DumpPiece, piecesOfAnswer, piecesOfDirectory, piecesOfStore } from './dump-source.js'
-import { type DumpTarget, openTarget } from './dump-target.js'
 import { EXIT, exitCodeOf, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleFlag, type ConnectionFlags, type ConsoleFlags } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
-import { showProgress } from './progress.js'
-import { counted } from './text.js'
+import { counted, linesIn, showProgress } from './terminal.js'
 
 interface DumpFlags extends ConnectionFlags, ConsoleFlags {
   readonly data?: string
@@ -121,4 +123,165 @@ function brokenOff(error: unknown, keys: number): unknown {
       cause: error,
     },
   )
+}
+
+/** Where a dump goes. */
+export interface DumpTarget {
+  /** Of the file, if it is one. */
+  readonly name: string | undefined
+  /** Settles when there is room for more. */
+  write(data: string | Uint8Array): Promise<void>
+  /** It is complete. */
+  finish(): Promise<void>
+  /** It is not, and never will be; harmless when it is finished. */
+  abandon(): Promise<void>
+}
+
+const STANDARD_STREAM = '-'
+const PERMISSIONS = 0o777
+const OWNER_ONLY = 0o600
+
+/** Opens a file, or stdout. Raises {@link Failure} when that cannot be. */
+export async function openTarget(file: string | undefined, io: Io): Promise<DumpTarget> {
+  if (file === undefined || file === STANDARD_STREAM) {
+    return {
+      name: undefined,
+      write: data => print(io.stdout, data),
+      finish: async () => undefined,
+      abandon: async () => undefined,
+    }
+  }
+  try {
+    const mode = await modeOf(file)
+    if (mode === undefined) return new FileTarget(file, file, await open(file, 'w'))
+    // A name that nobody else has, and no link that somebody left there.
+    const place = `${file}.${toHex(randomBytes(6)).toLowerCase()}.part`
+    return new FileTarget(file, place, await open(place, 'wx', mode))
+  } catch (cause) {
+    throw new Failure(EXIT.usage, `cannot write the dump: ${reason(cause)}`, { cause })
+  }
+}
+
+/**
+ * With which permissions a file may be put there in one piece: those of the one it replaces, else the owner's alone, as a
+ * dump holds every value. `undefined` for the place of a device or a link, which is written to as it is.
+ */
+async function modeOf(file: string): Promise<number | undefined> {
+  try {
+    const status = await lstat(file)
+    return status.isFile() ? status.mode & PERMISSIONS : undefined
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return OWNER_ONLY
+    throw error
+  }
+}
+
+/** A file that is what it was until it is complete. */
+class FileTarget implements DumpTarget {
+  readonly name: string
+  readonly #place: string
+  readonly #handle: FileHandle
+  #ended = false
+
+  constructor(name: string, place: string, handle: FileHandle) {
+    this.name = name
+    this.#place = place
+    this.#handle = handle
+  }
+
+  async write(data: string | Uint8Array): Promise<void> {
+    await this.#attempt(async () => this.#handle.appendFile(data))
+  }
+
+  async finish(): Promise<void> {
+    await this.#attempt(async () => {
+      await this.#handle.sync().catch(ignoreUnable)
+      await this.#handle.close()
+      if (this.#place !== this.name) await rename(this.#place, this.name)
+    })
+    this.#ended = true
+  }
+
+  async abandon(): Promise<void> {
+    if (this.#ended) return
+    this.#ended = true
+    await this.#handle.close()
+    if (this.#place !== this.name) await rm(this.#place, { force: true })
+  }
+
+  async #attempt(task: () => Promise<unknown>): Promise<void> {
+    try {
+      await task()
+    } catch (cause) {
+      throw new Failure(EXIT.failed, `cannot write the dump: ${reason(cause)}`, { cause })
+    }
+  }
+}
+
+// A pipe or a device cannot be synchronised, and need not be.
+function ignoreUnable(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && (error.code === 'EINVAL' || error.code === 'ENOTSUP'))) throw error
+}
+
+/** Some lines of a dump. */
+export interface DumpPiece {
+  readonly data: string | Uint8Array
+  /** Number of keys whose lines end in it. */
+  readonly keys: number
+}
+
+/** Keys that are read at a time. */
+const BATCH = 256
+const CONCURRENCY = 64
+
+/** The dump in the answer of a console, with its first and last line; raises what ends the answer early. */
+export async function* piecesOfAnswer(answer: IncomingMessage): AsyncGenerator<DumpPiece, void> {
+  let isFirst = true
+  for await (const chunk of answer) {
+    yield { data: chunk, keys: linesIn(chunk) - (isFirst ? 1 : 0) }
+    isFirst = false
+  }
+  yield { data: '', keys: -1 }
+}
+
+/** All keys of a store, read one by one: those that are deleted meanwhile are left out. */
+export async function* piecesOfStore(store: StateStore): AsyncGenerator<DumpPiece, void> {
+  const writer = new DumpWriter()
+  yield { data: writer.begin(), keys: 0 }
+  let batch: Key<Uint8Array>[] = []
+  for await (const key of store.scan('*', bytes)) {
+    batch.push(key)
+    if (batch.length < BATCH) continue
+    yield pieceOf(await read(batch), writer)
+    batch = []
+  }
+  yield pieceOf(await read(batch), writer)
+  yield { data: writer.end(), keys: 0 }
+}
+
+/** All keys in the directory of a store, with all there is to them. */
+export async function* piecesOfDirectory(directory: string): AsyncGenerator<DumpPiece, void> {
+  const lines = await readDirectory(directory)
+  const writer = new DumpWriter()
+  yield { data: writer.begin(), keys: 0 }
+  for (const line of lines) yield pieceOf([line], writer)
+  yield { data: writer.end(), keys: 0 }
+}
+
+const pieceOf = (lines: readonly DumpLine[], writer: DumpWriter): DumpPiece => ({
+  data: lines.map(line => writer.line(line)).join(''),
+  keys: lines.length,
+})
+
+async function read(keys: readonly Key<Uint8Array>[]): Promise<readonly DumpLine[]> {
+  const lines$ = from(keys).pipe(
+    mergeMap(key => key.get().pipe(mergeMap(entry => lineOf(key, entry))), CONCURRENCY),
+    toArray(),
+  )
+  return lastValueFrom(lines$)
+}
+
+function lineOf({ bytes: key }: Key<Uint8Array>, { op, value, version }: Entry<Uint8Array>): readonly DumpLine[] {
+  if (op !== 'set' || value === undefined) return []
+  return [toDumpLine({ key, value, version, expiresAt: undefined, fencingToken: undefined })]
 }

@@ -1,8 +1,7 @@
 import type { Entry } from '../client/index.js'
 import { displayText, fromUtf8, toHex } from '../core/util/bytes.js'
-import { fitting, GAP } from './fitting.js'
 import { type KeyWord, shellWord } from './key-text.js'
-import { type Colors, oneLine, timeOfDay } from './text.js'
+import { type Colors, fitting, GAP, oneLine, timeOfDay } from './terminal.js'
 
 /** Columns beside key and value, and their widths at least; in a narrow terminal they go, the last one first. */
 const BESIDE = { op: 6, time: 12, source: 12, version: '1696374425000:0:StateStore'.length }

@@ -1,7 +1,7 @@
 import { fromUtf8, isWellFormed, utf8 } from '../core/util/bytes.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
-import { isUnsafe } from './text.js'
+import { isUnsafe } from './terminal.js'
 import { allOf, STANDARD_STREAM } from './value.js'
 
 /** A key of the command line: text, or bytes that are not text. */

@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import { defer } from 'rxjs'
-import { bytes, type Key, type Scan } from '../client/index.js'
+import { defer, firstValueFrom } from 'rxjs'
+import { bytes, type Entry, type Key, type Scan } from '../client/index.js'
 import { sameBytes, utf8 } from '../core/util/bytes.js'
+import type { KeyFacts } from '../server/console/contract.js'
 import { once } from './connection.js'
-import type { ConsoleAddress } from './console-client.js'
-import { besideConsole } from './console-facts.js'
-import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags } from './flags.js'
+import { askConsole, besideConsole, type ConsoleAddress, textOf } from './console-client.js'
+import { shortened } from './entry-line.js'
+import { EXIT, Failure } from './failure.js'
+import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
 import { type Io, print } from './io.js'
-import { jsonLine, keyMember } from './json.js'
+import { jsonLine, keyMember, valueMember } from './json.js'
 import { type KeyWord, keyLine, shellWord } from './key-text.js'
-import { Listing } from './listing.js'
-import { listingLines } from './listing-line.js'
-import { showProgress } from './progress.js'
-import { colorsFor } from './text.js'
+import { askAll } from './several.js'
+import { type Colors, colorsFor, fitting, GAP, showProgress } from './terminal.js'
 
 interface KeysFlags extends ConnectionFlags, ConsoleFlags {
   readonly count?: true
@@ -127,3 +127,138 @@ function wordOf({ name, bytes: raw }: Key<unknown>): KeyWord {
 const shellKey = (key: KeyWord): string => `${shellWord(key)}\n`
 const plainKey = (key: KeyWord): string => `${keyLine(key)}\n`
 const jsonKey = (key: KeyWord): string => jsonLine(keyMember(key))
+
+/** What there is to tell of a key. */
+export interface Row {
+  readonly key: KeyWord
+  readonly value: Uint8Array
+  readonly version: string | undefined
+  /** ms since 1970, by the store's clock; `undefined` for a key that stays, and for all when no console was asked. */
+  readonly expiresAt: number | undefined
+}
+
+/** Keys that are asked for at a time. */
+const BATCH = 128
+
+/** Keys with what they hold, batch by batch; those that are deleted meanwhile are left out. */
+export class Listing {
+  /** Keys that are told. */
+  seen = 0
+  readonly #console: ConsoleAddress | undefined
+
+  /** @param console - who knows when keys expire */
+  constructor(console: ConsoleAddress | undefined) {
+    this.#console = console
+  }
+
+  async *rowsOf(
+    scan: AsyncIterable<Key<Uint8Array>>,
+    wordOf: (key: Key<unknown>) => KeyWord,
+  ): AsyncGenerator<readonly Row[], void> {
+    let batch: Key<Uint8Array>[] = []
+    for await (const key of scan) {
+      batch.push(key)
+      if (batch.length < BATCH) continue
+      yield await this.#read(batch, wordOf)
+      batch = []
+    }
+    yield await this.#read(batch, wordOf)
+  }
+
+  async #read(keys: readonly Key<Uint8Array>[], wordOf: (key: Key<unknown>) => KeyWord): Promise<readonly Row[]> {
+    if (keys.length === 0) return []
+    const [entries, expiry] = await Promise.all([readAll(keys), this.#expiryOf(keys)])
+    const rows = keys.flatMap((key, index) => {
+      const { value, version } = entries[index] ?? {}
+      if (value === undefined) return []
+      return [{ key: wordOf(key), value, version: version && String(version), expiresAt: expiry.get(key.id) }]
+    })
+    this.seen += rows.length
+    return rows
+  }
+
+  async #expiryOf(keys: readonly Key<unknown>[]): Promise<ReadonlyMap<string, number | undefined>> {
+    if (this.#console === undefined) return new Map()
+    const body = utf8(JSON.stringify({ ids: keys.map(({ id }) => id) }))
+    const answer = await textOf(await askConsole(this.#console, 'keys', [body]), Number.POSITIVE_INFINITY)
+    return new Map(factsIn(answer).map(({ id, expiresAt }) => [id, expiresAt]))
+  }
+}
+
+async function readAll(keys: readonly Key<Uint8Array>[]): Promise<readonly Entry<Uint8Array>[]> {
+  const answers = await firstValueFrom(askAll(keys, key => key.get()))
+  return answers.map(answer => {
+    if ('error' in answer) throw answer.error
+    return answer.result
+  })
+}
+
+function factsIn(answer: string): readonly KeyFacts[] {
+  const { keys }: { readonly keys?: readonly KeyFacts[] } = JSON.parse(answer)
+  if (keys === undefined) throw new Failure(EXIT.failed, 'the console did not tell when keys expire')
+  return keys
+}
+
+/** How rows look. */
+export interface ListingStyle {
+  readonly json: boolean
+  /** Values in Base16. */
+  readonly hex: boolean
+  readonly isTTY: boolean
+  /** Width of the terminal. */
+  readonly columns: number | undefined
+  readonly colors: Colors
+  /** Whether it is known when keys expire. */
+  readonly expiry: boolean
+  /** ms since 1970 */
+  now(): number
+}
+
+const NEVER = '-'
+const VERSION_WIDTH = '1696374425000:0:StateStore'.length
+const EXPIRY_WIDTH = '23h 59m'.length
+
+/** Turns rows into lines. In columns, those of one call are aligned with all before. */
+export function listingLines(style: ListingStyle): (rows: readonly Row[]) => string {
+  if (style.json) return rows => rows.map(row => jsonOf(row, style)).join('')
+  return style.isTTY ? inColumns(style) : rows => rows.map(row => withTabs(row, style)).join('')
+}
+
+const jsonOf = ({ key, value, version, expiresAt }: Row, { hex }: ListingStyle): string =>
+  jsonLine({ ...keyMember(key), ...valueMember(value, hex), version, expiresAt })
+
+function withTabs({ key, value, version = NEVER, expiresAt }: Row, { hex, expiry }: ListingStyle): string {
+  const cells = [keyLine(key), shortened(value, Number.POSITIVE_INFINITY, hex), version]
+  if (expiry) cells.push(expiresAt === undefined ? NEVER : new Date(expiresAt).toISOString())
+  return `${cells.join('\t')}\n`
+}
+
+function inColumns({ columns, colors, expiry, hex, now }: ListingStyle): (rows: readonly Row[]) => string {
+  let [keyWidth, valueWidth, expiryWidth] = [0, 0, EXPIRY_WIDTH]
+  return rows => {
+    const cells = rows.map(({ key, value, version = NEVER, expiresAt }) => ({
+      key: shellWord(key),
+      value,
+      version,
+      expiry: expiresAt === undefined ? NEVER : inUnits(expiresAt - now()),
+    }))
+    keyWidth = cells.reduce((width, { key }) => Math.max(width, key.length), keyWidth)
+    expiryWidth = cells.reduce((width, cell) => Math.max(width, cell.expiry.length), expiryWidth)
+    const { shown, room } = fitting(columns, keyWidth, {
+      expiry: expiry ? expiryWidth : undefined,
+      version: VERSION_WIDTH,
+    })
+    const lines = cells.map(cell => ({ ...cell, value: shortened(cell.value, room, hex) }))
+    valueWidth = lines.reduce((width, { value }) => Math.max(width, value.length), valueWidth)
+    const lineOf = (line: (typeof lines)[number]): string =>
+      [
+        line.key.padEnd(keyWidth),
+        colors.bold(shown.size > 0 ? line.value.padEnd(valueWidth) : line.value),
+        shown.has('expiry') && colors.yellow(shown.has('version') ? line.expiry.padEnd(expiryWidth) : line.expiry),
+        shown.has('version') && colors.dim(line.version),
+      ]
+        .filter(cell => cell !== false)
+        .join(GAP)
+    return lines.map(line => `${lineOf(line)}\n`).join('')
+  }
+}

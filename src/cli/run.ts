@@ -4,7 +4,7 @@ import { packageVersion } from '../node/package-files.js'
 import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'
 import type { Io } from './io.js'
-import { colorsFor, oneLine } from './text.js'
+import { colorsFor, oneLine } from './terminal.js'
 
 const NAME = 'rx-statestore'
 
@@ -77,7 +77,7 @@ const COMMANDS = {
   get: async () => (await import('./get.js')).addGet,
   set: async () => (await import('./set.js')).addSet,
   del: async () => (await import('./del.js')).addDel,
-  vdel: async () => (await import('./vdel.js')).addVdel,
+  vdel: async () => (await import('./del.js')).addVdel,
   keys: async () => (await import('./keys.js')).addKeys,
   dump: async () => (await import('./dump.js')).addDump,
   load: async () => (await import('./load.js')).addLoad,

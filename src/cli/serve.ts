@@ -35,9 +35,9 @@ import { port, positiveInteger } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
-import { showProgress } from './progress.js'
 import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
 import { addStorageFlags, type StorageFlags, storageOf, storageWords } from './storage-flags.js'
+import { showProgress } from './terminal.js'
 
 interface ServeFlags {
   readonly host: string

@@ -1,21 +1,23 @@
 import type { Command } from 'commander'
 import { filter, firstValueFrom, lastValueFrom, tap, timeout as within } from 'rxjs'
 import { bytes, ClosedError, NoStoreError, ServiceError, type StateStore, TimeoutError } from '../client/index.js'
+import { randomBytes, toHex } from '../core/util/bytes.js'
+import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
 import { type Connection, isEndForGood, open, refused } from './connection.js'
-import { besideConsole, pulseOf, type StorePulse } from './console-facts.js'
-import { inUnits } from './duration.js'
+import { besideConsole, pulseOf, type StorePulse } from './console-client.js'
 import { EXIT, Failure, rootCause } from './failure.js'
-import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags } from './flags.js'
+import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
-import { showProgress } from './progress.js'
-import { type ClockOffset, clockOffset, LONG_AGO, PROBE_PREFIX } from './store-clock.js'
-import { colorsFor, counted } from './text.js'
+import { colorsFor, counted, showProgress } from './terminal.js'
 
 interface StatusFlags extends ConnectionFlags, ConsoleFlags {
   readonly write: boolean
 }
+
+/** Where the keys are that are written to look at the clock. */
+export const PROBE_PREFIX = 'rx-statestore/probe/'
 
 const HELP = `
 Tells whether the broker is reached and a state store answers there, how long that took, how many keys it
@@ -164,4 +166,33 @@ function consoleWords(pulse: StorePulse): string[][] {
     ...(refusedConnections + refusedLogins > 0 ? [['refused', refused]] : []),
     ...(drift > 0 ? [['versions', `${drift} ms ahead of the store's clock, which was set back`]] : []),
   ]
+}
+
+/** How far the clock of a store is from ours, ms. */
+export interface ClockOffset {
+  /** Positive when the store's is ahead. */
+  readonly offset: number
+  /** Half the time the answer took, in which the store may have looked at its clock. */
+  readonly uncertainty: number
+}
+
+/** So that they go by themselves, should they not be deleted, ms. */
+const TIME_TO_LIVE = 1_000
+/** The time that requests carry: long ago, for a version is never older than the request for it. */
+export const LONG_AGO = 1
+
+/**
+ * How far versions are from our clock. Only the answer to a write tells what the store's clock said, so a key of
+ * a random name is written, and deleted at once.
+ *
+ * @param store - one that tells {@link LONG_AGO} as its time
+ */
+export async function clockOffset(store: StateStore, clock: Pick<Clock, 'now' | 'monotonic'>): Promise<ClockOffset> {
+  const key = store.key(`${PROBE_PREFIX}${toHex(randomBytes(8))}`, bytes)
+  const [sent, start] = [clock.now(), clock.monotonic()]
+  const { version } = await firstValueFrom(key.set(new Uint8Array(0), { expiresIn: TIME_TO_LIVE }))
+  const took = clock.monotonic() - start
+  await firstValueFrom(key.delete())
+  if (version === undefined) throw new Error('the store gave no version')
+  return { offset: Math.round(version.wallClock - (sent + took / 2)), uncertainty: Math.ceil(took / 2) }
 }

@@ -17,7 +17,7 @@ import type { Key, StateStoreError, Status } from '../client/index.js'
 import type { Connection } from './connection.js'
 import { rootCause } from './failure.js'
 import type { Io } from './io.js'
-import { colorsFor, oneLine, timeOfDay } from './text.js'
+import { colorsFor, oneLine, timeOfDay } from './terminal.js'
 
 /**
  * What there is to say about the connection of a watch: reached or not, lost, back, when the values are current again,

@@ -10,7 +10,7 @@ import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
 import { isQuoted, type KeyWord, keysOf, shellWord } from './key-text.js'
 import { say, talkOf } from './talk.js'
-import { colorsFor } from './text.js'
+import { colorsFor } from './terminal.js'
 
 interface WatchFlags extends ConnectionFlags {
   readonly hex?: true

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { colorsFor, oneLine, timeOfDay } from '../../src/cli/text.js'
+import { colorsFor, oneLine, timeOfDay } from '../../src/cli/terminal.js'
 import { TestSink } from './test-io.js'
 
 const [terminal, pipe] = [new TestSink(80), new TestSink()]
