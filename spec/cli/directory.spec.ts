@@ -69,6 +69,7 @@ describe('dump --data', () => {
       stdout
         .trim()
         .split('\n')
+        .slice(1, -1)
         .map(line => JSON.parse(line)),
     ]).toEqual([0, LINES])
   })
