@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileGlob } from '../../../src/server/engine/glob.js'
-import { GlobIndex } from '../../../src/server/engine/glob-index.js'
+import { compileGlob } from '../../../src/core/protocol/parse-command.js'
+import { GlobIndex } from '../../../src/server/engine/glob-watchers.js'
 import { effort } from '../../support/effort.js'
 import { bytes } from '../../support/words.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileGlob } from '../../../src/server/engine/glob.js'
+import { compileGlob } from '../../../src/core/protocol/parse-command.js'
 import { effort } from '../../support/effort.js'
 import { bytes } from '../../support/words.js'
 

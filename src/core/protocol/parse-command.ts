@@ -3,6 +3,7 @@ import { decode, decodeStrings } from '../resp3/decode.js'
 import { displayText, sameBytes, toBinaryString, utf8 } from '../util/bytes.js'
 import { HlcError, PayloadError } from '../util/errors.js'
 import type { Command, SetCommand } from './commands.js'
+import { type Glob, globOf } from './glob.js'
 import type { KnownServiceErrorCode } from './service-errors.js'
 
 /** A malformed request; `code` says which error the store answers. */
@@ -14,6 +15,15 @@ export class CommandError extends Error {
     super(code)
     this.code = code
   }
+}
+
+/** Of a request, bytes. */
+const LONGEST_GLOB = 1_024
+
+/** A glob of a request, ready to match. Raises {@link CommandError} `syntax-error` for more than 1,024 bytes. */
+export function compileGlob(glob: Uint8Array): Glob {
+  if (glob.length > LONGEST_GLOB) throw new CommandError('syntax-error')
+  return globOf(glob)
 }
 
 /** Reads a request. Raises {@link CommandError} with the code the store answers a malformed one with. */

@@ -1,6 +1,7 @@
+import type { Glob } from '../../core/protocol/glob.js'
+import { compileGlob } from '../../core/protocol/parse-command.js'
 import { utf8 } from '../../core/util/bytes.js'
 import { ArgumentError } from '../../core/util/errors.js'
-import { compileGlob, type Glob } from '../engine/glob.js'
 import { fill, isConstant, type Subject, type Template } from './template.js'
 
 /** Bytes of a glob, as the store has them. */

@@ -1,5 +1,5 @@
+import type { Glob } from '../../core/protocol/glob.js'
 import { sameBytes, utf8 } from '../../core/util/bytes.js'
-import type { Glob } from '../engine/glob.js'
 import type { KeyPattern, Policy, Principals } from './policy.js'
 import { fill, type Subject } from './template.js'
 

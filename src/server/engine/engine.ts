@@ -1,4 +1,5 @@
 import type { Command, GlobnotifyCommand, KeynotifyCommand } from '../../core/protocol/commands.js'
+import type { Glob } from '../../core/protocol/glob.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
@@ -6,11 +7,8 @@ import { type Answer, type Applied, type Change, NONE, type Query, readClocks, r
 import { apply, type StoredRecord } from './apply.js'
 import type { Entry, EntryCommand, Room } from './entry.js'
 import { Ledger } from './ledger.js'
-import type { Records } from './records.js'
-import { isAllowed, type KeyRights } from './rights.js'
+import type { Records, Shares, State, StateTaker } from './records.js'
 import { scanPage } from './scan.js'
-import type { Shares } from './shares.js'
-import type { State, StateTaker } from './state.js'
 import type { VersionClock } from './version-clock.js'
 import { GLOB_COUNTS, Watchers, type WatchQuotas } from './watchers.js'
 
@@ -263,4 +261,25 @@ function* witnessed(results: Iterable<Applied>, witness: (result: Applied) => vo
     witness(result)
     yield result
   }
+}
+
+/** What connections may do with keys. `C` stands for a connection. */
+export interface KeyRights<C> {
+  mayRead(connection: C, key: Uint8Array): boolean
+  mayWrite(connection: C, key: Uint8Array): boolean
+  /** The keys a connection may read: SCAN lists no others. */
+  readable(connection: C): Glob
+}
+
+/**
+ * Whether a connection may send a command: GET and KEYNOTIFY read, SET and DEL write, VDEL does both, as its answer tells
+ * whether the value is the one asked for. To give up a watch needs no right, SCAN answers with the keys that may be read, and
+ * GLOBNOTIFY tells of them alone.
+ */
+function isAllowed<C>(rights: KeyRights<C>, connection: C, command: Command): boolean {
+  if ('glob' in command || (command.verb === 'KEYNOTIFY' && command.stop)) return true
+  const { verb, key } = command
+  const reads = verb === 'GET' || verb === 'KEYNOTIFY' || verb === 'VDEL'
+  const writes = verb === 'SET' || verb === 'DEL' || verb === 'VDEL'
+  return (!reads || rights.mayRead(connection, key)) && (!writes || rights.mayWrite(connection, key))
 }

@@ -4,9 +4,8 @@ import { type Answer, type Applied, type Change, NONE, type Restoration, readClo
 import { AnsweredWrites } from './answered.js'
 import { apply, type Outcome } from './apply.js'
 import type { Entry, Load, Write } from './entry.js'
-import { checkRoom, Records, type Slot } from './records.js'
+import { checkRoom, Records, type Slot, type State, type StateRecord, type StateTaker } from './records.js'
 import { deleteAll, restore } from './restore.js'
-import type { State, StateRecord, StateTaker } from './state.js'
 import { VersionClock } from './version-clock.js'
 
 /** What a write takes in a log besides its payload, bytes. */

@@ -1,3 +1,4 @@
+import type { Hlc } from '../../core/hlc/hlc.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { fromBinaryString } from '../../core/util/bytes.js'
 import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
@@ -5,8 +6,6 @@ import { StringMap } from '../../core/util/string-map.js'
 import type { StoredRecord } from './apply.js'
 import type { Owner, Room } from './entry.js'
 import { KeyOrder } from './key-order.js'
-import { Shares } from './shares.js'
-import type { StateRecord } from './state.js'
 
 /** A record, and where else its key is noted. */
 export interface Slot extends StoredRecord {
@@ -191,4 +190,82 @@ function check(
   const more = costOf(id, after) - (before === undefined ? 0 : costOf(id, before))
   const isFull = before === undefined && keys >= maxKeys
   if (isFull || (more > 0 && bytes + more > maxBytes)) throw new CommandError('quota-exceeded')
+}
+
+/** What of a store one owner has. */
+export interface Share {
+  readonly keys: number
+  /** Bytes. */
+  readonly bytes: number
+}
+
+const NOTHING: Share = { keys: 0, bytes: 0 }
+
+/** Counts what is whose. It follows from the records, so that equal states have equal shares. */
+export class Shares {
+  readonly #shares = new Map<string, { keys: number; bytes: number }>()
+
+  /** What an owner has. */
+  of(owner: string): Share {
+    return this.#shares.get(owner) ?? NOTHING
+  }
+
+  /** Owners, and what each has. */
+  entries(): Iterable<readonly [owner: string, share: Share]> {
+    return this.#shares
+  }
+
+  /** A key is an owner's from now on. */
+  add(owner: string, bytes: number): void {
+    const share = this.#shares.get(owner)
+    if (share === undefined) {
+      this.#shares.set(owner, { keys: 1, bytes })
+      return
+    }
+    share.keys++
+    share.bytes += bytes
+  }
+
+  /** A key of an owner is gone, or somebody else's. */
+  remove(owner: string, bytes: number): void {
+    const share = this.#shares.get(owner)
+    if (share === undefined) return
+    share.keys--
+    share.bytes -= bytes
+    if (share.keys === 0) this.#shares.delete(owner)
+  }
+}
+
+/** A record and its key. */
+export interface StateRecord extends StoredRecord {
+  /** The key as a binary string. */
+  readonly id: string
+  /** Its place in the order in which keys came. */
+  readonly number: number
+}
+
+/**
+ * All that a store knows but who watches what, at one moment; it stays so whatever the store does then. Equal entries make
+ * equal states.
+ */
+export interface State {
+  /** Time of the first request, ms; tells this store from the one that had its place before. */
+  readonly born: number | undefined
+  /** The newest version there is. */
+  readonly version: Hlc
+  /** The greatest number that a key was given. */
+  readonly lastNumber: number
+  /** Answers to the last writes: an older generation and a younger one, see `AnsweredWrites`. */
+  readonly answered: readonly [Uint8Array, Uint8Array]
+  /** By number. */
+  readonly records: Iterable<StateRecord>
+  readonly size: number
+}
+
+/** Takes a state back, key by key, so that it is never there twice. */
+export interface StateTaker {
+  /** Takes the record of the next key, by number, and keeps its value itself. */
+  putBack(record: StateRecord): void
+  /** Takes all that the state is besides; it is whole then. */
+  resume(rest: Omit<State, 'records' | 'size'>): void
 }

@@ -1,8 +1,8 @@
 import type { ScanCommand } from '../../core/protocol/commands.js'
-import { CommandError } from '../../core/protocol/parse-command.js'
+import type { Glob } from '../../core/protocol/glob.js'
+import { CommandError, compileGlob } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import { fromBinaryString, toBinaryString, utf8 } from '../../core/util/bytes.js'
-import { compileGlob, type Glob } from './glob.js'
 import type { KeyOrder } from './key-order.js'
 
 // What a page may come to, so that no request keeps the others waiting for long, and every client can take it.

@@ -1,6 +1,6 @@
 import { readHlc, writeHlc } from '../../core/hlc/hlc.js'
 import { ByteReader, ByteWriter } from '../../core/util/byte-codec.js'
-import type { State, StateRecord, StateTaker } from '../engine/state.js'
+import type { State, StateRecord, StateTaker } from '../engine/records.js'
 import { damaged } from './errors.js'
 
 const BLOCK = { head: 1, older: 2, younger: 3, records: 4, end: 5 } as const

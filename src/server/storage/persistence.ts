@@ -1,5 +1,5 @@
+import { compileGlob } from '../../core/protocol/parse-command.js'
 import { utf8 } from '../../core/util/bytes.js'
-import { compileGlob } from '../engine/glob.js'
 import { asksToPersist, type VolatileRule } from '../service/service.js'
 import type { StorageOptions } from './storage-options.js'
 

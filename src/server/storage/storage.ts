@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import type { Client } from '../../core/mqtt5/peer.js'
-import { Engine, type EngineOptions, type WatchQuotas } from '../engine/engine.js'
-import type { KeyRights } from '../engine/rights.js'
+import { Engine, type EngineOptions, type KeyRights, type WatchQuotas } from '../engine/engine.js'
 import type { SharedLog } from '../log/cluster/settings.js'
 import { filesOf, guardedFiles } from '../log/disk/files.js'
 import { lockDirectory } from '../log/disk/lock.js'

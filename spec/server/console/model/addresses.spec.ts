@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { toGlob } from '../../../../console/src/model/glob.js'
 import { inOrder, listed, nameFor } from '../../../../console/src/model/listed-key.js'
 import { toFragment, toRoute } from '../../../../console/src/model/route.js'
+import { compileGlob } from '../../../../src/core/protocol/parse-command.js'
 import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
-import { compileGlob } from '../../../../src/server/engine/glob.js'
 
 describe('What is looked for', () => {
   it.each([

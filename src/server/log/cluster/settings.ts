@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs'
 import type { Clock } from '../../../core/util/clock.js'
 import type { Entry } from '../../engine/entry.js'
-import type { State } from '../../engine/state.js'
+import type { State } from '../../engine/records.js'
 import type { Sharing } from '../log.js'
 import type { LogKeys } from './envelope.js'
 import type { Availability } from './pulse.js'

@@ -16,7 +16,7 @@ import {
 import { ByteWriter } from '../../../core/util/byte-codec.js'
 import { concatBytes } from '../../../core/util/bytes.js'
 import { StateStoreError } from '../../../core/util/errors.js'
-import type { State, StateTaker } from '../../engine/state.js'
+import type { State, StateTaker } from '../../engine/records.js'
 import { damaged } from '../errors.js'
 import { encodeState, StateDecoder } from '../state-codec.js'
 import { notWritten } from './errors.js'

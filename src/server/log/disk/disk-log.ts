@@ -1,7 +1,7 @@
 import { reason, StateStoreError } from '../../../core/util/errors.js'
 import { Fifo } from '../../../core/util/fifo.js'
 import type { Entry } from '../../engine/entry.js'
-import type { State } from '../../engine/state.js'
+import type { State } from '../../engine/records.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener } from '../log.js'
 import type { Files, OpenFile } from './files.js'

@@ -1,6 +1,6 @@
 import { Engine, type EngineOptions } from '../../engine/engine.js'
 import type { Entry } from '../../engine/entry.js'
-import type { State } from '../../engine/state.js'
+import type { State } from '../../engine/records.js'
 import type { LogFailure } from '../log.js'
 import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
 import type { Files, OpenFile } from './files.js'

@@ -1,6 +1,6 @@
 import { reason, StateStoreError } from '../../../core/util/errors.js'
 import { Engine, type EngineOptions } from '../../engine/engine.js'
-import type { StateTaker } from '../../engine/state.js'
+import type { StateTaker } from '../../engine/records.js'
 import { decodeEntry } from '../entry-codec.js'
 import { damaged } from '../errors.js'
 import { StateDecoder } from '../state-codec.js'

@@ -1,7 +1,7 @@
 import { toBinaryString } from '../../../core/util/bytes.js'
 import { Engine } from '../../engine/engine.js'
 import type { Entry, EntryCommand, Load, Origin, Write } from '../../engine/entry.js'
-import type { State, StateRecord, StateTaker } from '../../engine/state.js'
+import type { State, StateRecord, StateTaker } from '../../engine/records.js'
 import { VersionClock } from '../../engine/version-clock.js'
 import { decodeBlock, type StateHead } from '../state-codec.js'
 

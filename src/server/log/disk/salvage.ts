@@ -1,7 +1,7 @@
 import { fromBinaryString, toBinaryString } from '../../../core/util/bytes.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import type { Entry } from '../../engine/entry.js'
-import type { State } from '../../engine/state.js'
+import type { State } from '../../engine/records.js'
 import { decodeEntry, keysInEntry } from '../entry-codec.js'
 import { decodeBlock } from '../state-codec.js'
 import type { Files, OpenFile } from './files.js'

@@ -1,4 +1,4 @@
-import type { State } from '../../engine/state.js'
+import type { State } from '../../engine/records.js'
 import { encodeState } from '../state-codec.js'
 import { type Files, isFull } from './files.js'
 import { FRAME_HEADER, fileOf, HEAD_SIZE, nameOf, newHead, seal, UNFINISHED } from './format.js'
