@@ -7,7 +7,7 @@ import {
   hashPassword,
   parsePasswordFile,
   type User,
-} from '../server/access/password-file.js'
+} from '../server/access/passwords.js'
 import { EXIT, Failure } from './failure.js'
 import { attribute } from './flags.js'
 import type { Io } from './io.js'

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { type Observable, Subscription } from 'rxjs'
 import { reason } from '../core/util/errors.js'
 import { checkTls, type TlsMaterial } from '../node/net/tls.js'
-import { parsePolicy } from '../server/access/parse-policy.js'
+import { parsePolicy } from '../server/access/policy.js'
 import { isThisMachine } from '../server/host/security.js'
 import {
   type AuditEvent,

@@ -9,7 +9,7 @@ export type { DumpLine } from '../node/dump/codec.js'
 export type { AuditEvent } from '../node/net/audit.js'
 export type { TlsMaterial } from '../node/net/tls.js'
 export { type CertificateAttributes, certificates } from './access/certificates.js'
-export type { ClientCertificate } from './access/client-certificate.js'
+export type { ClientCertificate, Principal } from './access/login.js'
 export {
   type Authenticate,
   inOrder,
@@ -20,7 +20,6 @@ export {
   type ProofOf,
 } from './access/login.js'
 export { Passwords } from './access/passwords.js'
-export type { Principal } from './access/principal.js'
 export { type TokenOptions, Tokens } from './access/tokens.js'
 export { attach } from './attach/attach.js'
 export type { AttachedState, AttachedStats, AttachedStore } from './attach/attached-store.js'
@@ -42,7 +41,7 @@ export type {
 export type { SecurityOptions } from './host/security.js'
 export type { AddressUsage, Usage } from './host/usage.js'
 export type { RequestReport } from './service/state-store-server.js'
-export type { ClusterNode, ClusterStatus } from './storage/cluster-status.js'
+export type { ClusterNode, ClusterStatus } from './storage/storage.js'
 export type { OpeningProgress, StorageOptions } from './storage/storage-options.js'
 
 /**

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ArgumentError } from '../../../src/core/util/errors.js'
 import { certificates, parseSubject } from '../../../src/server/access/certificates.js'
-import type { ClientCertificate } from '../../../src/server/access/client-certificate.js'
-import type { LoginRequest } from '../../../src/server/access/login.js'
+import type { ClientCertificate, LoginRequest } from '../../../src/server/access/login.js'
 
 // The example of AIO's page on authentication.
 const KNOWN = [

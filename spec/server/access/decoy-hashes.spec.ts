@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { costOf, decoyHash, type HashCost, matchesHash, type User } from '../../../src/server/access/password-file.js'
-import { DecoyHashes } from '../../../src/server/access/passwords.js'
+import {
+  costOf,
+  DecoyHashes,
+  decoyHash,
+  type HashCost,
+  matchesHash,
+  type User,
+} from '../../../src/server/access/passwords.js'
 
 const [CHEAP, DEAR]: readonly HashCost[] = [
   { cost: 2, blockSize: 1, parallel: 1 },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LoginTurns } from '../../../src/server/access/login-turns.js'
+import { LoginTurns } from '../../../src/server/access/logins.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
 const NEVER = new Promise<never>(() => undefined)

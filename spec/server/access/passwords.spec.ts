@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../src/core/util/bytes.js'
 import type { LoginRequest } from '../../../src/server/access/login.js'
-import { formatPasswordFile, hashPassword, parsePasswordFile } from '../../../src/server/access/password-file.js'
-import { Passwords } from '../../../src/server/access/passwords.js'
+import { formatPasswordFile, hashPassword, Passwords, parsePasswordFile } from '../../../src/server/access/passwords.js'
 
 /** Of the password `wonder`, with a cost that takes no time. */
 const HASH = `$scrypt$ln=1,r=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$${await cheapDigest()}`

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../src/core/util/bytes.js'
-import { parsePolicy } from '../../../src/server/access/parse-policy.js'
+import { parsePolicy } from '../../../src/server/access/policy.js'
 import { type Action, Rights } from '../../../src/server/access/rights.js'
 import { effort } from '../../support/effort.js'
 import { naivelyAllowed, type PlainRule, type Question } from './naive-rights.js'

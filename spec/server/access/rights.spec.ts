@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../src/core/util/bytes.js'
-import { parsePolicy } from '../../../src/server/access/parse-policy.js'
+import { parsePolicy } from '../../../src/server/access/policy.js'
 import { type Action, Rights } from '../../../src/server/access/rights.js'
 import type { Subject } from '../../../src/server/access/template.js'
 import { CLIENT_IDS, SERVICE_ACCOUNT, STATE_STORE, USERNAMES_AND_ATTRIBUTES } from './pages.js'

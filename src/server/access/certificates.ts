@@ -1,7 +1,6 @@
 import type { DetailedPeerCertificate, PeerCertificate } from 'node:tls'
 import { ArgumentError } from '../../core/util/errors.js'
-import type { ClientCertificate, SubjectName } from './client-certificate.js'
-import type { LoginRequest, LoginResult, Method, ProofOf } from './login.js'
+import type { ClientCertificate, LoginRequest, LoginResult, Method, ProofOf, SubjectName } from './login.js'
 
 /** Attributes of clients whose certificate, or that of an issuer, has a subject. */
 export interface CertificateAttributes {

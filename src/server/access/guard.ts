@@ -12,10 +12,18 @@ import { listenerName } from '../broker/session/link.js'
 import type { KeyRights } from '../engine/engine.js'
 import { isOwnStoreTopic, type TopicRights } from '../service/topic-rules.js'
 import { readCertificate } from './certificates.js'
-import { type Authenticate, LOGIN_REFUSAL, type LoginRefusal, type LoginRequest, type LoginResult } from './login.js'
+import {
+  ANYBODY,
+  type Authenticate,
+  LOGIN_REFUSAL,
+  type LoginRefusal,
+  type LoginRequest,
+  type LoginResult,
+  ownerOf,
+  type Principal,
+} from './login.js'
 import { Logins } from './logins.js'
 import type { Policy } from './policy.js'
-import { ANYBODY, ownerOf, type Principal } from './principal.js'
 import { Rights } from './rights.js'
 
 /** Who may come in, and what is in force. */

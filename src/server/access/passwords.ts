@@ -1,9 +1,10 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
 import { randomBytes } from '../../core/util/bytes.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import { networkOf } from '../../node/limits/network.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
-import { LoginLine, type Waiter } from './login-line.js'
-import { costOf, decoyHash, type HashCost, matchesHash, parsePasswordFile, type User } from './password-file.js'
+import { LoginLine, type Waiter } from './logins.js'
 
 /** Hashes are made for so many at once, as each takes 16 MiB, and as many wait; then those give way of whom more do. */
 const MOST_AT_ONCE = 2
@@ -143,3 +144,130 @@ export class DecoyHashes {
 }
 
 const workOf = ({ cost, blockSize, parallel }: HashCost): number => cost * blockSize * parallel
+
+/** A user of a password file. */
+export interface User {
+  readonly name: string
+  /** `$scrypt$ln=15,r=8,p=1$salt$hash`, Base64. */
+  readonly hash: string
+  readonly attributes: Readonly<Record<string, string>>
+}
+
+/** What a hash costs to compute: N, r and p of scrypt. */
+export interface HashCost {
+  readonly cost: number
+  readonly blockSize: number
+  readonly parallel: number
+}
+
+/** A hash, taken apart. */
+interface Hash extends HashCost {
+  readonly salt: Buffer
+  readonly digest: Buffer
+}
+
+const derive = promisify<Buffer | string, Buffer, number, ScryptOptions, Buffer>(scrypt)
+
+/** scrypt: N = 2^14, r = 8, p = 1 takes 16 MiB and some 40 ms. (RFC 7914) */
+const DEFAULT_COST: HashCost = { cost: 2 ** 14, blockSize: 8, parallel: 1 }
+const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{16,128})\$([A-Za-z0-9+/]{40,128})$/
+const SALT_BYTES = 16
+const DIGEST_BYTES = 32
+/** The author of the file may ask for as much, bytes. */
+const MOST_MEMORY = 256 * 1024 * 1024
+const LONGEST_PASSWORD = 1_024
+
+/**
+ * Users of the lines of a password file: `name:hash`, or `name:hash:attribute=value&...` with both encoded as in a URL.
+ * Empty lines and lines that begin with `#` are left out. Throws {@link ArgumentError} with the number of the line.
+ */
+export function parsePasswordFile(text: string): ReadonlyMap<string, User> {
+  const users = new Map<string, User>()
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue
+    const user = userOf(line, index + 1)
+    if (users.has(user.name)) throw new ArgumentError(`line ${index + 1}: there is another line for ${user.name}`)
+    users.set(user.name, user)
+  }
+  return users
+}
+
+/** The lines of a password file. */
+export const formatPasswordFile = (users: Iterable<User>): string =>
+  Array.from(users, ({ name, hash, attributes }) => {
+    const suffix = new URLSearchParams(attributes).toString()
+    return `${name}:${hash}${suffix === '' ? '' : `:${suffix}`}\n`
+  }).join('')
+
+/** Throws {@link ArgumentError} for what cannot be the name of a user in a password file. */
+export function checkUserName(name: string): void {
+  if (/^[^\s:#\p{Cc}][^:\p{Cc}]{0,254}$/u.test(name)) return
+  throw new ArgumentError('Expected a user name of 1 to 255 characters without `:`, not beginning with a blank or `#`')
+}
+
+/** Hashes a new password. Throws {@link ArgumentError} for one that is empty or has more than 1,024 bytes. */
+export async function hashPassword(password: Uint8Array): Promise<string> {
+  if (password.length === 0 || password.length > LONGEST_PASSWORD) {
+    throw new ArgumentError(`Expected a password of 1 to ${LONGEST_PASSWORD} bytes, got ${password.length}`)
+  }
+  const salt = Buffer.from(randomBytes(SALT_BYTES))
+  const digest = await digestOf(password, { ...DEFAULT_COST, salt, digest: Buffer.alloc(DIGEST_BYTES) })
+  return format(DEFAULT_COST, salt, digest)
+}
+
+/** What a hash that {@link parsePasswordFile} has read costs to compute. */
+export function costOf(hash: string): HashCost {
+  const { cost, blockSize, parallel } = readHash(hash) ?? DEFAULT_COST
+  return { cost, blockSize, parallel }
+}
+
+/** A hash that no password matches. @param cost - default that of {@link hashPassword} */
+export const decoyHash = (cost: HashCost = DEFAULT_COST): string =>
+  format(cost, Buffer.from(randomBytes(SALT_BYTES)), Buffer.from(randomBytes(DIGEST_BYTES)))
+
+/** Whether it is the password of a hash that {@link parsePasswordFile} has read. */
+export async function matchesHash(password: Uint8Array, text: string): Promise<boolean> {
+  const hash = readHash(text)
+  if (hash === undefined || password.length > LONGEST_PASSWORD) return false
+  return timingSafeEqual(await digestOf(password, hash), hash.digest)
+}
+
+function userOf(line: string, number: number): User {
+  const [name = '', hash = '', attributes = '', ...rest] = line.split(':')
+  try {
+    checkUserName(name)
+  } catch (cause) {
+    throw new ArgumentError(`line ${number}: there is no name of a user before the first colon`, { cause })
+  }
+  if (readHash(hash) === undefined || rest.length > 0)
+    throw new ArgumentError(`line ${number}: after the name of the user there is no hash that \`passwd\` made`)
+  return { name, hash, attributes: Object.fromEntries(new URLSearchParams(attributes)) }
+}
+
+function readHash(text: string): Hash | undefined {
+  const [, log, r, p, salt = '', digest = ''] = HASH.exec(text) ?? []
+  const hash = {
+    cost: 2 ** Number(log),
+    blockSize: Number(r),
+    parallel: Number(p),
+    salt: Buffer.from(salt, 'base64'),
+    digest: Buffer.from(digest, 'base64'),
+  }
+  const fits = log !== undefined && hash.cost > 1 && hash.blockSize > 0 && hash.parallel > 0
+  return fits && memoryOf(hash) <= MOST_MEMORY ? hash : undefined
+}
+
+const digestOf = (password: Uint8Array, { salt, digest, cost, blockSize, parallel }: Hash): Promise<Buffer> =>
+  derive(Buffer.from(password), salt, digest.length, {
+    N: cost,
+    r: blockSize,
+    p: parallel,
+    maxmem: MOST_MEMORY + 1024 * 1024,
+  })
+
+const format = ({ cost, blockSize, parallel }: HashCost, salt: Buffer, digest: Buffer): string =>
+  `$scrypt$ln=${Math.log2(cost)},r=${blockSize},p=${parallel}$${base64(salt)}$${base64(digest)}`
+
+const memoryOf = ({ cost, blockSize, parallel }: HashCost): number => 128 * blockSize * (cost + parallel)
+
+const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')

@@ -11,7 +11,7 @@ import type {
   StoredKey,
 } from '../host/running-store.js'
 import type { RequestReport } from '../service/state-store-server.js'
-import type { ClusterStatus } from '../storage/cluster-status.js'
+import type { ClusterStatus } from '../storage/storage.js'
 
 /** What an attached store does. */
 export type AttachedState =

@@ -6,8 +6,7 @@ import { ArgumentError, shown } from '../../core/util/errors.js'
 import type { Policy } from '../access/policy.js'
 import type { ServeOptions } from '../host/options.js'
 import { policyOf } from '../host/security.js'
-import { defaultMaxBytes } from '../storage/memory.js'
-import { checkData, checkLog, checkPatterns } from '../storage/storage-options.js'
+import { checkData, checkLog, checkPatterns, defaultMaxBytes } from '../storage/storage-options.js'
 
 /** How to connect, as for `connect`. */
 type Connecting = Pick<

@@ -1,7 +1,7 @@
 import type { AttachedState } from '../attach/attached-store.js'
 import type { StoreStats } from '../host/running-store.js'
 import type { AddressUsage, Usage } from '../host/usage.js'
-import type { ClusterStatus } from '../storage/cluster-status.js'
+import type { ClusterStatus } from '../storage/storage.js'
 
 /**
  * What the console's page and the process that serves it say to each other over HTTP, below `/api/`. It carries what the

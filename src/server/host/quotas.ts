@@ -1,6 +1,6 @@
 import { checkPositiveInteger } from '../../core/util/check.js'
 import { ArgumentError } from '../../core/util/errors.js'
-import { defaultMaxBytes } from '../storage/memory.js'
+import { defaultMaxBytes } from '../storage/storage-options.js'
 
 /**
  * Options of `serve` about how much there may be. A principal is whoever proved who it is, with all its connections; those

@@ -3,11 +3,8 @@ import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
 import type { RequestReport } from '../service/state-store-server.js'
-import type { ClusterStatus } from '../storage/cluster-status.js'
-import type { StorageStatus } from '../storage/storage-status.js'
+import type { ClusterStatus } from '../storage/storage.js'
 import type { AddressUsage, Usage } from './usage.js'
-
-export type { StorageStatus } from '../storage/storage-status.js'
 
 /** A glance at a running store. */
 export interface StoreStats {
@@ -243,4 +240,19 @@ export interface RunningStore extends AsyncDisposable {
 
   /** Disconnects all clients and frees the ports. All keys are lost, but for those in {@link ServeOptions.data}. */
   close(): Promise<void>
+}
+
+/** Whether what is written is kept; see {@link RunningStore.storage}. */
+export interface StorageStatus {
+  /**
+   * `kept`: as it should be. `full`: writes are refused with `quota-exceeded` until there is room on the disk. `broken`:
+   * writes are refused (status 503) until the store is started again, as it is not known what the disk has; with an error `in-use`, another
+   * process has taken the directory, and clients are sent away. Of a node:
+   * `waiting`: the log that the nodes share cannot be reached, or has no quorum; nothing is acknowledged, and clients are sent
+   * away when it takes too long. `degraded`: all goes on, and the log is not kept on all servers, or has a hole. `broken`: it
+   * has stopped for good, and takes no clients.
+   */
+  readonly state: 'kept' | 'full' | 'broken' | 'waiting' | 'degraded'
+  /** The system's error, if it is not well. */
+  readonly error: unknown
 }

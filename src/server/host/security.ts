@@ -4,7 +4,7 @@ import { isLoopback } from '../../core/util/host-name.js'
 import { type Warn, warnOf, warnProcess } from '../../node/net/strangers.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import type { Authenticate } from '../access/login.js'
-import { parsePolicy } from '../access/parse-policy.js'
+import { parsePolicy } from '../access/policy.js'
 
 /** Options of `serve` about who may do what. */
 export interface SecurityOptions {

@@ -1,5 +1,10 @@
+import { totalmem } from 'node:os'
+import { getHeapStatistics } from 'node:v8'
+import { compileGlob } from '../../core/protocol/parse-command.js'
+import { utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
 import type { SharedLog } from '../log/cluster/settings.js'
+import { asksToPersist, type VolatileRule } from '../service/service.js'
 
 /** What a store keeps, and where; the same for `serve` and `attach`. */
 export interface StorageOptions {
@@ -59,4 +64,28 @@ export function checkPatterns(patterns: readonly string[], persist: string): voi
   if (patterns.length > 0 && persist !== 'keys') {
     throw new ArgumentError(`Expected \`persist\` to be \`keys\` beside \`persistKeys\`, got \`${persist}\``)
   }
+}
+
+const MOST = 1024 ** 3
+
+/**
+ * How much a store may keep by default, bytes: 1 GiB, or half of the heap that Node may use (`--max-old-space-size`),
+ * or a quarter of the memory of the machine, or of the container, whichever is least. What lies besides the keys, and
+ * what the garbage collector needs to work, has to find room as well.
+ */
+export function defaultMaxBytes(): number {
+  // No limit is told as 0 or as a very large number.
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return Math.floor(Math.min(MOST, getHeapStatistics().heap_size_limit / 2, memory / 4))
+}
+
+/** Which keys are not to outlive the store. */
+export function volatileRule({
+  persist,
+  persistKeys,
+}: Pick<Required<StorageOptions>, 'persist' | 'persistKeys'>): VolatileRule {
+  if (persist === 'all') return () => false
+  if (persist === 'none') return () => true
+  const patterns = persistKeys.map(pattern => compileGlob(utf8(pattern)))
+  return (key, userProperties) => !asksToPersist(userProperties) && !patterns.some(({ matches }) => matches(key))
 }

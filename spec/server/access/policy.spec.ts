@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ArgumentError } from '../../../src/core/util/errors.js'
-import { parsePolicy } from '../../../src/server/access/parse-policy.js'
+import { parsePolicy } from '../../../src/server/access/policy.js'
 import { effort } from '../../support/effort.js'
 import { CLIENT_IDS, SERVICE_ACCOUNT, STATE_STORE, USERNAMES_AND_ATTRIBUTES } from './pages.js'
 
