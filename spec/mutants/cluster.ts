@@ -5,7 +5,7 @@ const PUSH = "this.#push(isLast ? { kind: 'entry', body: piece, entry } : { kind
 
 /** What keeps the promises of nodes that share a log. */
 export const cluster: Mutants = {
-  'src/server/log/cluster/members.ts': {
+  'src/server/log/cluster/node-table.ts': {
     'an entry is applied once': {
       seed: 24,
       code: 'const { time } = arrival',

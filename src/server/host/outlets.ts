@@ -1,5 +1,5 @@
 import { BehaviorSubject, Subject } from 'rxjs'
-import type { Availability } from '../log/cluster/pulse.js'
+import type { Availability } from '../log/cluster/log-health-monitor.js'
 import type { LogEvents } from '../log/cluster/settings.js'
 import { StreamError } from '../log/cluster/stream.js'
 import type { LogFailure } from '../log/log.js'

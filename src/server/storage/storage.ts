@@ -224,8 +224,8 @@ function statusOf(
   { replica, log }: OpenedNode<Client>,
   bounds: StreamBounds | undefined,
 ): ClusterStatus {
-  const { position, members, trust } = replica
-  const nodes = Array.from(members.entries(), ([id, { applied, clients, seenAt }]) => ({
+  const { position, nodes: table, trust } = replica
+  const nodes = Array.from(table.entries(), ([id, { applied, clients, seenAt }]) => ({
     id,
     position: id === settings.nodeId ? position : applied,
     clients,

@@ -12,7 +12,7 @@ const keys = keyed('one')
 /** The message that is next from a node, by somebody who reads the log and may write to it. */
 function pretended(world: World, node: string, signedWith?: LogKeys): Uint8Array {
   const { node: reader } = world.open('reader', { keys })
-  const { life = '', next = 0 } = reader.replica.members.get(node) ?? {}
+  const { life = '', next = 0 } = reader.replica.nodes.get(node) ?? {}
   const applied = reader.replica.position
   const digest = reader.replica.digest.value
   reader.kill()
@@ -29,10 +29,10 @@ describe('a log with a key', () => {
     const { node: b } = world.open('b', { keys })
     expect([a.replica.trust.since, b.replica.trust.since]).toEqual([1, 1])
     for (const other of [undefined, keyed('two')]) {
-      const before = b.replica.members.get('a')
+      const before = b.replica.nodes.get('a')
       world.cluster.put(pretended(world, 'a', other))
       world.clock.advance(5)
-      expect(b.replica.members.get('a')?.next).toBe(before?.next)
+      expect(b.replica.nodes.get('a')?.next).toBe(before?.next)
     }
     a.log.append(set('x', '1'))
     world.clock.advance(100)
@@ -70,10 +70,10 @@ describe('a log with a key', () => {
   it('says nothing about the log of another store: a message of that is of no node here', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys })
-    const next = a.replica.members.get('a')?.next
+    const next = a.replica.nodes.get('a')?.next
     world.cluster.put(pretended(world, 'a', new LogKeys([utf8('one')], 'another')))
     world.clock.advance(5)
-    expect(a.replica.members.get('a')?.next).toBe(next)
+    expect(a.replica.nodes.get('a')?.next).toBe(next)
   })
 
   it('does not take again what it took from a node that was forgotten', () => {
@@ -85,11 +85,11 @@ describe('a log with a key', () => {
     const sent = world.cluster.messages.map(({ bytes }) => bytes)
     world.clock.advance(8 * 24 * 3_600_000)
     const { node: a } = world.open('a', { keys })
-    expect([...a.replica.members.entries()].map(([id]) => id)).toEqual(['a'])
+    expect([...a.replica.nodes.entries()].map(([id]) => id)).toEqual(['a'])
     a.log.append(set('x', 'new'))
     for (const bytes of sent) world.cluster.put(bytes)
     world.clock.advance(1_000)
-    expect([...a.replica.members.entries()].map(([id]) => id)).toEqual(['a'])
+    expect([...a.replica.nodes.entries()].map(([id]) => id)).toEqual(['a'])
     expect(valueAt(a, 'x')).toBe('new')
     const { node: again } = world.open('gone', { keys })
     expect(again.picture).toBe(a.picture)
@@ -119,10 +119,10 @@ describe('nodes that run without a key', () => {
     const [since] = nodes.map(({ replica }) => replica.trust.since)
     expect(since).toBeGreaterThan(1)
     expect(nodes.map(({ replica }) => replica.trust.since)).toEqual([since, since, since])
-    const next = nodes[0]?.replica.members.get('b')?.next
+    const next = nodes[0]?.replica.nodes.get('b')?.next
     world.cluster.put(pretended(world, 'b'))
     world.clock.advance(5)
-    expect(nodes[0]?.replica.members.get('b')?.next).toBe(next)
+    expect(nodes[0]?.replica.nodes.get('b')?.next).toBe(next)
     const { node: forgotten } = world.node('d')
     world.clock.advance(5_000)
     expect(forgotten.error).toMatchObject({ code: 'log-key' })

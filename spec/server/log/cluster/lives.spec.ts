@@ -120,7 +120,7 @@ describe('the lives of a node', () => {
     const { node: a } = world.open('a')
     world.open('b')
     world.clock.advance(10_000)
-    const members = new Map(a.replica.members.entries())
+    const members = new Map(a.replica.nodes.entries())
     expect([...members.keys()].sort()).toEqual(['a', 'b'])
     expect((members.get('b')?.applied ?? 0) > 3).toBe(true)
   })

@@ -40,7 +40,7 @@ describe('snapshots', () => {
     const { world, a, b } = written()
     expect(world.cluster.snapshots.size).toBe(2)
     expect(world.cluster.first).toBeGreaterThan(20)
-    expect(a.replica.milestones.before?.position).toBe(world.cluster.first - 1)
+    expect(a.replica.snapshots.before?.position).toBe(world.cluster.first - 1)
     expect(a.picture).toBe(b.picture)
   })
 
@@ -141,7 +141,7 @@ describe('snapshots', () => {
     const { node: a } = world.open('a', OFTEN, stream)
     stream.sweep = () =>
       defer(() => {
-        swept.push(a.replica.milestones.last?.position)
+        swept.push(a.replica.snapshots.last?.position)
         return EMPTY
       })
     for (let at = 0; at < 30; at++) a.log.append(set('k', String(at)))

@@ -8,7 +8,7 @@ import {
   type Envelope,
   encodeEnvelope,
 } from '../../../../src/server/log/cluster/envelope.js'
-import { type Arrival, Members } from '../../../../src/server/log/cluster/members.js'
+import { type Arrival, NodeTable } from '../../../../src/server/log/cluster/node-table.js'
 import { LogClock, Replica } from '../../../../src/server/log/cluster/replica.js'
 import { encodeSnapshot, SnapshotReader } from '../../../../src/server/log/cluster/snapshots.js'
 import { effort } from '../../../support/effort.js'
@@ -140,7 +140,7 @@ describe('the nodes that are known', () => {
   const at = (time: number): Arrival => ({ position: 1, time, isSignedOnly: false })
 
   it('are forgotten when they were not heard of for a week, and when there are too many', () => {
-    const members = new Members()
+    const members = new NodeTable()
     members.take(start('old'), at(0))
     members.take(start('new'), at(8 * 24 * 3_600_000))
     expect([...members.entries()].map(([id]) => id)).toEqual(['new'])

@@ -81,9 +81,9 @@ class EnvelopeFuzzer {
 
   #envelope(): Envelope {
     const random = this.#random
-    const { members, digest, position } = this.#a.replica
+    const { nodes, digest, position } = this.#a.replica
     const node = this.#keys === undefined ? random.pick(['nobody', 'c', '', '#']) : random.pick(['a', 'b', 'c'])
-    const { life = 'x', next = 1 } = members.get(node) ?? {}
+    const { life = 'x', next = 1 } = nodes.get(node) ?? {}
     const near = (number: number): number => random.pick([number, number, number + 1, number - 1, ...NUMBERS])
     return {
       kind: random.pick(KINDS),

@@ -5,7 +5,7 @@ import { decodeEntry } from '../entry-codec.js'
 import { Digest } from './digest.js'
 import { decodeEnvelope, type Envelope, type LogKeys } from './envelope.js'
 import { diverged } from './errors.js'
-import { Members } from './members.js'
+import { NodeTable } from './node-table.js'
 import { decodeSnapshotRecord, SnapshotCoordinator, type SnapshotRecord } from './snapshot-coordinator.js'
 import type { StreamMessage } from './stream.js'
 import { Trust } from './trust.js'
@@ -47,8 +47,8 @@ const NO_ROOM = { maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_IN
  * whether nodes have come to the same. It knows no time and no network but that of the messages.
  */
 export class Replica {
-  readonly members = new Members()
-  readonly milestones = new SnapshotCoordinator()
+  readonly nodes = new NodeTable()
+  readonly snapshots = new SnapshotCoordinator()
   readonly trust: Trust
   readonly #judging: Judging
   digest = new Digest()
@@ -72,7 +72,7 @@ export class Replica {
 
   /** Judges the next message. Raises `diverged`, `format` or `log-key`, and then this node has to stop. */
   judge({ position, time: streamTime, bytes }: StreamMessage): MessageVerdict {
-    this.milestones.count(bytes.length)
+    this.snapshots.count(bytes.length)
     const { keys, skip } = this.#judging
     if (skip?.has(position)) return { type: 'foreign', why: 'it is left out, as --log-skip says' }
     const decoded = decodeEnvelope(bytes, keys)
@@ -81,10 +81,10 @@ export class Replica {
     const { envelope } = admitted
     const { kind, node, applied } = envelope
     if (applied >= position) return { type: 'foreign', why: 'it is of another stream' }
-    const isFirst = this.members.size === 0
+    const isFirst = this.nodes.size === 0
     const isSignedOnly = this.trust.since !== undefined
     const time = Math.max(this.time, streamTime)
-    if (!this.members.take(envelope, { position, time, isSignedOnly })) return { type: 'refused', envelope }
+    if (!this.nodes.take(envelope, { position, time, isSignedOnly })) return { type: 'refused', envelope }
     const signer = decoded?.signer
     // A log in which the first of all signs never had anybody who does not.
     if (kind === 'signed-only' || (isFirst && decoded?.type === 'message' && decoded.signed))
@@ -107,10 +107,10 @@ export class Replica {
     const writer = new ByteWriter()
     const { stream, time } = this.#time.state
     for (const number of [this.#position, this.digest.value, stream, time]) writer.float64(number)
-    this.members.encode(writer)
-    this.milestones.encode(writer)
+    this.nodes.encode(writer)
+    this.snapshots.encode(writer)
     this.trust.encode(writer)
-    writer.float64(this.members.forgottenAt)
+    writer.float64(this.nodes.forgottenAt)
     return writer.done()
   }
 
@@ -118,11 +118,11 @@ export class Replica {
   decode(bytes: Uint8Array): void {
     const reader = new ByteReader(bytes)
     const [position, digest, stream, time] = [reader.float64(), reader.float64(), reader.float64(), reader.float64()]
-    this.members.decode(reader)
-    this.milestones.decode(reader)
+    this.nodes.decode(reader)
+    this.snapshots.decode(reader)
     // Of a version without keys it ends here.
     this.trust.decode(reader)
-    if (!reader.ended) this.members.forgottenAt = reader.float64()
+    if (!reader.ended) this.nodes.forgottenAt = reader.float64()
     this.#position = position
     this.#time = new LogClock({ stream, time })
     this.digest = new Digest(digest, position)
@@ -130,18 +130,18 @@ export class Replica {
 
   #entry(envelope: Envelope, position: number, time: number): Omit<MessageVerdict & { type: 'entry' }, 'signer'> {
     const { kind, node } = envelope
-    const granted = kind === 'claim' && this.milestones.claim(node, position, time)
+    const granted = kind === 'claim' && this.snapshots.claim(node, position, time)
     if (kind === 'written') {
-      const milestone = milestoneIn(envelope.body)
+      const snapshot = snapshotIn(envelope.body)
       // One that is ahead would have the log trimmed without a snapshot of it.
-      if (milestone !== undefined && milestone.position < position) this.milestones.written(milestone)
+      if (snapshot !== undefined && snapshot.position < position) this.snapshots.written(snapshot)
     }
-    const body = kind === 'entry' ? this.members.bodyOf(envelope) : undefined
+    const body = kind === 'entry' ? this.nodes.bodyOf(envelope) : undefined
     return { type: 'entry', envelope, time, body, granted }
   }
 }
 
-function milestoneIn(body: Uint8Array): SnapshotRecord | undefined {
+function snapshotIn(body: Uint8Array): SnapshotRecord | undefined {
   try {
     return decodeSnapshotRecord(new ByteReader(body))
   } catch (error) {

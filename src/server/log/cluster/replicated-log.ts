@@ -5,9 +5,9 @@ import { type Log, LogFailure, type LogListener, type Sharing } from '../log.js'
 import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope, type LogKeys } from './envelope.js'
 import { givenUp, holeFound, rolledBack, superseded, tooLarge, unreadable } from './errors.js'
 import { Follower } from './follower.js'
+import { type Availability, LogHealthMonitor } from './log-health-monitor.js'
 import { LogPublisher, type PendingMessage, WINDOW } from './log-publisher.js'
-import { LARGEST_ENTRY } from './members.js'
-import { type Availability, Pulse } from './pulse.js'
+import { LARGEST_ENTRY } from './node-table.js'
 import { entryOf, type MessageVerdict, type Replica } from './replica.js'
 import type { LogSettings, ReplicatedHost } from './settings.js'
 import { SnapshotWriter } from './snapshots.js'
@@ -40,7 +40,7 @@ export class ReplicatedLog implements Log {
   readonly #publisher: LogPublisher
   readonly #follower: Follower
   readonly #writer: SnapshotWriter
-  readonly #pulse: Pulse
+  readonly #health: LogHealthMonitor
   readonly #keys: LogKeys | undefined
   readonly #foreign: ForeignReports
   readonly #otherSigners: OtherSigners
@@ -88,7 +88,7 @@ export class ReplicatedLog implements Log {
     this.#follower = new Follower(stream, { clock, random, position, take: message => this.#take(message), troubled })
     const writing = { capture, push: (parcel: PendingMessage) => this.#push(parcel), troubled }
     this.#writer = new SnapshotWriter(stream, replica, writing, snapshots)
-    this.#pulse = new Pulse(patience, {
+    this.#health = new LogHealthMonitor(patience, {
       clock,
       late: () => this.#publisher.late,
       busy: () => !this.#publisher.idle || this.#publisher.life === '',
@@ -118,12 +118,12 @@ export class ReplicatedLog implements Log {
     this.#moved = moved
     this.#follower.knows(end)
     this.#follower.start()
-    this.#pulse.start()
+    this.#health.start()
   }
 
   /** Takes part, in a life of its own. */
   begin(life: string): void {
-    this.#pulse.sent()
+    this.#health.sent()
     this.#writer.begin()
     this.#hasAnnouncedSignedOnly = false
     if (!this.#publisher.hasLived) this.#otherSigners.begin()
@@ -151,7 +151,7 @@ export class ReplicatedLog implements Log {
   async close(): Promise<void> {
     if (this.#state.state !== 'open') return
     const failure = new LogFailure('unavailable', 'the store is shutting down')
-    if (!this.#publisher.idle && this.#pulse.availability !== 'away') await this.#drain(failure)
+    if (!this.#publisher.idle && this.#health.availability !== 'away') await this.#drain(failure)
     this.#stop(failure)
   }
 
@@ -178,7 +178,7 @@ export class ReplicatedLog implements Log {
     const before = this.#state
     if (before.state === 'stopped') return
     this.#state = { state: 'stopped', failure: this.#failure ?? failure }
-    this.#pulse.stop()
+    this.#health.stop()
     this.#follower.stop()
     this.#writer.stop()
     const unknown = new LogFailure('unknown', 'the log went away before it was known whether this is in it')
@@ -192,14 +192,14 @@ export class ReplicatedLog implements Log {
   }
 
   #push(parcel: PendingMessage): void {
-    this.#pulse.sent()
+    this.#health.sent()
     this.#publisher.push(parcel)
   }
 
   #seal({ kind, body }: PendingMessage, life: string, number: number): Uint8Array {
-    const { members, position: applied, digest } = this.#replica
+    const { nodes, position: applied, digest } = this.#replica
     const node = this.#nodeId
-    const replaces = kind === 'start' ? (members.get(node)?.life ?? '') : ''
+    const replaces = kind === 'start' ? (nodes.get(node)?.life ?? '') : ''
     // Not the newest one: that may be of an entry which is being applied.
     const known = digest.at(applied) ?? digest.value
     const clients = this.#host.clients()
@@ -292,7 +292,7 @@ export class ReplicatedLog implements Log {
 
   /** A message of ours counts, and all that came before is applied. */
   #arrived(judged: MessageVerdict, { kind }: Envelope): void {
-    this.#pulse.arrived()
+    this.#health.arrived()
     if (kind === 'claim') this.#writer.claimed(judged.type === 'entry' && judged.granted, this.#nodeId)
     if (kind === 'written') this.#writer.written()
     if (this.#publisher.idle && this.#state.state === 'draining') this.#state.onDrained()

@@ -4,7 +4,7 @@ import type { Entry } from '../../engine/entry.js'
 import type { State } from '../../engine/records.js'
 import type { Sharing } from '../log.js'
 import type { LogKeys } from './envelope.js'
-import type { Availability } from './pulse.js'
+import type { Availability } from './log-health-monitor.js'
 import type { SnapshotSizes } from './snapshots.js'
 import type { Hole, Stream } from './stream.js'
 

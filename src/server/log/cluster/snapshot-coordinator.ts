@@ -65,17 +65,17 @@ export class SnapshotCoordinator {
   }
 
   /** A node has written one. */
-  written(milestone: SnapshotRecord): void {
-    if (this.#claim !== undefined && this.#claim.position <= milestone.position) this.#claim = undefined
-    if (this.#last !== undefined && this.#last.position >= milestone.position) return
+  written(snapshot: SnapshotRecord): void {
+    if (this.#claim !== undefined && this.#claim.position <= snapshot.position) this.#claim = undefined
+    if (this.#last !== undefined && this.#last.position >= snapshot.position) return
     this.#before = this.#last
-    this.#last = milestone
+    this.#last = snapshot
     this.#bytes = 0
     this.#messages = 0
   }
 
   encode(writer: ByteWriter): void {
-    for (const milestone of [this.#last, this.#before]) encodeSnapshotRecord(writer, milestone)
+    for (const snapshot of [this.#last, this.#before]) encodeSnapshotRecord(writer, snapshot)
     writer.text(this.#claim?.node ?? '')
     for (const number of [this.#claim?.position ?? 0, this.#claim?.time ?? 0, this.#bytes, this.#messages])
       writer.float64(number)
@@ -92,14 +92,14 @@ export class SnapshotCoordinator {
   }
 }
 
-/** A milestone as bytes, or none. */
-export function encodeSnapshotRecord(writer: ByteWriter, milestone: SnapshotRecord | undefined): void {
-  writer.text(milestone?.name ?? '')
-  writer.float64(milestone?.position ?? 0)
-  writer.float64(milestone?.size ?? 0)
+/** A record as bytes, or none. */
+export function encodeSnapshotRecord(writer: ByteWriter, snapshot: SnapshotRecord | undefined): void {
+  writer.text(snapshot?.name ?? '')
+  writer.float64(snapshot?.position ?? 0)
+  writer.float64(snapshot?.size ?? 0)
 }
 
-/** A milestone of such bytes. */
+/** A record of such bytes. */
 export function decodeSnapshotRecord(reader: ByteReader): SnapshotRecord | undefined {
   const [name, position, size] = [reader.text(), reader.float64(), reader.float64()]
   return name === '' ? undefined : { name, position, size }

@@ -61,10 +61,10 @@ export class SnapshotWriter {
 
   /** To be called from time to time. */
   look(): void {
-    const { milestones, time } = this.#replica
-    const { bytes, messages } = milestones.since
-    const isWorth = bytes > Math.max(this.#sizes.bytes, milestones.last?.size ?? 0) || messages > this.#sizes.messages
-    if (!isWorth || this.#claimed || this.#writing !== undefined || !milestones.isFree(time)) return
+    const { snapshots, time } = this.#replica
+    const { bytes, messages } = snapshots.since
+    const isWorth = bytes > Math.max(this.#sizes.bytes, snapshots.last?.size ?? 0) || messages > this.#sizes.messages
+    if (!isWorth || this.#claimed || this.#writing !== undefined || !snapshots.isFree(time)) return
     this.#claimed = true
     this.#host.push({ kind: 'claim', body: new Uint8Array(0) })
   }
@@ -95,7 +95,7 @@ export class SnapshotWriter {
 
   /** It is said in the log that a snapshot of ours is written. */
   written(): void {
-    const position = this.#replica.milestones.before?.position ?? 0
+    const position = this.#replica.snapshots.before?.position ?? 0
     const old$ = position === 0 ? EMPTY : concat(this.#stream.trim(position), this.#stream.snapshots())
     this.#trimming?.unsubscribe()
     this.#trimming = concat(old$, this.#stream.sweep()).subscribe({
@@ -126,9 +126,9 @@ export class SnapshotWriter {
   }
 }
 
-function bodyOf(milestone: SnapshotRecord): Uint8Array {
+function bodyOf(snapshot: SnapshotRecord): Uint8Array {
   const writer = new ByteWriter()
-  encodeSnapshotRecord(writer, milestone)
+  encodeSnapshotRecord(writer, snapshot)
   return writer.done()
 }
 

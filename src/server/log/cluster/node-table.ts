@@ -3,7 +3,7 @@ import { concatBytes } from '../../../core/util/bytes.js'
 import type { Envelope } from './envelope.js'
 
 /** A node as all others know it. */
-export interface Member {
+export interface NodeRecord {
   readonly life: string
   /** Number of the next message of that life. */
   readonly next: number
@@ -24,7 +24,7 @@ export interface Arrival {
   readonly isSignedOnly: boolean
 }
 
-interface Row extends Member {
+interface Row extends NodeRecord {
   life: string
   next: number
   applied: number
@@ -46,13 +46,13 @@ export const LARGEST_ENTRY = 64 * 1024 * 1024
  * Who has sent what, so that each entry is applied once and in its order, by all alike: a message counts if its number is
  * the next of the newest life of its node. It is part of the state that nodes share.
  */
-export class Members {
+export class NodeTable {
   readonly #rows = new Map<string, Row>()
   /** The position at which a node was forgotten last: what was sent before that may be of one of which nothing is known. */
   forgottenAt = 0
 
   /** Nodes by id. */
-  entries(): Iterable<readonly [id: string, member: Member]> {
+  entries(): Iterable<readonly [id: string, member: NodeRecord]> {
     return this.#rows
   }
 
@@ -61,7 +61,7 @@ export class Members {
     return this.#rows.size
   }
 
-  get(id: string): Member | undefined {
+  get(id: string): NodeRecord | undefined {
     return this.#rows.get(id)
   }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/util/clock.js'
 export type Availability = 'kept' | 'waiting' | 'away'
 
 /** What a pulse needs. */
-export interface PulseHost {
+export interface LogHealthHost {
   readonly clock: Clock
   /** For how long the oldest message of ours has been on its way, ms. */
   readonly late: () => number
@@ -23,8 +23,8 @@ const LOOK = 500
 const HEARTBEAT = 3_000
 
 /** Finds out whether the log goes on, also when nobody asks for anything. */
-export class Pulse {
-  readonly #host: PulseHost
+export class LogHealthMonitor {
+  readonly #host: LogHealthHost
   readonly #patience: number
   #cancel: () => void = () => undefined
   #availability: Availability = 'kept'
@@ -32,7 +32,7 @@ export class Pulse {
   #lookedAt: number
 
   /** @param patience - what is not there after so many ms is waited for too long */
-  constructor(patience: number, host: PulseHost) {
+  constructor(patience: number, host: LogHealthHost) {
     this.#host = host
     this.#patience = patience
     this.#sentAt = host.clock.monotonic()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Availability, Pulse } from '../../../../src/server/log/cluster/pulse.js'
+import { type Availability, LogHealthMonitor } from '../../../../src/server/log/cluster/log-health-monitor.js'
 
 function open() {
   const told: Availability[] = []
@@ -13,7 +13,7 @@ function open() {
       return () => undefined
     },
   }
-  const pulse = new Pulse(10_000, {
+  const pulse = new LogHealthMonitor(10_000, {
     clock,
     late: () => late,
     busy: () => late > 0,
