@@ -65,27 +65,25 @@ export async function openScene(options: ChildOptions = {}): Promise<Scene> {
   onTestFinished(async () => store[Symbol.asyncDispose]())
   const innocent = await Innocent.start(programs.innocent, store.addresses.url)
   onTestFinished(async () => innocent[Symbol.asyncDispose]())
+  // Code that runs for the first time is slow.
   expect((await innocent.experience(ROUNDS)).complaints).toEqual([])
-  const quiet = await innocent.experience(QUIET_ROUNDS)
   const before = await store.memory()
   // Collecting garbage took its time.
   await innocent.experience(1)
-  return new Scene(store, innocent, quiet, before)
+  return new Scene(store, innocent, before)
 }
 
 /** A store, beside it somebody innocent, and somebody else. */
 export class Scene {
   readonly store: StoreChild
   readonly #innocent: Innocent
-  readonly #quiet: Experience
   readonly #before: Memory
   readonly #attackers = new Set<RawSocket>()
   #over = false
 
-  constructor(store: StoreChild, innocent: Innocent, quiet: Experience, before: Memory) {
+  constructor(store: StoreChild, innocent: Innocent, before: Memory) {
     this.store = store
     this.#innocent = innocent
-    this.#quiet = quiet
     this.#before = before
   }
 
@@ -108,6 +106,9 @@ export class Scene {
 
   /** Runs an attack, ends its connections, and judges it by what the innocent client and the process went through. */
   async under(attack: () => Promise<void>, bounds: Bounds = {}): Promise<void> {
+    const rounds = bounds.slowdown === undefined ? ROUNDS : QUIET_ROUNDS
+    const quiet = await this.#innocent.experience(rounds)
+    expect(quiet.complaints).toEqual([])
     const attacked = attack().then(
       () => true,
       error => {
@@ -121,8 +122,7 @@ export class Scene {
     expect(ended || bounds.toTheEnd !== true, 'it was served to its end').toBe(true)
     this.#over = true
     for (const attacker of this.#attackers) attacker.hangUp()
-    const rounds = bounds.slowdown === undefined ? ROUNDS : QUIET_ROUNDS
-    await expectUnharmed(this.store, await this.#innocent.experience(rounds), this.#quiet, this.#before, bounds)
+    await expectUnharmed(this.store, await this.#innocent.experience(rounds), quiet, this.#before, bounds)
   }
 
   /** Settles when the memory is back that was taken since the scene began. */
