@@ -14,6 +14,14 @@ import { Waiting } from './waiting.js'
 import { uponWhat, type Write, writeOf } from './write.js'
 
 const NOTHING: Pick<Scene<unknown>, 'failure' | 'late'> = { failure: undefined, late: undefined }
+
+/** The watch of the key and the connection, as long as the machine lives. */
+interface Watching {
+  readonly link: Subscription
+  isUp: boolean
+  known: Known
+}
+
 const UNWATCHED: Known = { raw: undefined, freshness: { state: 'connecting' } }
 
 /**
@@ -27,12 +35,10 @@ export class Machine<T> implements WatchObserver {
   readonly #sender: Sender<T>
   readonly #waiting: Waiting<T>
   #teller = new Teller(() => this.state)
-  #watched = UNWATCHED
-  #isUp = false
+  #watching: Watching | undefined
   /** What came of the last write. */
   #last = NOTHING
   #lookers = 0
-  #link: Subscription | undefined
 
   constructor(source: KeySource<T>, terms: Terms<T>) {
     this.#source = source
@@ -80,10 +86,12 @@ export class Machine<T> implements WatchObserver {
   }
 
   signal(raw: RawEntry | undefined, freshness: Freshness): void {
-    if (this.#link === undefined) return
-    const { raw: before, freshness: earlier } = this.#watched
-    const [wasLive, isLive] = [earlier.state === 'live', freshness.state === 'live']
-    this.#watched = { raw, freshness }
+    const watching = this.#watching
+    if (watching === undefined) return
+    const { raw: before, freshness: earlier } = watching.known
+    const wasLive = earlier.state === 'live'
+    const isLive = freshness.state === 'live'
+    watching.known = { raw, freshness }
     if (wasLive && !isLive) this.#course.learn({ type: 'lost' })
     if (raw && raw !== before) this.#course.learn({ type: 'told', bytes: raw.value, version: raw.version })
     // What was told before is what the store has on this connection, too, whatever was learnt on others. But a deletion that
@@ -115,14 +123,18 @@ export class Machine<T> implements WatchObserver {
     return this.#show.stateOf({ ...this.#last, known: this.#known, shown, doubt, freshness })
   }
 
+  get #isUp(): boolean {
+    return this.#watching?.isUp ?? false
+  }
+
   get #watch(): Known {
     const { host, key } = this.#source
-    return (this.#link ? undefined : host.registry.peek(key)) ?? this.#watched
+    return this.#watching?.known ?? host.registry.peek(key) ?? UNWATCHED
   }
 
   get #known(): Truth['known'] {
     const { raw } = this.#watch
-    return this.#link || !raw ? this.#course.truth.known : { bytes: raw.value, version: raw.version, epoch: 0 }
+    return this.#watching || !raw ? this.#course.truth.known : { bytes: raw.value, version: raw.version, epoch: 0 }
   }
 
   #written(value: T, failed: (error: unknown) => undefined): Write<T> | undefined {
@@ -139,27 +151,28 @@ export class Machine<T> implements WatchObserver {
   #begin(write: Write<T>): void {
     this.#last = NOTHING
     // Whoever writes upon a change of the connection may have been told of it first.
-    if (this.#link) this.#source.host.link$.pipe(take(1)).subscribe(({ state }) => this.#linked(state === 'connected'))
+    if (this.#watching)
+      this.#source.host.link$.pipe(take(1)).subscribe(({ state }) => this.#linked(state === 'connected'))
     this.#waiting.put(write)
     this.#start()
     this.#go()
   }
 
   #start(): void {
-    if (this.#link) return
+    if (this.#watching) return
     const { host, key } = this.#source
-    const link = new Subscription()
-    this.#link = link
-    link.add(host.link$.subscribe(({ state }) => this.#linked(state === 'connected')))
+    const watching: Watching = { link: new Subscription(), isUp: false, known: UNWATCHED }
+    this.#watching = watching
+    watching.link.add(host.link$.subscribe(({ state }) => this.#linked(state === 'connected')))
     // Who was told of that may have left, or written.
-    if (this.#link !== link) return
+    if (this.#watching !== watching) return
     host.registry.join(key, this)
-    if (this.#link === link) this.#waiting.open()
+    if (this.#watching === watching) this.#waiting.open()
   }
 
   #linked(isUp: boolean): void {
-    if (isUp === this.#isUp) return
-    this.#isUp = isUp
+    if (this.#watching === undefined || isUp === this.#watching.isUp) return
+    this.#watching.isUp = isUp
     if (!isUp) this.#waiting.lost()
     this.#course.link(isUp)
     this.#go()
@@ -169,10 +182,8 @@ export class Machine<T> implements WatchObserver {
   #go(): void {
     this.#course.review()
     const { isDoubtful, place, truth } = this.#course
-    const [isBusy, isLive] = [
-      this.#sender.active !== undefined,
-      this.#watched.freshness.state === 'live' && !isDoubtful,
-    ]
+    const isBusy = this.#sender.active !== undefined
+    const isLive = this.#watching?.known.freshness.state === 'live' && !isDoubtful
     const current = this.#show.decode(truth.known).value
     const write = this.#waiting.next({ isUp: this.#isUp, isBusy, isLive, current })
     if (write) {
@@ -185,7 +196,7 @@ export class Machine<T> implements WatchObserver {
 
   #applied(write: Write<T>, value: T, version: Hlc | undefined): void {
     const { bytes, from } = write
-    if (this.#link && from && !this.#course.learn({ type: 'written', bytes, version, from }))
+    if (this.#watching && from && !this.#course.learn({ type: 'written', bytes, version, from }))
       this.#course.hold(write, undefined, this.#isUp)
     this.#follow({ bytes, version })
     this.#last = { failure: undefined, late: write.lateness }
@@ -197,12 +208,12 @@ export class Machine<T> implements WatchObserver {
   #outdated(write: Write<T>): void {
     this.#course.doubt()
     this.#waiting.back(write)
-    if (this.#link === undefined) this.#waiting.end(new ClosedError())
+    if (this.#watching === undefined) this.#waiting.end(new ClosedError())
     this.#go()
   }
 
   #lost(write: Write<T>, error: StateStoreError): void {
-    if (this.#link) this.#course.hold(write, error, this.#isUp)
+    if (this.#watching) this.#course.hold(write, error, this.#isUp)
     this.#teller.tell()
     write.fail(error)
     this.#go()
@@ -236,18 +247,16 @@ export class Machine<T> implements WatchObserver {
 
   /** Ends when there is nothing to do. */
   #rest(): void {
-    if (this.#link === undefined || this.#lookers > 0 || this.#shown) return
+    if (this.#watching === undefined || this.#lookers > 0 || this.#shown) return
     // First, for who is told that nobody watches any more may look again.
     this.#stop()
     this.#source.host.registry.leave(this.#source.key, this)
   }
 
   #stop(): void {
-    this.#link?.unsubscribe()
-    this.#link = undefined
+    this.#watching?.link.unsubscribe()
+    this.#watching = undefined
     this.#course.stop()
     this.#waiting.close()
-    this.#watched = UNWATCHED
-    this.#isUp = false
   }
 }
