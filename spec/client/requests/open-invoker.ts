@@ -14,7 +14,7 @@ export const TOPICS = {
 
 /** An invoker behind which only messages of the response topic arrive. */
 export function openInvoker(session: FakeSession, clock: Clock, limit = 100): Invoker {
-  const opened = new Invoker(session, TOPICS, clock, limit)
+  const opened = new Invoker({ session, topics: TOPICS, clock, limit })
   session.open({
     connected: () => undefined,
     disconnected: () => undefined,

@@ -76,7 +76,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#session = session
     this.#responseTopic = responseTopic(clientId)
     this.#notificationPrefix = notificationPrefix(clientId)
-    this.#invoker = new Invoker(session, topicsOf(clientId), clock, queueLimit)
+    this.#invoker = new Invoker({ session, topics: topicsOf(clientId), clock, limit: queueLimit })
     const store = new Store(this.#invoker, clock, clientId)
     const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.#registry = new Registry({

@@ -32,6 +32,13 @@ export interface Expiry {
 export const isOver = ({ monotonic, wall }: Expiry, clock: Clock): boolean =>
   clock.monotonic() >= monotonic || clock.now() >= wall
 
+/** Who claims a lock key, and by which name. */
+export interface Claimant {
+  readonly host: ClientHost
+  readonly key: KeyName
+  readonly holder: string
+}
+
 /** The answer to a claim. */
 export interface Claim {
   /** Whether the lock key now holds the claimant's name. */
@@ -46,9 +53,7 @@ export interface Claim {
  * when the key is protected by a fencing token, and as any SET does.
  */
 export function claim(
-  { store, clock }: ClientHost,
-  key: KeyName,
-  holder: string,
+  { host: { store, clock }, key, holder }: Claimant,
   { duration, timeout }: { readonly duration: number; readonly timeout: number },
 ): Observable<Claim> {
   return defer(() => {
@@ -69,7 +74,7 @@ export const isPassing = (error: unknown): error is StateStoreError =>
   error instanceof StateStoreError && !isLasting(error)
 
 /** Gives the lease back, unless it is somebody else's: `VDEL key holder`. */
-const giveBack = ({ store }: ClientHost, key: KeyName, holder: string, timeout: number): Observable<unknown> =>
+const giveBack = ({ host: { store }, key, holder }: Claimant, timeout: number): Observable<unknown> =>
   store.deleteIf(key, utf8(holder), undefined, timeout)
 
 /** The holder that a lock key's value names. Raises {@link LockKeyError}. */
@@ -95,12 +100,13 @@ function fenceAsLockError(key: KeyName): OperatorFunction<Written, Written> {
 const FAREWELL = 1_000
 
 /** Gives a lease back now; a client that is closed meanwhile waits for it. What goes wrong is reported. */
-export function release(host: ClientHost, key: KeyName, holder: string, timeout: number): void {
+export function release(claimant: Claimant, timeout: number): void {
+  const { host } = claimant
   const released$ = new AsyncSubject<unknown>()
   const farewell = (isConnected: boolean): Observable<unknown> =>
     isConnected ? released$.pipe(takeUntil(after(FAREWELL, host.clock))) : EMPTY
   host.farewells.add(farewell)
-  giveBack(host, key, holder, timeout)
+  giveBack(claimant, timeout)
     .pipe(
       catchError(error => {
         if (isNews(error)) host.report(error)

@@ -8,7 +8,7 @@ import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
 import type { Entry, Freshness } from '../watch/watch-state.js'
-import { type Claim, claim, holderOf, isOver, isPassing, release } from './claim.js'
+import { type Claim, type Claimant, claim, holderOf, isOver, isPassing, release } from './claim.js'
 import { type LeaseTerms, uniqueHolder } from './lease-options.js'
 import { type LeaseLossReason, LeaseLostError, type LeaseState, LockKeyError } from './lease-state.js'
 import { Tenure } from './tenure.js'
@@ -35,8 +35,8 @@ export class Contender {
   #request = Subscription.EMPTY
   #cancelNext: () => void = () => undefined
   #seen: Seen | undefined
-  #isWatched = false
-  #gap = false
+  /** Of the watch of the lock key. */
+  #freshness: Freshness['state'] = 'connecting'
   /** The holder that was told last, while waiting. */
   #waitsFor: string | undefined
   /** Whether the lock key may hold our name, so that it has to be given back; true until an answer says otherwise. */
@@ -92,7 +92,7 @@ export class Contender {
   #claim(): Observable<Claim> {
     const { duration, renewEvery } = this.#terms
     const most = this.#tenure ? 3 * renewEvery : this.#host.timeout
-    return claim(this.#host, this.#key, this.#holder, { duration, timeout: Math.min(most, duration) })
+    return claim(this.#claimant, { duration, timeout: Math.min(most, duration) })
   }
 
   #answered(answer: Claim): void {
@@ -106,6 +106,10 @@ export class Contender {
     this.#pace.inVain()
   }
 
+  get #claimant(): Claimant {
+    return { host: this.#host, key: this.#key, holder: this.#holder }
+  }
+
   #acquired(answer: Claim): void {
     const { clock } = this.#host
     if (isOver(answer.expiry, clock)) {
@@ -116,7 +120,7 @@ export class Contender {
       clock,
       renewEvery: this.#terms.renewEvery,
       claim: () => this.#claim(),
-      isWatched: () => this.#isWatched,
+      isWatched: () => this.#freshness === 'live',
       renewed: () => this.#held(tenure),
       lost: (reason, cause) => this.#lost(reason, cause),
     })
@@ -163,9 +167,9 @@ export class Contender {
   }
 
   #watched({ state }: Freshness): void {
-    this.#isWatched = state === 'live'
-    if (!this.#isWatched) this.#gap = state === 'stale' || state === 'resyncing'
-    else if (this.#seen?.holder === this.#holder) this.#tenure?.watched(this.#seen.version, this.#gap)
+    const hadGap = this.#freshness === 'stale' || this.#freshness === 'resyncing'
+    this.#freshness = state
+    if (state === 'live' && this.#seen?.holder === this.#holder) this.#tenure?.watched(this.#seen.version, hadGap)
   }
 
   /** Waits for the holder, or not at all; `refused` is the version of the lock key that stood in the way. */
@@ -223,7 +227,7 @@ export class Contender {
     if (!this.#mayHold) return
     this.#mayHold = false
     const { duration } = this.#terms
-    release(this.#host, this.#key, this.#holder, Math.min(this.#host.timeout, duration))
+    release(this.#claimant, Math.min(this.#host.timeout, duration))
   }
 }
 

@@ -80,11 +80,12 @@ export class Lease extends Observable<LeaseState> {
       }
       const { duration, holder = uniqueHolder(this.#host.clientId) } = this.#terms
       const timeout = Math.min(this.#host.timeout, duration)
+      const claimant = { host: this.#host, key: this.#key, holder }
       let owed = true
       subscriber.add(() => {
-        if (owed) release(this.#host, this.#key, holder, timeout)
+        if (owed) release(claimant, timeout)
       })
-      const answer$ = claim(this.#host, this.#key, holder, { duration, timeout }).pipe(
+      const answer$ = claim(claimant, { duration, timeout }).pipe(
         switchMap(answer => {
           if (answer.applied && isOver(answer.expiry, this.#host.clock)) throw new LeaseLostError('expired', this.name)
           owed = false

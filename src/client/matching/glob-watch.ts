@@ -192,7 +192,8 @@ export class GlobWatch implements Cover {
   #add(key: KeyName, arrival: Arrival): void {
     const member = new GlobMember(key, this)
     this.#members.set(key.id, member)
-    member.watch = this.#host.watches.cover(key, member, this.#isForeign ? undefined : this, arrival)
+    const cover = this.#isForeign ? undefined : this
+    member.watch = this.#host.watches.cover(key, member, { cover, arrival })
     this.#checkRoom()
   }
 

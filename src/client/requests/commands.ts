@@ -50,6 +50,13 @@ export interface WriteOptions {
   readonly persist?: boolean | undefined
 }
 
+/** How a command is sent. */
+interface Terms extends Pick<WriteOptions, 'fencingToken' | 'persist'> {
+  /** What it is about, if that is one key. */
+  readonly key?: KeyName
+  readonly timeout: number
+}
+
 /**
  * The commands of the state store as cold observables of one result: nothing is sent before somebody subscribes, and
  * unsubscribing forgets the request. Timeouts are in ms.
@@ -76,7 +83,7 @@ export class Store {
 
   /** GET: the value, or `undefined` when there is no such key. */
   get(key: KeyName, timeout: number): Observable<Found | undefined> {
-    return this.#invoke({ verb: 'GET', key: key.bytes }, key, timeout, {}, (payload, version) => {
+    return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version) => {
       const value = readValue(payload, key.text)
       return value && { value, version }
     })
@@ -84,7 +91,7 @@ export class Store {
 
   /** GET, with the place of an answer that there is no such key. */
   read(key: KeyName, timeout: number): Observable<Reading> {
-    return this.#invoke({ verb: 'GET', key: key.bytes }, key, timeout, {}, (payload, version, reply) => {
+    return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version, reply) => {
       const value = readValue(payload, key.text)
       return { value, version: value ? version : positionOf(reply) }
     })
@@ -92,22 +99,17 @@ export class Store {
 
   /** SET. A refused condition is a result, not an error. */
   set(key: KeyName, value: Uint8Array, options: WriteOptions, timeout: number): Observable<Written> {
-    const { condition, px } = options
-    return this.#invoke(
-      { verb: 'SET', key: key.bytes, value, condition, px },
-      key,
-      timeout,
-      options,
-      (payload, version) => ({
-        applied: readConditional(payload, key.text) === 'applied',
-        version,
-      }),
-    )
+    const { condition, px, fencingToken, persist } = options
+    const command = { verb: 'SET', key: key.bytes, value, condition, px } as const
+    return this.#invoke(command, { key, timeout, fencingToken, persist }, (payload, version) => ({
+      applied: readConditional(payload, key.text) === 'applied',
+      version,
+    }))
   }
 
   /** DEL: whether there was a key to delete. */
   delete(key: KeyName, fencingToken: Hlc | undefined, timeout: number): Observable<Written> {
-    return this.#invoke({ verb: 'DEL', key: key.bytes }, key, timeout, { fencingToken }, (payload, version) => ({
+    return this.#invoke({ verb: 'DEL', key: key.bytes }, { key, timeout, fencingToken }, (payload, version) => ({
       applied: readDeleted(payload, key.text),
       version,
     }))
@@ -115,21 +117,16 @@ export class Store {
 
   /** VDEL: deletes the key if it holds the value. */
   deleteIf(key: KeyName, value: Uint8Array, fencingToken: Hlc | undefined, timeout: number): Observable<Written> {
-    return this.#invoke(
-      { verb: 'VDEL', key: key.bytes, value },
-      key,
-      timeout,
-      { fencingToken },
-      (payload, version) => ({
-        applied: readConditional(payload, key.text) === 'applied',
-        version,
-      }),
-    )
+    const command = { verb: 'VDEL', key: key.bytes, value } as const
+    return this.#invoke(command, { key, timeout, fencingToken }, (payload, version) => ({
+      applied: readConditional(payload, key.text) === 'applied',
+      version,
+    }))
   }
 
   /** KEYNOTIFY, or its STOP: whether the key was watched before that. */
   notify(key: KeyName, stop: boolean, timeout: number): Observable<boolean> {
-    return this.#invoke({ verb: 'KEYNOTIFY', key: key.bytes, stop }, key, timeout, {}, payload =>
+    return this.#invoke({ verb: 'KEYNOTIFY', key: key.bytes, stop }, { key, timeout }, payload =>
       readWatched(payload, key.text),
     )
   }
@@ -139,7 +136,7 @@ export class Store {
    * `unknown-command`.
    */
   notifyGlob(glob: Uint8Array, stop: boolean, timeout: number): Observable<Hlc | undefined> {
-    return this.#invoke({ verb: 'GLOBNOTIFY', glob, stop }, undefined, timeout, {}, (payload, _, reply) => {
+    return this.#invoke({ verb: 'GLOBNOTIFY', glob, stop }, { timeout }, (payload, _, reply) => {
       readWatched(payload, displayText(glob))
       return positionOf(reply)
     })
@@ -147,16 +144,15 @@ export class Store {
 
   /** SCAN: a page of the keys that fit a glob, the first or the one after `token`. */
   scan(glob: Uint8Array, token: Uint8Array | undefined, timeout: number): Observable<Page> {
-    return this.#invoke({ verb: 'SCAN', glob, token }, undefined, timeout, {}, readPage)
+    return this.#invoke({ verb: 'SCAN', glob, token }, { timeout }, readPage)
   }
 
   #invoke<T>(
     command: Command,
-    key: KeyName | undefined,
-    timeout: number,
-    options: WriteOptions,
+    terms: Terms,
     read: (payload: Uint8Array, version: Hlc | undefined, reply: RpcReply) => T,
   ): Observable<T> {
+    const { key, timeout } = terms
     const repeatable = REPEATABLE.includes(command.verb)
     return new Observable<T>(subscriber =>
       this.#invoker.send({
@@ -167,7 +163,7 @@ export class Store {
         subject: key?.id,
         inquiry: key && !repeatable ? () => this.#inquiryOf(key) : undefined,
         commonProperties: this.#commonProperties,
-        userProperties: () => this.#properties(options),
+        userProperties: () => this.#properties(terms),
         succeeded: reply => {
           const result = attempt(() => read(reply.payload, versionOf(reply), reply))
           if ('error' in result) {
@@ -186,7 +182,7 @@ export class Store {
     return { payload: encodeCommand({ verb: 'GET', key: bytes }), userProperties: () => this.#properties({}) }
   }
 
-  #properties({ fencingToken, persist }: WriteOptions): Record<string, string> {
+  #properties({ fencingToken, persist }: Pick<WriteOptions, 'fencingToken' | 'persist'>): Record<string, string> {
     const properties: Record<string, string> = { [PROPERTY.timestamp]: String(this.#timestamp()) }
     if (fencingToken) properties[PROPERTY.fencingToken] = String(fencingToken)
     if (persist) properties[PROPERTY.persist] = 'true'

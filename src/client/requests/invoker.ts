@@ -21,6 +21,15 @@ export interface RpcTopics {
   readonly statusMessage: string
 }
 
+/** What an {@link Invoker} needs. */
+interface InvokerOptions {
+  readonly session: MqttSession
+  readonly topics: RpcTopics
+  readonly clock: Clock
+  /** Most requests held at a time; one more fails with {@link OverflowError}. */
+  readonly limit: number
+}
+
 const OK = '200'
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
 const NO_MATCHING_SUBSCRIBERS = 16
@@ -62,8 +71,7 @@ export class Invoker {
   #cause: StateStoreError | undefined
   #closed: StateStoreError | undefined
 
-  /** @param limit - most requests held at a time; one more fails with {@link OverflowError} */
-  constructor(session: MqttSession, topics: RpcTopics, clock: Clock, limit: number) {
+  constructor({ session, topics, clock, limit }: InvokerOptions) {
     this.#session = session
     this.#topics = topics
     this.#clock = clock

@@ -26,6 +26,14 @@ const MAX_LOSSES = 3
 /** How many topics are remembered over which the broker ended the connection; the oldest are forgotten first. */
 const MAX_CONVICTED = 1_000
 
+/** What a carrier needs. */
+interface CarrierOptions {
+  readonly store: StoreView
+  readonly session: ServiceSession
+  readonly terms: Terms
+  readonly clock: Clock
+}
+
 /** What a carrier tells. */
 interface CarrierEvents {
   status(status: RetainedStatus): void
@@ -52,7 +60,7 @@ export class Carrier {
   #written = 0
   #published = 0
 
-  constructor(store: StoreView, session: ServiceSession, terms: Terms, clock: Clock, events: CarrierEvents) {
+  constructor({ store, session, terms, clock }: CarrierOptions, events: CarrierEvents) {
     this.#store = store
     this.#terms = terms
     this.#events = events

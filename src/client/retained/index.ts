@@ -36,10 +36,13 @@ export class RetainedBridge implements AsyncDisposable {
   constructor(store: StoreView, session: ServiceSession, terms: Terms, clock: Clock) {
     this.status$ = this.#status$.asObservable()
     this.errors$ = this.#errors$.asObservable()
-    this.#carrier = new Carrier(store, session, terms, clock, {
-      status: status => this.#tell(status),
-      failed: error => this.#errors$.next(error),
-    })
+    this.#carrier = new Carrier(
+      { store, session, terms, clock },
+      {
+        status: status => this.#tell(status),
+        failed: error => this.#errors$.next(error),
+      },
+    )
   }
 
   get stats(): RetainedStats {
@@ -92,10 +95,9 @@ export function retained(store: StoreView, from: string | readonly string[], opt
   const { reconnect = { maximum: 2_000 }, credentials, keepAlive = 30_000, connectTimeout = 10_000 } = connection
   const limits = { maximumPacketSize: LARGEST_PACKET, receiveMaximum: RECEIVE_MAXIMUM, sessionExpiry: SESSION_EXPIRY }
   const session = openServiceSession(
-    { ...connection, ...limits, urls, clientId, keepAlive, connectTimeout, cleanStart: false },
+    { ...connection, ...limits, urls, clientId, keepAlive, connectTimeout, cleanStart: false, asPublished: true },
     { strategy: backingOff(reconnect), credentials, backoff: reconnect, isPersistent: true },
     systemClock,
-    true,
   )
   return new RetainedBridge(store, session, terms, systemClock)
 }

@@ -44,6 +44,8 @@ export interface MqttConnectOptions extends Credentials {
   /** How many messages may come before the first of them is acknowledged; default as many as MQTT can count. */
   readonly receiveMaximum?: number | undefined
   readonly will?: Will | undefined
+  /** Whether messages say also that they are retained from now on (MQTT 5.0, section 3.8.3.1, Retain As Published). Default `false`. */
+  readonly asPublished?: boolean | undefined
 }
 
 /** What the broker publishes, retained, when the connection has been gone for a while. */

@@ -6,7 +6,7 @@ import { ConnectionRefusedError, PayloadError, type StateStoreError } from '../.
 import { Dialler, type Reconnecting } from './dialler.js'
 import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
 import { Ending } from './loss.js'
-import { listenTo, type MqttJsClient, numericCode, toMessage } from './mqttjs-client.js'
+import { listenTo, type MqttJsClient, type MqttJsStream, numericCode, toMessage } from './mqttjs-client.js'
 import { streamOf } from './mqttjs-insides.js'
 import { MOST_OWN_IDS, OwnPacketIds, Publisher, SharedPacketIds } from './publisher.js'
 import { farewellWords, isFatalReason } from './reasons.js'
@@ -31,9 +31,9 @@ export interface Own {
   /** Of what is read, bytes. */
   readonly maximumPacketSize: number
   /** Whether who listens acknowledges messages. */
-  readonly byHand?: boolean
-  /** Whether messages say that they are retained from now on (MQTT 5.0, section 3.8.3.1, Retain As Published). Default `false`. */
-  readonly asPublished?: boolean
+  readonly byHand: boolean
+  /** Whether messages say that they are retained from now on. */
+  readonly asPublished: boolean
 }
 
 /**
@@ -136,11 +136,12 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     subscriptionId: number | undefined,
     done: (reasonCodes: readonly number[]) => void,
   ): void {
-    this.#subscriber.subscribe(filters, subscriptionId, done, stream => {
+    const late = (stream: MqttJsStream): void => {
       this.#ending.because(new Error('no answer to SUBSCRIBE'), undefined)
       // Somebody else's connection is theirs to end.
       if (!this.shared) stream.destroy()
-    })
+    }
+    this.#subscriber.subscribe(filters, subscriptionId, { done, late })
   }
 
   unsubscribe(filters: readonly string[], done: () => void): void {
@@ -178,7 +179,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     client.end(false, keep ? {} : { properties: { sessionExpiryInterval: 0 } })
   }
 
-  #inboxOf({ route, maximumPacketSize, byHand = false }: Own): Inbox | undefined {
+  #inboxOf({ route, maximumPacketSize, byHand }: Own): Inbox | undefined {
     const events: InboxEvents = {
       published: message => {
         if (message.qos === 1 && !byHand) this.#publisher.acknowledge(message.packetId)

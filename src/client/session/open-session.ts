@@ -16,23 +16,17 @@ export function openSession(options: MqttConnectOptions, reconnecting: Reconnect
   return new MqttJsSession(...connectionFor(options, reconnecting, false), clock)
 }
 
-/**
- * A session of one who answers, on a connection of its own, as {@link openSession}.
- *
- * @param asPublished - whether messages say also that they are retained from now on
- */
+/** A session of one who answers, on a connection of its own, as {@link openSession}. */
 export function openServiceSession(
   options: MqttConnectOptions,
   reconnecting: Reconnecting,
   clock: Clock,
-  asPublished = false,
 ): ServiceSession {
-  const [client, own] = connectionFor(options, reconnecting, true)
-  return new MqttJsSession(client, { ...own, asPublished }, clock)
+  return new MqttJsSession(...connectionFor(options, reconnecting, true), clock)
 }
 
 function connectionFor(options: MqttConnectOptions, reconnecting: Reconnecting, byHand: boolean): [MqttJsClient, Own] {
-  const { followReferences = false, maximumPacketSize } = options
+  const { followReferences = false, maximumPacketSize, asPublished = false } = options
   const random = chanceOf(reconnecting.backoff)
   const make = (url: string): MqttClient => {
     const client = mqtt.connect(url, toClientOptions(options, url))
@@ -40,7 +34,7 @@ function connectionFor(options: MqttConnectOptions, reconnecting: Reconnecting, 
     return client
   }
   const route = new Route({ ...options, followReferences, random }, make)
-  return [route.client, { route, reconnecting, maximumPacketSize, byHand }]
+  return [route.client, { route, reconnecting, maximumPacketSize, byHand, asPublished }]
 }
 
 /** In a page mqtt.js makes WebSockets of whatever it is given, and would try for ever. React Native's may have others. */

@@ -1,9 +1,14 @@
 import type { Clock } from '../../core/util/clock.js'
-import type { MqttJsClient } from './mqttjs-client.js'
+import type { MqttJsClient, MqttJsStream } from './mqttjs-client.js'
 import { streamOf, subscribedAnew } from './mqttjs-insides.js'
 
 /** How long the answer to SUBSCRIBE may take before the connection is given up, ms. */
 const SUBACK_TIMEOUT = 10_000
+
+interface SubscribeAnswer {
+  readonly done: (reasonCodes: readonly number[]) => void
+  readonly late: (stream: MqttJsStream) => void
+}
 
 /** Subscribes over the connection of an mqtt.js client, and does not wait for ever for the answer. */
 export class Subscriber {
@@ -22,15 +27,10 @@ export class Subscriber {
   /**
    * Subscribes, in the place of what was subscribed before.
    *
-   * @param done - is told of each filter what the broker said
-   * @param late - is handed the stream over which no answer came in time
+   * @param answer - `done` is called with what the broker said of each filter, `late` with the stream over which no answer
+   *   came in time
    */
-  subscribe(
-    filters: readonly string[],
-    subscriptionId: number | undefined,
-    done: (reasonCodes: readonly number[]) => void,
-    late: (stream: ReturnType<typeof streamOf>) => void,
-  ): void {
+  subscribe(filters: readonly string[], subscriptionId: number | undefined, { done, late }: SubscribeAnswer): void {
     for (const filter of filters) this.#filters.add(filter)
     const stream = streamOf(this.#client)
     const cancel = this.#clock.schedule(SUBACK_TIMEOUT, () => late(stream))

@@ -12,6 +12,13 @@ import type { Freshness, Heard, RawEntry } from './watch-state.js'
  */
 export type Arrival = 'found' | 'heard' | 'appeared'
 
+/** How a glob joins a key of it. */
+export interface Covering {
+  /** Missing where the store does not notify by globs. */
+  readonly cover: Cover | undefined
+  readonly arrival: Arrival
+}
+
 /** The watched globs of a client, as the watches of its keys see them. */
 export interface WatchedGlobs {
   connected(): void
@@ -24,7 +31,7 @@ export interface WatchedGlobs {
 /** What the watches of globs need of those of keys. */
 export interface CoveredWatches {
   /** Joins a key, whose registration the cover is if there is none yet. */
-  cover(key: KeyName, observer: WatchObserver, cover: Cover | undefined, arrival: Arrival): Watch | undefined
+  cover(key: KeyName, observer: WatchObserver, how: Covering): Watch | undefined
   /** The store has the registration of a cover, for this key of it as well. */
   covered(key: KeyName, cover: Cover): void
   /** A cover is none any more for a key, but the other one, if it is given. */

@@ -5,7 +5,7 @@ import { versionOf } from '../../core/protocol/properties.js'
 import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
-import type { Arrival, CoveredWatches, RegistryOptions, WatchedGlobs } from './cover.js'
+import type { Arrival, CoveredWatches, Covering, RegistryOptions, WatchedGlobs } from './cover.js'
 import { DelayedTeardown } from './delayed-teardown.js'
 import { ErrorRateLimiter } from './error-rate-limiter.js'
 import { keyOfId } from './key-name.js'
@@ -27,6 +27,9 @@ export interface WatchedConnection {
    */
   readonly late: boolean
 }
+
+/** A watch with a registration of its own. */
+const ALONE: Covering = { cover: undefined, arrival: 'found' }
 
 /**
  * All watched keys of a client: one registration per key at the store, renewed on every connection. It carries out what
@@ -100,10 +103,10 @@ export class Registry implements CoveredWatches {
 
   /** Listens to a key, with one registration for all who do. Errors with what the caller must know, completes on close. */
   join(key: KeyName, observer: WatchObserver): void {
-    this.cover(key, observer, undefined, 'found')
+    this.cover(key, observer, ALONE)
   }
 
-  cover(key: KeyName, observer: WatchObserver, cover: Cover | undefined, arrival: Arrival): Watch | undefined {
+  cover(key: KeyName, observer: WatchObserver, { cover, arrival }: Covering): Watch | undefined {
     if (this.ended(observer)) return undefined
     const known = this.#watches.get(key.id)
     const watch = known ?? new Watch(key, cover)
