@@ -10,7 +10,7 @@ import {
   type RequestRejectedError,
   type StateStoreError,
 } from '../../core/util/errors.js'
-import type { Opened } from '../storage/storage.js'
+import type { OpenedStorage } from '../storage/storage.js'
 import { AttachedRequestHandler, type RequestHandlerEvents } from './attached-request-handler.js'
 import { InboundQueue } from './inbound-queue.js'
 import { InstanceAnnouncer, OwnInstanceIds } from './instance-announcer.js'
@@ -75,7 +75,13 @@ export class ActiveService {
   readonly #rivals: RivalProbe
   readonly #sweep: PresenceSweep
 
-  constructor(session: ServiceSession, opened: Opened, settings: Settings, clock: Clock, events: ActiveServiceEvents) {
+  constructor(
+    session: ServiceSession,
+    opened: OpenedStorage,
+    settings: Settings,
+    clock: Clock,
+    events: ActiveServiceEvents,
+  ) {
     this.#session = session
     this.#clock = clock
     this.#events = events

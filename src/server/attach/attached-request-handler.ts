@@ -8,7 +8,7 @@ import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { concatBytes, putAscii, toHex, utf8 } from '../../core/util/bytes.js'
 import { type RequestReport, StateStoreServer } from '../service/state-store-server.js'
 import { isTopicName, responseRefusal } from '../service/topic-rules.js'
-import type { Opened } from '../storage/storage.js'
+import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
 import type { Settings } from './options.js'
 import type { Handling, OutboundQueue } from './outbound-queue.js'
@@ -40,7 +40,7 @@ interface PendingRequest {
 /** Takes requests that came through a broker to the store, and answers and notifications to the broker. */
 export class AttachedRequestHandler {
   readonly server: StateStoreServer
-  readonly engine: Opened['engine']
+  readonly engine: OpenedStorage['engine']
   /** Clients that asked for something. */
   readonly clients: RemoteClients
   /** Since when requests may be taken, ms since the Unix epoch. */
@@ -53,7 +53,7 @@ export class AttachedRequestHandler {
   #template = new ResponseTemplate('')
 
   constructor(
-    { engine, log, failure, clock: logClock }: Opened,
+    { engine, log, failure, clock: logClock }: OpenedStorage,
     settings: Settings,
     outbound: OutboundQueue,
     events: RequestHandlerEvents,

@@ -10,9 +10,8 @@ import type {
   StorageStatus,
   StoredKey,
 } from '../host/running-store.js'
-import { stage } from '../host/stage.js'
-import { storedKey } from '../host/stored-key.js'
-import { isReplacing, LOADING, linesFrom, restore } from '../host/transfer.js'
+import { storedKey } from '../host/standalone-store.js'
+import { isReplacing, LOADING, linesFrom, restore, stage } from '../host/transfer.js'
 import type { RequestReport } from '../service/state-store-server.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AttachedRequestHandler } from './attached-request-handler.js'

@@ -8,10 +8,10 @@ import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
-import { statusOf } from '../host/outlets.js'
 import type { Fault, StorageStatus } from '../host/running-store.js'
+import { statusOf } from '../host/store-events.js'
 import type { RequestReport } from '../service/state-store-server.js'
-import type { ClusterStatus, Opened } from '../storage/storage.js'
+import type { ClusterStatus, OpenedStorage } from '../storage/storage.js'
 import { ActiveService } from './active-service.js'
 import type { AttachedRequestHandler } from './attached-request-handler.js'
 import type { AttachedState } from './attached-store.js'
@@ -137,7 +137,7 @@ export class FailoverController {
   }
 
   /** What cannot be opened now is tried again, when nobody else serves then. */
-  async #open(): Promise<Opened | undefined> {
+  async #open(): Promise<OpenedStorage | undefined> {
     const opened = await this.#storage.open()
     this.#cancelRetry()
     if (opened === undefined) this.#cancelRetry = systemClock.schedule(RETRY_MS, () => this.#look())
@@ -164,7 +164,7 @@ export class FailoverController {
     })
   }
 
-  #newService(opened: Opened): ActiveService {
+  #newService(opened: OpenedStorage): ActiveService {
     const session = connectService(this.#url, this.#settings, () => service.contests, systemClock)
     const { requests$, drift$, storage$ } = this.#outlets
     const service = new ActiveService(session, opened, this.#settings, systemClock, {

@@ -2,11 +2,11 @@ import { ReplaySubject } from 'rxjs'
 import type { Client } from '../../core/mqtt5/peer.js'
 import { StateStoreError } from '../../core/util/errors.js'
 import type { KeyRights, WatchQuotas } from '../engine/engine.js'
-import { KEPT } from '../host/outlets.js'
 import type { StorageStatus } from '../host/running-store.js'
+import { KEPT } from '../host/store-events.js'
 import type { Availability } from '../log/cluster/log-health-monitor.js'
 import { StreamError } from '../log/cluster/stream.js'
-import { type NodeHost, type Opened, type Storage, storageOf } from '../storage/storage.js'
+import { type NodeHost, type OpenedStorage, type Storage, storageOf } from '../storage/storage.js'
 import type { Settings } from './options.js'
 
 /** What it tells, and what it has to know. */
@@ -31,7 +31,7 @@ export class StorageManager {
   readonly #rights: KeyRights<Client> | undefined
   readonly #host: StorageManagerHost
   readonly #unwanted$ = new ReplaySubject<void>(1)
-  #open: { readonly storage: Storage; readonly opened: Opened } | undefined
+  #open: { readonly storage: Storage; readonly opened: OpenedStorage } | undefined
   #status: StorageStatus['state'] = 'kept'
 
   constructor(settings: Settings, rights: KeyRights<Client> | undefined, host: StorageManagerHost) {
@@ -42,12 +42,12 @@ export class StorageManager {
   }
 
   /** What is open. */
-  get opened(): Opened | undefined {
+  get opened(): OpenedStorage | undefined {
     return this.#open?.opened
   }
 
   /** Opens it unless it is open; `undefined` while that may go better later. Rejects with what will not. */
-  async open(): Promise<Opened | undefined> {
+  async open(): Promise<OpenedStorage | undefined> {
     if (this.#open !== undefined) return this.#open.opened
     try {
       this.#open = await this.#opening()
@@ -72,10 +72,10 @@ export class StorageManager {
     this.#unwanted$.next()
   }
 
-  async #opening(): Promise<{ readonly storage: Storage; readonly opened: Opened }> {
+  async #opening(): Promise<{ readonly storage: Storage; readonly opened: OpenedStorage }> {
     const { keeping, watches } = this.#settings
     const quotas: WatchQuotas<Client> = { ...watches, ownerOf: ({ clientId }) => clientId }
-    const storage = await storageOf(keeping, quotas, this.#rights, this.#nodeHost)
+    const storage = await storageOf({ options: keeping, watches: quotas, rights: this.#rights, host: this.#nodeHost })
     try {
       return { storage, opened: await storage.open() }
     } catch (error) {

@@ -1,10 +1,15 @@
+import type { Subject } from 'rxjs'
 import { checkFunction } from '../../core/util/check.js'
+import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
+import { Audit } from '../../node/net/audit.js'
 import { type Warn, warnOf, warnProcess } from '../../node/net/strangers.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
+import { Guard } from '../access/guard.js'
 import type { Authenticate } from '../access/login.js'
 import { parsePolicy } from '../access/policy.js'
+import type { Fault } from './running-store.js'
 
 /** Options of `serve` about who may do what. */
 export interface SecurityOptions {
@@ -77,3 +82,28 @@ export function checkNewTls(before: TlsMaterial | undefined, tls: TlsMaterial): 
 
 /** Whether what listens there can be reached from this machine alone. */
 export const isThisMachine = (host: string): boolean => host === '::1' || isLoopback(host.toLowerCase())
+
+/** Who may do what, and the audit log of it. */
+export interface AccessControl {
+  readonly audit: Audit
+  /** Without one everybody may do everything. */
+  readonly guard: Guard | undefined
+}
+
+/** The access control that options ask for. */
+export function accessControlOf(
+  { authenticate, allowAnonymous, policy }: Required<SecurityOptions>,
+  faults$: Subject<Fault>,
+): AccessControl {
+  const audit = new Audit(systemClock)
+  if (authenticate === undefined && policy === undefined) return { audit, guard: undefined }
+  const parsed = policy === undefined ? undefined : policyOf(policy)
+  const failed = (error: unknown, clientId: string): void => faults$.next({ clientId, error })
+  return {
+    audit,
+    guard: new Guard({ authenticate, allowAnonymous, policy: parsed, clock: systemClock, failed }, audit),
+  }
+}
+
+/** What a policy lets connections do with keys and topics; `undefined` without one. */
+export const rightsOf = ({ guard }: AccessControl): Guard | undefined => (guard?.judges ? guard : undefined)

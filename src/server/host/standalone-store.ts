@@ -1,19 +1,17 @@
-import { type Observable, type Subscription, skip } from 'rxjs'
+import { type Observable, skip } from 'rxjs'
+import { toBinaryString, utf8 } from '../../core/util/bytes.js'
 import { checkChoice, checkOptionNames, type OptionNames } from '../../core/util/check.js'
-import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, reason, shown } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, shown } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
 import type { Policy } from '../access/policy.js'
+import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/state-store-server.js'
-import { type ClusterStatus, type Opened, type Storage, storageOf } from '../storage/storage.js'
-import { watchQuotas } from './broker-quotas.js'
-import { type Door, doorOf, rightsOf } from './door.js'
-import type { Life } from './life.js'
-import { Lives } from './lives.js'
+import { type ClusterStatus, type OpenedStorage, storageOf } from '../storage/storage.js'
+import { InstanceManager, NodeMonitor } from './instance-manager.js'
 import type { ServeOptions } from './options.js'
-import { begin, KEPT, keptTo, type LogEvent, logEventsTo, newOutlets, type Outlets } from './outlets.js'
+import { watchQuotas } from './quotas.js'
 import type {
   ConnectedClient,
   Fault,
@@ -26,14 +24,13 @@ import type {
   StoredKey,
   StoreStats,
 } from './running-store.js'
-import { checkNewTls, policyOf } from './security.js'
-import { stage } from './stage.js'
-import { statsOf } from './stats.js'
-import { storedKey } from './stored-key.js'
-import { isReplacing, linesFrom, restore } from './transfer.js'
+import { type AccessControl, accessControlOf, checkNewTls, policyOf, rightsOf } from './security.js'
+import { keptTo, logEventsTo, newStoreEvents, type StoreEvents } from './store-events.js'
+import type { StoreInstance } from './store-instance.js'
+import { isReplacing, linesFrom, restore, stage } from './transfer.js'
 import { type AddressUsage, addressesOf, type Usage, usageOf } from './usage.js'
 
-/** One life after the other on the same ports. */
+/** What {@link serve} gives: one instance after the other on the same ports. */
 export class StandaloneStore implements RunningStore {
   readonly url: string
   readonly wsUrl: string
@@ -41,47 +38,38 @@ export class StandaloneStore implements RunningStore {
   readonly drift$: Observable<number>
   readonly faults$: Observable<Fault>
   readonly storage$: Observable<StorageStatus>
-  readonly #outlets: Outlets
-  readonly #storage: Storage
-  readonly #door: Door
-  readonly #lives: Lives
-  readonly #nodeWatch: NodeWatch
-  readonly #freeze: Freeze
+  readonly #events: StoreEvents
+  readonly #access: AccessControl
+  readonly #instances: InstanceManager
+  readonly #nodeMonitor: NodeMonitor
   #closed: Promise<void> | undefined
 
-  private constructor(
-    options: Required<ServeOptions>,
-    outlets: Outlets,
-    storage: Storage,
-    opened: Opened,
-    life: Life,
-    door: Door,
-  ) {
-    const { url, wsUrl } = urlsOf(options, life.broker)
+  private constructor(events: StoreEvents, access: AccessControl, instances: InstanceManager) {
+    const { url, wsUrl } = urlsOf(instances.options)
     this.url = url
     this.wsUrl = wsUrl
-    this.requests$ = outlets.requests$.asObservable()
-    this.drift$ = outlets.drift$.asObservable()
-    this.faults$ = outlets.faults$.asObservable()
-    this.storage$ = outlets.storage$.pipe(skip(1))
-    this.#outlets = outlets
-    this.#storage = storage
-    this.#door = door
-    this.#lives = new Lives(options, outlets, storage, door, opened, life, () => this.#freeze.forget())
-    this.#freeze = new Freeze(options.clock, () => this.#life)
-    this.#nodeWatch = new NodeWatch(outlets, this.#lives)
+    this.requests$ = events.requests$.asObservable()
+    this.drift$ = events.drift$.asObservable()
+    this.faults$ = events.faults$.asObservable()
+    this.storage$ = events.storage$.pipe(skip(1))
+    this.#events = events
+    this.#access = access
+    this.#instances = instances
+    this.#nodeMonitor = new NodeMonitor(events, instances)
   }
 
   static async start(options: Required<ServeOptions>): Promise<StandaloneStore> {
-    const outlets = newOutlets()
-    const door = doorOf(options, outlets.faults$)
+    const events = newStoreEvents()
+    const access = accessControlOf(options, events.faults$)
     let store: StandaloneStore | undefined
-    const host = { events: logEventsTo(outlets), kept: keptTo(outlets), clients: () => store?.stats.connections ?? 0 }
-    const storage = await storageOf(options, watchQuotas(options), rightsOf(door), host)
+    const storage = await storageOf({
+      options,
+      watches: watchQuotas(options),
+      rights: rightsOf(access),
+      host: { events: logEventsTo(events), kept: keptTo(events), clients: () => store?.stats.connections ?? 0 },
+    })
     try {
-      const opened = await storage.open()
-      const life = await begin(options, outlets, opened, door)
-      store = new StandaloneStore(options, outlets, storage, opened, life, door)
+      store = new StandaloneStore(events, access, await InstanceManager.start({ options, events, storage, access }))
       return store
     } catch (error) {
       await storage.release()
@@ -90,31 +78,34 @@ export class StandaloneStore implements RunningStore {
   }
 
   get cluster(): ClusterStatus | undefined {
-    return this.#lives.opened.cluster?.()
+    return this.#instances.opened.cluster?.()
   }
 
   get storage(): StorageStatus {
-    return this.#outlets.storage$.value
+    return this.#events.storage$.value
   }
 
   get startedAt(): number {
-    return this.#life.startedAt
+    return this.#instance.startedAt
   }
 
   get stats(): StoreStats {
-    return statsOf(this.#life, this.#engine, this.#door)
+    const { size, bytes, watchers } = this.#engine
+    const { broker, server } = this.#instance
+    const refusedLogins = this.#access.guard?.refusedLogins ?? 0
+    return { keys: size, bytes, watches: watchers.count, refusedLogins, ...broker.stats, ...server.counters }
   }
 
   get usage(): Iterable<Usage> {
-    return usageOf(this.#life.broker.accounts, this.#engine)
+    return usageOf(this.#instance.broker.accounts, this.#engine)
   }
 
   get addresses(): Iterable<AddressUsage> {
-    return addressesOf(this.#life.broker.addresses, this.#door.guard?.failed)
+    return addressesOf(this.#instance.broker.addresses, this.#access.guard?.failed)
   }
 
   get audit$(): Observable<AuditEvent> {
-    return this.#door.audit.events$
+    return this.#access.audit.events$
   }
 
   get keyspace(): number {
@@ -126,15 +117,15 @@ export class StandaloneStore implements RunningStore {
   }
 
   get clientIds(): readonly string[] {
-    return Array.from(this.#life.broker.connections, connection => connection.clientId)
+    return Array.from(this.#instance.broker.connections, connection => connection.clientId)
   }
 
   get clients(): readonly ConnectedClient[] {
-    return this.#life.clients
+    return this.#instance.clients
   }
 
   get frozenUntil(): number | undefined {
-    return this.#freeze.until
+    return this.#instances.frozenUntil
   }
 
   peek(key: string | Uint8Array): StoredKey | undefined {
@@ -142,12 +133,12 @@ export class StandaloneStore implements RunningStore {
   }
 
   *watchedBy(clientId: string): Iterable<Uint8Array> {
-    for (const connection of this.#life.connectionsOf(clientId)) yield* this.#engine.watchedBy(connection)
+    for (const connection of this.#instance.connectionsOf(clientId)) yield* this.#engine.watchedBy(connection)
   }
 
   cut(clientId: string): boolean {
-    const connections = this.#life.connectionsOf(clientId)
-    this.#life.broker.gate.pass(() => {
+    const connections = this.#instance.connectionsOf(clientId)
+    this.#instance.broker.gate.pass(() => {
       for (const connection of connections) connection.cut()
     })
     return connections.length > 0
@@ -156,8 +147,7 @@ export class StandaloneStore implements RunningStore {
   freeze(ms: number): void {
     checkFreeze(ms)
     this.#checkOpen()
-    if (this.#lives.restarting) throw new ClosedError('The store is being restarted; try again when it listens')
-    this.#freeze.begin(ms)
+    this.#instances.freeze(ms)
   }
 
   async restart(options: RestartOptions): Promise<void> {
@@ -166,7 +156,7 @@ export class StandaloneStore implements RunningStore {
     if (options.keys === 'lost' && this.#options.log)
       throw new ArgumentError('A node cannot lose the keys of all nodes; delete them, or start a store of another name')
     this.#checkOpen()
-    return this.#lives.restart(options.keys)
+    return this.#instances.restart(options.keys)
   }
 
   dump(): Iterable<DumpLine> {
@@ -180,9 +170,14 @@ export class StandaloneStore implements RunningStore {
     const replace = isReplacing(options)
     this.#checkOpen()
     const records = await stage(lines, this.#engine.latestClock(this.#options.clock.now()))
-    await this.#lives.settled
+    await this.#instances.settled
     this.#checkOpen()
-    const { loaded, versionsKept, expired, deleted } = await restore(this.#life.server, records, replace, this.#options)
+    const { loaded, versionsKept, expired, deleted } = await restore(
+      this.#instance.server,
+      records,
+      replace,
+      this.#options,
+    )
     return { loaded, versionsKept, expired, deleted }
   }
 
@@ -191,15 +186,15 @@ export class StandaloneStore implements RunningStore {
     this.#checkOpen()
     const { policy, tls } = changes
     const parsed = policy === undefined ? undefined : policyOf(policy)
-    if (parsed && !this.#door.guard?.judges)
+    if (parsed && !this.#access.guard?.judges)
       throw new ArgumentError('The store was started without a policy, so it takes none')
     if (tls !== undefined) this.#setTls(tls)
     if (parsed) this.#setPolicy(parsed)
   }
 
   close(): Promise<void> {
-    this.#nodeWatch.stop()
-    this.#closed ??= this.#lives.settled.then(() => this.#close())
+    this.#nodeMonitor.stop()
+    this.#closed ??= this.#instances.settled.then(() => this.#close())
     return this.#closed
   }
 
@@ -208,26 +203,26 @@ export class StandaloneStore implements RunningStore {
   }
 
   get #options(): Required<ServeOptions> {
-    return this.#lives.options
+    return this.#instances.options
   }
 
-  get #life(): Life {
-    return this.#lives.life
+  get #instance(): StoreInstance {
+    return this.#instances.instance
   }
 
-  get #engine(): Opened['engine'] {
-    return this.#lives.opened.engine
+  get #engine(): OpenedStorage['engine'] {
+    return this.#instances.opened.engine
   }
 
   #setPolicy(policy: Policy): void {
-    this.#door.guard?.setPolicy(policy)
-    this.#life.review()
+    this.#access.guard?.setPolicy(policy)
+    this.#instance.review()
   }
 
   #setTls(tls: TlsMaterial): void {
     checkNewTls(this.#options.tls, tls)
-    this.#lives.options = { ...this.#options, tls }
-    this.#life.broker.setTls(tls)
+    this.#instances.options = { ...this.#options, tls }
+    this.#instance.broker.setTls(tls)
   }
 
   #checkOpen(): void {
@@ -235,72 +230,9 @@ export class StandaloneStore implements RunningStore {
   }
 
   async #close(): Promise<void> {
-    this.#freeze.forget()
-    await this.#life.close()
-    await this.#storage.release()
-    for (const outlet of Object.values(this.#outlets)) outlet.complete()
-    this.#door.audit.close()
-  }
-}
-
-/** A node that could not be opened anew is tried again, ms. */
-const RETRY = 5_000
-
-/** Does what becomes of a log that nodes share asks for: clients are sent away or let in again, the node is opened anew. */
-export class NodeWatch {
-  readonly #outlets: Outlets
-  readonly #lives: Lives
-  readonly #subscription: Subscription
-  #cancel: () => void = () => undefined
-
-  constructor(outlets: Outlets, lives: Lives) {
-    this.#outlets = outlets
-    this.#lives = lives
-    this.#subscription = outlets.log$.subscribe(event => {
-      if (event !== undefined) this.#take(event)
-    })
-    this.#subscription.add(outlets.concern$.subscribe(concern => this.#tellKept(concern)))
-  }
-
-  stop(): void {
-    this.#cancel()
-    this.#subscription.unsubscribe()
-  }
-
-  #take(event: LogEvent): void {
-    const { storage$ } = this.#outlets
-    if (event.type === 'outrun') this.#open()
-    else if (event.type === 'failed') this.#fail(event.error)
-    else if (event.availability === 'kept') {
-      this.#lives.life.away = undefined
-      storage$.next(KEPT)
-    } else {
-      if (event.availability === 'away') this.#lives.life.away = 'the log of the store cannot be reached'
-      if (storage$.value.state !== 'waiting') storage$.next({ state: 'waiting', error: event.cause })
-    }
-  }
-
-  /** What is worse is said already. */
-  #tellKept(concern: unknown): void {
-    const { storage$ } = this.#outlets
-    const { state, error } = storage$.value
-    if (state !== 'kept' && state !== 'degraded') return
-    if (concern === undefined && state === 'degraded') storage$.next(KEPT)
-    if (concern !== undefined && (state === 'kept' || reason(concern) !== reason(error)))
-      storage$.next({ state: 'degraded', error: concern })
-  }
-
-  #open(): void {
-    this.#lives.life.away = 'this node has to catch up'
-    this.#lives.restart('kept').catch(error => {
-      this.#fail(error)
-      this.#cancel = systemClock.schedule(RETRY, () => this.#open())
-    })
-  }
-
-  #fail(error: unknown): void {
-    this.#lives.life.away = 'this store has stopped'
-    this.#outlets.storage$.next({ state: 'broken', error })
+    await this.#instances.close()
+    for (const subject of Object.values(this.#events)) subject.complete()
+    this.#access.audit.close()
   }
 }
 
@@ -313,59 +245,33 @@ export interface StoreUrls {
 }
 
 /** The URLs of a store that listens at these ports. */
-export function urlsOf(
-  { host, tls }: Required<Pick<ServeOptions, 'host' | 'tls'>>,
-  { port, wsPort }: { readonly port: number; readonly wsPort: number },
-): StoreUrls {
+export function urlsOf({
+  host,
+  tls,
+  port,
+  wsPort,
+}: Required<Pick<ServeOptions, 'host' | 'tls' | 'port' | 'wsPort'>>): StoreUrls {
   const s = tls === undefined ? '' : 's'
   const name = host.includes(':') ? `[${host}]` : host
   return { url: `mqtt${s}://${name}:${port}`, wsUrl: `ws${s}://${name}:${wsPort}` }
-}
-
-/** Lets a store stand still for a while. */
-export class Freeze {
-  readonly #clock: Clock
-  readonly #life: () => Life
-  #until: number | undefined
-  #cancel: () => void = () => undefined
-
-  /** @param life - the one that is being lived */
-  constructor(clock: Clock, life: () => Life) {
-    this.#clock = clock
-    this.#life = life
-  }
-
-  /** When it moves again, ms since the Unix epoch; `undefined` when it moves. */
-  get until(): number | undefined {
-    return this.#until
-  }
-
-  /** From now on nothing moves for so many ms, however long it was to stand still before; 0 lets it move again. */
-  begin(ms: number): void {
-    this.#cancel()
-    if (ms === 0) {
-      this.#end()
-      return
-    }
-    this.#until = this.#clock.now() + ms
-    this.#life().freeze()
-    this.#cancel = this.#clock.schedule(ms, () => this.#end())
-  }
-
-  /** The life that stood still is over. */
-  forget(): void {
-    this.#cancel()
-    this.#until = undefined
-  }
-
-  #end(): void {
-    this.#until = undefined
-    this.#life().thaw()
-  }
 }
 
 /** Throws {@link ArgumentError} unless it is a time to stand still, ms. */
 export function checkFreeze(ms: number): void {
   if (Number.isSafeInteger(ms) && ms >= 0) return
   throw new ArgumentError(`Expected \`ms\` to be a whole number from 0, got \`${shown(ms)}\` (${typeof ms})`)
+}
+
+/** What is told of a key to those who operate the store; `undefined` when there is none. */
+export function storedKey<C>(engine: Engine<C>, key: string | Uint8Array): StoredKey | undefined {
+  const bytes = typeof key === 'string' ? utf8(key) : key
+  const record = engine.peek(bytes)
+  if (record === undefined) return undefined
+  return {
+    value: new Uint8Array(record.value),
+    version: String(record.version),
+    expiresAt: record.expiresAt,
+    fencingToken: record.fencingToken && String(record.fencingToken),
+    watchers: engine.watchers.countFor(toBinaryString(bytes)),
+  }
 }

@@ -17,7 +17,7 @@ import { type Log, type LogFailure, MemoryLog } from '../log/log.js'
 import type { OpeningProgress } from './storage-options.js'
 
 /** Where a store begins, and where what it does goes. */
-export interface Opened {
+export interface OpenedStorage {
   readonly engine: Engine<Client>
   readonly log: Log
   /** Why the log takes nothing as yet, if so: the disk is full. */
@@ -52,9 +52,9 @@ export interface NodeHost {
 /** What is kept of a store from one start to the next. */
 export interface Storage {
   /** Opens it, or opens it again when the log before is closed. */
-  open(): Promise<Opened>
+  open(): Promise<OpenedStorage>
   /** As {@link open}, with nothing in it. */
-  openEmpty(): Promise<Opened>
+  openEmpty(): Promise<OpenedStorage>
   /** It is not used any more. */
   release(): Promise<void>
 }
@@ -93,16 +93,19 @@ export interface ClusterStatus {
   readonly nodes: readonly ClusterNode[]
 }
 
+/** What a storage is opened with. */
+export interface StorageParts {
+  readonly options: StorageSettings & { readonly log: SharedLog | undefined }
+  readonly watches: WatchQuotas<Client>
+  readonly rights: KeyRights<Client> | undefined
+  readonly host: NodeHost
+}
+
 /**
  * Memory, the directory that the options name, or the log that nodes share. Raises `in-use`, `damaged`, `format`, the
  * system's error, or, of a log, `connection-lost`, `not-installed` and `closed`.
  */
-export async function storageOf(
-  options: StorageSettings & { readonly log: SharedLog | undefined },
-  watches: WatchQuotas<Client>,
-  rights: KeyRights<Client> | undefined,
-  host: NodeHost,
-): Promise<Storage> {
+export async function storageOf({ options, watches, rights, host }: StorageParts): Promise<Storage> {
   const { log, data, maxKeys, maxBytes } = options
   const bounds = { maxKeys, maxBytes, rights, watches }
   if (log !== undefined) return inCluster(log, options, bounds, host)
@@ -111,7 +114,7 @@ export async function storageOf(
 
 function inMemory(bounds: EngineOptions<Client>): Storage {
   let kept: Engine<Client> | undefined
-  const open = async (engine: Engine<Client>): Promise<Opened> => {
+  const open = async (engine: Engine<Client>): Promise<OpenedStorage> => {
     kept = engine
     return { engine, log: new MemoryLog() }
   }
@@ -132,7 +135,7 @@ async function onDisk(
   const files = guardedFiles(await filesOf(directory), lock)
   const takeover: Takeover = { isForced: lock.isForced, withReserve: async task => withReserve(directory, task) }
   const { clock, opening: progress } = options
-  const open = async (): Promise<Opened> => {
+  const open = async (): Promise<OpenedStorage> => {
     const { strays, ...opened } = await openLog<Client>(files, {
       ...bounds,
       now: () => clock.now(),
@@ -184,7 +187,7 @@ async function inCluster(
   const stream = await first(log.connect())
   const answering = await claim(stream, settings.nodeId)
   const onlooker = new Onlooker(stream, clock, kept)
-  const open = async (): Promise<Opened> => {
+  const open = async (): Promise<OpenedStorage> => {
     const options = { bounds, settings, clock, random, newLife, clients, events, progress: opening }
     const node = await first(openNode<Client>(stream, options))
     const logClock: Clock = {

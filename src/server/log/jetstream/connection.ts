@@ -9,7 +9,7 @@ import type { JetStreamSettings } from './options.js'
 import type { NatsPackages } from './packages.js'
 
 /** A connection to NATS, and what a store has there. */
-export interface Opened {
+export interface OpenedStorage {
   readonly nats: NatsConnection
   readonly manager: JetStreamManager
   readonly snapshots: ObjectStore
@@ -79,7 +79,7 @@ export async function prepare(
   nats: NatsConnection,
   { name, replicas }: JetStreamSettings,
   { jetstream, objects }: NatsPackages,
-): Promise<Opened> {
+): Promise<OpenedStorage> {
   const { max_payload = SMALLEST_MESSAGE } = nats.info ?? {}
   if (max_payload < SMALLEST_MESSAGE)
     throw new ArgumentError(

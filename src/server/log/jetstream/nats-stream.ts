@@ -9,7 +9,7 @@ import {
   StreamError,
   type StreamMessage,
 } from '../cluster/stream.js'
-import { closeWhole, type Opened, streamError, whenDone } from './connection.js'
+import { closeWhole, type OpenedStorage, streamError, whenDone } from './connection.js'
 import type { NatsPackages } from './packages.js'
 
 /** What a message has besides its bytes: subject, headers with its id, and the words of the protocol, bytes. */
@@ -26,12 +26,12 @@ const BLOCK = 10_000
 /** A stream in NATS JetStream. */
 export class NatsStream implements Stream {
   readonly largest: number
-  readonly #opened: Opened
+  readonly #opened: OpenedStorage
   readonly #client: JetStreamClient
   readonly #packages: NatsPackages
   readonly #leftovers: Leftovers
 
-  constructor(opened: Opened, packages: NatsPackages) {
+  constructor(opened: OpenedStorage, packages: NatsPackages) {
     this.#opened = opened
     this.#packages = packages
     this.#leftovers = new Leftovers(opened)
@@ -196,10 +196,10 @@ const messageOf = ({ seq, timestampNanos, data }: JsMsg): StreamMessage => ({
  * only when that is done: whoever has taken longer comes too late for his snapshot to count.
  */
 export class Leftovers {
-  readonly #opened: Opened
+  readonly #opened: OpenedStorage
   #found: readonly string[] = []
 
-  constructor(opened: Opened) {
+  constructor(opened: OpenedStorage) {
     this.#opened = opened
   }
 

@@ -1,34 +1,41 @@
-import type { Subject } from 'rxjs'
 import type { Client } from '../../core/mqtt5/peer.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { randomBytes } from '../../core/util/bytes.js'
 import { systemClock } from '../../core/util/clock.js'
 import { Broker } from '../broker/broker.js'
-import type { Log, LogFailure } from '../log/log.js'
-import { type RequestReport, StateStoreServer } from '../service/state-store-server.js'
-import type { Opened } from '../storage/storage.js'
+import type { Log } from '../log/log.js'
+import { StateStoreServer } from '../service/state-store-server.js'
+import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
-import { brokerQuotas, keyQuotas } from './broker-quotas.js'
-import type { Door } from './door.js'
-import { Exceeded } from './exceeded.js'
-import { Handler } from './handler.js'
+import { RejectionAudit, StoreBrokerHandler } from './broker-handler.js'
 import type { ServeOptions } from './options.js'
-import type { ConnectedClient, Fault } from './running-store.js'
+import { brokerQuotas, keyQuotas } from './quotas.js'
+import type { ConnectedClient } from './running-store.js'
+import { type AccessControl, rightsOf } from './security.js'
+import { type StoreEvents, statusOf } from './store-events.js'
 
 /** Of several nodes one sees to it that keys expire, most often: each waits so long at most, ms. */
 const RELUCTANCE = 25
 
-/** Broker and store from a start to an end; the keys may have been there before, and outlive it. */
-export class Life {
+/** What an instance is made of. */
+export interface StoreInstanceParts {
+  readonly options: Required<ServeOptions>
+  readonly opened: OpenedStorage
+  readonly access: AccessControl
+  readonly events: StoreEvents
+}
+
+/** One run of broker and store. Its keys may predate and outlive it. */
+export class StoreInstance {
   /** ms since the Unix epoch */
   readonly startedAt: number
   readonly broker: Broker
   readonly server: StateStoreServer
-  readonly #engine: Opened['engine']
-  readonly #handler: Handler
+  readonly #engine: OpenedStorage['engine']
+  readonly #handler: StoreBrokerHandler
   readonly #log: Log
 
-  private constructor(engine: Opened['engine'], handler: Handler, broker: Broker, log: Log) {
+  private constructor(engine: OpenedStorage['engine'], handler: StoreBrokerHandler, broker: Broker, log: Log) {
     this.startedAt = handler.now()
     this.broker = broker
     this.server = handler.server
@@ -38,54 +45,40 @@ export class Life {
   }
 
   /** Starts; rejects with the system's error when a port is taken. */
-  static async start(
-    options: Required<ServeOptions>,
-    { engine, log, failure, clock: logClock }: Opened,
-    requests$: Subject<RequestReport>,
-    drift$: Subject<number>,
-    faults$: Subject<Fault>,
-    stored: (failure: LogFailure | undefined) => void,
-    door: Door,
-  ): Promise<Life> {
+  static async start({ options, opened, access, events }: StoreInstanceParts): Promise<StoreInstance> {
+    const { engine, log, failure, clock: logClock } = opened
     const { dialect, notifications, clock } = options
-    const { guard } = door
-    const exceeded = new Exceeded(door)
+    const rejections = new RejectionAudit(access)
     const server = new StateStoreServer({
       engine,
       log,
-      requests$,
+      requests$: events.requests$,
       isVolatile: volatileRule(options),
       dialect,
       notifications,
       clock: logClock ?? clock,
       reluctance: log.sharing && (() => (RELUCTANCE * (randomBytes(1)[0] ?? 0)) / 256),
-      rights: guard?.judges ? guard : undefined,
+      rights: rightsOf(access),
       ownerOf: keyQuotas(options),
-      refused: (connection, action, target) => exceeded.forbidden(connection, action, target),
-      exceeded: (connection, { payload }) => exceeded.request(connection, payload),
+      refused: (connection, action, target) => rejections.forbidden(connection, action, target),
+      exceeded: (connection, { payload }) => rejections.request(connection, payload),
       publish: message => broker.publish(message),
-      drifted: drift => drift$.next(drift),
-      stored,
-      faulted: error => faults$.next({ clientId: '', error }),
+      drifted: drift => events.drift$.next(drift),
+      stored: failure => events.storage$.next(statusOf(failure)),
+      faulted: error => events.faults$.next({ clientId: '', error }),
     })
-    const handler = new Handler(server, engine, () => clock.now(), faults$, door, exceeded, log.sharing !== undefined)
+    const isNode = log.sharing !== undefined
+    const handler = new StoreBrokerHandler({ server, engine, clock, events, access, rejections, isNode })
     // Connections live by the machine's clock, whatever that of the keys says.
     const { maximumBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
     const connections = { maxConnections, maxConnectionsPerAddress }
-    const broker: Broker = await Broker.start(
-      {
-        ...options,
-        memoryBudget,
-        connections,
-        quotas: brokerQuotas(options),
-        clock: systemClock,
-      },
-      handler,
-    )
+    const quotas = brokerQuotas(options)
+    const brokerOptions = { ...options, memoryBudget, connections, quotas, clock: systemClock }
+    const broker: Broker = await Broker.start(brokerOptions, handler)
     // Keys that were there before expire.
     server.resume()
     if (failure !== undefined) server.report(failure)
-    return new Life(engine, handler, broker, log)
+    return new StoreInstance(engine, handler, broker, log)
   }
 
   /** Why no client is let in, if so; those who are here are sent away when that begins. */

@@ -4,14 +4,10 @@ import type { LogEvents } from '../log/cluster/settings.js'
 import { StreamError } from '../log/cluster/stream.js'
 import type { LogFailure } from '../log/log.js'
 import type { RequestReport } from '../service/state-store-server.js'
-import type { Opened } from '../storage/storage.js'
-import type { Door } from './door.js'
-import { Life } from './life.js'
-import type { ServeOptions } from './options.js'
 import type { Fault, StorageStatus } from './running-store.js'
 
-/** What a running store tells; storage$ has the last one. */
-export interface Outlets {
+/** Events of a running store, through all its restarts; `storage$` has the last one. */
+export interface StoreEvents {
   readonly requests$: Subject<RequestReport>
   readonly drift$: Subject<number>
   readonly faults$: Subject<Fault>
@@ -37,8 +33,8 @@ export const statusOf = (failure: LogFailure | undefined): StorageStatus =>
     ? KEPT
     : { state: failure.problem === 'full' ? 'full' : 'broken', error: failure.cause ?? failure }
 
-/** Outlets without listeners. */
-export const newOutlets = (): Outlets => ({
+/** StoreEvents without listeners. */
+export const newStoreEvents = (): StoreEvents => ({
   requests$: new Subject(),
   drift$: new Subject(),
   faults$: new Subject(),
@@ -47,25 +43,8 @@ export const newOutlets = (): Outlets => ({
   concern$: new Subject(),
 })
 
-/** Starts a life of the store that is open; its log is closed again when it does not come to be. */
-export async function begin(
-  options: Required<ServeOptions>,
-  outlets: Outlets,
-  opened: Opened,
-  door: Door,
-): Promise<Life> {
-  const { requests$, drift$, faults$, storage$ } = outlets
-  const stored = (failure: LogFailure | undefined): void => storage$.next(statusOf(failure))
-  try {
-    return await Life.start(options, opened, requests$, drift$, faults$, stored, door)
-  } catch (error) {
-    await opened.log.close()
-    throw error
-  }
-}
-
 /** Where a log that nodes share says what becomes of it. */
-export const logEventsTo = ({ log$, faults$ }: Outlets): LogEvents => ({
+export const logEventsTo = ({ log$, faults$ }: StoreEvents): LogEvents => ({
   available: (availability, cause) => log$.next({ type: 'available', availability, cause }),
   outrun: () => log$.next({ type: 'outrun' }),
   failed: error => log$.next({ type: 'failed', error }),
@@ -77,12 +56,12 @@ export const logEventsTo = ({ log$, faults$ }: Outlets): LogEvents => ({
 
 /** Where it is said how a log that nodes share is kept. */
 export const keptTo =
-  ({ concern$ }: Outlets) =>
+  ({ concern$ }: StoreEvents) =>
   (concern: unknown): void =>
     concern$.next(concern)
 
 /** Where errors go that no client is to blame for. */
 export const faultsTo =
-  ({ faults$ }: Outlets) =>
+  ({ faults$ }: StoreEvents) =>
   (error: unknown): void =>
     faults$.next({ clientId: '', error })

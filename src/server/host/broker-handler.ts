@@ -3,15 +3,18 @@ import type { Incoming } from '../../core/mqtt5/packets.js'
 import type { Client, Refusal } from '../../core/mqtt5/peer.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
-import type { Cut } from '../../node/net/audit.js'
+import { displayText } from '../../core/util/bytes.js'
+import type { Clock } from '../../core/util/clock.js'
+import type { AuditEvent, Cut } from '../../node/net/audit.js'
 import type { Guard } from '../access/guard.js'
 import type { BrokerHandler } from '../broker/broker.js'
 import type { Credentials, Verdict } from '../broker/session/handler.js'
+import { commandOf } from '../engine/entry.js'
 import type { StateStoreServer } from '../service/state-store-server.js'
-import type { Opened } from '../storage/storage.js'
-import type { Door } from './door.js'
-import type { Exceeded } from './exceeded.js'
+import type { OpenedStorage } from '../storage/storage.js'
 import type { Fault } from './running-store.js'
+import type { AccessControl } from './security.js'
+import type { StoreEvents } from './store-events.js'
 
 const NO_METHOD = {
   type: 'refused',
@@ -19,8 +22,20 @@ const NO_METHOD = {
   reason: 'there is no such authentication method',
 } as const
 
+/** What a {@link StoreBrokerHandler} works with. */
+export interface HandlerParts {
+  readonly server: StateStoreServer
+  readonly engine: OpenedStorage['engine']
+  readonly clock: Clock
+  readonly events: Pick<StoreEvents, 'faults$'>
+  readonly access: AccessControl
+  readonly rejections: RejectionAudit
+  /** Whether the store is one of several nodes, which lets nobody in while it is {@link StoreBrokerHandler.away}. */
+  readonly isNode: boolean
+}
+
 /** What the broker asks of the store. */
-export class Handler implements BrokerHandler {
+export class StoreBrokerHandler implements BrokerHandler {
   readonly topic = INVOKE_TOPIC
   readonly server: StateStoreServer
   /** Wall time, ms. */
@@ -30,27 +45,19 @@ export class Handler implements BrokerHandler {
   away: string | undefined
   readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
   readonly #faults$: Subject<Fault>
-  readonly #exceeded: Exceeded
+  readonly #rejections: RejectionAudit
   readonly #guard: Guard | undefined
   readonly #watchedBy: (client: Client) => Iterable<Uint8Array>
 
-  constructor(
-    server: StateStoreServer,
-    engine: Opened['engine'],
-    now: () => number,
-    faults$: Subject<Fault>,
-    { guard }: Door,
-    exceeded: Exceeded,
-    isNode: boolean,
-  ) {
+  constructor({ server, engine, clock, events, access: { guard }, rejections, isNode }: HandlerParts) {
     this.#watchedBy = client => engine.watchedBy(client)
     this.#guard = guard
-    this.#exceeded = exceeded
+    this.#rejections = rejections
     if (isNode) this.authenticate = (client, credentials) => this.#letIn(client, credentials)
     else if (guard) this.authenticate = (client, credentials) => guard.authenticate(client, credentials)
     this.server = server
-    this.now = now
-    this.#faults$ = faults$
+    this.now = () => clock.now()
+    this.#faults$ = events.faults$
   }
 
   /** When a connection came, ms since the Unix epoch. */
@@ -96,11 +103,11 @@ export class Handler implements BrokerHandler {
   }
 
   exceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
-    this.#exceeded.name(client, action, target)
+    this.#rejections.name(client, action, target)
   }
 
   cut(cut: Cut, client?: Client): void {
-    this.#exceeded.connection(cut, client)
+    this.#rejections.connection(cut, client)
   }
 
   failed(error: unknown, clientId: string): void {
@@ -111,5 +118,55 @@ export class Handler implements BrokerHandler {
     if (this.away !== undefined) return { type: 'refused', reasonCode: REASON.serverUnavailable, reason: this.away }
     if (this.#guard) return this.#guard.authenticate(client, credentials)
     return credentials.connect.authenticationMethod === undefined ? { type: 'accepted' } : NO_METHOD
+  }
+}
+
+const LONGEST_TARGET = 256
+
+/** Puts on record what was refused for want of room, and what nobody may do. */
+export class RejectionAudit {
+  readonly #access: AccessControl
+
+  constructor(access: AccessControl) {
+    this.#access = access
+  }
+
+  /** A client id, a topic or a filter. */
+  name(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
+    this.#tell(client, action, target)
+  }
+
+  /** A topic or filter that is not for this client, whatever a policy says. */
+  forbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
+    this.#tell(client, action, target, '')
+  }
+
+  /** A network connection. @param client - whose it was, if it was taken at all */
+  connection(cut: Cut, client: Client | undefined): void {
+    const { audit, guard } = this.#access
+    audit.cut({ ...cut, username: client && guard?.usernameOf(client) })
+  }
+
+  /** A request to the store. */
+  request(client: Client, payload: Uint8Array): void {
+    if (!this.#access.audit.heard) return
+    const command = commandOf(payload)
+    if (command === undefined || command.verb === 'SCAN') return
+    if (command.verb === 'GLOBNOTIFY') this.#tell(client, 'read', displayText(command.glob))
+    else this.#tell(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))
+  }
+
+  #tell(client: Client, action: NonNullable<AuditEvent['action']>, target: string, reason = 'quota'): void {
+    const { audit, guard } = this.#access
+    const username = guard?.usernameOf(client)
+    const { clientId } = client
+    audit.tell({
+      event: 'refused',
+      action,
+      clientId,
+      username,
+      target: target.slice(0, LONGEST_TARGET),
+      ...(reason !== '' && { reason }),
+    })
   }
 }

@@ -1,0 +1,215 @@
+import type { Subscription } from 'rxjs'
+import { type Clock, systemClock } from '../../core/util/clock.js'
+import { ClosedError, reason } from '../../core/util/errors.js'
+import type { OpenedStorage, Storage } from '../storage/storage.js'
+import type { ServeOptions } from './options.js'
+import type { RestartOptions } from './running-store.js'
+import type { AccessControl } from './security.js'
+import { KEPT, type LogEvent, type StoreEvents } from './store-events.js'
+import { StoreInstance } from './store-instance.js'
+
+/** What instances are made of, the first one and those after it. */
+export interface InstanceParts {
+  readonly options: Required<ServeOptions>
+  readonly events: StoreEvents
+  readonly storage: Storage
+  readonly access: AccessControl
+}
+
+/** One instance of a store after the other, on what is kept of it. */
+export class InstanceManager {
+  /** For the next one, which listens on the same ports. */
+  options: Required<ServeOptions>
+  readonly #parts: InstanceParts
+  readonly #freeze: Freeze
+  #opened: OpenedStorage
+  #instance: StoreInstance
+  #restarting = false
+  #settled: Promise<void> = Promise.resolve()
+
+  private constructor(parts: InstanceParts, opened: OpenedStorage, instance: StoreInstance) {
+    this.options = { ...parts.options, port: instance.broker.port, wsPort: instance.broker.wsPort }
+    this.#parts = parts
+    this.#opened = opened
+    this.#instance = instance
+    this.#freeze = new Freeze(this.options.clock, () => this.#instance)
+  }
+
+  /** Opens the storage and starts the first instance. */
+  static async start(parts: InstanceParts): Promise<InstanceManager> {
+    const opened = await parts.storage.open()
+    return new InstanceManager(parts, opened, await startInstance(parts, opened))
+  }
+
+  /** The one that runs. */
+  get instance(): StoreInstance {
+    return this.#instance
+  }
+
+  get opened(): OpenedStorage {
+    return this.#opened
+  }
+
+  /** Settles when the last restart is done. */
+  get settled(): Promise<void> {
+    return this.#settled
+  }
+
+  /** When a frozen instance moves again, ms since the Unix epoch; `undefined` when it moves. */
+  get frozenUntil(): number | undefined {
+    return this.#freeze.until
+  }
+
+  /** From now on nothing moves for so many ms; 0 lets it move again. Throws {@link ClosedError} during a restart. */
+  freeze(ms: number): void {
+    if (this.#restarting) throw new ClosedError('The store is being restarted; try again when it listens')
+    this.#freeze.begin(ms)
+  }
+
+  /** Ends the instance and starts another, when restarts before are done. */
+  restart(keys: RestartOptions['keys']): Promise<void> {
+    const restarted = this.#settled.then(() => this.#restart(keys))
+    // The caller is told; the next one may try.
+    this.#settled = restarted.catch(() => undefined)
+    return restarted
+  }
+
+  /** Ends the instance, and releases what is kept. */
+  async close(): Promise<void> {
+    this.#freeze.forget()
+    await this.#instance.close()
+    await this.#parts.storage.release()
+  }
+
+  async #restart(keys: RestartOptions['keys']): Promise<void> {
+    const { events, storage } = this.#parts
+    this.#freeze.forget()
+    this.#restarting = true
+    try {
+      const drift = this.#opened.engine.drift(this.options.clock.now())
+      await this.#instance.die()
+      this.#opened = await (keys === 'lost' ? storage.openEmpty() : storage.open())
+      events.storage$.next(KEPT)
+      if (keys === 'lost' && drift > 0) events.drift$.next(0)
+      this.#instance = await startInstance({ ...this.#parts, options: this.options }, this.#opened)
+    } finally {
+      this.#restarting = false
+    }
+  }
+}
+
+/** Starts an instance on storage that is open; its log is closed again when that fails. */
+async function startInstance(
+  { options, access, events }: InstanceParts,
+  opened: OpenedStorage,
+): Promise<StoreInstance> {
+  try {
+    return await StoreInstance.start({ options, opened, access, events })
+  } catch (error) {
+    await opened.log.close()
+    throw error
+  }
+}
+
+/** Lets a store stand still for a while. */
+class Freeze {
+  readonly #clock: Clock
+  readonly #instance: () => StoreInstance
+  #until: number | undefined
+  #cancel: () => void = () => undefined
+
+  /** @param instance - the one that runs */
+  constructor(clock: Clock, instance: () => StoreInstance) {
+    this.#clock = clock
+    this.#instance = instance
+  }
+
+  /** When it moves again, ms since the Unix epoch; `undefined` when it moves. */
+  get until(): number | undefined {
+    return this.#until
+  }
+
+  /** From now on nothing moves for so many ms, however long it was to stand still before; 0 lets it move again. */
+  begin(ms: number): void {
+    this.#cancel()
+    if (ms === 0) {
+      this.#end()
+      return
+    }
+    this.#until = this.#clock.now() + ms
+    this.#instance().freeze()
+    this.#cancel = this.#clock.schedule(ms, () => this.#end())
+  }
+
+  /** The instance that stood still is over. */
+  forget(): void {
+    this.#cancel()
+    this.#until = undefined
+  }
+
+  #end(): void {
+    this.#until = undefined
+    this.#instance().thaw()
+  }
+}
+
+/** A node that could not be opened anew is tried again, ms. */
+const RETRY = 5_000
+
+/** Does what becomes of a log that nodes share asks for: clients are sent away or let in again, the node is opened anew. */
+export class NodeMonitor {
+  readonly #events: StoreEvents
+  readonly #instances: InstanceManager
+  readonly #subscription: Subscription
+  #cancel: () => void = () => undefined
+
+  constructor(events: StoreEvents, instances: InstanceManager) {
+    this.#events = events
+    this.#instances = instances
+    this.#subscription = events.log$.subscribe(event => {
+      if (event !== undefined) this.#take(event)
+    })
+    this.#subscription.add(events.concern$.subscribe(concern => this.#tellKept(concern)))
+  }
+
+  stop(): void {
+    this.#cancel()
+    this.#subscription.unsubscribe()
+  }
+
+  #take(event: LogEvent): void {
+    const { storage$ } = this.#events
+    if (event.type === 'outrun') this.#open()
+    else if (event.type === 'failed') this.#fail(event.error)
+    else if (event.availability === 'kept') {
+      this.#instances.instance.away = undefined
+      storage$.next(KEPT)
+    } else {
+      if (event.availability === 'away') this.#instances.instance.away = 'the log of the store cannot be reached'
+      if (storage$.value.state !== 'waiting') storage$.next({ state: 'waiting', error: event.cause })
+    }
+  }
+
+  /** What is worse is said already. */
+  #tellKept(concern: unknown): void {
+    const { storage$ } = this.#events
+    const { state, error } = storage$.value
+    if (state !== 'kept' && state !== 'degraded') return
+    if (concern === undefined && state === 'degraded') storage$.next(KEPT)
+    if (concern !== undefined && (state === 'kept' || reason(concern) !== reason(error)))
+      storage$.next({ state: 'degraded', error: concern })
+  }
+
+  #open(): void {
+    this.#instances.instance.away = 'this node has to catch up'
+    this.#instances.restart('kept').catch(error => {
+      this.#fail(error)
+      this.#cancel = systemClock.schedule(RETRY, () => this.#open())
+    })
+  }
+
+  #fail(error: unknown): void {
+    this.#instances.instance.away = 'this store has stopped'
+    this.#events.storage$.next({ state: 'broken', error })
+  }
+}
