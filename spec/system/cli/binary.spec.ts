@@ -105,7 +105,7 @@ describe('the built binary', () => {
     await execute(['set', 'k', '--file', '-', '--url', url, '--px', '100000'], BINARY)
     const { code, stdout: dump } = await execute(['dump', '--console', link])
     expect(code).toBe(0)
-    const [line] = String(dump).split('\n')
+    const [, line] = String(dump).split('\n')
     expect(JSON.parse(`${line}`)).toMatchObject({
       key: 'k',
       expiresAt: expect.any(Number),
