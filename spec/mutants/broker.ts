@@ -94,7 +94,7 @@ export const broker: Mutants = {
   'src/server/broker/session/keep-alive.ts': {
     'a connection that ends leaves no timer': {
       seed: 2,
-      code: 'if (this.#deadline) this.#timeouts.remove(this.#deadline)',
+      code: 'if (this.#deadline) this.#host.timeouts.remove(this.#deadline)',
     },
     'a silent client is disconnected': {
       seed: 6,

@@ -69,7 +69,10 @@ function expected(topic: string, content: Content, envelope: Envelope): InboundP
 describe('PublishEncoder, for one of many receivers', () => {
   it('writes what is read again, and says how large it is', () => {
     const encoder = new PublishEncoder()
-    const decoders = { 4: new PublishDecoder(4, 'server'), 5: new PublishDecoder(5, 'server') }
+    const decoders = {
+      4: new PublishDecoder({ version: 4, sender: 'server' }),
+      5: new PublishDecoder({ sender: 'server' }),
+    }
     fc.assert(
       fc.property(
         anyTopic,
@@ -92,7 +95,7 @@ describe('PublishEncoder, for one of many receivers', () => {
   it('passes on what came with a message, and nothing that was for the broker', () => {
     const encoder = new PublishEncoder()
     const broker = new PublishDecoder()
-    const receiver = new PublishDecoder(5, 'server')
+    const receiver = new PublishDecoder({ sender: 'server' })
     const plain = { subscriptionIds: [], version: 5, topicAlias: undefined } as const
     fc.assert(
       fc.property(anyTopic, anyContent, anyEnvelope, anyEnvelope, (topic, content, from, to) => {
@@ -136,7 +139,7 @@ describe('PublishEncoder, for one of many receivers', () => {
 
   it('writes what contents have in common each with the type it has', () => {
     const encoder = new PublishEncoder()
-    const decoder = new PublishDecoder(5, 'server')
+    const decoder = new PublishDecoder({ sender: 'server' })
     const commonProperties = { status: '200', empty: '' }
     for (const contentType of ['a', 'b', undefined, 'a', 'a']) {
       const content = { payload: utf8('x'), contentType, userProperties: { own: '1' }, commonProperties }

@@ -66,7 +66,7 @@ function mutate(bytes: Uint8Array, next: (below: number) => number): Uint8Array 
 describe('whatever a client sends', () => {
   it(`is read or refused, and nothing else: ${PACKETS} packets, seed ${SEED}`, () => {
     const next = chance(SEED)
-    const decoders = { 4: new PublishDecoder(4), 5: new PublishDecoder(5) }
+    const decoders = { 4: new PublishDecoder({ version: 4 }), 5: new PublishDecoder() }
     const seen = { read: 0, refused: 0 }
     const attempt = (frame: Uint8Array, version: Version): void => {
       try {

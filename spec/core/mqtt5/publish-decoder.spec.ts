@@ -149,7 +149,7 @@ describe('PublishDecoder', () => {
   })
 
   it('reads the subscription identifiers of a server, and refuses 0', () => {
-    const decoder = new PublishDecoder(5, 'server')
+    const decoder = new PublishDecoder({ sender: 'server' })
     expect(decoder.decode(withProperties([0x0b, 1], [0x0b, 0x80, 1])).subscriptionIds).toEqual([1, 128])
     expect(() => decoder.decode(withProperties([0x0b, 0]))).toThrow(
       expect.objectContaining({ reasonCode: REASON.protocolError }),

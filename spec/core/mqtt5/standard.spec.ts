@@ -252,7 +252,7 @@ const ALLOWED: readonly (readonly [
 
 /** As a connection reads it. */
 function read(bytes: Uint8Array, version: Version): void {
-  if ((bytes[0] ?? 0) >> 4 === 3) new PublishDecoder(version).decode(bytes)
+  if ((bytes[0] ?? 0) >> 4 === 3) new PublishDecoder({ version }).decode(bytes)
   else decodePacket(bytes, version)
 }
 

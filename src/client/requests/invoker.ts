@@ -1,12 +1,12 @@
 import { randomBytes } from '../../core/util/bytes.js'
 import { afterInput, type Clock } from '../../core/util/clock.js'
+import { SlotMap } from '../../core/util/collections.js'
 import {
   type OutcomeUnknownError,
   OverflowError,
   RequestRejectedError,
   type StateStoreError,
 } from '../../core/util/errors.js'
-import { SlotMap } from '../../core/util/slot-map.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../session/session.js'
 import { NoStoreError, type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'

@@ -1,7 +1,7 @@
 import { defer, type Observable, Subscription } from 'rxjs'
 import { backoff } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
-import { Fifo } from '../../core/util/fifo.js'
+import { Fifo } from '../../core/util/collections.js'
 
 /** Something that is carried over again and again, one time after the other. */
 export class Parcel {

@@ -46,7 +46,7 @@ export class Inbox {
   readonly #events: InboxEvents
   readonly #largest: number
   #stream: unknown
-  #decoder = new PublishDecoder(5, 'server')
+  #decoder = new PublishDecoder({ sender: 'server' })
   /** What came behind CONNACK, until mqtt.js has dealt with it; `undefined` before CONNACK and after that. */
   #held: Uint8Array[] | undefined
   /** Leaves to mqtt.js what is not taken after all. */
@@ -71,7 +71,7 @@ export class Inbox {
     let readable = true
     let hasBegun = false
     this.#stream = stream
-    this.#decoder = new PublishDecoder(5, 'server')
+    this.#decoder = new PublishDecoder({ sender: 'server' })
     this.#held = undefined
     this.#leave = tapStream(stream, (chunk, pass) => {
       if (this.#stream !== stream) return pass(chunk)

@@ -80,7 +80,9 @@ function unsignedAt(text: string, from: number, to: number): number | undefined 
 
 /** The node id of nearly all versions. */
 const STORE = 'StateStore'
-const [NONE, OF_STORE, OF_ANOTHER] = [0, 1, 2]
+const NONE = 0
+const OF_STORE = 1
+const OF_ANOTHER = 2
 
 /** Writes a clock, or none. */
 export function writeHlc(writer: ByteWriter, hlc: Hlc | undefined): void {

@@ -24,6 +24,18 @@ const NO_IDS: readonly number[] = Object.freeze([])
 /** A message as it is put together. */
 type Draft = { -readonly [K in keyof InboundPublish]: InboundPublish[K] }
 
+/** How PUBLISH packets are read. */
+export interface PublishDecoderOptions {
+  /** Of the connection; default 5. */
+  readonly version?: Version
+  /** Who writes the packets; only a server sends subscription identifiers. Default `client`. */
+  readonly sender?: 'client' | 'server'
+  /** A topic whose messages are not passed on: they carry nothing. */
+  readonly endTopic?: string | undefined
+  /** More user properties in one packet are refused; default 1,000. */
+  readonly mostUserProperties?: number
+}
+
 /**
  * Reads PUBLISH packets (MQTT 5.0, section 3.3), for one connection. Byte strings are views of the packet.
  *
@@ -46,18 +58,12 @@ export class PublishDecoder {
   #names = 0
   #subscriptionIds: number[] | undefined
 
-  /**
-   * @param version - of the connection; default 5
-   * @param sender - who writes the packets; only a server sends subscription identifiers; default `client`
-   * @param endTopic - a topic whose messages are not passed on: they carry nothing
-   * @param mostUserProperties - more of them in one packet are refused; default 1,000
-   */
-  constructor(
-    version: Version = 5,
-    sender: 'client' | 'server' = 'client',
-    endTopic?: string,
+  constructor({
+    version = 5,
+    sender = 'client',
+    endTopic,
     mostUserProperties = MOST_USER_PROPERTIES,
-  ) {
+  }: PublishDecoderOptions = {}) {
     this.#reader.mostUserProperties = mostUserProperties
     this.#endTopic = endTopic
     this.#version = version

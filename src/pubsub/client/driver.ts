@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/util/clock.js'
-import { Fifo } from '../../core/util/fifo.js'
+import { Fifo } from '../../core/util/collections.js'
 import { Alarm } from '../../core/util/timeouts.js'
 import type { Action, MachineEvent } from './events.js'
 import type { Machine } from './machine.js'

@@ -1,6 +1,6 @@
+import { Fifo } from '../../core/util/collections.js'
 import type { Deadline } from '../../core/util/deadlines.js'
 import { OutcomeUnknownError, type StateStoreError, TimeoutError } from '../../core/util/errors.js'
-import { Fifo } from '../../core/util/fifo.js'
 import type { FrameData } from '../wire/frames.js'
 import type { OutgoingFrame, RequestOutcome } from './events.js'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/util/clock.js'
-import { Fifo } from '../../core/util/fifo.js'
+import { Fifo } from '../../core/util/collections.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
 import { Rates } from '../../node/limits/rate.js'

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
 import { keepable } from '../../core/util/bytes.js'
-import { CountedFifo } from '../../core/util/fifo.js'
+import { CountedFifo } from '../../core/util/collections.js'
 import type { FrameData } from '../wire/frames.js'
 import type { CloseCode, HubLink } from './hub-link.js'
 import type { FrameMeter, SlowLink } from './senders.js'

@@ -1,5 +1,5 @@
 import { afterIo } from '../../core/util/clock.js'
-import { Fifo } from '../../core/util/fifo.js'
+import { Fifo } from '../../core/util/collections.js'
 
 /** Bytes of larger messages that all sockets together are given in a turn of the event loop: about 2 ms of copying. */
 export const BYTES_PER_TURN = 512 * 1024

@@ -1,5 +1,5 @@
 import type { InboundMessage } from '../../client/session/session.js'
-import { Fifo } from '../../core/util/fifo.js'
+import { Fifo } from '../../core/util/collections.js'
 
 /** A message that came. */
 interface Taken {

@@ -3,8 +3,8 @@ import { isObjection, reasonWords } from '../../client/session/reasons.js'
 import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import type { Clock } from '../../core/util/clock.js'
+import { Fifo } from '../../core/util/collections.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
-import { Fifo } from '../../core/util/fifo.js'
 
 /** What is to be known of a message besides its content. */
 export interface Handling {

@@ -1,5 +1,3 @@
-import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
 import type { Visits } from '../../node/net/visitors.js'
@@ -7,7 +5,7 @@ import { BrokerCore, type CoreOptions } from './core/broker-core.js'
 import type { Account } from './limits/accounts.js'
 import type { Connection } from './session/connection.js'
 import type { BrokerHandler } from './session/handler.js'
-import { type Accept, type Addresses, Listeners, type Upgraded } from './transport/listeners.js'
+import { type Addresses, type Arrival, Listeners } from './transport/listeners.js'
 import { SocketGate } from './transport/socket-gate.js'
 import { type LinkHost, SocketLink } from './transport/socket-link.js'
 import { Turns } from './transport/turns.js'
@@ -58,9 +56,12 @@ export class Broker {
     this.#core = new BrokerCore(options, handler)
     const { clock, budget, accounts, timeouts, maximumPacketSize } = this.#core
     this.#links = { clock, budget, accounts, timeouts, maximumPacketSize, turns: new Turns(options.clock) }
-    const largestFrame = options.maximumPacketSize + LARGEST_FRAME_MARGIN
-    const accept: Accept = (...connection) => this.#accept(...connection)
-    this.#listeners = new Listeners(options, largestFrame, this.#links, accept, cut => handler.cut?.(cut))
+    this.#listeners = new Listeners(options, {
+      ...this.#links,
+      largestFrame: options.maximumPacketSize + LARGEST_FRAME_MARGIN,
+      accept: arrival => this.#accept(arrival),
+      cut: cut => handler.cut?.(cut),
+    })
     this.gate = new SocketGate(this.#listeners.servers)
   }
 
@@ -143,8 +144,8 @@ export class Broker {
     await this.#listeners.close()
   }
 
-  #accept(stream: Duplex, socket: Socket, upgraded?: Upgraded): void {
-    const link = new SocketLink(stream, socket, this.#links, upgraded)
+  #accept(arrival: Arrival): void {
+    const link = new SocketLink(arrival, this.#links)
     link.attach(this.#core.accept(link))
   }
 }

@@ -1,5 +1,5 @@
 import { afterIo, type Clock } from '../../core/util/clock.js'
-import { Fifo } from '../../core/util/fifo.js'
+import { Fifo } from '../../core/util/collections.js'
 import type { Applied, Change } from '../engine/answer.js'
 import type { Engine } from '../engine/engine.js'
 import type { Entry, EntryCommand } from '../engine/entry.js'

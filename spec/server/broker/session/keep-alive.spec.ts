@@ -8,7 +8,7 @@ const setUp = () => {
   const timeouts = new Timeouts<() => void>(clock, task => task())
   const silences: number[] = []
   const begun = clock.monotonic()
-  const keepAlive = new KeepAlive(clock, timeouts, 10_000, () => silences.push(clock.monotonic() - begun))
+  const keepAlive = new KeepAlive({ clock, timeouts }, 10_000, () => silences.push(clock.monotonic() - begun))
   return { clock, keepAlive, silences }
 }
 

@@ -46,14 +46,17 @@ function setUp(memoryBudget = 1e9) {
     socket.destroy()
   })
   const { budget, accounts, timeouts, maximumPacketSize } = core
-  const link = new SocketLink(stream, socket, {
-    clock,
-    budget,
-    accounts,
-    timeouts,
-    maximumPacketSize,
-    turns: new Turns(clock),
-  })
+  const link = new SocketLink(
+    { stream, socket },
+    {
+      clock,
+      budget,
+      accounts,
+      timeouts,
+      maximumPacketSize,
+      turns: new Turns(clock),
+    },
+  )
   link.attach(core.accept(link))
   const come = async (...chunks: Uint8Array[]): Promise<void> => {
     for (const chunk of chunks) stream.push(chunk)

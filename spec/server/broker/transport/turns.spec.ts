@@ -119,7 +119,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
       stream.destroy()
       socket.destroy()
     })
-    const link = new SocketLink(stream, socket, { clock, budget, accounts, timeouts, maximumPacketSize, turns })
+    const link = new SocketLink({ stream, socket }, { clock, budget, accounts, timeouts, maximumPacketSize, turns })
     link.attach(core.accept(link))
     return stream
   }

@@ -54,7 +54,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
     this.#link = link
     this.#host = host
     this.#entrance = new Entrance(link, host, this)
-    this.#keepAlive = new KeepAlive(host.clock, host.timeouts, LIMIT.connectTimeout, () => this.#silent())
+    this.#keepAlive = new KeepAlive(host, LIMIT.connectTimeout, () => this.#silent())
     this.#tenancy = new Tenancy(host, () => this.disconnect(REASON.maximumConnectTime, 'the credentials have expired'))
   }
 

@@ -13,7 +13,7 @@ import type {
 import type { Client } from '../../../core/mqtt5/peer.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { keepable } from '../../../core/util/bytes.js'
-import { CountedFifo } from '../../../core/util/fifo.js'
+import { CountedFifo } from '../../../core/util/collections.js'
 import type { Accounts } from '../limits/accounts.js'
 import { LIMIT, OVERHEAD } from '../limits/limits.js'
 import type { Budget } from '../limits/memory.js'

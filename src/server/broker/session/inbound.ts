@@ -106,7 +106,11 @@ export class Inbound {
 
   #newDecoder(): PublishDecoder {
     const { handler, accounts } = this.#host
-    return new PublishDecoder(this.#version, 'client', handler.topic, accounts.mostUserProperties)
+    return new PublishDecoder({
+      version: this.#version,
+      endTopic: handler.topic,
+      mostUserProperties: accounts.mostUserProperties,
+    })
   }
 
   /** Passed on when it comes; what comes again before PUBREL is the same message (MQTT 5.0, section 4.3.3, method A). */

@@ -1,12 +1,9 @@
-import type { Clock } from '../../../core/util/clock.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
-import type { Timeouts } from '../../../core/util/timeouts.js'
 import type { Host } from './host.js'
 
 /** Watches whether a client says something in time: first CONNECT, then anything (MQTT 5.0, section 3.1.2.10). */
 export class KeepAlive {
-  readonly #clock: Clock
-  readonly #timeouts: Timeouts<() => void>
+  readonly #host: Pick<Host<never>, 'clock' | 'timeouts'>
   readonly #silent: () => void
   #deadline: Deadline<() => void> | undefined
   /** ms */
@@ -17,16 +14,15 @@ export class KeepAlive {
    * @param timeout - until {@link start}, ms
    * @param silent - called when the time is over, again and again until {@link stop}
    */
-  constructor(clock: Clock, timeouts: Timeouts<() => void>, timeout: number, silent: () => void) {
-    this.#clock = clock
-    this.#timeouts = timeouts
+  constructor(host: Pick<Host<never>, 'clock' | 'timeouts'>, timeout: number, silent: () => void) {
+    this.#host = host
     this.#silent = silent
-    this.#deadline = timeouts.add(clock.monotonic() + timeout, silent)
+    this.#deadline = host.timeouts.add(host.clock.monotonic() + timeout, silent)
   }
 
   /** Something came. */
   seen(): void {
-    if (this.#limit > 0) this.#seen = this.#clock.monotonic()
+    if (this.#limit > 0) this.#seen = this.#host.clock.monotonic()
   }
 
   /** @param limit - longest silence from now on, ms; 0 for any */
@@ -34,22 +30,22 @@ export class KeepAlive {
     this.stop()
     this.#limit = limit
     if (limit === 0) return
-    this.#seen = this.#clock.monotonic()
+    this.#seen = this.#host.clock.monotonic()
     this.#arm()
   }
 
   stop(): void {
-    if (this.#deadline) this.#timeouts.remove(this.#deadline)
+    if (this.#deadline) this.#host.timeouts.remove(this.#deadline)
     this.#deadline = undefined
     this.#limit = 0
   }
 
   #arm(): void {
-    this.#deadline = this.#timeouts.add(this.#seen + this.#limit, this.#ring)
+    this.#deadline = this.#host.timeouts.add(this.#seen + this.#limit, this.#ring)
   }
 
   readonly #ring = (): void => {
-    if (this.#seen + this.#limit <= this.#clock.monotonic()) {
+    if (this.#seen + this.#limit <= this.#host.clock.monotonic()) {
       this.#silent()
       this.seen()
     }

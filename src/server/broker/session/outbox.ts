@@ -1,5 +1,4 @@
-import { Fifo } from '../../../core/util/fifo.js'
-import { SlotMap } from '../../../core/util/slot-map.js'
+import { Fifo, SlotMap } from '../../../core/util/collections.js'
 import { LIMIT } from '../limits/limits.js'
 import type { Budget } from '../limits/memory.js'
 import { type Delivery, ownDelivery, sizeOf } from '../routing/delivery.js'

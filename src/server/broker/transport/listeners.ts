@@ -45,13 +45,23 @@ export interface Upgraded {
   readonly remoteAddress: string
 }
 
-/** Takes a connection: what it carries, and the socket below, which over TCP is the same. */
-export type Accept = (stream: Duplex, socket: Socket, upgraded?: Upgraded) => void
+/** A connection: what it carries, and the socket below, which over TCP is the same. */
+export interface Arrival {
+  readonly stream: Duplex
+  readonly socket: Socket
+  /** Over WebSocket. */
+  readonly upgraded?: Upgraded
+}
 
-/** What all connections of a broker share. */
-interface Shared {
+/** Who takes the connections, and what all of them share. */
+export interface ListenersHost {
   readonly budget: Budget
   readonly turns: Turns
+  /** Largest frame of a WebSocket, bytes. */
+  readonly largestFrame: number
+  accept(arrival: Arrival): void
+  /** A connection was cut because there were too many. */
+  cut(cut: Cut): void
 }
 
 /** WebSocket close codes (RFC 6455, section 7.4.1). */
@@ -74,30 +84,22 @@ export class Listeners {
   readonly #visitors: Visitors
   readonly #handshakes = new TlsHandshakes()
   readonly #webSockets: WebSocketServer
-  readonly #shared: Shared
-  readonly #accept: Accept
+  readonly #host: ListenersHost
   readonly #proxied: boolean
 
-  /** @param largestFrame - of a WebSocket, bytes */
-  constructor(
-    { host, allowedOrigins, proxied = false, tls, connections = ANY_NUMBER }: Addresses,
-    largestFrame: number,
-    shared: Shared,
-    accept: Accept,
-    cut: (cut: Cut) => void,
-  ) {
-    this.#shared = shared
-    this.#accept = accept
+  constructor(addresses: Addresses, takes: ListenersHost) {
+    const { host, allowedOrigins, proxied = false, tls, connections = ANY_NUMBER } = addresses
+    this.#host = takes
     this.#proxied = proxied
     this.#tcp = tls ? createTlsServer({ ...TCP_OPTIONS, ...tlsOptions(tls) }) : createTcpServer(HALF_OPEN_TCP)
     this.#tcp.on(connectionEvent(this.#tcp), (socket: Socket) => {
       socket.allowHalfOpen = true
-      accept(socket, socket)
+      takes.accept({ stream: socket, socket })
     })
     this.#http = tls
       ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOptions(tls) }, explain)
       : createHttpServer(HEAD_TIMEOUTS, explain)
-    this.#visitors = new Visitors(connections, cut)
+    this.#visitors = new Visitors(connections, cut => takes.cut(cut))
     for (const server of this.servers) {
       this.#visitors.guard(server, listenerName(server === this.#tcp ? 'tcp' : 'websocket', tls !== undefined))
       server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
@@ -106,7 +108,7 @@ export class Listeners {
     const origins = new Origins(host, allowedOrigins)
     this.#webSockets = new WebSocketServer({
       noServer: true,
-      maxPayload: largestFrame,
+      maxPayload: takes.largestFrame,
       handleProtocols: protocols => (protocols.has('mqtt') ? 'mqtt' : false),
       verifyClient: ({ req }: { req: IncomingMessage }, done) => done(origins.allow(req.headers), 403, 'Forbidden'),
     })
@@ -153,13 +155,13 @@ export class Listeners {
     const below = request.socket
     below.setNoDelay(true)
     below.setKeepAlive(true, PROBE_AFTER)
-    const paced = new PacedSocket(below, this.#shared.turns)
+    const paced = new PacedSocket(below, this.#host.turns)
     const caller = callerOf(below.remoteAddress ?? '', request.headers['x-forwarded-for'], this.#proxied)
     this.#webSockets.handleUpgrade(request, paced, head, webSocket => this.#connected(webSocket, below, caller))
   }
 
   #connected(webSocket: WebSocket, socket: Socket, remoteAddress: string): void {
-    const meter = new FrameMeter(socket, this.#shared.budget)
+    const meter = new FrameMeter(socket, this.#host.budget)
     // Heard before the stream hears of it.
     webSocket.on('message', (data: Buffer, isBinary) => {
       meter.frame(data.length)
@@ -170,7 +172,7 @@ export class Listeners {
     const stream = createWebSocketStream(webSocket)
     stream.on('data', (chunk: Uint8Array) => meter.read(chunk.length))
     stream.on('close', () => meter.clear())
-    this.#accept(stream, socket, { unwrapping: meter, remoteAddress })
+    this.#host.accept({ stream, socket, upgraded: { unwrapping: meter, remoteAddress } })
   }
 
   #track(socket: Socket): void {

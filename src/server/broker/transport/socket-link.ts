@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import * as PACKET from '../../../core/mqtt5/packet-types.js'
@@ -8,7 +7,7 @@ import { LIMIT } from '../limits/limits.js'
 import type { Connection } from '../session/connection.js'
 import type { Link } from '../session/link.js'
 import { Inflow, type InflowHost } from './inflow.js'
-import type { Upgraded } from './listeners.js'
+import type { Arrival } from './listeners.js'
 import { Outflow } from './outflow.js'
 import { Tempo, type Turns } from './turns.js'
 import type { FrameMeter } from './web-socket.js'
@@ -44,11 +43,7 @@ export class SocketLink implements Link {
   #paused = false
   #closing: Deadline<() => void> | undefined
 
-  /**
-   * @param socket - below the stream; over TCP the stream itself
-   * @param upgraded - over WebSocket
-   */
-  constructor(stream: Duplex, socket: Socket, host: LinkHost, upgraded?: Upgraded) {
+  constructor({ stream, socket, upgraded }: Arrival, host: LinkHost) {
     this.remoteAddress = upgraded?.remoteAddress ?? socket.remoteAddress
     this.transport = stream === socket ? 'tcp' : 'websocket'
     this.secure = socket instanceof TLSSocket ? socket : undefined

@@ -1,6 +1,6 @@
 import { afterIo, type Clock } from '../../../core/util/clock.js'
+import { Fifo } from '../../../core/util/collections.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
-import { Fifo } from '../../../core/util/fifo.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
 import type { Account } from '../limits/accounts.js'
 

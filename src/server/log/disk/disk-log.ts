@@ -1,5 +1,5 @@
+import { Fifo } from '../../../core/util/collections.js'
 import { reason, StateStoreError } from '../../../core/util/errors.js'
-import { Fifo } from '../../../core/util/fifo.js'
 import type { Entry } from '../../engine/entry.js'
 import type { State } from '../../engine/records.js'
 import { encodeEntry } from '../entry-codec.js'
