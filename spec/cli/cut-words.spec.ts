@@ -1,6 +1,6 @@
 import { Subject, VirtualTimeScheduler } from 'rxjs'
 import { expect, it } from 'vitest'
-import { cutWords } from '../../src/cli/serve.js'
+import { cutWords } from '../../src/cli/reports.js'
 import type { AuditEvent } from '../../src/server/index.js'
 
 it('One line in ten seconds reports how many connections were cut, and most of whom', () => {

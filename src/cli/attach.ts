@@ -1,7 +1,8 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { defaultIfEmpty, distinctUntilChanged, firstValueFrom, ignoreElements, lastValueFrom, merge, tap } from 'rxjs'
 import type { ConnectOptions } from '../client/index.js'
-import { StateStoreError } from '../core/util/errors.js'
+import { type GivenOptions, type OptionTable, text } from '../core/util/options.js'
+import { ATTACH_OPTIONS } from '../server/attach/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
 import type { ServeConsoleOptions } from '../server/console/index.js'
 import {
@@ -9,28 +10,27 @@ import {
   type AttachedStore,
   type AttachOptions,
   attach,
-  type Dialect,
   type Fault,
   type StorageStatus,
 } from '../server/index.js'
+import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
 import { addConsoleFlags, type ConsoleServerFlags, checkConsoleFlags, startConsole } from './console-flags.js'
 import { EXIT, Failure, rootCause } from './failure.js'
-import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
+import { addConnectionFlags, addOptions, type ConnectionFlags, optionsIn } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
-import { record } from './record.js'
-import { addStorageFlags, type StorageFlags, storageOf, storageWords } from './storage-flags.js'
+import { faultWords, record, storageWords } from './reports.js'
 
-interface AttachFlags extends ConnectionFlags, StorageFlags, LogFlags, ConsoleServerFlags, ConsoleBrokerFlags {
-  readonly dialect: Dialect
-  readonly maxKeys?: number
-  readonly maxBytes?: number
-  readonly maxWatches?: number
-  readonly maxWatchersPerKey?: number
-  readonly identityProperty?: string
-  readonly disconnectEvents?: string
+/** Flags about how the page of a console reaches a broker of somebody else. */
+const CONSOLE_BROKER = {
+  consoleBrokerUrl: { kind: text('<url>'), help: 'where its page finds the broker, such as ws://broker:9001' },
+  consoleBrokerUser: { kind: text('<name>'), help: 'as whom the page logs in there; told to whoever has the token' },
+  consoleBrokerPasswordFile: { kind: text('<file>'), help: 'with this password' },
+} satisfies OptionTable
+
+interface AttachFlags extends ConnectionFlags, ConsoleServerFlags, LogFlags, GivenOptions<typeof CONSOLE_BROKER> {
   readonly policy?: string
   readonly audit?: string | true
 }
@@ -57,29 +57,12 @@ export function addAttach(program: Command, io: Io): void {
   const command = program.command('attach').summary('run a state store at a broker that is there')
   command.description('Serves a state store through an MQTT 5 broker of somebody else.')
   command.argument('[url]', 'broker, in place of --url')
-  addStorageFlags(command)
-  command.addOption(
-    new Option('--dialect <name>', 'spelling where the documents and the field differ')
-      .choices(['field', 'documented'])
-      .default('field'),
-  )
-  command.option('--max-keys <n>', 'most keys the store holds (1000000)', positiveInteger)
-  command.option('--max-bytes <n>', 'most the store keeps: keys, values, watched keys', positiveInteger)
-  command.option('--max-watches <n>', 'most watches of keys (500000)', positiveInteger)
-  command.option(
-    '--max-watchers-per-key <n>',
-    'most clients that watch one key (1000 without --identity-property)',
-    positiveInteger,
-  )
-  command.option('--identity-property <name>', 'user property in which the broker says which client published')
-  command.option(
-    '--disconnect-events <filter>',
-    'where the broker says that clients are gone: the last + is the client id',
-  )
+  addOptions(command, STORAGE_OPTIONS)
+  addOptions(command, ATTACH_OPTIONS)
   command.option('--policy <file>', 'who may do what with keys, by client ids; needs --identity-property')
   command.option('--audit [file]', 'a line of JSON for each refusal (stderr)')
   addConsoleFlags(command)
-  addConsoleBroker(command)
+  addOptions(command, CONSOLE_BROKER)
   addLogFlags(command)
   addConnectionFlags(command, false, 'rx-statestore-service, which is how several know of each other')
   command.addHelpText('after', HELP)
@@ -166,28 +149,14 @@ function wordsOf(state: AttachedState, broker: string): string {
   return ''
 }
 
-function faultWords({ error }: Fault): string {
-  // What the store itself reports is no fault of its code.
-  if (error instanceof StateStoreError) return error.message
-  return `the store failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
-}
-
 function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
-  const { dialect, maxKeys, maxBytes, maxWatches, maxWatchersPerKey } = flags
-  const { identityProperty, disconnectEvents, policy } = flags
-  const options = {
+  const policy = contentOf('--policy', flags.policy)
+  return {
     ...connectingOf(optionsOf(flags, io)),
-    ...storageOf(flags),
-    dialect,
-    maxKeys,
-    maxBytes,
-    maxWatches,
-    maxWatchersPerKey,
-    identityProperty,
-    disconnectEvents,
-    policy: contentOf('--policy', policy),
+    ...optionsIn(STORAGE_OPTIONS, flags),
+    ...optionsIn(ATTACH_OPTIONS, flags),
+    ...(policy !== undefined && { policy }),
   }
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
 
 /** What the store decides itself is left out. */
@@ -197,31 +166,13 @@ function connectingOf(options: ConnectOptions): AttachOptions {
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
 }
 
-/** Flags about how the page of a console reaches a broker of somebody else. */
-export interface ConsoleBrokerFlags {
-  readonly consoleBrokerUrl?: string
-  readonly consoleBrokerUser?: string
-  readonly consoleBrokerPasswordFile?: string
-}
+/** Where the page of the console finds the broker. */
+type BrokerOfConsole = Pick<ServeConsoleOptions, 'brokerUrl' | 'brokerLogin'>
 
-/** What they say. */
-export type BrokerOfConsole = Pick<ServeConsoleOptions, 'brokerUrl' | 'brokerLogin'>
-
-/** Adds them. */
-export function addConsoleBroker(command: Command): void {
-  command.option('--console-broker-url <url>', 'where its page finds the broker, such as ws://broker:9001')
-  command.option('--console-broker-user <name>', 'as whom the page logs in there; told to whoever has the token')
-  command.option('--console-broker-password-file <file>', 'with this password')
-}
-
-/** Reads them. Throws {@link Failure} for what makes no sense and what cannot be read. */
-export function brokerOfConsole(flags: ConsoleServerFlags & ConsoleBrokerFlags): BrokerOfConsole {
+/** Reads the flags about it. Throws {@link Failure} for what makes no sense and what cannot be read. */
+function brokerOfConsole(flags: AttachFlags): BrokerOfConsole {
   const { console, consoleBrokerUrl: brokerUrl, consoleBrokerUser: username, consoleBrokerPasswordFile: file } = flags
-  checkConsoleFlags(flags, {
-    'console-broker-url': brokerUrl,
-    'console-broker-user': username,
-    'console-broker-password-file': file,
-  })
+  checkConsoleFlags(flags, CONSOLE_BROKER)
   if (console !== undefined && brokerUrl === undefined)
     throw new Failure(
       EXIT.usage,

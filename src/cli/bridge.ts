@@ -15,9 +15,10 @@ import {
 } from 'rxjs'
 import type { StateStoreError } from '../client/index.js'
 import { type RetainedBridge, type RetainedOptions, retained } from '../client/retained/index.js'
+import { count } from '../core/util/options.js'
 import { brokerOf, type Connection, open, optionsOf, urlsOf } from './connection.js'
 import { EXIT, Failure, rootCause } from './failure.js'
-import { addConnectionFlags, type ConnectionFlags, duration, positiveInteger } from './flags.js'
+import { addConnectionFlags, type ConnectionFlags, duration, parserOf } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { shellWord } from './key-text.js'
@@ -63,11 +64,11 @@ export function addBridge(program: Command, io: Io): void {
       .default('to-keys'),
   )
   command.option('--px <time>', 'time to live of keys, which begins anew when their topic is published', duration)
-  command.option('--max-topics <n>', 'most topics; what comes of others is told and left out (100000)', positiveInteger)
+  command.option('--max-topics <n>', 'most topics; what comes of others is told and left out (100000)', parserOf(count))
   command.option(
     '--max-levels <n>',
     'most levels of a topic that is published; others are left out (128)',
-    positiveInteger,
+    parserOf(count),
   )
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { ArgumentError, reason } from '../core/util/errors.js'
+import { type GivenOptions, type OptionTable, port, text } from '../core/util/options.js'
 import { packageVersion } from '../node/package-files.js'
 import { ConsoleServer } from '../server/console/console-server.js'
 import type { ServeConsoleOptions } from '../server/console/index.js'
@@ -8,41 +9,34 @@ import type { AttachedStore, RunningStore } from '../server/index.js'
 import { CONSOLE_TOKEN } from '../server/storage/directory.js'
 import { keptConsoleToken } from './console-client.js'
 import { EXIT, Failure } from './failure.js'
-import { port } from './flags.js'
+import { addOptions, parserOf, refuseOthers } from './flags.js'
+
+const CONSOLE = {
+  consoleHost: { kind: text('<address>'), without: '127.0.0.1', help: 'address the console listens on' },
+  consoleUrl: { kind: text('<url>'), help: 'where people find it, when a proxy on this machine passes requests on' },
+  consoleTokenFile: {
+    kind: text('<file>'),
+    without: 'console-token in the directory of serve --data, else a new one at each start',
+    help: 'keep its token there, made if need be',
+  },
+} satisfies OptionTable
 
 /** Flags of commands that serve a console. */
-export interface ConsoleServerFlags {
-  readonly console?: number
-  readonly consoleHost?: string
-  readonly consoleUrl?: string
-  readonly consoleTokenFile?: string
-}
+export type ConsoleServerFlags = GivenOptions<typeof CONSOLE> & { readonly console?: number }
 
 /** Adds them. */
 export function addConsoleFlags(command: Command): void {
-  command.addOption(
-    new Option('--console [port]', 'serve a console for the browser, too (port 8080; 0 for any free one)')
-      .argParser(port)
-      .preset('8080'),
-  )
-  command.option('--console-host <address>', 'address the console listens on (127.0.0.1)')
-  command.option('--console-url <url>', 'where people find it, when a proxy on this machine passes requests on')
-  command.option(
-    '--console-token-file <file>',
-    'keep its token there, made if need be (console-token in the directory of serve --data, else a new one at each start)',
-  )
+  const console = new Option('--console [port]', 'serve a console for the browser, too (port 8080; 0 for any free one)')
+  command.addOption(console.argParser(parserOf(port)).preset('8080'))
+  addOptions(command, CONSOLE)
 }
 
-/** Throws {@link Failure} for flags that make no sense. @param others - more that are for a console, by their names */
-export function checkConsoleFlags(flags: ConsoleServerFlags, others: Readonly<Record<string, unknown>> = {}): void {
-  const { console, consoleHost, consoleUrl, consoleTokenFile } = flags
-  const own = { 'console-host': consoleHost, 'console-url': consoleUrl, 'console-token-file': consoleTokenFile }
-  const given = { ...own, ...others }
-  for (const [name, value] of Object.entries(given)) {
-    if (value !== undefined && console === undefined) throw new Failure(EXIT.usage, `--${name} is for --console`)
-  }
+/** Throws {@link Failure} for flags that make no sense. @param others - more that are for a console */
+export function checkConsoleFlags(flags: ConsoleServerFlags, others: OptionTable = {}): void {
+  const table: OptionTable = { ...CONSOLE, ...others }
+  if (flags.console === undefined) refuseOthers(table, flags, '--console')
   // The system takes no name for all addresses.
-  if (consoleHost === '') throw new Failure(EXIT.usage, '--console-host needs an address')
+  if (flags.consoleHost === '') throw new Failure(EXIT.usage, '--console-host needs an address')
 }
 
 /**

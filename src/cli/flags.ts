@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Hlc } from '../client/index.js'
+import type { GivenOptions, OptionEntry, OptionKind, OptionTable } from '../core/util/options.js'
+import { EXIT, Failure } from './failure.js'
 
 /** Flags of every command that talks to a store. */
 export interface ConnectionFlags {
@@ -76,18 +78,55 @@ const consoleTokenOption = (): Option =>
 const consoleOption = (): Option =>
   new Option('--console <url>', 'address of the console, with its token (else RX_STATESTORE_CONSOLE)')
 
-/** Parses a flag that is a positive integer. */
-export function positiveInteger(text: string): number {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value) && value > 0) return value
-  throw new InvalidArgumentError('Expected a positive integer.')
+/** Adds the flags of a table's options. */
+export function addOptions(command: Command, table: OptionTable, group?: string): void {
+  for (const [name, entry] of Object.entries(table)) {
+    const { kind, help, without = entry.default } = entry
+    if (help === undefined) continue
+    const words = without === undefined ? help : `${help} (${without})`
+    const option = new Option(`${flagOf(name, entry)} ${kind.sign}`.trimEnd(), words)
+    if (group !== undefined) option.helpGroup(group)
+    if (kind.choices !== undefined) option.choices(kind.choices.map(String))
+    else if (kind.sign !== '') option.argParser(parserOf(kind))
+    command.addOption(option)
+  }
 }
 
-/** Parses a flag that is a TCP port. */
-export function port(text: string): number {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value <= 65_535) return value
-  throw new InvalidArgumentError('Expected a port number from 0 to 65535.')
+/** The options that flags give, by the names of the table. */
+export function optionsIn<T extends OptionTable>(table: T, flags: object): GivenOptions<T>
+export function optionsIn(table: OptionTable, flags: object): object {
+  const found = Object.entries(table).map(
+    ([name, entry]) => [name, Reflect.get(flags, attributeOf(name, entry))] as const,
+  )
+  return Object.fromEntries(found.filter(([, value]) => value !== undefined))
+}
+
+/** The flag of an option. */
+export const flagOf = (name: string, { flag }: OptionEntry<unknown>): string =>
+  flag ?? `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+
+/** What commander calls it. */
+const attributeOf = (name: string, entry: OptionEntry<unknown>): string =>
+  flagOf(name, entry)
+    .slice(2)
+    .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
+
+/** Throws {@link Failure} for a flag of a table, all of which need another flag that is not there. */
+export function refuseOthers(table: OptionTable, flags: object, needed: string): void {
+  const [name] = Object.keys(optionsIn(table, flags))
+  const entry = name === undefined ? undefined : table[name]
+  if (name !== undefined && entry !== undefined)
+    throw new Failure(EXIT.usage, `${flagOf(name, entry)} is for ${needed}`)
+}
+
+/** Parses a flag of a kind; items of a list are gathered. */
+export function parserOf<T>(kind: OptionKind<T>) {
+  return (text: string, before: unknown): unknown => {
+    const item = kind.read(text)
+    const value = kind.isList ? [...(Array.isArray(before) ? before : []), item] : item
+    if (kind.is(value)) return value
+    throw new InvalidArgumentError(`Expected ${kind.expected}.`)
+  }
 }
 
 /** Parses a flag that is a fencing token. */

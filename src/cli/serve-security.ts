@@ -4,6 +4,7 @@ import { type Observable, Subscription } from 'rxjs'
 import { reason } from '../core/util/errors.js'
 import { checkTls, type TlsMaterial } from '../node/net/tls.js'
 import { parsePolicy } from '../server/access/policy.js'
+import { SERVE_OPTIONS } from '../server/host/options.js'
 import { isThisMachine } from '../server/host/security.js'
 import {
   type AuditEvent,
@@ -16,11 +17,11 @@ import {
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
 import { type LoginFlags, type LoginMethods, loginMethods, named, read } from './login-methods.js'
-import { record } from './record.js'
+import { record } from './reports.js'
 
 /** Flags of `serve` about who may do what. */
 export interface SecurityFlags extends LoginFlags {
-  readonly host: string
+  readonly host?: string
   readonly policy?: string
   readonly allowAnonymous?: true
   readonly audit?: string | true
@@ -150,7 +151,7 @@ export class ServeSecurity {
   }
 }
 
-function checkAnonymous({ host, allowAnonymous }: SecurityFlags, asks: boolean): void {
+function checkAnonymous({ host = SERVE_OPTIONS.host.default, allowAnonymous }: SecurityFlags, asks: boolean): void {
   if (asks || allowAnonymous || isThisMachine(host)) return
   const ways = '--password-file, --tls-client-ca, --jwks or --authentication'
   throw new Failure(

@@ -1,28 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import { type Command, Option } from 'commander'
-import {
-  asyncScheduler,
-  bufferTime,
-  filter,
-  firstValueFrom,
-  map,
-  merge,
-  type Observable,
-  type SchedulerLike,
-} from 'rxjs'
+import type { Command } from 'commander'
+import { filter, firstValueFrom, map, merge } from 'rxjs'
 import { ArgumentError, reason, StateStoreError } from '../core/util/errors.js'
+import { withDefaults } from '../core/util/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
-import {
-  type AuditEvent,
-  type Dialect,
-  type DumpLine,
-  type Fault,
-  type OpeningProgress,
-  type QuotaOptions,
-  type RunningStore,
-  type ServeOptions,
-  serve,
-} from '../server/index.js'
+import { SERVE_OPTIONS } from '../server/host/options.js'
+import { QUOTAS } from '../server/host/quotas.js'
+import { type DumpLine, type OpeningProgress, type RunningStore, type ServeOptions, serve } from '../server/index.js'
+import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import {
   addConsoleFlags,
   type ConsoleServerFlags,
@@ -31,25 +16,23 @@ import {
   startConsole,
 } from './console-flags.js'
 import { EXIT, Failure } from './failure.js'
-import { port, positiveInteger } from './flags.js'
+import { addOptions, optionsIn } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
+import { cutWords, driftWords, faultWords, storageWords } from './reports.js'
 import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
-import { addStorageFlags, type StorageFlags, storageOf, storageWords } from './storage-flags.js'
 import { showProgress } from './terminal.js'
 
-interface ServeFlags {
-  readonly host: string
-  readonly port: number
-  readonly wsPort: number
+interface Flags extends ConsoleServerFlags, LogFlags, SecurityFlags {
   readonly wsUrl?: string
+  readonly data?: string
   readonly seed?: string
-  readonly dialect: Dialect
   readonly json?: true
 }
 
-type Flags = ServeFlags & ConsoleServerFlags & StorageFlags & LogFlags & SecurityFlags & QuotaFlags
+const QUOTA_GROUP =
+  'How much (per principal: per user, or per address of who shows nothing; this machine counts for none):'
 
 const HELP = `
 Keys live in memory; when the store stops they are gone, but for those in the directory of --data: there each
@@ -73,23 +56,16 @@ Examples:
 export function addServe(program: Command, io: Io): void {
   const command = program.command('serve').summary('run a state store')
   command.description('Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside.')
-  command.option('--port <port>', 'TCP port, 0 for any free one', port, 1883)
-  command.option('--ws-port <port>', 'WebSocket port, 0 for any free one', port, 8083)
-  command.option('--host <address>', 'address to listen on; 0.0.0.0 for all', '127.0.0.1')
+  addOptions(command, SERVE_OPTIONS)
   addConsoleFlags(command)
   command.option(
     '--ws-url <url>',
     'where browsers find the broker then, by that proxy, such as wss://panel.example/mqtt',
   )
   command.option('--seed <file>', 'JSON file of keys to begin with')
-  command.addOption(
-    new Option('--dialect <name>', 'spelling where the documents and the field differ')
-      .choices(['field', 'documented'])
-      .default('field'),
-  )
-  addQuotaFlags(command)
+  addOptions(command, QUOTAS, QUOTA_GROUP)
   addSecurityFlags(command)
-  addStorageFlags(command)
+  addOptions(command, STORAGE_OPTIONS)
   addLogFlags(command)
   command.option('--json', 'print where it listens as a JSON object')
   command.addHelpText('after', HELP)
@@ -170,35 +146,19 @@ const stoppedStore = ({ storage$ }: RunningStore, { log }: LogFlags) =>
 
 const isInUse = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'in-use'
 
-function faultWords({ clientId, error }: Fault): string {
-  // What the store itself reports is no fault of its code.
-  if (error instanceof StateStoreError && clientId === '') return error.message
-  const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return `the store failed${clientId === '' ? '' : ` at what ${JSON.stringify(clientId)} asked for`}: ${what}`
-}
-
-const driftWords = (drift: number): string =>
-  drift === 0
-    ? 'the clock of this machine has caught up with the versions'
-    : `the clock of this machine was set back: versions are ${Math.round(drift / 1_000)} s ahead of it, and count on ` +
-      'from there until it has caught up; what was written before with a time to live stays as much longer'
-
 async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
-  const { host, port, wsPort, dialect, data, consoleUrl, wsUrl } = flags
+  const { data, consoleUrl, wsUrl } = flags
   const log = await logOf(flags, io)
   const what = log === undefined ? data : `the log of ${log.name}`
   let opened: OpeningProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${what} is read`, io)
   const options: ServeOptions = {
-    host,
-    port,
-    wsPort,
-    dialect,
+    ...optionsIn(SERVE_OPTIONS, flags),
+    ...optionsIn(QUOTAS, flags),
+    ...optionsIn(STORAGE_OPTIONS, flags),
     proxied: wsUrl !== undefined,
-    ...quotasOf(flags),
     ...secure,
     ...(consoleUrl !== undefined && URL.canParse(consoleUrl) && { allowedOrigins: [new URL(consoleUrl).origin] }),
-    ...storageOf(flags),
     ...(log !== undefined && { log }),
     opening: progress => {
       opened = progress
@@ -210,7 +170,7 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
     if (cause instanceof StateStoreError || isOfFiles(cause))
       throw new Failure(EXIT.failed, `cannot open ${what}: ${reason(cause)}`, { cause })
-    throw cannotListen(cause, taken => (taken === wsPort ? '--ws-port' : '--port'))
+    throw cannotListen(cause, taken => (taken === withDefaults(SERVE_OPTIONS, options).wsPort ? '--ws-port' : '--port'))
   } finally {
     endProgress()
   }
@@ -226,37 +186,13 @@ function greeting(
   { url, wsUrl, cluster }: RunningStore,
   consoleServer: ConsoleServer | undefined,
   seed: Seed,
-  { json }: ServeFlags,
+  { json }: Flags,
 ): string {
   const node = cluster?.nodeId
   if (json) return jsonLine({ url, wsUrl, keys: seed.length, console: consoleServer?.link, node, store: cluster?.name })
   const keys = seed.length === 0 ? '' : `, with ${seed.length === 1 ? 'a key' : `${seed.length} keys`} to begin with`
   const place = cluster === undefined ? '' : `node ${node} of ${cluster.name}, `
   return `${place}listening on ${url} and ${wsUrl}${keys}\n${consoleServer ? `console on ${consoleServer.link}\n` : ''}`
-}
-
-/** At most one line in so long, ms. */
-const INTERVAL = 10_000
-
-/** What an operator reads of connections that were cut for limits, whether there is an audit log or not. */
-export const cutWords = (
-  events$: Observable<AuditEvent>,
-  scheduler: SchedulerLike = asyncScheduler,
-): Observable<string> =>
-  events$.pipe(
-    filter(({ event }) => event === 'cut'),
-    bufferTime(INTERVAL, scheduler),
-    filter(({ length }) => length > 0),
-    map(wordsOf),
-  )
-
-function wordsOf(cuts: readonly AuditEvent[]): string {
-  const total = cuts.reduce((sum, { count = 0 }) => sum + count, 0)
-  const [worst] = [...cuts].sort((a, b) => (b.count ?? 0) - (a.count ?? 0))
-  const { address, clientId, listener, reason } = worst ?? {}
-  const who = clientId === undefined ? (address ?? 'several addresses') : `${JSON.stringify(clientId)} at ${address}`
-  const what = total === 1 ? 'a connection was' : `${total} connections were`
-  return `warning: ${what} cut for a limit, ${total === 1 ? '' : 'most '}of ${who} (${listener}): ${reason}`
 }
 
 /** Keys to begin with, and their values as text. */
@@ -284,53 +220,4 @@ function parse(content: string, file: string): unknown {
   } catch (cause) {
     throw new Failure(EXIT.usage, `the seed ${file} is not JSON: ${reason(cause)}`, { cause })
   }
-}
-
-/** Flags of `serve` about how much there may be; `maximumBufferedBytes` is what `--max-memory` leaves. */
-export type QuotaFlags = Omit<QuotaOptions, 'maximumBufferedBytes'>
-
-const GROUP = 'How much (per principal: per user, or per address of who shows nothing; this machine counts for none):'
-
-const FLAGS = [
-  ['--max-memory', 'most that keys and everything that waits may take together, bytes'],
-  ['--max-keys', 'most keys the store holds (1000000)'],
-  ['--max-keys-per-principal', 'most that one wrote last (half of it)'],
-  ['--max-bytes', 'most the store keeps: keys, values, watched keys'],
-  ['--max-bytes-per-principal', 'most for keys that one wrote last (half of it)'],
-  ['--max-waiting-bytes-per-principal', 'most for its clients that are away (an eighth of what waits)'],
-  ['--max-connections', 'most connections (50000)'],
-  ['--max-connections-per-address', 'most from one other machine (1000)'],
-  ['--max-connections-per-principal', 'most of one (10000)'],
-  ['--max-subscriptions', 'most subscriptions (1000000)'],
-  ['--max-subscriptions-per-principal', 'most of one (100000)'],
-  ['--max-watches', 'most watches of keys (2000000)'],
-  ['--max-watches-per-principal', 'most of one (500000)'],
-  ['--max-retained', 'most retained messages (100000)'],
-  ['--max-retained-per-principal', 'most of one (half of it)'],
-  ['--max-retained-bytes', 'most bytes of them (256 MiB, and half of what waits)'],
-  ['--max-retained-bytes-per-principal', 'most of one (half of it)'],
-  ['--max-packet-rate', 'packets a second; who sends more is read more slowly (any number)'],
-  ['--max-packet-rate-per-address', 'from one other machine (100000)'],
-  ['--max-packet-rate-per-principal', 'of one (50000)'],
-  ['--max-byte-rate', 'bytes a second, likewise (any number)'],
-  ['--max-byte-rate-per-address', 'from one other machine (256 MiB)'],
-  ['--max-byte-rate-per-principal', 'of one (128 MiB)'],
-  ['--max-scan-rate-per-principal', 'bytes of keys that scans of one compare in a second (64 MiB)'],
-  ['--max-user-properties', 'most user properties of a packet (1000)'],
-] as const
-
-/** Adds them. */
-export function addQuotaFlags(command: Command): void {
-  for (const [flag, description] of FLAGS) {
-    const option = command.createOption(`${flag} <n>`, description)
-    command.addOption(option.argParser(positiveInteger).helpGroup(GROUP))
-  }
-}
-
-/** What flags say of quotas. */
-export function quotasOf(flags: QuotaFlags): QuotaFlags {
-  const names = FLAGS.map(([flag]) => flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()))
-  return Object.fromEntries(
-    Object.entries(flags).filter(([name, value]) => names.includes(name) && value !== undefined),
-  )
 }

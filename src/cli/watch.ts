@@ -3,9 +3,10 @@ import { concatMap, identity, lastValueFrom, merge, Subscription, take, takeUnti
 import { bytes, type Entry } from '../client/index.js'
 import { matching } from '../client/matching/index.js'
 import { toHex } from '../core/util/bytes.js'
+import { count } from '../core/util/options.js'
 import { isEndForGood, open, refused } from './connection.js'
 import { entryLines } from './entry-line.js'
-import { addConnectionFlags, type ConnectionFlags, positiveInteger } from './flags.js'
+import { addConnectionFlags, type ConnectionFlags, parserOf } from './flags.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
 import { isQuoted, type KeyWord, keysOf, shellWord } from './key-text.js'
@@ -50,12 +51,12 @@ const GLOB = /[*?]|\[.+\]/
 export function addWatch(program: Command, io: Io): void {
   const command = program.command('watch').summary('print the changes of keys').description('Prints changes of keys.')
   command.argument('<key...>', 'keys and globs, - for keys from standard input')
-  command.option('--count <n>', 'end after so many lines', positiveInteger)
+  command.option('--count <n>', 'end after so many lines', parserOf(count))
   command.option('--literal', 'take keys with *, ? or [] as they are')
   command.option(
     '--max-keys <n>',
     'with a glob: end with an error when more keys fit (default: 10000)',
-    positiveInteger,
+    parserOf(count),
   )
   command.option('--hex', 'print values in Base16')
   addConnectionFlags(command, false)

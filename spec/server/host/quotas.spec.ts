@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
-import { addQuotaFlags, quotasOf } from '../../../src/cli/serve.js'
-import { checkQuotas, QUOTA_NAMES } from '../../../src/server/host/quotas.js'
+import { addOptions, optionsIn } from '../../../src/cli/flags.js'
+import { checkQuotas, QUOTAS } from '../../../src/server/host/quotas.js'
 
 const TABLE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')
   .split('\n')
@@ -20,7 +20,7 @@ const numberOf = (words: string): number | undefined => {
 
 describe('The quotas of a store', () => {
   it('are all on the page, with their defaults', () => {
-    expect(rows.map(({ option }) => option).sort()).toEqual([...QUOTA_NAMES].sort())
+    expect(rows.map(({ option }) => option).sort()).toEqual(Object.keys(QUOTAS).sort())
     const defaults: Readonly<Record<string, number | undefined>> = { ...checkQuotas({ maxBytes: 1_000 }) }
     for (const { option, words } of rows) {
       const number = numberOf(words)
@@ -33,12 +33,12 @@ describe('The quotas of a store', () => {
 
   it('have a flag each, which says the same', () => {
     const command = new Command()
-    addQuotaFlags(command)
+    addOptions(command, QUOTAS)
     const flags = rows.flatMap(({ flag }) => flag ?? [])
     expect(command.options.map(({ long }) => long).sort()).toEqual([...flags].sort())
     command.parse(['node', 'serve', ...flags.flatMap((flag, i) => [flag, String(i + 1)])])
     const options = rows.flatMap(({ flag, option }) => (flag === undefined ? [] : [option]))
-    expect(quotasOf(command.opts())).toEqual(Object.fromEntries(options.map((option, i) => [option, i + 1])))
+    expect(optionsIn(QUOTAS, command.opts())).toEqual(Object.fromEntries(options.map((option, i) => [option, i + 1])))
   })
 
   it.each([
@@ -58,7 +58,7 @@ describe('The quotas of a store', () => {
     expect(checkQuotas({ maxMemory: 1_000, maxRetainedBytes: 5_000 }).maxRetainedBytes).toBe(5_000)
   })
 
-  it.each(QUOTA_NAMES)('are whole numbers: %s', name => {
+  it.each(Object.keys(QUOTAS))('are whole numbers: %s', name => {
     for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => checkQuotas({ [name]: wrong })).toThrow(`\`${name}\``)
   })

@@ -1,12 +1,14 @@
 import type { ConnectOptions } from '../../client/connect/connect.js'
 import { INVOKE_TOPIC, LIFE_TOPIC } from '../../core/protocol/topics.js'
-import { checkChoice, checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
+import { checkOptionNames } from '../../core/util/check.js'
 import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
+import { checkValues, count, type OptionEntry, type OptionKind, text, withDefaults } from '../../core/util/options.js'
 import type { Policy } from '../access/policy.js'
-import type { ServeOptions } from '../host/options.js'
+import { DIALECT, type ServeOptions } from '../host/options.js'
+import { QUOTAS } from '../host/quotas.js'
 import { policyOf } from '../host/security.js'
-import { checkData, checkLog, checkPatterns, defaultMaxBytes } from '../storage/storage-options.js'
+import { checkStorage, defaultMaxBytes } from '../storage/storage-options.js'
 
 /** How to connect, as for `connect`. */
 type Connecting = Pick<
@@ -76,30 +78,50 @@ export interface Settings {
   readonly disconnectEvents: DisconnectTopicFilter | undefined
 }
 
-const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
+const eventFilter: OptionKind<string> = {
+  ...text('<filter>'),
+  expected: 'a topic filter with a `+` for the client id, like `$SYS/brokers/+/clients/+/disconnected`',
+}
+
+/** Those of {@link AttachOptions} that are plain values of its own: what they may be, are without, and are for. */
+export const ATTACH_OPTIONS = {
+  dialect: DIALECT,
+  maxKeys: QUOTAS.maxKeys,
+  maxBytes: QUOTAS.maxBytes,
+  maxWatches: { kind: count, default: 500_000, help: 'most watches of keys' },
+  maxWatchesPerClient: { kind: count, default: 100_000 },
+  maxWatchersPerKey: {
+    kind: count,
+    without: '1000 without --identity-property',
+    help: 'most clients that watch one key',
+  },
+  maximumPacketSize: { kind: count, default: 16 * 1024 * 1024 },
+  identityProperty: {
+    kind: text('<name>'),
+    help: 'user property in which the broker says which client published',
+  },
+  disconnectEvents: {
+    kind: eventFilter,
+    help: 'where the broker says that clients are gone: the last + is the client id',
+  },
+} satisfies Partial<Record<keyof AttachOptions, OptionEntry<unknown>>>
 
 /** Reads options. Throws {@link ArgumentError}; what is for the connection is looked at when it is made. */
 export function settingsFrom(options: AttachOptions): Settings {
-  const { clientId = 'rx-statestore-service', maximumPacketSize = DEFAULT_PACKET_SIZE } = options
-  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined, log } = options
-  const { dialect = 'field', clock = systemClock, maxKeys = 1_000_000, maxBytes = defaultMaxBytes() } = options
-  const { maxWatches = 500_000, maxWatchesPerClient = 100_000, identityProperty, policy, disconnectEvents } = options
-  const defaultWatchers = identityProperty === undefined ? 1_000 : Number.MAX_SAFE_INTEGER
-  const { maxWatchersPerKey = defaultWatchers } = options
-  const numbers = { maximumPacketSize, maxKeys, maxBytes, maxWatches, maxWatchesPerClient, maxWatchersPerKey }
-  for (const [name, value] of Object.entries(numbers)) checkPositiveInteger(name, value)
-  checkChoice('dialect', dialect, ['field', 'documented'])
-  checkData(data, options)
-  checkLog(log, options)
-  checkChoice('persist', persist, ['all', 'none', 'keys'])
-  checkPatterns(persistKeys, persist)
+  checkValues(ATTACH_OPTIONS, options)
+  const { dialect, ...numbers } = withDefaults(ATTACH_OPTIONS, options)
+  const { maximumPacketSize, maxKeys, maxWatches, maxWatchesPerClient } = numbers
+  const { clientId = 'rx-statestore-service', clock = systemClock, maxBytes = defaultMaxBytes() } = options
+  const { identityProperty, policy, disconnectEvents } = options
+  const { maxWatchersPerKey = identityProperty === undefined ? 1_000 : Number.MAX_SAFE_INTEGER } = options
   checkIdentity(identityProperty, policy)
   const connecting = connectingOf(options)
-  const keeping = { data, persist, persistKeys, log, opening, dialect, clock, maxKeys, maxBytes }
+  const keeping = { ...checkStorage(options), dialect, clock, maxKeys, maxBytes }
   checkOptionNames('attach', options, {
     ...connecting,
     ...keeping,
     ...numbers,
+    maxWatchersPerKey,
     clientId,
     identityProperty,
     policy,
@@ -158,10 +180,7 @@ export class DisconnectTopicFilter {
     const isWhole = levels.every(level => level === '+' || !/[+#\0]/.test(level))
     const isOurs = [INVOKE_TOPIC, LIFE_TOPIC].some(topic => this.clientOf(topic) !== undefined)
     if (this.#place < 0 || !isWhole || isOurs || filter.length > MOST)
-      throw new ArgumentError(
-        `Expected \`disconnectEvents\` to be a topic filter with a \`+\` for the client id, like ` +
-          `\`$SYS/brokers/+/clients/+/disconnected\`, got \`${shown(filter)}\``,
-      )
+      throw new ArgumentError(`Expected \`disconnectEvents\` to be ${eventFilter.expected}, got \`${shown(filter)}\``)
     this.filter = filter
   }
 

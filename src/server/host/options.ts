@@ -1,9 +1,18 @@
 import type { Dialect } from '../../core/protocol/replies.js'
-import { checkChoice, checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
+import { checkOptionNames } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import {
+  checkValues,
+  choice,
+  integer,
+  type OptionEntry,
+  port,
+  text,
+  toggle,
+  withDefaults,
+} from '../../core/util/options.js'
 import { checkOrigins } from '../../node/net/origins.js'
-import { checkData, checkLog, checkPatterns, type StorageOptions } from '../storage/storage-options.js'
+import { checkStorage, type StorageOptions } from '../storage/storage-options.js'
 import { checkQuotas, type QuotaOptions } from './quotas.js'
 import { checkSecurity, type SecurityOptions } from './security.js'
 
@@ -46,59 +55,45 @@ const LONGEST_KEEP_ALIVE = 65_535
 /** What MQTT can count: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it, bytes. */
 const LARGEST_PACKET_SIZE = 268_435_460
 
+/** The option `dialect` of whatever serves a store. */
+export const DIALECT = {
+  kind: choice('<name>', ['field', 'documented'] satisfies readonly Dialect[]),
+  default: 'field',
+  help: 'spelling where the documents and the field differ',
+} satisfies OptionEntry<Dialect>
+
+/** Those of {@link ServeOptions} that are a value for all nodes to see: what they may be, are without, and are for. */
+export const SERVE_OPTIONS = {
+  port: { kind: port, default: 1883, help: 'TCP port, 0 for any free one' },
+  wsPort: { kind: port, default: 8083, help: 'WebSocket port, 0 for any free one' },
+  host: { kind: text('<address>'), default: '127.0.0.1', help: 'address to listen on; 0.0.0.0 for all' },
+  dialect: DIALECT,
+  notifications: { kind: choice('<whom>', ['registered', 'subscribed']), default: 'registered' },
+  maximumPacketSize: {
+    kind: integer(`a number of bytes from 1 to ${LARGEST_PACKET_SIZE}`, 1, LARGEST_PACKET_SIZE),
+    default: DEFAULT_PACKET_SIZE,
+  },
+  maximumKeepAlive: {
+    kind: integer(`a whole number of seconds from 0 to ${LONGEST_KEEP_ALIVE}`, 0, LONGEST_KEEP_ALIVE),
+    default: 0,
+  },
+  proxied: { kind: toggle, default: false },
+} satisfies Partial<Record<keyof ServeOptions, OptionEntry<unknown>>>
+
 /** Options with their defaults. Throws {@link ArgumentError}. */
 export function checkOptions(options: ServeOptions): Required<ServeOptions> {
-  const { host = '127.0.0.1', port = 1883, wsPort = 8083, clock = systemClock, dialect = 'field' } = options
-  const { maximumPacketSize = DEFAULT_PACKET_SIZE } = options
-  const { notifications = 'registered' } = options
-  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined, log } = options
-  const { maximumKeepAlive = 0, allowedOrigins = [], proxied = false } = options
-  checkPort('port', port)
-  checkPort('wsPort', wsPort)
-  checkPositiveInteger('maximumPacketSize', maximumPacketSize)
-  if (maximumPacketSize > LARGEST_PACKET_SIZE) {
-    throw new ArgumentError(
-      `Expected \`maximumPacketSize\` to be at most ${LARGEST_PACKET_SIZE}, got \`${maximumPacketSize}\``,
-    )
-  }
-  checkChoice('dialect', dialect, ['field', 'documented'])
-  checkChoice('notifications', notifications, ['registered', 'subscribed'])
-  checkKeepAlive(maximumKeepAlive)
+  checkValues(SERVE_OPTIONS, options)
+  const plain = withDefaults(SERVE_OPTIONS, options)
+  const { clock = systemClock, allowedOrigins = [] } = options
   checkOrigins(allowedOrigins)
-  if (typeof proxied !== 'boolean')
-    throw new ArgumentError(`Expected \`proxied\` to be true or false, got \`${shown(proxied)}\``)
-  checkLog(log, options)
-  checkData(data, options)
-  checkChoice('persist', persist, ['all', 'none', 'keys'])
-  checkPatterns(persistKeys, persist)
-  const bounds = { maximumPacketSize, maximumKeepAlive, ...checkQuotas(options) }
-  const storage = { data, persist, persistKeys, log, opening }
-  const security = checkSecurity(options, host)
   const checked = {
-    host,
-    port,
-    wsPort,
+    ...plain,
+    ...checkQuotas(options),
+    ...checkStorage(options),
+    ...checkSecurity(options, plain.host),
     clock,
-    dialect,
-    notifications,
     allowedOrigins,
-    proxied,
-    ...bounds,
-    ...storage,
-    ...security,
   }
   checkOptionNames('serve', options, checked)
   return checked
-}
-
-function checkPort(name: string, port: number): void {
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return
-  throw new ArgumentError(`Expected \`${name}\` to be a port number from 0 to 65535, got \`${port}\` (${typeof port})`)
-}
-
-function checkKeepAlive(seconds: number): void {
-  if (Number.isInteger(seconds) && seconds >= 0 && seconds <= LONGEST_KEEP_ALIVE) return
-  throw new ArgumentError(
-    `Expected \`maximumKeepAlive\` to be a whole number of seconds from 0 to ${LONGEST_KEEP_ALIVE}, got \`${shown(seconds)}\``,
-  )
 }

@@ -1,6 +1,7 @@
 import type { Client } from '../../core/mqtt5/peer.js'
 import { checkPositiveInteger } from '../../core/util/check.js'
 import { ArgumentError } from '../../core/util/errors.js'
+import { checkValues, count, givenOf, type OptionEntry, withDefaults } from '../../core/util/options.js'
 import type { BrokerQuotas } from '../broker/limits/accounts.js'
 import type { WatchQuotas } from '../engine/engine.js'
 import type { Owner } from '../engine/entry.js'
@@ -87,61 +88,57 @@ const DEFAULT_BUFFERED_BYTES = 512 * MIB
 const DEFAULT_RETAINED_BYTES = 256 * MIB
 const KEYS_SHARE = 3 / 5
 const WAITING_SHARE = 1 / 8
-/** What does not depend on anything else. */
-const DEFAULTS = {
-  maxKeys: 1_000_000,
-  maxConnections: 50_000,
-  maxConnectionsPerAddress: 1_000,
-  maxConnectionsPerPrincipal: 10_000,
-  maxSubscriptions: 1_000_000,
-  maxSubscriptionsPerPrincipal: 100_000,
-  maxWatches: 2_000_000,
-  maxWatchesPerPrincipal: 500_000,
-  maxRetained: 100_000,
-  maxPacketRatePerAddress: 100_000,
-  maxPacketRatePerPrincipal: 50_000,
-  maxByteRatePerAddress: 256 * MIB,
-  maxByteRatePerPrincipal: 128 * MIB,
-  maxScanRatePerPrincipal: 64 * MIB,
-  maxUserProperties: 1_000,
-} as const satisfies QuotaOptions
 
-/** The names of all options that are a number of something. */
-export const QUOTA_NAMES = [
-  'maxMemory',
-  'maxKeys',
-  'maxKeysPerPrincipal',
-  'maxBytes',
-  'maxBytesPerPrincipal',
-  'maximumBufferedBytes',
-  'maxWaitingBytesPerPrincipal',
-  'maxConnections',
-  'maxConnectionsPerAddress',
-  'maxConnectionsPerPrincipal',
-  'maxSubscriptions',
-  'maxSubscriptionsPerPrincipal',
-  'maxWatches',
-  'maxWatchesPerPrincipal',
-  'maxRetained',
-  'maxRetainedPerPrincipal',
-  'maxRetainedBytes',
-  'maxRetainedBytesPerPrincipal',
-  'maxPacketRate',
-  'maxPacketRatePerAddress',
-  'maxPacketRatePerPrincipal',
-  'maxByteRate',
-  'maxByteRatePerAddress',
-  'maxByteRatePerPrincipal',
-  'maxScanRatePerPrincipal',
-  'maxUserProperties',
-] as const satisfies readonly (keyof QuotaOptions)[]
+/** What each of {@link QuotaOptions} may be, is without, and is for; those without a default depend on others. */
+export const QUOTAS = {
+  maxMemory: { kind: count, help: 'most that keys and everything that waits may take together, bytes' },
+  maxKeys: { kind: count, default: 1_000_000, help: 'most keys the store holds' },
+  maxKeysPerPrincipal: { kind: count, without: 'half of it', help: 'most that one wrote last' },
+  maxBytes: { kind: count, help: 'most the store keeps: keys, values, watched keys' },
+  maxBytesPerPrincipal: { kind: count, without: 'half of it', help: 'most for keys that one wrote last' },
+  maximumBufferedBytes: { kind: count },
+  maxWaitingBytesPerPrincipal: {
+    kind: count,
+    without: 'an eighth of what waits',
+    help: 'most for its clients that are away',
+  },
+  maxConnections: { kind: count, default: 50_000, help: 'most connections' },
+  maxConnectionsPerAddress: { kind: count, default: 1_000, help: 'most from one other machine' },
+  maxConnectionsPerPrincipal: { kind: count, default: 10_000, help: 'most of one' },
+  maxSubscriptions: { kind: count, default: 1_000_000, help: 'most subscriptions' },
+  maxSubscriptionsPerPrincipal: { kind: count, default: 100_000, help: 'most of one' },
+  maxWatches: { kind: count, default: 2_000_000, help: 'most watches of keys' },
+  maxWatchesPerPrincipal: { kind: count, default: 500_000, help: 'most of one' },
+  maxRetained: { kind: count, default: 100_000, help: 'most retained messages' },
+  maxRetainedPerPrincipal: { kind: count, without: 'half of it', help: 'most of one' },
+  maxRetainedBytes: {
+    kind: count,
+    without: '256 MiB, and half of what waits',
+    help: 'most bytes of them',
+  },
+  maxRetainedBytesPerPrincipal: { kind: count, without: 'half of it', help: 'most of one' },
+  maxPacketRate: {
+    kind: count,
+    without: 'any number',
+    help: 'packets a second; who sends more is read more slowly',
+  },
+  maxPacketRatePerAddress: { kind: count, default: 100_000, help: 'from one other machine' },
+  maxPacketRatePerPrincipal: { kind: count, default: 50_000, help: 'of one' },
+  maxByteRate: { kind: count, without: 'any number', help: 'bytes a second, likewise' },
+  maxByteRatePerAddress: { kind: count, default: 256 * MIB, without: '256 MiB', help: 'from one other machine' },
+  maxByteRatePerPrincipal: { kind: count, default: 128 * MIB, without: '128 MiB', help: 'of one' },
+  maxScanRatePerPrincipal: {
+    kind: count,
+    default: 64 * MIB,
+    without: '64 MiB',
+    help: 'bytes of keys that scans of one compare in a second',
+  },
+  maxUserProperties: { kind: count, default: 1_000, help: 'most user properties of a packet' },
+} satisfies Readonly<Record<keyof QuotaOptions, OptionEntry<number>>>
 
 /** Options with their defaults. Throws {@link ArgumentError}. */
 export function checkQuotas(options: QuotaOptions): Required<QuotaOptions> {
-  for (const name of QUOTA_NAMES) {
-    const value = options[name]
-    if (value !== undefined) checkPositiveInteger(name, value)
-  }
+  checkValues(QUOTAS, options)
   const { maxMemory, maxPacketRate, maxByteRate } = options
   const bytes = shares(options)
   const { maxBytes, maximumBufferedBytes } = bytes
@@ -154,7 +151,7 @@ export function checkQuotas(options: QuotaOptions): Required<QuotaOptions> {
   }
   // Nobody makes room that has all of it retained.
   const maxRetainedBytes = Math.min(DEFAULT_RETAINED_BYTES, half(maximumBufferedBytes))
-  const plain = { ...DEFAULTS, maxRetainedBytes, ...given(options) }
+  const plain = { maxRetainedBytes, ...givenOf(QUOTAS, options), ...withDefaults(QUOTAS, options) }
   const halves = {
     maxKeysPerPrincipal: half(plain.maxKeys),
     maxBytesPerPrincipal: half(maxBytes),
@@ -164,9 +161,6 @@ export function checkQuotas(options: QuotaOptions): Required<QuotaOptions> {
   }
   return { ...halves, ...plain, maxMemory, maxPacketRate, maxByteRate, ...bytes }
 }
-
-const given = (options: QuotaOptions): QuotaOptions =>
-  Object.fromEntries(QUOTA_NAMES.flatMap(name => (options[name] === undefined ? [] : [[name, options[name]]])))
 
 function noRoom({ maxMemory, maxBytes, maximumBufferedBytes }: QuotaOptions): string {
   const [name, given] = maxBytes === undefined ? ['maximumBufferedBytes', maximumBufferedBytes] : ['maxBytes', maxBytes]

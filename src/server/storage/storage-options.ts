@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8'
 import { compileGlob } from '../../core/protocol/parse-command.js'
 import { utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
+import { checkValues, choice, type OptionEntry, text, texts } from '../../core/util/options.js'
 import type { SharedLog } from '../log/cluster/settings.js'
 import { asksToPersist, type VolatileRule } from '../service/service.js'
 
@@ -29,41 +30,48 @@ export interface StorageOptions {
   readonly opening?: (progress: OpeningProgress) => void
 }
 
+/** Those of them that are plain values: what they may be, are without, and are for. */
+export const STORAGE_OPTIONS = {
+  data: { kind: text('<dir>'), help: 'directory to keep everything in; made if need be' },
+  persist: {
+    kind: choice('<which>', ['all', 'none', 'keys']),
+    default: 'all',
+    help: 'with --data: keys that are there after a restart',
+  },
+  persistKeys: {
+    kind: texts('<glob>', 'a list of globs'),
+    flag: '--persist-key',
+    help: 'with --persist keys: such keys, and those set with aio-persistence; repeatable',
+  },
+} satisfies Partial<Record<keyof StorageOptions, OptionEntry<unknown>>>
+
 /** How far the reading of a directory has come, bytes, or that of a log, entries. */
 export interface OpeningProgress {
   readonly read: number
   readonly of: number
 }
 
+/** Options with their defaults. Throws {@link ArgumentError}. */
+export function checkStorage(options: StorageOptions): Required<StorageOptions> {
+  checkValues(STORAGE_OPTIONS, options)
+  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined, log } = options
+  checkLog(log, options)
+  if (options.data !== undefined && data === '')
+    throw new ArgumentError(`Expected \`data\` to be the name of a directory, got \`${shown(data)}\``)
+  const idle = (['persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
+  if (data === '' && idle !== undefined) throw new ArgumentError(`Expected \`data\` beside \`${idle}\`, got none`)
+  if (persistKeys.length > 0 && persist !== 'keys')
+    throw new ArgumentError(`Expected \`persist\` to be \`keys\` beside \`persistKeys\`, got \`${persist}\``)
+  return { data, persist, persistKeys, log, opening }
+}
+
 /** Throws {@link ArgumentError} unless a log is one, and the only place for what is kept. */
-export function checkLog(
-  log: SharedLog | undefined,
-  options: Pick<StorageOptions, 'data' | 'persist' | 'persistKeys'>,
-): void {
+function checkLog(log: SharedLog | undefined, options: Pick<StorageOptions, 'data' | 'persist' | 'persistKeys'>): void {
   if (log === undefined) return
   if (typeof log !== 'object' || log === null || typeof log.connect !== 'function')
     throw new ArgumentError(`Expected \`log\` to be a log such as that of \`jetStreamLog\`, got \`${shown(log)}\``)
   const other = (['data', 'persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
   if (other !== undefined) throw new ArgumentError(`Expected \`log\` or \`${other}\`, got both`)
-}
-
-/** Throws {@link ArgumentError} unless there is a directory where options need one. */
-export function checkData(data: string, options: Pick<StorageOptions, 'data' | 'persist' | 'persistKeys'>): void {
-  if (typeof data !== 'string' || (options.data !== undefined && data === '')) {
-    throw new ArgumentError(`Expected \`data\` to be the name of a directory, got \`${shown(data)}\``)
-  }
-  const idle = (['persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
-  if (data === '' && idle !== undefined) throw new ArgumentError(`Expected \`data\` beside \`${idle}\`, got none`)
-}
-
-/** Throws {@link ArgumentError} unless patterns go with what is kept. */
-export function checkPatterns(patterns: readonly string[], persist: string): void {
-  if (!Array.isArray(patterns) || !patterns.every(pattern => typeof pattern === 'string')) {
-    throw new ArgumentError(`Expected \`persistKeys\` to be a list of globs, got \`${shown(patterns)}\``)
-  }
-  if (patterns.length > 0 && persist !== 'keys') {
-    throw new ArgumentError(`Expected \`persist\` to be \`keys\` beside \`persistKeys\`, got \`${persist}\``)
-  }
 }
 
 const MOST = 1024 ** 3

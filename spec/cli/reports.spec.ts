@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { storageWords } from '../../src/cli/storage-flags.js'
+import { storageWords } from '../../src/cli/reports.js'
 import { StateStoreError } from '../../src/core/util/errors.js'
 
 describe('A line about what is kept', () => {
