@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import type { AuditEvent } from '../../../src/pubsub/hub/index.js'
 import { eventually } from '../../support/eventually.js'
-import { UPGRADE } from '../../support/upgrade.js'
+import { UPGRADE } from '../../support/web-socket.js'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
 

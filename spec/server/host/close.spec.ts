@@ -6,7 +6,7 @@ import { openStore } from '../../support/open-store.js'
 import { connect } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
-import { UPGRADE } from '../../support/upgrade.js'
+import { UPGRADE } from '../../support/web-socket.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'

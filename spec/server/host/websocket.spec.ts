@@ -5,7 +5,7 @@ import { connect, PINGREQ, publish } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { openSecured, turnedAway } from '../../support/secured.js'
-import { UPGRADE } from '../../support/upgrade.js'
+import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { command } from '../../support/words.js'
 
 // Not all of these clients close their side.
@@ -23,11 +23,6 @@ async function expectUnharmed(witness: RawClient): Promise<void> {
   expect((await witness.request(command('GET key'))).text).toBe('$-1\r\n')
 }
 
-/** A masked frame, as clients have to send them; the mask is zero. */
-const frame = (header: number, payload: Buffer): Buffer =>
-  Buffer.concat([Buffer.from([header, 0x80 | payload.length, 0, 0, 0, 0]), payload])
-
-const BINARY = 0x82
 const CONNECT = connect('raw')
 
 describe('The WebSocket port', () => {
@@ -44,25 +39,25 @@ describe('The WebSocket port', () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send(UPGRADE)
-    await raw.send(frame(BINARY, CONNECT))
+    await raw.send(webSocketFrame(CONNECT))
     const head = 'Sec-WebSocket-Protocol: mqtt'
     expect((await raw.first(150)).toString()).toContain(head)
-    await raw.send(frame(BINARY, PINGREQ))
+    await raw.send(webSocketFrame(PINGREQ))
     expect((await raw.first(170)).toString('latin1')).toMatch(/^HTTP\/1\.1 101 /)
   })
 
   const NONSENSE: Record<string, readonly (string | Buffer)[]> = {
     'bytes that are no HTTP': [Buffer.from(Array.from({ length: 200 }, (_, i) => (i * 37 + 128) % 256))],
     'MQTT without WebSocket': [CONNECT],
-    'a frame of an unknown kind': [UPGRADE, frame(0x8f, CONNECT)],
-    'a frame that is not masked': [UPGRADE, Buffer.concat([Buffer.from([BINARY, CONNECT.length]), CONNECT])],
-    'a frame longer than any packet': [UPGRADE, Buffer.from([BINARY, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0])],
-    'a close frame without a CONNECT': [UPGRADE, frame(0x88, Buffer.alloc(0))],
+    'a frame of an unknown kind': [UPGRADE, webSocketFrame(CONNECT, 15)],
+    'a frame that is not masked': [UPGRADE, Buffer.concat([Buffer.from([0x82, CONNECT.length]), CONNECT])],
+    'a frame longer than any packet': [UPGRADE, Buffer.from([0x82, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0])],
+    'a close frame without a CONNECT': [UPGRADE, webSocketFrame(Buffer.alloc(0), 8)],
     'a CONNECT of another protocol': [
       UPGRADE,
-      frame(BINARY, Buffer.from(CONNECT.toString('latin1').replace('MQTT', 'AMQP'))),
+      webSocketFrame(Buffer.from(CONNECT.toString('latin1').replace('MQTT', 'AMQP'))),
     ],
-    'MQTT garbage after a CONNECT': [UPGRADE, frame(BINARY, Buffer.concat([CONNECT, Buffer.alloc(20, 0xff)]))],
+    'MQTT garbage after a CONNECT': [UPGRADE, webSocketFrame(Buffer.concat([CONNECT, Buffer.alloc(20, 0xff)]))],
   }
 
   it.each(Object.entries(NONSENSE))('ends the connection that sends %s, and no other', async (_, chunks) => {
@@ -79,7 +74,7 @@ describe('The WebSocket port', () => {
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send(UPGRADE)
     const whole = Buffer.concat([CONNECT, publish('news', 'hello')])
-    for (const byte of whole) await raw.send(frame(BINARY, Buffer.from([byte])))
+    for (const byte of whole) await raw.send(webSocketFrame(Buffer.from([byte])))
     expect((await witness.received(1)).map(({ text }) => text)).toEqual(['hello'])
   })
 })

@@ -13,7 +13,7 @@ import {
   variable,
 } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
-import { UPGRADE } from '../../support/upgrade.js'
+import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { command, resp3 } from '../../support/words.js'
 import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
@@ -35,7 +35,7 @@ const come = async (scene: Scene, id: string, more?: ConnectOptions): Promise<Ra
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
 const inAll = async (count: number, act: (n: number) => Promise<unknown>): Promise<unknown> =>
   Promise.all(numbers(count).map(act))
-const oneByteFrame = (byte: number): Buffer => Buffer.of(0x82, 0x81, 0, 0, 0, 0, byte)
+const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
 const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<unknown>>> = {
   'leaves wills behind that wait': async scene => {

@@ -10,7 +10,7 @@ import {
   variable,
 } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
-import { UPGRADE } from '../../support/upgrade.js'
+import { UPGRADE } from '../../support/web-socket.js'
 import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 

@@ -1,6 +1,7 @@
 import { describe, it } from 'vitest'
 import { nightly } from '../../support/effort.js'
-import { jsonFrame, PROTOBUF_SUBPROTOCOL, protobufFrame, repeated, webSocketFrame } from './support/hub-frames.js'
+import { webSocketFrame } from '../../support/web-socket.js'
+import { jsonFrame, PROTOBUF_SUBPROTOCOL, protobufFrame, repeated } from './support/hub-frames.js'
 import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 
 prepareHubScenes()

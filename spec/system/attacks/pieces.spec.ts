@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, it } from 'vitest'
 import { nightly } from '../../support/effort.js'
 import { connect, publish, variable } from '../../support/packets.js'
-import { UPGRADE } from '../../support/upgrade.js'
+import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()
@@ -11,8 +11,7 @@ const MIB = 1024 * 1024
 /** Of 1.6 GiB that are announced and 800 MiB that are sent; most of it is read and dropped before garbage is collected. */
 const GROWTH = 400 * MIB
 
-/** A binary WebSocket frame of one byte, as a client sends it: masked (RFC 6455, section 5.2). */
-const oneByteFrame = (byte: number): Buffer => Buffer.of(0x82, 0x81, 0, 0, 0, 0, byte)
+const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
 describe('A packet that never becomes whole', () => {
   it('takes no memory for what was only announced, and little more than its bytes: many of 16 MiB', async () => {

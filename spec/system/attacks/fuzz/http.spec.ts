@@ -9,6 +9,7 @@ import { openConsole } from '../../../server/console/open-console.js'
 import { Authority } from '../../../support/certificates.js'
 import { nightly } from '../../../support/effort.js'
 import { SERVICES } from '../../../support/services.js'
+import { TEXT, webSocketFrame } from '../../../support/web-socket.js'
 
 const RUNS = nightly(600, 120)
 const HANDSHAKE = [
@@ -27,9 +28,6 @@ const REQUESTS = [
   `GET /client/hubs/chat HTTP/1.1\r\n${HANDSHAKE.join('\r\n')}\r\n\r\n`,
   `GET /client/hubs/chat?awps_connection_id=a&awps_reconnection_token=b HTTP/1.1\r\n${HANDSHAKE.join('\r\n')}\r\n\r\n`,
 ]
-/** Text frames of a client, with a mask of zeros. */
-const frameOf = (text: string): Buffer =>
-  Buffer.concat([Buffer.of(0x81, 0x80 | Math.min(text.length, 125), 0, 0, 0, 0), Buffer.from(text).subarray(0, 125)])
 const FRAMES = [
   '{"type":"ping"}',
   '{"type":"joinGroup","group":"g","ackId":1}',
@@ -39,7 +37,7 @@ const FRAMES = [
 /** Bytes of something that makes sense, with some of them changed, left out or said twice. */
 const mutated = fc
   .tuple(
-    fc.constantFrom(...REQUESTS.map(text => Buffer.from(text)), ...FRAMES.map(frameOf)),
+    fc.constantFrom(...REQUESTS.map(text => Buffer.from(text)), ...FRAMES.map(text => webSocketFrame(text, TEXT))),
     fc.array(fc.tuple(fc.constantFrom('flip', 'cut', 'twice'), fc.nat(), fc.nat(255)), { maxLength: 4 }),
   )
   .map(([bytes, changes]) => {

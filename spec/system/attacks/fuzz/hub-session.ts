@@ -1,6 +1,7 @@
 import { hex, UP_VECTORS } from '../../../pubsub/wire/protobuf-vectors.js'
 import { Random } from '../../../simulation/random.js'
-import { JSON_SUBPROTOCOL, PROTOBUF_SUBPROTOCOL, webSocketFrame } from '../support/hub-frames.js'
+import { webSocketFrame } from '../../../support/web-socket.js'
+import { JSON_SUBPROTOCOL, PROTOBUF_SUBPROTOCOL } from '../support/hub-frames.js'
 import { mangle, reword } from './mutate.js'
 
 const TEXT = 1

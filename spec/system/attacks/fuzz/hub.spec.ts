@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { SEED } from '../../../support/effort.js'
-import { attackHub, webSocketFrame } from '../support/hub-frames.js'
+import { webSocketFrame } from '../../../support/web-socket.js'
+import { attackHub } from '../support/hub-frames.js'
 import { type HubScene, openHubScene, prepareHubScenes } from '../support/hub-scene.js'
 import { type HubFuzzSession, hubSessionOf } from './hub-session.js'
 

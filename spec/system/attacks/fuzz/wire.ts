@@ -1,4 +1,5 @@
 import type { Random } from '../../../simulation/random.js'
+import { webSocketFrame } from '../../../support/web-socket.js'
 
 /** Cuts what a server sends into MQTT packets, and counts those that answer a PINGREQ. */
 export class PongCounter {
@@ -52,16 +53,12 @@ export class Unframer {
   }
 }
 
-/** A frame of a client, masked with zeros. Now and then it is no good. */
+/** A frame of a client. Now and then it is no good. */
 export function frameOf(random: Random, payload: Buffer): Buffer {
-  const first = random.chance(0.005) ? random.int(0, 255) : 0x82
-  const mask = random.chance(0.005) ? 0 : 0x80
-  const zeros = Buffer.alloc(4)
-  if (payload.length > 65_535)
-    return Buffer.concat([frameOf(random, payload.subarray(0, 65_535)), frameOf(random, payload.subarray(65_535))])
-  if (payload.length < 126) return Buffer.concat([Buffer.of(first, mask | payload.length), zeros, payload])
-  const length = Buffer.of(payload.length >> 8, payload.length & 255)
-  return Buffer.concat([Buffer.of(first, mask | 126), length, zeros, payload])
+  const frame = webSocketFrame(payload)
+  if (random.chance(0.005)) frame[0] = random.int(0, 255)
+  if (random.chance(0.005)) frame[1] = (frame[1] ?? 0) & 127
+  return frame
 }
 
 /** Cuts bytes into pieces of any length, or, mostly, not at all. */

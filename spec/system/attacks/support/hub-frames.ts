@@ -1,25 +1,8 @@
 import { RawSocket } from '../../../support/raw-socket.js'
+import { BINARY, TEXT, webSocketFrame } from '../../../support/web-socket.js'
 
 export const JSON_SUBPROTOCOL = 'json.reliable.webpubsub.azure.v1'
 export const PROTOBUF_SUBPROTOCOL = 'protobuf.reliable.webpubsub.azure.v1'
-const TEXT = 1
-const BINARY = 2
-
-/** A WebSocket frame of a client, masked with zeros. */
-export function webSocketFrame(payload: Uint8Array, opcode: number, isFinal = true): Buffer {
-  const { length } = payload
-  const head = Buffer.alloc(length < 126 ? 6 : length < 65_536 ? 8 : 14)
-  head[0] = (isFinal ? 0x80 : 0) | opcode
-  if (length < 126) head[1] = 0x80 | length
-  else if (length < 65_536) {
-    head[1] = 0xfe
-    head.writeUInt16BE(length, 2)
-  } else {
-    head[1] = 0xff
-    head.writeBigUInt64BE(BigInt(length), 2)
-  }
-  return Buffer.concat([head, payload])
-}
 
 export const jsonFrame = (frame: object | string): Buffer =>
   webSocketFrame(Buffer.from(typeof frame === 'string' ? frame : JSON.stringify(frame)), TEXT)
