@@ -34,7 +34,7 @@ const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; read
     ],
   },
   pubsub: { imports: ['core', 'client', 'node'], folders: ['wire', 'client', 'hub', 'bridge'] },
-  cli: { imports: ['core', 'client', 'node', 'server'], folders: ['completion', '.'] },
+  cli: { imports: ['core', 'client', 'node', 'server'], folders: ['.'] },
 }
 
 /** What the order of the folders allows and their subjects do not: who may not import what, and why. */

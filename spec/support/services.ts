@@ -133,10 +133,10 @@ export const SERVICES = {
       'spec/system/jetstream/stalled.spec.ts',
     ],
   },
-  shells: {
-    suite: 'completion: in fish and zsh',
-    needs: 'fish and zsh',
-    present: answers('fish') && answers('zsh'),
+  zsh: {
+    suite: 'completion: in zsh',
+    needs: 'zsh',
+    present: answers('zsh'),
     files: [],
   },
   chromium: {

@@ -1,26 +1,134 @@
-import { Argument, type Command } from 'commander'
-import { bashScript } from './completion/bash.js'
-import { fishScript } from './completion/fish.js'
-import { tableOf } from './completion/table.js'
-import { zshScript } from './completion/zsh.js'
+import { Argument, type Command, type Option } from 'commander'
 import { type Io, print } from './io.js'
-
-const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const
 
 const HELP = `
 The script knows all commands and flags, and where files, directories or one of a few words are expected.
 Put the line of your shell into its start file:
 
 Examples:
-  $ eval "$(rx-statestore completion bash)"                                          # ~/.bashrc
-  $ source <(rx-statestore completion zsh)                                           # ~/.zshrc, after compinit
-  $ rx-statestore completion fish > ~/.config/fish/completions/rx-statestore.fish    # once`
+  $ eval "$(rx-statestore completion bash)"                   # ~/.bashrc
+  $ eval "$(rx-statestore completion zsh)"                    # ~/.zshrc, after compinit
+  $ rx-statestore completion zsh > ~/.rx-statestore.zsh       # or once, to be sourced there`
 
 /** Adds `completion SHELL`. */
 export function addCompletion(program: Command, io: Io): void {
   const command = program.command('completion').summary('print completions for a shell')
   command.description('Prints what makes a shell complete commands and flags with the tab key.')
-  command.addArgument(new Argument('<shell>', 'shell').choices(Object.keys(SCRIPTS)))
+  command.addArgument(new Argument('<shell>', 'shell').choices(Object.keys(TAKE)))
   command.addHelpText('after', HELP)
-  command.action(async (shell: keyof typeof SCRIPTS) => print(io.stdout, SCRIPTS[shell](tableOf(program))))
+  command.action(async (shell: keyof typeof TAKE) => print(io.stdout, scriptOf(tableOf(program), shell)))
 }
+
+/** What completes a value. */
+type Values = 'none' | 'any' | 'file' | 'directory' | readonly string[]
+
+/** A flag as shells complete it. */
+interface Flag {
+  readonly names: readonly string[]
+  /** What follows it: nothing that is needed, or a value. */
+  readonly values: Values
+}
+
+/** A command as shells complete it. */
+interface Entry {
+  readonly name: string
+  readonly flags: readonly Flag[]
+  /** Of all arguments, as shells need not count. */
+  readonly values: Values
+  readonly commands: readonly Entry[]
+}
+
+const HELP_FLAG: Flag = { names: ['-h', '--help'], values: 'none' }
+
+/** The table of a program, made of what its parser knows. */
+function tableOf(command: Command): Entry {
+  const commands = command.commands.map(tableOf)
+  return {
+    name: command.name(),
+    flags: [...command.options.map(flagOf), HELP_FLAG],
+    values: argumentValues(command.registeredArguments),
+    commands,
+  }
+}
+
+const flagOf = ({ short, long, argChoices, required, flags }: Option): Flag => ({
+  names: [short, long].filter(name => name !== undefined),
+  // One whose value may be left out is one without, or what stands behind it would pass for that value.
+  values: required ? (argChoices ?? byName(flags)) : 'none',
+})
+
+function argumentValues(all: readonly Argument[]): Values {
+  const known = all.map(argument => argument.argChoices ?? byName(`<${argument.name()}>`))
+  return known.find(values => values !== 'any') ?? (all.length > 0 ? 'any' : 'none')
+}
+
+function byName(text: string): Values {
+  if (text.includes('<file>') || text === '<command>') return 'file'
+  return text.includes('<dir>') ? 'directory' : 'any'
+}
+
+/** How a script has what `compgen` finds, a candidate in each line: names of files have spaces. */
+const TAKE = {
+  bash: 'mapfile -t COMPREPLY < <(compgen "$@" -- "$word")',
+  zsh: `local all="$(compgen "$@" -- "$word")" IFS=$'\\n'; COMPREPLY=($all)`,
+} as const
+
+/** A script for bash 4 and later, without bash-completion; zsh takes it by way of its `bashcompinit`. */
+function scriptOf(program: Entry, shell: keyof typeof TAKE): string {
+  const name = `_${program.name.replaceAll('-', '_')}`
+  const script = `# Completions of ${program.name}: eval "$(${program.name} completion ${shell})"
+${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}${name}_take() { ${TAKE[shell]}; }
+${name}() {
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" path='' skip='' at
+  [[ $before == = ]] && before="\${COMP_WORDS[COMP_CWORD-2]}"
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    [[ -n $skip ]] && { skip=''; continue; }
+    case "\${COMP_WORDS[at]}" in
+      --) compopt -o default; COMPREPLY=(); return ;;
+      ${alternatives(valued(program))}) skip=1 ;;
+      -*) ;;
+      *) case "$path/\${COMP_WORDS[at]}" in ${alternatives(paths(program))}) path+="/\${COMP_WORDS[at]}" ;; esac ;;
+    esac
+  done
+  COMPREPLY=()
+  case "$path" in
+${cases(program, '', `${name}_take`)}
+  esac
+}
+complete -F ${name} ${program.name}
+`
+  // What it says is only for the looks, and zsh has no such thing.
+  return shell === 'zsh' ? script.replace(/compopt -o \w+; /g, '') : script
+}
+
+/** A case for the command at a path, and for all below it. */
+function cases({ flags, values, commands }: Entry, path: string, take: string): string {
+  const words = (all: readonly string[]): string => `${take} -W '${all.join(' ')}'`
+  const reply = (of: Values): string => {
+    if (of === 'file') return `compopt -o filenames; ${take} -f`
+    if (of === 'directory') return `compopt -o filenames; ${take} -d`
+    return typeof of === 'string' ? ':' : words(of)
+  }
+  const here = [
+    `    '${path}')`,
+    '      case "$before" in',
+    ...flags
+      .filter(flag => flag.values !== 'none')
+      .map(flag => `        ${flag.names.join('|')}) ${reply(flag.values)}; return ;;`),
+    '      esac',
+    `      if [[ $word == -* ]]; then ${words(flags.flatMap(({ names }) => names))}`,
+    `      else ${commands.length > 0 ? words(commands.map(({ name }) => name)) : reply(values)}`,
+    '      fi ;;',
+  ]
+  return [here.join('\n'), ...commands.map(command => cases(command, `${path}/${command.name}`, take))].join('\n')
+}
+
+const valued = ({ flags, commands }: Entry): readonly string[] => [
+  ...flags.filter(({ values }: Flag) => values !== 'none').flatMap(({ names }) => names),
+  ...commands.flatMap(valued),
+]
+
+const paths = ({ commands }: Entry, path = ''): readonly string[] =>
+  commands.flatMap(command => [`${path}/${command.name}`, ...paths(command, `${path}/${command.name}`)])
+
+const alternatives = (all: readonly string[]): string => Array.from(new Set(all)).join('|')
