@@ -78,9 +78,9 @@ describe('A bridge of retained topics of Mosquitto', () => {
       const names = new Set([...all.keys(), ...truth.keys()])
       return Array.from(names).filter(name => all.get(name) !== truth.get(name))
     }
-    await vi.waitFor(() => expect(wrong()).toEqual([]), { timeout: 15_000, interval: 100 })
+    await vi.waitFor(() => expect(wrong()).toEqual([]), { timeout: 60_000, interval: 500 })
     expect(truth.size).toBeGreaterThan(TOPICS / 2)
     expect(errors.values).toEqual([])
     expect(bridge.stats.topics).toBe(truth.size)
-  }, 60_000)
+  }, 120_000)
 })

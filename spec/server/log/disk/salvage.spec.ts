@@ -83,7 +83,7 @@ async function written(lives: readonly (readonly Entry[])[], worth: number) {
 }
 
 describe('A directory without a fault', () => {
-  it('is recovered as it is', async () => {
+  it('is recovered as it is', { timeout: 120_000 }, async () => {
     const small = anyEntry.filter(entry => encodeEntry(entry).length < 1_000)
     const property = fc.asyncProperty(
       fc.array(fc.array(small), { minLength: 1, maxLength: 3 }),
@@ -100,7 +100,9 @@ describe('A directory without a fault', () => {
 })
 
 describe('A directory with one fault', () => {
-  it('is recovered with each record before the fault, and each behind it that depends on nothing', async () => {
+  it('is recovered with each record before the fault, and each behind it that depends on nothing', {
+    timeout: 120_000,
+  }, async () => {
     const property = fc.asyncProperty(
       fc.array(plainEntry, { minLength: 1, maxLength: 12 }),
       fault,
@@ -132,7 +134,9 @@ describe('A directory with one fault', () => {
     await fc.assert(property, { numRuns: effort(nightly(3_000, 1_000), 60) })
   })
 
-  it('of any kind, with any entries and snapshots, is recovered into one that opens and holds nothing that never was', async () => {
+  it('of any kind, with any entries and snapshots, is recovered into one that opens and holds nothing that never was', {
+    timeout: 120_000,
+  }, async () => {
     const small = anyEntry.filter(entry => encodeEntry(entry).length < 1_000)
     const property = fc.asyncProperty(
       fc.array(fc.array(small, { maxLength: 6 }), { minLength: 1, maxLength: 3 }),
