@@ -27,7 +27,7 @@ async function open(options: Parameters<typeof openSecured>[0] = {}) {
 
 describe('A quota of keys', () => {
   it('is for all connections of a principal, and for nobody else', async () => {
-    const { come, of, refusals } = await open({ maxKeysPerPrincipal: 2 })
+    const { come, of, refusals } = await open({ maxKeys: 4 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect([await first.ask('SET a 1'), await second.ask('SET b 1')]).toEqual(['+OK\r\n', '+OK\r\n'])
     expect(await first.ask('SET c 1')).toBe(REFUSED)
@@ -43,7 +43,7 @@ describe('A quota of keys', () => {
   })
 
   it('counts a key to whoever wrote it last', async () => {
-    const { come, of } = await open({ maxKeysPerPrincipal: 1 })
+    const { come, of } = await open({ maxKeys: 2 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     await alice.ask('SET a 1')
     expect(await bob.ask('SET a 2')).toBe('+OK\r\n')
@@ -54,7 +54,7 @@ describe('A quota of keys', () => {
   })
 
   it('counts bytes as well, and never refuses less', async () => {
-    const { come, of } = await open({ maxBytesPerPrincipal: 2_000 })
+    const { come, of } = await open({ maxBytes: 4_000 })
     const { ask } = await come('alice')
     expect(await ask(`SET a ${'x'.repeat(1_000)}`)).toBe('+OK\r\n')
     expect(await ask(`SET a ${'x'.repeat(2_000)}`)).toBe(REFUSED)
@@ -68,7 +68,7 @@ describe('A quota of keys', () => {
   it('is still in force when the store is started again', async () => {
     const data = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
     onTestFinished(async () => rm(data, { recursive: true }))
-    const { store, come } = await open({ maxKeysPerPrincipal: 1, data })
+    const { store, come } = await open({ maxKeys: 2, data })
     const before = await come('alice')
     expect(await before.ask('SET a 1')).toBe('+OK\r\n')
     await store.restart({ keys: 'kept' })
@@ -78,9 +78,27 @@ describe('A quota of keys', () => {
   })
 })
 
+describe('the share of one principal', () => {
+  it('a principal may have as much of each total as `maxPercentPerPrincipal` says', async () => {
+    const { come } = await open({ maxKeys: 4, maxWatches: 4, maxRetained: 4, maxPercentPerPrincipal: 75 })
+    const { ask, raw } = await come('alice')
+    const commands = (verb: string) =>
+      ['a', 'b', 'c', 'd'].map(key => (verb === 'SET' ? `SET ${key} 1` : `${verb} ${key}`))
+    for (const verb of ['SET', 'KEYNOTIFY']) {
+      const answers = []
+      for (const line of commands(verb)) answers.push(await ask(line))
+      expect(answers).toEqual(['+OK\r\n', '+OK\r\n', '+OK\r\n', REFUSED])
+    }
+    const retained = []
+    for (const topic of ['a', 'b', 'c', 'd'])
+      retained.push((await raw.publish(topic, '1', { retain: true }))?.reasonCode ?? 0)
+    expect(retained).toEqual([0, 0, 0, QUOTA_EXCEEDED])
+  })
+})
+
 describe('A quota of watches', () => {
   it('is for all connections of a principal, and ends with them', async () => {
-    const { come, of, refusals } = await open({ maxWatchesPerPrincipal: 2 })
+    const { come, of, refusals } = await open({ maxWatches: 8 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect([await first.ask('KEYNOTIFY a'), await second.ask('KEYNOTIFY a')]).toEqual(['+OK\r\n', '+OK\r\n'])
     expect(await first.ask('KEYNOTIFY b')).toBe(REFUSED)
@@ -107,7 +125,7 @@ describe('A quota of watches', () => {
 describe('A quota of subscriptions', () => {
   it('is for all sessions of a principal', async () => {
     // Each has two to begin with.
-    const { come, of, refusals } = await open({ maxSubscriptionsPerPrincipal: 5 })
+    const { come, of, refusals } = await open({ maxSubscriptions: 50 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect(await first.raw.subscribe('x')).toBe(1)
     expect(await second.raw.subscribe('x')).toBe(QUOTA_EXCEEDED)
@@ -121,7 +139,7 @@ describe('A quota of subscriptions', () => {
   })
 
   it('is there in all', async () => {
-    const { come, store } = await open({ maxSubscriptions: 4 })
+    const { come, store } = await open({ maxSubscriptions: 4, maxPercentPerPrincipal: 100 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     expect([await alice.raw.subscribe('x'), await bob.raw.subscribe('x')]).toEqual([QUOTA_EXCEEDED, QUOTA_EXCEEDED])
     expect(store.stats.subscriptions).toBe(4)
@@ -132,7 +150,7 @@ describe('A quota of retained messages', () => {
   const retain = { retain: true } as const
 
   it('is for all sessions of a principal', async () => {
-    const { come, of, store, refusals } = await open({ maxRetainedPerPrincipal: 1 })
+    const { come, of, store, refusals } = await open({ maxRetained: 2 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     expect(await alice.raw.publish('a', '1', retain)).toMatchObject({ reasonCode: 0 })
     expect(await alice.raw.publish('b', '1', retain)).toMatchObject({ reasonCode: QUOTA_EXCEEDED })
@@ -147,7 +165,7 @@ describe('A quota of retained messages', () => {
   })
 
   it('counts bytes, and is there in all', async () => {
-    const { come } = await open({ maxRetained: 2, maxRetainedPerPrincipal: 2, maxRetainedBytesPerPrincipal: 2_000 })
+    const { come } = await open({ maxRetained: 2, maxRetainedBytes: 2_000, maxPercentPerPrincipal: 100 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     const large = 'x'.repeat(3_000)
     expect(await alice.raw.publish('a', large, retain)).toMatchObject({ reasonCode: QUOTA_EXCEEDED })
@@ -158,7 +176,7 @@ describe('A quota of retained messages', () => {
 
 describe('A quota of what waits for clients that are away', () => {
   it('ends the session that would get more', async () => {
-    const { come, of, store } = await open({ maxWaitingBytesPerPrincipal: 10_000 })
+    const { come, of, store } = await open({ maximumBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
     await away.subscribe('news')
@@ -170,7 +188,7 @@ describe('A quota of what waits for clients that are away', () => {
   })
 
   it('does not count what waits for those who are there', async () => {
-    const { come, of, store } = await open({ maxWaitingBytesPerPrincipal: 10_000 })
+    const { come, of, store } = await open({ maximumBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
     await away.subscribe('news')
@@ -210,7 +228,7 @@ describe('A rate', () => {
   })
 
   it('of scans makes whoever scans much wait', { tags: 'slow' }, async () => {
-    const { come, of, store } = await open({ maxScanRatePerPrincipal: 30_000 })
+    const { come, of, store } = await open({ maxByteRatePerPrincipal: 60_000 })
     await store.load(Array.from({ length: 1_000 }, (_, i) => ({ key: `key-${i}`, value: '' })))
     const { ask } = await come('alice')
     expect(await ask('GET key-1')).toBe('$0\r\n\r\n')
@@ -249,11 +267,11 @@ describe('Whoever proves nothing on this machine', () => {
     await using store = await serve({
       port: 0,
       wsPort: 0,
-      maxKeysPerPrincipal: 1,
-      maxWatchesPerPrincipal: 1,
-      maxSubscriptionsPerPrincipal: 1,
+      maxPercentPerPrincipal: 1,
+      maxKeys: 100,
+      maxWatches: 100,
+      maxSubscriptions: 100,
       maxPacketRatePerPrincipal: 1,
-      maxPacketRatePerAddress: 1,
     })
     const raw = await RawClient.ready(store.url, 'c')
     const timestamp = `${Date.now()}:0:CLIENT`

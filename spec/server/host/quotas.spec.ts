@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { addOptions, optionsIn } from '../../../src/cli/flags.js'
-import { checkQuotas, QUOTAS } from '../../../src/server/host/quotas.js'
+import { brokerQuotas, checkQuotas, keyQuotas, QUOTAS } from '../../../src/server/host/quotas.js'
 
 const TABLE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')
   .split('\n')
@@ -26,8 +26,6 @@ describe('The quotas of a store', () => {
       const number = numberOf(words)
       if (number !== undefined && option !== 'maxBytes') expect(defaults[option], option).toBe(number)
       if (words.startsWith('any')) expect(defaults[option], option).toBeUndefined()
-      if (words.startsWith('half'))
-        expect(defaults[option], option).toBe((defaults[option.replace('PerPrincipal', '')] ?? 0) / 2)
     }
   })
 
@@ -53,9 +51,35 @@ describe('The quotas of a store', () => {
   })
 
   it('leave half of what waits to what is not retained, unless told otherwise', () => {
-    const { maxRetainedBytes, maxRetainedBytesPerPrincipal } = checkQuotas({ maxMemory: 1_000 })
-    expect([maxRetainedBytes, maxRetainedBytesPerPrincipal]).toEqual([200, 100])
+    expect(checkQuotas({ maxMemory: 1_000 }).maxRetainedBytes).toBe(200)
     expect(checkQuotas({ maxMemory: 1_000, maxRetainedBytes: 5_000 }).maxRetainedBytes).toBe(5_000)
+  })
+
+  it('give a principal its part of each total by default, and of all the same part when told so', () => {
+    const MIB = 1024 * 1024
+    const { principal, address } = brokerQuotas(checkQuotas({ maxBytes: 1_000 }))
+    expect(principal).toEqual({
+      connections: 10_000,
+      subscriptions: 100_000,
+      retained: 50_000,
+      retainedBytes: 128 * MIB,
+      waitingBytes: 64 * MIB,
+      packetsPerSecond: 50_000,
+      bytesPerSecond: 128 * MIB,
+      workPerSecond: 64 * MIB,
+    })
+    expect(address).toMatchObject({ packetsPerSecond: 100_000, bytesPerSecond: 256 * MIB })
+    const quarter = checkQuotas({ maxBytes: 1_000, maxKeys: 10, maxPercentPerPrincipal: 25 })
+    expect(brokerQuotas(quarter).principal).toMatchObject({ connections: 12_500, subscriptions: 250_000 })
+    const account = { name: 'is alice', worked: () => undefined }
+    const client = { clientId: 'a', open: true, account, subscribes: () => false, deliver: () => undefined }
+    expect(keyQuotas(quarter)(client)).toEqual({ id: 'is alice', maxKeys: 3, maxBytes: 250 })
+  })
+
+  it('a share of more than all is an error', () => {
+    expect(() => checkQuotas({ maxPercentPerPrincipal: 101 })).toThrow(
+      '`maxPercentPerPrincipal` to be a percentage from 1 to 100, got `101`',
+    )
   })
 
   it.each(Object.keys(QUOTAS))('are whole numbers: %s', name => {

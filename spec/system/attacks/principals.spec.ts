@@ -85,9 +85,9 @@ describe.each(Object.entries(RULES))('Mallory, %s', (_, policy) => {
         maximumBufferedBytes: 16 * MIB,
         maxRetainedBytes: 8 * MIB,
         maxKeys: 4_000,
-        maxWatchesPerPrincipal: 1_000,
-        maxSubscriptionsPerPrincipal: 1_000,
-        maxConnectionsPerPrincipal: 40,
+        maxWatches: 4_000,
+        maxSubscriptions: 10_000,
+        maxConnections: 200,
       })
       const faults: unknown[] = []
       store.faults$.subscribe(fault => faults.push(fault))
