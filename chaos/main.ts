@@ -67,7 +67,7 @@ async function trouble(ms: number) {
   await new Promise(resolve => setTimeout(resolve, ms))
   for (const pace of paces) pace.pause()
   await faults.stop()
-  await settle(participants, complaints)
+  await settle(world, participants)
   recorder.flush()
   const resources = resourcesNow()
   for (const excess of excessOf(resources, options.clients)) complaints.add('resources', excess)

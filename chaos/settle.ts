@@ -3,7 +3,6 @@ import { connect, text } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
 import { fits } from '../spec/judges/chaos-globs.js'
 import { judgeGlobView, judgeShown } from '../spec/judges/convergence.js'
-import type { Complaints } from './complaints.js'
 import type { GlobWatcher } from './glob-watchers.js'
 import { until } from './pace.js'
 import type { Participant, World } from './participant.js'
@@ -14,9 +13,11 @@ import { LONGEST_LIFE } from './writers.js'
 
 /** How long each step may take once nothing goes wrong any more, ms. */
 const DEADLINE = 20_000
+/** When nothing has changed for so long, nothing is left to expire, ms. */
+const SILENCE = LONGEST_LIFE + 500
 
 /** Waits until every write has its outcome, every client has read all its keys, and nothing is left to expire. */
-export async function settle(participants: readonly Participant[], complaints: Complaints) {
+export async function settle({ complaints, counts }: World, participants: readonly Participant[]) {
   const isQuiet = ({ writers, isSynced }: Participant) => writers.pending === 0 && isSynced
   if (!(await until(DEADLINE, () => participants.every(isQuiet)))) {
     for (const participant of participants.filter(one => !isQuiet(one)))
@@ -25,7 +26,13 @@ export async function settle(participants: readonly Participant[], complaints: C
         `${participant.description}, ${participant.writers.pending} writes without outcome`,
       )
   }
-  await new Promise(resolve => setTimeout(resolve, LONGEST_LIFE))
+  // A write whose outcome is unknown may be applied after that, and its value lives from then on.
+  let [seen, since] = [counts.notifications, performance.now()]
+  await until(DEADLINE, () => {
+    if (counts.notifications !== seen) since = performance.now()
+    seen = counts.notifications
+    return performance.now() - since > SILENCE
+  })
 }
 
 /** Compares what every watcher saw last with what the store holds, until they agree. */

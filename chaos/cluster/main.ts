@@ -123,7 +123,7 @@ const faults = [
 /** Waits until every request has its outcome, and every client has read what it watches. */
 async function quiet() {
   await until(QUIET_WITHIN, () => participants.every(({ isSynced }) => isSynced))
-  await settle(participants, complaints)
+  await settle(world, participants)
   if (!(await until(QUIET_WITHIN, () => members.every(({ registers }) => registers.pending === 0))))
     complaints.add('does not settle', `${members.map(({ registers }) => registers.pending)} operations on registers`)
 }
