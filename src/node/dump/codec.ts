@@ -3,6 +3,23 @@ import { Hlc } from '../../core/hlc/hlc.js'
 import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
 
+/**
+ * A key in a dump, which is NDJSON: one such object per line. `key` and `value` are text; where the bytes are not UTF-8,
+ * `keyBytes` and `bytes` hold them as Base64 instead.
+ */
+export interface DumpLine {
+  readonly key?: string
+  readonly keyBytes?: string
+  readonly value?: string
+  readonly bytes?: string
+  /** Version of the value, such as `1696374425000:1:StateStore`. */
+  readonly version?: string
+  /** When the key is gone, ms since the Unix epoch. */
+  readonly expiresAt?: number
+  /** Later writes must carry this token or a newer one. */
+  readonly fencingToken?: string
+}
+
 /** What a line of a dump holds. */
 export interface DumpRecord {
   readonly key: Uint8Array
@@ -208,23 +225,6 @@ function textOf(bytes: Uint8Array): string | undefined {
 
 const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
-
-/**
- * A key in a dump, which is NDJSON: one such object per line. `key` and `value` are text; where the bytes are not UTF-8,
- * `keyBytes` and `bytes` hold them as Base64 instead.
- */
-export interface DumpLine {
-  readonly key?: string
-  readonly keyBytes?: string
-  readonly value?: string
-  readonly bytes?: string
-  /** Version of the value, such as `1696374425000:1:StateStore`. */
-  readonly version?: string
-  /** When the key is gone, ms since the Unix epoch. */
-  readonly expiresAt?: number
-  /** Later writes must carry this token or a newer one. */
-  readonly fencingToken?: string
-}
 
 /**
  * Longest line, bytes: a value of the largest packet a store takes by default, 16 MiB, of characters that JSON writes

@@ -3,6 +3,49 @@ import { LEVEL_SIZE } from '../limits/limits.js'
 import { type Delivery, lowerQos, type Message } from './delivery.js'
 import { FilterTrie } from './filter-trie.js'
 
+/** Who subscribes: a session, as far as routing has to do with it. */
+export interface Subscriber {
+  /** Whether its client is connected. */
+  readonly connected: boolean
+  /** Whether it goes on when its connection ends. */
+  readonly lasting: boolean
+  /** Forgets what is over its time if there is no room; returns whether it can keep another message. */
+  makeRoom(): boolean
+  deliver(delivery: Delivery): void
+}
+
+/** What a session subscribed to. */
+export interface Subscription {
+  readonly subscriber: Subscriber
+  /** As the client wrote it. */
+  readonly filter: string
+  readonly qos: Qos
+  readonly noLocal: boolean
+  readonly retainAsPublished: boolean
+  /** Of the SUBSCRIBE it came with (MQTT 5.0, section 3.8.2.1.2). */
+  readonly id: number | undefined
+}
+
+const SHARE = '$share/'
+
+/** The filter after `$share/{group}/` (MQTT 5.0, section 4.8.2); `undefined` for one that is not shared. */
+export const sharedFilter = (filter: string): string | undefined =>
+  filter.startsWith(SHARE) ? filter.slice(filter.indexOf('/', SHARE.length) + 1) : undefined
+
+/** Whether a subscription is shared with other sessions. */
+export const isShared = ({ filter }: Subscription): boolean => filter.startsWith(SHARE)
+
+/** What a subscription counts, bytes: with wildcards it has branches of its own, for all sessions and for its own. */
+export const subscriptionSize = (filter: string): number =>
+  2 * filter.length + 600 + (/[+#]/.test(filter) ? 2 * LEVEL_SIZE * filter.split('/').length : 0)
+
+/** A subscription as it was asked for. */
+export const subscriptionOf = (
+  subscriber: Subscriber,
+  { filter, qos, noLocal, retainAsPublished }: SubscriptionRequest,
+  id: number | undefined,
+): Subscription => ({ subscriber, filter, qos, noLocal, retainAsPublished, id })
+
 /** All subscriptions of one session that a message matches: it comes once (MQTT 5.0, section 3.3.4). */
 interface Hit {
   qos: Qos
@@ -183,46 +226,3 @@ export class SharedGroup {
 }
 
 const isThere = ({ subscriber: { connected, lasting } }: Subscription): boolean => connected || lasting
-
-/** Who subscribes: a session, as far as routing has to do with it. */
-export interface Subscriber {
-  /** Whether its client is connected. */
-  readonly connected: boolean
-  /** Whether it goes on when its connection ends. */
-  readonly lasting: boolean
-  /** Forgets what is over its time if there is no room; returns whether it can keep another message. */
-  makeRoom(): boolean
-  deliver(delivery: Delivery): void
-}
-
-/** What a session subscribed to. */
-export interface Subscription {
-  readonly subscriber: Subscriber
-  /** As the client wrote it. */
-  readonly filter: string
-  readonly qos: Qos
-  readonly noLocal: boolean
-  readonly retainAsPublished: boolean
-  /** Of the SUBSCRIBE it came with (MQTT 5.0, section 3.8.2.1.2). */
-  readonly id: number | undefined
-}
-
-const SHARE = '$share/'
-
-/** The filter after `$share/{group}/` (MQTT 5.0, section 4.8.2); `undefined` for one that is not shared. */
-export const sharedFilter = (filter: string): string | undefined =>
-  filter.startsWith(SHARE) ? filter.slice(filter.indexOf('/', SHARE.length) + 1) : undefined
-
-/** Whether a subscription is shared with other sessions. */
-export const isShared = ({ filter }: Subscription): boolean => filter.startsWith(SHARE)
-
-/** What a subscription counts, bytes: with wildcards it has branches of its own, for all sessions and for its own. */
-export const subscriptionSize = (filter: string): number =>
-  2 * filter.length + 600 + (/[+#]/.test(filter) ? 2 * LEVEL_SIZE * filter.split('/').length : 0)
-
-/** A subscription as it was asked for. */
-export const subscriptionOf = (
-  subscriber: Subscriber,
-  { filter, qos, noLocal, retainAsPublished }: SubscriptionRequest,
-  id: number | undefined,
-): Subscription => ({ subscriber, filter, qos, noLocal, retainAsPublished, id })

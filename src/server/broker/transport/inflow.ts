@@ -125,13 +125,13 @@ export class Inflow implements UnfinishedReader {
 const [CRUMB, MOST_CRUMBS] = [32, 16_384]
 
 /** Where a packet comes in. */
-export interface UnfinishedHost {
+interface UnfinishedHost {
   readonly clock: Clock
   readonly timeouts: Timeouts<() => void>
 }
 
 /** What reads the packet. */
-export interface UnfinishedReader {
+interface UnfinishedReader {
   /** How much of it is there, bytes. */
   readonly held: number
   /** It takes longer than it may. */
@@ -139,7 +139,7 @@ export interface UnfinishedReader {
 }
 
 /** A packet that is not complete: a client that begins one has to end it some time. */
-export class Unfinished {
+class Unfinished {
   /** When it began, ms; `undefined` when there is none, or that has to be looked up. */
   begun: number | undefined
   readonly #host: UnfinishedHost
