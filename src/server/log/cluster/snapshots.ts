@@ -42,14 +42,19 @@ export interface SnapshotHost {
 
 const SIZES: SnapshotSizes = { bytes: 32 * 1024 * 1024, messages: 250_000 }
 
+/** What a writer is at: a claim of its own is on its way into the log, or it writes. */
+type WriterState =
+  | { readonly state: 'idle' }
+  | { readonly state: 'claiming' }
+  | { readonly state: 'writing'; readonly subscription: Subscription }
+
 /** Writes the state down when that is worth it and no other node does, and trims the stream behind the last two. */
 export class SnapshotWriter {
   readonly #stream: Stream
   readonly #replica: Replica
   readonly #host: SnapshotHost
   readonly #sizes: SnapshotSizes
-  #claimed = false
-  #writing: Subscription | undefined
+  #state: WriterState = { state: 'idle' }
   #trimming: Subscription | undefined
 
   constructor(stream: Stream, replica: Replica, host: SnapshotHost, sizes: Partial<SnapshotSizes> = {}) {
@@ -64,15 +69,16 @@ export class SnapshotWriter {
     const { snapshots, time } = this.#replica
     const { bytes, messages } = snapshots.since
     const isWorth = bytes > Math.max(this.#sizes.bytes, snapshots.last?.size ?? 0) || messages > this.#sizes.messages
-    if (!isWorth || this.#claimed || this.#writing !== undefined || !snapshots.isFree(time)) return
-    this.#claimed = true
+    if (!isWorth || this.#state.state !== 'idle' || !snapshots.isFree(time)) return
+    this.#state = { state: 'claiming' }
     this.#host.push({ kind: 'claim', body: new Uint8Array(0) })
   }
 
   /** A claim of ours is in the log; all that came before it is applied. */
   claimed(granted: boolean, nodeId: string): void {
-    this.#claimed = false
-    if (!granted || this.#writing !== undefined) return
+    if (this.#state.state === 'writing') return
+    this.#state = { state: 'idle' }
+    if (!granted) return
     const { position } = this.#replica
     const name = snapshotName(position, nodeId)
     let size = 0
@@ -83,14 +89,14 @@ export class SnapshotWriter {
         yield block
       }
     })()
-    this.#writing = this.#stream.putSnapshot(name, counted).subscribe({
+    const subscription = this.#stream.putSnapshot(name, counted).subscribe({
       error: error => this.#ended(error),
       complete: () => {
         this.#ended()
         this.#host.push({ kind: 'written', body: bodyOf({ name, position, size }) })
       },
     })
-    if (this.#writing.closed) this.#writing = undefined
+    if (!subscription.closed) this.#state = { state: 'writing', subscription }
   }
 
   /** It is said in the log that a snapshot of ours is written. */
@@ -108,11 +114,11 @@ export class SnapshotWriter {
 
   /** The claim was given up with its life. */
   begin(): void {
-    this.#claimed = false
+    if (this.#state.state === 'claiming') this.#state = { state: 'idle' }
   }
 
   stop(): void {
-    this.#writing?.unsubscribe()
+    if (this.#state.state === 'writing') this.#state.subscription.unsubscribe()
     this.#trimming?.unsubscribe()
   }
 
@@ -121,7 +127,7 @@ export class SnapshotWriter {
   }
 
   #ended(error?: unknown): void {
-    this.#writing = undefined
+    this.#state = { state: 'idle' }
     if (error !== undefined) this.#host.troubled(notWritten(error))
   }
 }
