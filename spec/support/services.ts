@@ -40,6 +40,8 @@ function chromium(): string {
 export const runtimeOf = (version: number): string =>
   `${RUNTIMES}node-${version}-${process.platform}-${process.arch}/bin/node`
 
+/** The compiler of the oldest TypeScript that is supported. */
+export const OLDEST_TSC = `${RUNTIMES}typescript/bin/tsc`
 export const BUN = `${RUNTIMES}bun-${process.platform}-${process.arch}/bin/bun`
 export const DENO = `${RUNTIMES}deno-${process.platform}-${process.arch}/deno`
 

@@ -58,7 +58,7 @@ export function watching(): void {
   expectTypeOf(key.freshness$).toEqualTypeOf<Observable<Freshness>>()
   expectTypeOf(key.errors$).toEqualTypeOf<Observable<DecodeError>>()
   expectTypeOf(key).toExtend<AsyncIterable<Entry<number>>>()
-  expectTypeOf(key.entries()).toEqualTypeOf<AsyncIterableIterator<Entry<number>, undefined>>()
+  expectTypeOf(key.entries()).toEqualTypeOf<AsyncIterator<Entry<number>, undefined> & AsyncIterable<Entry<number>>>()
   expectTypeOf(store.status$).toEqualTypeOf<Observable<Status>>()
   expectTypeOf(store.errors$).toEqualTypeOf<Observable<StateStoreError>>()
   key.value$.subscribe(value => {

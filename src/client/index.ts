@@ -10,6 +10,7 @@ export {
   ConnectionRefusedError,
   DecodeError,
   type ErrorCode,
+  type ErrorCodes,
   HlcError,
   OutcomeUnknownError,
   OverflowError,
@@ -43,6 +44,6 @@ export { escapeGlob, Scan } from './keys/scan.js'
 export { type Keys, StoreView } from './keys/store-view.js'
 export { NoStoreError } from './requests/request.js'
 export type { ReconnectStrategy } from './session/dialler.js'
-export type { MqttJsClient } from './session/mqttjs-client.js'
-export type { Credentials } from './session/mqttjs-options.js'
+export type { MqttJsClient, MqttJsEvents, MqttJsServer, MqttJsStream } from './session/mqttjs-client.js'
+export type { Authentication, Credentials } from './session/mqttjs-options.js'
 export type { Entry, Freshness } from './watch/watch-state.js'

@@ -9,7 +9,7 @@ export type { DumpLine } from '../node/dump/codec.js'
 export type { AuditEvent } from '../node/net/audit.js'
 export type { TlsMaterial } from '../node/net/tls.js'
 export { type CertificateAttributes, certificates } from './access/certificates.js'
-export type { ClientCertificate, Principal } from './access/login.js'
+export type { ClientCertificate, Principal, SubjectName } from './access/login.js'
 export {
   type Authenticate,
   inOrder,

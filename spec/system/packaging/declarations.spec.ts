@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { OLDEST_TSC, SERVICES } from '../../support/services.js'
 import { usesOfExports } from './support/uses-of-exports.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
@@ -15,10 +16,10 @@ const { exports }: { exports: Record<string, string | { types: string }> } = JSO
 let home: string
 
 /** Compiles a project; the compiler's complaints are the result. */
-const compile = async (folder: string, config: object): Promise<string> => {
+const compile = async (folder: string, config: object, tsc = TSC): Promise<string> => {
   writeFileSync(join(home, folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: config, include: ['.'] }))
   return new Promise(resolve =>
-    execFile(process.execPath, [TSC, '-p', folder], { cwd: home, maxBuffer: 2 ** 26 }, (_, stdout) => resolve(stdout)),
+    execFile(process.execPath, [tsc, '-p', folder], { cwd: home, maxBuffer: 2 ** 26 }, (_, stdout) => resolve(stdout)),
   )
 }
 
@@ -58,5 +59,53 @@ describe('The types of the package', () => {
     expect(exported).toBeGreaterThan(500)
     const complaints = await compile('app', { ...OPTIONS, declaration: true, outDir: 'out' })
     expect(complaints.split('\n').filter(line => /TS(2742|2883|40\d\d|2527)/.test(line))).toEqual([])
+  })
+
+  it('take an option that is undefined, as environment variables may be', async () => {
+    mkdirSync(join(home, 'options'))
+    writeFileSync(
+      join(home, 'options/app.ts'),
+      `import { connect, number } from 'rx-statestore'
+       import { lease } from 'rx-statestore/lease'
+       const [text, count] = [process.env['TEXT'], process.env['COUNT'] === undefined ? undefined : 1]
+       const store = connect('mqtt://localhost', { username: text, password: text, ca: text, keepAlive: count, timeout: count })
+       store.key('a', number).set(1, { expiresIn: count, timeout: count })
+       export const lock = lease(store, 'lock', { duration: 1_000, renewEvery: count })`,
+    )
+    expect(await compile('options', { ...OPTIONS, exactOptionalPropertyTypes: true, noEmit: true })).toBe('')
+  })
+
+  it('explain a wrong option of `connect` by that option', async () => {
+    mkdirSync(join(home, 'mistake'))
+    writeFileSync(
+      join(home, 'mistake/app.ts'),
+      `import { connect } from 'rx-statestore'
+       connect('mqtt://localhost', { keepAlive: '30s' })`,
+    )
+    const complaints = await compile('mistake', { ...OPTIONS, noEmit: true })
+    expect(complaints).toMatch(/Type 'string' is not assignable to type 'number'/)
+    expect(complaints).not.toContain('MqttJsClient')
+  })
+
+  it.skipIf(!SERVICES.runtimes.present)('are the same to the oldest TypeScript that is supported', async () => {
+    mkdirSync(join(home, 'oldest'))
+    writeFileSync(
+      join(home, 'oldest/app.ts'),
+      `import { connect, number, type Entry } from 'rx-statestore'
+       type IsAny<T> = 0 extends 1 & T ? true : false
+       const key = connect('mqtt://localhost').key('a', number)
+       for await (const entry of key.entries()) {
+         const isAny: IsAny<typeof entry> = false
+         const entryOfNumber: Entry<number> = entry
+         console.log(isAny, entryOfNumber)
+       }
+       for await (const entry of key) {
+         const isAny: IsAny<typeof entry> = false
+         console.log(isAny)
+       }
+       const iterator: IsAny<ReturnType<typeof key.entries>> = false
+       export { iterator }`,
+    )
+    expect(await compile('oldest', { ...OPTIONS, noEmit: true }, OLDEST_TSC)).toBe('')
   })
 })

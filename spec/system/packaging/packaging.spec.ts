@@ -208,7 +208,9 @@ describe('the package', () => {
       'README.md',
       'SECURITY.md',
       'dist/licences.md',
+      'llms.txt',
       'package.json',
+      'skills/rx-statestore/SKILL.md',
     ])
     expect(others).toContain('docs/guarantees.md')
     expect(files).toContain('dist/server/console/page/index.html')

@@ -27,69 +27,69 @@ const LARGEST_PACKET_SIZE = 268_435_460
 /** Options of {@link connect} that do not depend on who owns the connection. */
 export interface ClientOptions {
   /** ms until a request has failed. Default 10,000. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
   /** Most requests held at a time, waiting or unanswered; one more fails with `overflow`. Default 65,536. */
-  readonly queueLimit?: number
+  readonly queueLimit?: number | undefined
   /** ms a watch outlives its last subscriber, so that a flapping view does not register again and again. Default 0. */
-  readonly stopDelay?: number
+  readonly stopDelay?: number | undefined
   /**
    * ms in which each watched key is registered and read once more, in turn: for a store beside a broker that can lose its
    * registrations without a word (see `docs/any-broker.md`). Default 0, never: the store of this package needs none.
    */
-  readonly verifyEvery?: number
+  readonly verifyEvery?: number | undefined
   /** Clock of timeouts and timestamps. Default the machine's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 /** Options of {@link connect} for a connection of its own. */
 export interface ConnectOptions extends ClientOptions {
   /** MQTT client id. Default a random one. Two clients with the same id end each other's connection. */
-  readonly clientId?: string
-  readonly username?: string
-  readonly password?: string
+  readonly clientId?: string | undefined
+  readonly username?: string | undefined
+  readonly password?: string | undefined
   /** PEM texts for TLS: certificate authority, client certificate, its key and the key's passphrase. */
-  readonly ca?: string
-  readonly cert?: string
-  readonly key?: string
-  readonly keyPassphrase?: string
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+  readonly keyPassphrase?: string | undefined
   /** ms of silence after which a half-open connection is found out. Default 30,000. */
-  readonly keepAlive?: number
+  readonly keepAlive?: number | undefined
   /**
    * Keep the connection alive by the page's own timers and not from a worker, for a content security policy without
    * `worker-src blob:`. They hardly run in a hidden tab, so give `keepAlive` three minutes then. Default `false`; it makes
    * no difference outside of pages.
    */
-  readonly nativeTimers?: boolean
+  readonly nativeTimers?: boolean | undefined
   /** ms the broker keeps the session of a lost connection, so that answers on their way arrive; `Infinity` for ever. Default an hour. */
-  readonly sessionExpiry?: number
+  readonly sessionExpiry?: number | undefined
   /** Discard a session that an earlier process with this client id left at the broker. Default `false`. */
-  readonly cleanStart?: boolean
+  readonly cleanStart?: boolean | undefined
   /**
    * ms until an attempt to connect has failed. Default 10,000. With several addresses an attempt has 1,500 at most in the
    * first round of them, and twice as many in each that follows, so that a dead one does not keep us from the others.
    */
-  readonly connectTimeout?: number
+  readonly connectTimeout?: number | undefined
   /**
    * Largest packet the broker may send, bytes, and so the largest value there is to read; the broker is told, and one that
    * sends a larger one is left. Default 32 MiB, at most 268,435,460.
    */
-  readonly maximumPacketSize?: number
+  readonly maximumPacketSize?: number | undefined
   /** Pauses between attempts to connect, of several addresses between rounds of them. Default 100 ms, doubled up to 30 s, with jitter. */
-  readonly reconnect?: BackoffOptions
+  readonly reconnect?: BackoffOptions | undefined
   /** Decides about the next attempt instead: ms to wait, or `false` to give up, which ends the client with the cause. */
-  readonly reconnectStrategy?: ReconnectStrategy
+  readonly reconnectStrategy?: ReconnectStrategy | undefined
   /**
    * Go to any broker that ours names in its place (server reference, MQTT 5.0, section 4.11), with all credentials; the
    * protocol stays. Default `false`: only to those of the addresses that were given.
    */
-  readonly followReferences?: boolean
+  readonly followReferences?: boolean | undefined
   /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
-  readonly authentication?: Authentication
+  readonly authentication?: Authentication | undefined
   /**
    * Asked for user name, password and authentication before every attempt, as tokens expire, and before an authentication
    * with `expiresAt` does: then the connection goes on with a fresh one (AUTH). Failing, it is asked again later.
    */
-  readonly credentials?: () => Credentials | Promise<Credentials>
+  readonly credentials?: (() => Credentials | Promise<Credentials>) | undefined
 }
 
 const CLIENT_NAMES: OptionNames<ClientOptions> = {
@@ -148,9 +148,10 @@ const ELSEWHERE: OtherNames = {
  * store.key('thermostat1/setPoint', number).value$.subscribe(console.log)
  * ```
  */
-export function connect(url: string | readonly string[], options?: ConnectOptions): StateStore
 export function connect(client: MqttJsClient, options?: ClientOptions): StateStore
 export function connect(options: ConnectOptions & Addressed): StateStore
+// Last: of a call that fits none, compilers explain the last one.
+export function connect(url: string | readonly string[], options?: ConnectOptions): StateStore
 export function connect(
   target: string | readonly string[] | MqttJsClient | (ConnectOptions & Addressed),
   options: ConnectOptions = {},

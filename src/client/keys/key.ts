@@ -124,7 +124,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
    * for await (const entry of key.entries({ signal })) await show(entry.value)
    * ```
    */
-  entries(options: AbortOptions = {}): AsyncIterableIterator<Entry<T>, undefined> {
+  entries(options: AbortOptions = {}): AsyncIterator<Entry<T>, undefined> & AsyncIterable<Entry<T>> {
     checkOptionNames('entries', options, LOOP_NAMES)
     return new Latest(abortable(this.entries$, checkSignal(options.signal)))
   }

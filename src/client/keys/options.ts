@@ -8,30 +8,30 @@ import type { WriteOptions } from '../requests/commands.js'
 /** Options of every request. */
 export interface RequestOptions {
   /** ms until the request has failed, also told to the broker as message expiry. Default: that of the client, 10 s. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
 }
 
 /** Options of a delete. */
 export interface DeleteOptions extends RequestOptions {
   /** Proof of holding the lock that protects the key: the version of the lock. */
-  readonly fencingToken?: Hlc | string
+  readonly fencingToken?: Hlc | string | undefined
 }
 
 /** Options of a write. */
 export interface SetOptions extends DeleteOptions {
   /** Only if there is no such key (`NX`). */
-  readonly ifAbsent?: boolean
+  readonly ifAbsent?: boolean | undefined
   /** Only if there is no such key, or it holds this very value already (`NEX`). */
-  readonly ifAbsentOrEqual?: boolean
+  readonly ifAbsentOrEqual?: boolean | undefined
   /**
    * Only if the key exists and has this very version: nobody has written it since. A request of our store, since the
    * protocol has none (`IFVER`); any other answers `syntax-error`.
    */
-  readonly ifVersion?: Hlc | string
+  readonly ifVersion?: Hlc | string | undefined
   /** Time to live, ms, a positive integer. A write without it makes the key permanent. */
-  readonly expiresIn?: number
+  readonly expiresIn?: number | undefined
   /** Ask the broker to keep the key on disk. */
-  readonly persist?: boolean
+  readonly persist?: boolean | undefined
 }
 
 /** The names of options, of a loop over a watch and of requests. */

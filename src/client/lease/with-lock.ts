@@ -18,7 +18,7 @@ import type { LeaseState } from './lease-state.js'
 /** Options of {@link withLock}. */
 export interface LockOptions extends AbortOptions {
   /** Wait for the lock again and start the work anew when it was lost, instead of an error. Default `false`. */
-  readonly resume?: boolean
+  readonly resume?: boolean | undefined
 }
 
 const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }

@@ -15,12 +15,12 @@ import { Globs } from './globs.js'
 /** Options of {@link matching}. */
 export interface MatchingOptions {
   /** Most keys there may be; with more the watch ends with `overflow`. Default 10,000. */
-  readonly maxKeys?: number
+  readonly maxKeys?: number | undefined
   /**
    * ms from one scan to the next at a store that does not tell of new keys, as others than that of this package. It is how
    * late a new key may be told of, and one that comes and goes in between is not told of at all. Default 5,000.
    */
-  readonly scanInterval?: number
+  readonly scanInterval?: number | undefined
 }
 
 const NAMES: OptionNames<MatchingOptions> = { maxKeys: true, scanInterval: true }

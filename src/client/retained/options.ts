@@ -29,23 +29,23 @@ export interface RetainedOptions {
    * What follows what: keys the topics (`to-keys`, the default), topics the keys (`to-topics`), or each the other (`both`),
    * where the topic wins if both were changed while the bridge could not see them.
    */
-  readonly direction?: 'to-keys' | 'to-topics' | 'both'
+  readonly direction?: 'to-keys' | 'to-topics' | 'both' | undefined
   /** ms after which a key is gone whose topic was not published any more. Default never. Not with `to-topics`. */
   readonly expiresIn?: number | undefined
   /**
    * Most topics; what comes of others is told on `errors$` and left out. Default 100,000. Their values have 256 MiB. More
    * keys, unless with `to-keys`, end the bridge with `overflow`.
    */
-  readonly maxTopics?: number
+  readonly maxTopics?: number | undefined
   /**
    * Most levels of a topic that is published; a key whose topic has more is reported on `errors$` and left out. Default 128,
    * as brokers have their own limits, and some end the connection over one level more.
    */
-  readonly maxLevels?: number
+  readonly maxLevels?: number | undefined
   /** MQTT client id at the broker of the topics. Default a random one. */
   readonly clientId?: string | undefined
   /** How to connect to that broker. Default by its address alone. */
-  readonly connection?: Connecting
+  readonly connection?: Connecting | undefined
 }
 
 /** Options with their defaults. */

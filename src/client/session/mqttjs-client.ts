@@ -3,7 +3,7 @@ import { utf8 } from '../../core/util/bytes.js'
 import type { InboundMessage } from './session.js'
 
 /** What is told to those who listen to an `MqttClient`. */
-interface MqttJsEvents {
+export interface MqttJsEvents {
   (event: 'connect', listener: (packet: IConnackPacket) => void): unknown
   (event: 'message', listener: (topic: string, payload: Uint8Array, packet: IPublishPacket) => void): unknown
   (event: 'packetreceive', listener: (packet: Packet) => void): unknown
@@ -11,6 +11,17 @@ interface MqttJsEvents {
   (event: 'error', listener: (error: Error) => void): unknown
   (event: 'close' | 'end', listener: () => void): unknown
 }
+
+/** What the broker of an `MqttClient` says of itself in CONNACK. */
+export type MqttJsServer = Pick<
+  NonNullable<IConnackPacket['properties']>,
+  | 'maximumPacketSize'
+  | 'maximumQoS'
+  | 'receiveMaximum'
+  | 'retainAvailable'
+  | 'subscriptionIdentifiersAvailable'
+  | 'wildcardSubscriptionAvailable'
+>
 
 /** The stream under an `MqttClient`; a browser's need not be able to cork. */
 export interface MqttJsStream {
@@ -39,7 +50,7 @@ export interface MqttJsClient {
     readonly clientId?: string | undefined
     readonly protocolVersion?: number | undefined
   }
-  readonly serverProperties?: IConnackPacket['properties'] | undefined
+  readonly serverProperties?: MqttJsServer | undefined
   readonly stream: MqttJsStream
   readonly messageIdProvider: { allocate(): number | null; deallocate(id: number): void }
   /** What has no acknowledgement yet, by packet id. */

@@ -1,4 +1,3 @@
-import type { IConnackPacket } from 'mqtt'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import { keepable } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
@@ -6,7 +5,14 @@ import { ConnectionRefusedError, PayloadError, type StateStoreError } from '../.
 import { Dialler, type Reconnecting } from './dialler.js'
 import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
 import { Ending } from './loss.js'
-import { listenTo, type MqttJsClient, type MqttJsStream, numericCode, toMessage } from './mqttjs-client.js'
+import {
+  listenTo,
+  type MqttJsClient,
+  type MqttJsServer,
+  type MqttJsStream,
+  numericCode,
+  toMessage,
+} from './mqttjs-client.js'
 import { streamOf } from './mqttjs-insides.js'
 import { MOST_OWN_IDS, OwnPacketIds, Publisher, SharedPacketIds } from './publisher.js'
 import { farewellWords, isFatalReason } from './reasons.js'
@@ -196,7 +202,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#listener?.message(message)
   }
 
-  #connected(sessionPresent: boolean, properties: IConnackPacket['properties'] | undefined): void {
+  #connected(sessionPresent: boolean, properties: MqttJsServer | undefined): void {
     const stream = streamOf(this.#client)
     // What came together with CONNACK was reason enough to end it, and is told when it has ended.
     if ('destroyed' in stream && stream.destroyed) return
@@ -282,7 +288,7 @@ const ONLY_QOS_0 =
  * a protocol error (MQTT 5.0, sections 3.2.2.3.3 and 3.2.2.3.6), and {@link ConnectionRefusedError} for a broker that does
  * not take the QoS of requests.
  */
-function connectionInfo(sessionPresent: boolean, properties: IConnackPacket['properties'] | undefined): ConnectionInfo {
+function connectionInfo(sessionPresent: boolean, properties: MqttJsServer | undefined): ConnectionInfo {
   if (properties?.maximumQoS === 0) throw new ConnectionRefusedError(ONLY_QOS_0, QOS_NOT_SUPPORTED)
   return {
     sessionPresent,

@@ -1,11 +1,11 @@
 /** How long to wait before the next attempt; see {@link backoff}. All times in ms. */
 export interface BackoffOptions {
   /** Delay before the first retry, ms. Default 100. */
-  readonly initial?: number
+  readonly initial?: number | undefined
   /** The delay never grows beyond this, ms. Default 30,000. */
-  readonly maximum?: number
+  readonly maximum?: number | undefined
   /** Source of chance in [0, 1). Default `Math.random`. */
-  readonly random?: () => number
+  readonly random?: (() => number) | undefined
 }
 
 /** Where chance comes from. */

@@ -14,28 +14,28 @@ import { openWebSocket } from './ws-socket.js'
 /** Options of {@link connectPubSub}. Times in ms. */
 export interface PubSubOptions {
   /** What the frames are written in: `json.reliable.webpubsub.azure.v1` or `protobuf.reliable.webpubsub.azure.v1`. Default `json`. */
-  readonly protocol?: 'json' | 'protobuf'
+  readonly protocol?: 'json' | 'protobuf' | undefined
   /** ms a lost session is tried to be recovered. Default 60,000; hubs keep a session for at least 30 s. */
-  readonly recoveryWindow?: number
+  readonly recoveryWindow?: number | undefined
   /** ms until an attempt to connect has failed: fresh URL, handshake and first frame together. Default 10,000. */
-  readonly connectTimeout?: number
+  readonly connectTimeout?: number | undefined
   /** ms of silence after which a half-open connection is found out; after half of it the hub is asked for a sign of life. Default 40,000. */
-  readonly keepAlive?: number
+  readonly keepAlive?: number | undefined
   /** ms until a send has failed, outages included. Default: 30 s longer than the recovery window, 90,000. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
   /** Most sends held at a time, waiting or not acknowledged; one more fails with `overflow`, and so does what makes more than 64 MiB together. Default 10,000. */
-  readonly queueLimit?: number
+  readonly queueLimit?: number | undefined
   /** How often a send is tried again that the hub answers with `InternalServerError`. Default 3. */
-  readonly retries?: number
+  readonly retries?: number | undefined
   /**
    * Pauses between attempts, to connect, to recover and to send again. Default 100 ms, doubled up to 30 s, with jitter.
    * Those of a recovery grow to 2 s at most, for the hub does not keep the session for long.
    */
-  readonly reconnect?: BackoffOptions
+  readonly reconnect?: BackoffOptions | undefined
   /** Decides about the next new connection instead: ms to wait, or `false` to give up, which ends the client with the cause. */
-  readonly reconnectStrategy?: ReconnectStrategy
+  readonly reconnectStrategy?: ReconnectStrategy | undefined
   /** Clock of all of this. Default the machine's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 /**

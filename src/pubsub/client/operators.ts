@@ -10,9 +10,9 @@ import { type GroupSendOptions, noEchoOf, type SendOptions, sendingOf } from './
 /** How items become sends. */
 export interface SendingOptions {
   /** Most sends under way at a time. Default 64. */
-  readonly concurrency?: number
+  readonly concurrency?: number | undefined
   /** Most items that wait: for their turn, or for the result of an earlier one. One more fails the stream with `overflow`. Default 65,536. */
-  readonly buffer?: number
+  readonly buffer?: number | undefined
 }
 
 /**

@@ -8,26 +8,26 @@ import type { SendRequest } from './events.js'
 /** Options of every send. */
 export interface SendOptions {
   /** Default `binary` for a `Uint8Array`, else `json`. */
-  readonly dataType?: Payload['dataType']
+  readonly dataType?: Payload['dataType'] | undefined
   /**
    * Whether the hub is to acknowledge. Default `true`. With `false` the send is done when it is handed to the socket, and
    * whether it arrives is not known.
    */
-  readonly ack?: boolean
+  readonly ack?: boolean | undefined
   /**
    * Send it again in a new session when the old one was lost before its acknowledgement came. Default `false`: such a
    * send fails with `outcome-unknown`. The new session does not know what the old one processed, so a message may arrive
    * twice. With the third session lost it fails all the same: the message may be what they were lost for.
    */
-  readonly atLeastOnce?: boolean
+  readonly atLeastOnce?: boolean | undefined
   /** ms from subscribing until it has failed, outages included. Default: that of the client, 90 s. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
 }
 
 /** Options of a send to a group. */
 export interface GroupSendOptions extends SendOptions {
   /** Do not send it to the sender itself, should it be a member of the group. Default `false`. */
-  readonly noEcho?: boolean
+  readonly noEcho?: boolean | undefined
 }
 
 /** How a message is to be sent. Throws {@link ArgumentError} for wrong options. */

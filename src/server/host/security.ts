@@ -4,7 +4,7 @@ import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
 import { Audit } from '../../node/net/audit.js'
-import { type Warn, warnOf, warnProcess } from '../../node/net/strangers.js'
+import { warnOf, warnProcess } from '../../node/net/strangers.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import { Guard } from '../access/guard.js'
 import type { Authenticate } from '../access/login.js'
@@ -34,7 +34,7 @@ export interface SecurityOptions {
    * Hears in a sentence what the operator of a store should know: that `allowAnonymous` lets strangers in. Default a
    * warning of the process (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
-  readonly warn?: Warn | undefined
+  readonly warn?: ((words: string) => void) | undefined
 }
 
 /** Options with their defaults. Throws {@link ArgumentError}. */

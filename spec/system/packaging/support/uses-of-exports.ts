@@ -3,7 +3,10 @@ import { join } from 'node:path'
 
 /** The part of TypeScript's API that is used; TypeScript 7 has none yet, API Extractor brings one that has. */
 interface TypeScript {
-  createProgram(files: readonly string[], options: object): { getTypeChecker(): Checker; getSourceFile(file: string): unknown }
+  createProgram(
+    files: readonly string[],
+    options: object,
+  ): { getTypeChecker(): Checker; getSourceFile(file: string): unknown }
 }
 interface Checker {
   getSymbolAtLocation(node: unknown): Symbol | undefined
@@ -36,7 +39,12 @@ const ts: TypeScript = createRequire(load.resolve('@microsoft/api-extractor'))('
  */
 export function usesOfExports(entries: Readonly<Record<string, string>>): readonly { name: string; lines: string[] }[] {
   const files = Object.values(entries)
-  const options = { target: 9, module: 199, lib: ['lib.es2022.d.ts', 'lib.dom.d.ts', 'lib.esnext.disposable.d.ts'], types: [] }
+  const options = {
+    target: 9,
+    module: 199,
+    lib: ['lib.es2022.d.ts', 'lib.dom.d.ts', 'lib.esnext.disposable.d.ts'],
+    types: [],
+  }
   const program = ts.createProgram(files, { ...options, skipLibCheck: true, strict: true })
   const checker = program.getTypeChecker()
   return Object.entries(entries).map(([name, file]) => {

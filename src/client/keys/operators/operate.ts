@@ -109,12 +109,12 @@ export type ErrorMode = 'throw' | 'emit'
 
 /** Options of every operator. */
 export interface OperatorOptions<E extends ErrorMode, L extends boolean = boolean> extends PipelineOptions {
-  readonly latest?: L
+  readonly latest?: L | undefined
   /**
    * Default `throw`. With `latest` and without this option, troubles of network, load and clocks (`timeout`,
    * `outcome-unknown`, `no-store` and the like) become failures, and any other error ends the stream.
    */
-  readonly onError?: E
+  readonly onError?: E | undefined
 }
 
 /** A request that failed while the stream goes on: with `onError: 'emit'`, and with `latest`. */

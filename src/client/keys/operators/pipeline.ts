@@ -12,11 +12,11 @@ import { OverflowError } from '../../../core/util/errors.js'
 /** How items become requests. */
 export interface PipelineOptions {
   /** Most requests under way at a time. Default 64. */
-  readonly concurrency?: number
+  readonly concurrency?: number | undefined
   /** Most items that wait: for their turn, or with a result for that of an earlier one. One more fails the stream with `overflow`. Default 65,536. */
-  readonly buffer?: number
+  readonly buffer?: number | undefined
   /** While a request for a key is under way, keep only the newest item for it. For sliders and set points. Default `false`. */
-  readonly latest?: boolean
+  readonly latest?: boolean | undefined
 }
 
 interface Slot<T, R> {

@@ -52,8 +52,8 @@ export interface ReplicatedHost extends LogEvents {
 export interface SharedLog {
   /** Of the store, the same at all its nodes. */
   readonly name: string
-  /** How this node goes about it. */
+  /** How this node goes about it. @internal */
   readonly settings: LogSettings
-  /** Connects; emits once, and fails when that does not come about. */
+  /** Connects; emits once, and fails when that does not come about. @internal */
   connect(): Observable<Stream>
 }

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const run = promisify(execFile)
+const ROOT = new URL('../../..', import.meta.url).pathname
+const program = (path: string): string => join(ROOT, 'node_modules', path)
+
+let folder: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rx-statestore-published-'))
+})
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+
+describe('The package as it would be published', () => {
+  it('has nothing that publint warns of', async () => {
+    const { stdout } = await run(process.execPath, [
+      program('publint/src/cli.js'),
+      'run',
+      ROOT,
+      '--strict',
+      '--pack',
+      'false',
+    ])
+    expect(stdout).toContain('All good!')
+  })
+
+  it('has types that every resolution of modules finds', { timeout: 60_000 }, async () => {
+    await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT })
+    const [tarball = ''] = readdirSync(folder).filter(name => name.endsWith('.tgz'))
+    const attw = program('@arethetypeswrong/cli/dist/index.js')
+    const flags = ['--profile', 'esm-only', '--no-definitely-typed', '--format', 'ascii', '--no-emoji']
+    // It fails where something is wrong.
+    await run(process.execPath, [attw, join(folder, tarball), ...flags])
+  })
+
+  it('names one repository: in package.json, and wherever a page of the package leads out of it', () => {
+    const { repository, homepage, bugs } = JSON.parse(textOf('package.json'))
+    const address = String(repository.url).replace(/^git\+|\.git$/g, '')
+    expect([homepage, bugs.url]).toEqual([`${address}#readme`, `${address}/issues`])
+    const name = address.replace('https://github.com/', '')
+    const strangers = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'llms.txt']
+      .flatMap(file => textOf(file).match(/https:\/\/(?:raw\.githubusercontent|github)\.com\/[\w-]+\/[\w-]+/g) ?? [])
+      .filter(link => /rx-statestore/.test(link) && !link.endsWith(`/${name}`))
+    expect(strangers).toEqual([])
+  })
+
+  it('has a report of its API, and an export that is gone turns it red', { timeout: 60_000 }, async () => {
+    const changed = join(folder, 'changed')
+    mkdirSync(changed)
+    symlinkSync(join(ROOT, 'node_modules'), join(changed, 'node_modules'))
+    for (const path of ['dist', 'api', 'package.json', 'tsconfig.json'])
+      cpSync(join(ROOT, path), join(changed, path), { recursive: true })
+    const report = (): Promise<string> =>
+      run(process.execPath, [join(ROOT, 'scripts/api.js'), 'matching', '--root', changed]).then(
+        () => '',
+        ({ stderr }) => String(stderr),
+      )
+    expect(await report()).toBe('')
+    const entry = join(changed, 'dist/client/matching/index.d.ts')
+    const types = readFileSync(entry, 'utf8')
+    writeFileSync(entry, types.replaceAll(/\bmatching</g, 'other<'))
+    expect(await report()).toMatch(/matching: - export function matching/)
+  })
+})
