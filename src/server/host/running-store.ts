@@ -213,8 +213,8 @@ export interface RunningStore extends AsyncDisposable {
    * told. A key keeps the version of its line if that is newer than every version the store has given out; else it gets
    * a new one, so that no watch sees versions go back. So a new store that loads a dump is what the dumped one was. A
    * key's fencing token becomes that of its line, unless its own is newer; none is asked for. Rejects with `argument`
-   * and the number of the line for a line that does not belong in a dump, `quota-exceeded` when that would be too many
-   * keys, `overflow` for more than 1 GiB, `closed` after `close`, or with what the lines raise.
+   * and the number of the line for a line that does not belong in a dump and for a dump that was cut, `quota-exceeded` when
+   * that would be too many keys, `overflow` for more than 1 GiB, `closed` after `close`, or with what the lines raise.
    *
    * @example
    * ```ts

@@ -65,7 +65,7 @@ export class NodeTable {
     return this.#rows.get(id)
   }
 
-  /** Whether a message counts. */
+  /** Takes a message; returns whether it counts. */
   take(envelope: Envelope, arrival: Arrival): boolean {
     const { time } = arrival
     const row = envelope.kind === 'start' ? this.#begin(envelope, arrival) : this.#next(envelope)

@@ -57,7 +57,7 @@ export class SnapshotCoordinator {
     return this.#claim === undefined || time - this.#claim.time > PATIENCE
   }
 
-  /** A node wants to write the state at a position down; whether it is to do so. */
+  /** Has a node write the state at a position down, unless another one does; returns whether it is to. */
   claim(node: string, position: number, time: number): boolean {
     if (!this.isFree(time)) return false
     this.#claim = { node, position, time }
