@@ -56,7 +56,7 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   '@nats-io/obj': /^server\/log\/jetstream\/packages\.ts$/,
   yaml: /^server\/access\/document\.ts$/,
   jose: /^(pubsub\/hub|server\/access)\/tokens\.ts$/,
-  ws: /^(server\/broker\/transport\/listeners|pubsub\/hub\/pubsub-server|pubsub\/client\/ws-socket)\.ts$/,
+  ws: /^(server\/broker\/transport\/listeners|pubsub\/hub\/upgrade|pubsub\/client\/ws-socket)\.ts$/,
 }
 
 /** What runs in browsers as well. */

@@ -1,7 +1,7 @@
 import { reason, type StateStoreError, shown } from '../../core/util/errors.js'
 import { ClientLink, type Connected, isWebSocketUrl, type LifecycleHost, type Recovery } from './client-link.js'
 import type { MachineSettings, PubSubStatus } from './events.js'
-import { closedBy } from './pubsub-errors.js'
+import { closedBy } from './posting.js'
 import { afterFarewell, closedWith, failure, type LinkEnd, Retries } from './retries.js'
 
 /** The session is gone: the one answer that ends a recovery ("Reconnection"). */

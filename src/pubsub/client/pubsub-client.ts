@@ -28,7 +28,7 @@ import {
 } from './events.js'
 import { type Gap, Group, type GroupHost } from './group.js'
 import { Machine } from './machine.js'
-import { closedBy } from './pubsub-errors.js'
+import { closedBy } from './posting.js'
 import { type SendOptions, sendingOf, toPayload } from './send.js'
 import type { OpenSocket } from './ws-socket.js'
 

@@ -4,8 +4,16 @@ import { ArgumentError, type ClosedError, OverflowError, reason, StateStoreError
 import type { AckError, FrameData } from '../wire/frames.js'
 import { isNestedWithin, MAXIMUM_NESTING, toJson } from '../wire/json.js'
 import type { MachineSettings } from './events.js'
-import { CancellableFifo, type Draft, described, type Posting, timedOut, unanswered, unknownFate } from './posting.js'
-import { PubSubRefusedError } from './pubsub-errors.js'
+import {
+  CancellableFifo,
+  type Draft,
+  described,
+  type Posting,
+  PubSubRefusedError,
+  timedOut,
+  unanswered,
+  unknownFate,
+} from './posting.js'
 
 /** A hub takes frames of at most 1 MiB, and ends the session of a client that sends a larger one. */
 const LONGEST_FRAME = 1024 * 1024

@@ -1,11 +1,9 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer } from 'node:http'
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Observable, Subject } from 'rxjs'
-import { type WebSocket, WebSocketServer } from 'ws'
-import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import type { Audit, AuditEvent } from '../../node/net/audit.js'
 import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
@@ -15,42 +13,30 @@ import { warnWhereOpen } from '../../node/net/strangers.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
 import { Visitors } from '../../node/net/visitors.js'
 import { checkHub, hubKey } from '../wire/rules.js'
-import { type Admission, Admissions, BUSY, Doorman } from './admission.js'
+import { Admissions, Doorman } from './admission.js'
 import { authenticatorOf, isGuessable } from './authenticate.js'
-import { type HandshakeRefusal, Handshakes, MOST_HANDSHAKES, refuseHandshake } from './handshake.js'
+import { MOST_HANDSHAKES, refuseHandshake } from './handshake.js'
 import { Hub } from './hub.js'
 import { Hubs } from './hubs.js'
 import { Senders } from './senders.js'
 import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } from './serve-options.js'
 import { AccessTokens } from './tokens.js'
-import { ReadAheadRoom, WebSocketLink } from './websocket-link.js'
-import { WriteScheduler } from './write-scheduler.js'
-
-/** Largest frame of a client, bytes. (Service limits.) */
-const LARGEST_FRAME = 1024 * 1024
-/** How long a client may take to answer a close frame, ms. */
-const CLOSE_TIMEOUT = 2_000
+import { Upgrades } from './upgrade.js'
 
 /** A running server; see {@link servePubSub}. */
 export class PubSubServer implements AsyncDisposable {
   readonly #options: CheckedServeOptions
   readonly #hubs: Hubs
   readonly #tokens: AccessTokens | undefined
-  readonly #admissions: Admissions
-  readonly #writes = new WriteScheduler()
-  readonly #room = new ReadAheadRoom()
+  readonly #upgrades: Upgrades
   readonly #http: GivenServer
   readonly #leave: () => void
   readonly #warned: () => void
   readonly #doorman: Doorman
   readonly #senders: Senders
-  readonly #webSockets: WebSocketServer
-  readonly #handshakes: Handshakes
   readonly #tlsHandshakes = new TlsHandshakes()
   readonly #faults$ = new Subject<unknown>()
   readonly #visitors: Visitors
-  readonly #withoutSession: UnauthenticatedConnections
-  #refused = 0
   #closed: Promise<void> | undefined
 
   private constructor(options: CheckedServeOptions) {
@@ -60,22 +46,20 @@ export class PubSubServer implements AsyncDisposable {
     const isKey = typeof authenticate === 'object' && 'key' in authenticate
     const tokens = isKey ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
-    const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT, autoPong: false }
-    this.#webSockets = new WebSocketServer(settings)
-    this.#handshakes = new Handshakes(clock)
     this.#doorman = new Doorman(clock, options.publicUrl !== undefined, isGuessable(authenticate))
     this.#senders = new Senders(options, clock)
     const [doorman, senders] = [this.#doorman, this.#senders]
     const admission = { ...options, origins: originsOf(options) }
     const authenticator = authenticatorOf(tokens, path, clock, error => this.#faults$.next(error))
-    this.#admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
-    this.#visitors = visitorsOf(options, this.#doorman.audit)
-    this.#withoutSession = withoutSession(options, this.#doorman.audit)
-    this.#http = options.server ?? ownHttp(options, this.#visitors, this.#tlsHandshakes, this.#withoutSession)
+    const admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
+    const strangers = withoutSession(options, doorman.audit)
+    this.#upgrades = new Upgrades({ clock, admissions, doorman, withoutSession: strangers })
+    this.#visitors = visitorsOf(options, doorman.audit)
+    this.#http = options.server ?? ownHttp(options, this.#visitors, this.#tlsHandshakes, strangers)
     this.#warned = options.authenticate === 'anonymous' ? warnWhereOpen(this.#http, options.warn) : () => undefined
     this.#leave = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
-      ours: (request, stream: Duplex, head: Buffer) => this.#upgrade(request, stream, head),
+      ours: (request, stream: Duplex, head: Buffer) => this.#upgrades.take(request, stream, head),
       nobodys: (_, stream: Duplex) => refuseHandshake(stream, { status: 404, text: 'There is nothing here' }),
     })
   }
@@ -105,12 +89,12 @@ export class PubSubServer implements AsyncDisposable {
   get stats(): HubStats {
     return {
       sessions: this.#hubs.sessions,
-      connections: this.#webSockets.clients.size,
-      handshakes: this.#handshakes.count,
+      connections: this.#upgrades.connections,
+      handshakes: this.#upgrades.pending,
       networkConnections: this.#visitors.count,
       waitingBytes: this.#hubs.waitingBytes,
       pauses: this.pauses,
-      refusedHandshakes: this.#refused,
+      refusedHandshakes: this.#upgrades.refused,
       refusedConnections: this.#visitors.refused,
     }
   }
@@ -172,57 +156,13 @@ export class PubSubServer implements AsyncDisposable {
     this.#warned()
     if (server === undefined) this.#http.close()
     this.#tlsHandshakes.destroy()
-    this.#handshakes.close()
+    this.#upgrades.stop()
     for (const hub of this.#hubs.all) hub.close()
-    const open = Array.from(this.#webSockets.clients, async socket => once(socket, 'close'))
-    await within(CLOSE_TIMEOUT, this.#options.clock, Promise.all(open))
-    for (const socket of this.#webSockets.clients) socket.terminate()
+    await this.#upgrades.end()
     if (server === undefined) this.#http.closeAllConnections()
     await closed
     this.#doorman.audit.close()
     this.#faults$.complete()
-  }
-
-  #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
-    // Only its own client is affected.
-    stream.on('error', () => undefined)
-    const settle = (admission: Admission | HandshakeRefusal): void => {
-      if ('status' in admission) this.#refuse(stream, admission)
-      else this.#accept(request, stream, head, admission)
-    }
-    const asked = this.#admissions.read(request)
-    const address = this.#doorman.addressOf(request)
-    if ('status' in asked) settle(asked)
-    // A client that comes back is known already, and does not wait behind strangers.
-    else if (asked.handshake.claim !== undefined) settle(this.#admissions.recovery(asked, request))
-    else if (this.#closed !== undefined || !this.#handshakes.admits(address)) settle(BUSY)
-    else
-      void this.#handshakes
-        .wait(stream, address, this.#admissions.admit(asked, request))
-        .then((admission = BUSY) => settle(admission))
-  }
-
-  #refuse(stream: Duplex, refusal: HandshakeRefusal): void {
-    this.#refused++
-    refuseHandshake(stream, refusal)
-  }
-
-  #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, admits, meter, attach }: Admission): void {
-    const refusal = this.#closed === undefined ? admits() : BUSY
-    if (refusal !== undefined) {
-      this.#refuse(stream, refusal)
-      return
-    }
-    // ws answers with the first subprotocol of the request.
-    request.headers['sec-websocket-protocol'] = name
-    this.#webSockets.handleUpgrade(request, stream, head, (socket: WebSocket) => {
-      const below = request.socket
-      const closing = (): void => this.#withoutSession.add(below)
-      const link = new WebSocketLink(socket, stream, this.#writes, this.#room, meter(), closing)
-      this.#withoutSession.authenticated(below)
-      attach(link)
-      if (!link.isBound) closing()
-    })
   }
 }
 
@@ -243,15 +183,6 @@ export async function servePubSub(options: ServePubSubOptions): Promise<PubSubSe
 /** Pages of where clients find it may connect as well. */
 const originsOf = ({ host, publicUrl, allowedOrigins }: CheckedServeOptions): Origins =>
   new Origins(host, publicUrl === undefined ? allowedOrigins : [...allowedOrigins, publicUrl.replace(/^ws/, 'http')])
-
-/** What a promise settles with, or `undefined` when that takes longer. */
-async function within<T>(timeout: number, clock: Clock, promise: Promise<T>): Promise<T | undefined> {
-  let cancel = (): void => undefined
-  const late = new Promise<undefined>(resolve => {
-    cancel = clock.schedule(timeout, () => resolve(undefined))
-  })
-  return Promise.race([promise, late]).finally(cancel)
-}
 
 /** A glance at a running server; see {@link PubSubServer.stats}. */
 export interface HubStats {
