@@ -1,7 +1,7 @@
-import { parseCommand } from '../../src/core/protocol/parse-command.js'
+import { isWrite, parseCommand } from '../../src/core/protocol/parse-command.js'
 import { type RawClocks, refusal } from '../../src/server/engine/answer.js'
 import type { Answer, Change, Engine, Restoration } from '../../src/server/engine/engine.js'
-import { isWrite, type Restored } from '../../src/server/engine/entry.js'
+import type { Restored } from '../../src/server/engine/entry.js'
 
 /** A request as it comes. */
 export interface RawRequest extends RawClocks {

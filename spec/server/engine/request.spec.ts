@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { CommandError, parseCommand } from '../../../src/core/protocol/parse-command.js'
-import { type RawClocks, readClocks } from '../../../src/server/engine/answer.js'
+import type { RawClocks } from '../../../src/server/engine/answer.js'
+import { readClocks } from '../../../src/server/engine/version-clock.js'
 import { command } from '../../support/words.js'
 
 const NOW = 1_696_374_425_000

@@ -71,11 +71,12 @@ export function openCommitLoop() {
       replay: ({ commands }) => void outcomes.push(`applied ${commands.length}`),
       room: { maxKeys: 1, maxBytes: 2 },
       frees: each => each.type === 'write' && displayText(each.payload).startsWith('free'),
+      drift: () => 0,
       nextDeadline: undefined,
     },
     host: {
       changed: changes => void outcomes.push(`changed ${changes.length}`),
-      applied: () => undefined,
+      drifted: () => undefined,
       stored: () => undefined,
       faulted: error => void faults.push(error),
     },

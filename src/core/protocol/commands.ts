@@ -56,6 +56,9 @@ export type Command =
   | GlobnotifyCommand
   | ScanCommand
 
+/** Commands that may change a record. */
+export type WriteCommand = Extract<Command, { verb: 'SET' | 'DEL' | 'VDEL' }>
+
 const VERBS = {
   SET: utf8('SET'),
   GET: utf8('GET'),

@@ -2,7 +2,7 @@ import { Hlc } from '../hlc/hlc.js'
 import { decode, decodeStrings } from '../resp3/decode.js'
 import { displayText, sameBytes, toBinaryString, utf8 } from '../util/bytes.js'
 import { HlcError, PayloadError } from '../util/errors.js'
-import type { Command, SetCommand } from './commands.js'
+import type { Command, SetCommand, WriteCommand } from './commands.js'
 import { type Glob, globOf } from './glob.js'
 import type { KnownServiceErrorCode } from './service-errors.js'
 
@@ -25,6 +25,10 @@ export function compileGlob(glob: Uint8Array): Glob {
   if (glob.length > LONGEST_GLOB) throw new CommandError('syntax-error')
   return globOf(glob)
 }
+
+/** Whether a command may change a record. */
+export const isWrite = (command: Command): command is WriteCommand =>
+  command.verb === 'SET' || command.verb === 'DEL' || command.verb === 'VDEL'
 
 /** Reads a request. Raises {@link CommandError} with the code the store answers a malformed one with. */
 export function parseCommand(payload: Uint8Array): Command {

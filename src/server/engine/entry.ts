@@ -1,11 +1,8 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
-import type { Command } from '../../core/protocol/commands.js'
-import { CommandError, parseCommand } from '../../core/protocol/parse-command.js'
+import type { Command, WriteCommand } from '../../core/protocol/commands.js'
+import { CommandError, isWrite, parseCommand } from '../../core/protocol/parse-command.js'
 import type { RawClocks } from './answer.js'
 import type { StoredRecord } from './apply.js'
-
-/** Commands that may change a record: those that go through the log. */
-export type WriteCommand = Extract<Command, { verb: 'SET' | 'DEL' | 'VDEL' }>
 
 /** Who asked for something, so that a repeated request is known for what it is. */
 export interface Origin {
@@ -91,7 +88,3 @@ export function commandOf(payload: Uint8Array): Command | undefined {
     throw error
   }
 }
-
-/** Whether a command may change a record. */
-export const isWrite = (command: Command): command is WriteCommand =>
-  command.verb === 'SET' || command.verb === 'DEL' || command.verb === 'VDEL'

@@ -1,12 +1,12 @@
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { sameBytes, toBinaryString } from '../../core/util/bytes.js'
-import { type Answer, type Applied, type Change, NONE, type Restoration, readClocks, refusal } from './answer.js'
+import { type Answer, type Applied, type Change, NONE, type Restoration, refusal } from './answer.js'
 import { AnsweredWrites } from './answered.js'
 import { apply, type Outcome } from './apply.js'
 import type { Entry, Load, Write } from './entry.js'
 import { checkRoom, Records, type Slot, type State, type StateRecord, type StateTaker } from './records.js'
 import { deleteAll, restore } from './restore.js'
-import { VersionClock } from './version-clock.js'
+import { readClocks, VersionClock } from './version-clock.js'
 
 /** What a write takes in a log besides its payload, bytes. */
 const ENTRY_OVERHEAD = 256

@@ -2,11 +2,11 @@ import { type Hlc, MAXIMUM_DRIFT } from '../../core/hlc/hlc.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { StringMap } from '../../core/util/string-map.js'
-import { type Change, LARGEST_COUNTER, type Restoration } from './answer.js'
+import type { Change, Restoration } from './answer.js'
 import { newer } from './apply.js'
 import type { Entry, Load, Restored } from './entry.js'
 import { costOf, type Records } from './records.js'
-import type { VersionClock } from './version-clock.js'
+import { LARGEST_COUNTER, type VersionClock } from './version-clock.js'
 
 /** A record to be stored, by its key as a binary string. */
 type Step = readonly [id: string, item: Restored]

@@ -28,8 +28,8 @@ export interface Job {
 export interface CommitLoopHost {
   /** Keys changed that no job here asked for: their time was over, or clients of other nodes changed them. */
   changed(changes: readonly Change[]): void
-  /** An entry of this time (ms) was applied. */
-  applied(time: number): void
+  /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
+  drifted(drift: number): void
   /** The log takes entries no more, or takes them again. */
   stored(failure: LogFailure | undefined): void
   /** An error of ours in a job that had to wait; all others are done nevertheless. */
@@ -39,7 +39,7 @@ export interface CommitLoopHost {
 /** What the loop works with. */
 export interface CommitLoopParts {
   readonly log: Log
-  readonly engine: Pick<Engine<never>, 'apply' | 'replay' | 'room' | 'frees' | 'nextDeadline'>
+  readonly engine: Pick<Engine<never>, 'apply' | 'replay' | 'room' | 'frees' | 'drift' | 'nextDeadline'>
   readonly clock: Clock
   /** Runs a task when what the event loop has read is worked off; default {@link afterIo}. */
   readonly afterIo?: ((task: () => void) => void) | undefined
@@ -80,6 +80,7 @@ export class CommitLoop implements LogListener {
   /** Of all jobs that wait. */
   #bytes = 0
   #isFlushDue = false
+  #isAdrift = false
   /** What is gathered is held back until so many commands have come that no more are to be expected, or its time is over. */
   #delay: { readonly enough: number; readonly cancel: () => void } | undefined
   #problem: LogFailure['problem'] | undefined
@@ -129,10 +130,7 @@ export class CommitLoop implements LogListener {
     this.#endDelay()
   }
 
-  /**
-   * A read is done at once, unless something of its owner waits. One that is to be confirmed gets an entry of its own, or
-   * goes with the next one that there is anyhow.
-   */
+  /** A read is done at once, unless something of its owner waits; one that is to be confirmed waits for the next entry. */
   #read(job: Job): void {
     const last = this.#bytes === 0 ? undefined : this.#lastOf.get(job.owner)
     if (job.isConfirmed) this.#add(job)
@@ -259,7 +257,9 @@ export class CommitLoop implements LogListener {
   }
 
   #settled(time: number): void {
-    this.#host.applied(time)
+    const drift = this.#engine.drift(time)
+    if (drift > 0 !== this.#isAdrift) this.#host.drifted(drift)
+    this.#isAdrift = drift > 0
     this.report(undefined)
   }
 

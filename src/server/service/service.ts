@@ -1,10 +1,10 @@
 import type { Incoming, PropertiesByName } from '../../core/mqtt5/packets.js'
-import { CommandError, parseCommand } from '../../core/protocol/parse-command.js'
+import { CommandError, isWrite, parseCommand } from '../../core/protocol/parse-command.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { type Dialect, encodeReply, type Reply } from '../../core/protocol/replies.js'
 import { type Answer, type Change, type Query, refusal } from '../engine/answer.js'
 import type { Engine } from '../engine/engine.js'
-import { isWrite, type Owner, type Write } from '../engine/entry.js'
+import type { Owner, Write } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
 
 /** A PUBLISH to the invoke topic. */
@@ -56,10 +56,10 @@ const NOTHING = new Uint8Array(0)
 export class StateStoreService<C extends { readonly clientId: string }> {
   readonly #engine: Engine<C>
   readonly #dialect: Dialect
-  readonly #isVolatile: VolatileRule
+  readonly #isVolatile: VolatileRule | undefined
   readonly #ownerOf: (connection: C) => Owner | undefined
 
-  constructor({ engine, dialect, isVolatile = () => false, ownerOf = () => undefined }: ServiceParts<C>) {
+  constructor({ engine, dialect, isVolatile, ownerOf = () => undefined }: ServiceParts<C>) {
     this.#engine = engine
     this.#dialect = dialect
     this.#isVolatile = isVolatile
@@ -78,7 +78,7 @@ export class StateStoreService<C extends { readonly clientId: string }> {
       if (!isWrite(command)) return { type: 'read', command, timestamp, fencingToken }
       if (!this.#engine.allows(connection, command)) throw new CommandError('not-authorized')
       const origin = correlationData && { clientId: connection.clientId, correlationData, dup, messageExpiry }
-      const volatile = command.verb === 'SET' && this.#isVolatile(command.key, userProperties) ? true : undefined
+      const volatile = command.verb === 'SET' && this.#isVolatile?.(command.key, userProperties) ? true : undefined
       const owner = this.#ownerOf(connection)
       return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile, owner }
     } catch (error) {

@@ -1,16 +1,18 @@
 import type { Subject } from 'rxjs'
 import type { Content, Incoming, Publish } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
-import { CONTENT_TYPE } from '../../core/protocol/properties.js'
+import { encodeNotification } from '../../core/protocol/notifications.js'
+import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
 import type { Dialect, Reply } from '../../core/protocol/replies.js'
+import { notificationPrefix } from '../../core/protocol/topics.js'
+import { toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { Applied, Change, Engine, Restoration } from '../engine/engine.js'
 import type { Owner, Restored, Write } from '../engine/entry.js'
 import type { Log, LogFailure } from '../log/log.js'
 import { CommitLoop, type CommitLoopHost, type Job } from './commit-loop.js'
-import { Notifier } from './notifier.js'
 import { type InvokeResponse, type ParsedRequest, StateStoreService, type VolatileRule } from './service.js'
-import { isResponseTopic, type TopicRights, TopicRules } from './topic-rules.js'
+import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './topic-rules.js'
 
 /** What happened to a request, for those who operate the store. */
 export interface RequestReport {
@@ -86,7 +88,6 @@ export class StateStoreServer implements CommitLoopHost {
   /** Whether all reads have to see what was committed at other nodes; `undefined` without any. */
   readonly #reads: 'linearizable' | 'local' | undefined
   readonly #requestHost: RequestHost
-  #isAdrift = false
 
   constructor(options: StateStoreServerOptions) {
     const { engine, log, clock, afterIo, reluctance } = options
@@ -162,10 +163,7 @@ export class StateStoreServer implements CommitLoopHost {
     }
   }
 
-  applied(time: number): void {
-    const drift = this.#engine.drift(time)
-    if (drift > 0 === this.#isAdrift) return
-    this.#isAdrift = drift > 0
+  drifted(drift: number): void {
     this.#options.drifted(drift)
   }
 
@@ -247,6 +245,8 @@ interface RequestHost {
 /** A request of a connection. */
 class RequestJob implements Job {
   readonly owner: Client
+  readonly bytes: number
+  readonly command: Write | undefined
   readonly isConfirmed: boolean
   readonly #message: Incoming
   readonly #request: ParsedRequest
@@ -254,18 +254,12 @@ class RequestJob implements Job {
 
   constructor(owner: Client, message: Incoming, request: ParsedRequest, isConfirmed: boolean, host: RequestHost) {
     this.owner = owner
+    this.bytes = message.payload.length + OVERHEAD
+    this.command = request.type === 'write' ? request : undefined
     this.isConfirmed = isConfirmed
     this.#message = message
     this.#request = request
     this.#host = host
-  }
-
-  get bytes(): number {
-    return this.#message.payload.length + OVERHEAD
-  }
-
-  get command(): Write | undefined {
-    return this.#request.type === 'write' ? this.#request : undefined
   }
 
   read(): void {
@@ -285,5 +279,54 @@ class RequestJob implements Job {
 
   #respond(response: InvokeResponse): void {
     this.#host.respond(this.owner, this.#message, response)
+  }
+}
+
+const COMMON = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
+
+/** Tells watchers what changed. */
+export class Notifier {
+  readonly #dialect: Dialect
+  readonly #onlySubscribed: boolean
+  readonly #prefixes = new WeakMap<Client, string>()
+
+  /** @param onlySubscribed - tells only those who subscribed to the topic, too */
+  constructor(dialect: Dialect, onlySubscribed: boolean) {
+    this.#dialect = dialect
+    this.#onlySubscribed = onlySubscribed
+  }
+
+  /** Returns how many were told. */
+  notify(change: Change, watchers: Iterable<Client>): number {
+    let told = 0
+    let content: Content | undefined
+    let key: string | undefined
+    for (const watcher of watchers) {
+      key ??= toHex(change.key)
+      const topic = this.#prefixOf(watcher) + key
+      // A long key has a topic that MQTT cannot carry.
+      if (!isTopicName(topic) || (this.#onlySubscribed && !watcher.subscribes(topic))) continue
+      content ??= this.#contentOf(change)
+      watcher.deliver(topic, content)
+      told++
+    }
+    return told
+  }
+
+  #prefixOf(watcher: Client): string {
+    const known = this.#prefixes.get(watcher)
+    if (known !== undefined) return known
+    const prefix = notificationPrefix(watcher.clientId)
+    this.#prefixes.set(watcher, prefix)
+    return prefix
+  }
+
+  #contentOf({ notification, version }: Change): Content {
+    return {
+      payload: encodeNotification(notification, this.#dialect),
+      contentType: CONTENT_TYPE,
+      userProperties: { [PROPERTY.timestamp]: String(version) },
+      commonProperties: COMMON,
+    }
   }
 }

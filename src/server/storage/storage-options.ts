@@ -87,12 +87,12 @@ export function defaultMaxBytes(): number {
   return Math.floor(Math.min(MOST, getHeapStatistics().heap_size_limit / 2, memory / 4))
 }
 
-/** Which keys are not to outlive the store. */
+/** Which keys are not to outlive the store; `undefined` for none. */
 export function volatileRule({
   persist,
   persistKeys,
-}: Pick<Required<StorageOptions>, 'persist' | 'persistKeys'>): VolatileRule {
-  if (persist === 'all') return () => false
+}: Pick<Required<StorageOptions>, 'persist' | 'persistKeys'>): VolatileRule | undefined {
+  if (persist === 'all') return undefined
   if (persist === 'none') return () => true
   const patterns = persistKeys.map(pattern => compileGlob(utf8(pattern)))
   return (key, userProperties) => !asksToPersist(userProperties) && !patterns.some(({ matches }) => matches(key))

@@ -25,7 +25,7 @@ describe.each([
       log,
       engine,
       clock: { ...systemClock, now: () => START },
-      host: { changed: () => undefined, applied: () => undefined, stored: () => undefined, faulted: troubled },
+      host: { changed: () => undefined, drifted: () => undefined, stored: () => undefined, faulted: troubled },
     })
     const set = async (owner: object, key: string): Promise<void> =>
       new Promise((resolve, reject) => {
