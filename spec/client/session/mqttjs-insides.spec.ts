@@ -7,7 +7,6 @@ import {
   isOutgoing,
   onStream,
   streamBuilderOf,
-  streamOf,
   subscribedAnew,
   tapStream,
 } from '../../../src/client/session/mqttjs-insides.js'
@@ -42,11 +41,11 @@ describe('what is known of the insides of mqtt.js', () => {
     const streams: unknown[] = []
     onStream(client, stream => streams.push(stream))
     await connected(client)
-    expect(streams).toEqual([streamOf(client)])
+    expect(streams).toEqual([client.stream])
     await closed(client)
     await connected(client)
     expect(streams).toHaveLength(2)
-    expect(streams[1]).toBe(streamOf(client))
+    expect(streams[1]).toBe(client.stream)
   })
 
   it('a stream gets what the broker says by `push`, and its reader what is passed on', async () => {

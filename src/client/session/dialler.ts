@@ -2,7 +2,7 @@ import { type BackoffOptions, backoff, chanceOf } from '../../core/util/backoff.
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../../core/util/errors.js'
 import type { Loss } from './loss.js'
-import { changeOptions, streamOf } from './mqttjs-insides.js'
+import { changeOptions } from './mqttjs-insides.js'
 import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
 import { isElsewhere, isFatalReason, TAKEN_OVER } from './reasons.js'
 import { Renewal } from './renewal.js'
@@ -85,7 +85,7 @@ export class Dialler {
     this.#clock = clock
     this.#events = events
     const { credentials } = reconnecting
-    this.#renewal = credentials && new Renewal(credentials, clock, packet => streamOf(route.client).write(packet))
+    this.#renewal = credentials && new Renewal(credentials, clock, packet => route.client.stream.write(packet))
   }
 
   /** Whether there was an attempt; mqtt.js cannot end what was never begun. */

@@ -51,6 +51,11 @@ export interface MqttJsClient {
     readonly protocolVersion?: number | undefined
   }
   readonly serverProperties?: MqttJsServer | undefined
+  /**
+   * Where packets of our own are written, between those of mqtt.js, which writes each in one piece.
+   *
+   * Missing in public: publishing with QoS 1 what is not to be sent again after a reconnect.
+   */
   readonly stream: MqttJsStream
   readonly messageIdProvider: { allocate(): number | null; deallocate(id: number): void }
   /** What has no acknowledgement yet, by packet id. */

@@ -94,10 +94,3 @@ export const subscribedAnew = (
  * Missing in public: packet ids that are in use. Its provider hands them out again after 65,535 others.
  */
 export const isOutgoing = ({ outgoing }: MqttJsClient, packetId: number): boolean => outgoing[packetId] !== undefined
-
-/**
- * Where packets of our own are written, between those of mqtt.js, which writes each in one piece.
- *
- * Missing in public: publishing with QoS 1 what is not to be sent again after a reconnect.
- */
-export const streamOf = ({ stream }: MqttJsClient): MqttJsClient['stream'] => stream

@@ -5,21 +5,16 @@ import { ConnectionRefusedError, PayloadError, type StateStoreError } from '../.
 import { Dialler, type Reconnecting } from './dialler.js'
 import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
 import { Ending } from './loss.js'
-import {
-  listenTo,
-  type MqttJsClient,
-  type MqttJsServer,
-  type MqttJsStream,
-  numericCode,
-  toMessage,
-} from './mqttjs-client.js'
-import { streamOf } from './mqttjs-insides.js'
+import { listenTo, type MqttJsClient, type MqttJsServer, numericCode, toMessage } from './mqttjs-client.js'
+import { subscribedAnew } from './mqttjs-insides.js'
 import { MOST_OWN_IDS, OwnPacketIds, Publisher, SharedPacketIds } from './publisher.js'
 import { farewellWords, isFatalReason } from './reasons.js'
 import type { Route } from './route.js'
 import type { ConnectionInfo, Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
-import { Subscriber } from './subscriber.js'
 import { checkAlive, onWake } from './wake.js'
+
+/** How long the answer to SUBSCRIBE may take before the connection is given up, ms. */
+const SUBACK_TIMEOUT = 10_000
 
 /** How long a polite end may take before the connection is cut, ms. */
 const CLOSE_TIMEOUT = 1_000
@@ -57,7 +52,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   readonly #dialler: Dialler | undefined
   readonly #clock: Clock
   readonly #publisher: Publisher
-  readonly #subscriber: Subscriber
+  /** What was subscribed. */
+  readonly #filters = new Set<string>()
+  readonly #asPublished: boolean
   /** Reads our messages itself; what comes over somebody else's connection may be theirs. */
   readonly #inbox: Inbox | undefined
   #listener: SessionListener | undefined
@@ -69,7 +66,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   constructor(client: MqttJsClient, own: Own | undefined, clock: Clock) {
     this.#client = client
     this.#publisher = new Publisher(client, own ? new OwnPacketIds() : new SharedPacketIds(client))
-    this.#subscriber = new Subscriber(client, clock, own?.asPublished ?? false)
+    this.#asPublished = own?.asPublished ?? false
     this.#inbox = own && this.#inboxOf(own)
     this.#dialler =
       own &&
@@ -88,7 +85,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   get received(): number | undefined {
     if (this.#inbox) return this.#inbox.received
-    const stream = streamOf(this.#client)
+    const { stream } = this.#client
     return 'bytesRead' in stream && typeof stream.bytesRead === 'number' ? stream.bytesRead : undefined
   }
 
@@ -142,16 +139,27 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     subscriptionId: number | undefined,
     done: (reasonCodes: readonly number[]) => void,
   ): void {
-    const late = (stream: MqttJsStream): void => {
+    for (const filter of filters) this.#filters.add(filter)
+    const { stream } = this.#client
+    const cancel = this.#clock.schedule(SUBACK_TIMEOUT, () => {
       this.#ending.because(new Error('no answer to SUBSCRIBE'), undefined)
       // Somebody else's connection is theirs to end.
       if (!this.shared) stream.destroy()
-    }
-    this.#subscriber.subscribe(filters, subscriptionId, { done, late })
+    })
+    stream.once('close', cancel)
+    const options = subscriptionId === undefined ? {} : { properties: { subscriptionIdentifier: subscriptionId } }
+    this.#client.subscribe(subscribedAnew(filters, this.#asPublished), options, (_error, _granted, packet) => {
+      cancel()
+      stream.off('close', cancel)
+      if (packet !== undefined) done(packet.granted.map(Number))
+    })
   }
 
-  unsubscribe(filters: readonly string[], done: () => void): void {
-    this.#subscriber.unsubscribe(filters, done)
+  unsubscribe(filters: Iterable<string>, done: () => void): void {
+    if (!this.#client.connected) return
+    this.#client.unsubscribe(Array.from(filters), {}, error => {
+      if (!error) done()
+    })
   }
 
   doubt(): void {
@@ -164,7 +172,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#dialler?.cancel()
     this.#publisher.flush()
     if (this.shared) {
-      this.#subscriber.unsubscribe()
+      this.unsubscribe(this.#filters, () => undefined)
       this.#ended(undefined)
       return
     }
@@ -176,7 +184,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       return
     }
     // mqtt.js waits for every answer that is due before it says `end`, and some may never come.
-    const giveUp = this.#clock.schedule(CLOSE_TIMEOUT, () => streamOf(client).destroy())
+    const giveUp = this.#clock.schedule(CLOSE_TIMEOUT, () => client.stream.destroy())
     client.once('close', () => {
       giveUp()
       this.#ended(undefined)
@@ -203,7 +211,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   #connected(sessionPresent: boolean, properties: MqttJsServer | undefined): void {
-    const stream = streamOf(this.#client)
+    const { stream } = this.#client
     // What came together with CONNACK was reason enough to end it, and is told when it has ended.
     if ('destroyed' in stream && stream.destroyed) return
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
@@ -226,7 +234,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   #break(error: Error, reasonCode?: number): void {
     this.#ending.because(error, reasonCode)
     // Somebody else's connection is theirs to end.
-    if (!this.shared) streamOf(this.#client).destroy()
+    if (!this.shared) this.#client.stream.destroy()
     else if (this.#connection !== 'broken') this.#lost()
     this.#connection = 'broken'
   }

@@ -5,7 +5,7 @@ import { envelopeOf, PublishEncoder, type Room } from '../../core/mqtt5/publish-
 import { afterIo } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttJsClient, MqttJsStream } from './mqttjs-client.js'
-import { isOutgoing, streamOf } from './mqttjs-insides.js'
+import { isOutgoing } from './mqttjs-insides.js'
 import { reasonWords } from './reasons.js'
 import type { Done } from './session.js'
 
@@ -42,7 +42,7 @@ export class Publisher {
       return
     }
     this.#unacknowledged[id] = done
-    const stream = streamOf(this.#client)
+    const { stream } = this.#client
     const envelope = retain ? { ...envelopeOf(id), retain } : envelopeOf(id)
     this.#outbox.hold(stream)
     this.#encoder.encodeTo(message.topic, message, envelope, this.#outbox)
@@ -51,7 +51,7 @@ export class Publisher {
   /** To be called with every packet that mqtt.js read, before it deals with it. */
   received(packet: Packet): void {
     // The PUBACKs of what arrives together leave together.
-    if (packet.cmd === 'publish') this.#outbox.hold(streamOf(this.#client))
+    if (packet.cmd === 'publish') this.#outbox.hold(this.#client.stream)
     else if (packet.cmd === 'puback') this.acknowledged(packet.messageId ?? 0, packet.reasonCode ?? 0)
   }
 
@@ -68,7 +68,7 @@ export class Publisher {
 
   /** Says that a PUBLISH with QoS 1 has come. */
   acknowledge(packetId: number): void {
-    this.#outbox.add(streamOf(this.#client), pubackOf(packetId))
+    this.#outbox.add(this.#client.stream, pubackOf(packetId))
   }
 
   /** Lets everything leave now. */
