@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
-const FOLDERS = ['.', 'docs', 'docs/decisions', 'bench']
+const FOLDERS = ['.', 'docs', 'docs/decisions', 'docs/internals', 'bench']
 
 const documents = FOLDERS.flatMap(folder =>
   readdirSync(join(ROOT, folder))

@@ -194,7 +194,7 @@ const CONNECT: readonly Row[] = [
   ['a user name that is no UTF-8', '1.5.4-1', connect({ flags: 0x82, rest: text([0xff]) }), ...MALFORMED],
 ]
 
-describe('A CONNECT is refused and the connection ended (MQTT 5.0)', () => {
+describe('A CONNECT is refused and the connection ended (MQTT 5.0) [3.1.4-1, 3.1.4-6, 4.13.2-1]', () => {
   afterEach(() => expectWell(broker))
 
   it.each(cases(CONNECT))('%s [%s]', async (_, __, { bytes, answers }) => {

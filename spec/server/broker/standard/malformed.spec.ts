@@ -299,7 +299,7 @@ describe.each([
   ['SUBSCRIBE', SUBSCRIBE],
   ['UNSUBSCRIBE', UNSUBSCRIBE],
   ['A last packet', LAST],
-] as const)('%s that is wrong ends its connection with the reason (MQTT 5.0)', (_, rows) => {
+] as const)('%s that is wrong ends its connection with the reason (MQTT 5.0) [4.13.1-1]', (_, rows) => {
   afterEach(() => expectWell(broker))
 
   it.each(cases(rows))('%s [%s]', async (_, __, { bytes, answers }) => {

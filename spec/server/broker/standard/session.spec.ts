@@ -65,7 +65,7 @@ describe('A session', () => {
     expect(sessionPresent).toBe(true)
   })
 
-  it('ends with a clean start [3.1.2-4]', async () => {
+  it('ends with a clean start [3.1.2-4, 3.2.2-2]', async () => {
     const id = await away()
     const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, { ...kept, clean: true })
     await peer.publish(`${id}/t`, 'gone', { qos: 1 })
@@ -77,7 +77,7 @@ describe('A session', () => {
     expect((await TestClient.greet(broker.url, id, kept))[1].sessionPresent).toBe(false)
   })
 
-  it('ends when its interval has passed, not before [3.1.2.11.2]', async () => {
+  it('ends when its interval has passed, not before [3.1.2.11.2, 4.1.0-2]', async () => {
     const brief = { clean: false, properties: { sessionExpiryInterval: 3 } }
     const [early, late] = [await away(brief), await away(brief)]
     await broker.elapse(1)
@@ -103,7 +103,7 @@ describe('A session', () => {
     expect((await TestClient.greet(broker.url, id, old))[1].sessionPresent).toBe(true)
   })
 
-  it('collects what comes at QoS 1 and 2 while its client is away, in order [4.5, 4.6]', async () => {
+  it('collects what comes at QoS 1 and 2 while its client is away, in order [3.1.2-23, 4.5.0-1, 4.6.0-6]', async () => {
     const id = await away()
     const writer = await TestClient.connect(broker.url, broker.name('writer'))
     for (const n of [1, 2, 3, 4]) await writer.publish(`${id}/t`, `${n}`, { qos: 1 })
@@ -119,7 +119,7 @@ describe('A session', () => {
     ])
   })
 
-  it('gives to who takes over what was not acknowledged, as a duplicate and under the same id [4.4-1, 3.1.4-3]', async () => {
+  it('gives to who takes over what was not acknowledged, as a duplicate and under the same id [4.4.0-1, 3.3.1-1, 3.1.4-3]', async () => {
     const id = broker.name('moves')
     const first = await TestClient.connect(broker.url, id, kept)
     await first.subscribe(`${id}/#`)
@@ -134,7 +134,7 @@ describe('A session', () => {
     )
   })
 
-  it('takes up QoS 2 to its client where it stood: after PUBREC with PUBREL [4.3.3-8, 4.4-1]', async () => {
+  it('takes up QoS 2 to its client where it stood: after PUBREC with PUBREL [4.3.3-8, 4.4.0-1]', async () => {
     const id = broker.name('half')
     const first = await TestClient.connect(broker.url, id, kept)
     await first.subscribe(`${id}/#`)

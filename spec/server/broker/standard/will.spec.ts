@@ -51,7 +51,7 @@ describe('A will', () => {
     expect(properties).not.toHaveProperty('willDelayInterval')
   })
 
-  it('is not published after DISCONNECT 0x00 [3.1.2-10]', async () => {
+  it('is not published after DISCONNECT 0x00 [3.1.2-10, 3.14.4-3]', async () => {
     const { owner, reader } = await scene()
     await owner.disconnect()
     await broker.elapse(1)
