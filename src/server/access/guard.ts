@@ -36,6 +36,17 @@ export interface GuardOptions {
   readonly failed: (error: unknown, clientId: string) => void
 }
 
+/** A login that was turned away. */
+interface TurnedAway {
+  readonly refused: LoginRefusal
+  /** What the client is told. */
+  readonly words: string
+  /** As whom it came; by default the user name it gave. */
+  readonly username?: string | undefined
+  /** What the audit log says; by default the same words. */
+  readonly recorded?: string
+}
+
 const LONGEST_TARGET = 256
 const UNAVAILABLE = 'clients cannot be authenticated at the moment'
 const NOTHING: Glob = { words: 1, matches: () => false }
@@ -85,7 +96,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     if (logins === undefined || (this.#options.allowAnonymous && showsNothing(request)))
       return this.#admit(client, request, { principal: ANYBODY })
     const objection = logins.objection(request)
-    if (objection) return this.#turnAway(request, objection.refused, objection.reason)
+    if (objection) return this.#turnAway(request, { refused: objection.refused, words: objection.reason })
     return this.#ask(logins, client, request)
   }
 
@@ -134,7 +145,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     const outcome = await logins.ask(request)
     if ('thrown' in outcome) return this.#broken(request, outcome.thrown)
     if ('challenge' in outcome) return { type: 'continue', data: outcome.challenge, state: outcome.state }
-    if ('refused' in outcome) return this.#turnAway(request, outcome.refused, outcome.reason)
+    if ('refused' in outcome) return this.#turnAway(request, { refused: outcome.refused, words: outcome.reason })
     const verdict = this.#admit(client, request, outcome)
     if (verdict.type === 'accepted') logins.succeeded(request, outcome.principal)
     return verdict
@@ -143,7 +154,11 @@ export class Guard implements KeyRights<Client>, TopicRights {
   /** What went wrong is for the operator alone: there may be addresses and passwords in it. */
   #broken(request: LoginRequest, error: unknown): Verdict {
     this.#options.failed(error, request.clientId)
-    return this.#turnAway(request, 'unavailable', UNAVAILABLE, undefined, `${UNAVAILABLE}: ${kindOf(error)}`)
+    return this.#turnAway(request, {
+      refused: 'unavailable',
+      words: UNAVAILABLE,
+      recorded: `${UNAVAILABLE}: ${kindOf(error)}`,
+    })
   }
 
   #admit(
@@ -154,11 +169,15 @@ export class Guard implements KeyRights<Client>, TopicRights {
     const tenant = new Tenant(principal, client.clientId, () => this.#policy)
     if (this.judges && !tenant.welcome) {
       const words = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
-      return this.#turnAway(request, 'not-authorized', words, principal.username)
+      return this.#turnAway(request, { refused: 'not-authorized', words, username: principal.username })
     }
     const before = client.open ? this.#tenants.get(client) : undefined
     if (before !== undefined && before.id !== tenant.id)
-      return this.#turnAway(request, 'not-authorized', 'these are the credentials of somebody else', principal.username)
+      return this.#turnAway(request, {
+        refused: 'not-authorized',
+        words: 'these are the credentials of somebody else',
+        username: principal.username,
+      })
     this.#tenants.set(client, tenant)
     this.#entering.set(client, { event: 'login', ...whoOf(request), username: principal.username })
     // By AUTH of one who is in.
@@ -174,10 +193,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
 
   #turnAway(
     request: LoginRequest,
-    refused: LoginRefusal,
-    words: string,
-    username = request.username,
-    recorded = words,
+    { refused, words, username = request.username, recorded = words }: TurnedAway,
   ): Verdict {
     this.#refusedLogins++
     this.#tell({ event: 'login', outcome: 'refused', ...whoOf(request), username, reason: recorded })

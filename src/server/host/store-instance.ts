@@ -35,7 +35,7 @@ export class StoreInstance {
   readonly #handler: StoreBrokerHandler
   readonly #log: Log
 
-  private constructor(engine: OpenedStorage['engine'], handler: StoreBrokerHandler, broker: Broker, log: Log) {
+  private constructor({ engine, log }: OpenedStorage, handler: StoreBrokerHandler, broker: Broker) {
     this.startedAt = handler.now()
     this.broker = broker
     this.server = handler.server
@@ -78,7 +78,7 @@ export class StoreInstance {
     // Keys that were there before expire.
     server.resume()
     if (failure !== undefined) server.report(failure)
-    return new StoreInstance(engine, handler, broker, log)
+    return new StoreInstance(opened, handler, broker)
   }
 
   /** Why no client is let in, if so; those who are here are sent away when that begins. */

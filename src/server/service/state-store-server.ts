@@ -9,7 +9,7 @@ import { toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { Applied, Change, Engine, Restoration } from '../engine/engine.js'
 import type { Owner, Restored, Write } from '../engine/entry.js'
-import type { Log, LogFailure } from '../log/log.js'
+import type { Log, LogFailure, Sharing } from '../log/log.js'
 import { CommitLoop, type CommitLoopHost, type Job } from './commit-loop.js'
 import { type InvokeResponse, type ParsedRequest, StateStoreService, type VolatileRule } from './service.js'
 import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './topic-rules.js'
@@ -82,25 +82,21 @@ export class StateStoreServer implements CommitLoopHost {
   readonly rules: TopicRules
   readonly #options: StateStoreServerOptions
   readonly #engine: Engine<Client>
-  readonly #service: StateStoreService<Client>
   readonly #commits: CommitLoop
   readonly #notifier: Notifier
-  /** Whether all reads have to see what was committed at other nodes; `undefined` without any. */
-  readonly #reads: 'linearizable' | 'local' | undefined
   readonly #requestHost: RequestHost
 
   constructor(options: StateStoreServerOptions) {
     const { engine, log, clock, afterIo, reluctance } = options
     this.#options = options
     this.#engine = engine
-    this.#reads = log.sharing?.reads
-    this.#service = new StateStoreService(options)
     this.rules = new TopicRules(options.rights, (...what) => options.refused?.(...what))
     this.#notifier = new Notifier(options.dialect, options.notifications === 'subscribed')
     this.#commits = new CommitLoop({ log, engine, clock, afterIo, reluctance, host: this })
     this.#requestHost = {
-      service: this.#service,
+      service: new StateStoreService(options),
       clock,
+      reads: log.sharing?.reads,
       respond: (connection, message, response) => this.#respond(connection, message, response),
     }
   }
@@ -108,9 +104,7 @@ export class StateStoreServer implements CommitLoopHost {
   /** Takes a PUBLISH to the invoke topic that the rules let pass. Returns whether its answer may be waited for. */
   take(connection: Client, message: Incoming): boolean {
     if (message.responseTopic === undefined || message.correlationData === undefined) return false
-    const request = this.#service.parse(message, connection)
-    const isConfirmed = this.#isConfirmed(request)
-    return this.#commits.take(new RequestJob(connection, message, request, isConfirmed, this.#requestHost))
+    return this.#commits.take(new RequestJob(this.#requestHost, connection, message))
   }
 
   /** Forgets a connection and its registrations. */
@@ -175,16 +169,6 @@ export class StateStoreServer implements CommitLoopHost {
     this.#options.faulted(error)
   }
 
-  /**
-   * Whether a read has to see what was committed at other nodes. Who begins to watch may come from another one: what it was
-   * told there must not be undone here.
-   */
-  #isConfirmed(request: ParsedRequest): boolean {
-    if (this.#reads === undefined || request.type !== 'read') return false
-    const { verb } = request.command
-    return this.#reads === 'linearizable' || verb === 'KEYNOTIFY' || verb === 'GLOBNOTIFY'
-  }
-
   /** Sends a response, and tells watchers what changed. */
   #respond(connection: Client, message: Incoming, response: InvokeResponse): void {
     // A last will is published when its connection is gone: it may change keys, but cannot be notified.
@@ -239,7 +223,19 @@ const OVERHEAD = 200
 interface RequestHost {
   readonly service: StateStoreService<Client>
   readonly clock: Clock
+  /** What reads wait for when nodes share the log. */
+  readonly reads: Sharing['reads'] | undefined
   respond(connection: Client, message: Incoming, response: InvokeResponse): void
+}
+
+/**
+ * Whether a read has to see what was committed at other nodes. Who begins to watch may come from another one: what it was
+ * told there must not be undone here.
+ */
+function isConfirmed(request: ParsedRequest, reads: Sharing['reads'] | undefined): boolean {
+  if (reads === undefined || request.type !== 'read') return false
+  const { verb } = request.command
+  return reads === 'linearizable' || verb === 'KEYNOTIFY' || verb === 'GLOBNOTIFY'
 }
 
 /** A request of a connection. */
@@ -252,11 +248,12 @@ class RequestJob implements Job {
   readonly #request: ParsedRequest
   readonly #host: RequestHost
 
-  constructor(owner: Client, message: Incoming, request: ParsedRequest, isConfirmed: boolean, host: RequestHost) {
+  constructor(host: RequestHost, owner: Client, message: Incoming) {
+    const request = host.service.parse(message, owner)
     this.owner = owner
     this.bytes = message.payload.length + OVERHEAD
     this.command = request.type === 'write' ? request : undefined
-    this.isConfirmed = isConfirmed
+    this.isConfirmed = isConfirmed(request, host.reads)
     this.#message = message
     this.#request = request
     this.#host = host
