@@ -1,6 +1,17 @@
 import { checkFunction, checkHas, checkObject, checkOptionNames } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
+import {
+  checkValues,
+  count,
+  type OptionDefaults,
+  type OptionEntry,
+  type OptionKind,
+  port,
+  text,
+  toggle,
+  withDefaults,
+} from '../../core/util/options.js'
 import { isThisMachine } from '../../node/limits/network.js'
 import type { GivenServer } from '../../node/net/http.js'
 import { checkOrigins } from '../../node/net/origins.js'
@@ -80,23 +91,40 @@ export interface ServePubSubOptions {
   readonly clock?: Clock | undefined
 }
 
+const milliseconds = (expected: string, isFit: (value: number) => boolean): OptionKind<number> => ({
+  ...count,
+  expected,
+  is: (value): value is number => typeof value === 'number' && Number.isFinite(value) && isFit(value),
+})
+
+const matching = (sign: string, expected: string, pattern: RegExp): OptionKind<string> => ({
+  ...text(sign),
+  expected,
+  is: (value): value is string => typeof value === 'string' && pattern.test(value),
+})
+
+/** Those of {@link ServePubSubOptions} that are plain values: what they may be, and are without. */
+const PLAIN = {
+  host: { kind: matching('<address>', 'an address such as 127.0.0.1', /./), default: '127.0.0.1' },
+  port: { kind: port, default: 8080 },
+  path: { kind: matching('<path>', 'a path such as /client', /^(\/[\w.~-]+)+$/), default: '/client' },
+  retention: { kind: milliseconds('a number of ms, 0 or more', ms => ms >= 0), default: 60_000 },
+  idleTimeout: { kind: milliseconds('a positive number of ms', ms => ms > 0), default: 120_000 },
+  maxConnections: { kind: count, default: 10_000 },
+  maxConnectionsPerUser: { kind: count, default: 1_000 },
+  maxConnectionsPerAddress: { kind: count, default: 1_000 },
+  maxFrameRatePerUser: { kind: count, default: 10_000 },
+  maxByteRatePerUser: { kind: count, default: 4 * MIB },
+  maxWaitingBytes: { kind: count, default: 256 * MIB },
+  allowAnonymous: { kind: toggle },
+} satisfies Partial<Record<keyof ServePubSubOptions, OptionEntry<unknown>>>
+
 /** Options with nothing missing. */
-export interface CheckedServeOptions {
+export interface CheckedServeOptions extends OptionDefaults<typeof PLAIN> {
   readonly authenticate: Authenticate
   readonly allowAnonymous: boolean
   readonly allowedOrigins: readonly string[]
-  readonly host: string
-  readonly port: number
-  readonly path: string
   readonly hubs: readonly string[] | undefined
-  readonly retention: number
-  readonly idleTimeout: number
-  readonly maxConnections: number
-  readonly maxWaitingBytes: number
-  readonly maxConnectionsPerUser: number
-  readonly maxConnectionsPerAddress: number
-  readonly maxFrameRatePerUser: number
-  readonly maxByteRatePerUser: number
   readonly tls: TlsMaterial | undefined
   readonly server: GivenServer | undefined
   /** Without a slash at the end. */
@@ -108,59 +136,27 @@ export interface CheckedServeOptions {
 /** Fills in what is missing. Throws {@link ArgumentError} for what is wrong. */
 export function checkServeOptions(options: ServePubSubOptions): CheckedServeOptions {
   checkObject('options', options)
-  const { authenticate, host = '127.0.0.1', port = 8080, path = '/client', hubs, clock = systemClock } = options
-  const { retention = 60_000, idleTimeout = 120_000 } = options
-  const { tls, warn = warnProcess } = options
+  checkValues(PLAIN, options)
+  const plain = withDefaults(PLAIN, options)
+  const { authenticate, hubs, server, tls, allowedOrigins = [], clock = systemClock, warn = warnProcess } = options
   checkFunction('warn', warn)
   if (tls !== undefined) checkTls(tls)
   checkAuthenticate(authenticate)
-  check('host', host, 'an address such as 127.0.0.1', typeof host === 'string' && host !== '')
-  check('port', port, 'a port number from 0 to 65535', Number.isInteger(port) && port >= 0 && port <= 65_535)
-  check('path', path, 'a path such as /client', /^(\/[\w.~-]+)+$/.test(path))
-  check('retention', retention, 'a number of ms, 0 or more', Number.isFinite(retention) && retention >= 0)
-  check('idleTimeout', idleTimeout, 'a positive number of ms', Number.isFinite(idleTimeout) && idleTimeout > 0)
-  const { allowedOrigins = [], allowAnonymous = options.server !== undefined || isThisMachine(host) } = options
   checkOrigins(allowedOrigins)
-  check('allowAnonymous', allowAnonymous, 'true or false', typeof allowAnonymous === 'boolean')
+  const { allowAnonymous = server !== undefined || isThisMachine(plain.host) } = options
   if (authenticate === 'anonymous' && !allowAnonymous)
     throw new ArgumentError(
-      `Everybody who reaches ${host} could do everything: say who may, or \`allowAnonymous: true\``,
+      `Everybody who reaches ${plain.host} could do everything: say who may, or \`allowAnonymous: true\``,
     )
-  const quotas = quotasOf(options)
-  const { server } = options
   if (server !== undefined) checkHas('server', server, ['on', 'off', 'address', 'rawListeners'])
   check('hubs', hubs, 'an array of names', hubs === undefined || Array.isArray(hubs))
   for (const hub of hubs ?? []) checkHub(hub)
   checkHas('clock', clock, ['now', 'monotonic', 'schedule'])
   const publicUrl = publicUrlOf(options)
-  const checked = {
-    authenticate,
-    allowAnonymous,
-    allowedOrigins,
-    host,
-    port,
-    path,
-    hubs,
-    retention,
-    idleTimeout,
-    ...quotas,
-    tls,
-    server,
-    publicUrl,
-    warn,
-    clock,
-  }
+  const given = { authenticate, allowAnonymous, allowedOrigins, hubs, tls, server, publicUrl, warn, clock }
+  const checked = { ...plain, ...given }
   checkOptionNames('servePubSub', options, checked)
   return checked
-}
-
-function quotasOf(options: ServePubSubOptions) {
-  const { maxConnections = 10_000, maxConnectionsPerUser = 1_000, maxConnectionsPerAddress = 1_000 } = options
-  const { maxFrameRatePerUser = 10_000, maxByteRatePerUser = 4 * MIB, maxWaitingBytes = 256 * MIB } = options
-  const connections = { maxConnections, maxConnectionsPerUser, maxConnectionsPerAddress }
-  const quotas = { ...connections, maxFrameRatePerUser, maxByteRatePerUser, maxWaitingBytes }
-  for (const [name, value] of Object.entries(quotas)) check(name, value, 'a positive integer', isPositiveInteger(value))
-  return quotas
 }
 
 function publicUrlOf({ publicUrl }: ServePubSubOptions): string | undefined {
@@ -170,8 +166,6 @@ function publicUrlOf({ publicUrl }: ServePubSubOptions): string | undefined {
   check('publicUrl', publicUrl, 'an address such as wss://panel.example, without a path', fits)
   return `${url?.protocol}//${url?.host}`
 }
-
-const isPositiveInteger = (value: unknown): boolean => Number.isInteger(value) && Number(value) > 0
 
 function check(name: string, value: unknown, expected: string, holds: boolean): void {
   if (holds) return
