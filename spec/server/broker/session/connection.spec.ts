@@ -61,7 +61,7 @@ describe('A connection', () => {
     expect(client.ended).toBe(true)
   })
 
-  it('keeps reasons to itself for whoever does not want them, but for why it ends', () => {
+  it('keeps reasons to itself for whoever does not want them, but for why it ends [3.1.2-29]', () => {
     const { connect } = openCore({ refuse: () => ({ reason: 'no' }) })
     const properties = { requestProblemInformation: false }
     const [puback] = connect('ann', { properties }).publish('a', '1')

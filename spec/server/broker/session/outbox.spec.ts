@@ -140,7 +140,7 @@ describe('Outbox', () => {
     expect(wire.names).toEqual(['a', 'b', 'd'])
   })
 
-  it('gives to others what is shared and was not taken, but nothing that was sent with QoS 2', () => {
+  it('gives to others what is shared and was not taken, but nothing that was sent with QoS 2 [4.8.2-5]', () => {
     const { outbox } = setUp(2)
     const given: string[] = []
     const giveOn = ({ topic }: Delivery): void => void given.push(topic)

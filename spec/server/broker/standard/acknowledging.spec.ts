@@ -17,7 +17,7 @@ describe('An answer', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('to CONNECT that refuses says that there is no session, and is the last packet [3.2.2-6, 3.2.2-7, 3.2.2-8]', async () => {
+  it('to CONNECT that refuses says that there is no session, and is the last packet [3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
     const [client, connack] = await TestClient.greet(broker.url, broker.name('odd'), {
       ...kept,
       properties: { sessionExpiryInterval: 100, authenticationMethod: 'none-such' },

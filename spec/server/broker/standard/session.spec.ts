@@ -134,7 +134,7 @@ describe('A session', () => {
     )
   })
 
-  it('takes up QoS 2 to its client where it stood: after PUBREC with PUBREL [4.3.3-8, 4.4.0-1]', async () => {
+  it('takes up QoS 2 to its client where it stood: after PUBREC with PUBREL [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
     const id = broker.name('half')
     const first = await TestClient.connect(broker.url, id, kept)
     await first.subscribe(`${id}/#`)
@@ -187,7 +187,7 @@ describe('A session', () => {
 })
 
 describe('Keep alive', () => {
-  it('ends a connection that says nothing for one and a half times as long [3.1.2-22]', async () => {
+  it('ends a connection that says nothing for one and a half times as long [3.1.2-22, 3.2.2-22]', async () => {
     const peer = await TestClient.connect(broker.url, broker.name('silent'), { keepalive: 2 })
     await broker.elapse(2)
     await peer.settled()

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { TestClient } from '../../../support/test-client.js'
+import { brokerUnderTest } from './broker-under-test.js'
+
+const broker = brokerUnderTest()
+const peer = (options = {}): Promise<TestClient> => TestClient.connect(broker.url, broker.name('peer'), options)
+
+describe('CONNECT', () => {
+  it.each(['0', 'abcdefghijklmnopqrstuvw', 'XYZ0123456789ABCDEFGHIJ'])(
+    'may have any client id of 1 to 23 letters and digits: %s [3.1.3-5]',
+    async id => {
+      expect((await TestClient.greet(broker.url, id))[1].reasonCode).toBe(0)
+    },
+  )
+
+  it('without an authentication method is answered without one, and without AUTH [4.12.0-6]', async () => {
+    const client = TestClient.to(broker.url)
+    const clientId = broker.name('plain')
+    client.send({ cmd: 'connect', clientId, protocolId: 'MQTT', protocolVersion: 5, clean: true, keepalive: 0 })
+    const answer = await client.next()
+    expect(answer.cmd).toBe('connack')
+    expect(answer).not.toHaveProperty('properties.authenticationMethod')
+  })
+
+  it('with a will has its user properties published in their order [3.1.3-10]', async () => {
+    const [topic, reader] = [broker.name('will'), await peer()]
+    await reader.subscribe(topic)
+    const userProperties = { b: ['2', '1'], a: '3' }
+    const will = { topic, payload: Buffer.from('gone'), qos: 1, retain: false, properties: { userProperties } } as const
+    await (await peer({ will })).cut()
+    const came = (await reader.next('publish')).properties?.userProperties
+    expect(Object.entries({ ...came })).toEqual(Object.entries(userProperties))
+  })
+})
+
+describe('DISCONNECT of the broker', () => {
+  it('names no session expiry, is its last packet, and ends the connection [3.14.2-2, 3.14.4-1, 3.14.4-2]', async () => {
+    const [id, writer] = [broker.name('taken'), await peer()]
+    const first = await TestClient.connect(broker.url, id)
+    await first.subscribe(`${id}/t`)
+    await TestClient.connect(broker.url, id)
+    await writer.publish(`${id}/t`, 'late', { qos: 1 })
+    const last = await first.next()
+    expect(last).toMatchObject({ cmd: 'disconnect', reasonCode: 0x8e })
+    expect(last).not.toHaveProperty('properties.sessionExpiryInterval')
+    expect(await first.anything()).toBe('closed')
+  })
+})
+
+describe('UNSUBSCRIBE', () => {
+  it('lets what was sent at QoS 2 come to its end [3.10.4-3]', async () => {
+    const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
+    await reader.subscribe(topic)
+    await writer.publish(topic, 'x', { qos: 2 })
+    const { messageId = 0 } = await reader.next('publish')
+    await reader.unsubscribe(topic)
+    reader.send({ cmd: 'pubrec', messageId, reasonCode: 0 })
+    expect(await reader.next()).toMatchObject({ cmd: 'pubrel', messageId })
+  })
+})
+
+describe('A packet id that is done with', () => {
+  it.each([1, 2] as const)(
+    'may come with another message of QoS %i, whatever its DUP says [4.3.2-5, 4.3.3-12]',
+    async qos => {
+      const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
+      await reader.subscribe({ topic, qos: 0 })
+      await writer.publish(topic, 'one', { qos, messageId: 5 })
+      await writer.publish(topic, 'two', { qos, messageId: 5, dup: true })
+      expect(await reader.texts()).toEqual(['one', 'two'])
+    },
+  )
+})
+
+describe('A shared subscription', () => {
+  it('delivers at no more than its member was granted [4.8.2-3]', async () => {
+    const [writer, member, topic] = [await peer(), await peer(), broker.name('t')]
+    await member.subscribe({ topic: `$share/group/${topic}`, qos: 0 })
+    await writer.publish(topic, 'x', { qos: 2 })
+    expect((await member.takePublishes()).map(({ qos }) => qos)).toEqual([0])
+  })
+
+  it('gives what its member refused to no other [4.8.2-6]', async () => {
+    const [writer, one, other, topic] = [await peer(), await peer(), await peer(), broker.name('t')]
+    for (const member of [one, other]) await member.subscribe({ topic: `$share/group/${topic}`, qos: 1 })
+    await writer.publish(topic, 'x', { qos: 1 })
+    const [atOne, atOther] = [await one.takePublishes(), await other.takePublishes()]
+    expect(atOne.length + atOther.length).toBe(1)
+    const [taker, message] = atOne[0] ? [one, atOne[0]] : [other, atOther[0]]
+    taker.send({ cmd: 'puback', messageId: message?.messageId ?? 0, reasonCode: 0x80 })
+    await taker.end()
+    expect([await one.texts().catch(() => []), await other.texts().catch(() => [])].flat()).toEqual([])
+  })
+})
