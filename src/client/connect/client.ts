@@ -8,7 +8,7 @@ import {
   type StateStoreError,
 } from '../../core/util/errors.js'
 import type { Farewell, KeyHost } from '../keys/source.js'
-import { Warnings } from '../keys/source.js'
+import { warnOnce } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
 import { Store } from '../requests/commands.js'
 import { Invoker } from '../requests/invoker.js'
@@ -94,7 +94,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       registry: this.#registry,
       timeout,
       report,
-      warn: new Warnings().warn,
+      warn: warnOnce(),
       link$: this.status$,
       clock,
       clientId,

@@ -8,16 +8,12 @@ import type { WatchObserver } from '../watch/watch.js'
 import type { Entry, Freshness, RawEntry } from '../watch/watch-state.js'
 import type { Codec } from './codec.js'
 
-/** What a warning is about; each is given once for a client. */
-type WarningKind = 'glob' | 'lease'
-
-/** Tells developers once, on the console, of what is allowed and is hardly what they mean. */
-export class Warnings {
-  readonly #given = new Set<WarningKind>()
-
-  readonly warn = (kind: WarningKind, words: string): void => {
-    if (this.#given.has(kind)) return
-    this.#given.add(kind)
+/** Warns developers on the console of what is allowed and is hardly what they mean, once of each kind. */
+export function warnOnce(): KeyHost['warn'] {
+  const given = new Set<string>()
+  return (kind, words) => {
+    if (given.has(kind)) return
+    given.add(kind)
     console.warn(`rx-statestore: ${words}`)
   }
 }
@@ -30,7 +26,7 @@ export interface KeyHost {
   readonly timeout: number
   readonly report: (error: StateStoreError) => void
   /** Tells developers once of what they hardly mean. */
-  readonly warn: Warnings['warn']
+  readonly warn: (kind: 'glob' | 'lease', words: string) => void
   /** The state of the connection, at once and then with every change; completes when the client is closed. */
   readonly link$: Observable<{ readonly state: string }>
   /** Carried by every write that brings none of its own. */
