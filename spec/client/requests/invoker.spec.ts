@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { Invoker } from '../../../src/client/requests/invoker.js'
 import type { RpcRequest } from '../../../src/client/requests/request.js'
 import type { ConnectionInfo } from '../../../src/client/session/session.js'
+import { INVOKE_TOPIC } from '../../../src/core/protocol/topics.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 import {
   ClosedError,
@@ -11,7 +12,7 @@ import {
 } from '../../../src/core/util/errors.js'
 import { CONNECTION, FakeSession } from '../../support/fake-session.js'
 import { ManualClock } from '../../support/manual-clock.js'
-import { loggedRequest, openInvoker, TOPICS } from './open-invoker.js'
+import { loggedRequest, openInvoker, RESPONSE_TOPIC } from './open-invoker.js'
 
 const LOST = new ConnectionLostError()
 
@@ -53,7 +54,7 @@ describe('a request', () => {
     clock.advance(100)
     up()
     expect(session.at(0).request).toMatchObject({
-      topic: 'invoke',
+      topic: INVOKE_TOPIC,
       responseTopic: 'clients/me/response',
       contentType: 'application/octet-stream',
       messageExpiry: 2,
@@ -89,9 +90,9 @@ describe('a request', () => {
     send('a')
     const { request } = session.at(0)
     const foreign = request.correlationData.map(byte => byte ^ 1)
-    session.receive(TOPICS.response, utf8('x'), {}, foreign)
-    session.receive(TOPICS.response, utf8('x'), {}, request.correlationData.subarray(1))
-    session.receive(TOPICS.response, utf8('x'))
+    session.receive(RESPONSE_TOPIC, utf8('x'), {}, foreign)
+    session.receive(RESPONSE_TOPIC, utf8('x'), {}, request.correlationData.subarray(1))
+    session.receive(RESPONSE_TOPIC, utf8('x'))
     session.reply(session.at(0), utf8('one'))
     session.reply(session.at(0), utf8('one'))
     expect(log).toEqual(['a: one'])

@@ -4,17 +4,11 @@ import { utf8 } from '../../../src/core/util/bytes.js'
 import type { Clock } from '../../../src/core/util/clock.js'
 import type { FakeSession } from '../../support/fake-session.js'
 
-export const TOPICS = {
-  request: 'invoke',
-  response: 'clients/me/response',
-  contentType: 'application/octet-stream',
-  status: '__stat',
-  statusMessage: '__stMsg',
-}
+export const RESPONSE_TOPIC = 'clients/me/response'
 
 /** An invoker behind which only messages of the response topic arrive. */
 export function openInvoker(session: FakeSession, clock: Clock, limit = 100): Invoker {
-  const opened = new Invoker({ session, topics: TOPICS, clock, limit })
+  const opened = new Invoker({ session, responseTopic: RESPONSE_TOPIC, clock, limit })
   session.open({
     connected: () => undefined,
     disconnected: () => undefined,

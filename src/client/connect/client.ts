@@ -15,7 +15,7 @@ import { Invoker } from '../requests/invoker.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../session/session.js'
 import { Registry } from '../watch/registry.js'
 import { Life } from './life.js'
-import { Subscribing, topicsOf } from './subscribing.js'
+import { Subscribing } from './subscribing.js'
 
 /** What a client needs besides its session. Times in ms. */
 export interface ClientSettings {
@@ -76,7 +76,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#session = session
     this.#responseTopic = responseTopic(clientId)
     this.#notificationPrefix = notificationPrefix(clientId)
-    this.#invoker = new Invoker({ session, topics: topicsOf(clientId), clock, limit: queueLimit })
+    this.#invoker = new Invoker({ session, responseTopic: this.#responseTopic, clock, limit: queueLimit })
     const store = new Store(this.#invoker, clock, clientId)
     const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.#registry = new Registry({

@@ -1,9 +1,6 @@
-import { CONTENT_TYPE, PROPERTY } from '../../core/protocol/properties.js'
-import { INVOKE_TOPIC, responseTopic } from '../../core/protocol/topics.js'
 import { randomBytes } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { RequestRejectedError } from '../../core/util/errors.js'
-import type { RpcTopics } from '../requests/invoker.js'
 import { Granting, type Wanted, withoutWildcards } from '../session/granting.js'
 import type { ConnectionInfo, MqttSession } from '../session/session.js'
 import type { WatchedConnection } from '../watch/registry.js'
@@ -93,15 +90,6 @@ export class Subscribing {
     }
   }
 }
-
-/** Where requests of a client go, and where their answers come. */
-export const topicsOf = (clientId: string): RpcTopics => ({
-  request: INVOKE_TOPIC,
-  response: responseTopic(clientId),
-  contentType: CONTENT_TYPE,
-  status: PROPERTY.status,
-  statusMessage: PROPERTY.statusMessage,
-})
 
 /** MQTT 5.0, section 3.8.2.1.2: the largest subscription identifier. */
 const LARGEST_ID = 268_435_455

@@ -1,3 +1,5 @@
+import { CONTENT_TYPE, PROPERTY } from '../../core/protocol/properties.js'
+import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { randomBytes } from '../../core/util/bytes.js'
 import { afterInput, type Clock } from '../../core/util/clock.js'
 import { SlotMap } from '../../core/util/collections.js'
@@ -11,20 +13,11 @@ import { Timeouts } from '../../core/util/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../session/session.js'
 import { NoStoreError, type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
 
-/** Where requests go and answers come from. */
-export interface RpcTopics {
-  readonly request: string
-  readonly response: string
-  readonly contentType: string
-  /** User property with the RPC status of an answer, and the one with its explanation. */
-  readonly status: string
-  readonly statusMessage: string
-}
-
 /** What an {@link Invoker} needs. */
 interface InvokerOptions {
   readonly session: MqttSession
-  readonly topics: RpcTopics
+  /** Where answers come in. */
+  readonly responseTopic: string
   readonly clock: Clock
   /** Most requests held at a time; one more fails with {@link OverflowError}. */
   readonly limit: number
@@ -53,7 +46,7 @@ const MOST_OVERHEAD = 1024 * 1024
  */
 export class Invoker {
   readonly #session: MqttSession
-  readonly #topics: RpcTopics
+  readonly #responseTopic: string
   readonly #clock: Clock
   readonly #limit: number
   readonly #correlation = new Correlation()
@@ -71,9 +64,9 @@ export class Invoker {
   #cause: StateStoreError | undefined
   #closed: StateStoreError | undefined
 
-  constructor({ session, topics, clock, limit }: InvokerOptions) {
+  constructor({ session, responseTopic, clock, limit }: InvokerOptions) {
     this.#session = session
-    this.#topics = topics
+    this.#responseTopic = responseTopic
     this.#clock = clock
     this.#limit = limit
     this.#timeouts = new Timeouts(clock, pending => this.#late(pending))
@@ -153,12 +146,12 @@ export class Invoker {
     const pending = place === undefined ? undefined : this.#sent.get(place)
     if (pending?.id === undefined || !this.#correlation.isNumber(message.correlationData, pending.id)) return
     if (pending.epoch === this.#epoch) this.#answeredLater(pending.request.subject)
-    const status = message.userProperties[this.#topics.status] ?? OK
+    const status = message.userProperties[PROPERTY.status] ?? OK
     if (status === OK) {
       if (this.#forget(pending)) pending.request.succeeded(message)
       return
     }
-    const text = message.userProperties[this.#topics.statusMessage] ?? 'no explanation given'
+    const text = message.userProperties[PROPERTY.statusMessage] ?? 'no explanation given'
     const explanation = `The state store rejected the request (${text})`
     this.#fail(pending, new RequestRejectedError(Number(status), explanation, pending.request.key))
   }
@@ -261,12 +254,12 @@ export class Invoker {
   #messageOf({ request, expiry }: Pending, place: number, id: number): OutboundRequest {
     const left = expiry - this.#clock.monotonic()
     return {
-      topic: this.#topics.request,
+      topic: INVOKE_TOPIC,
       payload: request.payload,
-      responseTopic: this.#topics.response,
+      responseTopic: this.#responseTopic,
       correlationData: this.#correlation.encode(place, id),
       messageExpiry: Math.min(LONGEST_EXPIRY, Math.max(1, Math.ceil(left / 1000))),
-      contentType: this.#topics.contentType,
+      contentType: CONTENT_TYPE,
       userProperties: request.userProperties(),
       commonProperties: request.commonProperties,
     }
