@@ -90,11 +90,20 @@ function reported(file) {
   }
 }
 
-/** Prints the lines that only one of them has; returns how many. @param {string} name @param {string} before @param {string} now */
+/**
+ * Prints the lines that only one of them has, or has more often; returns how many. Their order is that of files.
+ *
+ * @param {string} name @param {string} before @param {string} now
+ */
 function compare(name, before, now) {
-  const [old, current] = [before.split('\n'), now.split('\n')]
-  const lost = old.filter(line => !current.includes(line)).map(line => `- ${line}`)
-  const come = current.filter(line => !old.includes(line)).map(line => `+ ${line}`)
-  for (const line of [...lost, ...come]) console.error(`${name}: ${line}`)
-  return before === now ? 0 : Math.max(1, lost.length + come.length)
+  const [lost, come] = [before.split('\n'), now.split('\n')]
+  for (const line of [...lost]) {
+    const at = come.indexOf(line)
+    if (at < 0) continue
+    come.splice(at, 1)
+    lost.splice(lost.indexOf(line), 1)
+  }
+  for (const line of lost) console.error(`${name}: - ${line}`)
+  for (const line of come) console.error(`${name}: + ${line}`)
+  return lost.length + come.length
 }
