@@ -27,6 +27,7 @@ export type { Addressed } from './connect/connect.js'
 export { type ClientOptions, type ConnectOptions, connect } from './connect/connect.js'
 export { boolean, bytes, type Codec, number, text } from './keys/codec.js'
 export { json } from './keys/json.js'
+export { jsonLines } from './keys/json-lines.js'
 export { type DeleteResult, Key, type SetResult } from './keys/key.js'
 export type {
   DefaultMode,

@@ -92,6 +92,7 @@ const DOCUMENTS: readonly Document[] = [
       /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\/setPoint' \]\n$/,
     ],
   },
+  { file: 'docs/deploying.md', outputs: [/^\[ 'cellar', 'roof' \]\n$/] },
   { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/, /^$/] },
   { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
   {
