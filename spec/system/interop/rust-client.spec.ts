@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -21,41 +21,62 @@ const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
 const CLIENT = join(ROOT, 'spec/system/interop/rust-client')
 const COMPILED = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'rx-statestore/rust-client')
-const PROGRAM = join(CLIENT, 'target/interop-rust')
+/** Versions of the client: the one that is out, and the next, which lists keys. */
+const RELEASED = { version: '1.3.0', manifest: 'Cargo.toml', program: 'interop-rust', checks: 15 }
+const NEXT = { version: '1.5.0-beta1', manifest: 'next/Cargo.toml', program: 'interop-rust-next', checks: 16 }
 const BUILD_TIME = 600_000
-const CHECKS = 15
 const WRITES = nightly(1_000, 200)
 
 /** A line with its version as we write it: the client writes zeros before numbers. */
 const unpadded = (line: string): string =>
   line.replace(/\S+$/, word => (line.startsWith('ok ') ? String(Hlc.parse(word)) : word))
 
-describe('the official Rust client', () => {
-  beforeAll(async () => {
-    // What it is made of takes two minutes of a core to compile, and is the same for every checkout.
-    await run('cargo', ['build', '--quiet', '--target-dir', COMPILED], { cwd: CLIENT })
-    mkdirSync(dirname(PROGRAM), { recursive: true })
-    // Another checkout may compile its own in the same place.
-    copyFileSync(join(COMPILED, 'debug/interop-rust'), PROGRAM)
-  }, BUILD_TIME)
+const pathOf = ({ program }: typeof RELEASED): string => join(CLIENT, 'target', program)
 
-  /** The lines of a run that say something else than that all is well, and how many there are in all. */
-  async function drive(url: string, ...flags: readonly string[]) {
-    const where = ['--host', flags.length > 0 ? 'localhost' : '127.0.0.1', '--port', new URL(url).port]
-    const { stdout } = await run(PROGRAM, [...where, ...flags])
-    const lines = stdout.trim().split('\n')
-    return { wrong: lines.filter(line => !line.startsWith('ok ')), count: lines.length }
+beforeAll(async () => {
+  mkdirSync(join(CLIENT, 'target'), { recursive: true })
+  // What they are made of takes two minutes of a core to compile, and is the same for every checkout, and nearly for both.
+  for (const client of [RELEASED, NEXT]) {
+    const { manifest, program } = client
+    await run('cargo', ['build', '--quiet', '--target-dir', COMPILED, '--manifest-path', manifest], { cwd: CLIENT })
+    // Another checkout may compile its own in the same place.
+    copyFileSync(join(COMPILED, 'debug', program), pathOf(client))
   }
+}, BUILD_TIME)
+
+/** The lines of a run that say something else than that all is well, and how many there are in all. */
+async function drive(client: typeof RELEASED, url: string, ...flags: readonly string[]) {
+  const where = ['--host', flags.length > 0 ? 'localhost' : '127.0.0.1', '--port', new URL(url).port]
+  const { stdout } = await run(pathOf(client), [...where, ...flags])
+  const lines = stdout.trim().split('\n')
+  return { wrong: lines.filter(line => !line.startsWith('ok ')), count: lines.length }
+}
+
+describe.each([RELEASED, NEXT])('the official Rust client $version', client => {
+  const allWell = { wrong: [], count: client.checks }
 
   it.each(['registered', 'subscribed'] as const)(
     'works with the store, notifications to whoever is %s',
     async notifications => {
       await using store = await serve({ port: 0, wsPort: 0, notifications })
-      expect(await drive(store.url)).toEqual({ wrong: [], count: CHECKS })
+      expect(await drive(client, store.url)).toEqual(allWell)
     },
     70_000,
   )
 
+  it.skipIf(!SERVICES.mosquitto.present)(
+    'works with a store that is attached to Mosquitto',
+    async () => {
+      const broker = await Mosquitto.start()
+      onTestFinished(async () => broker.stop())
+      await openAttached(broker.url)
+      expect(await drive(client, broker.url)).toEqual(allWell)
+    },
+    70_000,
+  )
+})
+
+describe('the official Rust client', () => {
   it.each(['in memory', 'on disk'] as const)(
     `does each write once over a network that breaks, with a store %s (seed ${SEED})`,
     async place => {
@@ -64,9 +85,9 @@ describe('the official Rust client', () => {
       const onDisk = place === 'on disk'
       const store = await serve({ port: 0, wsPort: 0, ...(onDisk && { data }) })
       const link = await cuttingLink(store.url, new Random(SEED))
-      const { stdout } = await run(PROGRAM, [...['--port', String(link.port), '--writes', String(WRITES)]]).catch(
-        (error: unknown) => ({ stdout: String(Object(error).stdout) }),
-      )
+      const { stdout } = await run(pathOf(RELEASED), [
+        ...['--port', String(link.port), '--writes', String(WRITES)],
+      ]).catch((error: unknown) => ({ stdout: String(Object(error).stdout) }))
       const lines = stdout.trim().split('\n').map(unpadded)
       // What came twice was not refused for that,
       expect(lines.filter(line => !line.startsWith('ok '))).toEqual([])
@@ -80,17 +101,6 @@ describe('the official Rust client', () => {
       await store.close()
       if (onDisk) expect(found(await readDirectory(data))).toEqual(lines.sort())
       console.info(`${place}: ${link.cuts} cuts, ${link.repeated} of ${WRITES} writes came again`)
-    },
-    70_000,
-  )
-
-  it.skipIf(!SERVICES.mosquitto.present)(
-    'works with a store that is attached to Mosquitto',
-    async () => {
-      const broker = await Mosquitto.start()
-      onTestFinished(async () => broker.stop())
-      await openAttached(broker.url)
-      expect(await drive(broker.url)).toEqual({ wrong: [], count: CHECKS })
     },
     70_000,
   )
@@ -122,8 +132,11 @@ describe('the official Rust client', () => {
       const sat = `${cert}.sat`
       writeFileSync(sat, token)
       const ca = ['--ca', servers.file]
-      expect(await drive(store.url, ...ca, '--cert', cert, '--key', key)).toEqual({ wrong: [], count: CHECKS })
-      expect(await drive(store.url, ...ca, '--sat', sat)).toEqual({ wrong: [], count: CHECKS })
+      expect(await drive(NEXT, store.url, ...ca, '--cert', cert, '--key', key)).toEqual({
+        wrong: [],
+        count: NEXT.checks,
+      })
+      expect(await drive(RELEASED, store.url, ...ca, '--sat', sat)).toEqual({ wrong: [], count: RELEASED.checks })
       expect(logins.filter(({ event }) => event === 'login')).toMatchObject([
         { outcome: 'accepted', username: 'client', listener: 'mqtts' },
         { outcome: 'accepted', username: subject, listener: 'mqtts' },

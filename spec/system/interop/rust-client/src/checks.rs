@@ -196,3 +196,33 @@ pub async fn service_errors(store: &Store) -> Outcome {
     let refused = set(living(Duration::MAX), None).await;
     expect_refusal("PX above 64 bits", refused, &ServiceError::SyntaxError)
 }
+
+/// Keys so long that they take several pages.
+#[cfg(feature = "list_keys")]
+pub async fn list_keys(store: &Store) -> Outcome {
+    let end = [b"\r\n\0\xff".as_slice(), &[b'k'; 3000]].concat();
+    let key = |number: usize| [store.key(&format!("listed/{number:02}")), end.clone()].concat();
+    let keys: Vec<_> = (0..50).map(key).collect();
+    for key in &keys {
+        store.put(key, b"value").await?;
+    }
+    store.del(&keys[0], None).await?;
+    let (pages, mut listed) = list(store, "listed/*").await?;
+    listed.sort();
+    expect("listed keys", listed.len(), keys.len() - 1)?;
+    expect("listed keys are those that were set", listed == keys[1..], true)?;
+    expect("more than one page", pages > 1, true)?;
+    expect("keys of a pattern that none fits", list(store, "none/*").await?, (1, vec![]))
+}
+
+/// How many pages there are, and the keys of all.
+#[cfg(feature = "list_keys")]
+async fn list(store: &Store, pattern: &str) -> Outcome<(usize, Vec<Vec<u8>>)> {
+    let mut pager = store.client.list_keys(store.key(pattern), ANSWER_LIMIT)?;
+    let (mut pages, mut keys) = (0, Vec::new());
+    while let Some(page) = pager.next().await? {
+        pages += 1;
+        keys.extend(page);
+    }
+    Ok((pages, keys))
+}

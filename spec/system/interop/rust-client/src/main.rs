@@ -82,6 +82,9 @@ async fn run_checks(store: &Store) -> bool {
         check("fencing tokens", checks::fencing(store)).await,
         check("service errors", checks::service_errors(store)).await,
     ];
+    #[cfg(feature = "list_keys")]
+    let passed =
+        passed.into_iter().chain([check("list keys, page by page", checks::list_keys(store)).await]);
     passed.into_iter().all(|passed| passed)
 }
 
